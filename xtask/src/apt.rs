@@ -1,0 +1,65 @@
+//! Debian packages: what is installed, and installing more without ever removing any.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::progress;
+use crate::workspace::on_path;
+
+/// Whether every one of `packages` is installed.
+pub fn installed(packages: &[&str]) -> bool {
+    let mut query = Command::new("dpkg-query");
+    query.args(["--show", "--showformat=${db:Status-Status}\n"]).args(packages);
+    query.output().is_ok_and(|output| {
+        let states = String::from_utf8_lossy(&output.stdout);
+        output.status.success()
+            && states.lines().filter(|state| *state == "installed").count() >= packages.len()
+    })
+}
+
+/// Installs `packages`; the error says why it could not.
+pub fn install(packages: &[&str]) -> Result<()> {
+    if !on_path("apt-get") {
+        bail!("this machine has no apt-get");
+    }
+    let Some(root) = root() else {
+        bail!("installing needs root or a `sudo` that asks no password");
+    };
+    let known = Command::new("apt-cache").arg("show").args(packages).stderr(Stdio::null()).output();
+    let known = known.is_ok_and(|output| output.status.success());
+    if !known {
+        apt_get(root, &["update"])?;
+    }
+    // Some of these packages conflict with others (rustc-web with rustc): refuse, never remove.
+    let mut install = vec!["install", "--yes", "--no-install-recommends", "--no-remove"];
+    install.extend(packages);
+    match apt_get(root, &install) {
+        // The lists may be so old that the archive no longer has what they name.
+        Err(_) if known => apt_get(root, &["update"]).and_then(|()| apt_get(root, &install)),
+        result => result,
+    }
+}
+
+/// What to write before a command to run it as root: nothing when we are root.
+fn root() -> Option<&'static [&'static str]> {
+    let id = Command::new("id").arg("-u").output().ok()?;
+    if id.stdout.trim_ascii() == b"0" {
+        return Some(&[]);
+    }
+    let sudo = Command::new("sudo").args(["-n", "true"]).stderr(Stdio::null()).status();
+    sudo.is_ok_and(|status| status.success()).then_some(&["sudo", "-n"])
+}
+
+fn apt_get(root: &[&str], args: &[&str]) -> Result<()> {
+    let line: Vec<&str> =
+        [root, &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"], args].concat();
+    let mut command = Command::new(line[0]);
+    command.args(&line[1..]);
+    let label = format!("apt-get {}", args[0]);
+    let ended = progress::run(&label, command, None).context("apt-get does not start")?;
+    if !ended.success() {
+        bail!("`{label}` says: {}", ended.reason());
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! `cargo xtask`: the one way to set up, run and check tidegate, on a laptop and in CI.
+
+mod apt;
+mod demo;
+mod lint;
+mod progress;
+mod road;
+mod rustup;
+mod setup;
+mod tally;
+mod test;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use road::{Choice, Roads};
+use tally::Tally;
+
+/// The one way to set up, run and check tidegate.
+#[derive(Parser)]
+#[command(name = "xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+struct Cli {
+    /// Which compiler builds for the other targets
+    #[arg(long, value_enum, default_value_t = Choice::Auto)]
+    road: Choice,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Bring what is missing; what is there already is left alone
+    #[command(after_help = setup::help())]
+    Setup {
+        /// The steps to take; `all` takes every one [default: what `demo` and `test` need]
+        #[arg(value_name = "STEP")]
+        steps: Vec<String>,
+    },
+
+    /// Run a fleet of real clients against a real rate-limited API on this machine
+    ///
+    /// Everything after `demo` is handed to it as it stands; `cargo xtask demo --help` lists it.
+    #[command(disable_help_flag = true)]
+    Demo {
+        /// Handed to the demo as they stand
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<std::ffi::OsString>,
+    },
+
+    /// Check everything that must pass, or the named parts of it
+    #[command(after_help = test::help())]
+    Test {
+        /// The parts to check [default: all of them]
+        #[arg(value_name = "PART")]
+        parts: Vec<String>,
+    },
+
+    /// Check formatting and clippy, with warnings as errors, on the host and on every target
+    Lint,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut roads = Roads::new(cli.road);
+    let result = match cli.verb {
+        Verb::Setup { steps } => setup::run(&mut roads, &steps),
+        Verb::Demo { args } => demo::run(args),
+        Verb::Test { parts } => test::run(&mut roads, &parts),
+        Verb::Lint => {
+            let mut tally = Tally::default();
+            lint::run(&mut roads, &mut tally);
+            Ok(tally.exit_code())
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+/// What was asked for does not exist: one sentence on stderr, and the exit status of a usage error.
+fn no_such(what: &str, asked: &str, there_are: &[&str]) -> ExitCode {
+    eprintln!("xtask: there is no {what} `{asked}`; there are {}.", there_are.join(", "));
+    ExitCode::from(2)
+}

@@ -1,0 +1,166 @@
+//! Runs other programs quietly: their output is kept, a sign of life is given meanwhile.
+
+use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How often a log, which cannot show a moving line, gets a line.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How often the ended program, the time limit and the heartbeat are looked for.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// `None`: it was stopped because its time was up.
+    pub status: Option<ExitStatus>,
+    /// What it wrote, stdout and stderr in the order of writing.
+    pub output: String,
+}
+
+impl Ended {
+    pub fn success(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+
+    /// Why it failed, in a few words: its last line that is not empty.
+    pub fn reason(&self) -> String {
+        let last = self.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        match (self.status, last) {
+            (None, _) => "it did not end in time".into(),
+            (Some(_), Some(line)) => line.trim_end_matches('.').into(),
+            (Some(status), None) => status.to_string(),
+        }
+    }
+}
+
+/// Runs `command` to its end, or until `limit` is over.
+pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> io::Result<Ended> {
+    let (reader, writer) = io::pipe()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn()?;
+    drop(command); // Its ends of the pipe would keep the reader waiting.
+
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                break;
+            }
+        }
+    });
+
+    let mut life = Life::new(label);
+    let mut output = String::new();
+    let mut exited = None;
+    let status = loop {
+        match lines.recv_timeout(TICK) {
+            Ok(line) => {
+                life.show(&line);
+                output.push_str(&line);
+                output.push('\n');
+            }
+            Err(RecvTimeoutError::Disconnected) => break Some(child.wait()?),
+            // A grandchild may hold the pipe open for ever: the child's end is what counts, and
+            // a quiet tick after it, in which its last words arrive.
+            Err(RecvTimeoutError::Timeout) if exited.is_some() => break exited,
+            Err(RecvTimeoutError::Timeout) => exited = child.try_wait()?,
+        }
+        if exited.is_none() && limit.is_some_and(|limit| life.since.elapsed() > limit) {
+            child.kill()?;
+            child.wait()?;
+            break None;
+        }
+        life.beat();
+    };
+    Ok(Ended { status, output })
+}
+
+/// The sign of life: a spinner with the newest line on a terminal, a line now and then in a log.
+struct Life<'a> {
+    label: &'a str,
+    since: Instant,
+    beats: u32,
+    bar: Option<ProgressBar>,
+}
+
+impl<'a> Life<'a> {
+    fn new(label: &'a str) -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner().with_prefix(label.to_owned());
+            if let Ok(style) =
+                ProgressStyle::with_template("  {spinner} {prefix} {elapsed:.dim} {wide_msg:.dim}")
+            {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(TICK);
+            bar
+        });
+        Self { label, since: Instant::now(), beats: 0, bar }
+    }
+
+    fn show(&self, line: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(line.trim().to_owned());
+        }
+    }
+
+    fn beat(&mut self) {
+        let elapsed = self.since.elapsed();
+        if self.bar.is_none() && elapsed >= HEARTBEAT * (self.beats + 1) {
+            self.beats += 1;
+            eprintln!("  …     {} ({} s so far)", self.label, elapsed.as_secs());
+        }
+    }
+}
+
+impl Drop for Life<'_> {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn both_streams_are_kept_in_the_order_of_writing() {
+        let ended = run("sh", sh("echo one; echo two >&2; echo three; exit 3"), None).unwrap();
+        assert_eq!(ended.output, "one\ntwo\nthree\n");
+        assert_eq!(ended.status.and_then(|status| status.code()), Some(3));
+        assert_eq!(ended.reason(), "three");
+    }
+
+    #[test]
+    fn a_program_over_its_time_is_stopped() {
+        let limit = Some(Duration::from_millis(200));
+        let ended = run("sleep", sh("echo begun; exec sleep 600"), limit).unwrap();
+        assert!(ended.status.is_none() && !ended.success());
+        assert_eq!(ended.output, "begun\n");
+        assert_eq!(ended.reason(), "it did not end in time");
+    }
+
+    #[test]
+    fn a_grandchild_that_keeps_the_pipe_does_not_keep_us() {
+        let ended = run("sh", sh("sleep 30 & echo done"), None).unwrap();
+        assert!(ended.success());
+        assert_eq!(ended.output, "done\n");
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_an_error() {
+        assert!(run("none", Command::new("no-such-program-here"), None).is_err());
+    }
+}

@@ -1,0 +1,277 @@
+//! Two roads to a target the active compiler may lack.
+//!
+//! The active toolchain builds for it once its core library is there, which rustup can bring.
+//! Where rustup is absent or refused, Debian's compiler builds the core library from source.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+use clap::ValueEnum;
+
+use crate::workspace::{self, libraries_of};
+use crate::{apt, rustup};
+
+/// Every target tidegate's core is built for, besides the host.
+pub const TARGETS: [&str; 5] = [
+    "wasm32-unknown-unknown",
+    "thumbv6m-none-eabi",
+    "thumbv7em-none-eabihf",
+    "riscv32imc-unknown-none-elf",
+    "riscv32imac-unknown-none-elf",
+];
+
+/// The linkers come with the compiler only on rustup's road.
+const PACKAGES: [&str; 5] = ["rustc-web", "cargo-web", "rust-web-src", "rust-web-clippy", "lld-22"];
+
+/// What the user asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Choice {
+    /// What is there already; else rustup; else Debian's packages
+    Auto,
+    /// The active toolchain, with targets that rustup adds
+    Rustup,
+    /// Debian's packaged compiler, which builds the core library from source
+    Debian,
+}
+
+/// The compiler to take for one target.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Road {
+    Active,
+    Debian,
+}
+
+impl Road {
+    /// `cargo VERB --target TARGET` on this road, to be run in `folder`.
+    pub fn cargo(self, verb: &str, target: &str, folder: &Path) -> Command {
+        let mut command = match self {
+            Self::Active => workspace::cargo(verb),
+            Self::Debian => debian_cargo(verb, target, folder),
+        };
+        command.args(["--target", target]).current_dir(folder);
+        command
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Active => "the active toolchain",
+            Self::Debian => "Debian's compiler",
+        }
+    }
+}
+
+fn debian_cargo(verb: &str, target: &str, folder: &Path) -> Command {
+    // Cargo would look for `cargo-clippy` on the PATH and could find another toolchain's.
+    let program = if verb == "clippy" { "/usr/bin/cargo-clippy" } else { "/usr/bin/cargo" };
+    let linker = if target.starts_with("wasm32") { "wasm-ld-22" } else { "ld.lld-22" };
+    let mut command = Command::new(program);
+    command
+        .arg(verb)
+        .arg("-Zbuild-std=core")
+        .env("CARGO", "/usr/bin/cargo")
+        .env("RUSTC", "/usr/bin/rustc")
+        // Lets a stable compiler take `-Z`.
+        .env("RUSTC_BOOTSTRAP", "1")
+        // Away from the active toolchain's output: neither makes the other build again.
+        .env("CARGO_TARGET_DIR", folder.join("target/debian"))
+        .env(linker_variable(target), linker);
+    // What the active toolchain set for its own children, this task among them.
+    for variable in ["LD_LIBRARY_PATH", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOC"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// The variable that names Cargo's linker for `target`.
+fn linker_variable(target: &str) -> String {
+    format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"))
+}
+
+/// Finds the road to each target, and brings what the road needs.
+pub struct Roads {
+    choice: Choice,
+    /// Why rustup could not help; it is asked no second time.
+    rustup_failed: Option<String>,
+    /// Why Debian's packages could not be installed.
+    debian_failed: Option<String>,
+}
+
+impl Roads {
+    pub fn new(choice: Choice) -> Self {
+        Self { choice, rustup_failed: None, debian_failed: None }
+    }
+
+    /// The road to `target`.
+    pub fn to(&mut self, target: &str) -> Result<Road> {
+        self.bring(target).map(|(road, _)| road)
+    }
+
+    /// The road to `target`, and whether anything had to be brought for it: then it said so.
+    pub fn bring(&mut self, target: &str) -> Result<(Road, bool)> {
+        let since = Instant::now();
+        let mut brought = false;
+        loop {
+            let step = next(
+                self.choice,
+                Facts {
+                    here: libraries_of(target).is_some_and(|folder| holds_core(&folder)),
+                    debian: apt::installed(&PACKAGES),
+                    rustup_failed: self.rustup_failed.is_some(),
+                    debian_failed: self.debian_failed.is_some(),
+                },
+            );
+            match step {
+                Step::Take(road) => {
+                    if brought {
+                        let took = since.elapsed().as_secs();
+                        println!("  done  {target}: {} builds for it ({took} s)", road.name());
+                    }
+                    return Ok((road, brought));
+                }
+                Step::AskRustup => {
+                    println!("  setup {target}: rustup target add {target}");
+                    brought = true;
+                    let result = rustup::add("target", target);
+                    let here = libraries_of(target).is_some_and(|folder| holds_core(&folder));
+                    self.rustup_failed = match result {
+                        Err(error) => Some(error.to_string()),
+                        Ok(()) if !here => Some("rustup added it to another toolchain".into()),
+                        Ok(()) => None,
+                    };
+                }
+                Step::InstallDebian => {
+                    println!("  setup {target}: apt-get install {}", PACKAGES.join(" "));
+                    brought = true;
+                    let result = apt::install(&PACKAGES);
+                    self.debian_failed = match result {
+                        Err(error) => Some(error.to_string()),
+                        Ok(()) if !apt::installed(&PACKAGES) => Some("it had no effect".into()),
+                        Ok(()) => None,
+                    };
+                }
+                Step::GiveUp => return Err(self.missing(target)),
+            }
+        }
+    }
+
+    /// The sentence for a target that no road leads to.
+    fn missing(&self, target: &str) -> anyhow::Error {
+        let reasons: Vec<&str> = [&self.rustup_failed, &self.debian_failed]
+            .into_iter()
+            .flatten()
+            .map(|r| &**r)
+            .collect();
+        let way_out = match self.choice {
+            Choice::Debian => format!("install the Debian packages {}", PACKAGES.join(" ")),
+            _ => format!("run `rustup target add {target}`"),
+        };
+        anyhow!("the Rust target {target} is missing ({}): {way_out}", reasons.join("; "))
+    }
+}
+
+/// A library folder may exist and be empty.
+fn holds_core(folder: &Path) -> bool {
+    let Ok(entries) = folder.read_dir() else { return false };
+    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
+}
+
+/// What is known of one target when the next step is chosen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    /// The active toolchain has the target's core library.
+    here: bool,
+    /// Debian's packages are installed.
+    debian: bool,
+    rustup_failed: bool,
+    debian_failed: bool,
+}
+
+#[derive(Debug, Eq, PartialEq)]
+enum Step {
+    Take(Road),
+    AskRustup,
+    InstallDebian,
+    GiveUp,
+}
+
+/// What is there comes before what must be brought, and rustup before Debian.
+fn next(choice: Choice, facts: Facts) -> Step {
+    let active = choice != Choice::Debian;
+    let debian = choice != Choice::Rustup;
+    if active && facts.here {
+        Step::Take(Road::Active)
+    } else if debian && facts.debian {
+        Step::Take(Road::Debian)
+    } else if active && !facts.rustup_failed {
+        Step::AskRustup
+    } else if debian && !facts.debian_failed {
+        Step::InstallDebian
+    } else {
+        Step::GiveUp
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_from_an_empty_machine_are_rustup_then_debian_then_none() {
+        let mut facts = Facts::default();
+        assert_eq!(next(Choice::Auto, facts), Step::AskRustup);
+        facts.rustup_failed = true;
+        assert_eq!(next(Choice::Auto, facts), Step::InstallDebian);
+        facts.debian_failed = true;
+        assert_eq!(next(Choice::Auto, facts), Step::GiveUp);
+    }
+
+    #[test]
+    fn what_is_there_is_taken_before_anything_is_brought() {
+        let here = Facts { here: true, ..Facts::default() };
+        let debian = Facts { debian: true, ..Facts::default() };
+        let both = Facts { here: true, debian: true, ..Facts::default() };
+        assert_eq!(next(Choice::Auto, here), Step::Take(Road::Active));
+        assert_eq!(next(Choice::Auto, debian), Step::Take(Road::Debian));
+        assert_eq!(next(Choice::Auto, both), Step::Take(Road::Active));
+    }
+
+    #[test]
+    fn a_forced_road_never_takes_the_other() {
+        for bits in 0..16_u8 {
+            let [here, debian, rustup_failed, debian_failed] = [1, 2, 4, 8].map(|b| bits & b != 0);
+            let facts = Facts { here, debian, rustup_failed, debian_failed };
+            let step = next(Choice::Rustup, facts);
+            assert!(!matches!(step, Step::Take(Road::Debian) | Step::InstallDebian), "{facts:?}");
+            let step = next(Choice::Debian, facts);
+            assert!(!matches!(step, Step::Take(Road::Active) | Step::AskRustup), "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn every_failure_leads_to_an_end() {
+        for choice in [Choice::Auto, Choice::Rustup, Choice::Debian] {
+            let facts = Facts { rustup_failed: true, debian_failed: true, ..Facts::default() };
+            assert_eq!(next(choice, facts), Step::GiveUp);
+        }
+    }
+
+    #[test]
+    fn a_linker_is_named_the_way_cargo_reads_it() {
+        let variable = linker_variable("thumbv6m-none-eabi");
+        assert_eq!(variable, "CARGO_TARGET_THUMBV6M_NONE_EABI_LINKER");
+    }
+
+    #[test]
+    fn the_sentence_for_a_missing_target_says_why_and_the_way_out() {
+        let mut roads = Roads::new(Choice::Auto);
+        roads.rustup_failed = Some("this machine has no rustup".into());
+        roads.debian_failed = Some("this machine has no apt-get".into());
+        assert_eq!(
+            roads.missing("wasm32-unknown-unknown").to_string(),
+            "the Rust target wasm32-unknown-unknown is missing (this machine has no rustup; this \
+             machine has no apt-get): run `rustup target add wasm32-unknown-unknown`"
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Counts what passed and what failed, and says so, one line a check.
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use crate::progress;
+
+/// How many lines of a failed check's output are shown, counted from the end.
+const SHOWN: usize = 200;
+
+/// What passed and what failed so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    pub passed: u32,
+    pub failed: u32,
+}
+
+impl Tally {
+    /// A command that must succeed: one check.
+    pub fn check(&mut self, label: &str, command: Command) {
+        self.examine(label, || match progress::run(label, command, None) {
+            Ok(ended) if ended.success() => (ONE_PASSED, None),
+            Ok(ended) => (ONE_FAILED, Some(ended.output)),
+            Err(error) => (ONE_FAILED, Some(does_not_start(&error))),
+        });
+    }
+
+    /// A `cargo test`: as many checks as it ran tests.
+    pub fn tests(&mut self, label: &str, mut command: Command) {
+        command.arg("--no-fail-fast");
+        self.examine(label, || match progress::run(label, command, None) {
+            Ok(ended) => {
+                let mut counted = count(&ended.output);
+                let whole = ended.success() && counted.passed > 0;
+                // What does not even build, or runs no test at all, has failed too.
+                counted.failed += u32::from(!whole && counted.failed == 0);
+                (counted, (!whole).then_some(ended.output))
+            }
+            Err(error) => (ONE_FAILED, Some(does_not_start(&error))),
+        });
+    }
+
+    /// A check of our own: an error is what is shown.
+    pub fn verdict(&mut self, label: &str, check: impl FnOnce() -> anyhow::Result<()>) {
+        self.examine(label, || match check() {
+            Ok(()) => (ONE_PASSED, None),
+            Err(error) => (ONE_FAILED, Some(format!("{error:#}"))),
+        });
+    }
+
+    fn examine(&mut self, label: &str, check: impl FnOnce() -> (Self, Option<String>)) {
+        let since = Instant::now();
+        let (counted, trouble) = check();
+        let took = since.elapsed().as_secs();
+        let mark = if counted.failed == 0 { "ok  " } else { "FAIL" };
+        println!("  {mark}  {label}: {counted} ({took} s)");
+        if let Some(trouble) = trouble {
+            let lines: Vec<&str> = trouble.lines().collect();
+            for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+                println!("        {line}");
+            }
+        }
+        self.add(counted);
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+
+    pub fn exit_code(self) -> ExitCode {
+        ExitCode::from(u8::from(self.failed > 0))
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+const ONE_PASSED: Tally = Tally { passed: 1, failed: 0 };
+const ONE_FAILED: Tally = Tally { passed: 0, failed: 1 };
+
+fn does_not_start(error: &std::io::Error) -> String {
+    format!("it does not start: {error}")
+}
+
+/// Sums the lines `test result: ok. 3 passed; 1 failed; …` of a `cargo test`.
+fn count(output: &str) -> Tally {
+    let mut sum = Tally::default();
+    for line in output.lines() {
+        let Some(result) = line.trim().strip_prefix("test result: ") else { continue };
+        // "ok. 3 passed; 1 failed; 0 ignored; …": the number stands before its word.
+        let words = result.split([' ', ';', '.']).filter(|word| !word.is_empty());
+        let mut number = 0;
+        for word in words {
+            match word {
+                "passed" => sum.passed += number,
+                "failed" => sum.failed += number,
+                _ => (),
+            }
+            number = word.parse().unwrap_or(0);
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh"]);
+        command
+    }
+
+    #[test]
+    fn the_results_of_all_test_binaries_are_summed() {
+        let output = "\
+running 2 tests
+test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s
+
+   Doc-tests tidegate
+test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.5s
+";
+        assert_eq!(count(output), Tally { passed: 13, failed: 3 });
+    }
+
+    #[test]
+    fn words_of_a_test_that_look_like_a_result_are_not_counted() {
+        let output = "9 passed; 9 failed\nthe test result: ok. 9 passed\ntest result: 9\n";
+        assert_eq!(count(output), Tally::default());
+    }
+
+    #[test]
+    fn a_test_run_that_fails_without_a_failed_test_counts_as_one_failure() {
+        let mut tally = Tally::default();
+        tally.tests("does not build", sh("echo 'error: no such thing'; exit 101"));
+        assert_eq!(tally, Tally { passed: 0, failed: 1 });
+    }
+
+    #[test]
+    fn a_test_run_that_finds_no_test_is_a_failure() {
+        let mut tally = Tally::default();
+        tally.tests("empty", sh("echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"));
+        assert_eq!(tally, Tally { passed: 0, failed: 1 });
+    }
+
+    #[test]
+    fn failures_of_tests_are_counted_once() {
+        let mut tally = Tally::default();
+        tally.tests(
+            "two",
+            sh("echo 'test result: FAILED. 5 passed; 2 failed; 0 ignored'; exit 101"),
+        );
+        assert_eq!(tally, Tally { passed: 5, failed: 2 });
+    }
+
+    #[test]
+    fn each_check_counts_as_one() {
+        let mut tally = Tally::default();
+        tally.check("good", sh("exit 0"));
+        tally.check("bad", sh("exit 1"));
+        tally.check("absent", Command::new("no-such-program-here"));
+        tally.verdict("good", || Ok(()));
+        tally.verdict("bad", || Err(anyhow::anyhow!("so it is")));
+        assert_eq!(tally, Tally { passed: 2, failed: 3 });
+        assert_eq!(tally.to_string(), "2 passed, 3 failed");
+    }
+}

@@ -1,0 +1,122 @@
+//! `cargo xtask test`: everything that must pass, part by part.
+
+mod no_panic;
+mod purity;
+mod tidy;
+
+use std::fmt::Write;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::road::{Roads, TARGETS};
+use crate::tally::Tally;
+use crate::workspace::{cargo, root};
+use crate::{lint, no_such};
+
+struct Part {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&mut Roads, &mut Tally),
+}
+
+const PARTS: [Part; 8] = [
+    Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
+    Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
+    Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
+    Part { name: "targets", about: "core builds and lints on every target", run: targets },
+    Part { name: "no-panic", about: "no panic is reachable in core", run: no_panic::run },
+    Part { name: "docs", about: "the documentation builds without a warning", run: docs },
+    Part { name: "live", about: "the real server and fleet", run: live },
+    Part { name: "xtask", about: "this tool's own tests", run: xtask },
+];
+
+/// The parts, one a line, below the verb's help.
+pub fn help() -> String {
+    PARTS.iter().fold("Parts, in order:".into(), |mut help, part| {
+        _ = write!(help, "\n  {:<9} {}", part.name, part.about);
+        help
+    })
+}
+
+/// Runs the named parts, or all, in their order. One that fails does not stop the others.
+pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
+    if let Some(unknown) = asked.iter().find(|asked| PARTS.iter().all(|p| p.name != **asked)) {
+        return Ok(no_such("part", unknown, &PARTS.map(|part| part.name)));
+    }
+    let wanted =
+        PARTS.iter().filter(|part| asked.is_empty() || asked.iter().any(|a| a == part.name));
+
+    let mut rows = Vec::new();
+    for part in wanted {
+        println!("{}: {}", part.name, part.about);
+        let since = Instant::now();
+        let mut tally = Tally::default();
+        (part.run)(roads, &mut tally);
+        let took = since.elapsed();
+        println!("{}: {tally} ({} s)\n", part.name, took.as_secs());
+        rows.push((part.name, tally, took));
+    }
+    Ok(report(&rows).exit_code())
+}
+
+/// The table of the parts, and the sums alone on the last line.
+fn report(rows: &[(&str, Tally, Duration)]) -> Tally {
+    println!("{:<10} {:>7} {:>7} {:>8}", "part", "passed", "failed", "seconds");
+    let mut sum = Tally::default();
+    for (name, tally, took) in rows {
+        println!("{name:<10} {:>7} {:>7} {:>8}", tally.passed, tally.failed, took.as_secs());
+        sum.add(*tally);
+    }
+    println!("{sum}");
+    sum
+}
+
+fn cargo_test(package: &str, more: &[&str]) -> Command {
+    let mut command = cargo("test");
+    command.args(["--package", package]).args(more);
+    command
+}
+
+/// Debug assertions are on in the first profile and off in the second.
+fn core(_: &mut Roads, tally: &mut Tally) {
+    tally.tests("debug", cargo_test("tidegate", &[]));
+    tally.tests("release", cargo_test("tidegate", &["--release"]));
+    tally.tests("release, all features", cargo_test("tidegate", &["--release", "--all-features"]));
+}
+
+fn purity(_: &mut Roads, tally: &mut Tally) {
+    tally.verdict("core/src is pure", || purity::check(&root().join("core/src")));
+    tally.verdict("the tree is tidy", || tidy::check(root()));
+}
+
+fn targets(roads: &mut Roads, tally: &mut Tally) {
+    for target in TARGETS {
+        let label = format!("build, {target}");
+        match roads.to(target) {
+            Ok(road) => {
+                let mut command = road.cargo("build", target, root());
+                command.args(["--release", "--package", "tidegate", "--all-features"]);
+                tally.check(&label, command);
+            }
+            Err(error) => tally.verdict(&label, || Err(error)),
+        }
+    }
+    lint::on_targets(roads, tally);
+}
+
+fn docs(_: &mut Roads, tally: &mut Tally) {
+    let mut command = cargo("doc");
+    command.args(["--package", "tidegate", "--no-deps", "--all-features"]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    tally.check("cargo doc", command);
+}
+
+fn live(_: &mut Roads, tally: &mut Tally) {
+    tally.tests("release", cargo_test("tidegate-live", &["--release"]));
+}
+
+fn xtask(_: &mut Roads, tally: &mut Tally) {
+    tally.tests("debug", cargo_test("xtask", &[]));
+}

@@ -1,0 +1,93 @@
+//! What no file of the repository may hold: unfinished work, and paths of somebody's machine.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+/// Marks of unfinished work. Written in two halves: this file is searched too.
+const UNFINISHED: [&str; 4] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("to", "do!("),
+    concat!("unimple", "mented!("),
+];
+
+/// How the paths of people's and build machines begin.
+const MACHINE: [&str; 5] = [
+    concat!("/ho", "me/"),
+    concat!("/Us", "ers/"),
+    concat!("/ro", "ot/"),
+    concat!("/wo", "rk/"),
+    concat!("/wo", "rkspace"),
+];
+
+/// Checks every file git tracks, and every new one it does not ignore.
+pub fn check(root: &Path) -> Result<()> {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
+    let output = list.output().context("git, which lists the files, does not start")?;
+    if !output.status.success() {
+        bail!("git does not list the files: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+
+    // This very checkout's place, wherever that is.
+    let here = root.display().to_string();
+    let mut lines = Vec::new();
+    for name in String::from_utf8_lossy(&output.stdout).split_terminator('\0') {
+        // A deleted file may still be listed; what is not text holds no words.
+        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+        lines.extend(
+            findings(&text, &here).into_iter().map(|(n, what)| format!("{name}:{n}: {what}")),
+        );
+    }
+    if lines.is_empty() { Ok(()) } else { Err(anyhow!(lines.join("\n"))) }
+}
+
+/// Line numbers and descriptions.
+fn findings(text: &str, here: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let mark = UNFINISHED.iter().find(|mark| holds(line, mark, |c| c.is_alphanumeric()));
+        let path = |c: char| c.is_alphanumeric() || "_-./~}$".contains(c);
+        let machine = MACHINE.iter().chain([&here]).find(|start| holds(line, start, path));
+        found.extend(mark.map(|mark| (index + 1, format!("unfinished: {mark}"))));
+        found.extend(machine.map(|start| (index + 1, format!("a path of a machine: {start}…"))));
+    }
+    found
+}
+
+/// Whether `line` holds `needle` where no character before it belongs to the same word or path.
+fn holds(line: &str, needle: &str, belongs: impl Fn(char) -> bool) -> bool {
+    line.match_indices(needle).any(|(at, _)| !line[..at].chars().next_back().is_some_and(&belongs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<usize> {
+        findings(text, "/srv/checkout").into_iter().map(|(line, _)| line).collect()
+    }
+
+    #[test]
+    fn unfinished_work_is_found() {
+        let [first, second, third, fourth] = UNFINISHED;
+        assert_eq!(lines(&format!("fine\n// {first}: later\n#{second}")), [2, 3]);
+        assert_eq!(lines(&format!("{third})\nlet x = {fourth});")), [1, 2]);
+        assert_eq!(lines(&format!("a hash: aB{first}9+/=")), []);
+    }
+
+    #[test]
+    fn paths_of_machines_are_found_and_other_paths_are_not() {
+        for start in MACHINE {
+            assert_eq!(lines(&format!("see {start}/x")), [1], "{start}");
+            assert_eq!(lines(&format!("(`{start}`)")), [1], "{start}");
+            assert_eq!(lines(&format!("core{start}/x")), [], "{start}");
+            assert_eq!(lines(&format!("https://example.org{start}")), [], "{start}");
+        }
+        assert_eq!(lines("cd /srv/checkout/core"), [1]);
+        assert_eq!(lines("/usr/bin/cargo, /tmp, /dev/null, target/debian"), []);
+    }
+}

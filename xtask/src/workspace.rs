@@ -1,0 +1,33 @@
+//! Where things are, and which cargo and rustc are in use.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of the workspace's `Cargo.toml`.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// The active toolchain's cargo, in the workspace's folder.
+pub fn cargo(verb: &str) -> Command {
+    // `cargo run` names itself in CARGO; a binary started by hand finds cargo on the PATH.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.arg(verb).current_dir(root());
+    command
+}
+
+/// Where the active compiler keeps the libraries of `target`, if it can say so.
+pub fn libraries_of(target: &str) -> Option<PathBuf> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut command = Command::new(rustc);
+    command.args(["--print", "target-libdir", "--target", target]).current_dir(root());
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
+}
+
+/// Whether a program of this name is on the PATH.
+pub fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
