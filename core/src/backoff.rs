@@ -1,0 +1,281 @@
+//! Backoff schedules: how long one call waits before its next attempt.
+
+use crate::fixed::Ratio;
+use crate::rng::Rng;
+use crate::time::Span;
+
+/// How the delay grows from attempt to attempt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Growth {
+    /// The same delay each time.
+    Constant,
+    /// One base more each time.
+    Linear,
+    /// This factor more each time, at least 1.
+    Exponential(Ratio),
+    /// A draw between the base and three times the delay before, whatever the jitter says
+    /// (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+    Decorrelated,
+}
+
+/// How chance spreads a delay, so that clients that failed together do not return together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Jitter {
+    /// Exactly the delay.
+    None,
+    /// Anything from nothing to the delay.
+    Full,
+    /// From half the delay to the delay.
+    Equal,
+    /// This part of the delay more or less, but never more than the maximum.
+    Spread(Ratio),
+}
+
+/// A schedule of delays between the attempts of one call.
+///
+/// The delay is capped before chance spreads it, and never exceeds the maximum: a schedule that
+/// adds jitter to the capped delay waits longer than it says, and one that caps the jittered delay
+/// has its whole fleet return together. Delays round up, so every schedule that grows does grow.
+///
+/// ```
+/// use tidegate::{Rng, Span, backoff::{Backoff, Growth, Jitter}};
+///
+/// let (base, most) = (Span::from_millis(100), Span::from_millis(350));
+/// let schedule = Backoff::new(Growth::Linear, Jitter::None, base, most).unwrap();
+/// let mut rng = Rng::new(1);
+/// let mut rung = Span::ZERO;
+/// let mut delays = [0; 5];
+/// for delay in &mut delays {
+///     rung = schedule.climb(rung, &mut rng);
+///     *delay = schedule.delay(rung, &mut rng).as_millis();
+/// }
+/// assert_eq!(delays, [100, 200, 300, 350, 350]);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Backoff {
+    growth: Growth,
+    jitter: Jitter,
+    base: Span,
+    most: Span,
+}
+
+impl Backoff {
+    /// Doubling from 100 ms to 20 s with full jitter: what AWS recommends for throttled calls.
+    pub const DEFAULT: Self = Self {
+        growth: Growth::Exponential(Ratio::of(2, 1)),
+        jitter: Jitter::Full,
+        base: Span::from_millis(100),
+        most: Span::from_secs(20),
+    };
+
+    /// A schedule that begins at `base` and never waits longer than `most`.
+    ///
+    /// # Errors
+    /// [`BackoffError`] names what is wrong.
+    pub const fn new(
+        growth: Growth,
+        jitter: Jitter,
+        base: Span,
+        most: Span,
+    ) -> Result<Self, BackoffError> {
+        if base.as_nanos() == 0 {
+            return Err(BackoffError::ZeroBase);
+        }
+        if base.as_nanos() > most.as_nanos() {
+            return Err(BackoffError::BaseAboveMost);
+        }
+        if let Growth::Exponential(factor) = growth
+            && factor.is_below_one()
+        {
+            return Err(BackoffError::FactorBelowOne);
+        }
+        if let Jitter::Spread(part) = jitter
+            && part.exceeds_one()
+        {
+            return Err(BackoffError::SpreadAboveOne);
+        }
+        Ok(Self { growth, jitter, base, most })
+    }
+
+    /// The rung above `rung`, where [`Span::ZERO`] stands for the ground: the delay before chance
+    /// spreads it.
+    pub fn climb(&self, rung: Span, rng: &mut Rng) -> Span {
+        let base = self.base.as_nanos();
+        let next = match self.growth {
+            Growth::Decorrelated => {
+                let from = if rung.as_nanos() > base { rung } else { self.base };
+                let top = from.saturating_mul(3).as_nanos();
+                let top =
+                    if top < self.most.as_nanos() { Span::from_nanos(top) } else { self.most };
+                return rng.between(self.base, top);
+            }
+            _ if rung.as_nanos() == 0 => base,
+            Growth::Constant => base,
+            Growth::Linear => rung.as_nanos().saturating_add(base),
+            Growth::Exponential(factor) => factor.ceil_of(rung.as_nanos()),
+        };
+        if next < self.most.as_nanos() { Span::from_nanos(next) } else { self.most }
+    }
+
+    /// The delay of `rung`, spread by chance.
+    pub fn delay(&self, rung: Span, rng: &mut Rng) -> Span {
+        if matches!(self.growth, Growth::Decorrelated) {
+            return rung;
+        }
+        match self.jitter {
+            Jitter::None => rung,
+            Jitter::Full => rng.between(Span::ZERO, rung),
+            Jitter::Equal => rng.between(Span::from_nanos(rung.as_nanos() / 2), rung),
+            Jitter::Spread(part) => {
+                let reach = Span::from_nanos(part.floor_of(rung.as_nanos()));
+                let top = rung.saturating_add(reach);
+                let top = if top.as_nanos() < self.most.as_nanos() { top } else { self.most };
+                rng.between(rung.saturating_sub(reach), top)
+            }
+        }
+    }
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What is wrong with a schedule.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum BackoffError {
+    /// A base of zero would stay zero for ever.
+    ZeroBase,
+    /// The base is above the maximum.
+    BaseAboveMost,
+    /// A factor below one would shrink the delay.
+    FactorBelowOne,
+    /// A spread above one would reach below zero.
+    SpreadAboveOne,
+}
+
+impl core::fmt::Display for BackoffError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroBase => "a backoff's base must be at least 1 ns",
+            Self::BaseAboveMost => "a backoff's base must not be above its maximum",
+            Self::FactorBelowOne => "a backoff's factor must be at least 1",
+            Self::SpreadAboveOne => "a backoff's spread must be at most 1",
+        })
+    }
+}
+
+impl core::error::Error for BackoffError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn rungs(schedule: Backoff, count: usize) -> Vec<u64> {
+        let mut rng = Rng::new(1);
+        let mut rung = Span::ZERO;
+        (0..count)
+            .map(|_| {
+                rung = schedule.climb(rung, &mut rng);
+                rung.as_nanos()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn rungs_follow_their_growth_up_to_the_maximum() {
+        let plain = |growth, base, most| {
+            Backoff::new(growth, Jitter::None, Span::from_nanos(base), Span::from_nanos(most))
+                .unwrap()
+        };
+        let times = |numerator, denominator| {
+            Growth::Exponential(Ratio::new(numerator, denominator).unwrap())
+        };
+        for (schedule, expected) in [
+            (plain(Growth::Constant, 5, 9), vec![5, 5, 5]),
+            (plain(Growth::Linear, 4, 11), vec![4, 8, 11, 11]),
+            (plain(times(2, 1), 3, 40), vec![3, 6, 12, 24, 40, 40]),
+            // Rounded up: a base of one nanosecond is no place to be stuck at.
+            (plain(times(3, 2), 1, 20), vec![1, 2, 3, 5, 8, 12, 18, 20]),
+            (plain(times(1, 1), 7, 9), vec![7, 7, 7]),
+            (plain(times(u32::MAX, 1), u64::MAX / 2, u64::MAX), vec![u64::MAX / 2, u64::MAX]),
+        ] {
+            assert_eq!(rungs(schedule, expected.len()), expected, "{schedule:?}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_checked_where_it_is_made() {
+        let (one, two) = (Span::from_nanos(1), Span::from_nanos(2));
+        let half = Growth::Exponential(Ratio::HALF);
+        let wide = Jitter::Spread(Ratio::new(3, 2).unwrap());
+        for (made, expected) in [
+            (Backoff::new(Growth::Linear, Jitter::Full, Span::ZERO, two), BackoffError::ZeroBase),
+            (Backoff::new(Growth::Linear, Jitter::Full, two, one), BackoffError::BaseAboveMost),
+            (Backoff::new(half, Jitter::Full, one, two), BackoffError::FactorBelowOne),
+            (Backoff::new(Growth::Linear, wide, one, two), BackoffError::SpreadAboveOne),
+        ] {
+            assert_eq!(made, Err(expected));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_delay_is_never_longer_than_the_maximum_and_reaches_as_far_as_its_jitter_says(
+            seed: u64, climbs in 1..80usize,
+            base in 1..1u64 << 40, above in 0..=u64::MAX - (1 << 40),
+            numerator in 0..100u32, part in 0..=100u32, kind in 0..4usize, shape in 0..4usize,
+        ) {
+            let factor = Ratio::new(100 + numerator, 100).unwrap();
+            let spread = Ratio::new(part, 100).unwrap();
+            let growth = [Growth::Constant, Growth::Linear, Growth::Exponential(factor), Growth::Decorrelated][shape];
+            let jitter = [Jitter::None, Jitter::Full, Jitter::Equal, Jitter::Spread(spread)][kind];
+            let (least, most) = (Span::from_nanos(base), Span::from_nanos(base + above));
+            let schedule = Backoff::new(growth, jitter, least, most).unwrap();
+            let mut rng = Rng::new(seed);
+            let mut rung = Span::ZERO;
+            for _ in 0..climbs {
+                let before = rung;
+                rung = schedule.climb(rung, &mut rng);
+                prop_assert!(least <= rung && rung <= most);
+                let delay = schedule.delay(rung, &mut rng);
+                prop_assert!(delay <= most);
+                if growth == Growth::Decorrelated {
+                    prop_assert_eq!(delay, rung);
+                    continue;
+                }
+                prop_assert!(rung >= before);
+                let reach = spread.floor_of(rung.as_nanos());
+                let (low, high) = match jitter {
+                    Jitter::None => (rung, rung),
+                    Jitter::Full => (Span::ZERO, rung),
+                    Jitter::Equal => (Span::from_nanos(rung.as_nanos() / 2), rung),
+                    Jitter::Spread(_) => (
+                        Span::from_nanos(rung.as_nanos() - reach),
+                        rung.saturating_add(Span::from_nanos(reach)).min(most),
+                    ),
+                };
+                prop_assert!(low <= delay && delay <= high);
+            }
+        }
+
+        #[test]
+        fn jitter_survives_at_the_maximum(seed: u64) {
+            for jitter in [Jitter::Full, Jitter::Equal, Jitter::Spread(Ratio::of(1, 5))] {
+                let most = Span::from_secs(20);
+                let schedule = Backoff::new(Growth::Linear, jitter, most, most).unwrap();
+                let mut rng = Rng::new(seed);
+                let drawn: std::collections::BTreeSet<_> =
+                    (0..20).map(|_| schedule.delay(most, &mut rng)).collect();
+                prop_assert!(drawn.len() > 15);
+            }
+        }
+    }
+}

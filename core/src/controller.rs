@@ -1,0 +1,357 @@
+//! The controller: a policy and its state.
+
+use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window};
+use crate::law::{AnyLaw, Law, Move, Sample};
+use crate::outcome::{Outcome, Reply};
+use crate::policy::Policy;
+use crate::rng::Rng;
+use crate::stats::Stats;
+use crate::time::{Instant, Span};
+use crate::verdict::{Ask, Decision, Reason, Verdict};
+
+/// Decides when the next call may leave, and learns from what comes back.
+///
+/// One controller serves all who share a limit: put it behind a mutex, or keep it to one task. It
+/// never sleeps and never reads a clock; the caller does both. The loop is always this one:
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+///
+/// // The world of this example: a clock that only moves when we wait, and a server that
+/// // throttles the first three calls.
+/// let mut now = Instant::ZERO;
+/// let mut refusals = 3;
+/// let mut call = || if refusals > 0 { refusals -= 1; Outcome::Throttled } else { Outcome::Ok };
+///
+/// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, now);
+/// let mut ask = Ask::new();
+/// let attempts = loop {
+///     match gate.poll(now, &ask) {
+///         Decision::Go(permit) => {
+///             let outcome = call();
+///             gate.settle(now, permit, outcome);
+///             match gate.retry(now, &ask, outcome) {
+///                 Some(next) => ask = next,
+///                 None => break ask.attempt() + 1, // served, or not worth another try
+///             }
+///         }
+///         Decision::Wait(until) => now = until, // sleep until then
+///         Decision::Full => break 0,            // wait until a call settles, or `next_at`
+///         Decision::Refuse(reason) => panic!("{reason}"),
+///     }
+/// };
+/// assert_eq!(attempts, 4);
+/// assert_eq!(gate.stats().throttled, 3);
+/// ```
+///
+/// # Contracts
+///
+/// - Time is an argument. A `now` before the latest one earns nothing; one far ahead earns a burst.
+/// - [`Verdict::Wait`] lies after `now`, and at that instant the same gate does not answer the same
+///   ask with `Wait` again, unless something left or settled in between.
+/// - All gates are asked before any is charged; only `Go` charges.
+/// - A call that left before the latest cut cannot cut again.
+/// - A law grows only where it was the limit.
+/// - An abandoned call frees its place and teaches nothing. Its cost stays charged, because it may
+///   have reached the server.
+/// - The same seed, policy and calls give the same answers, on every machine.
+///
+/// # Parameters
+///
+/// `L` is the law; `LIMITS` is how many limits an ask has costs for; `SLOTS` is how many calls can
+/// be in flight at once, at 24 to 32 bytes each.
+#[derive(Clone, Copy, Debug)]
+pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usize = 32> {
+    policy: Policy<L, LIMITS>,
+    limits: [Limit<L::State>; LIMITS],
+    hold: Hold,
+    window: Window<Flight<LIMITS>, SLOTS>,
+    budget: Option<Budget>,
+    /// How often a law has cut. A call in flight remembers it from when it left.
+    epoch: u32,
+    rng: Rng,
+    stats: Stats,
+}
+
+/// One of the limits that a controller keeps.
+#[derive(Clone, Copy, Debug)]
+struct Limit<S> {
+    state: S,
+    pace: Pace,
+    /// Whether the pace made a call wait since the call before left.
+    pressed: bool,
+}
+
+/// What the window keeps of a call in flight.
+#[derive(Clone, Copy, Debug)]
+struct Flight<const LIMITS: usize> {
+    epoch: u32,
+    costs: [u32; LIMITS],
+    paced: [bool; LIMITS],
+}
+
+impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
+    /// A controller that has seen nothing yet.
+    ///
+    /// `seed` spreads this client's waits against those of its fleet; see [`rng`](crate::rng) for
+    /// what to feed it.
+    #[must_use]
+    pub fn new(policy: Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
+        Self {
+            policy,
+            limits: policy.laws.map(|law| Limit {
+                state: law.start(now),
+                pace: Pace::new(now),
+                pressed: false,
+            }),
+            hold: Hold::default(),
+            window: Window::new(),
+            budget: policy.budget.map(Budget::new),
+            epoch: 0,
+            rng: Rng::new(seed),
+            stats: Stats::default(),
+        }
+    }
+
+    /// What a poll would answer. It changes nothing and may be asked at any time.
+    #[must_use]
+    pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
+        self.ask_gates(now, ask).0
+    }
+
+    /// Which gate stands in the way of `ask`; `None` where it may go. A deadline is nobody's gate:
+    /// the answer is the gate whose wait would miss it.
+    #[must_use]
+    pub fn why(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Gate> {
+        self.ask_gates(now, ask).1
+    }
+
+    /// Asks all gates, and on `Go` charges them and hands out the permit.
+    pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
+        match self.ask_gates(now, ask).0 {
+            Verdict::Go => self.leave(now, ask),
+            Verdict::Wait(until) => {
+                self.press(now, ask);
+                self.stats.waits = self.stats.waits.saturating_add(1);
+                self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
+                Decision::Wait(until)
+            }
+            Verdict::Full => self.full(),
+            Verdict::Refuse(reason) => {
+                self.stats.refused = self.stats.refused.saturating_add(1);
+                Decision::Refuse(reason)
+            }
+        }
+    }
+
+    /// Takes a call back: exactly once for each permit, in any order.
+    ///
+    /// A permit that names no call in flight is counted and otherwise ignored.
+    pub fn settle(&mut self, now: Instant, permit: Permit, reply: impl Into<Reply<LIMITS>>) {
+        let reply = reply.into();
+        let Some((sent, flight)) = self.window.release(permit) else {
+            self.stats.unknown = self.stats.unknown.saturating_add(1);
+            return;
+        };
+        self.count(reply.outcome);
+        if reply.outcome == Outcome::Abandoned {
+            return;
+        }
+        if let Some(used) = reply.used {
+            self.correct(now, flight.costs, used);
+        }
+        self.teach(now, sent, &flight, &reply);
+        if reply.outcome == Outcome::Ok {
+            if let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget) {
+                budget.deposit(policy);
+            }
+        } else if let Some(asked) = reply.hint.retry_after {
+            self.hold.raise(now, asked, self.policy.hold, &mut self.rng);
+        }
+    }
+
+    /// The ask for the next attempt of a call that came back with `outcome`; `None` where none is
+    /// due: it was served or abandoned, or the policy allows no more attempts.
+    ///
+    /// The ask carries the call's own backoff, so that polling with it waits. A server's wish to
+    /// be left alone for a time is in the way of all calls alike.
+    pub fn retry(
+        &mut self,
+        now: Instant,
+        ask: &Ask<LIMITS>,
+        outcome: Outcome,
+    ) -> Option<Ask<LIMITS>> {
+        let attempt = ask.attempt.saturating_add(1);
+        let spent = self.policy.attempts.is_some_and(|most| attempt >= most.get());
+        if spent || !outcome.is_retryable() {
+            return None;
+        }
+        let (rung, delay) = match self.policy.backoff {
+            Some(backoff) => {
+                let rung = backoff.climb(ask.rung, &mut self.rng);
+                (rung, backoff.delay(rung, &mut self.rng))
+            }
+            None => (Span::ZERO, Span::ZERO),
+        };
+        self.stats.retries = self.stats.retries.saturating_add(1);
+        Some(Ask { attempt, rung, not_before: now.saturating_add(delay), ..*ask })
+    }
+
+    /// When a plain call (cost 1, no retry) may leave if nothing settles until then: the soft
+    /// deadline for the next poll. It may lie in the past; `None` where nothing is in the way.
+    ///
+    /// A caller that was told `Full` waits until a call settles or this instant comes, whichever
+    /// is first.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        let paces = self.each_limit().filter_map(|(limit, quota)| limit.pace.ready_at(1, quota));
+        let gates = [self.hold.ready_at(), self.window.ready_at(self.policy.window)];
+        paces.chain(gates.into_iter().flatten()).max()
+    }
+
+    /// The counters so far.
+    #[must_use]
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
+    #[must_use]
+    pub const fn in_flight(&self) -> u16 {
+        self.window.in_flight()
+    }
+
+    /// What the law of each limit remembers.
+    pub fn states(&self) -> impl Iterator<Item = &L::State> {
+        self.limits.iter().map(|limit| &limit.state)
+    }
+
+    /// The verdict of all gates together, and which of them had the last word.
+    fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
+        let mut answer = (Verdict::Go, None);
+        let mut hear = |verdict: Verdict, gate| {
+            if verdict > answer.0 {
+                answer = (verdict, Some(gate));
+            }
+        };
+        for ((limit, quota), cost) in self.each_limit().zip(ask.costs) {
+            hear(limit.pace.check(now, cost, quota), Gate::Pace);
+        }
+        hear(self.hold.check(now), Gate::Hold);
+        if ask.not_before > now {
+            hear(Verdict::Wait(ask.not_before), Gate::Hold);
+        }
+        hear(self.window.check(now, self.policy.window), Gate::Window);
+        if let (Some(budget), Some(policy), 1..) = (&self.budget, self.policy.budget, ask.attempt) {
+            hear(budget.check(policy), Gate::Budget);
+        }
+        let (verdict, gate) = answer;
+        (in_time(verdict, now, ask.deadline), gate)
+    }
+
+    fn each_limit(&self) -> impl Iterator<Item = (&Limit<L::State>, Option<crate::Quota>)> {
+        self.limits
+            .iter()
+            .zip(&self.policy.laws)
+            .map(|(limit, law)| (limit, law.quota(&limit.state)))
+    }
+
+    fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
+        let flight = Flight {
+            epoch: self.epoch,
+            costs: ask.costs,
+            paced: core::array::from_fn(|i| self.limits.get(i).is_some_and(|limit| limit.pressed)),
+        };
+        let Some(permit) = self.window.take(now, self.policy.window, flight) else {
+            return self.full(); // not reached: the window was asked
+        };
+        for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
+            limit.pressed = false;
+            limit.pace.charge(now, cost, law.quota(&limit.state));
+            law.released(&mut limit.state, &mut limit.pace, now, &mut self.rng);
+        }
+        if let (Some(budget), Some(policy), 1..) =
+            (&mut self.budget, self.policy.budget, ask.attempt)
+        {
+            budget.withdraw(policy);
+        }
+        self.stats.gone = self.stats.gone.saturating_add(1);
+        Decision::Go(permit)
+    }
+
+    fn full(&mut self) -> Decision {
+        self.stats.full = self.stats.full.saturating_add(1);
+        Decision::Full
+    }
+
+    /// Notes which limits' paces make `ask` wait: their laws are the limit now.
+    fn press(&mut self, now: Instant, ask: &Ask<LIMITS>) {
+        for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
+            let verdict = limit.pace.check(now, cost, law.quota(&limit.state));
+            limit.pressed |= matches!(verdict, Verdict::Wait(_));
+        }
+    }
+
+    fn correct(&mut self, now: Instant, charged: [u32; LIMITS], used: [u32; LIMITS]) {
+        let costs = charged.into_iter().zip(used);
+        for ((limit, law), (charged, used)) in
+            self.limits.iter_mut().zip(&self.policy.laws).zip(costs)
+        {
+            limit.pace.correct(now, charged, used, law.quota(&limit.state));
+        }
+    }
+
+    fn teach(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        flight: &Flight<LIMITS>,
+        reply: &Reply<LIMITS>,
+    ) {
+        let mut cut = false;
+        for ((limit, law), paced) in self.limits.iter_mut().zip(&self.policy.laws).zip(flight.paced)
+        {
+            limit.pace.drain(now, law.quota(&limit.state));
+            let sample = Sample {
+                now,
+                sent,
+                outcome: reply.outcome,
+                hint: reply.hint,
+                fresh: flight.epoch == self.epoch,
+                paced,
+            };
+            match law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
+                Move::Held => {}
+                Move::Slower => {
+                    cut = true;
+                    self.stats.slower = self.stats.slower.saturating_add(1);
+                }
+                Move::Faster => self.stats.faster = self.stats.faster.saturating_add(1),
+            }
+        }
+        if cut {
+            self.epoch = self.epoch.wrapping_add(1);
+        }
+    }
+
+    const fn count(&mut self, outcome: Outcome) {
+        let counter = match outcome {
+            Outcome::Ok => &mut self.stats.ok,
+            Outcome::Throttled => &mut self.stats.throttled,
+            Outcome::Busy => &mut self.stats.busy,
+            Outcome::Failed => &mut self.stats.failed,
+            Outcome::Abandoned => &mut self.stats.abandoned,
+        };
+        *counter = counter.saturating_add(1);
+    }
+}
+
+/// A verdict that keeps a deadline: what would leave too late is refused at once.
+fn in_time(verdict: Verdict, now: Instant, deadline: Instant) -> Verdict {
+    let leaves = match verdict {
+        Verdict::Wait(until) => until,
+        Verdict::Go | Verdict::Full => now,
+        Verdict::Refuse(_) => return verdict,
+    };
+    if leaves > deadline { Verdict::Refuse(Reason::Late(leaves)) } else { verdict }
+}

@@ -1,0 +1,148 @@
+//! The retry budget: successes pay for retries.
+
+use crate::fixed::Ratio;
+use crate::verdict::{Reason, Verdict};
+
+/// How many retries a success pays for, and how many may be saved up.
+///
+/// Retries multiply load just when a server has the least to spare. A budget bounds the
+/// multiplication to `1 + per_success`, whatever the number of attempts a single call may make.
+/// The idea is Finagle's `RetryBudget` and gRPC's retry throttling (gRFC A6).
+///
+/// ```
+/// use tidegate::{Ratio, gate::{BudgetError, BudgetPolicy}};
+///
+/// // A retry for every ten successes, ten of them to begin with:
+/// assert!(BudgetPolicy::new(Ratio::new(1, 10).unwrap(), 10).is_ok());
+/// assert_eq!(BudgetPolicy::new(Ratio::HALF, 0), Err(BudgetError::ZeroReserve));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BudgetPolicy {
+    per_success: Ratio,
+    reserve: u32,
+}
+
+impl BudgetPolicy {
+    /// `per_success` retries for each success, of which at most `reserve` are saved up; the budget
+    /// starts with its whole reserve.
+    ///
+    /// # Errors
+    /// [`BudgetError::ZeroReserve`]; [`BudgetError::ZeroRatio`].
+    pub const fn new(per_success: Ratio, reserve: u32) -> Result<Self, BudgetError> {
+        if reserve == 0 {
+            return Err(BudgetError::ZeroReserve);
+        }
+        if per_success.numerator() == 0 {
+            return Err(BudgetError::ZeroRatio);
+        }
+        Ok(Self { per_success, reserve })
+    }
+
+    /// A retry costs the ratio's denominator and a success deposits its numerator, so that any
+    /// ratio is exact. (Tower's budget counts whole tokens: its 40 % is 50 %.)
+    const fn retry_cost(self) -> u64 {
+        self.per_success.denominator() as u64
+    }
+
+    const fn brim(self) -> u64 {
+        self.retry_cost().saturating_mul(self.reserve as u64)
+    }
+}
+
+/// What is wrong with a budget's policy.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum BudgetError {
+    /// With nothing saved up, no retry could ever leave.
+    ZeroReserve,
+    /// With nothing earned, a spent budget would stay spent for good.
+    ZeroRatio,
+}
+
+impl core::fmt::Display for BudgetError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroReserve => "a retry budget's reserve must be at least 1",
+            Self::ZeroRatio => "a retry budget's ratio must be above 0",
+        })
+    }
+}
+
+impl core::error::Error for BudgetError {}
+
+/// Counts what successes have paid for.
+///
+/// ```
+/// use tidegate::{Ratio, Reason, Verdict, gate::{Budget, BudgetPolicy}};
+///
+/// let policy = BudgetPolicy::new(Ratio::HALF, 1).unwrap();
+/// let mut budget = Budget::new(policy);
+/// budget.withdraw(policy);
+/// assert_eq!(budget.check(policy), Verdict::Refuse(Reason::Budget));
+/// budget.deposit(policy);
+/// assert_eq!(budget.check(policy), Verdict::Refuse(Reason::Budget)); // half paid
+/// budget.deposit(policy);
+/// assert_eq!(budget.check(policy), Verdict::Go);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Budget {
+    saved: u64,
+}
+
+impl Budget {
+    /// A budget with its whole reserve.
+    #[must_use]
+    pub const fn new(policy: BudgetPolicy) -> Self {
+        Self { saved: policy.brim() }
+    }
+
+    /// Whether a retry may leave: `Go` or [`Reason::Budget`].
+    #[must_use]
+    pub const fn check(&self, policy: BudgetPolicy) -> Verdict {
+        if self.saved >= policy.retry_cost() {
+            Verdict::Go
+        } else {
+            Verdict::Refuse(Reason::Budget)
+        }
+    }
+
+    /// A success pays in.
+    pub const fn deposit(&mut self, policy: BudgetPolicy) {
+        let saved = self.saved.saturating_add(policy.per_success.numerator() as u64);
+        self.saved = if saved < policy.brim() { saved } else { policy.brim() };
+    }
+
+    /// A retry leaves. Ask [`check`](Self::check) first.
+    pub const fn withdraw(&mut self, policy: BudgetPolicy) {
+        self.saved = self.saved.saturating_sub(policy.retry_cost());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn retries_never_exceed_the_reserve_and_what_successes_paid_for(
+            numerator in 1..50u32, denominator in 1..50u32, reserve in 1..20u32,
+            events in prop::collection::vec(any::<bool>(), 0..500),
+        ) {
+            let policy = BudgetPolicy::new(Ratio::new(numerator, denominator).unwrap(), reserve).unwrap();
+            let mut budget = Budget::new(policy);
+            let (mut successes, mut retries) = (0u64, 0u64);
+            for success in events {
+                if success {
+                    successes += 1;
+                    budget.deposit(policy);
+                } else if budget.check(policy) == Verdict::Go {
+                    retries += 1;
+                    budget.withdraw(policy);
+                }
+                let paid = successes * u64::from(numerator) / u64::from(denominator);
+                prop_assert!(retries <= u64::from(reserve) + paid);
+            }
+        }
+    }
+}

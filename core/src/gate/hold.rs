@@ -1,0 +1,185 @@
+//! The hold: a time before which nothing leaves.
+
+use crate::fixed::Ratio;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+use crate::verdict::Verdict;
+
+/// How far a server's wish for a pause is followed.
+///
+/// ```
+/// use tidegate::{Ratio, Span, gate::{HoldError, HoldPolicy}};
+///
+/// let patient = HoldPolicy::new(Span::from_secs(600), Ratio::ZERO).unwrap();
+/// assert_eq!(patient.ceiling(), Span::from_secs(600));
+/// assert_eq!(HoldPolicy::new(Span::ZERO, Ratio::ZERO), Err(HoldError::ZeroCeiling));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct HoldPolicy {
+    ceiling: Span,
+    spread: Ratio,
+}
+
+impl HoldPolicy {
+    /// An hour at most, spread over an eighth: an hour covers the longest reset of common APIs,
+    /// and a server that asks for a year is probed once an hour.
+    pub const DEFAULT: Self = Self { ceiling: Span::from_secs(3_600), spread: Ratio::of(1, 8) };
+
+    /// No hold longer than `ceiling`; clients that were told the same delay spread over `spread`
+    /// of it, so that they do not all come back at once.
+    ///
+    /// # Errors
+    /// [`HoldError::ZeroCeiling`]; [`HoldError::SpreadAboveOne`].
+    pub const fn new(ceiling: Span, spread: Ratio) -> Result<Self, HoldError> {
+        if ceiling.as_nanos() == 0 {
+            return Err(HoldError::ZeroCeiling);
+        }
+        if spread.exceeds_one() {
+            return Err(HoldError::SpreadAboveOne);
+        }
+        Ok(Self { ceiling, spread })
+    }
+
+    /// The longest pause that a server can ask for.
+    #[must_use]
+    pub const fn ceiling(self) -> Span {
+        self.ceiling
+    }
+
+    /// The pause for a server's `asked`.
+    ///
+    /// What the server asks for is a floor, so chance only adds to it. A wish beyond the ceiling
+    /// is not met anyway, so there chance takes off: the fleet stays spread, and no pause exceeds
+    /// the ceiling.
+    fn pause(self, asked: Span, rng: &mut Rng) -> Span {
+        let ceiling = self.ceiling.as_nanos();
+        let floor = asked.as_nanos();
+        if floor < ceiling {
+            let most = floor.saturating_add(self.spread.floor_of(floor));
+            let most = if most < ceiling { most } else { ceiling };
+            rng.between(asked, Span::from_nanos(most))
+        } else {
+            let least = ceiling.saturating_sub(self.spread.floor_of(ceiling));
+            rng.between(Span::from_nanos(least), self.ceiling)
+        }
+    }
+}
+
+impl Default for HoldPolicy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What is wrong with a hold's policy.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum HoldError {
+    /// A ceiling of zero would ignore every server.
+    ZeroCeiling,
+    /// A spread above one would more than double what the server asked for.
+    SpreadAboveOne,
+}
+
+impl core::fmt::Display for HoldError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroCeiling => "a hold's ceiling must be at least 1 ns",
+            Self::SpreadAboveOne => "a hold's spread must be at most 1",
+        })
+    }
+}
+
+impl core::error::Error for HoldError {}
+
+/// Keeps the latest pause that a server asked for (`Retry-After` and its like).
+///
+/// ```
+/// use tidegate::{Instant, Rng, Span, Verdict, gate::{Hold, HoldPolicy}};
+///
+/// let mut hold = Hold::default();
+/// let now = Instant::from_nanos(1_000);
+/// assert_eq!(hold.check(now), Verdict::Go);
+/// hold.raise(now, Span::from_secs(2), HoldPolicy::DEFAULT, &mut Rng::new(1));
+/// let Verdict::Wait(until) = hold.check(now) else { panic!("held") };
+/// assert!(until >= now.saturating_add(Span::from_secs(2)));
+/// assert_eq!(hold.check(until), Verdict::Go);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Hold {
+    until: Instant,
+}
+
+impl Hold {
+    /// `Go`, or `Wait` until the pause is over.
+    #[must_use]
+    pub const fn check(&self, now: Instant) -> Verdict {
+        if self.until.as_nanos() > now.as_nanos() { Verdict::Wait(self.until) } else { Verdict::Go }
+    }
+
+    /// When the latest pause ends or ended; `None` if there never was one.
+    #[must_use]
+    pub const fn ready_at(&self) -> Option<Instant> {
+        if self.until.as_nanos() == 0 { None } else { Some(self.until) }
+    }
+
+    /// Nothing leaves for what the server `asked`, as far as the policy follows it. A pause is
+    /// never shortened by a later, shorter one. It ends one instant before the end of time at the
+    /// latest, so that it does end.
+    pub fn raise(&mut self, now: Instant, asked: Span, policy: HoldPolicy, rng: &mut Rng) {
+        let until = now.saturating_add(policy.pause(asked, rng)).as_nanos();
+        let until = if until == u64::MAX { u64::MAX.saturating_sub(1) } else { until };
+        if until > self.until.as_nanos() {
+            self.until = Instant::from_nanos(until);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_shorter_wish_does_not_shorten_the_pause() {
+        let mut rng = Rng::new(3);
+        let mut hold = Hold::default();
+        let policy = HoldPolicy::new(Span::from_secs(60), Ratio::ZERO).unwrap();
+        hold.raise(Instant::ZERO, Span::from_secs(10), policy, &mut rng);
+        hold.raise(Instant::ZERO, Span::from_secs(1), policy, &mut rng);
+        assert_eq!(hold.ready_at(), Some(Instant::from_nanos(10_000_000_000)));
+    }
+
+    #[test]
+    fn a_fleet_told_the_same_delay_does_not_come_back_at_once() {
+        for asked in [Span::from_secs(30), Span::from_secs(86_400 * 365)] {
+            let mut ends = std::collections::BTreeSet::new();
+            for seed in 0..100 {
+                let mut hold = Hold::default();
+                hold.raise(Instant::ZERO, asked, HoldPolicy::DEFAULT, &mut Rng::new(seed));
+                ends.insert(hold.ready_at().unwrap());
+            }
+            assert!(ends.len() > 90, "{asked:?}: only {} different ends", ends.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_server_asks_is_a_floor_below_the_ceiling_and_the_ceiling_is_never_passed(
+            seed: u64, now in 0..u64::MAX / 2, asked: u64, ceiling in 1..u64::MAX / 4, eighths in 0..=8u32,
+        ) {
+            let policy = HoldPolicy::new(Span::from_nanos(ceiling), Ratio::new(eighths, 8).unwrap()).unwrap();
+            let mut hold = Hold::default();
+            let now = Instant::from_nanos(now);
+            hold.raise(now, Span::from_nanos(asked), policy, &mut Rng::new(seed));
+            let paused = hold.until.saturating_since(now).as_nanos();
+            prop_assert!(paused <= ceiling);
+            let least = ceiling - policy.spread.floor_of(ceiling);
+            prop_assert!(paused >= asked.min(least));
+            if asked < ceiling {
+                prop_assert!(paused >= asked);
+            }
+        }
+    }
+}

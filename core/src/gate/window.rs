@@ -1,0 +1,370 @@
+//! The window: how many calls may be in flight.
+
+use crate::time::{Instant, Span};
+use crate::verdict::Verdict;
+
+/// The right to one call. Settle it exactly once.
+///
+/// It is neither `Clone` nor `Copy`, so within Rust it cannot be settled twice. Across a foreign
+/// interface it is a plain number below 2^48, which a double holds exactly; a number that is
+/// unknown, repeated or out of date is harmless there.
+///
+/// ```compile_fail
+/// # use tidegate::gate::Permit;
+/// fn twice(permit: Permit) -> (Permit, Permit) {
+///     (permit, permit) // a permit cannot be copied
+/// }
+/// ```
+#[derive(Debug, Eq, PartialEq)]
+#[must_use = "a permit that is not settled holds its place in the window until the lease ends"]
+pub struct Permit {
+    slot: u16,
+    number: u32,
+}
+
+impl Permit {
+    /// The permit as a plain number, to hand across a foreign interface.
+    #[must_use]
+    pub const fn into_raw(self) -> u64 {
+        ((self.slot as u64) << 32) | self.number as u64
+    }
+
+    /// The permit of a plain number. Any number will do: one that names no call in flight is
+    /// counted and otherwise ignored when it is settled.
+    #[expect(clippy::cast_possible_truncation, reason = "the halves; what is above names no slot")]
+    pub const fn from_raw(raw: u64) -> Self {
+        let slot = if raw >> 48 == 0 { (raw >> 32) as u16 } else { u16::MAX };
+        Self { slot, number: raw as u32 }
+    }
+}
+
+/// How many calls may be in flight, and for how long each may stay silent.
+///
+/// ```
+/// use tidegate::{Span, gate::{WindowError, WindowPolicy}};
+///
+/// let narrow = WindowPolicy::new(4, Span::from_secs(30)).unwrap();
+/// assert_eq!(narrow.limit(), 4);
+/// assert_eq!(WindowPolicy::new(0, Span::from_secs(30)), Err(WindowError::ZeroLimit));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct WindowPolicy {
+    limit: u16,
+    lease: Span,
+}
+
+impl WindowPolicy {
+    /// As many calls as there are slots, with leases of five minutes.
+    pub const DEFAULT: Self = Self { limit: u16::MAX, lease: Span::from_secs(300) };
+
+    /// At most `limit` calls in flight (and never more than the controller has slots); a call that
+    /// has not been settled after `lease` no longer counts.
+    ///
+    /// Choose the lease longer than the longest call: an outcome that comes after it is ignored.
+    ///
+    /// # Errors
+    /// [`WindowError::ZeroLimit`]; [`WindowError::ZeroLease`].
+    pub const fn new(limit: u16, lease: Span) -> Result<Self, WindowError> {
+        if limit == 0 {
+            return Err(WindowError::ZeroLimit);
+        }
+        if lease.as_nanos() == 0 {
+            return Err(WindowError::ZeroLease);
+        }
+        Ok(Self { limit, lease })
+    }
+
+    /// The most calls in flight.
+    #[must_use]
+    pub const fn limit(self) -> u16 {
+        self.limit
+    }
+
+    /// How long a silent call keeps its place.
+    #[must_use]
+    pub const fn lease(self) -> Span {
+        self.lease
+    }
+}
+
+impl Default for WindowPolicy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What is wrong with a window's policy.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum WindowError {
+    /// With no call in flight, none could ever leave.
+    ZeroLimit,
+    /// With no lease, a call would no longer count as soon as it left.
+    ZeroLease,
+}
+
+impl core::fmt::Display for WindowError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroLimit => "a window must let at least 1 call be in flight",
+            Self::ZeroLease => "a window's lease must be at least 1 ns",
+        })
+    }
+}
+
+impl core::error::Error for WindowError {}
+
+/// Keeps the calls in flight: up to `SLOTS` of them, each with what the caller wants to know of it
+/// (`T`) when it comes back.
+///
+/// Taking and releasing a slot takes the same time whatever `SLOTS` is; only a full window looks
+/// through its slots, for leases that have ended.
+///
+/// ```
+/// use tidegate::{Instant, Span, Verdict, gate::{Permit, Window, WindowPolicy}};
+///
+/// let policy = WindowPolicy::new(1, Span::from_secs(30)).unwrap();
+/// let mut window: Window<&str, 8> = Window::new();
+/// let now = Instant::ZERO;
+/// let permit = window.take(now, policy, "GET /").unwrap();
+/// assert_eq!(window.check(now, policy), Verdict::Full);
+///
+/// let raw = permit.into_raw();
+/// assert_eq!(window.release(Permit::from_raw(raw)), Some((now, "GET /")));
+/// assert_eq!(window.release(Permit::from_raw(raw)), None); // repeated, and harmless
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Window<T, const SLOTS: usize> {
+    slots: [Slot<T>; SLOTS],
+    /// The first slot of the list of those that were freed; `SLOTS` ends the list.
+    freed: u16,
+    /// Slots from here on have never been taken.
+    untouched: u16,
+    in_flight: u16,
+    next_number: u32,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Slot<T> {
+    Free { next: u16 },
+    Taken { number: u32, since: Instant, call: T },
+}
+
+impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
+    #[expect(clippy::cast_possible_truncation, reason = "asserted to fit, at compile time")]
+    const END: u16 = {
+        assert!(SLOTS > 0 && SLOTS < u16::MAX as usize, "a window has 1 to 65 534 slots");
+        SLOTS as u16
+    };
+
+    /// A window with no call in flight.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            slots: [Slot::Free { next: 0 }; SLOTS],
+            freed: Self::END,
+            untouched: 0,
+            in_flight: 0,
+            next_number: 0,
+        }
+    }
+
+    /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
+    #[must_use]
+    pub const fn in_flight(&self) -> u16 {
+        self.in_flight
+    }
+
+    /// Whether a call may leave: `Go` or `Full`.
+    #[must_use]
+    pub fn check(&self, now: Instant, policy: WindowPolicy) -> Verdict {
+        if self.in_flight < Self::limit(policy) {
+            return Verdict::Go;
+        }
+        match self.next_expiry(policy) {
+            // A window that was narrowed may need more than one place, and then still is full.
+            Some(at) if at <= now && self.alive(now, policy) < Self::limit(policy) => Verdict::Go,
+            _ => Verdict::Full,
+        }
+    }
+
+    /// When the first lease ends; `None` where no call is in flight.
+    #[must_use]
+    pub fn next_expiry(&self, policy: WindowPolicy) -> Option<Instant> {
+        let since = self.slots.iter().filter_map(|slot| match slot {
+            Slot::Taken { since, .. } => Some(*since),
+            Slot::Free { .. } => None,
+        });
+        since.min().map(|since| since.saturating_add(policy.lease))
+    }
+
+    /// When the window next has room through leases that end alone; `None` where it has room.
+    #[must_use]
+    pub fn ready_at(&self, policy: WindowPolicy) -> Option<Instant> {
+        if self.in_flight < Self::limit(policy) { None } else { self.next_expiry(policy) }
+    }
+
+    /// Takes a place for `call`; `None` where [`check`](Self::check) is not `Go`.
+    pub fn take(&mut self, now: Instant, policy: WindowPolicy, call: T) -> Option<Permit> {
+        if self.in_flight >= Self::limit(policy) {
+            self.expire(now, policy);
+            if self.in_flight >= Self::limit(policy) {
+                return None;
+            }
+        }
+        let index = if self.freed < Self::END { self.freed } else { self.untouched };
+        let number = self.next_number;
+        let slot = self.slots.get_mut(usize::from(index))?;
+        if index == self.freed {
+            if let Slot::Free { next } = slot {
+                self.freed = *next;
+            }
+        } else {
+            self.untouched = self.untouched.saturating_add(1);
+        }
+        *slot = Slot::Taken { number, since: now, call };
+        self.in_flight = self.in_flight.saturating_add(1);
+        self.next_number = self.next_number.wrapping_add(1);
+        Some(Permit { slot: index, number })
+    }
+
+    /// Gives the place back and returns when the call left and what was kept of it; `None` for a
+    /// permit that is unknown, was released before, or whose lease ended and place was needed.
+    #[expect(clippy::needless_pass_by_value, reason = "a permit is used up")]
+    pub fn release(&mut self, permit: Permit) -> Option<(Instant, T)> {
+        let slot = self.slots.get_mut(usize::from(permit.slot))?;
+        let Slot::Taken { number, since, call } = *slot else { return None };
+        if number != permit.number {
+            return None;
+        }
+        *slot = Slot::Free { next: self.freed };
+        self.freed = permit.slot;
+        self.in_flight = self.in_flight.saturating_sub(1);
+        Some((since, call))
+    }
+
+    fn limit(policy: WindowPolicy) -> u16 {
+        policy.limit.min(Self::END)
+    }
+
+    fn alive(&self, now: Instant, policy: WindowPolicy) -> u16 {
+        let ended = self.slots.iter().filter(|slot| slot.has_ended(now, policy)).count();
+        self.in_flight.saturating_sub(u16::try_from(ended).unwrap_or(u16::MAX))
+    }
+
+    fn expire(&mut self, now: Instant, policy: WindowPolicy) {
+        for (index, slot) in (0..).zip(&mut self.slots) {
+            if slot.has_ended(now, policy) {
+                *slot = Slot::Free { next: self.freed };
+                self.freed = index;
+                self.in_flight = self.in_flight.saturating_sub(1);
+            }
+        }
+    }
+}
+
+impl<T: Copy, const SLOTS: usize> Default for Window<T, SLOTS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Slot<T> {
+    fn has_ended(&self, now: Instant, policy: WindowPolicy) -> bool {
+        match self {
+            Self::Taken { since, .. } => since.saturating_add(policy.lease) <= now,
+            Self::Free { .. } => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn policy(limit: u16) -> WindowPolicy {
+        WindowPolicy::new(limit, Span::from_nanos(100)).unwrap()
+    }
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_lost_call_gives_its_place_back_when_its_lease_ends() {
+        let mut window: Window<u8, 2> = Window::new();
+        let lost = window.take(at(0), policy(1), 7).unwrap();
+        assert_eq!(window.check(at(99), policy(1)), Verdict::Full);
+        assert_eq!(window.ready_at(policy(1)), Some(at(100)));
+        assert_eq!(window.check(at(100), policy(1)), Verdict::Go);
+        let second = window.take(at(100), policy(1), 8).unwrap();
+        assert_eq!(window.release(lost), None, "its place is another's now");
+        assert_eq!(window.release(second), Some((at(100), 8)));
+    }
+
+    #[test]
+    fn an_answer_after_the_lease_still_counts_where_nobody_needed_the_place() {
+        let mut window: Window<u8, 2> = Window::new();
+        let late = window.take(at(0), policy(1), 7).unwrap();
+        assert_eq!(window.check(at(500), policy(1)), Verdict::Go);
+        assert_eq!(window.release(late), Some((at(0), 7)));
+    }
+
+    #[test]
+    fn a_window_may_be_narrowed_while_calls_are_in_flight() {
+        let mut window: Window<u8, 4> = Window::new();
+        let first = window.take(at(0), policy(3), 1).unwrap();
+        let second = window.take(at(50), policy(3), 2).unwrap();
+        assert_eq!(window.check(at(60), policy(1)), Verdict::Full);
+        assert_eq!(window.check(at(120), policy(1)), Verdict::Full, "one lease has ended, one not");
+        assert_eq!(window.release(first), Some((at(0), 1)));
+        assert_eq!(window.check(at(60), policy(1)), Verdict::Full);
+        assert_eq!(window.release(second), Some((at(50), 2)));
+        assert_eq!(window.check(at(60), policy(1)), Verdict::Go);
+    }
+
+    proptest! {
+        /// The model is a plain list of permits out.
+        #[test]
+        fn places_out_equal_permits_out(
+            limit in 1..9u16,
+            events in prop::collection::vec((any::<u8>(), any::<u64>(), 0..30u64), 0..300),
+        ) {
+            let mut window: Window<u64, 8> = Window::new();
+            let mut out: Vec<(u64, Instant, u64)> = Vec::new();
+            let (mut now, mut call) = (0, 0);
+            for (kind, raw, step) in events {
+                now += step;
+                match kind % 3 {
+                    0 => {
+                        let alive = |entry: &&(u64, Instant, u64)| entry.1.saturating_add(Span::from_nanos(100)) > at(now);
+                        let full = out.len() >= usize::from(limit.min(8));
+                        let open = !full || out.iter().filter(alive).count() < usize::from(limit.min(8));
+                        prop_assert_eq!(window.check(at(now), policy(limit)) == Verdict::Go, open);
+                        let permit = window.take(at(now), policy(limit), call);
+                        prop_assert_eq!(permit.is_some(), open);
+                        if let Some(permit) = permit {
+                            if full {
+                                out.retain(|entry| alive(&entry));
+                            }
+                            out.push((permit.into_raw(), at(now), call));
+                            call += 1;
+                        }
+                    }
+                    1 if !out.is_empty() => {
+                        let (raw, since, call) = out.swap_remove(raw as usize % out.len());
+                        prop_assert_eq!(window.release(Permit::from_raw(raw)), Some((since, call)));
+                        prop_assert_eq!(window.release(Permit::from_raw(raw)), None);
+                    }
+                    _ => {
+                        let known = out.iter().any(|entry| entry.0 == raw);
+                        prop_assert!(known || window.release(Permit::from_raw(raw)).is_none());
+                    }
+                }
+                prop_assert_eq!(usize::from(window.in_flight()), out.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What a server says about its limit.
+
+use crate::time::Span;
+
+/// What a server said about its limit, in plain numbers.
+///
+/// Servers are untrusted: a hint is a wish, which [`gate::HoldPolicy`](crate::gate::HoldPolicy)
+/// clamps to the policy's own ceiling.
+///
+/// ```
+/// use tidegate::{Hint, Span};
+///
+/// assert_eq!(Hint::NONE.retry_after, None);
+/// assert_eq!(Hint::retry_after(Span::from_secs(1)).retry_after, Some(Span::from_secs(1)));
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Hint {
+    /// How long to wait before the next call (`Retry-After`, RFC 9110 section 10.2.3).
+    pub retry_after: Option<Span>,
+}
+
+impl Hint {
+    /// The server said nothing.
+    pub const NONE: Self = Self { retry_after: None };
+
+    /// "Try again after `span`."
+    #[must_use]
+    pub const fn retry_after(span: Span) -> Self {
+        Self { retry_after: Some(span) }
+    }
+}

@@ -1,0 +1,47 @@
+//! `fixed`: a hard-coded rate, or none.
+
+use crate::gate::Pace;
+use crate::law::{Law, Move, Sample};
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::Instant;
+
+/// A rate that never moves: right as long as the server's limit and everybody else who shares it
+/// stay as they are, and wrong as soon as anything changes.
+///
+/// ```
+/// use tidegate::{Controller, Instant, Policy, Quota, law::Fixed};
+///
+/// let law = Fixed::new(Quota::per_hour(4_500).unwrap());
+/// let gate: Controller<Fixed> = Controller::new(Policy::new(law), 1, Instant::ZERO);
+/// # let _ = gate;
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Fixed {
+    quota: Option<Quota>,
+}
+
+impl Fixed {
+    /// No rate at all: calls leave when they like.
+    pub const UNLIMITED: Self = Self { quota: None };
+
+    /// Calls leave at `quota`.
+    #[must_use]
+    pub const fn new(quota: Quota) -> Self {
+        Self { quota: Some(quota) }
+    }
+}
+
+impl Law for Fixed {
+    type State = ();
+
+    fn start(&self, _: Instant) {}
+
+    fn quota(&self, (): &()) -> Option<Quota> {
+        self.quota
+    }
+
+    fn observe(&self, (): &mut (), _: &mut Pace, _: &Sample, _: &mut Rng) -> Move {
+        Move::Held
+    }
+}

@@ -1,0 +1,101 @@
+//! The laws: how the pace moves when outcomes arrive.
+//!
+//! A law is arithmetic and nothing else. What every law needs alike (one cut per congestion event,
+//! growth only where the law was the limit) is decided once, by the controller, and handed over as
+//! [`Sample::fresh`] and [`Sample::paced`].
+
+mod aimd;
+mod any;
+mod fixed;
+mod responsive;
+
+pub use aimd::{Aimd, AimdConfig, AimdError, AimdState};
+pub use any::{AnyLaw, AnyState};
+pub use fixed::Fixed;
+pub use responsive::{Responsive, ResponsiveConfig, ResponsiveError, ResponsiveState, Variant};
+
+use core::fmt::Debug;
+
+use crate::gate::Pace;
+use crate::hint::Hint;
+use crate::outcome::Outcome;
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::Instant;
+
+/// A control law: a constant that moves a small state.
+///
+/// ```
+/// use tidegate::{Instant, Outcome, Quota, Rng, gate::Pace};
+/// use tidegate::law::{Aimd, Law, Move, Sample};
+///
+/// let law = Aimd::DEFAULT; // starts at ten a second, halves when it is throttled
+/// let now = Instant::ZERO;
+/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let throttled = Sample::new(now, now, Outcome::Throttled);
+/// assert_eq!(law.observe(&mut state, &mut pace, &throttled, &mut rng), Move::Slower);
+/// let quota = law.quota(&state).unwrap();
+/// let per_second = quota.count() as u128 * 1_000_000_000 / quota.period().as_nanos() as u128;
+/// assert_eq!(per_second, 4); // just below five
+/// ```
+pub trait Law {
+    /// What the law remembers: plain data.
+    type State: Copy + Debug + Eq;
+
+    /// The state of a law that has seen nothing yet.
+    fn start(&self, now: Instant) -> Self::State;
+
+    /// The rate that the law allows at present; `None` where it sets no rate.
+    fn quota(&self, state: &Self::State) -> Option<Quota>;
+
+    /// A call has left, and the pace has been charged for it.
+    fn released(&self, _: &mut Self::State, _: &mut Pace, _: Instant, _: &mut Rng) {}
+
+    /// A call has come back. The pace has drained up to `sample.now` at the old rate.
+    fn observe(
+        &self,
+        state: &mut Self::State,
+        pace: &mut Pace,
+        sample: &Sample,
+        rng: &mut Rng,
+    ) -> Move;
+}
+
+/// All that a law may see of a call that has come back.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Sample {
+    /// When the answer arrived.
+    pub now: Instant,
+    /// When the call left.
+    pub sent: Instant,
+    /// What became of it; never [`Outcome::Abandoned`], which teaches nothing.
+    pub outcome: Outcome,
+    /// What the server said.
+    pub hint: Hint,
+    /// Whether the call left after the latest cut. One that left before it belongs to the
+    /// congestion that was cut for already, and must not cut again.
+    pub fresh: bool,
+    /// Whether this limit's pace had made a call wait since the call before left. Only then was
+    /// the law the limit, and only then may it grow.
+    pub paced: bool,
+}
+
+impl Sample {
+    /// A fresh and paced call without a hint.
+    #[must_use]
+    pub const fn new(now: Instant, sent: Instant, outcome: Outcome) -> Self {
+        Self { now, sent, outcome, hint: Hint::NONE, fresh: true, paced: true }
+    }
+}
+
+/// What a law made of a sample.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Move {
+    /// It keeps its rate.
+    Held,
+    /// It cut its rate: calls that left before now belong to this congestion.
+    Slower,
+    /// It raised its rate.
+    Faster,
+}

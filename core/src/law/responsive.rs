@@ -1,0 +1,320 @@
+//! `responsive`: a delay that scales up on failure and down on success.
+
+use crate::fixed::Ratio;
+use crate::gate::Pace;
+use crate::law::{Law, Move, Sample};
+use crate::outcome::Outcome;
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// Whether [`Responsive`] keeps to its source or mends it.
+///
+/// | defect of the source | [`Mended`](Self::Mended) |
+/// |---|---|
+/// | A failure leaves the success counter standing: 9 successes, a failure and one more success go down at once. | A failure sets the counter to zero. |
+/// | A threshold of zero never goes down. | It is an error. |
+/// | The first delay and the longest one carry no jitter, so a fleet is in step at both ends. | Every delay is spread. |
+/// | The first delay may exceed the maximum, and so may a step down with its jitter. | No delay exceeds the maximum. |
+/// | Jitter is fed back: a step "down" increases the delay with a chance of 31.5 %. | Only the delay is spread, never the state. |
+/// | Nothing decays with time: after a day of silence the delay is what it was. | As long a silence as a step down would have taken is a step down. |
+/// | The delay runs from the answer, on top of the call's own duration, in each worker by itself. | The delay runs from one call's leaving to the next one's, for all who share the controller. |
+/// | Each of the failures of one congestion raises the delay. | A call that left before the latest raise does not raise it again. |
+/// | Successes of calls that never had to wait lower the delay. | Only calls that had to wait count. |
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Variant {
+    /// The source's behaviour, for comparison.
+    Faithful,
+    /// The source's idea without its defects.
+    Mended,
+}
+
+/// What [`Responsive`] is made of. Start from [`ResponsiveConfig::DEFAULT`] and change what differs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ResponsiveConfig {
+    /// The delay after the first failure; a step down below it ends the delay.
+    pub initial: Span,
+    /// The longest delay.
+    pub most: Span,
+    /// What a failure multiplies the delay by.
+    pub up: Ratio,
+    /// What a step down multiplies the delay by ...
+    pub down: Ratio,
+    /// ... after this many successes.
+    pub threshold: u16,
+    /// Chance adds or takes up to this part of the delay ...
+    pub spread: Ratio,
+    /// ... but never more than this.
+    pub most_spread: Span,
+    /// Faithful or mended.
+    pub variant: Variant,
+}
+
+impl ResponsiveConfig {
+    /// The source's defaults, mended: 500 ms to 15 min, half as much again on each failure, a tenth
+    /// less after ten successes, ±30 % but at most two minutes.
+    pub const DEFAULT: Self = Self {
+        initial: Span::from_millis(500),
+        most: Span::from_secs(900),
+        up: Ratio::of(3, 2),
+        down: Ratio::of(9, 10),
+        threshold: 10,
+        spread: Ratio::of(3, 10),
+        most_spread: Span::from_secs(120),
+        variant: Variant::Mended,
+    };
+}
+
+impl Default for ResponsiveConfig {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Responsive exponential backoff: the delay between calls grows by a factor on each failure and
+/// shrinks by another after so many successes.
+///
+/// Source: `AutoSleeper` in sakthipriyan/go-utils (`sleeper.go`, 2022) and its article "Responsive
+/// exponential backoff in Go". [`Variant::Faithful`] reproduces its published graph and its
+/// deterministic test vectors to the digit; [`Variant::Mended`], the default, lists what it mends.
+///
+/// Both count calls and not costs, and both need their failures: in equilibrium 2.5 % of calls fail
+/// with the defaults. From the longest delay the way back takes 720 successes, about a day.
+///
+/// ```
+/// use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveError, Variant};
+/// use tidegate::Span;
+///
+/// let upstream = ResponsiveConfig { variant: Variant::Faithful, ..ResponsiveConfig::DEFAULT };
+/// assert!(Responsive::new(upstream).is_ok());
+/// let upside_down = ResponsiveConfig { most: Span::from_millis(1), ..ResponsiveConfig::DEFAULT };
+/// assert_eq!(Responsive::new(upside_down), Err(ResponsiveError::InitialAboveMost));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Responsive {
+    config: ResponsiveConfig,
+}
+
+/// What [`Responsive`] remembers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ResponsiveState {
+    delay: Span,
+    successes: u16,
+    /// When a call last left: silence since then lowers the delay.
+    last_left: Instant,
+}
+
+impl ResponsiveState {
+    /// The present delay between calls, before chance spreads it; zero where calls are not delayed.
+    #[must_use]
+    pub const fn delay(&self) -> Span {
+        self.delay
+    }
+}
+
+impl Responsive {
+    /// The law of [`ResponsiveConfig::DEFAULT`].
+    pub const DEFAULT: Self = Self { config: ResponsiveConfig::DEFAULT };
+
+    /// The law of a configuration.
+    ///
+    /// # Errors
+    /// [`ResponsiveError`] names what is wrong. The faithful variant takes a threshold of zero and
+    /// an initial delay above the longest, as its source does.
+    pub const fn new(config: ResponsiveConfig) -> Result<Self, ResponsiveError> {
+        let mended = matches!(config.variant, Variant::Mended);
+        if config.initial.as_nanos() == 0 {
+            return Err(ResponsiveError::ZeroInitial);
+        }
+        if config.up.is_below_one() {
+            return Err(ResponsiveError::UpBelowOne);
+        }
+        if config.down.exceeds_one() {
+            return Err(ResponsiveError::DownAboveOne);
+        }
+        if config.spread.exceeds_one() {
+            return Err(ResponsiveError::SpreadAboveOne);
+        }
+        if mended && config.initial.as_nanos() > config.most.as_nanos() {
+            return Err(ResponsiveError::InitialAboveMost);
+        }
+        if mended && config.threshold == 0 {
+            return Err(ResponsiveError::ZeroThreshold);
+        }
+        Ok(Self { config })
+    }
+
+    const fn is_mended(&self) -> bool {
+        matches!(self.config.variant, Variant::Mended)
+    }
+
+    fn higher(&self, delay: Span) -> Span {
+        if delay == Span::ZERO {
+            return self.config.initial;
+        }
+        let up = self.config.up.floor_of(delay.as_nanos());
+        // A nanosecond times three halves is a nanosecond again: never stay where you are.
+        Span::from_nanos(up.max(delay.as_nanos().saturating_add(1)))
+    }
+
+    fn lower(&self, delay: Span) -> Span {
+        Span::from_nanos(self.config.down.floor_of(delay.as_nanos()))
+    }
+
+    /// A step down below the initial delay ends the delay.
+    fn or_none(&self, delay: Span) -> Span {
+        if delay < self.config.initial { Span::ZERO } else { delay }
+    }
+
+    fn spread(&self, delay: Span, rng: &mut Rng) -> Span {
+        if self.config.spread == Ratio::ZERO {
+            return delay;
+        }
+        let reach = Span::from_nanos(self.config.spread.floor_of(delay.as_nanos()));
+        let reach = reach.min(self.config.most_spread);
+        rng.between(delay.saturating_sub(reach), delay.saturating_add(reach))
+    }
+
+    fn observe_faithfully(
+        &self,
+        state: &mut ResponsiveState,
+        sample: &Sample,
+        rng: &mut Rng,
+    ) -> Move {
+        if sample.outcome != Outcome::Ok {
+            state.delay = if state.delay == Span::ZERO {
+                self.config.initial
+            } else {
+                self.spread(self.higher(state.delay), rng).min(self.config.most)
+            };
+            return Move::Slower;
+        }
+        if state.delay == Span::ZERO {
+            return Move::Held;
+        }
+        state.successes = state.successes.saturating_add(1);
+        if state.successes != self.config.threshold {
+            return Move::Held;
+        }
+        state.successes = 0;
+        state.delay = self.or_none(self.spread(self.lower(state.delay), rng));
+        Move::Faster
+    }
+
+    fn observe_mended(&self, state: &mut ResponsiveState, sample: &Sample) -> Move {
+        if !sample.fresh {
+            return Move::Held;
+        }
+        if sample.outcome != Outcome::Ok {
+            state.delay = self.higher(state.delay).min(self.config.most);
+            state.successes = 0;
+            return Move::Slower;
+        }
+        if state.delay == Span::ZERO || !sample.paced {
+            return Move::Held;
+        }
+        state.successes = state.successes.saturating_add(1);
+        if state.successes < self.config.threshold {
+            return Move::Held;
+        }
+        state.successes = 0;
+        state.delay = self.or_none(self.lower(state.delay));
+        Move::Faster
+    }
+
+    /// Lowers the delay once for each stretch of silence in which successes could have done so.
+    fn decay(&self, state: &mut ResponsiveState, silence: Span) {
+        let mut silence = silence;
+        // Each step shortens the next one's stretch, so a ratio near one needs the bound.
+        for _ in 0..64 {
+            let stretch = state.delay.saturating_mul(u64::from(self.config.threshold));
+            if state.delay == Span::ZERO || silence < stretch {
+                return;
+            }
+            silence = silence.saturating_sub(stretch);
+            state.delay = self.or_none(self.lower(state.delay));
+        }
+    }
+}
+
+impl Default for Responsive {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Law for Responsive {
+    type State = ResponsiveState;
+
+    fn start(&self, now: Instant) -> ResponsiveState {
+        ResponsiveState { delay: Span::ZERO, successes: 0, last_left: now }
+    }
+
+    /// None: the law delays the pace by itself.
+    fn quota(&self, _: &ResponsiveState) -> Option<Quota> {
+        None
+    }
+
+    fn released(&self, state: &mut ResponsiveState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
+        if !self.is_mended() {
+            return;
+        }
+        self.decay(state, now.saturating_since(state.last_left));
+        state.last_left = state.last_left.max(now);
+        let delay = self.spread(state.delay, rng).min(self.config.most);
+        pace.delay(now, delay, None);
+    }
+
+    fn observe(
+        &self,
+        state: &mut ResponsiveState,
+        pace: &mut Pace,
+        sample: &Sample,
+        rng: &mut Rng,
+    ) -> Move {
+        if !self.is_mended() {
+            let moved = self.observe_faithfully(state, sample, rng);
+            pace.delay(sample.now, state.delay, None);
+            return moved;
+        }
+        let moved = self.observe_mended(state, sample);
+        if moved == Move::Slower {
+            let delay = self.spread(state.delay, rng).min(self.config.most);
+            pace.delay(sample.now, delay, None);
+        }
+        moved
+    }
+}
+
+/// What is wrong with a [`ResponsiveConfig`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ResponsiveError {
+    /// An initial delay of zero would stay zero for ever.
+    ZeroInitial,
+    /// The initial delay is above the longest.
+    InitialAboveMost,
+    /// A factor below one would go down on failure.
+    UpBelowOne,
+    /// A factor above one would go up on success.
+    DownAboveOne,
+    /// A threshold of zero would never go down.
+    ZeroThreshold,
+    /// A spread above one would reach below zero.
+    SpreadAboveOne,
+}
+
+impl core::fmt::Display for ResponsiveError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroInitial => "responsive: `initial` must be at least 1 ns",
+            Self::InitialAboveMost => "responsive: `initial` must not be above `most`",
+            Self::UpBelowOne => "responsive: `up` must be at least 1",
+            Self::DownAboveOne => "responsive: `down` must be at most 1",
+            Self::ZeroThreshold => "responsive: `threshold` must be at least 1",
+            Self::SpreadAboveOne => "responsive: `spread` must be at most 1",
+        })
+    }
+}
+
+impl core::error::Error for ResponsiveError {}

@@ -1,0 +1,93 @@
+//! What a call came back with.
+
+use crate::hint::Hint;
+
+/// What became of a call, in the five ways that matter to a throttle.
+///
+/// ```
+/// use tidegate::{Hint, Outcome, Span};
+///
+/// assert!(Outcome::Throttled.is_pushback());
+/// assert!(!Outcome::Failed.is_pushback());
+/// // Add what the server said about its limit:
+/// let reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(2)));
+/// assert_eq!(reply.hint.retry_after, Some(Span::from_secs(2)));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Outcome {
+    /// The call was served.
+    Ok,
+    /// The server refused: this caller is over its limit (HTTP 429).
+    Throttled,
+    /// The server refused: it has too much to do, whoever calls (HTTP 503).
+    Busy,
+    /// No usable answer: a connection lost, a timeout of the network, a server error.
+    Failed,
+    /// Given up on this side: dropped, cancelled, timed out here. It frees its place in the
+    /// window and teaches nothing.
+    Abandoned,
+}
+
+impl Outcome {
+    /// The outcome together with what the server said about its limit.
+    #[must_use]
+    pub const fn with<const LIMITS: usize>(self, hint: Hint) -> Reply<LIMITS> {
+        Reply { outcome: self, hint, used: None }
+    }
+
+    /// The outcome together with what the call really cost of each limit.
+    #[must_use]
+    pub const fn using<const LIMITS: usize>(self, used: [u32; LIMITS]) -> Reply<LIMITS> {
+        Reply { outcome: self, hint: Hint::NONE, used: Some(used) }
+    }
+
+    /// Whether the server told this caller to send less: [`Throttled`](Self::Throttled) or
+    /// [`Busy`](Self::Busy).
+    #[must_use]
+    pub const fn is_pushback(self) -> bool {
+        matches!(self, Self::Throttled | Self::Busy)
+    }
+
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::Throttled | Self::Busy | Self::Failed)
+    }
+}
+
+/// All that came back: the outcome, the server's hint, and the cost where it is known better now.
+///
+/// An [`Outcome`] alone converts into a reply, so `settle(now, permit, Outcome::Ok)` will do.
+///
+/// ```
+/// use tidegate::{Outcome, Reply};
+///
+/// let plain: Reply = Outcome::Ok.into();
+/// assert_eq!(plain.used, None);
+/// // One request, 812 tokens where 1000 had been asked for:
+/// let exact = Outcome::Ok.using([1, 812]);
+/// assert_eq!(exact.used, Some([1, 812]));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Reply<const LIMITS: usize = 1> {
+    /// What became of the call.
+    pub outcome: Outcome,
+    /// What the server said about its limit.
+    pub hint: Hint,
+    /// What the call really cost of each limit; `None` leaves what was asked for.
+    pub used: Option<[u32; LIMITS]>,
+}
+
+impl<const LIMITS: usize> Reply<LIMITS> {
+    /// The same reply with what the call really cost of each limit.
+    #[must_use]
+    pub const fn using(self, used: [u32; LIMITS]) -> Self {
+        Self { used: Some(used), ..self }
+    }
+}
+
+impl<const LIMITS: usize> From<Outcome> for Reply<LIMITS> {
+    fn from(outcome: Outcome) -> Self {
+        outcome.with(Hint::NONE)
+    }
+}

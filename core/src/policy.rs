@@ -1,0 +1,131 @@
+//! A policy: the constant half of a controller.
+
+use core::num::NonZeroU16;
+
+use crate::backoff::Backoff;
+use crate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
+use crate::law::{Aimd, AnyLaw, Fixed, Responsive};
+use crate::rate::Quota;
+
+/// What a controller is told once: the law of each limit, and how its gates are set.
+///
+/// Every part was checked where it was made, so a policy is always whole; it can be a `const` in
+/// flash, and serve any number of controllers.
+///
+/// ```
+/// use tidegate::{Policy, Span, gate::WindowPolicy, law::Aimd};
+///
+/// const POLICY: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
+/// let narrow = POLICY.window(WindowPolicy::new(4, Span::from_secs(30)).unwrap());
+/// assert_ne!(narrow, POLICY);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
+    pub(crate) laws: [L; LIMITS],
+    pub(crate) hold: HoldPolicy,
+    pub(crate) window: WindowPolicy,
+    pub(crate) budget: Option<BudgetPolicy>,
+    pub(crate) backoff: Option<Backoff>,
+    pub(crate) attempts: Option<NonZeroU16>,
+}
+
+impl<L: Copy> Policy<L> {
+    /// A policy of one limit that `law` keeps: server hints followed for up to an hour, as many
+    /// calls in flight as there is room for, retries without limit at doubling delays from 100 ms
+    /// to 20 s.
+    #[must_use]
+    pub const fn new(law: L) -> Self {
+        Self::of([law])
+    }
+}
+
+impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
+    /// A policy of several limits, each with its law: requests and tokens, or seconds and days.
+    /// The rest is as [`Policy::new`] has it.
+    ///
+    /// ```
+    /// use tidegate::{Policy, Quota, law::Fixed};
+    ///
+    /// let requests = Quota::per_second(3).unwrap().with_burst(3).unwrap();
+    /// let tokens = Quota::per_minute(90_000).unwrap().with_burst(90_000).unwrap();
+    /// let policy = Policy::of([Fixed::new(requests), Fixed::new(tokens)]);
+    /// # let _ = policy;
+    /// ```
+    #[must_use]
+    pub const fn of(laws: [L; LIMITS]) -> Self {
+        Self {
+            laws,
+            hold: HoldPolicy::DEFAULT,
+            window: WindowPolicy::DEFAULT,
+            budget: None,
+            backoff: Some(Backoff::DEFAULT),
+            attempts: None,
+        }
+    }
+
+    /// The same policy with another attitude to server hints.
+    #[must_use]
+    pub const fn hold(self, hold: HoldPolicy) -> Self {
+        Self { hold, ..self }
+    }
+
+    /// The same policy with another window.
+    #[must_use]
+    pub const fn window(self, window: WindowPolicy) -> Self {
+        Self { window, ..self }
+    }
+
+    /// The same policy with a retry budget; `None` lets every retry leave.
+    #[must_use]
+    pub const fn budget(self, budget: Option<BudgetPolicy>) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// The same policy with another backoff between a call's attempts; `None` retries at once, as
+    /// soon as the gates allow.
+    #[must_use]
+    pub const fn backoff(self, backoff: Option<Backoff>) -> Self {
+        Self { backoff, ..self }
+    }
+
+    /// The same policy with at most so many attempts for a call, the first one included; `None`
+    /// sets no limit.
+    #[must_use]
+    pub const fn attempts(self, attempts: Option<NonZeroU16>) -> Self {
+        Self { attempts, ..self }
+    }
+}
+
+impl Policy {
+    /// The names that [`named`](Self::named) knows.
+    pub const NAMES: &[&str] = &["none", "backoff", "fixed", "aimd", "responsive"];
+
+    /// The policy of a name, for command lines and configuration files:
+    ///
+    /// | name | law | between a call's attempts |
+    /// |---|---|---|
+    /// | `none` | no rate | nothing: it hammers |
+    /// | `backoff` | no rate | 100 ms doubling to 20 s, full jitter |
+    /// | `fixed` | ten calls a second | as `backoff` |
+    /// | `aimd` | [`Aimd::DEFAULT`] | as `backoff` |
+    /// | `responsive` | [`Responsive::DEFAULT`] | nothing: the law itself delays |
+    ///
+    /// ```
+    /// use tidegate::Policy;
+    ///
+    /// assert!(Policy::NAMES.iter().all(|name| Policy::named(name).is_some()));
+    /// assert!(Policy::named("magic").is_none());
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let unlimited = Self::new(AnyLaw::Fixed(Fixed::UNLIMITED));
+        Some(match name {
+            "none" => unlimited.backoff(None),
+            "backoff" => unlimited,
+            "fixed" => Self::new(AnyLaw::Fixed(Fixed::new(Quota::per_second(10).ok()?))),
+            "aimd" => Self::new(AnyLaw::Aimd(Aimd::DEFAULT)),
+            "responsive" => Self::new(AnyLaw::Responsive(Responsive::DEFAULT)).backoff(None),
+            _ => return None,
+        })
+    }
+}

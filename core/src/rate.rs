@@ -1,0 +1,205 @@
+//! Quotas: so many calls per the server's own period.
+
+use core::num::{NonZeroU32, NonZeroU64};
+
+use crate::fixed::shifted_div_floor;
+use crate::time::Span;
+
+/// A limit as servers state it: a count per period, and how many may come at once.
+///
+/// Count and period are kept as given, so "7 per minute" and "10 per day" are exact: a rate per
+/// second, or an interval in whole nanoseconds, could not say either.
+///
+/// ```
+/// use tidegate::{Quota, QuotaError, Span};
+///
+/// let heroku = Quota::per_hour(4_500).unwrap().with_burst(4_500).unwrap();
+/// assert_eq!((heroku.count(), heroku.period()), (4_500, Span::from_secs(3_600)));
+/// assert_eq!(heroku.burst(), 4_500);
+/// assert_eq!(Quota::per_second(0), Err(QuotaError::ZeroCount));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Quota {
+    pub(crate) count: NonZeroU64,
+    pub(crate) period: NonZeroU64,
+    pub(crate) burst: NonZeroU32,
+}
+
+/// The period of the rates that laws move: 2^50 ns, thirteen days. One call an hour is 312 of
+/// these (a third of a per cent below), 100 000 a second 1.1 * 10^11, and a burst may be up to
+/// 2^14 - 1.
+const LAW_PERIOD_BITS: u32 = 50;
+const LAW_PERIOD: NonZeroU64 = match NonZeroU64::new(1 << LAW_PERIOD_BITS) {
+    Some(period) => period,
+    None => NonZeroU64::MIN,
+};
+
+impl Quota {
+    /// `count` calls per `period`, one at a time.
+    ///
+    /// # Errors
+    /// [`QuotaError::ZeroCount`] and [`QuotaError::ZeroPeriod`].
+    pub const fn per(count: u64, period: Span) -> Result<Self, QuotaError> {
+        let Some(count) = NonZeroU64::new(count) else { return Err(QuotaError::ZeroCount) };
+        let Some(period) = NonZeroU64::new(period.as_nanos()) else {
+            return Err(QuotaError::ZeroPeriod);
+        };
+        Ok(Self { count, period, burst: NonZeroU32::MIN })
+    }
+
+    /// `count` calls per second, one at a time.
+    ///
+    /// # Errors
+    /// [`QuotaError::ZeroCount`].
+    pub const fn per_second(count: u64) -> Result<Self, QuotaError> {
+        Self::per(count, Span::from_secs(1))
+    }
+
+    /// `count` calls per minute, one at a time.
+    ///
+    /// # Errors
+    /// [`QuotaError::ZeroCount`].
+    pub const fn per_minute(count: u64) -> Result<Self, QuotaError> {
+        Self::per(count, Span::from_secs(60))
+    }
+
+    /// `count` calls per hour, one at a time.
+    ///
+    /// # Errors
+    /// [`QuotaError::ZeroCount`].
+    pub const fn per_hour(count: u64) -> Result<Self, QuotaError> {
+        Self::per(count, Span::from_secs(3_600))
+    }
+
+    /// `count` calls per day of 24 hours, one at a time.
+    ///
+    /// # Errors
+    /// [`QuotaError::ZeroCount`].
+    pub const fn per_day(count: u64) -> Result<Self, QuotaError> {
+        Self::per(count, Span::from_secs(86_400))
+    }
+
+    /// The same quota, of which up to `burst` calls' worth may leave at once after a pause.
+    ///
+    /// # Errors
+    /// [`QuotaError::ZeroBurst`]; [`QuotaError::BurstTooLarge`] where `burst` periods, in
+    /// nanoseconds, do not fit 64 bits: past 5 124 095 for a quota per hour, past 213 503 for one
+    /// per day, never for one per second.
+    pub const fn with_burst(self, burst: u32) -> Result<Self, QuotaError> {
+        let Some(burst) = NonZeroU32::new(burst) else { return Err(QuotaError::ZeroBurst) };
+        if self.period.get().checked_mul(burst.get() as u64).is_none() {
+            return Err(QuotaError::BurstTooLarge);
+        }
+        Ok(Self { burst, ..self })
+    }
+
+    /// Calls per [`period`](Self::period).
+    #[must_use]
+    pub const fn count(self) -> u64 {
+        self.count.get()
+    }
+
+    /// The server's own period.
+    #[must_use]
+    pub const fn period(self) -> Span {
+        Span::from_nanos(self.period.get())
+    }
+
+    /// How many calls' worth may leave at once.
+    #[must_use]
+    pub const fn burst(self) -> u32 {
+        self.burst.get()
+    }
+
+    /// The quota in the unit that laws count in, rounded down but never to zero.
+    pub(crate) const fn law_rate(self) -> u64 {
+        let rate = shifted_div_floor(self.count.get(), LAW_PERIOD_BITS, self.period.get());
+        if rate == 0 { 1 } else { rate }
+    }
+
+    /// The quota of a rate in the unit that laws count in; a rate of zero is taken for one.
+    pub(crate) const fn of_law_rate(rate: u64, burst: LawBurst) -> Self {
+        let count = match NonZeroU64::new(rate) {
+            Some(count) => count,
+            None => NonZeroU64::MIN,
+        };
+        Self { count, period: LAW_PERIOD, burst: burst.0 }
+    }
+}
+
+/// A burst that fits the period which laws count in: 1 to 2^14 - 1.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct LawBurst(NonZeroU32);
+
+impl LawBurst {
+    /// One call at a time.
+    pub(crate) const ONE: Self = Self(NonZeroU32::MIN);
+
+    pub(crate) const fn new(burst: u32) -> Result<Self, QuotaError> {
+        match NonZeroU32::new(burst) {
+            None => Err(QuotaError::ZeroBurst),
+            Some(burst) if burst.get() >= 1 << (64 - LAW_PERIOD_BITS) => {
+                Err(QuotaError::BurstTooLarge)
+            }
+            Some(burst) => Ok(Self(burst)),
+        }
+    }
+}
+
+/// What is wrong with a quota.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum QuotaError {
+    /// A count of zero would never let a call leave.
+    ZeroCount,
+    /// A period of zero has no rate.
+    ZeroPeriod,
+    /// A burst of zero would never let a call leave.
+    ZeroBurst,
+    /// The burst times the period, in nanoseconds, does not fit 64 bits.
+    BurstTooLarge,
+}
+
+impl core::fmt::Display for QuotaError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroCount => "a quota's count must be at least 1",
+            Self::ZeroPeriod => "a quota's period must be at least 1 ns",
+            Self::ZeroBurst => "a quota's burst must be at least 1",
+            Self::BurstTooLarge => "a quota's burst times its period must be below 2^64 ns",
+        })
+    }
+}
+
+impl core::error::Error for QuotaError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_checked_where_it_is_made() {
+        let hour = Quota::per_hour(1).unwrap();
+        for (made, expected) in [
+            (Quota::per_second(0), Err(QuotaError::ZeroCount)),
+            (Quota::per(1, Span::ZERO), Err(QuotaError::ZeroPeriod)),
+            (hour.with_burst(0), Err(QuotaError::ZeroBurst)),
+            (hour.with_burst(u32::MAX), Err(QuotaError::BurstTooLarge)),
+            (Quota::per(1, Span::MAX).unwrap().with_burst(2), Err(QuotaError::BurstTooLarge)),
+            (Quota::per(1, Span::MAX).unwrap().with_burst(1), Quota::per(1, Span::MAX)),
+        ] {
+            assert_eq!(made, expected);
+        }
+        assert!(hour.with_burst(5_124_095).is_ok());
+        assert_eq!(hour.with_burst(5_124_096), Err(QuotaError::BurstTooLarge));
+        assert!(Quota::per_second(1).unwrap().with_burst(u32::MAX).is_ok());
+    }
+
+    #[test]
+    fn law_rates_round_down_and_never_to_zero() {
+        assert_eq!(Quota::per_hour(1).unwrap().law_rate(), 312);
+        assert_eq!(Quota::per_second(100_000).unwrap().law_rate(), 112_589_990_684);
+        assert_eq!(Quota::per(1, Span::MAX).unwrap().law_rate(), 1);
+        assert_eq!(Quota::per(u64::MAX, Span::from_nanos(1)).unwrap().law_rate(), u64::MAX);
+    }
+}

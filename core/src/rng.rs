@@ -1,0 +1,162 @@
+//! Entropy: one seed in, then a generator that is part of the state.
+//!
+//! The seed is required and has no default, because equal seeds keep a fleet in phase: every
+//! device would back off for the same "random" time. Feed something that differs from device to
+//! device and from boot to boot: a hardware generator, `crypto.getRandomValues`, a chip's serial
+//! number mixed with a boot counter.
+
+use crate::fixed::Ratio;
+use crate::time::Span;
+
+/// The generator: xoroshiro64\*\* 1.0 by Blackman and Vigna (prng.di.unimi.it), 8 bytes of state
+/// and 32-bit arithmetic only. Seeds are mixed by `SplitMix64` first, so that neighbouring serial
+/// numbers give unrelated sequences.
+///
+/// It is not for secrets. The same seed and the same calls give the same draws on every machine,
+/// so a recorded run replays exactly.
+///
+/// ```
+/// use tidegate::{Rng, Span};
+///
+/// let mut rng = Rng::new(7);
+/// let mut twin = Rng::new(7);
+/// let delay = rng.between(Span::from_millis(50), Span::from_millis(100));
+/// assert!(delay >= Span::from_millis(50) && delay <= Span::from_millis(100));
+/// assert_eq!(delay, twin.between(Span::from_millis(50), Span::from_millis(100)));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rng {
+    low: u32,
+    high: u32,
+}
+
+impl Rng {
+    /// A generator from `seed`. Every seed will do, zero included.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of one word")]
+    pub const fn new(seed: u64) -> Self {
+        let mut mixed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        // The all-zero state is the one from which the generator never leaves.
+        if mixed == 0 {
+            mixed = 1;
+        }
+        Self { low: mixed as u32, high: (mixed >> 32) as u32 }
+    }
+
+    /// A generator seeded from any `rand_core` 0.10 source.
+    #[cfg(feature = "rand_core")]
+    pub fn from_rng(source: &mut impl rand_core::Rng) -> Self {
+        Self::new(source.next_u64())
+    }
+
+    /// The next 32 bits.
+    pub const fn next_u32(&mut self) -> u32 {
+        let drawn = self.low.wrapping_mul(0x9E37_79BB).rotate_left(5).wrapping_mul(5);
+        let mixed = self.high ^ self.low;
+        self.low = self.low.rotate_left(26) ^ mixed ^ (mixed << 9);
+        self.high = mixed.rotate_left(13);
+        drawn
+    }
+
+    /// A span drawn evenly from `least..=most`; `least` where the two are the wrong way round.
+    ///
+    /// One draw of 32 bits, multiplied and shifted: no division and no rejection loop, so every
+    /// call takes the same time. The steps are 1/2^32 of the range, far below any timer's.
+    pub const fn between(&mut self, least: Span, most: Span) -> Span {
+        let word = self.next_u32() as u64;
+        let top = most.saturating_sub(least).as_nanos();
+        // floor((top + 1) * word / 2^32), in two halves that each fit 64 bits.
+        let high = (top >> 32).saturating_mul(word);
+        let low = (top & 0xFFFF_FFFF).saturating_add(1).saturating_mul(word) >> 32;
+        least.saturating_add(Span::from_nanos(high.saturating_add(low)))
+    }
+
+    /// A span drawn evenly from `middle` ± `part` of it.
+    pub fn around(&mut self, middle: Span, part: Ratio) -> Span {
+        let reach = Span::from_nanos(part.floor_of(middle.as_nanos()));
+        self.between(middle.saturating_sub(reach), middle.saturating_add(reach))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_sequence_is_the_published_one() {
+        // The first outputs of the authors' C code from the state {1, 2}.
+        let mut rng = Rng { low: 1, high: 2 };
+        let first: [u32; 4] = core::array::from_fn(|_| rng.next_u32());
+        assert_eq!(first, reference(1, 2));
+    }
+
+    /// The authors' algorithm in its published order of operations, on 64-bit words.
+    fn reference(mut s0: u64, s1: u64) -> [u32; 4] {
+        let mut s1_now = s1;
+        let rotl = |x: u64, k: u32| ((x << k) | (x >> (32 - k))) & 0xFFFF_FFFF;
+        core::array::from_fn(|_| {
+            let result = (rotl((s0 * 0x9E37_79BB) & 0xFFFF_FFFF, 5) * 5) & 0xFFFF_FFFF;
+            s1_now ^= s0;
+            s0 = rotl(s0, 26) ^ s1_now ^ ((s1_now << 9) & 0xFFFF_FFFF);
+            s1_now = rotl(s1_now, 13);
+            result as u32
+        })
+    }
+
+    #[test]
+    fn draws_fill_their_range_evenly() {
+        let mut rng = Rng::new(1);
+        let mut tally = [0u32; 10];
+        for _ in 0..100_000 {
+            let drawn = rng.between(Span::from_nanos(5), Span::from_nanos(14)).as_nanos();
+            tally[(drawn - 5) as usize] += 1;
+        }
+        // Ten thousand each, six standard deviations (95) wide.
+        assert!(tally.iter().all(|&n| (9_430..=10_570).contains(&n)), "{tally:?}");
+    }
+
+    #[test]
+    fn neighbouring_seeds_do_not_walk_in_step() {
+        let mut equal = 0;
+        for seed in 0..1_000 {
+            let (mut one, mut two) = (Rng::new(seed), Rng::new(seed + 1));
+            equal += (0..8).filter(|_| one.next_u32() == two.next_u32()).count();
+        }
+        assert_eq!(equal, 0);
+    }
+
+    #[cfg(feature = "rand_core")]
+    #[test]
+    fn any_rand_core_source_will_seed_it() {
+        struct Counter(u64);
+        impl rand_core::TryRng for Counter {
+            type Error = core::convert::Infallible;
+            fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+                Ok(self.try_next_u64()? as u32)
+            }
+            fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+                self.0 += 1;
+                Ok(self.0)
+            }
+            fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
+                bytes.fill(0);
+                Ok(())
+            }
+        }
+        assert_eq!(Rng::from_rng(&mut Counter(41)), Rng::new(42));
+    }
+
+    proptest! {
+        #[test]
+        fn a_draw_stays_between_its_ends(seed: u64, least: u64, most: u64) {
+            let mut rng = Rng::new(seed);
+            let drawn = rng.between(Span::from_nanos(least), Span::from_nanos(most)).as_nanos();
+            prop_assert!(drawn >= least && drawn <= most.max(least));
+        }
+    }
+}

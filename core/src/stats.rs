@@ -1,0 +1,60 @@
+//! Counters: what a controller has seen and said.
+
+use crate::time::Span;
+
+/// What a controller has counted since it began. Counters stop at their largest value.
+///
+/// They hold `AutoSleeper`'s metrics (`TotalInvocation` is [`settled`](Self::settled) here, then
+/// [`slower`](Self::slower), [`faster`](Self::faster), [`waits`](Self::waits) and
+/// [`waited`](Self::waited)), and what else tells a healthy client from a sick one.
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy};
+///
+/// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
+/// let Decision::Go(permit) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
+/// gate.settle(Instant::from_nanos(1_000_000), permit, Outcome::Throttled);
+/// let stats = gate.stats();
+/// assert_eq!((stats.gone, stats.throttled, stats.slower), (1, 1, 1));
+/// assert_eq!(stats.settled(), 1);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Polls answered with `Go`.
+    pub gone: u32,
+    /// Polls answered with `Wait`.
+    pub waits: u32,
+    /// The sum of the waits that polls were answered with.
+    pub waited: Span,
+    /// Polls answered with `Full`.
+    pub full: u32,
+    /// Polls answered with `Refuse`.
+    pub refused: u32,
+    /// Calls settled as `Ok`.
+    pub ok: u32,
+    /// Calls settled as `Throttled`.
+    pub throttled: u32,
+    /// Calls settled as `Busy`.
+    pub busy: u32,
+    /// Calls settled as `Failed`.
+    pub failed: u32,
+    /// Calls settled as `Abandoned`.
+    pub abandoned: u32,
+    /// Permits settled that named no call in flight: repeated, invented, or later than their lease.
+    pub unknown: u32,
+    /// Times a law cut its rate.
+    pub slower: u32,
+    /// Times a law raised its rate.
+    pub faster: u32,
+    /// Retries granted by [`retry`](crate::Controller::retry).
+    pub retries: u32,
+}
+
+impl Stats {
+    /// Calls settled with an outcome that teaches: all but the abandoned.
+    #[must_use]
+    pub const fn settled(&self) -> u32 {
+        self.ok.saturating_add(self.throttled).saturating_add(self.busy).saturating_add(self.failed)
+    }
+}

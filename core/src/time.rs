@@ -1,0 +1,253 @@
+//! Time as an argument: instants, spans, and an extender for wrapping tick counters.
+//!
+//! Nothing here reads a clock. The caller picks an epoch (boot, page load, 1970) and hands in
+//! `now`; a monotonic clock is the right source. A clock that steps back by *d* earns nothing and
+//! lengthens waits by at most *d*, because every gate keeps the latest instant it has seen.
+
+use core::num::NonZeroU32;
+
+/// A point in time: nanoseconds since an epoch that the caller picked.
+///
+/// ```
+/// use tidegate::{Instant, Span};
+///
+/// let boot = Instant::ZERO;
+/// let later = boot.saturating_add(Span::from_millis(3));
+/// assert_eq!(later.as_nanos(), 3_000_000);
+/// assert_eq!(later.saturating_since(boot), Span::from_millis(3));
+/// // A clock that stepped back has not earned anything.
+/// assert_eq!(boot.saturating_since(later), Span::ZERO);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The caller's epoch.
+    pub const ZERO: Self = Self(0);
+    /// The end of time, 584 years after the epoch; as a deadline it means "none".
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The instant `nanos` nanoseconds after the epoch.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The instant `span` later, or [`Instant::MAX`] where that lies past the end of time.
+    #[must_use]
+    pub const fn saturating_add(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+
+    /// The instant `span` later, or `None` where that lies past the end of time.
+    #[must_use]
+    pub const fn checked_add(self, span: Span) -> Option<Self> {
+        match self.0.checked_add(span.0) {
+            Some(nanos) => Some(Self(nanos)),
+            None => None,
+        }
+    }
+
+    /// How long after `earlier` this is; zero where `earlier` is the later one.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// A length of time in nanoseconds.
+///
+/// ```
+/// use tidegate::Span;
+///
+/// assert_eq!(Span::from_secs(2), Span::from_millis(2_000));
+/// assert_eq!(Span::from_secs(u64::MAX), Span::MAX); // saturates
+/// assert_eq!(Span::from_nanos(1_999_999).as_millis(), 1); // rounds down
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Span(u64);
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest span, 584 years.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `nanos` nanoseconds.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// `micros` microseconds; saturates.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// `millis` milliseconds; saturates.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// `secs` seconds; saturates.
+    #[must_use]
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs.saturating_mul(1_000_000_000))
+    }
+
+    /// The span in nanoseconds.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The span in whole milliseconds, rounded down.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// The sum; saturates.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference; zero where `other` is the longer one.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// `count` times this span; saturates.
+    #[must_use]
+    pub const fn saturating_mul(self, count: u64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+}
+
+/// Turns a wrapping 32-bit tick counter into [`Instant`]s that never wrap.
+///
+/// Read the counter at least once in every half of its range: at 32 768 Hz that is once in 18
+/// hours, at 1 MHz once in 35 minutes. A reading up to half the range behind the latest one counts
+/// as the latest one, so readings that arrive out of order do no harm.
+///
+/// ```
+/// use tidegate::{Instant, Span, time::Ticks};
+/// use core::num::NonZeroU32;
+///
+/// let mut ticks = Ticks::new(NonZeroU32::new(32_768).unwrap());
+/// assert_eq!(ticks.extend(u32::MAX).as_nanos(), 131_071_999_969_482); // the counter starts high
+/// assert_eq!(ticks.extend(0).as_nanos(), 131_072_000_000_000);        // and wraps one tick later
+/// // Waits round up: a timer set for this many ticks never fires early.
+/// assert_eq!(ticks.to_ticks_ceil(Span::from_nanos(1)), 1);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ticks {
+    hertz: NonZeroU32,
+    /// `None` until the first reading, which may be anything.
+    latest: Option<u64>,
+}
+
+impl Ticks {
+    /// An extender for a counter of `hertz` ticks a second whose first reading is yet to come.
+    #[must_use]
+    pub const fn new(hertz: NonZeroU32) -> Self {
+        Self { hertz, latest: None }
+    }
+
+    /// The instant of the counter's `reading`, rounded down to the nanosecond.
+    pub fn extend(&mut self, reading: u32) -> Instant {
+        let ticks = match self.latest {
+            None => u64::from(reading),
+            Some(latest) => {
+                let ahead = reading.wrapping_sub(low_half(latest));
+                let late = ahead > u32::MAX / 2;
+                if late { latest } else { latest.saturating_add(u64::from(ahead)) }
+            }
+        };
+        self.latest = Some(ticks);
+        let hertz = u64::from(self.hertz.get());
+        let seconds = ticks.checked_div(hertz).unwrap_or(0);
+        let rest = ticks.checked_rem(hertz).unwrap_or(0);
+        // `rest` is below 2^32, so its product with 10^9 fits.
+        let nanos = rest.saturating_mul(1_000_000_000).checked_div(hertz).unwrap_or(0);
+        Instant(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    /// How many ticks cover `span`, rounded up.
+    #[must_use]
+    pub fn to_ticks_ceil(&self, span: Span) -> u64 {
+        let hertz = u64::from(self.hertz.get());
+        let seconds = span.0 / 1_000_000_000;
+        let rest = span.0 % 1_000_000_000;
+        let ticks = rest.saturating_mul(hertz).div_ceil(1_000_000_000);
+        seconds.saturating_mul(hertz).saturating_add(ticks)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half is what is asked for")]
+const fn low_half(ticks: u64) -> u32 {
+    ticks as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ticks(hertz: u32) -> Ticks {
+        Ticks::new(NonZeroU32::new(hertz).unwrap())
+    }
+
+    #[test]
+    fn a_reading_that_arrives_late_does_not_jump_a_whole_wrap_ahead() {
+        let mut ticks = ticks(1_000);
+        assert_eq!(ticks.extend(5_000), Instant::from_nanos(5_000_000_000));
+        assert_eq!(ticks.extend(4_999), Instant::from_nanos(5_000_000_000));
+        assert_eq!(ticks.extend(5_001), Instant::from_nanos(5_001_000_000));
+    }
+
+    #[test]
+    fn a_counter_that_stays_at_zero_stays_at_the_epoch() {
+        let mut ticks = ticks(1_000_000);
+        assert_eq!(ticks.extend(0), Instant::ZERO);
+        assert_eq!(ticks.extend(0), Instant::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn the_extended_clock_equals_an_exact_one_over_many_wraps(
+            hertz in prop_oneof![Just(1_000u32), Just(32_768), Just(1_000_000), 1..=u32::MAX],
+            steps in prop::collection::vec(0u32..=u32::MAX / 2, 1..200),
+        ) {
+            let mut extender = ticks(hertz);
+            let mut exact = 0u128;
+            for step in steps {
+                exact += u128::from(step);
+                let nanos = (exact * 1_000_000_000 / u128::from(hertz)).min(u128::from(u64::MAX));
+                let seen = extender.extend((exact % (1 << 32)) as u32);
+                prop_assert_eq!(u128::from(seen.as_nanos()), nanos);
+            }
+        }
+
+        #[test]
+        fn ticks_cover_the_span_and_one_tick_less_does_not(
+            hertz in 1..=u32::MAX, nanos in 1..=u64::MAX,
+        ) {
+            let count = u128::from(ticks(hertz).to_ticks_ceil(Span::from_nanos(nanos)));
+            prop_assume!(count < u128::from(u64::MAX));
+            let (hertz, nanos) = (u128::from(hertz), u128::from(nanos));
+            prop_assert!(count * 1_000_000_000 >= nanos * hertz);
+            prop_assert!((count - 1) * 1_000_000_000 < nanos * hertz);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The question a caller puts to the gates, and their answers.
+
+use crate::gate::Permit;
+use crate::time::{Instant, Span};
+
+/// A call that wants to leave: what it costs, and until when it makes sense.
+///
+/// An ask is a small copyable value that lives on the caller's side for as long as the call is
+/// tried. Poll with the same ask until it is `Go`; for the next attempt, poll with the ask that
+/// [`Controller::retry`](crate::Controller::retry) returns.
+///
+/// ```
+/// use tidegate::{Ask, Instant};
+///
+/// let plain: Ask = Ask::new();
+/// assert_eq!(plain.attempt(), 0);
+/// // Three calls' worth, and of no use after the first second:
+/// let heavy = Ask::new().cost(3).deadline(Instant::from_nanos(1_000_000_000));
+/// // One request and a thousand tokens, where a controller keeps two limits:
+/// let tokens = Ask::of([1, 1_000]);
+/// # let _: (Ask, Ask<2>) = (heavy, tokens);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ask<const LIMITS: usize = 1> {
+    pub(crate) costs: [u32; LIMITS],
+    pub(crate) deadline: Instant,
+    pub(crate) attempt: u16,
+    pub(crate) not_before: Instant,
+    /// The rung of the backoff schedule that the next failure climbs from.
+    pub(crate) rung: Span,
+}
+
+impl<const LIMITS: usize> Ask<LIMITS> {
+    /// A first attempt that costs one of every limit and has no deadline.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::of([1; LIMITS])
+    }
+
+    /// A first attempt that costs `costs`, one number for each limit of the controller. A cost of
+    /// zero is not subject to that limit.
+    #[must_use]
+    pub const fn of(costs: [u32; LIMITS]) -> Self {
+        Self {
+            costs,
+            deadline: Instant::MAX,
+            attempt: 0,
+            not_before: Instant::ZERO,
+            rung: Span::ZERO,
+        }
+    }
+
+    /// The same ask, which must leave at `deadline` or earlier. A wait that would end later is
+    /// refused at once ([`Reason::Late`]).
+    #[must_use]
+    pub const fn deadline(self, deadline: Instant) -> Self {
+        Self { deadline, ..self }
+    }
+
+    /// How many attempts of this call have come back already: 0 for a first call.
+    #[must_use]
+    pub const fn attempt(&self) -> u16 {
+        self.attempt
+    }
+}
+
+impl Ask<1> {
+    /// The same ask with another cost.
+    #[must_use]
+    pub const fn cost(self, cost: u32) -> Self {
+        Self { costs: [cost], ..self }
+    }
+}
+
+impl<const LIMITS: usize> Default for Ask<LIMITS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What the gates say of an ask, from the most to the least permissive: the verdict of several
+/// gates is their maximum.
+///
+/// ```
+/// use tidegate::{Instant, Reason, Verdict};
+///
+/// let (soon, later) = (Instant::from_nanos(3), Instant::from_nanos(5));
+/// assert_eq!(Verdict::Go.max(Verdict::Wait(later)).max(Verdict::Wait(soon)), Verdict::Wait(later));
+/// assert!(Verdict::Full > Verdict::Wait(Instant::MAX));
+/// assert!(Verdict::Refuse(Reason::Budget) > Verdict::Full);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Verdict {
+    /// The call may leave now.
+    Go,
+    /// Ask again at this instant, which lies in the future. Earlier is harmless but of no use;
+    /// later costs throughput only.
+    Wait(Instant),
+    /// Too many calls are in flight: ask again when one has settled, or at
+    /// [`Controller::next_at`](crate::Controller::next_at), when the oldest lease ends.
+    Full,
+    /// Do not ask again; this call will not leave.
+    Refuse(Reason),
+}
+
+/// Why a call will not leave.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Its deadline is too early: it could have left at this instant.
+    Late(Instant),
+    /// It is a retry, and the successes so far have not paid for it.
+    Budget,
+    /// Its cost is more than a limit's burst: it can never fit.
+    TooBig,
+    /// It would have to wait beyond the end of time.
+    Never,
+}
+
+impl core::fmt::Display for Reason {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Late(_) => "the wait would outlast the call's deadline",
+            Self::Budget => "the retry budget is spent",
+            Self::TooBig => "the cost is more than the limit's burst, so the call can never fit",
+            Self::Never => "the wait would outlast the clock",
+        })
+    }
+}
+
+impl core::error::Error for Reason {}
+
+/// The answer to a poll: a [`Verdict`] whose `Go` carries the permit.
+#[derive(Debug, Eq, PartialEq)]
+#[must_use = "a permit that is not settled holds its place in the window until the lease ends"]
+pub enum Decision {
+    /// The call may leave now, and the gates have been charged for it.
+    Go(Permit),
+    /// As [`Verdict::Wait`].
+    Wait(Instant),
+    /// As [`Verdict::Full`].
+    Full,
+    /// As [`Verdict::Refuse`].
+    Refuse(Reason),
+}
