@@ -165,7 +165,7 @@ impl Roads {
             .collect();
         let way_out = match self.choice {
             Choice::Debian => format!("install the Debian packages {}", PACKAGES.join(" ")),
-            _ => format!("run `rustup target add {target}`"),
+            _ => format!("install it with `rustup target add {target}`"),
         };
         anyhow!("the Rust target {target} is missing ({}): {way_out}", reasons.join("; "))
     }
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(
             roads.missing("wasm32-unknown-unknown").to_string(),
             "the Rust target wasm32-unknown-unknown is missing (this machine has no rustup; this \
-             machine has no apt-get): run `rustup target add wasm32-unknown-unknown`"
+             machine has no apt-get): install it with `rustup target add wasm32-unknown-unknown`"
         );
     }
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must pass, part by part.
 
+mod culprit;
 mod no_panic;
 mod purity;
 mod tidy;

@@ -3,8 +3,13 @@
 //! The image in tests/no-panic calls a function that does not exist when it panics. It links only
 //! if the optimiser could remove every such call.
 
-use anyhow::{Result, anyhow, bail};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
+use anyhow::{Result, bail};
+
+use super::culprit;
 use crate::progress;
 use crate::road::{Road, Roads};
 use crate::tally::Tally;
@@ -25,20 +30,35 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
 }
 
 fn proof(road: Road) -> Result<()> {
-    let ended = progress::run("linking", build(road, &[]), None)?;
+    let ended = progress::run("linking", build("build", road), None)?;
     if ended.success() {
         return Ok(());
     }
-    let what = if misses_the_function(&ended.output) {
-        "a panic is reachable in core"
-    } else {
-        "tests/no-panic does not build"
-    };
-    Err(anyhow!("{what}:\n{}", ended.output))
+    if !misses_the_function(&ended.output) {
+        bail!("tests/no-panic does not build:\n{}", ended.output);
+    }
+    let places = search(road).unwrap_or_else(|error| vec![format!("(not found: {error:#})")]);
+    bail!("a panic is reachable in core:\n{}", places.join("\n"))
+}
+
+/// Links all the same, and reads in the assembly where the panics are.
+fn search(road: Road) -> Result<Vec<String>> {
+    let assembly = folder().join("target/assembly.s");
+    let mut command = build("rustc", road);
+    command.env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
+    command.args(["--", "-Clink-arg=--unresolved-symbols=ignore-all"]);
+    command.arg(format!("--emit=asm={}", assembly.display()));
+    let ended = progress::run("looking where", command, None)?;
+    if !ended.success() {
+        bail!("{}", ended.reason());
+    }
+    Ok(culprit::places(&fs::read_to_string(assembly)?))
 }
 
 fn control(road: Road) -> Result<()> {
-    let ended = progress::run("linking", build(road, &["--features", "bad"]), None)?;
+    let mut command = build("build", road);
+    command.args(["--features", "bad"]);
+    let ended = progress::run("linking", command, None)?;
     if ended.success() {
         bail!("an image with a division by zero has linked: the proof above proves nothing");
     }
@@ -48,10 +68,14 @@ fn control(road: Road) -> Result<()> {
     Ok(())
 }
 
-fn build(road: Road, more: &[&str]) -> std::process::Command {
-    let mut command = road.cargo("build", TARGET, &root().join("tests/no-panic"));
-    command.args(["--release", "--locked"]).args(more);
+fn build(verb: &str, road: Road) -> Command {
+    let mut command = road.cargo(verb, TARGET, &folder());
+    command.arg("--release");
     command
+}
+
+fn folder() -> PathBuf {
+    root().join("tests/no-panic")
 }
 
 /// Whether the linker's complaint is the one the proof rests on.

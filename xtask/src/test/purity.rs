@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use proc_macro2::{Delimiter, Literal, TokenStream, TokenTree};
 
+use crate::workspace::root;
+
 /// Words that have no place in core, even as a part of a longer name.
 const FORBIDDEN: [&str; 3] = ["f32", "f64", "unsafe"];
 /// Crates core does not use.
@@ -39,7 +41,10 @@ pub fn check(folder: &Path) -> Result<()> {
         .into_iter()
         .filter(|(file, _)| !tests.contains(*file))
         .flat_map(|(file, found)| found.into_iter().map(move |found| (file, found)))
-        .map(|(file, (line, what))| format!("{}:{line}: {what}", file.display()))
+        .map(|(file, (line, what))| {
+            let file = file.strip_prefix(root()).unwrap_or(file);
+            format!("{}:{line}: {what}", file.display())
+        })
         .collect();
     if lines.is_empty() { Ok(()) } else { Err(anyhow!(lines.join("\n"))) }
 }

@@ -1,0 +1,136 @@
+//! An image of core's verbs that links only if no panic can be reached from any of them.
+//!
+//! The panic handler calls a function that does not exist, and the linker reports it exactly when
+//! the optimiser could not remove every call of the handler. The verbs stand in tables that the
+//! linker must keep (`build.rs` names them), so that the optimiser has to assume any caller with
+//! any argument. With overflow checks on, sums and products are covered too.
+//!
+//! `cargo xtask test no-panic` links it, and where that fails says which panics are reachable.
+#![no_std]
+#![no_main]
+
+use core::num::NonZeroU32;
+
+use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
+use tidegate::gate::{BudgetError, BudgetPolicy, Gate, HoldError, HoldPolicy, Permit};
+use tidegate::gate::{WindowError, WindowPolicy};
+use tidegate::law::{
+    Aimd, AimdConfig, AimdError, AnyLaw, Fixed, Law, Responsive, ResponsiveConfig, ResponsiveError,
+};
+use tidegate::signal::http;
+use tidegate::time::Ticks;
+use tidegate::{
+    Ask, Controller, Decision, Instant, Outcome, Policy, Quota, QuotaError, Ratio, Reply, Rng,
+    Span, Verdict,
+};
+
+unsafe extern "C" {
+    fn a_panic_is_reachable() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    unsafe { a_panic_is_reachable() }
+}
+
+/// The law is chosen at run time: every law is in this one.
+#[unsafe(no_mangle)]
+pub static CHOSEN: Verbs<AnyLaw, 1, 32> = Verbs::ALL;
+
+/// The law is a constant, and each call counts against two limits.
+#[unsafe(no_mangle)]
+pub static SETTLED: Verbs<Aimd, 2, 4> = Verbs::ALL;
+
+/// Each law by itself, where the optimiser sees less of it at a time.
+#[unsafe(no_mangle)]
+pub static FIXED: Verbs<Fixed, 1, 1> = Verbs::ALL;
+
+/// As above.
+#[unsafe(no_mangle)]
+pub static RESPONSIVE: Verbs<Responsive, 1, 1> = Verbs::ALL;
+
+/// What a policy is made from.
+#[unsafe(no_mangle)]
+pub static PARTS: Parts = Parts {
+    named: Policy::named,
+    settled: |seed, now| Controller::new(Policy::of([Aimd::DEFAULT; 2]), seed, now),
+    quota: |count, period, burst| Quota::per(count, period)?.with_burst(burst),
+    window: WindowPolicy::new,
+    hold: HoldPolicy::new,
+    budget: BudgetPolicy::new,
+    backoff: Backoff::new,
+    aimd: Aimd::new,
+    responsive: Responsive::new,
+};
+
+/// What frontends convert with.
+#[unsafe(no_mangle)]
+pub static CONVERSIONS: Conversions = Conversions {
+    status: http::outcome,
+    retry_after: http::retry_after,
+    ticks: Ticks::new,
+    extend: Ticks::extend,
+    to_ticks: Ticks::to_ticks_ceil,
+    between: Rng::between,
+    around: Rng::around,
+};
+
+/// The verbs of a controller.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Verbs<L: Law, const LIMITS: usize, const SLOTS: usize> {
+    new: fn(Policy<L, LIMITS>, u64, Instant) -> Controller<L, LIMITS, SLOTS>,
+    check: fn(&Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Verdict,
+    why: fn(&Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Option<Gate>,
+    poll: fn(&mut Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Decision,
+    settle: fn(&mut Controller<L, LIMITS, SLOTS>, Instant, Permit, Reply<LIMITS>),
+    retry: fn(
+        &mut Controller<L, LIMITS, SLOTS>,
+        Instant,
+        &Ask<LIMITS>,
+        Outcome,
+    ) -> Option<Ask<LIMITS>>,
+    next_at: fn(&Controller<L, LIMITS, SLOTS>) -> Option<Instant>,
+    /// The control: this one can panic, and the image with it must not link.
+    #[cfg(feature = "bad")]
+    bad: fn(u64, u64) -> u64,
+}
+
+impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Verbs<L, LIMITS, SLOTS> {
+    const ALL: Self = Self {
+        new: Controller::new,
+        check: Controller::check,
+        why: Controller::why,
+        poll: Controller::poll,
+        settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
+        retry: Controller::retry,
+        next_at: Controller::next_at,
+        #[cfg(feature = "bad")]
+        bad: |dividend, divisor| dividend / divisor,
+    };
+}
+
+/// The constructors that check what they are given.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Parts {
+    named: fn(&str) -> Option<Policy>,
+    settled: fn(u64, Instant) -> Controller<Aimd, 2, 4>,
+    quota: fn(u64, Span, u32) -> Result<Quota, QuotaError>,
+    window: fn(u16, Span) -> Result<WindowPolicy, WindowError>,
+    hold: fn(Span, Ratio) -> Result<HoldPolicy, HoldError>,
+    budget: fn(Ratio, u32) -> Result<BudgetPolicy, BudgetError>,
+    backoff: fn(Growth, Jitter, Span, Span) -> Result<Backoff, BackoffError>,
+    aimd: fn(AimdConfig) -> Result<Aimd, AimdError>,
+    responsive: fn(ResponsiveConfig) -> Result<Responsive, ResponsiveError>,
+}
+
+/// The conversions, and the dice.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Conversions {
+    status: fn(u16) -> Outcome,
+    retry_after: fn(&[u8]) -> Option<Span>,
+    ticks: fn(NonZeroU32) -> Ticks,
+    extend: fn(&mut Ticks, u32) -> Instant,
+    to_ticks: fn(&Ticks, Span) -> u64,
+    between: fn(&mut Rng, Span, Span) -> Span,
+    around: fn(&mut Rng, Span, Ratio) -> Span,
+}
