@@ -60,7 +60,7 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///
 /// `L` is the law; `LIMITS` is how many limits an ask has costs for; `SLOTS` is how many calls can
 /// be in flight at once, at 24 to 32 bytes each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usize = 32> {
     policy: Policy<L, LIMITS>,
     limits: [Limit<L::State>; LIMITS],
@@ -74,7 +74,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usi
 }
 
 /// One of the limits that a controller keeps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Limit<S> {
     state: S,
     pace: Pace,
@@ -83,7 +83,7 @@ struct Limit<S> {
 }
 
 /// What the window keeps of a call in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Flight<const LIMITS: usize> {
     epoch: u32,
     costs: [u32; LIMITS],

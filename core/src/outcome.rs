@@ -5,12 +5,12 @@ use crate::hint::Hint;
 /// What became of a call, in the five ways that matter to a throttle.
 ///
 /// ```
-/// use tidegate::{Hint, Outcome, Span};
+/// use tidegate::{Hint, Outcome, Reply, Span};
 ///
 /// assert!(Outcome::Throttled.is_pushback());
 /// assert!(!Outcome::Failed.is_pushback());
 /// // Add what the server said about its limit:
-/// let reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(2)));
+/// let reply: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(2)));
 /// assert_eq!(reply.hint.retry_after, Some(Span::from_secs(2)));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

@@ -148,13 +148,14 @@ impl Responsive {
         matches!(self.config.variant, Variant::Mended)
     }
 
+    /// Rounded down, as the source does it; mended, rounded up, so that a delay of one nanosecond is
+    /// no place to be stuck at.
     fn higher(&self, delay: Span) -> Span {
-        if delay == Span::ZERO {
-            return self.config.initial;
+        match (delay, self.is_mended()) {
+            (Span::ZERO, _) => self.config.initial,
+            (_, true) => Span::from_nanos(self.config.up.ceil_of(delay.as_nanos())),
+            (_, false) => Span::from_nanos(self.config.up.floor_of(delay.as_nanos())),
         }
-        let up = self.config.up.floor_of(delay.as_nanos());
-        // A nanosecond times three halves is a nanosecond again: never stay where you are.
-        Span::from_nanos(up.max(delay.as_nanos().saturating_add(1)))
     }
 
     fn lower(&self, delay: Span) -> Span {
@@ -166,13 +167,15 @@ impl Responsive {
         if delay < self.config.initial { Span::ZERO } else { delay }
     }
 
-    fn spread(&self, delay: Span, rng: &mut Rng) -> Span {
+    /// The delay, spread by chance but not beyond `most`. Capping after the draw instead would have
+    /// half of a fleet wait for exactly the longest delay.
+    fn spread(&self, delay: Span, most: Span, rng: &mut Rng) -> Span {
         if self.config.spread == Ratio::ZERO {
             return delay;
         }
         let reach = Span::from_nanos(self.config.spread.floor_of(delay.as_nanos()));
         let reach = reach.min(self.config.most_spread);
-        rng.between(delay.saturating_sub(reach), delay.saturating_add(reach))
+        rng.between(delay.saturating_sub(reach), delay.saturating_add(reach).min(most))
     }
 
     fn observe_faithfully(
@@ -185,7 +188,7 @@ impl Responsive {
             state.delay = if state.delay == Span::ZERO {
                 self.config.initial
             } else {
-                self.spread(self.higher(state.delay), rng).min(self.config.most)
+                self.spread(self.higher(state.delay), Span::MAX, rng).min(self.config.most)
             };
             return Move::Slower;
         }
@@ -197,7 +200,7 @@ impl Responsive {
             return Move::Held;
         }
         state.successes = 0;
-        state.delay = self.or_none(self.spread(self.lower(state.delay), rng));
+        state.delay = self.or_none(self.spread(self.lower(state.delay), Span::MAX, rng));
         Move::Faster
     }
 
@@ -261,7 +264,7 @@ impl Law for Responsive {
         }
         self.decay(state, now.saturating_since(state.last_left));
         state.last_left = state.last_left.max(now);
-        let delay = self.spread(state.delay, rng).min(self.config.most);
+        let delay = self.spread(state.delay, self.config.most, rng);
         pace.delay(now, delay, None);
     }
 
@@ -279,7 +282,7 @@ impl Law for Responsive {
         }
         let moved = self.observe_mended(state, sample);
         if moved == Move::Slower {
-            let delay = self.spread(state.delay, rng).min(self.config.most);
+            let delay = self.spread(state.delay, self.config.most, rng);
             pace.delay(sample.now, delay, None);
         }
         moved

@@ -1,0 +1,518 @@
+//! The controller's contracts as properties: any policy, any clock, any order of events.
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
+
+use core::num::NonZeroU16;
+
+use proptest::prelude::*;
+use tidegate::backoff::{Backoff, Growth, Jitter};
+use tidegate::gate::{BudgetPolicy, Gate, HoldPolicy, Permit, WindowPolicy};
+use tidegate::law::{Aimd, AnyLaw, Fixed, Law, Responsive, ResponsiveConfig, Variant};
+use tidegate::{
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Span, Verdict,
+};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn after(now: Instant, nanos: u64) -> Instant {
+    now.saturating_add(Span::from_nanos(nanos))
+}
+
+/// What can happen to a controller.
+#[derive(Clone, Debug)]
+enum Event {
+    /// The clock moves ahead.
+    Pass(u64),
+    /// The clock steps back.
+    StepBack(u64),
+    /// The clock jumps anywhere.
+    Jump(u64),
+    /// A new call is asked for, perhaps with a deadline so far ahead.
+    Ask(u32, Option<u64>),
+    /// A waiting call is asked for again.
+    AskAgain(usize),
+    /// A call comes back, and is perhaps asked for again.
+    Settle(usize, Outcome, Option<u64>),
+    /// A permit out of thin air is settled.
+    Forge(u64),
+}
+
+fn outcomes() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        4 => Just(Outcome::Ok),
+        3 => Just(Outcome::Throttled),
+        1 => Just(Outcome::Busy),
+        1 => Just(Outcome::Failed),
+        1 => Just(Outcome::Abandoned),
+    ]
+}
+
+fn spans() -> impl Strategy<Value = u64> {
+    prop_oneof![0..10u64, 0..SECOND, 0..1_000 * SECOND, any::<u64>()]
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        6 => (0..SECOND).prop_map(Event::Pass),
+        2 => spans().prop_map(Event::Pass),
+        1 => spans().prop_map(Event::StepBack),
+        1 => prop_oneof![Just(u64::MAX), any::<u64>()].prop_map(Event::Jump),
+        6 => (1..3u32, prop::option::weighted(0.2, spans())).prop_map(|(cost, in_)| Event::Ask(cost, in_)),
+        1 => (any::<u32>(), Just(None)).prop_map(|(cost, in_)| Event::Ask(cost, in_)),
+        6 => any::<usize>().prop_map(Event::AskAgain),
+        8 => (any::<usize>(), outcomes(), prop::option::weighted(0.3, spans()))
+            .prop_map(|(which, outcome, hint)| Event::Settle(which, outcome, hint)),
+        1 => any::<u64>().prop_map(Event::Forge),
+    ];
+    prop::collection::vec(event, 0..200)
+}
+
+fn laws() -> impl Strategy<Value = AnyLaw> {
+    let faithful = ResponsiveConfig { variant: Variant::Faithful, ..ResponsiveConfig::DEFAULT };
+    prop_oneof![
+        Just(AnyLaw::Fixed(Fixed::UNLIMITED)),
+        (1..100u64, 1..5u32).prop_map(|(count, burst)| {
+            AnyLaw::Fixed(Fixed::new(Quota::per_second(count).unwrap().with_burst(burst).unwrap()))
+        }),
+        Just(AnyLaw::Aimd(Aimd::DEFAULT)),
+        Just(AnyLaw::Responsive(Responsive::DEFAULT)),
+        Just(AnyLaw::Responsive(Responsive::new(faithful).unwrap())),
+    ]
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let windows = prop::option::of((1..6u16, 1..100 * SECOND));
+    let budgets = prop::option::of((1..10u32, 1..10u32));
+    let backoffs = prop::option::of((1..SECOND, 0..100 * SECOND));
+    let attempts = prop::option::weighted(0.3, 1..5u16);
+    (laws(), windows, budgets, backoffs, attempts).prop_map(
+        |(law, window, budget, backoff, attempts)| {
+            let mut policy = Policy::new(law);
+            if let Some((limit, lease)) = window {
+                policy = policy.window(WindowPolicy::new(limit, Span::from_nanos(lease)).unwrap());
+            }
+            let budget = budget.map(|(ratio, reserve)| {
+                BudgetPolicy::new(Ratio::new(1, ratio).unwrap(), reserve).unwrap()
+            });
+            let backoff = backoff.map(|(base, above)| {
+                let (base, most) = (Span::from_nanos(base), Span::from_nanos(base + above));
+                Backoff::new(Growth::Decorrelated, Jitter::Full, base, most).unwrap()
+            });
+            policy.budget(budget).backoff(backoff).attempts(attempts.and_then(NonZeroU16::new))
+        },
+    )
+}
+
+/// A controller in a world of random events, with every contract that holds at all times.
+struct World {
+    gate: Controller,
+    now: Instant,
+    waiting: Vec<Ask>,
+    flying: Vec<Flying>,
+    answers: Vec<String>,
+}
+
+struct Flying {
+    raw: u64,
+    ask: Ask,
+    /// How many cuts there had been when it left.
+    cuts: u32,
+}
+
+impl World {
+    fn new(policy: Policy, seed: u64, start: u64) -> Self {
+        let now = at(start);
+        let gate = Controller::new(policy, seed, now);
+        Self { gate, now, waiting: Vec::new(), flying: Vec::new(), answers: Vec::new() }
+    }
+
+    fn run(policy: Policy, seed: u64, start: u64, events: &[Event]) -> Self {
+        let mut world = Self::new(policy, seed, start);
+        for event in events {
+            world.happen(event);
+        }
+        world
+    }
+
+    fn happen(&mut self, event: &Event) {
+        match *event {
+            Event::Pass(nanos) => self.now = after(self.now, nanos),
+            Event::StepBack(nanos) => self.now = at(self.now.as_nanos().saturating_sub(nanos)),
+            Event::Jump(nanos) => self.now = at(nanos),
+            Event::Ask(cost, deadline) => {
+                let ask = Ask::new().cost(cost);
+                let deadline = deadline.map_or(Instant::MAX, |nanos| after(self.now, nanos));
+                self.ask(ask.deadline(deadline));
+            }
+            Event::AskAgain(which) if !self.waiting.is_empty() => {
+                let ask = self.waiting.swap_remove(which % self.waiting.len());
+                self.ask(ask);
+            }
+            Event::Settle(which, outcome, hint) if !self.flying.is_empty() => {
+                let flying = self.flying.swap_remove(which % self.flying.len());
+                self.settle(&flying, outcome, hint);
+            }
+            Event::Forge(raw) if self.flying.iter().all(|flying| flying.raw != raw) => {
+                self.forge(raw);
+            }
+            Event::AskAgain(_) | Event::Settle(..) | Event::Forge(_) => {}
+        }
+    }
+
+    fn ask(&mut self, ask: Ask) {
+        let before = self.gate;
+        let verdict = self.gate.check(self.now, &ask);
+        let why = self.gate.why(self.now, &ask);
+        assert_eq!(self.gate, before, "asking changes nothing");
+        assert!(verdict != Verdict::Go || why.is_none());
+        let decision = self.gate.poll(self.now, &ask);
+        self.answers.push(format!("{decision:?}"));
+        match decision {
+            Decision::Go(permit) => {
+                assert_eq!(verdict, Verdict::Go);
+                let cuts = self.gate.stats().slower;
+                self.flying.push(Flying { raw: permit.into_raw(), ask, cuts });
+                return;
+            }
+            Decision::Wait(until) => {
+                assert_eq!(verdict, Verdict::Wait(until));
+                assert!(until > self.now, "a wait is never zero");
+                let then = self.gate.check(until, &ask);
+                let same = self.gate.why(until, &ask) == why;
+                assert!(
+                    !(matches!(then, Verdict::Wait(_)) && same),
+                    "{why:?} said {until:?}, then {then:?}"
+                );
+                self.waiting.push(ask);
+            }
+            Decision::Full => {
+                assert_eq!(verdict, Verdict::Full);
+                assert!(self.gate.next_at().is_some(), "a full window has a lease that ends");
+                self.waiting.push(ask);
+            }
+            Decision::Refuse(reason) => assert_eq!(verdict, Verdict::Refuse(reason)),
+        }
+        // What was not let go has cost nothing: every later answer is what it would have been.
+        for later in [0, 1, SECOND / 7, 3 * SECOND, 4_000 * SECOND] {
+            let later = after(self.now, later);
+            for ask in [ask, Ask::new(), Ask::new().cost(2)] {
+                assert_eq!(self.gate.check(later, &ask), before.check(later, &ask));
+            }
+        }
+    }
+
+    fn settle(&mut self, flying: &Flying, outcome: Outcome, hint: Option<u64>) {
+        let before = self.gate;
+        let hint = hint.map_or(Hint::NONE, |nanos| Hint::retry_after(Span::from_nanos(nanos)));
+        let reply = outcome.with::<1>(hint);
+        self.gate.settle(self.now, Permit::from_raw(flying.raw), reply);
+        if self.gate.stats().unknown > before.stats().unknown {
+            // Its lease had ended and its place was needed: as if it had never been.
+            self.same_but_for_unknown(&before);
+            return;
+        }
+        assert_eq!(self.gate.in_flight() + 1, before.in_flight(), "it gave its place back");
+        if self.gate.stats().slower > before.stats().slower && !is_faithful(&self.gate) {
+            assert_eq!(flying.cuts, before.stats().slower, "it left before the latest cut");
+        }
+        if outcome == Outcome::Abandoned {
+            assert!(self.gate.states().eq(before.states()), "it teaches nothing");
+            // Room in the window is all that has changed.
+            let verdict = before.check(self.now, &Ask::new());
+            assert!(verdict == Verdict::Full || self.gate.check(self.now, &Ask::new()) == verdict);
+        }
+        let (asked, before_retry) = (flying.ask, self.gate);
+        let next = self.gate.retry(self.now, &asked, outcome);
+        assert!(next.is_none() || outcome.is_retryable());
+        assert!(self.gate.states().eq(before_retry.states()));
+        self.answers.push(format!("{next:?}"));
+        if let Some(next) = next {
+            assert_eq!(next.attempt(), asked.attempt() + 1);
+            self.waiting.push(next);
+        }
+    }
+
+    fn forge(&mut self, raw: u64) {
+        let before = self.gate;
+        self.gate.settle(self.now, Permit::from_raw(raw), Outcome::Throttled);
+        self.same_but_for_unknown(&before);
+    }
+
+    fn same_but_for_unknown(&self, before: &Controller) {
+        assert_eq!(self.gate.stats().unknown, before.stats().unknown + 1);
+        assert_eq!(self.gate.in_flight(), before.in_flight());
+        assert!(self.gate.states().eq(before.states()));
+        for later in [0, 1, SECOND, 4_000 * SECOND] {
+            let later = after(self.now, later);
+            assert_eq!(self.gate.check(later, &Ask::new()), before.check(later, &Ask::new()));
+        }
+    }
+}
+
+/// The faithful variant raises its delay on every failure, as its source does.
+fn is_faithful(gate: &Controller) -> bool {
+    format!("{gate:?}").contains("Faithful")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn every_contract_holds_in_any_order_of_events(
+        policy in policies(), seed: u64,
+        start in prop_oneof![Just(0), 0..u64::MAX / 2, Just(u64::MAX - 5 * SECOND), Just(u64::MAX)],
+        events in events(),
+    ) {
+        World::run(policy, seed, start, &events);
+    }
+
+    #[test]
+    fn the_same_seed_and_events_give_the_same_answers(
+        policy in policies(), seed: u64, start: u64, events in events(),
+    ) {
+        let (one, two) = (World::run(policy, seed, start, &events), World::run(policy, seed, start, &events));
+        prop_assert_eq!(&one.answers, &two.answers);
+        prop_assert_eq!(one.gate, two.gate);
+    }
+
+    #[test]
+    fn no_clock_earns_more_than_the_quota_allows(
+        count in 1..1_000u64, burst in 1..20u32, steps in prop::collection::vec((any::<bool>(), 0..SECOND), 1..400),
+    ) {
+        // However the clock runs, what leaves is bounded by the latest instant it has shown.
+        let law = Fixed::new(Quota::per_second(count).unwrap().with_burst(burst).unwrap());
+        let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 1, at(0));
+        let (mut now, mut latest, mut gone) = (0u64, 0u64, 0u64);
+        for (back, step) in steps {
+            now = if back { now.saturating_sub(step) } else { now + step };
+            latest = latest.max(now);
+            while let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) {
+                gate.settle(at(now), permit, Outcome::Ok);
+                gone += 1;
+            }
+            let allowed = u128::from(burst) + u128::from(latest) * u128::from(count) / u128::from(SECOND);
+            prop_assert!(u128::from(gone) <= allowed, "{} of {}", gone, allowed);
+        }
+    }
+
+    #[test]
+    fn a_call_that_follows_its_waits_leaves_after_a_few_polls(
+        policy in policies(), seed: u64, events in events(),
+    ) {
+        let mut world = World::run(policy.attempts(None), seed, 0, &events);
+        if world.now > at(u64::MAX / 2) {
+            return Ok(()); // the clock is near its end
+        }
+        let ask = Ask::new();
+        let mut now = world.now;
+        for _ in 0..8 {
+            match world.gate.poll(now, &ask) {
+                Decision::Go(_) => return Ok(()),
+                Decision::Wait(until) => now = until,
+                Decision::Full => now = world.gate.next_at().unwrap().max(after(now, 1)),
+                // A debt beyond the end of time is refused as such.
+                Decision::Refuse(reason) => {
+                    prop_assert_eq!(reason, Reason::Never);
+                    return Ok(());
+                }
+            }
+        }
+        prop_assert!(false, "still waiting at {:?}: {:?}", now, world.gate);
+    }
+
+    #[test]
+    fn a_deadline_refuses_at_once_what_would_leave_too_late(
+        wait in 1..1_000u64, deadline in 0..1_000u64,
+    ) {
+        let law = Fixed::new(Quota::per(1, Span::from_nanos(wait)).unwrap());
+        let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 1, at(0));
+        prop_assert!(matches!(gate.poll(at(0), &Ask::new()), Decision::Go(_)));
+        let verdict = gate.check(at(0), &Ask::new().deadline(at(deadline)));
+        let expected = if wait > deadline { Verdict::Refuse(Reason::Late(at(wait))) } else { Verdict::Wait(at(wait)) };
+        prop_assert_eq!(verdict, expected);
+        prop_assert_eq!(
+            gate.check(at(wait), &Ask::new().deadline(at(wait - 1))),
+            Verdict::Refuse(Reason::Late(at(wait)))
+        );
+        prop_assert_eq!(gate.check(at(wait), &Ask::new().deadline(at(wait))), Verdict::Go);
+    }
+
+    #[test]
+    fn a_hint_is_a_floor_up_to_its_ceiling_and_stops_nobody_for_good(
+        asked: u64, ceiling in 1..10_000 * SECOND, now in 0..u64::MAX / 2, seed: u64, busy: bool,
+    ) {
+        let hold = HoldPolicy::new(Span::from_nanos(ceiling), Ratio::new(1, 8).unwrap()).unwrap();
+        let policy = Policy::named("none").unwrap().hold(hold);
+        let mut gate: Controller = Controller::new(policy, seed, at(now));
+        let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) else { panic!() };
+        let outcome = if busy { Outcome::Busy } else { Outcome::Throttled };
+        gate.settle(at(now), permit, outcome.with(Hint::retry_after(Span::from_nanos(asked))));
+        let waited = match gate.check(at(now), &Ask::new()) {
+            Verdict::Go => 0,
+            Verdict::Wait(until) => until.saturating_since(at(now)).as_nanos(),
+            other => panic!("{other:?}"),
+        };
+        prop_assert!(waited <= ceiling);
+        if asked < ceiling {
+            prop_assert!(waited >= asked);
+        } else {
+            prop_assert!(waited >= ceiling - ceiling / 8 - 1);
+        }
+    }
+
+    #[test]
+    fn several_limits_are_charged_together_or_not_at_all(
+        events in prop::collection::vec((0..4u32, 0..6u32, 0..8u32, 0..SECOND / 2), 1..200),
+    ) {
+        // Three a second and ten tokens a second, against one plain pace for each.
+        let quotas = [(3, 3), (10, 5)].map(|(count, burst)| Quota::per_second(count).unwrap().with_burst(burst).unwrap());
+        let laws = quotas.map(Fixed::new);
+        let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of(laws), 1, at(0));
+        let mut paces = [tidegate::gate::Pace::new(at(0)); 2];
+        let mut now = 0;
+        for (requests, tokens, used, step) in events {
+            now += step;
+            let costs = [requests, tokens];
+            let verdict = (0..2).map(|i| paces[i].check(at(now), costs[i], Some(quotas[i]))).max().unwrap();
+            prop_assert_eq!(gate.check(at(now), &Ask::of(costs)), verdict);
+            if let Decision::Go(permit) = gate.poll(at(now), &Ask::of(costs)) {
+                for i in 0..2 {
+                    paces[i].charge(at(now), costs[i], Some(quotas[i]));
+                    paces[i].correct(at(now), costs[i], [requests, used][i], Some(quotas[i]));
+                }
+                gate.settle(at(now), permit, Outcome::Ok.using([requests, used]));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_burst_of_failures_is_one_cut() {
+    for name in ["aimd", "responsive"] {
+        let mut gate: Controller = Controller::new(Policy::named(name).unwrap(), 1, at(0));
+        let mut permits = Vec::new();
+        let mut now = at(0);
+        while permits.len() < 30 {
+            match gate.poll(now, &Ask::new()) {
+                Decision::Go(permit) => permits.push(permit),
+                Decision::Wait(until) => now = until,
+                other => panic!("{other:?}"),
+            }
+        }
+        let start = *gate.states().next().unwrap();
+        for permit in permits {
+            gate.settle(now, permit, Outcome::Throttled);
+        }
+        assert_eq!(gate.stats().slower, 1, "{name}");
+        assert_ne!(*gate.states().next().unwrap(), start, "{name}");
+    }
+}
+
+#[test]
+fn calls_that_did_not_have_to_wait_do_not_raise_the_rate() {
+    let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
+    for call in 0..1_000 {
+        // One call a second where ten are allowed.
+        let now = at(call * SECOND);
+        let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!("{call}") };
+        gate.settle(after(now, SECOND / 100), permit, Outcome::Ok);
+    }
+    assert_eq!(gate.stats().faster, 0);
+}
+
+#[test]
+fn calls_that_had_to_wait_do_raise_the_rate() {
+    let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
+    let mut now = at(0);
+    while gate.stats().gone < 101 {
+        match gate.poll(now, &Ask::new()) {
+            Decision::Go(permit) => gate.settle(now, permit, Outcome::Ok),
+            Decision::Wait(until) => now = until,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(gate.stats().faster, 10);
+}
+
+#[test]
+fn what_can_never_fit_is_another_answer_than_not_now() {
+    let law = Fixed::new(Quota::per_second(1).unwrap().with_burst(2).unwrap());
+    let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 1, at(0));
+    assert_eq!(gate.check(at(0), &Ask::new().cost(3)), Verdict::Refuse(Reason::TooBig));
+    assert!(matches!(gate.poll(at(0), &Ask::new().cost(2)), Decision::Go(_)));
+    assert_eq!(gate.check(at(0), &Ask::new().cost(2)), Verdict::Wait(at(2 * SECOND)));
+    assert_eq!(gate.why(at(0), &Ask::new().cost(2)), Some(Gate::Pace));
+}
+
+#[test]
+fn a_lost_answer_cannot_hold_its_place_for_ever() {
+    let window = WindowPolicy::new(1, Span::from_secs(30)).unwrap();
+    let policy = Policy::named("none").unwrap().window(window);
+    let mut gate: Controller = Controller::new(policy, 1, at(0));
+    let Decision::Go(lost) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    assert_eq!(gate.poll(at(1), &Ask::new()), Decision::Full);
+    assert_eq!(gate.why(at(1), &Ask::new()), Some(Gate::Window));
+    assert_eq!(gate.next_at(), Some(at(30 * SECOND)));
+    let Decision::Go(second) = gate.poll(at(30 * SECOND), &Ask::new()) else { panic!() };
+    gate.settle(at(31 * SECOND), lost, Outcome::Throttled);
+    assert_eq!(gate.stats().unknown, 1);
+    assert_eq!(gate.in_flight(), 1);
+    gate.settle(at(31 * SECOND), second, Outcome::Ok);
+    assert_eq!(gate.in_flight(), 0);
+}
+
+#[test]
+fn retries_are_refused_when_successes_have_not_paid_for_them() {
+    let budget = BudgetPolicy::new(Ratio::new(1, 2).unwrap(), 1).unwrap();
+    let policy = Policy::named("none").unwrap().budget(Some(budget));
+    let mut gate: Controller = Controller::new(policy, 1, at(0));
+    let mut call = |ask: &Ask, outcome| {
+        let Decision::Go(permit) = gate.poll(at(0), ask) else { return Err(gate.why(at(0), ask)) };
+        gate.settle(at(0), permit, outcome);
+        Ok(gate.retry(at(0), ask, outcome))
+    };
+    let first = call(&Ask::new(), Outcome::Throttled).unwrap().unwrap();
+    let second = call(&first, Outcome::Throttled).unwrap().unwrap(); // the reserve pays
+    assert_eq!(call(&second, Outcome::Throttled), Err(Some(Gate::Budget)));
+    assert_eq!(call(&Ask::new(), Outcome::Ok), Ok(None)); // first attempts are not retries
+    assert_eq!(call(&Ask::new(), Outcome::Ok), Ok(None));
+    assert!(call(&second, Outcome::Ok).is_ok(), "two successes have paid for one retry");
+}
+
+#[test]
+fn attempts_end_where_the_policy_says() {
+    let policy = Policy::named("none").unwrap().attempts(NonZeroU16::new(3));
+    let mut gate: Controller = Controller::new(policy, 1, at(0));
+    let mut ask = Ask::new();
+    let mut attempts = 0;
+    loop {
+        let Decision::Go(permit) = gate.poll(at(0), &ask) else { panic!() };
+        attempts += 1;
+        gate.settle(at(0), permit, Outcome::Failed);
+        match gate.retry(at(0), &ask, Outcome::Failed) {
+            Some(next) => ask = next,
+            None => break,
+        }
+    }
+    assert_eq!(attempts, 3);
+}
+
+#[test]
+fn a_policy_can_live_in_flash() {
+    static POLICY: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
+    let one: Controller<Aimd, 1, 4> = Controller::new(POLICY, 1, at(0));
+    let two: Controller<Aimd, 1, 4> = Controller::new(POLICY, 2, at(0));
+    assert!(one.states().eq(two.states()));
+    assert_eq!(Aimd::DEFAULT.start(at(0)), *one.states().next().unwrap());
+}
