@@ -1,4 +1,4 @@
-//! HTTP: status codes and `Retry-After`.
+//! HTTP: status codes, `Retry-After`, and the calls left.
 
 use crate::{Outcome, Span};
 
@@ -43,17 +43,33 @@ pub const fn outcome(status: u16) -> Outcome {
 /// ```
 #[must_use]
 pub fn retry_after(value: &[u8]) -> Option<Span> {
+    decimal(value).map(Span::from_secs)
+}
+
+/// The calls left, of a `RateLimit-Remaining` or `X-RateLimit-Remaining` field: decimal digits
+/// with optional white space around them. Anything else is `None`; the number saturates.
+///
+/// ```
+/// use tidegate::signal::http;
+///
+/// assert_eq!(http::remaining(b"4500"), Some(4_500));
+/// assert_eq!(http::remaining(b"-1"), None);
+/// ```
+#[must_use]
+pub fn remaining(value: &[u8]) -> Option<u64> {
+    decimal(value)
+}
+
+/// A non-negative decimal integer, which saturates.
+fn decimal(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii();
     if digits.is_empty() {
         return None;
     }
-    digits
-        .iter()
-        .try_fold(0u64, |seconds, byte| {
-            let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-            Some(seconds.saturating_mul(10).saturating_add(u64::from(digit)))
-        })
-        .map(Span::from_secs)
+    digits.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        Some(number.saturating_mul(10).saturating_add(u64::from(digit)))
+    })
 }
 
 #[cfg(test)]
