@@ -1,0 +1,232 @@
+//! One process of the fleet: several workers that share one controller and know nothing else.
+//!
+//! It begins when its standard input says so and ends when that closes, so that it cannot outlive
+//! whoever started it.
+
+use crate::options::Client;
+use crate::server::CALLER;
+use crate::tally::Tally;
+use anyhow::{Context, Result};
+use axum::body::{Body, Bytes};
+use axum::http::{Request, header};
+use http_body_util::{BodyExt, Empty};
+use hyper_util::client::legacy::Client as Http;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use std::io::{BufRead, Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant as Clock};
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, signal};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{interval, sleep, timeout};
+
+/// Where the run stands, as the process that started this one tells it.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+enum Phase {
+    Ready,
+    Running,
+    Over,
+}
+
+/// Runs one process of the fleet until its standard input closes.
+#[tokio::main(flavor = "current_thread")]
+pub async fn run(options: &Client) -> Result<()> {
+    let _deaf = ignore_signals()?;
+    let phase = listen();
+    let office = Arc::new(Office::open(options)?);
+    office.report()?;
+
+    let mut workers = JoinSet::new();
+    for _ in 0..options.workers {
+        workers.spawn(work(office.clone(), phase.clone()));
+    }
+    let grace = options.grace;
+    let done = async {
+        reached(&phase, Phase::Over).await;
+        // Who is in flight may land; who is not has stopped by itself.
+        let _ = timeout(grace, async { while workers.join_next().await.is_some() {} }).await;
+    };
+    let reports = async {
+        let mut ticks = interval(Duration::from_millis(100));
+        loop {
+            ticks.tick().await;
+            office.report()?;
+        }
+    };
+    tokio::select! {
+        () = done => office.report(),
+        failed = reports => failed,
+    }
+}
+
+/// A terminal sends its Ctrl-C to everybody; this process ends with its standard input instead, so
+/// that its last counts are told.
+fn ignore_signals() -> Result<impl Sized> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).context("cannot listen to signals");
+    Ok((listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?))
+}
+
+/// Follows standard input on a thread of its own, because a read of it cannot be called off.
+fn listen() -> watch::Receiver<Phase> {
+    let (tell, phase) = watch::channel(Phase::Ready);
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        if input.read_line(&mut String::new()).is_ok_and(|length| length > 0) {
+            tell.send_replace(Phase::Running);
+            let _ = input.read_to_end(&mut Vec::new());
+        }
+        tell.send_replace(Phase::Over);
+    });
+    phase
+}
+
+async fn reached(phase: &watch::Receiver<Phase>, wanted: Phase) {
+    // The sender says `Over` before it goes.
+    let _ = phase.clone().wait_for(|now| *now >= wanted).await;
+}
+
+/// What the workers of a process share.
+struct Office {
+    gate: Mutex<Controller>,
+    /// Rung whenever a call has come back and left its place to another.
+    settled: Notify,
+    opened: Clock,
+    http: Http<HttpConnector, Empty<Bytes>>,
+    address: String,
+    number: usize,
+    tally: Mutex<Tally>,
+}
+
+impl Office {
+    fn open(options: &Client) -> Result<Self> {
+        let policy = Policy::named(&options.law).context("there is no such law")?;
+        Ok(Office {
+            gate: Mutex::new(Controller::new(policy, options.seed, Instant::ZERO)),
+            settled: Notify::new(),
+            opened: Clock::now(),
+            http: Http::builder(TokioExecutor::new()).build_http(),
+            address: format!("http://{}/", options.address),
+            number: options.number,
+            tally: Mutex::default(),
+        })
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// The controller, and the time read once it is ours, so that it never runs backwards.
+    fn gate(&self) -> (MutexGuard<'_, Controller>, Instant) {
+        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        (gate, self.now())
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self) -> Result<()> {
+        let mut line = serde_json::to_vec(&self.tally().line())?;
+        line.push(b'\n');
+        let mut out = std::io::stdout().lock();
+        out.write_all(&line).and_then(|()| out.flush()).context("nobody listens any more")
+    }
+
+    async fn sleep_until(&self, at: Instant) {
+        sleep(Duration::from_nanos(at.saturating_since(self.now()).as_nanos())).await;
+    }
+
+    /// Returns when a place may have become free.
+    async fn vacancy(&self, at: Option<Instant>) {
+        let lapse = async {
+            match at {
+                Some(at) => self.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.settled.notified() => {}
+            () = lapse => {}
+        }
+    }
+
+    /// One attempt over the wire.
+    async fn send(&self) -> Reply {
+        let request = Request::get(&self.address).header(CALLER, self.number).body(Empty::new());
+        let Ok(request) = request else { return Outcome::Failed.into() };
+        let Ok(response) = self.http.request(request).await else { return Outcome::Failed.into() };
+        let (head, body) = response.into_parts();
+        // The body is read to its end so that the connection can carry the next call.
+        if Body::new(body).collect().await.is_err() {
+            return Outcome::Failed.into();
+        }
+        let outcome = signal::http::outcome(head.status.as_u16());
+        let wait = head.headers.get(header::RETRY_AFTER);
+        match wait.and_then(|value| signal::http::retry_after(value.as_bytes())) {
+            Some(wait) => outcome.with(Hint::retry_after(wait)),
+            None => outcome.into(),
+        }
+    }
+}
+
+/// A worker always has another call to make.
+async fn work(office: Arc<Office>, phase: watch::Receiver<Phase>) {
+    reached(&phase, Phase::Running).await;
+    while *phase.borrow() < Phase::Over {
+        office.tally().calls += 1;
+        call(&office, &phase).await;
+    }
+}
+
+/// One logical call: attempts until one succeeds, or until the run is over.
+async fn call(office: &Office, phase: &watch::Receiver<Phase>) {
+    let asked = Clock::now();
+    let mut ask = Ask::new();
+    loop {
+        if *phase.borrow() == Phase::Over {
+            return;
+        }
+        let (decision, now, lapse) = {
+            let (mut gate, now) = office.gate();
+            (gate.poll(now, &ask), now, gate.next_at())
+        };
+        match decision {
+            Decision::Go(permit) => {
+                let sent = asked.elapsed();
+                office.tally().wait_us = 0;
+                let reply = office.send().await;
+                let (outcome, next) = {
+                    let (mut gate, now) = office.gate();
+                    let outcome = reply.outcome;
+                    gate.settle(now, permit, reply);
+                    (outcome, gate.retry(now, &ask, outcome))
+                };
+                office.settled.notify_waiters();
+                match next {
+                    Some(next) => ask = next,
+                    None if outcome == Outcome::Ok => {
+                        let mut tally = office.tally();
+                        tally.answered += 1;
+                        tally.waits_us.push(u64::try_from(sent.as_micros()).unwrap_or(u64::MAX));
+                        return;
+                    }
+                    None => return office.tally().given_up += 1,
+                }
+            }
+            Decision::Wait(at) => {
+                office.tally().wait_us = at.saturating_since(now).as_nanos() / 1000;
+                tokio::select! {
+                    () = office.sleep_until(at) => {}
+                    () = reached(phase, Phase::Over) => {}
+                }
+            }
+            Decision::Full => tokio::select! {
+                () = office.vacancy(lapse) => {}
+                () = reached(phase, Phase::Over) => {}
+            },
+            Decision::Refuse(_) => return office.tally().given_up += 1,
+        }
+    }
+}

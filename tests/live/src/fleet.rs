@@ -1,0 +1,160 @@
+//! The processes of the fleet: this binary started again, watched over pipes.
+
+use crate::tally::Tally;
+use anyhow::{Context, Result, bail};
+use hdrhistogram::Histogram;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Waits longer than this count as this long; a histogram needs an end.
+const LONGEST_WAIT_US: u64 = 24 * 3600 * 1_000_000;
+
+/// What is known of one process: its latest counts and all of its waits.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub tally: Tally,
+    pub waits_us: Histogram<u64>,
+}
+
+impl Member {
+    fn new() -> Result<Self> {
+        let waits_us = Histogram::new_with_bounds(1, LONGEST_WAIT_US, 3)?;
+        Ok(Member { tally: Tally::default(), waits_us })
+    }
+
+    fn learn(&mut self, mut line: Tally) {
+        for wait in line.waits_us.drain(..) {
+            self.waits_us.saturating_record(wait);
+        }
+        self.tally = line;
+    }
+}
+
+/// What the processes have in common.
+pub struct Plan<'a> {
+    pub address: SocketAddr,
+    pub law: &'a str,
+    pub workers: usize,
+    pub grace: Duration,
+}
+
+/// A running fleet. Dropped, its processes are killed; [`Fleet::stop`] lets them finish.
+pub struct Fleet {
+    processes: Vec<Process>,
+    grace: Duration,
+}
+
+struct Process {
+    child: Child,
+    /// Closing this ends the process.
+    input: ChildStdin,
+    known: Arc<Mutex<Member>>,
+    reader: JoinHandle<()>,
+}
+
+impl Fleet {
+    /// Starts one process a seed and returns when all of them are ready.
+    pub async fn start(plan: &Plan<'_>, seeds: &[u64]) -> Result<Self> {
+        let mut processes = Vec::new();
+        for (index, seed) in seeds.iter().enumerate() {
+            processes.push(Process::start(plan, index + 1, *seed)?);
+        }
+        let mut ready = Vec::new();
+        for (child, output) in processes {
+            ready.push(Process::greet(child, output).await?);
+        }
+        Ok(Fleet { processes: ready, grace: plan.grace })
+    }
+
+    /// Lets the workers begin.
+    pub async fn go(&mut self) -> Result<()> {
+        for process in &mut self.processes {
+            process
+                .input
+                .write_all(b"go\n")
+                .await
+                .context("a client ended before the run began")?;
+            process.input.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// What is known of each process by now.
+    pub fn members(&self) -> Vec<Member> {
+        self.processes.iter().map(|process| lock(&process.known).clone()).collect()
+    }
+
+    /// Ends the run: calls in flight may land, then every process tells its last counts and goes.
+    pub async fn stop(self) -> Vec<Member> {
+        let mut leaving = Vec::new();
+        for Process { child, input, known, reader } in self.processes {
+            drop(input);
+            leaving.push((child, known, reader));
+        }
+        let patience = self.grace + Duration::from_secs(2);
+        let mut members = Vec::new();
+        for (mut child, known, reader) in leaving {
+            let gone = async { (reader.await, child.wait().await) };
+            if timeout(patience, gone).await.is_err() {
+                // It is killed and reaped here; its last counts are missing and show as lost calls.
+                let _ = child.kill().await;
+            }
+            members.push(lock(&known).clone());
+        }
+        members
+    }
+}
+
+type Output = Lines<BufReader<ChildStdout>>;
+
+impl Process {
+    fn start(plan: &Plan<'_>, number: usize, seed: u64) -> Result<((Child, ChildStdin), Output)> {
+        let binary = std::env::current_exe().context("this program does not know where it is")?;
+        let mut child = Command::new(binary)
+            .args(["client", "--law", plan.law])
+            .args(["--address", &plan.address.to_string()])
+            .args(["--number", &number.to_string()])
+            .args(["--workers", &plan.workers.to_string()])
+            .args(["--seed", &seed.to_string()])
+            .args(["--grace", &humantime::format_duration(plan.grace).to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("cannot start a client process")?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            bail!("a client process has no pipes");
+        };
+        Ok(((child, input), BufReader::new(output).lines()))
+    }
+
+    /// Waits for the first line, which says that the process is ready, and goes on reading.
+    async fn greet((child, input): (Child, ChildStdin), mut output: Output) -> Result<Self> {
+        match timeout(Duration::from_secs(10), output.next_line()).await {
+            Ok(Ok(Some(_))) => {}
+            _ => bail!("a client process did not get ready within 10 s"),
+        }
+        let known = Arc::new(Mutex::new(Member::new()?));
+        let reader = tokio::spawn(read(output, known.clone()));
+        Ok(Process { child, input, known, reader })
+    }
+}
+
+async fn read(mut output: Output, known: Arc<Mutex<Member>>) {
+    while let Ok(Some(line)) = output.next_line().await {
+        // A line cut off by the end of its process tells nothing.
+        if let Ok(line) = serde_json::from_str(&line) {
+            lock(&known).learn(line);
+        }
+    }
+}
+
+fn lock(known: &Mutex<Member>) -> MutexGuard<'_, Member> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,144 @@
+//! A throttled fleet against a real rate-limited API.
+//!
+//! `demo` starts a real HTTP API on loopback that limits its callers, and a fleet of real client
+//! processes that know neither the limit nor each other; `serve` starts the API alone.
+
+mod client;
+mod curves;
+mod fleet;
+mod options;
+mod report;
+mod run;
+mod scene;
+mod server;
+mod tally;
+mod view;
+
+use anyhow::{Context, Result};
+use options::{Api, Command, Demo};
+use report::{Document, Report, Table};
+use run::Stop;
+use scene::{Lines, Watcher};
+use server::{Server, Taken};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// What a shell reports of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+/// The command line cannot be done as it stands.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let command = match options::parse() {
+        Ok(options) => options.command,
+        Err(sentence) => return complain(&sentence, USAGE),
+    };
+    let result = match command {
+        Command::Demo(options) => demo(&options),
+        Command::Serve(api) => serve(&api),
+        // A client that has nobody left to report to just ends.
+        Command::Client(client) => client::run(&client).map(|()| 0).or(Ok(1)),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if error.is::<Taken>() => complain(&error.to_string(), USAGE),
+        Err(error) => complain(&format!("{error:#}"), 1),
+    }
+}
+
+fn complain(sentence: &str, status: u8) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "tidegate-live: {sentence}");
+    ExitCode::from(status)
+}
+
+/// Runs the laws one after the other and prints what they did, also when it was cut short.
+#[tokio::main(worker_threads = 2)]
+async fn demo(options: &Demo) -> Result<u8> {
+    let stop = stop_on_signals()?;
+    let mut reports = Vec::new();
+    let result = watch_all(options, &stop, &mut reports).await;
+    if reports.is_empty() && result.is_err() {
+        return result.map(|()| 0);
+    }
+    let interrupted = *stop.borrow();
+    print(options, &reports, interrupted).context("cannot print the report")?;
+    result?;
+    Ok(if interrupted { INTERRUPTED } else { 0 })
+}
+
+fn print(options: &Demo, reports: &[Report], interrupted: bool) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if options.json {
+        let document = Document { runs: reports, interrupted };
+        writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
+    } else {
+        writeln!(out, "\n{}", headline(options))?;
+        write!(out, "{}", Table(reports))?;
+    }
+    Ok(())
+}
+
+async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Result<()> {
+    // The view gives the terminal back when it goes, before anything else is printed.
+    let mut watcher = watcher(options)?;
+    for law in options.laws() {
+        if *stop.borrow() {
+            break;
+        }
+        let report = run::run(options, &law, stop, watcher.as_mut(), reports).await?;
+        reports.push(report);
+    }
+    Ok(())
+}
+
+fn watcher(options: &Demo) -> Result<Box<dyn Watcher>> {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    Ok(if options.json {
+        Box::new(Lines::new(std::io::stderr()))
+    } else if std::io::stdout().is_terminal() && !dumb {
+        Box::new(view::Screen::open()?)
+    } else {
+        Box::new(Lines::new(std::io::stdout()))
+    })
+}
+
+fn headline(options: &Demo) -> String {
+    let Demo { processes, workers, api, seconds, .. } = options;
+    let seconds = seconds.as_secs_f64();
+    format!("{processes} processes of {workers} workers, {seconds} s a law, against {api}\n")
+}
+
+/// Serves until it is told to end, then prints what it served.
+#[tokio::main(worker_threads = 2)]
+async fn serve(api: &Api) -> Result<u8> {
+    let stop = stop_on_signals()?;
+    let server = Server::open(api, 0).await?;
+    let mut out = std::io::stdout();
+    writeln!(out, "http://{}/  {api}  (counts at /counts, Ctrl-C to end)", server.address())?;
+    // The sender is alive in this function, so there is no other end to the wait.
+    let _ = stop.subscribe().wait_for(|stop| *stop).await;
+    let (total, capacity) = (server.truth().total(), server.truth().capacity);
+    server.stop().await;
+    writeln!(
+        out,
+        "offered {}, served {} of {capacity:.0} possible, throttled {}, outage {}",
+        total.offered, total.served, total.throttled, total.outage
+    )?;
+    Ok(0)
+}
+
+/// Becomes true on Ctrl-C, on a polite kill and when the terminal goes away.
+fn stop_on_signals() -> Result<Stop> {
+    let stop = watch::Sender::new(false);
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        let mut signals = signal(kind).context("cannot listen to signals")?;
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            signals.recv().await;
+            stop.send_replace(true);
+        });
+    }
+    Ok(stop)
+}

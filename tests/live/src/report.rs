@@ -1,0 +1,217 @@
+//! The figures of a run, from the server's counts; the clients add only how long they waited.
+
+use crate::fleet::Member;
+use crate::server::{Row, Truth};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use std::fmt;
+use std::time::Duration;
+
+/// One law's run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub law: String,
+    /// Served calls over those that could have been served.
+    pub utilisation: f64,
+    /// The policy's refusals over all answers.
+    pub throttled: f64,
+    /// Jain's index of the served calls by process: 1 when all got the same, 1/n when one got all.
+    pub jain: f64,
+    /// From first asking for a call to sending the attempt that succeeded; nothing if none did.
+    pub wait_p50_ms: Option<f64>,
+    pub wait_p99_ms: Option<f64>,
+    /// Logical calls asked for.
+    pub calls: u64,
+    /// Given up, or counted by the server and not by the client, or the reverse.
+    pub lost: u64,
+    /// Asked for and still waiting when the time was up.
+    pub unfinished: u64,
+    pub offered: u64,
+    pub served: u64,
+    pub outage: u64,
+    pub capacity: f64,
+    pub seconds: f64,
+    pub server: String,
+    /// The server's counts by process.
+    pub processes: Vec<Row>,
+}
+
+/// What a run left behind.
+pub struct Remains<'a> {
+    pub law: &'a str,
+    pub server: String,
+    pub elapsed: Duration,
+    /// Counts up to closing time.
+    pub truth: Truth,
+    /// Calls served to each caller from first to last, the nameless one first.
+    pub served_in_all: Vec<u64>,
+    pub members: Vec<Member>,
+}
+
+impl Report {
+    pub fn new(remains: Remains<'_>) -> Self {
+        let Remains { law, server, elapsed, truth, served_in_all, members } = remains;
+        let total = truth.total();
+        let processes: Vec<Row> = truth.callers.iter().skip(1).copied().collect();
+        let served: Vec<u64> = processes.iter().map(|row| row.served).collect();
+        let waits = merged(&members);
+        let wait = |quantile| {
+            waits.as_ref().map(|waits| waits.value_at_quantile(quantile) as f64 / 1000.0)
+        };
+        Report {
+            law: law.to_owned(),
+            utilisation: share(total.served as f64, truth.capacity),
+            throttled: share(total.throttled as f64, total.offered as f64),
+            jain: jain(&served),
+            wait_p50_ms: wait(0.5),
+            wait_p99_ms: wait(0.99),
+            calls: members.iter().map(|member| member.tally.calls).sum(),
+            lost: lost(&served_in_all, &members),
+            unfinished: members.iter().map(|member| member.tally.unfinished()).sum(),
+            offered: total.offered,
+            served: total.served,
+            outage: total.outage,
+            capacity: truth.capacity,
+            seconds: elapsed.as_secs_f64(),
+            server,
+            processes,
+        }
+    }
+}
+
+/// All waits of the fleet, if there are any.
+fn merged(members: &[Member]) -> Option<Histogram<u64>> {
+    let (first, others) = members.split_first()?;
+    let mut waits = first.waits_us.clone();
+    for member in others {
+        waits.add(&member.waits_us).ok()?;
+    }
+    (!waits.is_empty()).then_some(waits)
+}
+
+/// Calls given up, and every difference between what the server served to a process and what that
+/// process was answered.
+fn lost(served_in_all: &[u64], members: &[Member]) -> u64 {
+    members
+        .iter()
+        .zip(served_in_all.iter().skip(1))
+        .map(|(member, served)| member.tally.given_up + member.tally.answered.abs_diff(*served))
+        .sum()
+}
+
+/// (Σx)² / (n·Σx²); nobody served is equal shares of nothing.
+pub fn jain(shares: &[u64]) -> f64 {
+    let sum: f64 = shares.iter().map(|share| *share as f64).sum();
+    let squares: f64 = shares.iter().map(|share| (*share as f64).powi(2)).sum();
+    if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// The table of all runs, for a reader.
+pub struct Table<'a>(pub &'a [Report]);
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<12}{:>12}{:>11}{:>9}{:>11}{:>11}{:>8}{:>6}",
+            "law", "utilisation", "throttled", "jain", "wait p50", "wait p99", "calls", "lost"
+        )?;
+        for run in self.0 {
+            writeln!(
+                f,
+                "{:<12}{:>12}{:>11}{:>9.3}{:>11}{:>11}{:>8}{:>6}",
+                run.law,
+                percent(run.utilisation),
+                percent(run.throttled),
+                run.jain,
+                run.wait_p50_ms.map_or("none".into(), millis),
+                run.wait_p99_ms.map_or("none".into(), millis),
+                run.calls,
+                run.lost
+            )?;
+        }
+        f.write_str(
+            "\n\
+             utilisation  calls served, of those the API could have served\n\
+             throttled    calls that the API refused, of all that it got\n\
+             jain         fairness between processes: 1 when all were served the same\n\
+             wait         from first asking for a call to sending the attempt that succeeded\n\
+             lost         calls given up, or counted on one side of the wire only\n",
+        )
+    }
+}
+
+/// A share as a reader writes it.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A time in milliseconds, in the unit that suits it.
+pub fn millis(time: f64) -> String {
+    match time {
+        time if time < 9.95 => format!("{time:.1} ms"),
+        time if time < 999.5 => format!("{time:.0} ms"),
+        time if time < 99_500.0 => format!("{:.2} s", time / 1000.0),
+        time => format!("{:.0} s", time / 1000.0),
+    }
+}
+
+/// The one document of `--json`.
+#[derive(Serialize)]
+pub struct Document<'a> {
+    pub runs: &'a [Report],
+    /// The run was stopped before its time; the figures are of what ran.
+    pub interrupted: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tally::Tally;
+
+    #[test]
+    fn jain_is_one_for_equals_and_one_over_n_for_a_winner() {
+        for (shares, index) in [
+            (&[5, 5, 5, 5][..], 1.0),
+            (&[8, 0, 0, 0], 0.25),
+            (&[1, 3], 0.8),
+            (&[0, 0], 1.0),
+            (&[], 1.0),
+        ] {
+            assert_eq!(jain(shares), index, "{shares:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_counted_on_one_side_only_is_lost_whichever_the_side() {
+        let member = |answered, given_up| Member {
+            tally: Tally { calls: 100, answered, given_up, ..Tally::default() },
+            waits_us: Histogram::new(3).unwrap(),
+        };
+        for (served, answered, given_up, missing) in
+            [(10, 10, 0, 0), (11, 10, 0, 1), (10, 11, 0, 1), (10, 10, 2, 2), (12, 10, 3, 5)]
+        {
+            // The nameless row is nobody's process.
+            assert_eq!(lost(&[7, served], &[member(answered, given_up)]), missing);
+        }
+        assert_eq!(lost(&[0, 11, 9], &[member(10, 0), member(10, 0)]), 2, "they do not make up");
+    }
+
+    #[test]
+    fn a_time_is_written_in_the_unit_that_suits_it() {
+        for (time, text) in [
+            (0.0, "0.0 ms"),
+            (9.94, "9.9 ms"),
+            (9.96, "10 ms"),
+            (999.4, "999 ms"),
+            (1234.0, "1.23 s"),
+            (123_456.0, "123 s"),
+        ] {
+            assert_eq!(millis(time), text);
+        }
+    }
+}

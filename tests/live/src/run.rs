@@ -1,0 +1,94 @@
+//! One law's run: a fresh server, a fresh fleet, a look at them ten times a second, and the figures.
+
+use crate::curves::Curves;
+use crate::fleet::{Fleet, Plan};
+use crate::options::Demo;
+use crate::report::{Remains, Report};
+use crate::scene::{Scene, Watcher};
+use crate::server::Server;
+use anyhow::Result;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Set once somebody wants the run to end.
+pub type Stop = watch::Sender<bool>;
+
+/// Runs `law` for its time, or until `stop` is set, and reports what ran.
+pub async fn run(
+    demo: &Demo,
+    law: &str,
+    stop: &Stop,
+    watcher: &mut dyn Watcher,
+    finished: &[Report],
+) -> Result<Report> {
+    let server = Server::open(&demo.api, demo.processes).await?;
+    let plan = Plan {
+        address: server.address(),
+        law,
+        workers: demo.workers,
+        grace: 2 * (demo.api.service() + demo.api.latency) + Duration::from_secs(2),
+    };
+    let mut fleet = Fleet::start(&plan, &seeds(demo)?).await?;
+    server.begin();
+    fleet.go().await?;
+
+    let mut curves = Curves::default();
+    // A long run is drawn from as many points as a short one.
+    let mut ticks = interval(Duration::from_millis(100).max(demo.seconds / 3000));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut stopped = stop.subscribe();
+    let end = tokio::time::sleep(demo.seconds.saturating_sub(server.elapsed()));
+    tokio::pin!(end);
+    server.close_books(demo.seconds);
+    let elapsed = loop {
+        let over = tokio::select! {
+            () = &mut end => Some(demo.seconds),
+            // The sender outlives this loop, so there is no other end to it.
+            _ = stopped.wait_for(|stop| *stop) => {
+                let now = server.elapsed().min(demo.seconds);
+                server.close_books(now);
+                Some(now)
+            }
+            _ = ticks.tick() => None,
+        };
+        let (elapsed, truth, members) = (server.elapsed(), server.truth(), fleet.members());
+        curves.note(elapsed, &truth);
+        let scene = Scene {
+            demo,
+            law,
+            elapsed,
+            truth: &truth,
+            curves: &curves,
+            members: &members,
+            finished,
+        };
+        if watcher.show(&scene)? {
+            stop.send_replace(true);
+        }
+        if let Some(elapsed) = over {
+            break elapsed;
+        }
+    };
+
+    let members = fleet.stop().await;
+    let remains = Remains {
+        law,
+        server: demo.api.to_string(),
+        elapsed,
+        truth: server.truth(),
+        served_in_all: server.served_in_all(),
+        members,
+    };
+    server.stop().await;
+    Ok(Report::new(remains))
+}
+
+/// One seed a process, all different: equal seeds would keep the fleet in step.
+fn seeds(demo: &Demo) -> Result<Vec<u64>> {
+    let first = match demo.seed {
+        Some(seed) => seed,
+        None => getrandom::u64()?,
+    };
+    Ok((0..demo.processes as u64).map(|process| first.wrapping_add(process)).collect())
+}

@@ -1,0 +1,79 @@
+//! What there is to see while a law runs, and the two ways to show it.
+
+use crate::curves::Curves;
+use crate::fleet::Member;
+use crate::options::Demo;
+use crate::report::{Report, millis, percent};
+use crate::server::Truth;
+use anyhow::Result;
+use std::io::Write;
+use std::time::Duration;
+
+/// One moment of a run.
+pub struct Scene<'a> {
+    pub demo: &'a Demo,
+    pub law: &'a str,
+    pub elapsed: Duration,
+    pub truth: &'a Truth,
+    pub curves: &'a Curves,
+    pub members: &'a [Member],
+    /// The laws that ran before this one.
+    pub finished: &'a [Report],
+}
+
+impl Scene<'_> {
+    /// The last second, or the part of it that has been.
+    pub fn lately(&self) -> (f64, f64) {
+        let end = self.curves.end();
+        ((end - 1.0).max(0.0), end)
+    }
+}
+
+/// Whoever looks on.
+pub trait Watcher {
+    /// Shows a moment; tells whether whoever looks on wants it to end.
+    fn show(&mut self, scene: &Scene<'_>) -> Result<bool>;
+}
+
+/// Plain lines, one a second: for a pipe, a log, or beside `--json`.
+pub struct Lines<W> {
+    to: W,
+    next: u64,
+}
+
+impl<W: Write> Lines<W> {
+    pub fn new(to: W) -> Self {
+        Lines { to, next: 1 }
+    }
+}
+
+impl<W: Write> Watcher for Lines<W> {
+    fn show(&mut self, scene: &Scene<'_>) -> Result<bool> {
+        let second = scene.elapsed.as_secs();
+        if second == 0 {
+            self.next = 1;
+        }
+        if second < self.next {
+            return Ok(false);
+        }
+        self.next = second + 1;
+        let (from, to) = scene.lately();
+        let rates = scene.curves.total(from, to);
+        let waits: Vec<String> = scene
+            .members
+            .iter()
+            .map(|member| millis(member.tally.wait_us as f64 / 1000.0))
+            .collect();
+        let line = format!(
+            "{:<12}{second:>4} s  offered {:>6.0}/s  served {:>5.0}/s  throttled {:>7}  waits {}\n",
+            scene.law,
+            rates.offered,
+            rates.served,
+            percent(rates.throttled_share()),
+            waits.join(", "),
+        );
+        // Nobody to read the lines is no reason to end the run.
+        let _ = self.to.write_all(line.as_bytes()).and_then(|()| self.to.flush());
+        Ok(false)
+    }
+}

@@ -1,0 +1,149 @@
+//! A bucket of `burst` calls that refills evenly, `limit` calls a period: what Heroku's API does.
+
+use super::limiter::{Answer, Standing};
+use super::timeline::{Nanos, Timeline};
+
+/// The generic cell rate algorithm (ITU-T I.371), kept as a debt so that the refill is a plain
+/// multiplication and no call's share of the period is ever rounded: a call adds `period` to the
+/// debt, and every nanosecond takes `limit` from it.
+#[derive(Debug)]
+pub struct Gcra {
+    timeline: Timeline,
+    period: Nanos,
+    burst: u64,
+    debt: u128,
+    at: Nanos,
+}
+
+impl Gcra {
+    /// Begins with a full bucket.
+    pub fn new(timeline: Timeline, period: Nanos, burst: u64) -> Self {
+        Gcra { timeline, period, burst, debt: 0, at: 0 }
+    }
+
+    pub fn admit(&mut self, now: Nanos) -> Answer {
+        self.debt = self.debt.saturating_sub(self.timeline.integral(self.at..now));
+        self.at = self.at.max(now);
+        let (cost, room) = (u128::from(self.period), self.room());
+        let after = self.debt + cost;
+        let served = after <= room;
+        if served {
+            self.debt = after;
+        }
+        let limit = self.timeline.limit_at(now);
+        let until = |debt: u128| nanos(debt.div_ceil(u128::from(limit)));
+        Answer {
+            served,
+            standing: Standing {
+                limit: self.burst,
+                remaining: u64::try_from((room - self.debt) / cost).unwrap_or(u64::MAX),
+                reset: until(self.debt),
+                retry: if served { 0 } else { until(after - room) },
+            },
+        }
+    }
+
+    /// The most that any fleet could have been served by `end`: the full bucket, all that flowed in
+    /// while the API was up, and a refill of the bucket at most while it was not.
+    pub fn capacity(&self, end: Nanos) -> f64 {
+        let outage = self.timeline.outage_before(end);
+        let flow =
+            self.timeline.integral(0..outage.start) + self.timeline.integral(outage.end..end);
+        let kept = self.timeline.integral(outage).min(self.room());
+        (self.room() + flow + kept) as f64 / self.period as f64
+    }
+
+    fn room(&self) -> u128 {
+        u128::from(self.burst) * u128::from(self.period)
+    }
+}
+
+fn nanos(value: u128) -> Nanos {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steady(limit: u64) -> Timeline {
+        Timeline { limit, step: None, outage: None }
+    }
+
+    #[test]
+    fn a_call_is_served_at_its_very_nanosecond_and_not_one_before() {
+        // Three calls a second: a third of a second is no whole number of nanoseconds.
+        let mut gcra = Gcra::new(steady(3), 1_000_000_000, 2);
+        let table = [
+            (0, true, 1, 0),
+            (0, true, 0, 0),
+            (0, false, 0, 333_333_334),
+            (333_333_333, false, 0, 1),
+            (333_333_334, true, 0, 0),
+            (666_666_666, false, 0, 1),
+            (666_666_667, true, 0, 0),
+            (999_999_999, false, 0, 1),
+            (1_000_000_000, true, 0, 0),
+            (900_000_000, false, 0, 333_333_334),
+            (10_000_000_000, true, 1, 0),
+        ];
+        for (now, served, remaining, retry) in table {
+            let answer = gcra.admit(now);
+            assert_eq!(
+                (answer.served, answer.standing.remaining, answer.standing.retry),
+                (served, remaining, retry),
+                "at {now}"
+            );
+        }
+    }
+
+    #[test]
+    fn over_a_long_time_not_one_call_more_or_fewer_than_the_limit_is_served() {
+        let mut gcra = Gcra::new(steady(7), 1_000_000_000, 5);
+        let served = (0..100_000).filter(|i| gcra.admit(i * 1_000_000).served).count();
+        // 5 in the bucket and 7 a second for 99.999 s, of which the last is not yet whole.
+        assert_eq!(served, 5 + 699);
+        assert_eq!(gcra.capacity(100_000_000_000), 705.0);
+    }
+
+    #[test]
+    fn a_step_changes_the_refill_from_its_moment_on() {
+        let timeline = Timeline { limit: 10, step: Some((1_000, 1)), outage: None };
+        let mut gcra = Gcra::new(timeline, 1_000, 1);
+        let table = [
+            (0, true),
+            (99, false),
+            (100, true),
+            (950, true),
+            // Half of the call came in by the step, the other half takes ten times as long.
+            (1_499, false),
+            (1_500, true),
+            (2_499, false),
+            (2_500, true),
+        ];
+        for (now, served) in table {
+            assert_eq!(gcra.admit(now).served, served, "at {now}");
+        }
+        assert_eq!(gcra.capacity(2_500), 1.0 + 10.0 + 1.5);
+    }
+
+    #[test]
+    fn the_capacity_of_an_outage_is_one_bucket_at_most() {
+        let at =
+            |outage| Gcra::new(Timeline { limit: 10, step: None, outage: Some(outage) }, 1_000, 4);
+        assert_eq!(at(1_000..3_000).capacity(5_000), 4.0 + 30.0 + 4.0);
+        assert_eq!(at(1_000..1_200).capacity(5_000), 4.0 + 48.0 + 2.0);
+        assert_eq!(at(1_000..3_000).capacity(1_000), 4.0 + 10.0);
+    }
+
+    #[test]
+    fn the_largest_numbers_do_not_overflow() {
+        let mut gcra = Gcra::new(steady(u64::MAX), u64::MAX, u64::MAX);
+        assert!(gcra.admit(0).served);
+        assert!(gcra.admit(u64::MAX).served);
+        let mut slow = Gcra::new(steady(1), u64::MAX, 1);
+        assert!(slow.admit(0).served);
+        assert!(!slow.admit(u64::MAX - 1).served);
+        assert!(slow.admit(u64::MAX).served);
+    }
+}

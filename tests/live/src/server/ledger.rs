@@ -1,0 +1,104 @@
+//! The server's counts by caller: the truth for every figure of a report.
+
+use super::timeline::Nanos;
+use serde::Serialize;
+use std::ops::AddAssign;
+
+/// What became of the calls of one caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Row {
+    /// All that arrived.
+    pub offered: u64,
+    /// Let in by the policy.
+    pub served: u64,
+    /// Refused by the policy.
+    pub throttled: u64,
+    /// Turned away because the API was down.
+    pub outage: u64,
+    /// Served, and the answer handed to the connection.
+    pub delivered: u64,
+}
+
+impl AddAssign for Row {
+    fn add_assign(&mut self, other: Row) {
+        self.offered += other.offered;
+        self.served += other.served;
+        self.throttled += other.throttled;
+        self.outage += other.outage;
+        self.delivered += other.delivered;
+    }
+}
+
+/// One row a caller; row 0 is for calls without a name.
+///
+/// What arrives after closing time is kept apart: those calls are answered and must be accounted
+/// for, but the figures are of a run of a known length.
+#[derive(Debug)]
+pub struct Ledger {
+    in_time: Vec<Row>,
+    late: Vec<Row>,
+    closing: Nanos,
+}
+
+impl Ledger {
+    pub fn new(callers: usize) -> Self {
+        let rows = vec![Row::default(); callers + 1];
+        Ledger { in_time: rows.clone(), late: rows, closing: Nanos::MAX }
+    }
+
+    /// From this moment on calls count as late.
+    pub fn close(&mut self, at: Nanos) {
+        self.closing = at;
+    }
+
+    /// The moment up to which the figures reach.
+    pub fn end(&self, now: Nanos) -> Nanos {
+        self.closing.min(now)
+    }
+
+    /// The row for a call that arrived at `now`.
+    pub fn row(&mut self, caller: usize, now: Nanos) -> &mut Row {
+        let rows = if now < self.closing { &mut self.in_time } else { &mut self.late };
+        let caller = if caller < rows.len() { caller } else { 0 };
+        &mut rows[caller]
+    }
+
+    /// The rows up to closing time, the nameless one first.
+    pub fn in_time(&self) -> &[Row] {
+        &self.in_time
+    }
+
+    /// The rows with what came late added.
+    pub fn with_late(&self) -> Vec<Row> {
+        let mut rows = self.in_time.clone();
+        for (row, late) in rows.iter_mut().zip(&self.late) {
+            *row += *late;
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_at_closing_time_is_late_and_still_accounted_for() {
+        let mut ledger = Ledger::new(1);
+        ledger.close(100);
+        for now in [0, 99, 100, 101] {
+            ledger.row(1, now).served += 1;
+        }
+        assert_eq!(ledger.in_time()[1].served, 2);
+        assert_eq!(ledger.with_late()[1].served, 4);
+        assert_eq!((ledger.end(50), ledger.end(500)), (50, 100));
+    }
+
+    #[test]
+    fn an_unknown_caller_is_counted_without_a_name() {
+        let mut ledger = Ledger::new(2);
+        ledger.row(usize::MAX, 0).offered += 1;
+        ledger.row(3, 0).offered += 1;
+        assert_eq!(ledger.in_time()[0].offered, 2);
+    }
+}

@@ -1,0 +1,89 @@
+//! What the API allows as time goes by: a limit, perhaps one step of it, perhaps an outage.
+
+use std::ops::Range;
+use std::time::Duration;
+
+/// Nanoseconds since the server began to count.
+pub type Nanos = u64;
+
+/// A duration in nanoseconds; those past the end of time are the end of time.
+pub fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
+/// The limit over time, exact at every edge.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    pub limit: u64,
+    /// From this moment on the limit is another one.
+    pub step: Option<(Nanos, u64)>,
+    /// While it lasts nobody is served.
+    pub outage: Option<Range<Nanos>>,
+}
+
+impl Timeline {
+    pub fn limit_at(&self, now: Nanos) -> u64 {
+        match self.step {
+            Some((at, limit)) if now >= at => limit,
+            _ => self.limit,
+        }
+    }
+
+    pub fn is_out(&self, now: Nanos) -> bool {
+        self.outage.as_ref().is_some_and(|outage| outage.contains(&now))
+    }
+
+    /// The limit integrated over a span, in limit·nanoseconds. An outage does not stop it: a bucket
+    /// goes on filling while nobody is served.
+    pub fn integral(&self, span: Range<Nanos>) -> u128 {
+        let Some((at, after)) = self.step else { return area(self.limit, &span) };
+        let at = at.clamp(span.start, span.end.max(span.start));
+        area(self.limit, &(span.start..at)) + area(after, &(at..span.end))
+    }
+
+    /// The part of the outage that lies before `end`, empty if there is none.
+    pub fn outage_before(&self, end: Nanos) -> Range<Nanos> {
+        match &self.outage {
+            Some(outage) if outage.start < end => outage.start..outage.end.min(end),
+            _ => end..end,
+        }
+    }
+}
+
+fn area(limit: u64, span: &Range<Nanos>) -> u128 {
+    u128::from(limit) * u128::from(span.end.saturating_sub(span.start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_steps_at_its_very_nanosecond_and_the_integral_with_it() {
+        let timeline = Timeline { limit: 3, step: Some((100, 7)), outage: None };
+        for (now, limit) in [(0, 3), (99, 3), (100, 7), (u64::MAX, 7)] {
+            assert_eq!(timeline.limit_at(now), limit, "at {now}");
+        }
+        for (span, area) in
+            [(0..0, 0), (0..100, 300), (0..101, 307), (99..101, 10), (100..110, 70), (200..210, 70)]
+        {
+            assert_eq!(timeline.integral(span.clone()), area, "over {span:?}");
+        }
+        assert_eq!(
+            timeline.integral(Range { start: 9, end: 5 }),
+            0,
+            "time that steps back earns nothing"
+        );
+    }
+
+    #[test]
+    fn an_outage_holds_its_first_moment_and_not_its_last() {
+        let timeline = Timeline { limit: 1, step: None, outage: Some(10..20) };
+        for (now, out) in [(9, false), (10, true), (19, true), (20, false)] {
+            assert_eq!(timeline.is_out(now), out, "at {now}");
+        }
+        for (end, part) in [(5, 5..5), (10, 10..10), (15, 10..15), (99, 10..20)] {
+            assert_eq!(timeline.outage_before(end), part, "before {end}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The live view of a run on a terminal.
+
+use crate::curves::Rates;
+use crate::report::{millis, percent};
+use crate::scene::{Scene, Watcher};
+use anyhow::{Context, Result};
+use ratatui::DefaultTerminal;
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{
+    Axis, Block, BorderType, Cell, Chart, Dataset, GraphType, Padding, Paragraph, Row, Table,
+};
+use std::time::Duration;
+
+const SERVED: Color = Color::Green;
+const OFFERED: Color = Color::Red;
+const CAPACITY: Color = Color::Blue;
+/// Rates in a curve are over this many seconds: short enough to follow, long enough to be smooth.
+const GLANCE: f64 = 0.7;
+/// More laws than this scroll.
+const MOST_LAWS: usize = 5;
+
+/// The terminal while a run has it; dropped, it is as it was before.
+pub struct Screen {
+    terminal: DefaultTerminal,
+}
+
+impl Screen {
+    pub fn open() -> Result<Self> {
+        let terminal = ratatui::try_init().context("cannot draw on this terminal")?;
+        Ok(Screen { terminal })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+impl Watcher for Screen {
+    fn show(&mut self, scene: &Scene<'_>) -> Result<bool> {
+        // A terminal that went away ends the run by a signal, not by this.
+        let _ = self.terminal.draw(|frame| draw(frame, scene));
+        Ok(wants_to_end())
+    }
+}
+
+/// In raw mode Ctrl-C is a key like any other.
+fn wants_to_end() -> bool {
+    let mut end = false;
+    while event::poll(Duration::ZERO).unwrap_or(false) {
+        if let Ok(Event::Key(key)) = event::read() {
+            end |= match key.code {
+                KeyCode::Char('q') | KeyCode::Esc => true,
+                KeyCode::Char('c') => key.modifiers.contains(KeyModifiers::CONTROL),
+                _ => false,
+            };
+        }
+    }
+    end
+}
+
+fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
+    let laws = match scene.demo.laws().len() {
+        1 => 0,
+        laws => clipped(laws.min(MOST_LAWS) + 3),
+    };
+    let [title, api, fleet, results, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Min(7),
+        Constraint::Max(clipped(scene.members.len() + 3)),
+        Constraint::Length(laws),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    draw_title(frame, title, scene);
+    draw_api(frame, api, scene);
+    draw_fleet(frame, fleet, scene);
+    if laws > 0 {
+        draw_laws(frame, results, scene);
+    }
+    frame.render_widget(
+        Line::from(" q ends the run and prints the report").fg(Color::DarkGray),
+        foot,
+    );
+}
+
+fn draw_title(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
+    let left = vec![" tidegate ".bold().reversed(), "  law ".into(), scene.law.bold().cyan()];
+    let right = format!(
+        "{} processes of {} workers   {:.1} of {} s ",
+        scene.demo.processes,
+        scene.demo.workers,
+        scene.elapsed.min(scene.demo.seconds).as_secs_f64(),
+        scene.demo.seconds.as_secs_f64(),
+    );
+    frame.render_widget(Line::from(left), area);
+    frame.render_widget(Line::from(right).alignment(Alignment::Right), area);
+}
+
+/// The server's side: what was offered and served over time, under the line of what it allows.
+fn draw_api(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
+    let block = boxed(format!(" the API: {} ", scene.demo.api));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let [left, right] =
+        Layout::horizontal([Constraint::Min(20), Constraint::Length(22)]).areas(inner);
+    draw_curves(frame, left, scene);
+
+    let (from, to) = scene.lately();
+    let rates = scene.curves.total(from, to);
+    let total = scene.truth.total();
+    let used = total.served as f64 / scene.truth.capacity.max(1.0);
+    let allowed = scene.demo.api.rate_at(scene.elapsed);
+    let row = |name: &'static str, color, value: String| {
+        Line::from(vec![
+            Span::from(format!("  ━ {name:<9}")).fg(color),
+            format!("{value:>8}").into(),
+        ])
+    };
+    let plain = |name: &'static str, value: String, style: Style| {
+        Line::from(vec![
+            Span::from(format!("    {name:<9}")),
+            Span::styled(format!("{value:>8}"), style),
+        ])
+    };
+    frame.render_widget(
+        Paragraph::new(vec![
+            row("capacity", CAPACITY, format!("{allowed:.0}/s")),
+            row("served", SERVED, format!("{:.0}/s", rates.served)),
+            row("offered", OFFERED, format!("{:.0}/s", rates.offered)),
+            Line::default(),
+            plain("throttled", percent(rates.throttled_share()), shade(rates.throttled_share())),
+            plain("used", percent(used), Style::new().bold()),
+        ]),
+        right,
+    );
+}
+
+fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
+    let length = scene.demo.seconds.as_secs_f64();
+    let steps = (2 * usize::from(area.width)).max(2);
+    let time = |step: usize| length * step as f64 / (steps - 1) as f64;
+    let allowed: Vec<(f64, f64)> = (0..steps)
+        .map(|step| (time(step), scene.demo.api.rate_at(Duration::from_secs_f64(time(step)))))
+        .collect();
+    // Twice what is allowed leaves room for what is refused; the rest rides along the top.
+    let top = 2.0 * allowed.iter().map(|point| point.1).fold(1.0, f64::max);
+    let past = |pick: fn(Rates) -> f64| -> Vec<(f64, f64)> {
+        (0..steps)
+            .map(time)
+            .take_while(|time| *time <= scene.curves.end())
+            .map(|time| (time, pick(scene.curves.total(time - GLANCE, time)).min(top)))
+            .collect()
+    };
+    let (offered, served) = (past(|rates| rates.offered), past(|rates| rates.served));
+    let line = |points, color| {
+        Dataset::default()
+            .data(points)
+            .graph_type(GraphType::Line)
+            .marker(Marker::Braille)
+            .style(Style::new().fg(color))
+    };
+    let chart =
+        Chart::new(vec![line(&allowed, CAPACITY), line(&offered, OFFERED), line(&served, SERVED)])
+            .x_axis(Axis::default().bounds([0.0, length]))
+            .y_axis(
+                Axis::default()
+                    .bounds([0.0, top])
+                    .style(Style::new().fg(Color::DarkGray))
+                    .labels(["0".into(), format!("{:.0}", top / 2.0), format!("{top:.0}")])
+                    .labels_alignment(Alignment::Right),
+            )
+            .legend_position(None);
+    frame.render_widget(chart, area);
+}
+
+/// The callers' side: one row a process.
+fn draw_fleet(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
+    let width = usize::from(area.width.saturating_sub(46));
+    let (from, to) = scene.lately();
+    let cells = Strip::new(scene, width);
+    let rows = scene.members.iter().enumerate().map(|(process, member)| {
+        let rates = scene.curves.rates(process, from, to);
+        let share = rates.throttled_share();
+        Row::new(vec![
+            Cell::from(format!("{}", process + 1)),
+            right(format!("{:.0}/s", rates.offered), Style::new()),
+            right(format!("{:.0}/s", rates.served), Style::new()),
+            right(percent(share), shade(share)),
+            right(millis(member.tally.wait_us as f64 / 1000.0), Style::new()),
+            Cell::from(cells.line(scene, process)),
+        ])
+    });
+    let dim = Style::new().fg(Color::DarkGray);
+    let head = Row::new(vec![
+        Cell::from("process"),
+        right("offered".into(), dim),
+        right("served".into(), dim),
+        right("throttled".into(), dim),
+        right("wait".into(), dim),
+        Cell::from("calls over time, red if refused"),
+    ]);
+    let widths = [
+        Constraint::Length(7),
+        Constraint::Length(7),
+        Constraint::Length(7),
+        Constraint::Length(9),
+        Constraint::Length(7),
+        Constraint::Min(8),
+    ];
+    frame.render_widget(
+        Table::new(rows, widths).header(head.style(dim)).block(boxed(" the fleet ".into())),
+        area,
+    );
+}
+
+/// The laws to compare: the figures of those that ran, and those to come.
+fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
+    let laws = scene.demo.laws();
+    let running = scene.finished.len();
+    let first = (running + 1).saturating_sub(MOST_LAWS);
+    let rows = laws.iter().enumerate().skip(first).map(|(index, law)| {
+        let Some(run) = scene.finished.get(index) else {
+            let state = if index == running { "running".cyan() } else { "to come".dark_gray() };
+            return Row::new(vec![Cell::from(law.clone()), right_line(state.into())]);
+        };
+        Row::new(vec![
+            Cell::from(law.clone()),
+            right(percent(run.utilisation), Style::new()),
+            right(percent(run.throttled), shade(run.throttled)),
+            right(format!("{:.3}", run.jain), Style::new()),
+            right(run.wait_p50_ms.map_or("none".into(), millis), Style::new()),
+            right(run.wait_p99_ms.map_or("none".into(), millis), Style::new()),
+            right(run.lost.to_string(), Style::new()),
+        ])
+    });
+    let dim = Style::new().fg(Color::DarkGray);
+    let names = ["utilisation", "throttled", "jain", "wait p50", "wait p99", "lost"];
+    let head = std::iter::once(Cell::from("law"))
+        .chain(names.map(|name| right(name.into(), dim)))
+        .collect::<Row<'_>>();
+    let widths = [12, 11, 9, 7, 9, 9, 6].map(Constraint::Length);
+    frame.render_widget(
+        Table::new(rows, widths).header(head.style(dim)).block(boxed(" the laws ".into())),
+        area,
+    );
+}
+
+/// How a process's rate is drawn over time in a few cells, all processes to one scale.
+struct Strip {
+    width: usize,
+    top: f64,
+}
+
+impl Strip {
+    fn new(scene: &Scene<'_>, width: usize) -> Self {
+        let mut strip = Strip { width, top: 1.0 };
+        strip.top = (0..scene.members.len())
+            .flat_map(|process| strip.rates(scene, process))
+            .map(|rates| rates.offered)
+            .fold(1.0, f64::max);
+        strip
+    }
+
+    fn rates(&self, scene: &Scene<'_>, process: usize) -> Vec<Rates> {
+        let cell = scene.demo.seconds.as_secs_f64() / self.width.max(1) as f64;
+        (1..=self.width)
+            .map(|index| index as f64 * cell)
+            .take_while(|to| *to <= scene.curves.end())
+            .map(|to| scene.curves.rates(process, to - cell.max(GLANCE), to))
+            .collect()
+    }
+
+    fn line(&self, scene: &Scene<'_>, process: usize) -> Line<'static> {
+        const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+        let bar = |rates: Rates| {
+            let level = (8.0 * rates.offered / self.top).ceil().clamp(0.0, 8.0);
+            Span::styled(BARS[level as usize], shade(rates.throttled_share()))
+        };
+        self.rates(scene, process).into_iter().map(bar).collect()
+    }
+}
+
+/// Green where next to nothing is refused, red where most is.
+fn shade(throttled: f64) -> Style {
+    Style::new().fg(match throttled {
+        share if share < 0.1 => Color::Green,
+        share if share < 0.3 => Color::Yellow,
+        _ => Color::Red,
+    })
+}
+
+fn boxed(title: String) -> Block<'static> {
+    Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(Style::new().fg(Color::DarkGray))
+        .title(title.not_dim())
+        .padding(Padding::horizontal(1))
+}
+
+fn right(text: String, style: Style) -> Cell<'static> {
+    right_line(Line::styled(text, style))
+}
+
+fn right_line(line: Line<'static>) -> Cell<'static> {
+    Cell::from(line.alignment(Alignment::Right))
+}
+
+fn clipped(rows: usize) -> u16 {
+    u16::try_from(rows).unwrap_or(u16::MAX)
+}

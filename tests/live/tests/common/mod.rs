@@ -1,0 +1,59 @@
+//! The real binary, started and read as a user would.
+#![allow(dead_code)]
+
+use serde_json::Value;
+use std::net::TcpListener;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Far longer than anything here takes, so that only what hangs is late.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+
+pub fn tidegate_live(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate-live"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs the binary to its end.
+pub fn outcome(args: &[&str]) -> Output {
+    tidegate_live(args).output().expect("the binary starts")
+}
+
+/// Runs a demo with `--json` and returns its one document.
+pub fn demo_json(args: &[&str]) -> Value {
+    let output = outcome(&[&["demo", "--json"], args].concat());
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).expect("standard output is one JSON document")
+}
+
+/// Waits until `done`, and fails with `what` if that takes for ever.
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < PATIENCE, "{what}: still not so after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits for a process to end; one that does not is killed and fails the test.
+pub fn end(mut child: Child) -> Output {
+    let started = Instant::now();
+    while child.try_wait().expect("the child can be waited for").is_none() {
+        if started.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("the process did not end within {PATIENCE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().expect("its output can be read")
+}
+
+/// A port that was free a moment ago.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+pub fn number(run: &Value, key: &str) -> f64 {
+    run[key].as_f64().unwrap_or_else(|| panic!("{key} is a number in {run}"))
+}

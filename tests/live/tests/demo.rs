@@ -1,0 +1,76 @@
+//! Short real runs: a real server, real processes, real HTTP.
+
+mod common;
+
+use common::{demo_json, number, outcome};
+
+#[test]
+fn an_unlimited_fleet_is_mostly_refused_and_an_adaptive_one_is_not_and_neither_loses_a_call() {
+    let document = demo_json(&["--seconds", "4", "--compare", "none,aimd"]);
+    let runs = document["runs"].as_array().expect("runs is a list");
+    assert_eq!(runs.len(), 2);
+    for (run, law) in runs.iter().zip(["none", "aimd"]) {
+        assert_eq!(run["law"], law);
+        for share in ["utilisation", "throttled", "jain"] {
+            assert!((0.0..=1.0).contains(&number(run, share)), "{share} is a share in {run}");
+        }
+        assert!(number(run, "served") <= number(run, "capacity"), "{run}");
+        assert!(number(run, "wait_p50_ms") <= number(run, "wait_p99_ms"), "{run}");
+        assert!(number(run, "calls") > 0.0);
+        assert_eq!(number(run, "lost"), 0.0, "{run}");
+        assert_eq!(run["processes"].as_array().map(Vec::len), Some(4), "{run}");
+    }
+    let (none, aimd) = (number(&runs[0], "throttled"), number(&runs[1], "throttled"));
+    assert!(none >= 0.5, "none: {none}");
+    assert!(aimd < none / 2.0, "aimd: {aimd}, none: {none}");
+    assert!(number(&runs[0], "utilisation") > 0.8, "a hammered server is a busy one");
+    assert!(number(&runs[1], "utilisation") > 0.3, "restraint is not idleness");
+}
+
+#[test]
+fn every_call_and_every_refusal_of_every_process_is_accounted_for_under_each_policy() {
+    for policy in [
+        &["--policy", "gcra", "--headers", "--retry-after"][..],
+        &["--policy", "window", "--limit", "30", "--headers"],
+        &["--policy", "window", "--limit", "30", "--headers", "--retry-after"],
+        &["--policy", "concurrency", "--retry-after"],
+        &["--policy", "gcra", "--step", "1s=20"],
+    ] {
+        let args =
+            [&["--seconds", "2", "--processes", "2", "--workers", "8", "--law", "backoff"], policy];
+        let document = demo_json(&args.concat());
+        let run = &document["runs"][0];
+        assert_eq!(number(run, "lost"), 0.0, "{policy:?}: {run}");
+        assert!(number(run, "served") > 0.0 && number(run, "throttled") > 0.0, "{policy:?}: {run}");
+        for row in run["processes"].as_array().unwrap() {
+            let parts = ["served", "throttled", "outage"].map(|part| number(row, part));
+            assert_eq!(parts.iter().sum::<f64>(), number(row, "offered"), "{policy:?}: {row}");
+        }
+    }
+}
+
+#[test]
+fn an_outage_delays_calls_and_loses_none() {
+    for law in ["none", "aimd"] {
+        let document = demo_json(&["--seconds", "4", "--law", law, "--outage", "1s..2s"]);
+        let run = &document["runs"][0];
+        assert!(number(run, "outage") > 0.0, "calls met the outage: {run}");
+        assert!(number(run, "served") > 0.0, "{run}");
+        assert_eq!(number(run, "lost"), 0.0, "{run}");
+    }
+}
+
+#[test]
+fn without_a_terminal_progress_is_plain_lines_and_the_report_a_table() {
+    let output = outcome(&["demo", "--seconds", "2", "--law", "fixed", "--processes", "2"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains('\u{1b}'), "no escape sequences: {text:?}");
+    assert!(
+        text.lines().any(|line| line.starts_with("fixed") && line.contains("offered")),
+        "{text}"
+    );
+    for column in ["utilisation", "throttled", "jain", "wait p50", "wait p99", "calls", "lost"] {
+        assert!(text.contains(column), "{column} is not in {text}");
+    }
+}

@@ -1,0 +1,135 @@
+//! However a run ends, nothing of it is left: no process, no bound port.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{end, free_port, number, tidegate_live, until};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Output};
+
+/// A demo in its second second, in a process group of its own like a job of a shell.
+struct Running {
+    child: Option<Child>,
+    clients: Vec<u32>,
+    port: u16,
+}
+
+impl Running {
+    fn start(law: &str) -> Self {
+        let port = free_port();
+        let args = ["demo", "--json", "--seconds", "60", "--law", law, "--port", &port.to_string()];
+        let mut child = tidegate_live(&args).process_group(0).spawn().unwrap();
+        // The first line of progress comes after a second.
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        errors.read_line(&mut line).unwrap();
+        assert!(line.starts_with(law), "{line}");
+        // The rest is read away, so that a full pipe cannot stop the demo.
+        std::thread::spawn(move || errors.read_to_end(&mut Vec::new()));
+        let clients = children(child.id());
+        assert_eq!(clients.len(), 4, "the fleet has four processes");
+        Running { child: Some(child), clients, port }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    fn assert_nothing_is_left(&self) {
+        for pid in &self.clients {
+            until("a client has ended", || !is_alive(*pid));
+        }
+        until("the port is free", || TcpListener::bind(("127.0.0.1", self.port)).is_ok());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+        }
+    }
+}
+
+fn id(pid: u32) -> Pid {
+    Pid::from_raw(pid.try_into().unwrap()).unwrap()
+}
+
+/// The state and the parent of a process.
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+fn children(parent: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| stat(*pid).is_some_and(|stat| stat.1 == parent))
+        .collect()
+}
+
+/// A zombie has ended; whether anybody reaps an orphan is not this program's business.
+fn is_alive(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| stat.0 != 'Z')
+}
+
+fn assert_reported(output: &Output) {
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
+    assert_eq!(document["interrupted"], true);
+    let run = &document["runs"][0];
+    assert!(number(run, "served") > 0.0, "{run}");
+    assert!(number(run, "seconds") < 60.0, "{run}");
+    assert_eq!(number(run, "lost"), 0.0, "{run}");
+}
+
+#[test]
+fn ctrl_c_to_the_whole_group_still_reports_and_leaves_nothing() {
+    for law in ["aimd", "none"] {
+        let mut running = Running::start(law);
+        kill_process_group(id(running.pid()), Signal::INT).unwrap();
+        let output = end(running.child.take().unwrap());
+        assert_eq!(output.status.code(), Some(130));
+        assert_reported(&output);
+        running.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_polite_kill_of_the_parent_alone_does_the_same() {
+    let mut running = Running::start("backoff");
+    kill_process(id(running.pid()), Signal::TERM).unwrap();
+    let output = end(running.child.take().unwrap());
+    assert_eq!(output.status.code(), Some(130));
+    assert_reported(&output);
+    running.assert_nothing_is_left();
+}
+
+#[test]
+fn the_clients_do_not_outlive_a_parent_that_was_killed_outright() {
+    let mut running = Running::start("none");
+    let mut parent = running.child.take().unwrap();
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    running.assert_nothing_is_left();
+}
+
+#[test]
+fn a_client_that_dies_does_not_take_the_run_with_it() {
+    let mut running = Running::start("aimd");
+    kill_process(id(running.clients[0]), Signal::KILL).unwrap();
+    until("the client has ended", || !is_alive(running.clients[0]));
+    assert!(running.clients[1..].iter().all(|pid| is_alive(*pid)), "the others go on");
+    kill_process(id(running.pid()), Signal::INT).unwrap();
+    let output = end(running.child.take().unwrap());
+    assert_eq!(output.status.code(), Some(130));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
+    assert!(number(&document["runs"][0], "served") > 0.0);
+    running.assert_nothing_is_left();
+}

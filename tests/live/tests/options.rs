@@ -1,0 +1,76 @@
+//! What cannot be done is said in one sentence, and nothing is left behind.
+
+mod common;
+
+use common::outcome;
+use std::net::TcpListener;
+
+/// Asserts exit status 2, nothing on stdout, and one line on stderr that has all of `words`.
+fn assert_refused(args: &[&str], words: &[&str]) {
+    let output = outcome(args);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+    assert!(output.stdout.is_empty(), "{args:?} printed something");
+    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{args:?}: {word:?} is not in {stderr:?}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_one_sentence_and_exit_status_two() {
+    for (args, words) in [
+        (&["--law", "magic"][..], &["magic", "none", "backoff", "fixed", "aimd", "responsive"][..]),
+        (&["--compare", "none,magic"], &["magic", "aimd"]),
+        (&["--law", "none", "--compare", "aimd"], &["--law", "--compare"]),
+        (&["--limit", "0"], &["--limit", "at least 1"]),
+        (&["--limit", "-5"], &["--limit", "whole number"]),
+        (&["--burst", "0"], &["--burst", "at least 1"]),
+        (&["--seconds", "-3"], &["--seconds", "longer than zero"]),
+        (&["--seconds", "0"], &["--seconds", "longer than zero"]),
+        (&["--seconds", "nan"], &["--seconds", "longer than zero"]),
+        (&["--seconds", "1e300"], &["--seconds", "a year"]),
+        (&["--seconds", "soon"], &["--seconds", "number of seconds"]),
+        (&["--period", "-1s"], &["--period", "negative"]),
+        (&["--period", "0s"], &["--period", "longer than zero"]),
+        (&["--period", "5"], &["--period", "unit"]),
+        (&["--latency", "2h"], &["--latency", "60s"]),
+        (&["--processes", "0"], &["--processes", "from 1 to 64"]),
+        (&["--processes", "-1"], &["--processes", "from 1 to 64"]),
+        (&["--workers", "0"], &["--workers", "from 1"]),
+        (&["--policy", "guess"], &["guess", "gcra", "window", "concurrency"]),
+        (&["--outage", "5s"], &["--outage", "4s..6s"]),
+        (&["--outage", "6s..4s"], &["--outage", "end after it begins"]),
+        (&["--outage", "-1s..4s"], &["--outage", "negative"]),
+        (&["--step", "5s"], &["--step", "5s=30"]),
+        (&["--step", "5s=0"], &["--step", "at least 1"]),
+        (&["--port", "70000"], &["--port", "70000"]),
+        (&["--sconds", "3"], &["--sconds"]),
+    ] {
+        assert_refused(&[&["demo"], args].concat(), words);
+    }
+}
+
+#[test]
+fn a_taken_port_is_one_sentence_that_names_it_and_the_way_out() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for args in [
+        &["demo", "--port", &port][..],
+        &["demo", "--json", "--port", &port],
+        &["serve", "--port", &port],
+    ] {
+        assert_refused(args, &[&format!("127.0.0.1:{port}"), "--port"]);
+    }
+}
+
+#[test]
+fn help_is_no_mistake() {
+    for args in [&["--help"][..], &["demo", "--help"], &["serve", "--help"]] {
+        let output = outcome(args);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(output.stderr.is_empty());
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(!text.contains("grace"), "the client's own options are nobody's business: {text}");
+    }
+}

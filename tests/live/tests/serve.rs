@@ -1,0 +1,93 @@
+//! The API alone, as a person with curl meets it.
+
+mod common;
+
+use common::{end, tidegate_live};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Child;
+
+/// A running `serve` and its address; killed if a test fails on the way.
+struct Api(Option<Child>, String);
+
+impl Api {
+    fn start(args: &[&str]) -> Self {
+        let mut child = tidegate_live(&[&["serve"], args].concat()).spawn().unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        child.stdout = Some(output.into_inner());
+        let address = line.split(['/', ' ']).nth(2).expect("it says its address").to_owned();
+        Api(Some(child), address)
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.1).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn stop(mut self) -> std::process::Output {
+        let child = self.0.take().unwrap();
+        let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
+        end(child)
+    }
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+        }
+    }
+}
+
+#[test]
+fn a_window_says_where_its_caller_stands_and_when_to_come_back() {
+    let api = Api::start(&[
+        "--policy",
+        "window",
+        "--limit",
+        "2",
+        "--period",
+        "1h",
+        "--headers",
+        "--retry-after",
+    ]);
+    for remaining in ["1", "0"] {
+        let answer = api.get("/");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.contains("x-ratelimit-limit: 2\r\n"), "{answer}");
+        assert!(answer.contains(&format!("x-ratelimit-remaining: {remaining}\r\n")), "{answer}");
+        assert!(!answer.contains("retry-after"), "{answer}");
+    }
+    let answer = api.get("/");
+    assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
+    assert!(answer.contains("retry-after: 3"), "most of an hour is left: {answer}");
+    let counts = api.get("/counts");
+    assert!(counts.contains(r#""offered":3,"served":2,"throttled":1"#), "{counts}");
+    let output = api.stop();
+    assert_eq!(output.status.code(), Some(0), "it was told to end and did");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("offered 3, served 2 of 2 possible, throttled 1"), "{text}");
+}
+
+#[test]
+fn a_bucket_tells_what_is_left_only_when_it_is_asked_to() {
+    let bucket = ["--limit", "1", "--period", "1h", "--burst", "1"];
+    let silent = Api::start(&bucket);
+    assert!(!silent.get("/").contains("ratelimit"));
+    assert!(!silent.get("/").contains("retry-after"));
+    let open = Api::start(&[&bucket[..], &["--headers"]].concat());
+    assert!(open.get("/").contains("ratelimit-remaining: 0\r\n"));
+}
+
+#[test]
+fn in_an_outage_everybody_gets_503() {
+    let api = Api::start(&["--outage", "0s..1h"]);
+    assert!(api.get("/").starts_with("HTTP/1.1 503"));
+}
