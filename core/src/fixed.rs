@@ -100,34 +100,37 @@ impl Ratio {
     }
 }
 
-/// `floor(count * 2^bits / divisor)`, saturating; `divisor` must not be zero (zero answers 0).
+/// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero answers 0).
 ///
-/// Long division, bit by bit: it runs where a policy is built, where 128-bit division would cost a
+/// Double and add, bit by bit: it runs where a policy is built, where 128-bit division would cost a
 /// microcontroller a kilobyte of flash.
 #[must_use]
-pub(crate) const fn shifted_div_floor(count: u64, bits: u32, divisor: u64) -> u64 {
-    let (Some(mut quotient), Some(mut rest)) =
-        (count.checked_div(divisor), count.checked_rem(divisor))
-    else {
+pub(crate) const fn mul_div_floor(a: u64, b: u64, divisor: u64) -> u64 {
+    let (Some(whole), Some(part)) = (a.checked_div(divisor), a.checked_rem(divisor)) else {
         return 0;
     };
-    let mut bit = 0;
-    while bit < bits {
-        if quotient > u64::MAX / 2 {
-            return u64::MAX;
+    let (mut quotient, mut rest) = (0u64, 0u64);
+    let mut bit = u64::BITS;
+    while bit > 0 {
+        bit = bit.saturating_sub(1);
+        // The quotient only ever grows, so once it is out of range it stays there.
+        let (carry, doubled) = add_below(rest, rest, divisor);
+        rest = doubled;
+        quotient = quotient.saturating_add(quotient).saturating_add(carry);
+        if (b >> bit) & 1 == 1 {
+            let (carry, sum) = add_below(rest, part, divisor);
+            rest = sum;
+            quotient = quotient.saturating_add(whole).saturating_add(carry);
         }
-        quotient = quotient.wrapping_shl(1);
-        // `2 * rest >= divisor`, asked without the doubling, which might not fit.
-        let missing = divisor.saturating_sub(rest);
-        if rest >= missing {
-            rest = rest.saturating_sub(missing);
-            quotient |= 1;
-        } else {
-            rest = rest.saturating_add(rest);
-        }
-        bit = bit.saturating_add(1u32);
     }
     quotient
+}
+
+/// `x + y` for two numbers below `modulus`, as (how often it is exceeded, what is left); the sum
+/// itself might not fit.
+const fn add_below(x: u64, y: u64, modulus: u64) -> (u64, u64) {
+    let missing = modulus.saturating_sub(x);
+    if y >= missing { (1, y.saturating_sub(missing)) } else { (0, x.saturating_add(y)) }
 }
 
 #[cfg(test)]
@@ -150,11 +153,12 @@ mod tests {
         }
 
         #[test]
-        fn shifted_division_is_exact(
-            count in any::<u64>(), bits in 0..=54u32, divisor in prop_oneof![1..100u64, 1..=u64::MAX],
+        fn a_product_divides_exactly(
+            a in any::<u64>(), b in prop_oneof![0..100u64, any::<u64>()],
+            divisor in prop_oneof![1..100u64, 1..=u64::MAX],
         ) {
-            let exact = ((u128::from(count) << bits) / u128::from(divisor)).min(u128::from(u64::MAX));
-            prop_assert_eq!(u128::from(shifted_div_floor(count, bits, divisor)), exact);
+            let exact = (u128::from(a) * u128::from(b) / u128::from(divisor)).min(u128::from(u64::MAX));
+            prop_assert_eq!(u128::from(mul_div_floor(a, b, divisor)), exact);
         }
     }
 }

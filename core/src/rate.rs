@@ -2,7 +2,7 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-use crate::fixed::shifted_div_floor;
+use crate::fixed::mul_div_floor;
 use crate::time::Span;
 
 /// A limit as servers state it: a count per period, and how many may come at once.
@@ -25,11 +25,10 @@ pub struct Quota {
     pub(crate) burst: NonZeroU32,
 }
 
-/// The period of the rates that laws move: 2^50 ns, thirteen days. One call an hour is 312 of
-/// these (a third of a per cent below), 100 000 a second 1.1 * 10^11, and a burst may be up to
-/// 2^14 - 1.
-const LAW_PERIOD_BITS: u32 = 50;
-const LAW_PERIOD: NonZeroU64 = match NonZeroU64::new(1 << LAW_PERIOD_BITS) {
+/// Laws count calls a second with 20 bits of fraction, which is calls per this period. One call an
+/// hour is 291 of these (a tenth of a per cent below), a million a second 10^12, and a burst may be
+/// up to 17 592.
+const LAW_PERIOD: NonZeroU64 = match NonZeroU64::new(1_000_000_000 << 20) {
     Some(period) => period,
     None => NonZeroU64::MIN,
 };
@@ -111,13 +110,13 @@ impl Quota {
         self.burst.get()
     }
 
-    /// The quota in the unit that laws count in, rounded down but never to zero.
+    /// Calls a second with 20 bits of fraction, rounded down but never to zero.
     pub(crate) const fn law_rate(self) -> u64 {
-        let rate = shifted_div_floor(self.count.get(), LAW_PERIOD_BITS, self.period.get());
+        let rate = mul_div_floor(self.count.get(), LAW_PERIOD.get(), self.period.get());
         if rate == 0 { 1 } else { rate }
     }
 
-    /// The quota of a rate in the unit that laws count in; a rate of zero is taken for one.
+    /// The quota of so many calls a second, with 20 bits of fraction; zero is taken for one.
     pub(crate) const fn of_law_rate(rate: u64, burst: LawBurst) -> Self {
         let count = match NonZeroU64::new(rate) {
             Some(count) => count,
@@ -127,7 +126,7 @@ impl Quota {
     }
 }
 
-/// A burst that fits the period which laws count in: 1 to 2^14 - 1.
+/// A burst that fits the period which laws count in: 1 to 17 592.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct LawBurst(NonZeroU32);
 
@@ -136,12 +135,9 @@ impl LawBurst {
     pub(crate) const ONE: Self = Self(NonZeroU32::MIN);
 
     pub(crate) const fn new(burst: u32) -> Result<Self, QuotaError> {
-        match NonZeroU32::new(burst) {
-            None => Err(QuotaError::ZeroBurst),
-            Some(burst) if burst.get() >= 1 << (64 - LAW_PERIOD_BITS) => {
-                Err(QuotaError::BurstTooLarge)
-            }
-            Some(burst) => Ok(Self(burst)),
+        match Quota::of_law_rate(1, Self::ONE).with_burst(burst) {
+            Ok(quota) => Ok(Self(quota.burst)),
+            Err(error) => Err(error),
         }
     }
 }
@@ -196,9 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn a_laws_burst_fits_its_period() {
+        assert!(LawBurst::new(17_592).is_ok());
+        assert_eq!(LawBurst::new(17_593), Err(QuotaError::BurstTooLarge));
+        assert_eq!(LawBurst::new(0), Err(QuotaError::ZeroBurst));
+    }
+
+    #[test]
     fn law_rates_round_down_and_never_to_zero() {
-        assert_eq!(Quota::per_hour(1).unwrap().law_rate(), 312);
-        assert_eq!(Quota::per_second(100_000).unwrap().law_rate(), 112_589_990_684);
+        assert_eq!(Quota::per_hour(1).unwrap().law_rate(), 291);
+        assert_eq!(Quota::per_second(100_000).unwrap().law_rate(), 104_857_600_000);
         assert_eq!(Quota::per(1, Span::MAX).unwrap().law_rate(), 1);
         assert_eq!(Quota::per(u64::MAX, Span::from_nanos(1)).unwrap().law_rate(), u64::MAX);
     }

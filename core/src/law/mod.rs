@@ -36,7 +36,7 @@ use crate::time::Instant;
 /// assert_eq!(law.observe(&mut state, &mut pace, &throttled, &mut rng), Move::Slower);
 /// let quota = law.quota(&state).unwrap();
 /// let per_second = quota.count() as u128 * 1_000_000_000 / quota.period().as_nanos() as u128;
-/// assert_eq!(per_second, 4); // just below five
+/// assert_eq!(per_second, 5);
 /// ```
 pub trait Law {
     /// What the law remembers: plain data.
