@@ -1,0 +1,119 @@
+//! The seam between the world and what throttles its clients.
+
+use std::cell::RefCell;
+
+use tidegate::{Ask, Hint, Instant, Outcome, Reason, Span};
+
+/// What a client process asks before each call, and tells after it.
+///
+/// There is one for each process, shared by the process's threads; each thread has at most one
+/// call outstanding. What a peer keeps for each thread or call lives in [`Call`], or in a list
+/// indexed by [`Call::thread`].
+pub trait Throttle {
+    /// May this call leave now?
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer;
+
+    /// Takes back a call that had left with `permit`. Exactly once for each permit.
+    fn settle(&mut self, now: Instant, permit: u64, response: &Response);
+
+    /// Plans the next attempt of a call that came back, by changing the call; `false` where there
+    /// is none: the call was served, or is given up.
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool;
+
+    /// When to ask again after [`Answer::Full`], if nothing settles before; `None`: not before.
+    fn next_at(&self) -> Option<Instant>;
+
+    /// How many permits are out, where the throttle counts them. The world compares it with the
+    /// calls that really are in flight.
+    fn in_flight(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// The answer to [`Throttle::poll`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Answer {
+    /// The call leaves now. The number comes back when it settles.
+    Go(u64),
+    /// Ask again at this instant, which lies after now.
+    Wait(Instant),
+    /// Ask again when a call of this process has settled, or at [`Throttle::next_at`].
+    Full,
+    /// The call will not leave; it is lost.
+    Refuse(Reason),
+}
+
+/// One call of a client thread, from the first ask until it is served or given up.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The thread that makes the call, counted from 0 within its process.
+    pub thread: u32,
+    /// The ask that a controller is polled with.
+    pub ask: Ask,
+    /// How many attempts have come back already: 0 for a first attempt. The world counts.
+    pub attempt: u32,
+    /// When a peer that sleeps between attempts lets this one leave.
+    pub not_before: Instant,
+}
+
+/// What a call came back with, as its client sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Response {
+    /// What became of the call.
+    pub outcome: Outcome,
+    /// What the server said about its limit.
+    pub hint: Hint,
+    /// When the call left.
+    pub sent: Instant,
+    /// How long this attempt had waited for its throttle before it left.
+    pub waited: Span,
+}
+
+/// What no real client can know: how much the server will give, and to how many. It is for the
+/// peer that shows the best that could be done, and for nobody else.
+#[derive(Debug)]
+pub struct Outlook {
+    /// The server's rate: so many calls a second from this instant on, in order of time. Outages
+    /// are parts of rate 0.
+    pub rate: Vec<(Instant, f64)>,
+    /// How many calls the server lets through at once when it has been idle.
+    pub burst: f64,
+    /// How many it lets through at once at the start.
+    pub start: f64,
+    /// For a server that counts by fixed windows: calls in a window, its width, and when the first
+    /// window after the start of the world begins.
+    pub window: Option<(u32, Span, Instant)>,
+    /// The client processes in order of their numbers.
+    pub members: Vec<Member>,
+    /// What those who know the outlook have promised each other so far.
+    pub ledger: RefCell<Ledger>,
+}
+
+/// A client process in an [`Outlook`].
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// How many threads call.
+    pub threads: u32,
+    /// When it joins.
+    pub from: Instant,
+    /// When it leaves.
+    pub to: Instant,
+    /// Whether it is a stranger, which keeps to no throttle under test, and how many calls a second
+    /// it makes then.
+    pub stranger: Option<f64>,
+}
+
+/// A common account of the processes that share an [`Outlook`]: all start with a blank one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ledger {
+    /// Whether anybody has opened the account.
+    pub open: bool,
+    /// Calls that may leave at once.
+    pub tokens: f64,
+    /// Up to when `tokens` has been counted.
+    pub at: Instant,
+    /// The earliest instant that has not been promised to anybody.
+    pub next: Instant,
+    /// Calls promised in the present window.
+    pub used: u32,
+}
