@@ -73,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Lint => {
             let mut tally = Tally::default();
             lint::run(&mut roads, &mut tally);
+            println!("{tally}");
             Ok(tally.exit_code())
         }
     };
@@ -86,4 +87,27 @@ fn main() -> ExitCode {
 fn no_such(what: &str, asked: &str, there_are: &[&str]) -> ExitCode {
     eprintln!("xtask: there is no {what} `{asked}`; there are {}.", there_are.join(", "));
     ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_demo_is_the_demos_own() {
+        for args in [&["--help"][..], &["--road", "wet"], &["--json", "--", "-x"], &["help"], &[]] {
+            let line = ["cargo xtask", "--road", "debian", "demo"].iter().chain(args);
+            let cli = Cli::try_parse_from(line).unwrap();
+            assert_eq!(cli.road, Choice::Debian);
+            let Verb::Demo { args: passed } = cli.verb else { panic!("not the demo") };
+            assert_eq!(passed, args);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask setup`: brings what is missing, step by step.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -8,13 +9,23 @@ use anyhow::{Result, anyhow};
 
 use crate::road::{Roads, TARGETS};
 use crate::tools::TOOLS;
-use crate::{no_such, rustup, workspace};
+use crate::{apt, no_such, rustup, workspace};
 
 /// What `demo` and `test` need today.
 const NEEDED: [&str; 2] = ["components", "targets"];
 
-/// Cargo's verbs that are components of a toolchain, and the components.
-const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
+/// A verb of Cargo that a minimal toolchain lacks.
+struct Component {
+    verb: &'static str,
+    name: &'static str,
+    /// What brings it where cargo is Debian's own.
+    package: &'static str,
+}
+
+const COMPONENTS: [Component; 2] = [
+    Component { verb: "fmt", name: "rustfmt", package: "rustfmt-web" },
+    Component { verb: "clippy", name: "clippy", package: "rust-web-clippy" },
+];
 
 /// The steps, one a line, below the verb's help.
 pub fn help() -> String {
@@ -60,31 +71,40 @@ fn take(step: &str, roads: &mut Roads) -> Result<()> {
     }
 }
 
-/// rustfmt and clippy, which a minimal toolchain lacks.
+impl Component {
+    fn is_there(&self) -> bool {
+        let output = workspace::cargo(self.verb).arg("--version").output();
+        output.is_ok_and(|output| output.status.success())
+    }
+
+    fn how(&self) -> String {
+        format!("rustup component add {}, or Debian's {}", self.name, self.package)
+    }
+
+    fn bring(&self) -> Result<()> {
+        let by_rustup = rustup::add("component", self.name);
+        if by_rustup.is_err() && Path::new("/usr/bin/cargo") == Path::new(&workspace::program()) {
+            _ = apt::install(&[self.package]);
+        }
+        if self.is_there() {
+            return Ok(());
+        }
+        let why = by_rustup.err().map_or("rustup had no effect".into(), |error| error.to_string());
+        Err(anyhow!("{} is missing ({why}): install it for your cargo", self.name))
+    }
+}
+
 fn components() -> Result<()> {
-    for (verb, component) in COMPONENTS {
-        let how = format!("rustup component add {component}");
-        bring(component, has_verb(verb), &how, || add(component))?;
-    }
-    Ok(())
+    COMPONENTS.iter().try_for_each(|component| {
+        bring(component.name, component.is_there(), &component.how(), || component.bring())
+    })
 }
 
-/// The same, without a word about what is there.
+/// Brings the components that are missing, without a word about those that are there.
 pub fn missing_components() -> Result<()> {
-    for (_, component) in COMPONENTS.into_iter().filter(|(verb, _)| !has_verb(verb)) {
-        bring(component, false, &format!("rustup component add {component}"), || add(component))?;
-    }
-    Ok(())
-}
-
-fn has_verb(verb: &str) -> bool {
-    let output = workspace::cargo(verb).arg("--version").output();
-    output.is_ok_and(|output| output.status.success())
-}
-
-fn add(component: &str) -> Result<()> {
-    rustup::add("component", component)
-        .map_err(|error| anyhow!("{component} is missing ({error}): install it beside your cargo"))
+    COMPONENTS.iter().filter(|component| !component.is_there()).try_for_each(|component| {
+        bring(component.name, false, &component.how(), || component.bring())
+    })
 }
 
 /// Every target is tried; the first that cannot be brought is the one that is told.

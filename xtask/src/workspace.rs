@@ -1,5 +1,6 @@
 //! Where things are, and which cargo and rustc are in use.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,11 +9,15 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// The active toolchain's cargo, in the workspace's folder.
-pub fn cargo(verb: &str) -> Command {
+/// The active toolchain's cargo.
+pub fn program() -> OsString {
     // `cargo run` names itself in CARGO; a binary started by hand finds cargo on the PATH.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// `cargo VERB`, in the workspace's folder.
+pub fn cargo(verb: &str) -> Command {
+    let mut command = Command::new(program());
     command.arg(verb).current_dir(root());
     command
 }
