@@ -1,18 +1,195 @@
 //! Peers: what others do about a rate limit, to compare with.
+//!
+//! Each is written from its source's published rules and constants, and is tested against figures
+//! that the source itself publishes or that follow from its rules by hand. A peer does what its
+//! source does, defects included: where that means giving a call up, the call is lost, and the
+//! table shows it.
+//!
+//! | name | source | what it adapts |
+//! |---|---|---|
+//! | `fulljit`, `fulljit.1` | AWS, full jitter from 1 s or from 0.1 s | a call's own delay |
+//! | `equaljit` | AWS, equal jitter from 1 s | a call's own delay |
+//! | `decorr` | AWS, decorrelated jitter from 0.1 s | a call's own delay |
+//! | `cenkalti` | Go's `cenkalti/backoff`, v4 and v5 | a call's own delay, up to 15 minutes |
+//! | `sre-k2` | Google SRE book, adaptive throttling | the share of calls that leave |
+//! | `retry-budget` | Finagle's `RetryBudget` | how many retries leave |
+//! | `grpc-throttle` | gRFC A6, retry throttling | whether retries leave |
+//! | `vegas`, `vegas.9` | Netflix concurrency-limits | calls in flight |
+//! | `gradient2`, `gradient2.9` | Netflix concurrency-limits | calls in flight |
+//! | `oracle` | nobody's: it knows the server | when each call leaves |
+//!
+//! None of them adapts the *rate*; the peers that do (the AWS client's, TChannel's, the Heroku
+//! client's) are laws of the product. A call without any throttle is the product's `none`.
+
+mod backoff;
+mod cenkalti;
+mod concurrency;
+mod dice;
+mod gradient2;
+mod grpc_throttle;
+mod jitter;
+mod oracle;
+mod retry_budget;
+mod sre;
+mod threads;
+mod vegas;
 
 use std::rc::Rc;
 
 use crate::throttle::{Outlook, Throttle};
+use backoff::Backoff;
+use cenkalti::Cenkalti;
+use concurrency::Concurrency;
+use dice::Dice;
+use gradient2::Gradient2;
+use grpc_throttle::GrpcThrottle;
+use jitter::{Decorrelated, EqualJitter, FullJitter};
+use oracle::Oracle;
+use retry_budget::RetryBudget;
+use sre::Sre;
+use vegas::Vegas;
+
+/// Makes a peer for process number `u32` of a world.
+type Make = fn(Dice, u32, &Rc<Outlook>) -> Box<dyn Throttle>;
+
+const PEERS: &[(&str, Make)] = &[
+    ("fulljit", |dice, _, _| Box::new(Backoff::new(FullJitter::new(1.0), dice))),
+    ("fulljit.1", |dice, _, _| Box::new(Backoff::new(FullJitter::new(0.1), dice))),
+    ("equaljit", |dice, _, _| Box::new(Backoff::new(EqualJitter::new(1.0), dice))),
+    ("decorr", |dice, _, _| Box::new(Backoff::new(Decorrelated::new(0.1), dice))),
+    ("cenkalti", |dice, _, _| Box::new(Backoff::new(Cenkalti::default(), dice))),
+    ("sre-k2", |dice, _, _| Box::new(Sre::new(dice))),
+    ("retry-budget", |dice, _, _| Box::new(RetryBudget::new(dice))),
+    ("grpc-throttle", |dice, _, _| Box::new(GrpcThrottle::new(dice))),
+    ("vegas", |dice, _, _| Box::new(Concurrency::new(Vegas::published(), dice))),
+    ("vegas.9", |dice, _, _| Box::new(Concurrency::new(Vegas::cutting(), dice))),
+    ("gradient2", |dice, _, _| Box::new(Concurrency::new(Gradient2::published(), dice))),
+    ("gradient2.9", |dice, _, _| Box::new(Concurrency::new(Gradient2::cutting(), dice))),
+    ("oracle", |_, _, outlook| Box::new(Oracle::new(outlook))),
+];
 
 /// The names that [`named`] knows.
-pub const NAMES: &[&str] = &[];
+pub const NAMES: &[&str] = &names();
+
+const fn names() -> [&'static str; PEERS.len()] {
+    let mut names = [""; PEERS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = PEERS[i].0;
+        i += 1;
+    }
+    names
+}
 
 /// The peer of a name, for process number `process` of the world that `outlook` describes.
+///
+/// `seed` is that of the process: equal seeds keep peers in phase.
 pub fn named(
-    _name: &str,
-    _seed: u64,
-    _process: u32,
-    _outlook: &Rc<Outlook>,
+    name: &str,
+    seed: u64,
+    process: u32,
+    outlook: &Rc<Outlook>,
 ) -> Option<Box<dyn Throttle>> {
-    None
+    let (_, make) = PEERS.iter().find(|(known, _)| *known == name)?;
+    Some(make(Dice::new(seed), process, outlook))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::throttle::{Answer, Call, Ledger, Member, Response};
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+    use tidegate::{Ask, Hint, Instant, Outcome, Span};
+
+    /// A first attempt of thread 0.
+    pub(super) fn call() -> Call {
+        Call { thread: 0, ask: Ask::new(), attempt: 0, not_before: Instant::ZERO }
+    }
+
+    /// The instant so many seconds after the start.
+    pub(super) fn at(seconds: f64) -> Instant {
+        Instant::from_nanos((seconds * 1e9) as u64)
+    }
+
+    fn response(outcome: Outcome, sent: u64) -> Response {
+        let sent = Instant::from_nanos(sent);
+        Response { outcome, hint: Hint::NONE, sent, waited: Span::ZERO }
+    }
+
+    /// A refusal of a call that left at `sent` nanoseconds.
+    pub(super) fn refused(sent: u64) -> Response {
+        response(Outcome::Throttled, sent)
+    }
+
+    /// A success of a call that left at `sent` nanoseconds.
+    pub(super) fn accepted(sent: u64) -> Response {
+        response(Outcome::Ok, sent)
+    }
+
+    /// Ten calls a second, ten at once.
+    pub(super) fn outlook() -> Outlook {
+        let member = Member { threads: 1, from: Instant::ZERO, to: Instant::MAX, stranger: None };
+        Outlook {
+            rate: vec![(Instant::ZERO, 10.0)],
+            burst: 10.0,
+            start: 10.0,
+            window: None,
+            members: vec![member],
+            ledger: RefCell::new(Ledger::default()),
+        }
+    }
+
+    /// What four threads of a peer do in five minutes: polls, answers and planned retries. Every
+    /// third call is served, and each takes 100 ms.
+    fn trace(name: &str, seed: u64) -> String {
+        let mut peer = named(name, seed, 0, &Rc::new(outlook())).unwrap();
+        let mut threads = [0, 1, 2, 3].map(|thread| (Call { thread, ..call() }, None));
+        let (mut trace, mut calls) = (String::new(), 0_u32);
+        for step in 0..60_000_u64 {
+            let now = at(step as f64 * 0.005);
+            for (call, flight) in &mut threads {
+                if let Some((sent, permit)) = *flight {
+                    if now < at(0.1).saturating_add(Span::from_nanos(sent)) {
+                        continue;
+                    }
+                    *flight = None;
+                    calls += 1;
+                    let served = calls.is_multiple_of(3);
+                    let response = if served { accepted(sent) } else { refused(sent) };
+                    peer.settle(now, permit, &response);
+                    let again = peer.retry(now, call, &response);
+                    trace += &format!("{now:?} {again} {:?}\n", call.not_before);
+                    call.attempt = if again { call.attempt + 1 } else { 0 };
+                }
+                match peer.poll(now, call) {
+                    Answer::Go(permit) => *flight = Some((now.as_nanos(), permit)),
+                    Answer::Wait(until) => assert!(until > now, "{name} waits for nothing"),
+                    Answer::Full => {}
+                    Answer::Refuse(reason) => panic!("{name} refuses: {reason}"),
+                }
+            }
+        }
+        trace
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_peers_and_other_seeds_others() {
+        for name in NAMES {
+            let [first, again, other] = [1, 1, 2].map(|seed| trace(name, seed));
+            assert!(first.len() > 1_000, "{name} hardly calls:\n{first}");
+            assert!(first == again, "{name} differs from itself");
+            assert!(first != other || *name == "oracle", "{name} ignores its seed");
+        }
+    }
+
+    #[test]
+    fn every_name_is_a_peer_and_no_other_is() {
+        let known = Rc::new(outlook());
+        assert!(NAMES.iter().all(|name| named(name, 1, 0, &known).is_some()));
+        assert_eq!(NAMES.iter().collect::<BTreeSet<_>>().len(), NAMES.len());
+        assert!(named("magic", 1, 0, &known).is_none());
+        // A row of a table must mean one thing.
+        assert!(tidegate::Policy::NAMES.iter().all(|law| !NAMES.contains(law)));
+    }
 }

@@ -1,0 +1,62 @@
+//! Peers that know one thing only: how long a call sleeps after it failed.
+
+use tidegate::{Instant, Span};
+
+use super::dice::Dice;
+use crate::throttle::{Answer, Call, Response, Throttle};
+
+/// How long a failed call sleeps before its next attempt.
+pub(super) trait Schedule {
+    /// The sleep after the failure that `response` tells of; `None` gives the call up.
+    fn delay(
+        &mut self,
+        now: Instant,
+        call: &Call,
+        response: &Response,
+        dice: &mut Dice,
+    ) -> Option<Span>;
+}
+
+/// A peer of nothing but sleeps: first attempts leave at once, whatever happened before, and no
+/// call learns from another.
+pub(super) struct Backoff<S> {
+    schedule: S,
+    dice: Dice,
+}
+
+impl<S> Backoff<S> {
+    pub fn new(schedule: S, dice: Dice) -> Self {
+        Self { schedule, dice }
+    }
+}
+
+impl<S: Schedule> Throttle for Backoff<S> {
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        asleep(now, call).unwrap_or(Answer::Go(0))
+    }
+
+    fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
+
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+        if !response.outcome.is_retryable() {
+            return false;
+        }
+        let delay = self.schedule.delay(now, call, response, &mut self.dice);
+        delay.is_some_and(|delay| sleep(now, call, delay))
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// The answer to a call that still sleeps.
+pub(super) fn asleep(now: Instant, call: &Call) -> Option<Answer> {
+    (call.not_before > now).then_some(Answer::Wait(call.not_before))
+}
+
+/// Puts a call to sleep for `delay`; there is a next attempt.
+pub(super) fn sleep(now: Instant, call: &mut Call, delay: Span) -> bool {
+    call.not_before = now.saturating_add(delay);
+    true
+}

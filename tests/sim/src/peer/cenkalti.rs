@@ -1,0 +1,182 @@
+//! `cenkalti/backoff`, the exponential backoff of the Go world, with its defaults.
+//!
+//! Source: github.com/cenkalti/backoff v4.3.0 `exponential.go` and `retry.go`; v5 computes alike.
+//! The interval starts at 500 ms and grows 1.5-fold up to 60 s; a sleep is the interval ±50 %. Before
+//! a sleep that would end later than 15 minutes after the call began, `Retry` returns the last
+//! error: **the call is given up, and the simulator counts it as lost**. (What the caller does then
+//! is not the library's; a caller that starts again makes a new call.)
+//!
+//! Known defects: the cap comes before the jitter, so a `MaxInterval` of 60 s sleeps up to 90 s
+//! (issues 117 and 139, closed as intended); the 15 minutes are a default that surprises; the
+//! server's hints are heard only by callers of v5 that wrap their errors by hand, which this one
+//! does not.
+
+use tidegate::{Instant, Span};
+
+use super::backoff::Schedule;
+use super::dice::Dice;
+use super::threads::Threads;
+use crate::throttle::{Call, Response};
+
+const INITIAL: Span = Span::from_millis(500);
+const MULTIPLIER: f64 = 1.5;
+const RANDOMIZATION: f64 = 0.5;
+const MAX_INTERVAL: Span = Span::from_secs(60);
+const MAX_ELAPSED: Span = Span::from_secs(15 * 60);
+
+/// The schedule, of which each call has a copy of its own.
+#[derive(Default)]
+pub(super) struct Cenkalti(Threads<Course>);
+
+/// How far a call has got.
+#[derive(Clone, Copy, Default)]
+struct Course {
+    began: Instant,
+    interval: Span,
+}
+
+impl Course {
+    fn begin(began: Instant) -> Self {
+        Self { began, interval: INITIAL }
+    }
+
+    /// `NextBackOff`; `random` is a draw from 0 to 1.
+    fn next(&mut self, now: Instant, random: f64) -> Option<Span> {
+        let elapsed = now.saturating_since(self.began);
+        let next = randomized(self.interval, random);
+        self.interval = grown(self.interval);
+        (elapsed.saturating_add(next) <= MAX_ELAPSED).then_some(next)
+    }
+}
+
+/// The interval ±50 %, in whole nanoseconds of which each is as likely as the other.
+fn randomized(interval: Span, random: f64) -> Span {
+    let middle = interval.as_nanos() as f64;
+    let reach = RANDOMIZATION * middle;
+    Span::from_nanos((middle - reach + random * (2.0 * reach + 1.0)) as u64)
+}
+
+/// The interval after this one.
+fn grown(interval: Span) -> Span {
+    let nanos = interval.as_nanos() as f64;
+    if nanos >= MAX_INTERVAL.as_nanos() as f64 / MULTIPLIER {
+        MAX_INTERVAL
+    } else {
+        Span::from_nanos((nanos * MULTIPLIER) as u64)
+    }
+}
+
+impl Schedule for Cenkalti {
+    fn delay(
+        &mut self,
+        now: Instant,
+        call: &Call,
+        response: &Response,
+        dice: &mut Dice,
+    ) -> Option<Span> {
+        let course = self.0.of(call.thread);
+        if call.attempt == 0 {
+            *course = Course::begin(response.sent);
+        }
+        course.next(now, dice.unit())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::tests::{call, refused};
+
+    #[test]
+    fn the_intervals_are_the_documented_ones() {
+        // The table in the package's documentation, in milliseconds: interval, least, most.
+        let table = [
+            (500.0, 250.0, 750.0),
+            (750.0, 375.0, 1_125.0),
+            (1_125.0, 562.0, 1_687.0),
+            (1_687.0, 843.5, 2_530.0),
+            (2_530.0, 1_265.0, 3_795.0),
+            (3_795.0, 1_897.0, 5_692.0),
+            (5_692.0, 2_846.0, 8_538.0),
+            (8_538.0, 4_269.0, 12_807.0),
+            (12_807.0, 6_403.0, 19_210.0),
+        ];
+        let mut interval = INITIAL;
+        for row in table {
+            let milliseconds = |span: Span| span.as_nanos() as f64 / 1e6;
+            let ours = [interval, randomized(interval, 0.0), randomized(interval, 1.0)];
+            let ours = ours.map(milliseconds);
+            for (ours, theirs) in ours.iter().zip([row.0, row.1, row.2]) {
+                // Theirs are cut to the millisecond at every step.
+                assert!((ours / theirs - 1.0).abs() < 1e-3, "{ours} ms, documented {theirs}");
+            }
+            interval = grown(interval);
+        }
+    }
+
+    #[test]
+    fn every_nanosecond_of_the_interval_is_equally_likely() {
+        // The package's own table: an interval of 2 ns gives 1, 2 and 3 with a third each.
+        let table = [(0.0, 1), (0.33, 1), (0.34, 2), (0.66, 2), (0.67, 3), (0.99, 3)];
+        for (random, nanos) in table {
+            assert_eq!(
+                randomized(Span::from_nanos(2), random),
+                Span::from_nanos(nanos),
+                "{random}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_cap_comes_before_the_jitter_so_sleeps_reach_ninety_seconds() {
+        let mut interval = INITIAL;
+        for _ in 0..100 {
+            interval = grown(interval);
+        }
+        assert_eq!(interval, MAX_INTERVAL);
+        assert_eq!(randomized(interval, 0.0), Span::from_secs(30));
+        assert_eq!(randomized(interval, 1.0).as_millis(), 90_000);
+    }
+
+    /// How many attempts a call makes that always fails at once, and when it is given up.
+    fn course(seed: u64) -> (u32, Instant) {
+        let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(seed));
+        let (mut now, mut call) = (Instant::from_nanos(7), call());
+        loop {
+            let response = refused(now.as_nanos());
+            match schedule.delay(now, &call, &response, &mut dice) {
+                Some(delay) => now = now.saturating_add(delay),
+                None => return (call.attempt + 1, now),
+            }
+            call.attempt += 1;
+        }
+    }
+
+    #[test]
+    fn a_call_is_given_up_rather_than_slept_past_a_quarter_of_an_hour() {
+        let mut attempts: Vec<u32> = (0..1_000)
+            .map(|seed| {
+                let (attempts, ended) = course(seed);
+                let elapsed = ended.saturating_since(Instant::from_nanos(7));
+                assert!(elapsed <= MAX_ELAPSED, "{elapsed:?}");
+                // The sleep that was not begun would have been 90 s at the most.
+                assert!(elapsed > MAX_ELAPSED.saturating_sub(Span::from_secs(90)), "{elapsed:?}");
+                attempts
+            })
+            .collect();
+        attempts.sort_unstable();
+        // A simulation of the Go package over the same quarter of an hour has a median of 25.
+        assert_eq!(attempts[500], 25);
+    }
+
+    #[test]
+    fn the_quarter_of_an_hour_counts_from_each_calls_own_first_attempt() {
+        let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(1));
+        let hour = 3_600_000_000_000;
+        let late = schedule.delay(Instant::from_nanos(hour), &call(), &refused(0), &mut dice);
+        assert_eq!(late, None);
+        let now = Instant::from_nanos(2 * hour);
+        let fresh = schedule.delay(now, &call(), &refused(2 * hour), &mut dice);
+        assert!(fresh.is_some_and(|delay| delay <= Span::from_millis(751)), "{fresh:?}");
+    }
+}

@@ -1,0 +1,180 @@
+//! The AWS jitters: exponential backoff with a random part, retries without end.
+//!
+//! Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015, and its simulator
+//! `aws-samples/aws-arch-backoff-simulator`. With `rung = min(cap, base * 2^n)` after the failure
+//! number n, counted from 0:
+//!
+//! - full jitter sleeps U(0, rung);
+//! - equal jitter sleeps rung/2 + U(0, rung/2);
+//! - decorrelated jitter sleeps min(cap, U(base, 3 * the sleep before)), at first 3 * base.
+//!
+//! The cap is 20 s, that of the AWS clients. The simulator counts n from 1; the clients count from
+//! 0, and so does this.
+//!
+//! Known defects: first attempts always leave, so the refused share grows with the number of
+//! threads and never settles; who has just been served asks again at once while the unlucky sleep
+//! for up to 20 s, which starves them; the server's hints are not heard.
+
+use tidegate::{Instant, Span};
+
+use super::backoff::Schedule;
+use super::dice::{Dice, seconds};
+use super::threads::Threads;
+use crate::throttle::{Call, Response};
+
+/// The longest sleep, in seconds.
+const CAP: f64 = 20.0;
+
+/// `min(cap, base * 2^n)`, in seconds.
+fn rung(base: f64, failures: u32) -> f64 {
+    // From 2^64 on even a nanosecond's base is over the cap.
+    libm::ldexp(base, failures.min(64) as i32).min(CAP)
+}
+
+/// U(0, rung).
+pub(super) struct FullJitter {
+    base: f64,
+}
+
+impl FullJitter {
+    /// Full jitter whose first rung is `base` seconds.
+    pub fn new(base: f64) -> Self {
+        Self { base }
+    }
+
+    /// The sleep after `failures` earlier failures of the same call.
+    pub fn sleep(&self, failures: u32, dice: &mut Dice) -> Span {
+        seconds(dice.between(0.0, rung(self.base, failures)))
+    }
+}
+
+impl Schedule for FullJitter {
+    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
+        Some(self.sleep(call.attempt, dice))
+    }
+}
+
+/// rung/2 + U(0, rung/2).
+pub(super) struct EqualJitter {
+    base: f64,
+}
+
+impl EqualJitter {
+    /// Equal jitter whose first rung is `base` seconds.
+    pub fn new(base: f64) -> Self {
+        Self { base }
+    }
+}
+
+impl Schedule for EqualJitter {
+    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
+        let half = rung(self.base, call.attempt) / 2.0;
+        Some(seconds(half + dice.between(0.0, half)))
+    }
+}
+
+/// min(cap, U(base, 3 * the sleep before)).
+pub(super) struct Decorrelated {
+    base: f64,
+    /// The sleep before, in seconds.
+    last: Threads<f64>,
+}
+
+impl Decorrelated {
+    /// Decorrelated jitter that sleeps no less than `base` seconds.
+    pub fn new(base: f64) -> Self {
+        Self { base, last: Threads::default() }
+    }
+}
+
+impl Schedule for Decorrelated {
+    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
+        let last = self.last.of(call.thread);
+        if call.attempt == 0 {
+            *last = self.base;
+        }
+        *last = dice.between(self.base, *last * 3.0).min(CAP);
+        Some(seconds(*last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::tests::{call, refused};
+
+    /// The sleeps in seconds after the failure number `failures` of 10 000 calls.
+    fn sleeps(schedule: &mut impl Schedule, failures: u32) -> Vec<f64> {
+        let mut dice = Dice::new(u64::from(failures));
+        let mut delay = |attempt| {
+            let call = Call { attempt, ..call() };
+            let delay = schedule.delay(Instant::ZERO, &call, &refused(0), &mut dice);
+            delay.unwrap().as_nanos() as f64 / 1e9
+        };
+        let mut last = |_| (0..=failures).fold(0.0, |_, attempt| delay(attempt));
+        (0..10_000).map(|i| last(i)).collect()
+    }
+
+    /// Least, mean and greatest.
+    fn shape(sleeps: &[f64]) -> (f64, f64, f64) {
+        let least = sleeps.iter().fold(f64::MAX, |a, b| a.min(*b));
+        let most = sleeps.iter().fold(0.0_f64, |a, b| a.max(*b));
+        (least, sleeps.iter().sum::<f64>() / sleeps.len() as f64, most)
+    }
+
+    fn near(measured: f64, expected: f64, within: f64) -> bool {
+        (measured - expected).abs() <= within
+    }
+
+    #[test]
+    fn full_jitter_fills_each_rung_from_nothing_to_its_top() {
+        let tops = [(0, 1.0), (1, 2.0), (2, 4.0), (4, 16.0), (5, 20.0), (6, 20.0), (4_000, 20.0)];
+        for (failures, top) in tops {
+            let mut dice = Dice::new(1);
+            let jitter = FullJitter::new(1.0);
+            let draw = |_| jitter.sleep(failures, &mut dice).as_nanos() as f64 / 1e9;
+            let (least, mean, most) = shape(&(0..10_000).map(draw).collect::<Vec<_>>());
+            assert!(least < top * 0.001 && most <= top && most > top * 0.999, "{failures}: {most}");
+            // A uniform draw's mean of 10 000: six standard deviations are 0.0173 of the width.
+            assert!(near(mean, top / 2.0, top * 0.0174), "{failures}: mean {mean}");
+        }
+    }
+
+    #[test]
+    fn full_jitter_from_a_tenth_takes_its_steps_ten_times_smaller() {
+        for (failures, top) in [(0, 0.1), (1, 0.2), (7, 12.8), (8, 20.0)] {
+            let (least, _, most) = shape(&sleeps(&mut FullJitter::new(0.1), failures));
+            assert!(least < top * 0.001 && most <= top && most > top * 0.999, "{failures}: {most}");
+        }
+    }
+
+    #[test]
+    fn equal_jitter_never_sleeps_less_than_half_a_rung() {
+        for (failures, top) in [(0, 1.0), (1, 2.0), (3, 8.0), (5, 20.0), (9, 20.0)] {
+            let (least, mean, most) = shape(&sleeps(&mut EqualJitter::new(1.0), failures));
+            assert!(least >= top / 2.0 && least < top * 0.501, "{failures}: {least}");
+            assert!(most <= top && most > top * 0.999, "{failures}: {most}");
+            assert!(near(mean, top * 0.75, top * 0.0087), "{failures}: mean {mean}");
+        }
+    }
+
+    #[test]
+    fn decorrelated_jitter_grows_by_a_mean_of_one_and_a_half_times_and_half_its_base() {
+        // E[U(base, 3 s)] = base/2 + 1.5 s: 0.2, 0.35, 0.575 s while the cap is far.
+        let expected = [(0, 0.2, 0.3), (1, 0.35, 0.9), (2, 0.575, 2.7)];
+        for (failures, expected_mean, top) in expected {
+            let (least, mean, most) = shape(&sleeps(&mut Decorrelated::new(0.1), failures));
+            assert!(least >= 0.1 && most <= top, "{failures}: {least} to {most}");
+            assert!(near(mean, expected_mean, expected_mean * 0.06), "{failures}: mean {mean}");
+        }
+        let (least, _, most) = shape(&sleeps(&mut Decorrelated::new(0.1), 40));
+        assert!(least >= 0.1 && most == 20.0, "{least} to {most}");
+    }
+
+    #[test]
+    fn a_new_call_starts_decorrelated_jitter_afresh() {
+        let mut jitter = Decorrelated::new(0.1);
+        assert!(shape(&sleeps(&mut jitter, 30)).2 > 3.0);
+        assert!(shape(&sleeps(&mut jitter, 0)).2 <= 0.3);
+    }
+}

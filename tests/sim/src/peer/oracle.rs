@@ -1,0 +1,289 @@
+//! The oracle: what could be had by clients that know the server and keep to one common account.
+//!
+//! Nobody can build it. It is the best row of every table: calls leave so that each finds its token
+//! when it arrives, first come, first served, so closed loops of equal clients get equal shares.
+//!
+//! A call that leaves at t arrives between t + 25 ms and t + 75 ms, as the scenarios have it, and
+//! calls overtake each other on the way. So a token is promised to a call for its *earliest* arrival;
+//! and of the server's burst the oracle leaves as much as is refilled in the 50 ms between earliest
+//! and latest, so that no refill is lost in a full bucket while promised calls are still on their
+//! way. Where the burst is smaller than that, and on the instant of an outage, calls are refused in
+//! spite of all knowledge. What strangers take is taken off the rate, at their mean; when they come
+//! at random, some of its calls collide with theirs.
+
+use std::cell::RefMut;
+use std::rc::Rc;
+
+use tidegate::{Instant, Span};
+
+use super::backoff::sleep;
+use super::threads::Threads;
+use crate::throttle::{Answer, Call, Ledger, Outlook, Response, Throttle};
+
+/// How long a call is on its way at least.
+const SOONEST: Span = Span::from_millis(25);
+/// How much longer it can take.
+const SPREAD: Span = Span::from_millis(50);
+
+/// The throttle of one process; all share the account in the outlook.
+pub(super) struct Oracle {
+    outlook: Rc<Outlook>,
+    /// When the present call of a thread may leave, once that has been promised.
+    promised: Threads<Option<Instant>>,
+}
+
+impl Oracle {
+    pub fn new(outlook: &Rc<Outlook>) -> Self {
+        Self { outlook: Rc::clone(outlook), promised: Threads::default() }
+    }
+}
+
+impl Throttle for Oracle {
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        let promised = self.promised.of(call.thread);
+        let leaves = *promised.get_or_insert_with(|| promise(&self.outlook, now));
+        if leaves > now {
+            return Answer::Wait(leaves);
+        }
+        *promised = None;
+        Answer::Go(0)
+    }
+
+    fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
+
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+        response.outcome.is_retryable() && sleep(now, call, Span::ZERO)
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Promises a departure to a call that asks now.
+fn promise(outlook: &Outlook, now: Instant) -> Instant {
+    let mut ledger = outlook.ledger.borrow_mut();
+    let from = now.max(ledger.next);
+    let leaves = match outlook.window {
+        Some(window) => in_window(window, &mut ledger, from),
+        None => from_bucket(outlook, &mut ledger, from),
+    };
+    ledger.open = true;
+    ledger.next = leaves;
+    leaves
+}
+
+/// The first departure at or after `from` that finds a token, whatever way it takes.
+fn from_bucket(outlook: &Outlook, ledger: &mut RefMut<'_, Ledger>, from: Instant) -> Instant {
+    let arrives = from.saturating_add(SOONEST);
+    if !ledger.open {
+        ledger.tokens = outlook.start;
+    }
+    let refilled = refill(outlook, ledger.at, arrives);
+    ledger.tokens = (ledger.tokens + refilled).min(depth(outlook, arrives));
+    ledger.at = ledger.at.max(arrives);
+    let full = when_refilled(outlook, ledger.at, 1.0 - ledger.tokens);
+    ledger.tokens = (ledger.tokens - 1.0).max(0.0);
+    if full > ledger.at {
+        (ledger.tokens, ledger.at) = (0.0, full);
+    }
+    Instant::from_nanos(full.as_nanos() - SOONEST.as_nanos())
+}
+
+/// How much of the burst can be used at `at`.
+fn depth(outlook: &Outlook, at: Instant) -> f64 {
+    (outlook.burst - rate(outlook, at) * in_seconds(SPREAD)).max(1.0)
+}
+
+/// Calls a second that the server has for those who share the outlook.
+fn rate(outlook: &Outlook, at: Instant) -> f64 {
+    let step = outlook.rate.iter().rev().find(|(from, _)| *from <= at);
+    let present = |from, to| from <= at && at < to;
+    let strangers = outlook.members.iter().filter(|member| present(member.from, member.to));
+    let theirs: f64 = strangers.filter_map(|member| member.stranger).sum();
+    (step.map_or(0.0, |(_, rate)| *rate) - theirs).max(0.0)
+}
+
+/// The next instant after `at` at which [`rate`] may change; [`Instant::MAX`]: never.
+fn change(outlook: &Outlook, at: Instant) -> Instant {
+    let steps = outlook.rate.iter().map(|(from, _)| *from);
+    let strangers = outlook.members.iter().filter(|member| member.stranger.is_some());
+    let comings = strangers.flat_map(|member| [member.from, member.to]);
+    steps.chain(comings).filter(|change| *change > at).min().unwrap_or(Instant::MAX)
+}
+
+/// What flows into the bucket between two instants.
+fn refill(outlook: &Outlook, mut from: Instant, to: Instant) -> f64 {
+    let mut sum = 0.0;
+    while from < to {
+        let until = change(outlook, from).min(to);
+        sum += rate(outlook, from) * in_seconds(until.saturating_since(from));
+        from = until;
+    }
+    sum
+}
+
+/// When `missing` tokens have flown in; at once where nothing is missing.
+fn when_refilled(outlook: &Outlook, mut from: Instant, mut missing: f64) -> Instant {
+    while missing > 0.0 && from < Instant::MAX {
+        let (rate, until) = (rate(outlook, from), change(outlook, from));
+        let nanos = libm::ceil(missing / rate * 1e9) as u64;
+        let done = from.saturating_add(Span::from_nanos(nanos));
+        if done <= until {
+            return done;
+        }
+        missing -= rate * in_seconds(until.saturating_since(from));
+        from = until;
+    }
+    from
+}
+
+fn in_seconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
+/// The first departure at or after `from` whose call arrives within one window, whatever way it
+/// takes, while that window has a place left.
+fn in_window(
+    (limit, width, phase): (u32, Span, Instant),
+    ledger: &mut RefMut<'_, Ledger>,
+    from: Instant,
+) -> Instant {
+    let width = width.as_nanos();
+    // Counted from one width before the first full window, so that no time comes before it.
+    let number = |at: u64| (at + width - phase.as_nanos() % width) / width;
+    let begins = |number: u64| number * width + phase.as_nanos() % width - width;
+    let earliest = from.as_nanos() + SOONEST.as_nanos();
+    let (mut arrives, mut window) = (earliest, number(earliest));
+    if !ledger.open || number(ledger.at.as_nanos()) < window {
+        ledger.used = 0;
+    }
+    if number(earliest + SPREAD.as_nanos()) > window || ledger.used >= limit {
+        window += 1;
+        arrives = begins(window);
+        ledger.used = 0;
+    }
+    ledger.used += 1;
+    ledger.at = Instant::from_nanos(arrives);
+    Instant::from_nanos(arrives - SOONEST.as_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::dice::Dice;
+    use crate::peer::tests::{at, call, outlook};
+    use crate::throttle::Member;
+
+    /// The arrivals, in order, of `calls` calls of as many threads that ask without end.
+    fn arrivals(outlook: Outlook, calls: usize) -> Vec<Instant> {
+        let mut oracle = Oracle::new(&Rc::new(outlook));
+        let (mut dice, mut now) = (Dice::new(4), Instant::ZERO);
+        let mut arrivals: Vec<Instant> = (0..calls)
+            .map(|_| {
+                while let Answer::Wait(until) = oracle.poll(now, &call()) {
+                    assert!(until > now);
+                    now = until;
+                }
+                let way = Span::from_nanos(dice.between(25e6, 75e6) as u64);
+                now.saturating_add(way)
+            })
+            .collect();
+        arrivals.sort_unstable();
+        arrivals
+    }
+
+    /// How many of the arrivals a token bucket refuses, counted by another arithmetic: whole
+    /// nanotokens.
+    fn refusals(arrivals: &[Instant], per_second: u128, burst: u128, start: u128) -> usize {
+        const TOKEN: u128 = 1_000_000_000;
+        let (mut level, mut last) = (start * TOKEN, 0);
+        let refused = |arrival: &&Instant| {
+            let now = u128::from(arrival.as_nanos());
+            level = (level + (now - last) * per_second).min(burst * TOKEN);
+            last = now;
+            let refused = level < TOKEN;
+            level -= if refused { 0 } else { TOKEN };
+            refused
+        };
+        arrivals.iter().filter(refused).count()
+    }
+
+    #[test]
+    fn a_token_bucket_is_used_up_without_a_refusal() {
+        let cases = [(1, 10, 10), (4, 4, 4), (100, 100, 0), (1_000, 2_000, 2_000)];
+        for (rate, burst, start) in cases {
+            let calls = 100 * rate as usize + start as usize;
+            let known = Outlook {
+                rate: vec![(Instant::ZERO, rate as f64)],
+                burst: burst as f64,
+                start: start as f64,
+                ..outlook()
+            };
+            let arrivals = arrivals(known, calls);
+            assert_eq!(refusals(&arrivals, rate, burst, start), 0, "{rate}/s");
+            // All it had to give, within the second that a small bucket's reserve may cost.
+            assert!(arrivals[calls - 1] < at(101.5), "{rate}/s: {:?}", arrivals[calls - 1]);
+        }
+    }
+
+    #[test]
+    fn a_change_of_rate_is_kept_to_and_an_outage_waited_out() {
+        let known = Outlook {
+            rate: vec![(at(0.0), 10.0), (at(10.0), 0.0), (at(60.0), 20.0)],
+            burst: 2.0,
+            start: 1.0,
+            ..outlook()
+        };
+        let arrivals = arrivals(known, 301);
+        let count = |from, to| arrivals.iter().filter(|a| (at(from)..at(to)).contains(a)).count();
+        // The last call before the outage may be on its way when it begins.
+        assert!((99..=101).contains(&count(0.0, 10.0)), "{}", count(0.0, 10.0));
+        assert!(count(10.05, 60.0) <= 1, "{}", count(10.05, 60.0));
+        assert!((196..=202).contains(&count(60.0, 70.0)), "{}", count(60.0, 70.0));
+    }
+
+    #[test]
+    fn strangers_are_left_their_mean_share_while_they_are_there() {
+        let stranger = Member { threads: 1, from: at(10.0), to: at(20.0), stranger: Some(3.0) };
+        let known = Outlook {
+            rate: vec![(at(0.0), 4.0)],
+            burst: 1.0,
+            start: 0.0,
+            members: vec![stranger],
+            ..outlook()
+        };
+        let arrivals = arrivals(known, 90);
+        let count = |from, to| arrivals.iter().filter(|a| (at(from)..at(to)).contains(a)).count();
+        assert_eq!([count(0.0, 10.1), count(10.1, 20.1), count(20.1, 30.1)], [40, 10, 40]);
+    }
+
+    #[test]
+    fn every_window_is_filled_and_none_overfilled() {
+        for phase in [0.0, 0.03, 17.3, 60.0] {
+            let window = Some((100, Span::from_secs(60), at(phase)));
+            let arrivals = arrivals(Outlook { window, ..outlook() }, 1_000);
+            let number = |arrival: &Instant| {
+                let phase = (phase * 1e9) as u64;
+                (arrival.as_nanos() + 60_000_000_000 - phase) / 60_000_000_000
+            };
+            let first = number(&arrivals[0]);
+            for window in first..first + 10 {
+                let filled = arrivals.iter().filter(|a| number(a) == window).count();
+                assert_eq!(filled, 100, "window {window} of phase {phase}");
+            }
+        }
+    }
+
+    #[test]
+    fn processes_share_one_account() {
+        let known = Outlook { rate: vec![(at(0.0), 1.0)], burst: 1.0, start: 1.0, ..outlook() };
+        let known = Rc::new(known);
+        let mut oracles = [0, 1, 2].map(|_| Oracle::new(&known));
+        let answers = [0, 1, 2].map(|i| oracles[i].poll(at(0.0), &call()));
+        assert_eq!(answers[0], Answer::Go(0));
+        let [_, Answer::Wait(second), Answer::Wait(third)] = answers else { panic!("{answers:?}") };
+        assert_eq!(third.saturating_since(second), Span::from_secs(1));
+        assert_eq!(oracles[1].poll(second, &call()), Answer::Go(0));
+    }
+}

@@ -1,0 +1,197 @@
+//! Vegas: grow while the round trip is as short as it ever was, shrink when a queue shows in it.
+//!
+//! Source: github.com/Netflix/concurrency-limits at 78a74b9, `VegasLimit.java`, defaults: the limit
+//! starts at 20 and stays within 1 to 1000. With log = max(1, floor(log10 limit)) and
+//! queue = ceil(limit * (1 - shortest / rtt)), each sample moves the limit by
+//!
+//! - - log on a drop;
+//! - nothing where fewer than half of the limit were in flight;
+//! - + 6 log while queue ≤ log, + log while queue < 3 log, - log when queue > 6 log.
+//!
+//! A sample shorter than the shortest round trip becomes that and does nothing else; so does one
+//! after every U(0.5, 1) * 30 * limit samples, so that the shortest is measured anew.
+//!
+//! Known defects: on a server that refuses without queueing, one success undoes six refusals; the
+//! measuring anew takes a queue for the unloaded round trip when it meets one (issue 165), and then
+//! the limit drifts up. `vegas.9` multiplies by 0.9 on a drop, as the library's own `AIMDLimit` does,
+//! which its documentation advises for clients.
+
+use tidegate::Span;
+
+use super::concurrency::{Limit, Sample};
+use super::dice::Dice;
+
+const PROBE_MULTIPLIER: f64 = 30.0;
+
+/// The limit.
+pub(super) struct Vegas {
+    limit: f64,
+    max: f64,
+    /// What a drop does.
+    on_drop: fn(f64) -> f64,
+    /// The shortest round trip, which is taken for that of the unloaded server.
+    shortest: Option<Span>,
+    /// Samples since the shortest round trip was last measured anew.
+    samples: u32,
+    /// When to do that next, as a part of 30 * limit samples; drawn at the first sample.
+    probe: Option<f64>,
+}
+
+impl Vegas {
+    /// As published.
+    pub fn published() -> Self {
+        Self::of(20.0, 1_000.0, |limit| limit - log10(limit))
+    }
+
+    /// With a drop that cuts the limit by a tenth.
+    pub fn cutting() -> Self {
+        Self::of(20.0, 1_000.0, |limit| limit * 0.9)
+    }
+
+    fn of(limit: f64, max: f64, on_drop: fn(f64) -> f64) -> Self {
+        Self { limit, max, on_drop, shortest: None, samples: 0, probe: None }
+    }
+
+    /// Where the limit goes from here.
+    fn target(&self, sample: Sample, shortest: Span) -> f64 {
+        let limit = self.limit;
+        if sample.dropped {
+            return (self.on_drop)(limit);
+        }
+        if f64::from(sample.in_flight) * 2.0 < limit {
+            return limit;
+        }
+        let ratio = shortest.as_nanos() as f64 / sample.rtt.as_nanos() as f64;
+        let queue = libm::ceil(limit * (1.0 - ratio));
+        let log = log10(limit);
+        if queue <= log {
+            limit + 6.0 * log
+        } else if queue < 3.0 * log {
+            limit + log
+        } else if queue > 6.0 * log {
+            limit - log
+        } else {
+            limit
+        }
+    }
+}
+
+/// max(1, floor(log10 limit)), of the whole part of the limit.
+fn log10(limit: f64) -> f64 {
+    f64::from((limit as u32).checked_ilog10().unwrap_or(0).max(1))
+}
+
+impl Limit for Vegas {
+    fn sample(&mut self, sample: Sample, dice: &mut Dice) {
+        self.samples += 1;
+        let probe = *self.probe.get_or_insert_with(|| dice.between(0.5, 1.0));
+        if probe * PROBE_MULTIPLIER * self.limit <= f64::from(self.samples) {
+            self.probe = None;
+            self.samples = 0;
+            self.shortest = Some(sample.rtt);
+            return;
+        }
+        match self.shortest {
+            Some(shortest) if sample.rtt >= shortest => {
+                self.limit = self.target(sample, shortest).clamp(1.0, self.max);
+            }
+            _ => self.shortest = Some(sample.rtt),
+        }
+    }
+
+    fn limit(&self) -> u32 {
+        self.limit as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate::Instant;
+
+    /// A sample of so many milliseconds.
+    fn took(ms: u64, in_flight: u32) -> Sample {
+        Sample { at: Instant::ZERO, rtt: Span::from_millis(ms), in_flight, dropped: false }
+    }
+
+    fn dropped(ms: u64) -> Sample {
+        Sample { dropped: true, ..took(ms, 20) }
+    }
+
+    /// The limits after each sample.
+    fn limits(mut vegas: Vegas, samples: &[Sample]) -> Vec<u32> {
+        let mut dice = Dice::new(1);
+        let mut after = |sample: &Sample| {
+            vegas.sample(*sample, &mut dice);
+            vegas.limit()
+        };
+        samples.iter().map(&mut after).collect()
+    }
+
+    fn published(limit: f64, max: f64) -> Vegas {
+        Vegas { limit, max, ..Vegas::published() }
+    }
+
+    #[test]
+    fn the_limit_passes_its_sources_own_tests() {
+        // VegasLimitTest.java: largeLimitIncrease, increaseLimit, decreaseLimit,
+        // noChangeIfWithinThresholds.
+        let large = [took(10_000, 5_000), took(10_000, 6_000)];
+        assert_eq!(limits(published(10_000.0, 20_000.0), &large), [10_000, 10_024]);
+        let cases = [(10, 11, 16), (50, 11, 9), (14, 14, 10)];
+        for (ms, in_flight, expected) in cases {
+            let samples = [took(10, 10), took(ms, in_flight)];
+            assert_eq!(limits(published(10.0, 20.0), &samples), [10, expected], "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn each_rule_moves_the_limit_as_computed_by_hand() {
+        // Limit 100, shortest 100 ms, log 2: queue = ceil(100 (1 - 100 / rtt)).
+        let table = [
+            (102, 100, 112), // queue 2 <= 2: + 12
+            (103, 100, 102), // queue 3 < 6: + 2
+            (105, 100, 102), // queue 5 < 6: + 2
+            (106, 100, 100), // queue 6: nothing
+            (113, 100, 100), // queue 12: nothing
+            (114, 100, 98),  // queue 13 > 12: - 2
+            (500, 100, 98),  // queue 80: - 2
+            (100, 50, 112),  // just half of the limit in flight: + 12
+            (100, 49, 100),  // fewer: nothing
+        ];
+        for (ms, in_flight, expected) in table {
+            let samples = [took(100, 100), took(ms, in_flight)];
+            assert_eq!(limits(published(100.0, 1_000.0), &samples), [100, expected], "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_drop_takes_the_logarithm_and_the_cutting_kind_a_tenth() {
+        let samples = [took(100, 20), dropped(100), dropped(300), dropped(100)];
+        assert_eq!(limits(Vegas::published(), &samples), [20, 19, 18, 17]);
+        // 18, 16.2, 14.58.
+        assert_eq!(limits(Vegas::cutting(), &samples), [20, 18, 16, 14]);
+    }
+
+    #[test]
+    fn the_limit_stays_within_its_bounds() {
+        let drops = vec![dropped(100); 15];
+        assert_eq!(limits(published(10.0, 20.0), &drops).last(), Some(&1));
+        let served = [took(100, 20); 4];
+        assert_eq!(limits(published(17.0, 20.0), &served), [17, 20, 20, 20]);
+    }
+
+    #[test]
+    fn the_shortest_round_trip_is_measured_anew_after_fifteen_to_thirty_limits() {
+        for seed in 0..100 {
+            let (mut vegas, mut dice) = (Vegas::published(), Dice::new(seed));
+            // Fewer than half of the limit in flight, so that the limit stands still.
+            vegas.sample(took(100, 1), &mut dice);
+            let probed = (2..).find(|_| {
+                vegas.sample(took(200, 1), &mut dice);
+                vegas.shortest == Some(Span::from_millis(200))
+            });
+            assert!((300..=600).contains(&probed.unwrap()), "after {probed:?} samples");
+        }
+    }
+}
