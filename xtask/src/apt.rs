@@ -58,8 +58,39 @@ fn apt_get(root: &[&str], args: &[&str]) -> Result<()> {
     command.args(&line[1..]);
     let label = format!("apt-get {}", args[0]);
     let ended = progress::run(&label, command, None).context("apt-get does not start")?;
-    if !ended.success() {
-        bail!("`{label}` says: {}", ended.reason());
+    if ended.success() {
+        return Ok(());
     }
-    Ok(())
+    match removals(&ended.output) {
+        Some(packages) => bail!("`{label}` would remove {packages}, which is yours to decide"),
+        None => bail!("`{label}` says: {}", ended.reason()),
+    }
+}
+
+/// The packages that apt-get would have to remove, as its output lists them.
+fn removals(output: &str) -> Option<String> {
+    let mut lines = output.lines().skip_while(|line| !line.ends_with("will be REMOVED:"));
+    lines.next()?;
+    let names = lines.take_while(|line| line.starts_with(' ')).flat_map(str::split_whitespace);
+    Some(names.collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_be_removed_is_named() {
+        let output = "\
+Reading package lists...
+The following packages will be REMOVED:
+  rustc
+  libstd-rust-dev rustfmt
+The following NEW packages will be installed:
+  rustc-web
+E: Packages need to be removed but remove is disabled.
+";
+        assert_eq!(removals(output).as_deref(), Some("rustc libstd-rust-dev rustfmt"));
+        assert_eq!(removals("E: Unable to locate package rustc-web\n"), None);
+    }
 }

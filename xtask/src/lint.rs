@@ -14,7 +14,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         return tally.verdict("rustfmt and clippy", || Err(error));
     }
     let mut format = cargo("fmt");
-    format.args(["--all", "--check"]);
+    format.args(["--all", "--check", "--", "--color=never"]);
     tally.check("formatting", format);
 
     let mut host = cargo("clippy");
