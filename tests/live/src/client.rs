@@ -8,7 +8,7 @@ use crate::server::CALLER;
 use crate::tally::Tally;
 use anyhow::{Context, Result};
 use axum::body::{Body, Bytes};
-use axum::http::{Request, header};
+use axum::http::{HeaderMap, HeaderValue, Request};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy::Client as Http;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -162,13 +162,18 @@ impl Office {
         if Body::new(body).collect().await.is_err() {
             return Outcome::Failed.into();
         }
-        let outcome = signal::http::outcome(head.status.as_u16());
-        let wait = head.headers.get(header::RETRY_AFTER);
-        match wait.and_then(|value| signal::http::retry_after(value.as_bytes())) {
-            Some(wait) => outcome.with(Hint::retry_after(wait)),
-            None => outcome.into(),
-        }
+        signal::http::outcome(head.status.as_u16()).with(hint(&head.headers))
     }
+}
+
+/// What the server said about its limit, under whichever name it says it.
+fn hint(head: &HeaderMap) -> Hint {
+    let field = |name: &str| head.get(name).map(HeaderValue::as_bytes);
+    let remaining = field("ratelimit-remaining").or_else(|| field("x-ratelimit-remaining"));
+    let mut hint = Hint::NONE;
+    hint.retry_after = field("retry-after").and_then(signal::http::retry_after);
+    hint.remaining = remaining.and_then(signal::http::remaining);
+    hint
 }
 
 /// A worker always has another call to make.

@@ -74,7 +74,7 @@ fn print(options: &Demo, reports: &[Report], interrupted: bool) -> Result<()> {
         let document = Document { runs: reports, interrupted };
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
     } else {
-        writeln!(out, "\n{}", headline(options))?;
+        writeln!(out, "\n{}", headline(options, interrupted))?;
         write!(out, "{}", Table(reports))?;
     }
     Ok(())
@@ -82,7 +82,7 @@ fn print(options: &Demo, reports: &[Report], interrupted: bool) -> Result<()> {
 
 async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Result<()> {
     // The view gives the terminal back when it goes, before anything else is printed.
-    let mut watcher = watcher(options)?;
+    let mut watcher = watcher(options, stop)?;
     for law in options.laws() {
         if *stop.borrow() {
             break;
@@ -93,21 +93,25 @@ async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Re
     Ok(())
 }
 
-fn watcher(options: &Demo) -> Result<Box<dyn Watcher>> {
+fn watcher(options: &Demo, stop: &Stop) -> Result<Box<dyn Watcher>> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     Ok(if options.json {
         Box::new(Lines::new(std::io::stderr()))
     } else if std::io::stdout().is_terminal() && !dumb {
-        Box::new(view::Screen::open()?)
+        Box::new(view::Screen::open(stop.clone())?)
     } else {
         Box::new(Lines::new(std::io::stdout()))
     })
 }
 
-fn headline(options: &Demo) -> String {
+fn headline(options: &Demo, interrupted: bool) -> String {
     let Demo { processes, workers, api, seconds, .. } = options;
     let seconds = seconds.as_secs_f64();
-    format!("{processes} processes of {workers} workers, {seconds} s a law, against {api}\n")
+    let early = if interrupted { " (stopped early)" } else { "" };
+    format!(
+        "the fleet  {processes} processes of {workers} workers, {seconds} s a law{early}\n\
+         the API    {api}\n"
+    )
 }
 
 /// Serves until it is told to end, then prints what it served.

@@ -34,8 +34,7 @@ pub async fn run(
     fleet.go().await?;
 
     let mut curves = Curves::default();
-    // A long run is drawn from as many points as a short one.
-    let mut ticks = interval(Duration::from_millis(100).max(demo.seconds / 3000));
+    let mut ticks = interval(Duration::from_millis(100));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut stopped = stop.subscribe();
     let end = tokio::time::sleep(demo.seconds.saturating_sub(server.elapsed()));
@@ -63,9 +62,7 @@ pub async fn run(
             members: &members,
             finished,
         };
-        if watcher.show(&scene)? {
-            stop.send_replace(true);
-        }
+        watcher.show(&scene);
         if let Some(elapsed) = over {
             break elapsed;
         }

@@ -5,7 +5,6 @@ use crate::fleet::Member;
 use crate::options::Demo;
 use crate::report::{Report, millis, percent};
 use crate::server::Truth;
-use anyhow::Result;
 use std::io::Write;
 use std::time::Duration;
 
@@ -31,8 +30,8 @@ impl Scene<'_> {
 
 /// Whoever looks on.
 pub trait Watcher {
-    /// Shows a moment; tells whether whoever looks on wants it to end.
-    fn show(&mut self, scene: &Scene<'_>) -> Result<bool>;
+    /// Shows a moment.
+    fn show(&mut self, scene: &Scene<'_>);
 }
 
 /// Plain lines, one a second: for a pipe, a log, or beside `--json`.
@@ -48,13 +47,13 @@ impl<W: Write> Lines<W> {
 }
 
 impl<W: Write> Watcher for Lines<W> {
-    fn show(&mut self, scene: &Scene<'_>) -> Result<bool> {
+    fn show(&mut self, scene: &Scene<'_>) {
         let second = scene.elapsed.as_secs();
         if second == 0 {
             self.next = 1;
         }
         if second < self.next {
-            return Ok(false);
+            return;
         }
         self.next = second + 1;
         let (from, to) = scene.lately();
@@ -74,6 +73,5 @@ impl<W: Write> Watcher for Lines<W> {
         );
         // Nobody to read the lines is no reason to end the run.
         let _ = self.to.write_all(line.as_bytes()).and_then(|()| self.to.flush());
-        Ok(false)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::curves::Rates;
 use crate::report::{millis, percent};
+use crate::run::Stop;
 use crate::scene::{Scene, Watcher};
 use anyhow::{Context, Result};
 use ratatui::DefaultTerminal;
@@ -30,39 +31,42 @@ pub struct Screen {
 }
 
 impl Screen {
-    pub fn open() -> Result<Self> {
+    /// Takes the terminal; its keys can set `stop`.
+    pub fn open(stop: Stop) -> Result<Self> {
         let terminal = ratatui::try_init().context("cannot draw on this terminal")?;
+        // A thread of its own, because reading keys from a terminal that went away never returns.
+        std::thread::spawn(move || {
+            while let Ok(event) = event::read() {
+                if wants_to_end(&event) {
+                    stop.send_replace(true);
+                }
+            }
+        });
         Ok(Screen { terminal })
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        let _ = ratatui::try_restore();
     }
 }
 
 impl Watcher for Screen {
-    fn show(&mut self, scene: &Scene<'_>) -> Result<bool> {
+    fn show(&mut self, scene: &Scene<'_>) {
         // A terminal that went away ends the run by a signal, not by this.
         let _ = self.terminal.draw(|frame| draw(frame, scene));
-        Ok(wants_to_end())
     }
 }
 
 /// In raw mode Ctrl-C is a key like any other.
-fn wants_to_end() -> bool {
-    let mut end = false;
-    while event::poll(Duration::ZERO).unwrap_or(false) {
-        if let Ok(Event::Key(key)) = event::read() {
-            end |= match key.code {
-                KeyCode::Char('q') | KeyCode::Esc => true,
-                KeyCode::Char('c') => key.modifiers.contains(KeyModifiers::CONTROL),
-                _ => false,
-            };
-        }
+fn wants_to_end(event: &Event) -> bool {
+    let Event::Key(key) = event else { return false };
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => true,
+        KeyCode::Char('c') => key.modifiers.contains(KeyModifiers::CONTROL),
+        _ => false,
     }
-    end
 }
 
 fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
