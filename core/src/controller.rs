@@ -1,6 +1,6 @@
 //! The controller: a policy and its state.
 
-use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window};
+use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window, WindowPolicy};
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{Outcome, Reply};
 use crate::policy::Policy;
@@ -51,7 +51,7 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///   ask with `Wait` again, unless something left or settled in between.
 /// - All gates are asked before any is charged; only `Go` charges.
 /// - A call that left before the latest cut cannot cut again.
-/// - A law grows only where it was the limit.
+/// - A law grows only where it was what calls waited for.
 /// - An abandoned call frees its place and teaches nothing. Its cost stays charged, because it may
 ///   have reached the server.
 /// - The same seed, policy and calls give the same answers, on every machine.
@@ -136,7 +136,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
                 Decision::Wait(until)
             }
-            Verdict::Full => self.full(),
+            Verdict::Full => {
+                self.press_windows();
+                self.full()
+            }
             Verdict::Refuse(reason) => {
                 self.stats.refused = self.stats.refused.saturating_add(1);
                 Decision::Refuse(reason)
@@ -171,10 +174,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     }
 
     /// The ask for the next attempt of a call that came back with `outcome`; `None` where none is
-    /// due: it was served or abandoned, or the policy allows no more attempts.
+    /// due: it was served or abandoned, or the policy's attempts or time are used up.
     ///
     /// The ask carries the call's own backoff, so that polling with it waits. A server's wish to
-    /// be left alone for a time is in the way of all calls alike.
+    /// be left alone for a time is in the way of all calls alike. An error that another attempt
+    /// cannot mend is no failure to a throttle: the server answered, so settle it as
+    /// [`Outcome::Ok`] and do not retry.
     pub fn retry(
         &mut self,
         now: Instant,
@@ -193,8 +198,32 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             }
             None => (Span::ZERO, Span::ZERO),
         };
+        let not_before = now.saturating_add(delay);
+        let first_failed = if ask.attempt == 0 { now } else { ask.first_failed };
+        let lasted = not_before.saturating_since(first_failed);
+        if self.policy.elapsed.is_some_and(|most| lasted > most) {
+            return None;
+        }
         self.stats.retries = self.stats.retries.saturating_add(1);
-        Some(Ask { attempt, rung, not_before: now.saturating_add(delay), ..*ask })
+        Some(Ask { attempt, rung, not_before, first_failed, ..*ask })
+    }
+
+    /// Opens or narrows the window from now on. Calls in flight stay in flight: a narrowed window
+    /// is full until enough of them have settled.
+    ///
+    /// ```
+    /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Span, gate::WindowPolicy};
+    ///
+    /// let lease = Span::from_secs(30);
+    /// let policy = Policy::named("none").unwrap().window(WindowPolicy::new(1, lease).unwrap());
+    /// let mut gate: Controller = Controller::new(policy, 7, Instant::ZERO);
+    /// let Decision::Go(_first) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
+    /// assert_eq!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Full);
+    /// gate.set_window(WindowPolicy::new(2, lease).unwrap());
+    /// assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
+    /// ```
+    pub fn set_window(&mut self, window: WindowPolicy) {
+        self.policy.window = window;
     }
 
     /// When a plain call (cost 1, no retry) may leave if nothing settles until then: the soft
@@ -205,8 +234,17 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         let paces = self.each_limit().filter_map(|(limit, quota)| limit.pace.ready_at(1, quota));
-        let gates = [self.hold.ready_at(), self.window.ready_at(self.policy.window)];
-        paces.chain(gates.into_iter().flatten()).max()
+        let gates = [self.hold.ready_at(), self.window.ready_at(self.window_policy())];
+        let gates = paces.chain(gates.into_iter().flatten()).max();
+        // By then a law may have a reason of its own.
+        let then = gates.unwrap_or(Instant::ZERO);
+        let laws = self.limits.iter().zip(&self.policy.laws).filter_map(|(limit, law)| {
+            match law.check(&limit.state, then) {
+                Verdict::Wait(until) => Some(until),
+                _ => None,
+            }
+        });
+        laws.max().or(gates)
     }
 
     /// The counters so far.
@@ -237,11 +275,14 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         for ((limit, quota), cost) in self.each_limit().zip(ask.costs) {
             hear(limit.pace.check(now, cost, quota), Gate::Pace);
         }
+        for (limit, law) in self.limits.iter().zip(&self.policy.laws) {
+            hear(law.check(&limit.state, now), Gate::Pace);
+        }
         hear(self.hold.check(now), Gate::Hold);
         if ask.not_before > now {
             hear(Verdict::Wait(ask.not_before), Gate::Hold);
         }
-        hear(self.window.check(now, self.policy.window), Gate::Window);
+        hear(self.window.check(now, self.window_policy()), Gate::Window);
         if let (Some(budget), Some(policy), 1..) = (&self.budget, self.policy.budget, ask.attempt) {
             hear(budget.check(policy), Gate::Budget);
         }
@@ -262,7 +303,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             costs: ask.costs,
             paced: core::array::from_fn(|i| self.limits.get(i).is_some_and(|limit| limit.pressed)),
         };
-        let Some(permit) = self.window.take(now, self.policy.window, flight) else {
+        let policy = self.window_policy();
+        let Some(permit) = self.window.take(now, policy, flight) else {
             return self.full(); // not reached: the window was asked
         };
         for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
@@ -287,8 +329,26 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Notes which limits' paces make `ask` wait: their laws are the limit now.
     fn press(&mut self, now: Instant, ask: &Ask<LIMITS>) {
         for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
-            let verdict = limit.pace.check(now, cost, law.quota(&limit.state));
+            let pace = limit.pace.check(now, cost, law.quota(&limit.state));
+            let verdict = pace.max(law.check(&limit.state, now));
             limit.pressed |= matches!(verdict, Verdict::Wait(_));
+        }
+    }
+
+    /// Notes which laws' windows are full.
+    fn press_windows(&mut self) {
+        for (limit, law) in self.limits.iter_mut().zip(&self.policy.laws) {
+            limit.pressed |= law.window(&limit.state).is_some();
+        }
+    }
+
+    /// The policy's window, as far as the laws leave it open.
+    fn window_policy(&self) -> WindowPolicy {
+        let laws = self.limits.iter().zip(&self.policy.laws);
+        let narrowest = laws.filter_map(|(limit, law)| law.window(&limit.state)).min();
+        match narrowest {
+            Some(limit) => self.policy.window.narrowed(limit),
+            None => self.policy.window,
         }
     }
 

@@ -39,6 +39,11 @@ impl Ratio {
         }
     }
 
+    /// `numerator / denominator`.
+    pub(crate) fn over(numerator: u32, denominator: NonZeroU32) -> Self {
+        Self { numerator, denominator }
+    }
+
     /// For this crate's own constants, whose denominators are not zero.
     pub(crate) const fn of(numerator: u32, denominator: u32) -> Self {
         match Self::new(numerator, denominator) {
@@ -133,6 +138,28 @@ const fn add_below(x: u64, y: u64, modulus: u64) -> (u64, u64) {
     if y >= missing { (1, y.saturating_sub(missing)) } else { (0, x.saturating_add(y)) }
 }
 
+/// `2^32 * e^(-x / y)`, at most 4 off (a part in 10^9); `y` must not be zero (zero answers 0).
+///
+/// e^-z is 2^-k * e^-r with r below ln 2: the first is a shift, and for the second twelve terms of
+/// the series are enough.
+#[must_use]
+pub(crate) fn exp_neg_q32(x: u64, y: u64) -> u64 {
+    const ONE: u64 = 1 << 32;
+    const LN_2: NonZeroU64 = NonZeroU64::MIN.saturating_add(2_977_044_471);
+    // e^-23 is below 2^-33, which rounds to nothing.
+    if x.checked_div(y).is_none_or(|whole| whole >= 23) {
+        return 0;
+    }
+    let z = mul_div_floor(x, ONE, y);
+    let rest = z % LN_2;
+    // Horner's scheme, from the inside: 1 - r (1 - r/2 (1 - r/3 (...))).
+    let sum = (1..=12).rev().fold(ONE, |sum, term| {
+        let part = rest.saturating_mul(ONE.checked_div(term).unwrap_or(0)) >> 32;
+        ONE.saturating_sub(part.saturating_mul(sum) >> 32)
+    });
+    sum.checked_shr(u32::try_from(z / LN_2).unwrap_or(u32::MAX)).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +177,17 @@ mod tests {
             let ends = u128::from(u64::MAX);
             prop_assert_eq!(u128::from(ratio.floor_of(value)), (wide / u128::from(denominator)).min(ends));
             prop_assert_eq!(u128::from(ratio.ceil_of(value)), wide.div_ceil(u128::from(denominator)).min(ends));
+        }
+
+        #[test]
+        fn the_exponential_is_as_near_as_it_says(
+            x in prop_oneof![0..1_000_000u64, any::<u64>()], y in prop_oneof![1..100_000u64, 1..=u64::MAX],
+        ) {
+            #[expect(clippy::float_arithmetic, clippy::disallowed_types, clippy::cast_precision_loss, reason = "the oracle")]
+            let exact = libm::exp(-(x as f64) / (y as f64)) * 4_294_967_296.0;
+            #[expect(clippy::float_arithmetic, clippy::disallowed_types, clippy::cast_precision_loss, reason = "the oracle")]
+            let off = libm::fabs(exp_neg_q32(x, y) as f64 - exact);
+            prop_assert!(off <= 4.0, "{}", off);
         }
 
         #[test]

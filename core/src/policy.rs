@@ -4,8 +4,11 @@ use core::num::NonZeroU16;
 
 use crate::backoff::Backoff;
 use crate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
-use crate::law::{Aimd, AnyLaw, Fixed, Responsive};
+use crate::law::{
+    Aimd, AnyLaw, Busy, Crowd, Cubic, Fixed, Proportional, ProportionalConfig, Responsive, Strategy,
+};
 use crate::rate::Quota;
+use crate::time::Span;
 
 /// What a controller is told once: the law of each limit, and how its gates are set.
 ///
@@ -27,6 +30,7 @@ pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
     pub(crate) budget: Option<BudgetPolicy>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) attempts: Option<NonZeroU16>,
+    pub(crate) elapsed: Option<Span>,
 }
 
 impl<L: Copy> Policy<L> {
@@ -60,6 +64,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
             budget: None,
             backoff: Some(Backoff::DEFAULT),
             attempts: None,
+            elapsed: None,
         }
     }
 
@@ -94,11 +99,31 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     pub const fn attempts(self, attempts: Option<NonZeroU16>) -> Self {
         Self { attempts, ..self }
     }
+
+    /// The same policy with no attempt of a call later than `elapsed` after its first failure;
+    /// `None` sets no limit. Counting from the first failure, a call that itself takes long is not
+    /// given up for that.
+    #[must_use]
+    pub const fn elapsed(self, elapsed: Option<Span>) -> Self {
+        Self { elapsed, ..self }
+    }
 }
 
 impl Policy {
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: &[&str] = &["none", "backoff", "fixed", "aimd", "responsive"];
+    pub const NAMES: &[&str] = &[
+        "none",
+        "backoff",
+        "fixed",
+        "aimd",
+        "crowd",
+        "responsive",
+        "busy",
+        "cubic",
+        "gradual",
+        "proportional",
+        "remaining",
+    ];
 
     /// The policy of a name, for command lines and configuration files:
     ///
@@ -108,7 +133,11 @@ impl Policy {
     /// | `backoff` | no rate | 100 ms doubling to 20 s, full jitter |
     /// | `fixed` | ten calls a second | as `backoff` |
     /// | `aimd` | [`Aimd::DEFAULT`] | as `backoff` |
+    /// | `crowd` | [`Crowd::DEFAULT`]: a window instead of a rate | as `backoff` |
     /// | `responsive` | [`Responsive::DEFAULT`] | nothing: the law itself delays |
+    /// | `busy` | [`Busy::DEFAULT`] | as `backoff` |
+    /// | `cubic` | [`Cubic`] | as `backoff` |
+    /// | `gradual`, `proportional`, `remaining` | [`Proportional`], the gem's strategies | nothing: the law itself delays |
     ///
     /// ```
     /// use tidegate::Policy;
@@ -125,7 +154,18 @@ impl Policy {
             "fixed" => Self::new(AnyLaw::Fixed(Fixed::new(Quota::per_second(10).ok()?))),
             "aimd" => Self::new(AnyLaw::Aimd(Aimd::DEFAULT)),
             "responsive" => Self::new(AnyLaw::Responsive(Responsive::DEFAULT)).backoff(None),
+            "crowd" => Self::new(AnyLaw::Crowd(Crowd::DEFAULT)),
+            "busy" => Self::new(AnyLaw::Busy(Busy::DEFAULT)),
+            "cubic" => Self::new(AnyLaw::Cubic(Cubic)),
+            "gradual" => gem(Strategy::Gradual(Span::from_millis(800)))?,
+            "proportional" => gem(Strategy::Proportional)?,
+            "remaining" => gem(Strategy::Remaining)?,
             _ => return None,
         })
     }
+}
+
+fn gem(strategy: Strategy) -> Option<Policy> {
+    let law = Proportional::new(ProportionalConfig::gem(strategy)).ok()?;
+    Some(Policy::new(AnyLaw::Proportional(law)).backoff(None))
 }

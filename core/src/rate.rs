@@ -140,6 +140,13 @@ impl LawBurst {
             Err(error) => Err(error),
         }
     }
+
+    /// The nearest burst that fits.
+    pub(crate) fn clamped(burst: u64) -> Self {
+        const MOST: u64 = u64::MAX / LAW_PERIOD.get();
+        let burst = u32::try_from(burst.min(MOST)).ok().and_then(NonZeroU32::new);
+        burst.map_or(Self::ONE, Self)
+    }
 }
 
 /// What is wrong with a quota.

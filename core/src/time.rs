@@ -115,6 +115,12 @@ impl Span {
         self.0 / 1_000_000
     }
 
+    /// The span in whole seconds, rounded down.
+    #[must_use]
+    pub const fn as_secs(self) -> u64 {
+        self.0 / 1_000_000_000
+    }
+
     /// The sum; saturates.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {

@@ -28,6 +28,8 @@ pub struct Ask<const LIMITS: usize = 1> {
     pub(crate) not_before: Instant,
     /// The rung of the backoff schedule that the next failure climbs from.
     pub(crate) rung: Span,
+    /// When the first attempt came back unserved; of no meaning for a first attempt.
+    pub(crate) first_failed: Instant,
 }
 
 impl<const LIMITS: usize> Ask<LIMITS> {
@@ -47,6 +49,7 @@ impl<const LIMITS: usize> Ask<LIMITS> {
             attempt: 0,
             not_before: Instant::ZERO,
             rung: Span::ZERO,
+            first_failed: Instant::ZERO,
         }
     }
 
@@ -55,6 +58,13 @@ impl<const LIMITS: usize> Ask<LIMITS> {
     #[must_use]
     pub const fn deadline(self, deadline: Instant) -> Self {
         Self { deadline, ..self }
+    }
+
+    /// Before when this attempt does not leave: the call's own backoff. Whoever wants to tell a user
+    /// of a retry reads it here.
+    #[must_use]
+    pub const fn not_before(&self) -> Instant {
+        self.not_before
     }
 
     /// How many attempts of this call have come back already: 0 for a first call.
@@ -109,6 +119,8 @@ pub enum Verdict {
 pub enum Reason {
     /// Its deadline is too early: it could have left at this instant.
     Late(Instant),
+    /// The law lets no more calls leave in this second, and refuses those that come.
+    OverLimit,
     /// It is a retry, and the successes so far have not paid for it.
     Budget,
     /// Its cost is more than a limit's burst: it can never fit.
@@ -121,6 +133,7 @@ impl core::fmt::Display for Reason {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Late(_) => "the wait would outlast the call's deadline",
+            Self::OverLimit => "the law's limit for this second is used up",
             Self::Budget => "the retry budget is spent",
             Self::TooBig => "the cost is more than the limit's burst, so the call can never fit",
             Self::Never => "the wait would outlast the clock",

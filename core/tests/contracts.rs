@@ -14,7 +14,11 @@ use core::num::NonZeroU16;
 use proptest::prelude::*;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, Gate, HoldPolicy, Permit, WindowPolicy};
-use tidegate::law::{Aimd, AnyLaw, Fixed, Law, Responsive, ResponsiveConfig, Variant};
+use tidegate::law::Strategy as Gem;
+use tidegate::law::{
+    Aimd, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, Cubic, Fixed, Law, Over, Proportional,
+    ProportionalConfig, Responsive, ResponsiveConfig, Variant,
+};
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Span, Verdict,
 };
@@ -79,19 +83,35 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn laws() -> impl Strategy<Value = AnyLaw> {
-    let faithful = ResponsiveConfig { variant: Variant::Faithful, ..ResponsiveConfig::DEFAULT };
+    let responsive = ResponsiveConfig { variant: Variant::Faithful, ..ResponsiveConfig::DEFAULT };
+    let busy = BusyConfig { variant: BusyVariant::Faithful, ..BusyConfig::DEFAULT };
+    let refusing = BusyConfig { over: Over::Refuse, ..BusyConfig::DEFAULT };
+    let gem = ProportionalConfig::gem(Gem::Remaining);
     prop_oneof![
-        Just(AnyLaw::Fixed(Fixed::UNLIMITED)),
+        Just(Fixed::UNLIMITED.into()),
         (1..100u64, 1..5u32).prop_map(|(count, burst)| {
-            AnyLaw::Fixed(Fixed::new(Quota::per_second(count).unwrap().with_burst(burst).unwrap()))
+            Fixed::new(Quota::per_second(count).unwrap().with_burst(burst).unwrap()).into()
         }),
-        Just(AnyLaw::Aimd(Aimd::DEFAULT)),
-        Just(AnyLaw::Responsive(Responsive::DEFAULT)),
-        Just(AnyLaw::Responsive(Responsive::new(faithful).unwrap())),
+        Just(Aimd::DEFAULT.into()),
+        Just(Busy::DEFAULT.into()),
+        Just(Busy::new(busy).unwrap().into()),
+        Just(Busy::new(refusing).unwrap().into()),
+        Just(Crowd::DEFAULT.into()),
+        Just(Cubic.into()),
+        Just(Proportional::new(gem).unwrap().into()),
+        Just(Proportional::new(ProportionalConfig::DEMO).unwrap().into()),
+        Just(Responsive::DEFAULT.into()),
+        Just(Responsive::new(responsive).unwrap().into()),
     ]
 }
 
-fn policies() -> impl Strategy<Value = Policy> {
+/// These cut for every refusal, as their sources do, and say so in their documentation.
+fn cuts_for_each_refusal(law: &AnyLaw) -> bool {
+    let told = format!("{law:?}");
+    ["Faithful", "Cubic", "once_per_event: false"].iter().any(|mark| told.contains(mark))
+}
+
+fn policies() -> impl Strategy<Value = (AnyLaw, Policy)> {
     let windows = prop::option::of((1..6u16, 1..100 * SECOND));
     let budgets = prop::option::of((1..10u32, 1..10u32));
     let backoffs = prop::option::of((1..SECOND, 0..100 * SECOND));
@@ -109,7 +129,8 @@ fn policies() -> impl Strategy<Value = Policy> {
                 let (base, most) = (Span::from_nanos(base), Span::from_nanos(base + above));
                 Backoff::new(Growth::Decorrelated, Jitter::Full, base, most).unwrap()
             });
-            policy.budget(budget).backoff(backoff).attempts(attempts.and_then(NonZeroU16::new))
+            let policy = policy.budget(budget).backoff(backoff);
+            (law, policy.attempts(attempts.and_then(NonZeroU16::new)))
         },
     )
 }
@@ -117,6 +138,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 /// A controller in a world of random events, with every contract that holds at all times.
 struct World {
     gate: Controller,
+    cuts_for_each_refusal: bool,
     now: Instant,
     waiting: Vec<Ask>,
     flying: Vec<Flying>,
@@ -131,14 +153,16 @@ struct Flying {
 }
 
 impl World {
-    fn new(policy: Policy, seed: u64, start: u64) -> Self {
+    fn run((law, policy): (AnyLaw, Policy), seed: u64, start: u64, events: &[Event]) -> Self {
         let now = at(start);
-        let gate = Controller::new(policy, seed, now);
-        Self { gate, now, waiting: Vec::new(), flying: Vec::new(), answers: Vec::new() }
-    }
-
-    fn run(policy: Policy, seed: u64, start: u64, events: &[Event]) -> Self {
-        let mut world = Self::new(policy, seed, start);
+        let mut world = Self {
+            gate: Controller::new(policy, seed, now),
+            cuts_for_each_refusal: cuts_for_each_refusal(&law),
+            now,
+            waiting: Vec::new(),
+            flying: Vec::new(),
+            answers: Vec::new(),
+        };
         for event in events {
             world.happen(event);
         }
@@ -223,7 +247,7 @@ impl World {
             return;
         }
         assert_eq!(self.gate.in_flight() + 1, before.in_flight(), "it gave its place back");
-        if self.gate.stats().slower > before.stats().slower && !is_faithful(&self.gate) {
+        if self.gate.stats().slower > before.stats().slower && !self.cuts_for_each_refusal {
             assert_eq!(flying.cuts, before.stats().slower, "it left before the latest cut");
         }
         if outcome == Outcome::Abandoned {
@@ -258,11 +282,6 @@ impl World {
             assert_eq!(self.gate.check(later, &Ask::new()), before.check(later, &Ask::new()));
         }
     }
-}
-
-/// The faithful variant raises its delay on every failure, as its source does.
-fn is_faithful(gate: &Controller) -> bool {
-    format!("{gate:?}").contains("Faithful")
 }
 
 proptest! {
@@ -310,7 +329,7 @@ proptest! {
     fn a_call_that_follows_its_waits_leaves_after_a_few_polls(
         policy in policies(), seed: u64, events in events(),
     ) {
-        let mut world = World::run(policy.attempts(None), seed, 0, &events);
+        let mut world = World::run((policy.0, policy.1.attempts(None)), seed, 0, &events);
         if world.now > at(u64::MAX / 2) {
             return Ok(()); // the clock is near its end
         }
@@ -321,11 +340,9 @@ proptest! {
                 Decision::Go(_) => return Ok(()),
                 Decision::Wait(until) => now = until,
                 Decision::Full => now = world.gate.next_at().unwrap().max(after(now, 1)),
-                // A debt beyond the end of time is refused as such.
-                Decision::Refuse(reason) => {
-                    prop_assert_eq!(reason, Reason::Never);
-                    return Ok(());
-                }
+                // A wait beyond the end of time, and a law that refuses instead of waiting.
+                Decision::Refuse(Reason::Never | Reason::OverLimit) => return Ok(()),
+                Decision::Refuse(reason) => prop_assert!(false, "{reason}"),
             }
         }
         prop_assert!(false, "still waiting at {:?}: {:?}", now, world.gate);
@@ -488,6 +505,27 @@ fn retries_are_refused_when_successes_have_not_paid_for_them() {
     assert_eq!(call(&Ask::new(), Outcome::Ok), Ok(None)); // first attempts are not retries
     assert_eq!(call(&Ask::new(), Outcome::Ok), Ok(None));
     assert!(call(&second, Outcome::Ok).is_ok(), "two successes have paid for one retry");
+}
+
+#[test]
+fn the_time_for_retries_runs_from_the_first_failure() {
+    let backoff =
+        Backoff::new(Growth::Constant, Jitter::None, Span::from_secs(2), Span::from_secs(2));
+    let policy = Policy::named("none")
+        .unwrap()
+        .backoff(Some(backoff.unwrap()))
+        .elapsed(Some(Span::from_secs(5)));
+    let mut gate: Controller = Controller::new(policy, 1, at(0));
+    // The first attempt takes a minute to fail; the time begins then.
+    let mut now = at(60 * SECOND);
+    let mut ask = Ask::new();
+    let mut retries = 0;
+    while let Some(next) = gate.retry(now, &ask, Outcome::Failed) {
+        retries += 1;
+        assert_eq!(next.not_before(), after(now, 2 * SECOND));
+        (ask, now) = (next, next.not_before());
+    }
+    assert_eq!(retries, 2); // at 62 and 64 s; 66 s would be six after the first failure
 }
 
 #[test]

@@ -142,6 +142,14 @@ impl Pace {
         }
     }
 
+    /// Keeps the calls' worth of room in the bucket where the quota changes `from` one `to` another
+    /// of the same period; what no longer fits is lost.
+    pub const fn resize(&mut self, from: Quota, to: Quota) {
+        let (from, to) = (Self::brim(from), Self::brim(to));
+        self.level = self.level.saturating_add(to.saturating_sub(from));
+        self.level = self.level.saturating_sub(from.saturating_sub(to));
+    }
+
     /// Lets the bucket drain up to `now`. Do this before the quota changes: time that has passed
     /// drained at the old rate.
     pub const fn drain(&mut self, now: Instant, quota: Option<Quota>) {
@@ -149,6 +157,10 @@ impl Pace {
         if now.as_nanos() > self.at.as_nanos() {
             self.at = now;
         }
+    }
+
+    const fn brim(quota: Quota) -> u64 {
+        quota.period.get().saturating_mul(quota.burst.get() as u64)
     }
 
     /// Where the product saturates it is above any level, so the difference is still exact.

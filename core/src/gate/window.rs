@@ -1,5 +1,7 @@
 //! The window: how many calls may be in flight.
 
+use core::num::NonZeroU16;
+
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
@@ -72,6 +74,11 @@ impl WindowPolicy {
             return Err(WindowError::ZeroLease);
         }
         Ok(Self { limit, lease })
+    }
+
+    /// The same policy with at most `limit` calls in flight.
+    pub(crate) fn narrowed(self, limit: NonZeroU16) -> Self {
+        Self { limit: self.limit.min(limit.get()), ..self }
     }
 
     /// The most calls in flight.
@@ -248,12 +255,12 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
     }
 
     fn alive(&self, now: Instant, policy: WindowPolicy) -> u16 {
-        let ended = self.slots.iter().filter(|slot| slot.has_ended(now, policy)).count();
-        self.in_flight.saturating_sub(u16::try_from(ended).unwrap_or(u16::MAX))
+        let ended = self.slots.iter().filter(|slot| slot.has_ended(now, policy));
+        ended.fold(self.in_flight, |alive, _| alive.saturating_sub(1))
     }
 
     fn expire(&mut self, now: Instant, policy: WindowPolicy) {
-        for (index, slot) in (0..).zip(&mut self.slots) {
+        for (index, slot) in (0..Self::END).zip(&mut self.slots) {
             if slot.has_ended(now, policy) {
                 *slot = Slot::Free { next: self.freed };
                 self.freed = index;

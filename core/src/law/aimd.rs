@@ -6,7 +6,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::{LawBurst, Quota, QuotaError};
 use crate::rng::Rng;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// What [`Aimd`] is made of. Start from [`AimdConfig::DEFAULT`] and change what differs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,6 +23,23 @@ pub struct AimdConfig {
     pub every: u16,
     /// What a cut keeps of the rate; below one.
     pub keep: Ratio,
+    /// The backoff that goes with the cuts; `None` only cuts.
+    pub pause: Option<Pause>,
+}
+
+/// A pause of all calls after each cut, which doubles from cut to cut and is discounted by success.
+///
+/// The rate answers the load that lasts, the pause the peak that does not: "So with a combination
+/// of exponential backoff to deal with transient spikes and rate limiting to treat the API limit
+/// with respect we have a much better solution."
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Pause {
+    /// The unit: the n-th cut pauses for 2^n of it, half of which is left to chance.
+    pub base: Span,
+    /// The longest pause.
+    pub most: Span,
+    /// So many successes take one doubling back.
+    pub discount: u16,
 }
 
 impl AimdConfig {
@@ -39,6 +56,7 @@ impl AimdConfig {
         step: per_second(1),
         every: 10,
         keep: Ratio::HALF,
+        pause: Some(Pause { base: Span::from_millis(10), most: Span::from_secs(10), discount: 10 }),
     };
 }
 
@@ -56,7 +74,9 @@ const fn per_second(count: u64) -> Quota {
 }
 
 /// Additive increase, multiplicative decrease (Chiu and Jain, 1989), applied to the rate: cut to a
-/// part when the server pushes back, grow by a constant step after so many successes.
+/// part when the server pushes back, grow by a constant step after so many successes. With it goes
+/// a backoff whose doublings are discounted by success: "I have never seen implementations that
+/// hand both rate limiting and exponential backoff" (the EMR article).
 ///
 /// AIMD is fair at the scale that its step fits. Well below it most calls come back throttled (at
 /// one call a second a step of one doubles the rate); well above it, growing back takes long. A
@@ -80,13 +100,20 @@ pub struct Aimd {
     burst: LawBurst,
     every: u16,
     keep: Ratio,
+    pause: Option<Pause>,
 }
 
-/// What [`Aimd`] remembers: its rate, and the successes since it last moved.
+/// What [`Aimd`] remembers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AimdState {
+    /// Calls a second with 20 bits of fraction.
     rate: u64,
+    /// Successes since the rate last moved.
     successes: u16,
+    /// Cuts that no success has taken back.
+    cuts: u8,
+    /// Successes since the last one that was taken back.
+    calm: u16,
 }
 
 impl Aimd {
@@ -102,6 +129,7 @@ impl Aimd {
             burst: LawBurst::ONE,
             every: 1,
             keep: Ratio::HALF,
+            pause: None,
         },
     };
 
@@ -122,12 +150,19 @@ impl Aimd {
             burst,
             every: config.every,
             keep: config.keep,
+            pause: config.pause,
         };
         if law.every == 0 {
             return Err(AimdError::ZeroEvery);
         }
         if !law.keep.is_below_one() {
             return Err(AimdError::KeepNotBelowOne);
+        }
+        if let Some(pause) = law.pause {
+            let (base, most) = (pause.base.as_nanos(), pause.most.as_nanos());
+            if base == 0 || base > most || pause.discount == 0 {
+                return Err(AimdError::Pause);
+            }
         }
         if law.floor > law.start || law.start > law.ceiling {
             return Err(AimdError::StartOutside);
@@ -146,23 +181,38 @@ impl Law for Aimd {
     type State = AimdState;
 
     fn start(&self, _: Instant) -> AimdState {
-        AimdState { rate: self.start, successes: 0 }
+        AimdState { rate: self.start, successes: 0, cuts: 0, calm: 0 }
     }
 
     fn quota(&self, state: &AimdState) -> Option<Quota> {
         Some(Quota::of_law_rate(state.rate, self.burst))
     }
 
-    fn observe(&self, state: &mut AimdState, _: &mut Pace, sample: &Sample, _: &mut Rng) -> Move {
+    fn observe(
+        &self,
+        state: &mut AimdState,
+        pace: &mut Pace,
+        sample: &Sample,
+        rng: &mut Rng,
+    ) -> Move {
         if !sample.fresh {
             return Move::Held;
         }
         if sample.outcome.is_pushback() {
             state.rate = self.keep.floor_of(state.rate).max(self.floor);
             state.successes = 0;
+            if let Some(pause) = self.pause {
+                state.cuts = state.cuts.saturating_add(1);
+                state.calm = 0;
+                pace.delay(sample.now, pause.after(state.cuts, rng), self.quota(state));
+            }
             return Move::Slower;
         }
-        if sample.outcome != Outcome::Ok || !sample.paced {
+        if sample.outcome != Outcome::Ok {
+            return Move::Held;
+        }
+        self.discount(state);
+        if !sample.paced {
             return Move::Held;
         }
         state.successes = state.successes.saturating_add(1);
@@ -172,6 +222,30 @@ impl Law for Aimd {
         state.successes = 0;
         state.rate = state.rate.saturating_add(self.step).min(self.ceiling);
         Move::Faster
+    }
+}
+
+impl Aimd {
+    /// "We could assume that after 10 un-throttled API requests that we can discount our retry,
+    /// ultimately getting back to our 0 retry state."
+    fn discount(&self, state: &mut AimdState) {
+        let Some(pause) = self.pause else { return };
+        if state.cuts == 0 {
+            return;
+        }
+        state.calm = state.calm.saturating_add(1);
+        if state.calm >= pause.discount {
+            state.calm = 0;
+            state.cuts = state.cuts.saturating_sub(1);
+        }
+    }
+}
+
+impl Pause {
+    fn after(&self, cuts: u8, rng: &mut Rng) -> Span {
+        let doubled = self.base.saturating_mul(1u64.checked_shl(cuts.into()).unwrap_or(u64::MAX));
+        let most = doubled.min(self.most);
+        rng.between(Span::from_nanos(most.as_nanos() / 2), most)
     }
 }
 
@@ -185,6 +259,8 @@ pub enum AimdError {
     ZeroEvery,
     /// A cut that keeps everything is no cut.
     KeepNotBelowOne,
+    /// The pause's base is zero or above its most, or its discount is zero.
+    Pause,
     /// The start lies below the floor or above the ceiling.
     StartOutside,
 }
@@ -195,6 +271,9 @@ impl core::fmt::Display for AimdError {
             Self::Burst(_) => "aimd: the start's burst must be 1 to 17592",
             Self::ZeroEvery => "aimd: `every` must be at least 1",
             Self::KeepNotBelowOne => "aimd: `keep` must be below 1",
+            Self::Pause => {
+                "aimd: a pause needs 0 < `base` <= `most`, and a `discount` of at least 1"
+            }
             Self::StartOutside => "aimd: `start` must lie between `floor` and `ceiling`",
         })
     }
@@ -282,12 +361,54 @@ mod tests {
     }
 
     #[test]
+    fn the_pause_doubles_from_cut_to_cut_and_ten_successes_take_one_doubling_back() {
+        let mut bench = Bench::new(AimdConfig::DEFAULT);
+        let longest = |bench: &mut Bench| {
+            let mut longest = Span::ZERO;
+            let before = bench.state;
+            for seed in 0..200 {
+                bench.state = before;
+                let mut pace = Pace::new(Instant::ZERO);
+                let throttled = sample(Outcome::Throttled);
+                bench.law.observe(&mut bench.state, &mut pace, &throttled, &mut Rng::new(seed));
+                let quota = bench.law.quota(&bench.state);
+                longest =
+                    longest.max(pace.ready_at(1, quota).unwrap().saturating_since(Instant::ZERO));
+            }
+            longest.as_millis()
+        };
+        // Two hundred draws come within a per cent of the longest.
+        let close = |longest: u64, to: u64| longest <= to && longest >= to - to / 20;
+        for expected in [20, 40, 80] {
+            assert!(close(longest(&mut bench), expected));
+        }
+        for _ in 0..20 {
+            bench.see(sample(Outcome::Ok));
+        }
+        assert!(close(longest(&mut bench), 40));
+        for _ in 0..300 {
+            bench.see(sample(Outcome::Throttled));
+        }
+        assert!(close(longest(&mut bench), 10_000));
+    }
+
+    #[test]
     fn a_configuration_is_checked_where_it_is_made() {
         let good = AimdConfig::DEFAULT;
+        let pause = good.pause.unwrap();
         let crowded = per_second(10).with_burst(17_593).unwrap();
         for (config, expected) in [
             (AimdConfig { every: 0, ..good }, AimdError::ZeroEvery),
             (AimdConfig { keep: Ratio::ONE, ..good }, AimdError::KeepNotBelowOne),
+            (
+                AimdConfig { pause: Some(Pause { base: Span::ZERO, ..pause }), ..good },
+                AimdError::Pause,
+            ),
+            (
+                AimdConfig { pause: Some(Pause { most: Span::from_millis(9), ..pause }), ..good },
+                AimdError::Pause,
+            ),
+            (AimdConfig { pause: Some(Pause { discount: 0, ..pause }), ..good }, AimdError::Pause),
             (AimdConfig { floor: per_second(11), ..good }, AimdError::StartOutside),
             (AimdConfig { ceiling: per_second(9), ..good }, AimdError::StartOutside),
             (AimdConfig { start: crowded, ..good }, AimdError::Burst(QuotaError::BurstTooLarge)),

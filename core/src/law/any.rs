@@ -1,108 +1,103 @@
 //! A law chosen at run time.
 
+use core::num::NonZeroU16;
+
 use crate::gate::Pace;
-use crate::law::{Aimd, AimdState, Fixed, Law, Move, Responsive, ResponsiveState, Sample};
+use crate::law::{Aimd, Busy, Crowd, Cubic, Fixed, Law, Move, Proportional, Responsive, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::Instant;
+use crate::verdict::Verdict;
 
-/// Any of the laws, for frontends that choose one at run time. Firmware that has settled on a law
-/// names it as the type parameter instead, and links no other.
-///
-/// ```
-/// use tidegate::law::{Aimd, AnyLaw};
-/// use tidegate::{Controller, Instant, Policy};
-///
-/// let chosen = AnyLaw::from(Aimd::DEFAULT);
-/// let gate: Controller = Controller::new(Policy::new(chosen), 1, Instant::ZERO);
-/// # let _ = gate;
-/// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum AnyLaw {
-    /// [`Aimd`].
-    Aimd(Aimd),
-    /// [`Fixed`].
-    Fixed(Fixed),
-    /// [`Responsive`].
-    Responsive(Responsive),
-}
-
-/// What an [`AnyLaw`] remembers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum AnyState {
-    /// Of [`AnyLaw::Aimd`].
-    Aimd(AimdState),
-    /// Of [`AnyLaw::Fixed`].
-    Fixed,
-    /// Of [`AnyLaw::Responsive`].
-    Responsive(ResponsiveState),
-}
-
-impl From<Aimd> for AnyLaw {
-    fn from(law: Aimd) -> Self {
-        Self::Aimd(law)
-    }
-}
-
-impl From<Fixed> for AnyLaw {
-    fn from(law: Fixed) -> Self {
-        Self::Fixed(law)
-    }
-}
-
-impl From<Responsive> for AnyLaw {
-    fn from(law: Responsive) -> Self {
-        Self::Responsive(law)
-    }
-}
-
-/// A state that belongs to another law, which no controller ever holds, counts as no state: the
-/// law sets no rate until its next sample, with which it starts anew.
-impl Law for AnyLaw {
-    type State = AnyState;
-
-    fn start(&self, now: Instant) -> AnyState {
-        match self {
-            Self::Aimd(law) => AnyState::Aimd(law.start(now)),
-            Self::Fixed(_) => AnyState::Fixed,
-            Self::Responsive(law) => AnyState::Responsive(law.start(now)),
+/// Writes the enum of all laws, the enum of their states, and the match from one to the other.
+macro_rules! any_law {
+    ($($law:ident),*) => {
+        /// Any of the laws, for frontends that choose one at run time. Firmware that has settled
+        /// on a law names it as the type parameter instead, and links no other.
+        ///
+        /// ```
+        /// use tidegate::law::{Aimd, AnyLaw};
+        /// use tidegate::{Controller, Instant, Policy};
+        ///
+        /// let chosen = AnyLaw::from(Aimd::DEFAULT);
+        /// let gate: Controller = Controller::new(Policy::new(chosen), 1, Instant::ZERO);
+        /// # let _ = gate;
+        /// ```
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[non_exhaustive]
+        pub enum AnyLaw {
+            $(#[doc = concat!("[`", stringify!($law), "`].")] $law($law),)*
         }
-    }
 
-    fn quota(&self, state: &AnyState) -> Option<Quota> {
-        match (self, state) {
-            (Self::Aimd(law), AnyState::Aimd(state)) => law.quota(state),
-            (Self::Fixed(law), _) => law.quota(&()),
-            (Self::Responsive(law), AnyState::Responsive(state)) => law.quota(state),
-            _ => None,
+        /// What an [`AnyLaw`] remembers.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[non_exhaustive]
+        pub enum AnyState {
+            $(#[doc = concat!("Of [`AnyLaw::", stringify!($law), "`].")] $law(<$law as Law>::State),)*
         }
-    }
 
-    fn released(&self, state: &mut AnyState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
-        if let (Self::Responsive(law), AnyState::Responsive(state)) = (self, state) {
-            law.released(state, pace, now, rng);
-        }
-    }
-
-    fn observe(
-        &self,
-        state: &mut AnyState,
-        pace: &mut Pace,
-        sample: &Sample,
-        rng: &mut Rng,
-    ) -> Move {
-        match (self, &mut *state) {
-            (Self::Aimd(law), AnyState::Aimd(state)) => law.observe(state, pace, sample, rng),
-            (Self::Fixed(_), AnyState::Fixed) => Move::Held,
-            (Self::Responsive(law), AnyState::Responsive(state)) => {
-                law.observe(state, pace, sample, rng)
+        $(impl From<$law> for AnyLaw {
+            fn from(law: $law) -> Self {
+                Self::$law(law)
             }
-            _ => {
-                *state = self.start(sample.now);
-                Move::Held
+        })*
+
+        /// A state that belongs to another law, which no controller ever holds, counts as no
+        /// state: the law sets no rate until its next sample, with which it starts anew.
+        impl Law for AnyLaw {
+            type State = AnyState;
+
+            fn start(&self, now: Instant) -> AnyState {
+                match self {
+                    $(Self::$law(law) => AnyState::$law(law.start(now)),)*
+                }
+            }
+
+            fn quota(&self, state: &AnyState) -> Option<Quota> {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.quota(state),)*
+                    _ => None,
+                }
+            }
+
+            fn check(&self, state: &AnyState, now: Instant) -> Verdict {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.check(state, now),)*
+                    _ => Verdict::Go,
+                }
+            }
+
+            fn window(&self, state: &AnyState) -> Option<NonZeroU16> {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.window(state),)*
+                    _ => None,
+                }
+            }
+
+            fn released(&self, state: &mut AnyState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pace, now, rng),)*
+                    _ => {}
+                }
+            }
+
+            fn observe(
+                &self,
+                state: &mut AnyState,
+                pace: &mut Pace,
+                sample: &Sample,
+                rng: &mut Rng,
+            ) -> Move {
+                match (self, &mut *state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.observe(state, pace, sample, rng),)*
+                    _ => {
+                        *state = self.start(sample.now);
+                        Move::Held
+                    }
+                }
             }
         }
-    }
+    };
 }
+
+any_law!(Aimd, Busy, Crowd, Cubic, Fixed, Proportional, Responsive);

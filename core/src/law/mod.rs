@@ -6,15 +6,26 @@
 
 mod aimd;
 mod any;
+mod busy;
+mod crowd;
+mod cubic;
 mod fixed;
+mod proportional;
 mod responsive;
 
-pub use aimd::{Aimd, AimdConfig, AimdError, AimdState};
+pub use aimd::{Aimd, AimdConfig, AimdError, AimdState, Pause};
 pub use any::{AnyLaw, AnyState};
+pub use busy::{Busy, BusyConfig, BusyError, BusyState, BusyVariant, Over, Recovery};
+pub use crowd::{Crowd, CrowdConfig, CrowdError, CrowdState};
+pub use cubic::{Cubic, CubicState};
 pub use fixed::Fixed;
+pub use proportional::{
+    Proportional, ProportionalConfig, ProportionalError, ProportionalState, Strategy,
+};
 pub use responsive::{Responsive, ResponsiveConfig, ResponsiveError, ResponsiveState, Variant};
 
 use core::fmt::Debug;
+use core::num::NonZeroU16;
 
 use crate::gate::Pace;
 use crate::hint::Hint;
@@ -22,6 +33,7 @@ use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::Instant;
+use crate::verdict::Verdict;
 
 /// A control law: a constant that moves a small state.
 ///
@@ -47,6 +59,17 @@ pub trait Law {
 
     /// The rate that the law allows at present; `None` where it sets no rate.
     fn quota(&self, state: &Self::State) -> Option<Quota>;
+
+    /// Whether the law has a reason of its own to keep a call back, besides its quota. It is asked
+    /// together with the pace, and held to the same contracts.
+    fn check(&self, _: &Self::State, _: Instant) -> Verdict {
+        Verdict::Go
+    }
+
+    /// How many calls the law lets be in flight; `None` where it does not say.
+    fn window(&self, _: &Self::State) -> Option<NonZeroU16> {
+        None
+    }
 
     /// A call has left, and the pace has been charged for it.
     fn released(&self, _: &mut Self::State, _: &mut Pace, _: Instant, _: &mut Rng) {}

@@ -1,0 +1,419 @@
+//! `busy`: a limit for each second, halved by busy responses.
+
+use core::num::NonZeroU32;
+
+use crate::gate::Pace;
+use crate::law::{Law, Move, Sample};
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+use crate::verdict::{Reason, Verdict};
+
+/// Whether [`Busy`] does what its source's program does, or what its source's text promises.
+///
+/// | | [`Faithful`](Self::Faithful): the program | [`Promised`](Self::Promised): the text |
+/// |---|---|---|
+/// | a busy second | halves the *limit* once for each busy response, at most 20 times: from 9 999 999 to 38 after 5000 calls, and then to nothing | sets the limit to half of the calls *measured* in that second, and never below one call |
+/// | recovery by rate 3 | four times a second (`limit + limit * 3`) | three times a second |
+/// | "the longer busy, the longer it should take to recover" | not kept: once nothing is sent, nothing is learnt | recovery begins after as many quiet seconds as there were busy ones, at most 8 |
+/// | a call that left before the latest cut | cuts again | does not |
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BusyVariant {
+    /// As the source's program behaves, for comparison.
+    Faithful,
+    /// As the source's text describes it.
+    Promised,
+}
+
+/// How the limit grows back, once a second.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Recovery {
+    /// By a rate, as [`BusyVariant`] reads it.
+    Rate(u32),
+    /// By so many calls a second.
+    Value(u32),
+}
+
+/// What becomes of a call over the limit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Over {
+    /// It is refused at once ([`Reason::OverLimit`]), as the source does it.
+    Refuse,
+    /// It waits for the next second that has room.
+    Wait,
+}
+
+/// What [`Busy`] is made of. Start from [`BusyConfig::DEFAULT`] and change what differs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BusyConfig {
+    /// The limit to begin with, and the highest one, in calls a second: up to 9 999 999.
+    pub most: NonZeroU32,
+    /// How the limit grows back.
+    pub recovery: Recovery,
+    /// What becomes of a call over the limit.
+    pub over: Over,
+    /// The program or the text.
+    pub variant: BusyVariant,
+}
+
+impl BusyConfig {
+    /// The text's design with its constants (recovery by rate 3), for callers that wait.
+    pub const DEFAULT: Self = Self {
+        most: NonZeroU32::MIN.saturating_add(9_999_998),
+        recovery: Recovery::Rate(3),
+        over: Over::Wait,
+        variant: BusyVariant::Promised,
+    };
+}
+
+impl Default for BusyConfig {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Throttling on busy responses: a limit for each second that busy responses halve and quiet
+/// seconds raise.
+///
+/// Source: "Throttling on Busy Responses" in uber/tchannel (`docs/busy-throttling.md` and
+/// `docs/throttling.py`, branch busy-throttling, 2015). [`BusyVariant::Faithful`] reproduces the
+/// four tables of that page, character for character.
+///
+/// Within a second calls leave as they come, so the limit is a burst and not a pace; against a
+/// server with a hard limit the faithful variant reaches 14 to 18 % of the capacity (rate 3),
+/// because it climbs by a factor of four and falls by a million. A total outage settles at two
+/// calls a second.
+///
+/// ```
+/// use tidegate::law::{Busy, BusyConfig, BusyError, Recovery};
+///
+/// assert!(Busy::new(BusyConfig { recovery: Recovery::Value(200), ..BusyConfig::DEFAULT }).is_ok());
+/// let stuck = BusyConfig { recovery: Recovery::Rate(0), ..BusyConfig::DEFAULT };
+/// assert_eq!(Busy::new(stuck), Err(BusyError::NoRecovery));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Busy {
+    config: BusyConfig,
+}
+
+/// What [`Busy`] remembers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BusyState {
+    /// When the present second began.
+    second: Instant,
+    /// Calls a second, with 36 bits of fraction. The source counts in floating point, but every
+    /// division in its tables is by a power of two, so they come out exactly.
+    limit: u64,
+    /// Calls that left in the present second.
+    sent: u32,
+    /// Busy responses that arrived in the present second.
+    busy: u32,
+    /// Busy seconds since the limit last grew.
+    streak: u8,
+    /// Quiet seconds still to pass before the limit grows.
+    quiet: u8,
+}
+
+const FRACTION: u32 = 36;
+const ONE: u64 = 1 << FRACTION;
+const SECOND: Span = Span::from_secs(1);
+/// The source's bound on halvings within a second.
+const MOST_HALVINGS: u32 = 20;
+/// How many busy seconds delay the recovery at most. Eight quiet seconds, and eight more from one
+/// call a second to the source's 5000, stay within the 20 s in which the source wants to be back.
+const MOST_STREAK: u8 = 8;
+
+impl BusyState {
+    /// The limit of the present second, in calls with 36 bits of fraction.
+    #[must_use]
+    pub const fn limit_q36(&self) -> u64 {
+        self.limit
+    }
+
+    /// Whole calls that still fit into the present second.
+    const fn room(&self) -> u64 {
+        (self.limit >> FRACTION).saturating_sub(self.sent as u64)
+    }
+}
+
+impl Busy {
+    /// The law of [`BusyConfig::DEFAULT`].
+    pub const DEFAULT: Self = Self { config: BusyConfig::DEFAULT };
+
+    /// The law of a configuration.
+    ///
+    /// # Errors
+    /// [`BusyError`] names what is wrong.
+    pub const fn new(config: BusyConfig) -> Result<Self, BusyError> {
+        if config.most.get() > 9_999_999 {
+            return Err(BusyError::MostTooLarge);
+        }
+        // 24 bits of limit, 4 of rate and 36 of fraction: a higher rate would not fit.
+        if let Recovery::Rate(15..) = config.recovery {
+            return Err(BusyError::RateTooLarge);
+        }
+        match (config.recovery, config.variant) {
+            (Recovery::Value(0) | Recovery::Rate(0), _)
+            | (Recovery::Rate(1), BusyVariant::Promised) => Err(BusyError::NoRecovery),
+            _ => Ok(Self { config }),
+        }
+    }
+
+    const fn most(&self) -> u64 {
+        (self.config.most.get() as u64) << FRACTION
+    }
+
+    const fn is_faithful(&self) -> bool {
+        matches!(self.config.variant, BusyVariant::Faithful)
+    }
+
+    /// The state at `now`, with an update for each second that has ended since. Time is not in the
+    /// state, so asking changes nothing.
+    fn at(&self, state: &BusyState, now: Instant) -> BusyState {
+        let mut state = *state;
+        let mut ended = now.saturating_since(state.second).as_secs();
+        state.second = state.second.saturating_add(SECOND.saturating_mul(ended));
+        while ended > 0 {
+            ended = ended.saturating_sub(1);
+            state = self.next_second(state);
+            // Quiet seconds only raise the limit, so at the top nothing more happens.
+            if state.limit == self.most() && state.streak == 0 {
+                break;
+            }
+            if let (Recovery::Value(step), 0) = (self.config.recovery, state.quiet) {
+                // Many small steps at once: a year of seconds is no loop.
+                let steps = u64::from(step).saturating_mul(ONE).saturating_mul(ended);
+                state.limit = state.limit.saturating_add(steps).min(self.most());
+                break;
+            }
+        }
+        state
+    }
+
+    fn next_second(&self, mut state: BusyState) -> BusyState {
+        if self.is_faithful() {
+            let halvings = state.busy.min(MOST_HALVINGS);
+            // Twenty halvings of the smallest limit leave nothing to multiply; keep a grain.
+            state.limit = (self.grown(state.limit) >> halvings).clamp(1, self.most());
+        } else if state.busy > 0 {
+            let half = u64::from(state.sent).saturating_mul(ONE / 2);
+            state.limit = half.clamp(ONE, state.limit.max(ONE));
+            state.streak = state.streak.saturating_add(1).min(MOST_STREAK);
+            state.quiet = state.streak;
+        } else if state.quiet > 0 {
+            state.quiet = state.quiet.saturating_sub(1);
+        } else {
+            state.streak = 0;
+            state.limit = self.grown(state.limit).min(self.most());
+        }
+        state.sent = 0;
+        state.busy = 0;
+        state
+    }
+
+    fn grown(&self, limit: u64) -> u64 {
+        match (self.config.recovery, self.config.variant) {
+            (Recovery::Value(step), _) => limit.saturating_add(u64::from(step).saturating_mul(ONE)),
+            (Recovery::Rate(rate), BusyVariant::Promised) => limit.saturating_mul(u64::from(rate)),
+            (Recovery::Rate(rate), BusyVariant::Faithful) => {
+                limit.saturating_mul(u64::from(rate).saturating_add(1))
+            }
+        }
+    }
+
+    /// When the limit next lets a call leave.
+    fn next_room(&self, state: &BusyState) -> Instant {
+        let mut state = *state;
+        // From the smallest grain a factor of two is at one call after 40 seconds, and a recovery
+        // waits 8 at most.
+        for _ in 0..64 {
+            state.second = state.second.saturating_add(SECOND);
+            state = self.next_second(state);
+            if state.room() > 0 {
+                break;
+            }
+        }
+        state.second
+    }
+}
+
+impl Default for Busy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Law for Busy {
+    type State = BusyState;
+
+    fn start(&self, now: Instant) -> BusyState {
+        BusyState { second: now, limit: self.most(), sent: 0, busy: 0, streak: 0, quiet: 0 }
+    }
+
+    fn quota(&self, _: &BusyState) -> Option<Quota> {
+        None
+    }
+
+    fn check(&self, state: &BusyState, now: Instant) -> Verdict {
+        let state = self.at(state, now);
+        match self.config.over {
+            _ if state.room() > 0 => Verdict::Go,
+            Over::Refuse => Verdict::Refuse(Reason::OverLimit),
+            Over::Wait => match self.next_room(&state) {
+                Instant::MAX => Verdict::Refuse(Reason::Never),
+                until => Verdict::Wait(until),
+            },
+        }
+    }
+
+    fn released(&self, state: &mut BusyState, _: &mut Pace, now: Instant, _: &mut Rng) {
+        *state = self.at(state, now);
+        state.sent = state.sent.saturating_add(1);
+    }
+
+    fn observe(&self, state: &mut BusyState, _: &mut Pace, sample: &Sample, _: &mut Rng) -> Move {
+        let before = state.limit;
+        *state = self.at(state, sample.now);
+        if sample.outcome.is_pushback() && (sample.fresh || self.is_faithful()) {
+            state.busy = state.busy.saturating_add(1);
+            return Move::Slower;
+        }
+        if state.limit > before { Move::Faster } else { Move::Held }
+    }
+}
+
+/// What is wrong with a [`BusyConfig`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum BusyError {
+    /// A recovery of nothing would never grow back.
+    NoRecovery,
+    /// A rate above 14 does not fit the arithmetic.
+    RateTooLarge,
+    /// A limit above 9 999 999 does not fit the arithmetic.
+    MostTooLarge,
+}
+
+impl core::fmt::Display for BusyError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::NoRecovery => "busy: `recovery` must let the limit grow",
+            Self::RateTooLarge => "busy: a recovery rate must be at most 14",
+            Self::MostTooLarge => "busy: `most` must be at most 9999999",
+        })
+    }
+}
+
+impl core::error::Error for BusyError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Outcome;
+    use std::vec::Vec;
+
+    const FAITHFUL: BusyConfig =
+        BusyConfig { variant: BusyVariant::Faithful, over: Over::Refuse, ..BusyConfig::DEFAULT };
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    struct World {
+        law: Busy,
+        state: BusyState,
+        pace: Pace,
+        rng: Rng,
+    }
+
+    impl World {
+        fn new(config: BusyConfig) -> Self {
+            let law = Busy::new(config).unwrap();
+            Self { law, state: law.start(at(0)), pace: Pace::new(at(0)), rng: Rng::new(0) }
+        }
+
+        /// Offers calls in a second, of which the first `busy` come back busy; returns how many
+        /// left.
+        fn second(&mut self, second: u64, offered: u32, busy: u32) -> u32 {
+            let now = at(second * 1_000);
+            let mut sent = 0;
+            while sent < offered && self.law.check(&self.state, now) == Verdict::Go {
+                self.law.released(&mut self.state, &mut self.pace, now, &mut self.rng);
+                let outcome = if sent < busy { Outcome::Busy } else { Outcome::Ok };
+                let sample = Sample::new(now, now, outcome);
+                self.law.observe(&mut self.state, &mut self.pace, &sample, &mut self.rng);
+                sent += 1;
+            }
+            sent
+        }
+
+        fn run(&mut self, seconds: core::ops::Range<u64>, busy: u32) -> Vec<u32> {
+            seconds.map(|second| self.second(second, 5_000, busy)).collect()
+        }
+    }
+
+    #[test]
+    fn the_faithful_variant_collapses_and_climbs_by_four() {
+        let mut world = World::new(FAITHFUL);
+        assert_eq!(world.run(0..9, 3_000), [5_000, 38, 0, 0, 0, 0, 0, 0, 0]);
+        // The source's clock leaves out its tenth second, and so does not let the limit grow in it.
+        assert_eq!(world.run(9..16, 0), [2, 9, 38, 152, 610, 2_441, 5_000]);
+    }
+
+    #[test]
+    fn the_promised_variant_halves_what_it_measured_and_recovers_later_the_longer_it_was_busy() {
+        let recovery = |busy_seconds: u64| {
+            let mut world = World::new(BusyConfig { over: Over::Refuse, ..BusyConfig::DEFAULT });
+            let sent = world.run(0..busy_seconds, 3_000);
+            let halves: Vec<u32> = (0..busy_seconds).map(|n| 5_000 >> n).collect();
+            assert_eq!(sent, halves);
+            let later = world.run(busy_seconds..busy_seconds + 60, 0);
+            later.iter().position(|sent| *sent == 5_000).unwrap()
+        };
+        let seconds: Vec<usize> = (1..12).map(recovery).collect();
+        assert!(seconds.windows(2).all(|pair| pair[0] <= pair[1]), "{seconds:?}");
+        assert!(seconds[10] <= 20, "{seconds:?}");
+    }
+
+    #[test]
+    fn a_call_over_the_limit_waits_for_the_second_that_has_room() {
+        let mut world = World::new(BusyConfig { over: Over::Wait, ..FAITHFUL });
+        world.run(0..3, 3_000);
+        let Verdict::Wait(until) = world.law.check(&world.state, at(2_500)) else { panic!() };
+        assert!(matches!(
+            world.law.check(&world.state, at(until.as_nanos() / 1_000_000 - 1)),
+            Verdict::Wait(_)
+        ));
+        assert_eq!(world.law.check(&world.state, until), Verdict::Go);
+        let refusing = Busy::new(FAITHFUL).unwrap();
+        assert_eq!(refusing.check(&world.state, at(2_500)), Verdict::Refuse(Reason::OverLimit));
+    }
+
+    #[test]
+    fn a_year_of_silence_is_no_loop_and_ends_at_the_top() {
+        for recovery in [Recovery::Rate(3), Recovery::Value(1)] {
+            let mut world = World::new(BusyConfig { recovery, ..FAITHFUL });
+            world.run(0..5, 3_000);
+            let state = world.law.at(&world.state, at(365 * 86_400_000));
+            assert_eq!(state.limit, world.law.most());
+        }
+    }
+
+    #[test]
+    fn a_configuration_is_checked_where_it_is_made() {
+        for (config, expected) in [
+            (BusyConfig { recovery: Recovery::Value(0), ..FAITHFUL }, Err(BusyError::NoRecovery)),
+            (BusyConfig { recovery: Recovery::Rate(15), ..FAITHFUL }, Err(BusyError::RateTooLarge)),
+            (
+                BusyConfig { most: NonZeroU32::new(10_000_000).unwrap(), ..FAITHFUL },
+                Err(BusyError::MostTooLarge),
+            ),
+            (
+                BusyConfig { recovery: Recovery::Rate(1), ..BusyConfig::DEFAULT },
+                Err(BusyError::NoRecovery),
+            ),
+        ] {
+            assert_eq!(Busy::new(config).map(|_| ()), expected);
+        }
+    }
+}

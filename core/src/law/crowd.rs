@@ -1,0 +1,184 @@
+//! `crowd`: additive increase, multiplicative decrease, in the number of calls in flight.
+
+use core::num::NonZeroU16;
+
+use crate::fixed::Ratio;
+use crate::gate::Pace;
+use crate::law::{Law, Move, Sample};
+use crate::outcome::Outcome;
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::Instant;
+
+/// What [`Crowd`] is made of. Start from [`CrowdConfig::DEFAULT`] and change what differs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CrowdConfig {
+    /// Calls in flight to begin with, at least one.
+    pub start: NonZeroU16,
+    /// The most calls in flight.
+    pub most: NonZeroU16,
+    /// What a cut keeps; below one.
+    pub keep: Ratio,
+}
+
+impl CrowdConfig {
+    /// Four calls to begin with, up to a thousand, nine tenths kept by a cut.
+    pub const DEFAULT: Self = Self {
+        start: NonZeroU16::MIN.saturating_add(3),
+        most: NonZeroU16::MIN.saturating_add(999),
+        keep: Ratio::of(9, 10),
+    };
+}
+
+impl Default for CrowdConfig {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// A window that a law moves: one more call in flight for each window's worth of successes, a part
+/// fewer when the server pushes back or a call fails.
+///
+/// It fits servers that queue (databases, workers of a fixed number), where what hurts is how many
+/// calls stand in line and not how many come in a second. The dynamic limit that "Go: Rate-limiting
+/// (done right)" (joaodlf.com, 2017) recommends and cannot have, because a channel's capacity is
+/// fixed; the arithmetic is TCP's congestion avoidance, with the keep of Netflix' AIMD limit. The
+/// window opens only when it was what calls waited for.
+///
+/// ```
+/// use tidegate::law::{Crowd, CrowdConfig, CrowdError};
+/// use tidegate::Ratio;
+///
+/// assert!(Crowd::new(CrowdConfig::DEFAULT).is_ok());
+/// let never = CrowdConfig { keep: Ratio::ONE, ..CrowdConfig::DEFAULT };
+/// assert_eq!(Crowd::new(never), Err(CrowdError::KeepNotBelowOne));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Crowd {
+    config: CrowdConfig,
+}
+
+/// What [`Crowd`] remembers: its window, and the successes towards one more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CrowdState {
+    window: NonZeroU16,
+    successes: u16,
+}
+
+impl Crowd {
+    /// The law of [`CrowdConfig::DEFAULT`].
+    pub const DEFAULT: Self = Self { config: CrowdConfig::DEFAULT };
+
+    /// The law of a configuration.
+    ///
+    /// # Errors
+    /// [`CrowdError`] names what is wrong.
+    pub const fn new(config: CrowdConfig) -> Result<Self, CrowdError> {
+        if !config.keep.is_below_one() {
+            return Err(CrowdError::KeepNotBelowOne);
+        }
+        if config.start.get() > config.most.get() {
+            return Err(CrowdError::StartAboveMost);
+        }
+        Ok(Self { config })
+    }
+}
+
+impl Default for Crowd {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Law for Crowd {
+    type State = CrowdState;
+
+    fn start(&self, _: Instant) -> CrowdState {
+        CrowdState { window: self.config.start, successes: 0 }
+    }
+
+    fn quota(&self, _: &CrowdState) -> Option<Quota> {
+        None
+    }
+
+    fn window(&self, state: &CrowdState) -> Option<NonZeroU16> {
+        Some(state.window)
+    }
+
+    fn observe(&self, state: &mut CrowdState, _: &mut Pace, sample: &Sample, _: &mut Rng) -> Move {
+        if !sample.fresh {
+            return Move::Held;
+        }
+        if sample.outcome != Outcome::Ok {
+            let kept = self.config.keep.floor_of(u64::from(state.window.get()));
+            let kept = u16::try_from(kept).ok().and_then(NonZeroU16::new);
+            state.window = kept.unwrap_or(NonZeroU16::MIN);
+            state.successes = 0;
+            return Move::Slower;
+        }
+        if !sample.paced || state.window >= self.config.most {
+            return Move::Held;
+        }
+        state.successes = state.successes.saturating_add(1);
+        if state.successes < state.window.get() {
+            return Move::Held;
+        }
+        state.successes = 0;
+        state.window = state.window.saturating_add(1);
+        Move::Faster
+    }
+}
+
+/// What is wrong with a [`CrowdConfig`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum CrowdError {
+    /// A cut that keeps everything is no cut.
+    KeepNotBelowOne,
+    /// The start is above the most.
+    StartAboveMost,
+}
+
+impl core::fmt::Display for CrowdError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::KeepNotBelowOne => "crowd: `keep` must be below 1",
+            Self::StartAboveMost => "crowd: `start` must not be above `most`",
+        })
+    }
+}
+
+impl core::error::Error for CrowdError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn windows(outcomes: &[(Outcome, usize)]) -> u16 {
+        let law = Crowd::DEFAULT;
+        let mut state = law.start(Instant::ZERO);
+        for (outcome, times) in outcomes {
+            for _ in 0..*times {
+                let sample = Sample::new(Instant::ZERO, Instant::ZERO, *outcome);
+                law.observe(&mut state, &mut Pace::new(Instant::ZERO), &sample, &mut Rng::new(0));
+            }
+        }
+        state.window.get()
+    }
+
+    #[test]
+    fn the_window_opens_by_one_for_each_windows_worth_of_successes_and_shrinks_by_a_part() {
+        use Outcome::{Busy, Failed, Ok};
+        for (outcomes, expected) in [
+            (&[][..], 4),
+            (&[(Ok, 3)], 4),
+            (&[(Ok, 4)], 5),
+            (&[(Ok, 9)], 6),
+            (&[(Ok, 4 + 5 + 6 + 7), (Busy, 1)], 7), // 8 * 0.9
+            (&[(Failed, 50)], 1),                   // and never to nothing
+            (&[(Ok, 2_000_000)], 1_000),
+        ] {
+            assert_eq!(windows(outcomes), expected, "{outcomes:?}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! `cubic`: the adaptive mode of the AWS SDKs.
+
+use core::num::NonZeroU64;
+
+use crate::fixed::Ratio;
+use crate::gate::Pace;
+use crate::law::{Law, Move, Sample};
+use crate::rate::{LawBurst, Quota};
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// The AWS SDKs' client rate limiter: off until the first throttling response, then a token bucket
+/// whose rate is cut to 0.7 and grows back along a cubic, as fast as it can towards the rate at
+/// which it was cut, slowly around it, and fast again beyond.
+///
+/// Source: botocore 1.44.5 (`retries/adaptive.py`, `throttling.py`, `bucket.py`) and smithy-rs
+/// (`client_rate_limiter.rs`), which count in floating point with the same constants; the curve is
+/// CUBIC's (RFC 9438 section 4.2). The tests hold it against the vector that the SDKs share, to six
+/// digits.
+///
+/// Kept as the sources have it: every throttling response cuts, so that twenty of one burst take
+/// 100 calls a second to the floor of one in two seconds; the rate never exceeds twice what was
+/// measured; throttled within its first half second it has measured nothing, and starts from the
+/// floor. Mended, because here it would break the contracts: a clock that steps back takes no
+/// tokens away. A bucket holds whole calls (the sources' may hold 1.5) and 17 592 at most.
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Policy, law::Cubic};
+///
+/// let mut gate: Controller<Cubic> = Controller::new(Policy::new(Cubic), 7, Instant::ZERO);
+/// // Nothing waits before the first throttling response.
+/// for _ in 0..20 {
+///     assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Cubic;
+
+/// What [`Cubic`] remembers. Rates are calls a second with 20 bits of fraction.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CubicState {
+    /// The present rate; zero until the first throttling response.
+    rate: u64,
+    /// The rate at the latest cut: the plateau of the cubic.
+    plateau: u64,
+    /// When the latest cut was.
+    cut_at: Instant,
+    /// The rate of responses, smoothed over half seconds.
+    measured: u64,
+    /// The half second, counted from the epoch, in which the measurement stands.
+    half_second: u64,
+    /// Responses since it began.
+    responses: u32,
+}
+
+const ONE: u64 = 1 << 20;
+/// The least rate: a call in two seconds.
+const FLOOR: u64 = ONE / 2;
+/// What a cut keeps.
+const BETA: Ratio = Ratio::of(7, 10);
+/// The cubic's steepness, in calls a second per cubic second.
+const SCALE: Ratio = Ratio::of(4, 10);
+/// The weight of the latest half second.
+const SMOOTH: Ratio = Ratio::of(8, 10);
+const HALF_SECOND: NonZeroU64 = NonZeroU64::MIN.saturating_add(499_999_999);
+
+impl CubicState {
+    /// The present rate in calls a second with 20 bits of fraction; `None` until the first
+    /// throttling response.
+    #[must_use]
+    pub const fn rate_q20(&self) -> Option<u64> {
+        if self.rate == 0 { None } else { Some(self.rate) }
+    }
+
+    fn measure(&mut self, now: Instant) {
+        self.responses = self.responses.saturating_add(1);
+        let half_second = now.as_nanos() / HALF_SECOND;
+        let Some(passed) = NonZeroU64::new(half_second.saturating_sub(self.half_second)) else {
+            return;
+        };
+        // Twice as many a second as in half a second.
+        let latest = u64::from(self.responses).saturating_mul(2 * ONE) / passed;
+        let kept = self.measured.saturating_sub(SMOOTH.floor_of(self.measured));
+        self.measured = SMOOTH.floor_of(latest).saturating_add(kept);
+        self.responses = 0;
+        self.half_second = half_second;
+    }
+
+    /// The cubic at `now`: plateau + scale * (t - K)^3, with K = cbrt(plateau * (1 - beta) / scale).
+    fn curve(&self, now: Instant) -> u64 {
+        // Seconds with 20 bits of fraction. Half an hour past K the cubic is at 10^9 calls a
+        // second; the bound keeps its square within 64 bits.
+        let elapsed = Ratio::of(1 << 20, 1_000_000_000)
+            .floor_of(now.saturating_since(self.cut_at).as_nanos());
+        let inflection = cube_root_q20(Ratio::of(3, 4).floor_of(self.plateau));
+        let distance = elapsed.abs_diff(inflection).min(1_800 * ONE);
+        let square = distance.saturating_mul(distance) >> 20;
+        let cube = (square >> 20)
+            .saturating_mul(distance)
+            .saturating_add((square & (ONE - 1)).saturating_mul(distance) >> 20);
+        let change = SCALE.floor_of(cube);
+        if elapsed >= inflection {
+            self.plateau.saturating_add(change)
+        } else {
+            self.plateau.saturating_sub(change)
+        }
+    }
+}
+
+/// The cube root of a number with 20 bits of fraction, with 20 bits of fraction.
+///
+/// That is the integer root of the number times 2^40. Where the product would not fit, it is scaled
+/// by less, three bits for each bit of the root.
+fn cube_root_q20(number: u64) -> u64 {
+    let (mut up, mut down) = (40u32, 0u32);
+    while up > number.leading_zeros() && up > 3 {
+        up = up.saturating_sub(3);
+        down = down.saturating_add(1);
+    }
+    cube_root(number << (up & 63)) << (down & 63)
+}
+
+/// The integer cube root, rounded down, bit by bit (Hacker's Delight, section 11-2).
+fn cube_root(number: u64) -> u64 {
+    let (mut rest, mut root) = (number, 0u64);
+    let mut shift = 63u32;
+    loop {
+        root = root.saturating_add(root);
+        let step = root.saturating_mul(root.saturating_add(1)).saturating_mul(3).saturating_add(1);
+        if rest >> shift >= step {
+            rest = rest.saturating_sub(step << shift);
+            root = root.saturating_add(1);
+        }
+        if shift == 0 {
+            return root;
+        }
+        shift = shift.saturating_sub(3);
+    }
+}
+
+impl Law for Cubic {
+    type State = CubicState;
+
+    fn start(&self, now: Instant) -> CubicState {
+        // The sources begin with the last whole second.
+        let half_second = now.as_nanos() / HALF_SECOND;
+        CubicState {
+            rate: 0,
+            plateau: 0,
+            cut_at: now,
+            measured: 0,
+            half_second: half_second.saturating_sub(half_second % 2),
+            responses: 0,
+        }
+    }
+
+    fn quota(&self, state: &CubicState) -> Option<Quota> {
+        state.rate_q20().map(quota)
+    }
+
+    fn observe(
+        &self,
+        state: &mut CubicState,
+        pace: &mut Pace,
+        sample: &Sample,
+        _: &mut Rng,
+    ) -> Move {
+        state.measure(sample.now);
+        let before = state.rate;
+        // Until the first cut, this is when the law started.
+        let started = state.cut_at;
+        let aimed = if sample.outcome.is_pushback() {
+            let rate = if before == 0 { state.measured } else { state.measured.min(before) };
+            state.plateau = rate;
+            state.cut_at = sample.now;
+            BETA.floor_of(rate)
+        } else if before == 0 {
+            return Move::Held;
+        } else {
+            state.curve(sample.now)
+        };
+        state.rate = aimed.min(state.measured.saturating_mul(2)).max(FLOOR);
+        let tokens = quota(state.rate);
+        if before == 0 {
+            // The bucket held one call and filled at one a second while it was off.
+            let missing = Span::from_secs(1).saturating_sub(sample.now.saturating_since(started));
+            let wait = missing.saturating_mul(ONE).as_nanos() / nonzero(state.rate);
+            pace.delay(sample.now, Span::from_nanos(wait), Some(tokens));
+        } else {
+            pace.resize(quota(before), tokens);
+        }
+        match state.rate.cmp(&before) {
+            _ if sample.outcome.is_pushback() => Move::Slower,
+            core::cmp::Ordering::Greater => Move::Faster,
+            _ => Move::Held,
+        }
+    }
+}
+
+/// A rate with its bucket: a second's worth, and at least one call.
+fn quota(rate: u64) -> Quota {
+    Quota::of_law_rate(rate, LawBurst::clamped(rate >> 20))
+}
+
+const fn nonzero(rate: u64) -> NonZeroU64 {
+    match NonZeroU64::new(rate) {
+        Some(rate) => rate,
+        None => NonZeroU64::MIN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Outcome;
+    use std::vec::Vec;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// Microcalls a second.
+    fn micro(rate: u64) -> u64 {
+        ((u128::from(rate) * 1_000_000) >> 20) as u64
+    }
+
+    #[test]
+    fn the_vector_that_the_sdks_share_comes_out() {
+        // Last maximum 10, throttled at 5 s; the rates of 5 to 11 s (smithy-rs).
+        let published =
+            [7_000_000, 9_648_936, 10_000_030, 10_453_284, 13_408_697, 21_266_268, 36_425_998];
+        let mut state = Cubic.start(at(0));
+        state.plateau = 10 * ONE;
+        state.cut_at = at(5_000);
+        for (second, expected) in (5..).zip(published) {
+            let rate = micro(state.curve(at(second * 1_000)));
+            assert!(
+                rate.abs_diff(expected) <= expected / 500_000 + 2,
+                "{second} s: {rate}, not {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_cube_root_is_near_the_exact_one() {
+        for number in [0, 1, 7, 8, 9, 1_000, ONE, 8 * ONE, 10 * ONE, 1_000_000 * ONE, u64::MAX >> 1]
+        {
+            let root = u128::from(cube_root_q20(number));
+            let target = u128::from(number) << 40;
+            let slack = root / (1 << 20) + 1;
+            assert!(root.pow(3) <= target, "{number}");
+            assert!((root + slack).pow(3) >= target, "{number}: {root}");
+        }
+        for number in [0u64, 1, 7, 8, 26, 27, 28, u64::MAX] {
+            let root = u128::from(cube_root(number));
+            assert!(root.pow(3) <= number.into() && (root + 1).pow(3) > number.into(), "{number}");
+        }
+    }
+
+    struct Caller {
+        state: CubicState,
+        pace: Pace,
+        now: u64,
+    }
+
+    impl Caller {
+        /// As recorded with botocore's own classes: they count seconds from an epoch long ago.
+        fn new() -> Self {
+            let now = 1_000_000;
+            Self { state: Cubic.start(at(now)), pace: Pace::new(at(now)), now }
+        }
+
+        fn replies(&mut self, count: u32, gap: u64, outcome: Outcome) {
+            for _ in 0..count {
+                self.now += gap;
+                self.pace.drain(at(self.now), Cubic.quota(&self.state));
+                let sample = Sample::new(at(self.now), at(self.now), outcome);
+                Cubic.observe(&mut self.state, &mut self.pace, &sample, &mut Rng::new(0));
+            }
+        }
+
+        fn rate(&self) -> u64 {
+            micro(self.state.rate_q20().unwrap())
+        }
+    }
+
+    #[test]
+    fn throttled_before_anything_was_measured_the_rate_starts_from_the_floor() {
+        let mut caller = Caller::new();
+        caller.replies(10, 10, Outcome::Ok);
+        caller.replies(1, 10, Outcome::Throttled);
+        assert_eq!((caller.rate(), caller.state.plateau), (500_000, 0));
+        // 110 ms had passed, so 0.89 calls are missing, at one in two seconds.
+        assert_eq!(
+            caller.pace.ready_at(1, Cubic.quota(&caller.state)),
+            Some(at(1_000_110 + 1_780))
+        );
+    }
+
+    #[test]
+    fn one_refusal_takes_a_hundred_a_second_to_seventy_and_a_burst_of_them_to_the_floor() {
+        let mut caller = Caller::new();
+        caller.replies(1_000, 10, Outcome::Ok);
+        caller.replies(1, 0, Outcome::Throttled);
+        assert!(caller.rate().abs_diff(70_000_000) < 1_000_000, "{}", caller.rate());
+        let rates: Vec<u64> = (0..20)
+            .map(|_| {
+                caller.replies(1, 0, Outcome::Throttled);
+                caller.rate()
+            })
+            .collect();
+        assert!(rates.windows(2).all(|pair| pair[1] <= pair[0]), "{rates:?}");
+        assert_eq!(rates.last(), Some(&500_000));
+    }
+}

@@ -1,0 +1,394 @@
+//! `proportional`: a sleep that grows on refusal and shrinks in proportion.
+
+use core::num::{NonZeroU32, NonZeroU64};
+
+use crate::fixed::{Ratio, exp_neg_q32};
+use crate::gate::Pace;
+use crate::law::{Law, Move, Sample};
+use crate::outcome::Outcome;
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// How a success shortens the sleep: four of the source's five strategies. (The fifth, `Null`, does
+/// nothing at all, which is [`Fixed::UNLIMITED`](crate::law::Fixed::UNLIMITED) without a backoff.)
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Strategy {
+    /// `ExponentialBackoff`: to nothing. Each call begins anew.
+    Exponential,
+    /// `ExponentialIncreaseGradualDecrease`: by this much.
+    Gradual(Span),
+    /// `ExponentialIncreaseProportionalDecrease`: by the sleep over the divisor.
+    Proportional,
+    /// `ExponentialIncreaseProportionalRemainingDecrease`: by the sleep times the calls that the
+    /// server says are left, over the divisor. Where the server does not say, the sleep stays.
+    Remaining,
+}
+
+/// What [`Proportional`] is made of. Start from [`gem`](Self::gem) or [`DEMO`](Self::DEMO) and
+/// change what differs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ProportionalConfig {
+    /// How a success shortens the sleep.
+    pub strategy: Strategy,
+    /// The sleep to begin with.
+    pub start: Span,
+    /// What a refusal adds to the sleep ...
+    pub add: Span,
+    /// ... before it multiplies it by this.
+    pub times: Ratio,
+    /// The shortest sleep that a success leaves.
+    pub floor: Span,
+    /// The limit that the source assumes, in calls an hour.
+    pub divisor: NonZeroU32,
+    /// Chance adds up to this part of the sleep.
+    pub jitter: Ratio,
+    /// "Don't double on the first 429": the first refusal of a run leaves the sleep, and sees
+    /// whether the same sleep once more will do.
+    pub spare_first: bool,
+    /// "Don't double dip": of the calls that were in flight together, one raises the sleep.
+    pub once_per_event: bool,
+    /// "Make flappy clients slower": the decrease is divided by `1 / (1 - e^(-t / calm))`, where t
+    /// is the time since the sleep last grew. `None` leaves it.
+    pub calm: Option<Span>,
+}
+
+impl ProportionalConfig {
+    /// The released gem `rate_throttle_client` 0.1.2: 0.8 s more and a fifth on top for each
+    /// refusal, up to a tenth of jitter.
+    #[must_use]
+    pub const fn gem(strategy: Strategy) -> Self {
+        Self {
+            strategy,
+            start: Span::ZERO,
+            add: Span::from_millis(800),
+            times: Ratio::of(6, 5),
+            floor: Span::ZERO,
+            divisor: FORTY_FIVE_HUNDRED,
+            jitter: Ratio::of(1, 10),
+            spare_first: false,
+            once_per_event: false,
+            calm: None,
+        }
+    }
+
+    /// The demonstration from which the gem came, as its README describes it: doubling, with all
+    /// three of its ideas, and never below 80 ms.
+    pub const DEMO: Self = Self {
+        start: Span::from_millis(1_600),
+        add: Span::ZERO,
+        times: Ratio::of(2, 1),
+        floor: Span::from_millis(80),
+        spare_first: true,
+        once_per_event: true,
+        calm: Some(Span::from_secs(3_600)),
+        ..Self::gem(Strategy::Remaining)
+    };
+}
+
+const FORTY_FIVE_HUNDRED: NonZeroU32 = NonZeroU32::MIN.saturating_add(4_499);
+
+impl Default for ProportionalConfig {
+    fn default() -> Self {
+        Self::gem(Strategy::Remaining)
+    }
+}
+
+/// The Heroku client's throttle: sleep before each call, longer after a refusal, and after a
+/// success shorter in proportion to the sleep and to what the server has left.
+///
+/// Source: schneems/rate-limit-gcra-client-demo (2019) and the gem zombocom/rate_throttle_client
+/// 0.1.2 (2020). The source has each thread sleep by itself: give each thread a controller of its
+/// own to compare with its figures. Where threads share one, the sleep is the time from one's
+/// answer to the next one's call, and the fleet is that much slower to begin with.
+///
+/// Its constants fit one limit, 4500 calls an hour. Kept as the source has them: after a run of
+/// refusals the sleep is a fifth longer than the one that worked; nothing bounds the sleep; with
+/// more calls left than the divisor it falls to zero at once.
+///
+/// ```
+/// use tidegate::law::{Proportional, ProportionalConfig, ProportionalError, Strategy};
+/// use tidegate::{Ratio, Span};
+///
+/// let gem = ProportionalConfig::gem(Strategy::Remaining);
+/// assert!(Proportional::new(gem).is_ok());
+/// let stuck = ProportionalConfig { add: Span::ZERO, ..gem };
+/// assert_eq!(Proportional::new(stuck), Err(ProportionalError::StuckAtZero));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Proportional {
+    config: ProportionalConfig,
+}
+
+/// What [`Proportional`] remembers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ProportionalState {
+    sleep: Span,
+    /// Refusals since the latest success.
+    run: u16,
+    /// When the sleep last grew.
+    raised: Instant,
+}
+
+impl ProportionalState {
+    /// The present sleep, before chance adds to it.
+    #[must_use]
+    pub const fn sleep(&self) -> Span {
+        self.sleep
+    }
+}
+
+impl Proportional {
+    /// The gem's law with the strategy that it ended at.
+    pub const DEFAULT: Self = Self { config: ProportionalConfig::gem(Strategy::Remaining) };
+
+    /// The law of a configuration.
+    ///
+    /// # Errors
+    /// [`ProportionalError`] names what is wrong.
+    pub const fn new(config: ProportionalConfig) -> Result<Self, ProportionalError> {
+        let grows = config.add.as_nanos() > 0;
+        let starts = config.start.as_nanos() > 0 && config.floor.as_nanos() > 0;
+        if config.times.is_below_one() {
+            return Err(ProportionalError::TimesBelowOne);
+        }
+        if !grows && !starts {
+            return Err(ProportionalError::StuckAtZero);
+        }
+        if let Some(calm) = config.calm
+            && calm.as_nanos() == 0
+        {
+            return Err(ProportionalError::ZeroCalm);
+        }
+        Ok(Self { config })
+    }
+
+    /// A refusal: returns the sleep before the next attempt.
+    fn refused(&self, state: &mut ProportionalState, sample: &Sample) -> (Span, Move) {
+        if self.config.once_per_event && !sample.fresh {
+            return (state.sleep, Move::Held);
+        }
+        let first = state.run == 0;
+        state.run = state.run.saturating_add(1);
+        if self.config.spare_first && first {
+            return (state.sleep, Move::Held);
+        }
+        state.raised = sample.now;
+        let more = state.sleep.saturating_add(self.config.add);
+        let times = Span::from_nanos(self.config.times.floor_of(more.as_nanos()));
+        let now = match self.config.strategy {
+            // The first rung is the shortest sleep, whatever an earlier call had come to.
+            Strategy::Exponential if first => self.config.add,
+            Strategy::Exponential => {
+                Span::from_nanos(self.config.times.floor_of(state.sleep.as_nanos()))
+            }
+            // Having spared the first, the demonstration doubles and then sleeps ...
+            _ if self.config.spare_first => times,
+            // ... while the gem sleeps and then multiplies.
+            _ => more,
+        };
+        state.sleep = if let Strategy::Exponential = self.config.strategy { now } else { times };
+        (now, Move::Slower)
+    }
+
+    fn served(&self, state: &mut ProportionalState, sample: &Sample) -> Move {
+        state.run = 0;
+        let sleep = state.sleep.as_nanos();
+        let divisor = self.config.divisor;
+        let less = match self.config.strategy {
+            Strategy::Exponential => sleep,
+            Strategy::Gradual(step) => step.as_nanos(),
+            Strategy::Proportional => sleep / NonZeroU64::from(divisor),
+            Strategy::Remaining => match sample.hint.remaining {
+                // More than 2^32 calls left are more than any divisor.
+                Some(left) => u32::try_from(left)
+                    .map_or(sleep, |left| Ratio::over(left, divisor).floor_of(sleep)),
+                None => 0,
+            },
+        };
+        let less = match self.config.calm {
+            // less * (1 - e^(-t / calm)): the source divides by the inverse.
+            Some(calm) => calmed(less, sample.now.saturating_since(state.raised), calm),
+            None => less,
+        };
+        let shorter = sleep.saturating_sub(less).max(self.config.floor.as_nanos().min(sleep));
+        state.sleep = Span::from_nanos(shorter);
+        if shorter < sleep { Move::Faster } else { Move::Held }
+    }
+}
+
+/// `less * (1 - e^(-since / calm))`, rounded down.
+fn calmed(less: u64, since: Span, calm: Span) -> u64 {
+    let grown = (1u64 << 32).saturating_sub(exp_neg_q32(since.as_nanos(), calm.as_nanos()));
+    let high = (less >> 32).saturating_mul(grown);
+    let low = (less & 0xFFFF_FFFF).saturating_mul(grown) >> 32;
+    high.saturating_add(low)
+}
+
+impl Default for Proportional {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Law for Proportional {
+    type State = ProportionalState;
+
+    fn start(&self, now: Instant) -> ProportionalState {
+        ProportionalState { sleep: self.config.start, run: 0, raised: now }
+    }
+
+    /// None: the law delays the pace by itself.
+    fn quota(&self, _: &ProportionalState) -> Option<Quota> {
+        None
+    }
+
+    fn observe(
+        &self,
+        state: &mut ProportionalState,
+        pace: &mut Pace,
+        sample: &Sample,
+        rng: &mut Rng,
+    ) -> Move {
+        let (sleep, moved) = match sample.outcome {
+            Outcome::Ok => {
+                let moved = self.served(state, sample);
+                (state.sleep, moved)
+            }
+            outcome if outcome.is_pushback() => self.refused(state, sample),
+            // The source knows 429 and nothing else.
+            _ => (state.sleep, Move::Held),
+        };
+        let most = Span::from_nanos(self.config.jitter.floor_of(sleep.as_nanos()));
+        pace.delay(sample.now, rng.between(sleep, sleep.saturating_add(most)), None);
+        moved
+    }
+}
+
+/// What is wrong with a [`ProportionalConfig`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ProportionalError {
+    /// A factor below one would shorten the sleep on refusal.
+    TimesBelowOne,
+    /// A sleep of zero that nothing is added to, only multiplied, stays zero.
+    StuckAtZero,
+    /// A time constant of zero has no exponential.
+    ZeroCalm,
+}
+
+impl core::fmt::Display for ProportionalError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::TimesBelowOne => "proportional: `times` must be at least 1",
+            Self::StuckAtZero => {
+                "proportional: `add`, or else `start` and `floor`, must be above 0"
+            }
+            Self::ZeroCalm => "proportional: `calm` must be at least 1 ns",
+        })
+    }
+}
+
+impl core::error::Error for ProportionalError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hint::Hint;
+    use std::vec::Vec;
+
+    struct Thread {
+        law: Proportional,
+        state: ProportionalState,
+        now: Instant,
+    }
+
+    impl Thread {
+        fn new(config: ProportionalConfig) -> Self {
+            let config = ProportionalConfig { jitter: Ratio::ZERO, ..config };
+            let law = Proportional::new(config).unwrap();
+            Self { law, state: law.start(Instant::ZERO), now: Instant::ZERO }
+        }
+
+        /// Answers a call, and returns the milliseconds until the next one may leave.
+        fn see(&mut self, outcome: Outcome, remaining: Option<u64>) -> u64 {
+            let mut pace = Pace::new(self.now);
+            let hint = remaining.map_or(Hint::NONE, Hint::remaining);
+            let sample = Sample { hint, ..Sample::new(self.now, self.now, outcome) };
+            self.law.observe(&mut self.state, &mut pace, &sample, &mut Rng::new(0));
+            let next = pace.ready_at(1, None).unwrap_or(self.now);
+            let waited = next.saturating_since(self.now);
+            self.now = next;
+            waited.as_millis()
+        }
+
+        fn refused(&mut self, times: usize) -> Vec<u64> {
+            (0..times).map(|_| self.see(Outcome::Throttled, Some(0))).collect()
+        }
+    }
+
+    #[test]
+    fn the_rungs_of_a_cold_start_are_the_sources() {
+        // 0.8, 1.76, 2.912, 4.294, ... 16.64: the published longest sleep of 17.3 s is the ninth
+        // rung with its jitter.
+        let rungs = Thread::new(ProportionalConfig::gem(Strategy::Remaining)).refused(9);
+        assert_eq!(rungs, [800, 1_760, 2_912, 4_294, 5_953, 7_943, 10_332, 13_199, 16_639]);
+    }
+
+    #[test]
+    fn exponential_backoff_begins_anew_with_each_call() {
+        let mut thread = Thread::new(ProportionalConfig::gem(Strategy::Exponential));
+        assert_eq!(thread.refused(4), [800, 960, 1_152, 1_382]);
+        assert_eq!(thread.see(Outcome::Ok, None), 0);
+        assert_eq!(thread.refused(2), [800, 960]);
+    }
+
+    #[test]
+    fn a_success_shortens_the_sleep_as_its_strategy_says() {
+        // After one refusal the sleep is 0.8 s times 1.2.
+        for (strategy, remaining, expected) in [
+            (Strategy::Gradual(Span::from_millis(800)), None, 160),
+            (Strategy::Proportional, None, 959), // 960 - 960 / 4500
+            (Strategy::Remaining, Some(450), 864),
+            (Strategy::Remaining, Some(4_500), 0),
+            (Strategy::Remaining, Some(u64::MAX), 0),
+            (Strategy::Remaining, Some(0), 960),
+            (Strategy::Remaining, None, 960),
+        ] {
+            let mut thread = Thread::new(ProportionalConfig::gem(strategy));
+            thread.refused(1);
+            assert_eq!(thread.see(Outcome::Ok, remaining), expected, "{strategy:?} {remaining:?}");
+        }
+    }
+
+    #[test]
+    fn the_demonstration_spares_the_first_refusal_and_then_doubles() {
+        let mut thread = Thread::new(ProportionalConfig::DEMO);
+        assert_eq!(thread.refused(4), [1_600, 3_200, 6_400, 12_800]);
+        thread.see(Outcome::Ok, Some(0));
+        assert_eq!(thread.refused(1), [12_800]);
+    }
+
+    #[test]
+    fn flappy_clients_come_down_slower_by_the_factor_of_the_document() {
+        // Thirty seconds after the latest raise the factor is 120.5, an hour after it 1.58.
+        for (seconds, factor_of_1000) in [(30, 120_501), (3_600, 1_582)] {
+            let since = Span::from_secs(seconds);
+            let less = calmed(1_000_000_000_000, since, Span::from_secs(3_600));
+            let expected = 1_000_000_000_000_000 / factor_of_1000;
+            assert!(less.abs_diff(expected) <= expected / 1_000, "{seconds} s: {less}");
+        }
+    }
+
+    #[test]
+    fn of_the_calls_that_were_in_flight_together_one_raises_the_sleep() {
+        let mut thread =
+            Thread::new(ProportionalConfig { spare_first: false, ..ProportionalConfig::DEMO });
+        let late =
+            Sample { fresh: false, ..Sample::new(thread.now, thread.now, Outcome::Throttled) };
+        let before = thread.state;
+        let mut pace = Pace::new(thread.now);
+        let moved = thread.law.observe(&mut thread.state, &mut pace, &late, &mut Rng::new(0));
+        assert_eq!((moved, thread.state), (Move::Held, before));
+    }
+}
