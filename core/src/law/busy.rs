@@ -194,10 +194,10 @@ impl Busy {
         if self.is_faithful() {
             let halvings = state.busy.min(MOST_HALVINGS);
             // Twenty halvings of the smallest limit leave nothing to multiply; keep a grain.
-            state.limit = (self.grown(state.limit) >> halvings).clamp(1, self.most());
+            state.limit = (self.grown(state.limit) >> halvings).min(self.most()).max(1);
         } else if state.busy > 0 {
             let half = u64::from(state.sent).saturating_mul(ONE / 2);
-            state.limit = half.clamp(ONE, state.limit.max(ONE));
+            state.limit = half.min(state.limit).max(ONE);
             state.streak = state.streak.saturating_add(1).min(MOST_STREAK);
             state.quiet = state.streak;
         } else if state.quiet > 0 {
