@@ -50,6 +50,11 @@ impl<S: Schedule> Throttle for Backoff<S> {
     }
 }
 
+/// How often a call that has just failed had failed before.
+pub(super) fn earlier_failures(call: &Call) -> u32 {
+    call.attempt.saturating_sub(1)
+}
+
 /// The answer to a call that still sleeps.
 pub(super) fn asleep(now: Instant, call: &Call) -> Option<Answer> {
     (call.not_before > now).then_some(Answer::Wait(call.not_before))

@@ -13,7 +13,7 @@
 
 use tidegate::{Instant, Span};
 
-use super::backoff::Schedule;
+use super::backoff::{Schedule, earlier_failures};
 use super::dice::Dice;
 use super::threads::Threads;
 use crate::throttle::{Call, Response};
@@ -75,7 +75,7 @@ impl Schedule for Cenkalti {
         dice: &mut Dice,
     ) -> Option<Span> {
         let course = self.0.of(call.thread);
-        if call.attempt == 0 {
+        if earlier_failures(call) == 0 {
             *course = Course::begin(response.sent);
         }
         course.next(now, dice.unit())
@@ -85,7 +85,7 @@ impl Schedule for Cenkalti {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{call, refused};
+    use crate::peer::tests::{back, refused};
 
     #[test]
     fn the_intervals_are_the_documented_ones() {
@@ -141,12 +141,12 @@ mod tests {
     /// How many attempts a call makes that always fails at once, and when it is given up.
     fn course(seed: u64) -> (u32, Instant) {
         let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(seed));
-        let (mut now, mut call) = (Instant::from_nanos(7), call());
+        let (mut now, mut call) = (Instant::from_nanos(7), back(1));
         loop {
             let response = refused(now.as_nanos());
             match schedule.delay(now, &call, &response, &mut dice) {
                 Some(delay) => now = now.saturating_add(delay),
-                None => return (call.attempt + 1, now),
+                None => return (call.attempt, now),
             }
             call.attempt += 1;
         }
@@ -173,10 +173,10 @@ mod tests {
     fn the_quarter_of_an_hour_counts_from_each_calls_own_first_attempt() {
         let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(1));
         let hour = 3_600_000_000_000;
-        let late = schedule.delay(Instant::from_nanos(hour), &call(), &refused(0), &mut dice);
+        let late = schedule.delay(Instant::from_nanos(hour), &back(1), &refused(0), &mut dice);
         assert_eq!(late, None);
         let now = Instant::from_nanos(2 * hour);
-        let fresh = schedule.delay(now, &call(), &refused(2 * hour), &mut dice);
+        let fresh = schedule.delay(now, &back(1), &refused(2 * hour), &mut dice);
         assert!(fresh.is_some_and(|delay| delay <= Span::from_millis(751)), "{fresh:?}");
     }
 }

@@ -17,7 +17,7 @@
 
 use tidegate::{Instant, Outcome, Span};
 
-use super::backoff::{asleep, sleep};
+use super::backoff::{asleep, earlier_failures, sleep};
 use super::dice::{Dice, seconds};
 use super::threads::Threads;
 use crate::throttle::{Answer, Call, Response, Throttle};
@@ -43,14 +43,14 @@ impl GrpcThrottle {
 
     fn delay(&mut self, call: &Call, pushback: Option<Span>) -> Span {
         let forgiven = self.forgiven.of(call.thread);
-        if call.attempt == 0 {
+        if earlier_failures(call) == 0 {
             *forgiven = 0;
         }
         if let Some(pushback) = pushback {
-            *forgiven = call.attempt + 1;
+            *forgiven = call.attempt;
             return pushback;
         }
-        let failures = call.attempt.saturating_sub(*forgiven);
+        let failures = earlier_failures(call).saturating_sub(*forgiven);
         seconds(rung(failures) * self.dice.between(1.0 - JITTER, 1.0 + JITTER))
     }
 }
@@ -74,9 +74,8 @@ impl Throttle for GrpcThrottle {
     }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        let again = response.outcome.is_retryable()
-            && self.tokens.allow_retry()
-            && call.attempt + 1 < ATTEMPTS;
+        let again =
+            response.outcome.is_retryable() && self.tokens.allow_retry() && call.attempt < ATTEMPTS;
         if !again {
             return false;
         }
@@ -117,7 +116,7 @@ impl Tokens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, call, refused};
+    use crate::peer::tests::{accepted, at, back, refused};
     use tidegate::Hint;
 
     #[test]
@@ -163,16 +162,16 @@ mod tests {
         let mut peer = GrpcThrottle { tokens: Tokens::new(10_000, 500), ..throttle() };
         let mut replies = 0..;
         for row in table {
-            let mut call = call();
+            let mut call = back(0);
             let last = loop {
                 let reply = replies.next().unwrap();
                 let ok = served.contains(&reply);
                 let response = if ok { accepted(0) } else { refused(0) };
                 peer.settle(at(0.0), 0, &response);
+                call.attempt += 1;
                 if !peer.retry(at(0.0), &mut call, &response) {
                     break (ok, reply);
                 }
-                call.attempt += 1;
             };
             assert_eq!(last, row);
         }
@@ -196,8 +195,8 @@ mod tests {
     #[test]
     fn a_call_has_five_attempts() {
         let mut peer = throttle();
-        let again = |attempt| peer.retry(at(0.0), &mut Call { attempt, ..call() }, &refused(0));
-        assert_eq!([0, 1, 2, 3, 4, 5].map(again), [true, true, true, true, false, false]);
+        let again = |attempts| peer.retry(at(0.0), &mut back(attempts), &refused(0));
+        assert_eq!([1, 2, 3, 4, 5, 6].map(again), [true, true, true, true, false, false]);
     }
 
     #[test]
@@ -208,7 +207,7 @@ mod tests {
         for (failures, seconds) in rungs {
             assert!((rung(failures) - seconds).abs() < 1e-9, "{failures}: {}", rung(failures));
             let mut peer = throttle();
-            let call = Call { attempt: failures, ..call() };
+            let call = back(failures + 1);
             let delays = (0..10_000).map(|_| peer.delay(&call, None).as_nanos() as f64 / 1e9);
             let (least, most) =
                 delays.fold((f64::MAX, 0.0_f64), |(a, b), delay| (a.min(delay), b.max(delay)));
@@ -222,11 +221,11 @@ mod tests {
         let mut peer = throttle();
         let hint = Hint::retry_after(Span::from_millis(7_000));
         let told = Response { hint, ..refused(0) };
-        let mut third = Call { attempt: 2, ..call() };
-        assert!(peer.retry(at(10.0), &mut third, &told));
-        assert_eq!(third.not_before, at(17.0));
-        third.attempt = 3;
-        assert!(peer.retry(at(20.0), &mut third, &refused(0)));
-        assert!((at(20.8)..=at(21.2)).contains(&third.not_before), "{:?}", third.not_before);
+        let mut call = back(3);
+        assert!(peer.retry(at(10.0), &mut call, &told));
+        assert_eq!(call.not_before, at(17.0));
+        call.attempt = 4;
+        assert!(peer.retry(at(20.0), &mut call, &refused(0)));
+        assert!((at(20.8)..=at(21.2)).contains(&call.not_before), "{:?}", call.not_before);
     }
 }

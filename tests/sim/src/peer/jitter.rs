@@ -17,7 +17,7 @@
 
 use tidegate::{Instant, Span};
 
-use super::backoff::Schedule;
+use super::backoff::{Schedule, earlier_failures};
 use super::dice::{Dice, seconds};
 use super::threads::Threads;
 use crate::throttle::{Call, Response};
@@ -50,7 +50,7 @@ impl FullJitter {
 
 impl Schedule for FullJitter {
     fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
-        Some(self.sleep(call.attempt, dice))
+        Some(self.sleep(earlier_failures(call), dice))
     }
 }
 
@@ -68,7 +68,7 @@ impl EqualJitter {
 
 impl Schedule for EqualJitter {
     fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
-        let half = rung(self.base, call.attempt) / 2.0;
+        let half = rung(self.base, earlier_failures(call)) / 2.0;
         Some(seconds(half + dice.between(0.0, half)))
     }
 }
@@ -90,7 +90,7 @@ impl Decorrelated {
 impl Schedule for Decorrelated {
     fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
         let last = self.last.of(call.thread);
-        if call.attempt == 0 {
+        if earlier_failures(call) == 0 {
             *last = self.base;
         }
         *last = dice.between(self.base, *last * 3.0).min(CAP);
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::peer::tests::{call, refused};
 
-    /// The sleeps in seconds after the failure number `failures` of 10 000 calls.
+    /// The sleeps in seconds of 10 000 calls that had failed so often before.
     fn sleeps(schedule: &mut impl Schedule, failures: u32) -> Vec<f64> {
         let mut dice = Dice::new(u64::from(failures));
         let mut delay = |attempt| {
@@ -111,8 +111,8 @@ mod tests {
             let delay = schedule.delay(Instant::ZERO, &call, &refused(0), &mut dice);
             delay.unwrap().as_nanos() as f64 / 1e9
         };
-        let mut last = |_| (0..=failures).fold(0.0, |_, attempt| delay(attempt));
-        (0..10_000).map(|i| last(i)).collect()
+        let last = |_| (1..=failures + 1).fold(0.0, |_, attempt| delay(attempt));
+        (0..10_000).map(last).collect()
     }
 
     /// Least, mean and greatest.

@@ -31,6 +31,7 @@ mod jitter;
 mod oracle;
 mod retry_budget;
 mod sre;
+mod supply;
 mod threads;
 mod vegas;
 
@@ -49,23 +50,23 @@ use retry_budget::RetryBudget;
 use sre::Sre;
 use vegas::Vegas;
 
-/// Makes a peer for process number `u32` of a world.
-type Make = fn(Dice, u32, &Rc<Outlook>) -> Box<dyn Throttle>;
+/// Makes a peer for a process of the world of that outlook.
+type Make = fn(Dice, &Rc<Outlook>) -> Box<dyn Throttle>;
 
 const PEERS: &[(&str, Make)] = &[
-    ("fulljit", |dice, _, _| Box::new(Backoff::new(FullJitter::new(1.0), dice))),
-    ("fulljit.1", |dice, _, _| Box::new(Backoff::new(FullJitter::new(0.1), dice))),
-    ("equaljit", |dice, _, _| Box::new(Backoff::new(EqualJitter::new(1.0), dice))),
-    ("decorr", |dice, _, _| Box::new(Backoff::new(Decorrelated::new(0.1), dice))),
-    ("cenkalti", |dice, _, _| Box::new(Backoff::new(Cenkalti::default(), dice))),
-    ("sre-k2", |dice, _, _| Box::new(Sre::new(dice))),
-    ("retry-budget", |dice, _, _| Box::new(RetryBudget::new(dice))),
-    ("grpc-throttle", |dice, _, _| Box::new(GrpcThrottle::new(dice))),
-    ("vegas", |dice, _, _| Box::new(Concurrency::new(Vegas::published(), dice))),
-    ("vegas.9", |dice, _, _| Box::new(Concurrency::new(Vegas::cutting(), dice))),
-    ("gradient2", |dice, _, _| Box::new(Concurrency::new(Gradient2::published(), dice))),
-    ("gradient2.9", |dice, _, _| Box::new(Concurrency::new(Gradient2::cutting(), dice))),
-    ("oracle", |_, _, outlook| Box::new(Oracle::new(outlook))),
+    ("fulljit", |dice, _| Box::new(Backoff::new(FullJitter::new(1.0), dice))),
+    ("fulljit.1", |dice, _| Box::new(Backoff::new(FullJitter::new(0.1), dice))),
+    ("equaljit", |dice, _| Box::new(Backoff::new(EqualJitter::new(1.0), dice))),
+    ("decorr", |dice, _| Box::new(Backoff::new(Decorrelated::new(0.1), dice))),
+    ("cenkalti", |dice, _| Box::new(Backoff::new(Cenkalti::default(), dice))),
+    ("sre-k2", |dice, _| Box::new(Sre::new(dice))),
+    ("retry-budget", |dice, _| Box::new(RetryBudget::new(dice))),
+    ("grpc-throttle", |dice, _| Box::new(GrpcThrottle::new(dice))),
+    ("vegas", |dice, _| Box::new(Concurrency::new(Vegas::published(), dice))),
+    ("vegas.9", |dice, _| Box::new(Concurrency::new(Vegas::cutting(), dice))),
+    ("gradient2", |dice, _| Box::new(Concurrency::new(Gradient2::published(), dice))),
+    ("gradient2.9", |dice, _| Box::new(Concurrency::new(Gradient2::cutting(), dice))),
+    ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),
 ];
 
 /// The names that [`named`] knows.
@@ -81,17 +82,16 @@ const fn names() -> [&'static str; PEERS.len()] {
     names
 }
 
-/// The peer of a name, for process number `process` of the world that `outlook` describes.
-///
-/// `seed` is that of the process: equal seeds keep peers in phase.
+/// The peer of a name, for a process of the world that `outlook` describes. `seed` is that of the
+/// process: equal seeds keep peers in phase.
 pub fn named(
     name: &str,
     seed: u64,
-    process: u32,
+    _process: u32,
     outlook: &Rc<Outlook>,
 ) -> Option<Box<dyn Throttle>> {
     let (_, make) = PEERS.iter().find(|(known, _)| *known == name)?;
-    Some(make(Dice::new(seed), process, outlook))
+    Some(make(Dice::new(seed), outlook))
 }
 
 #[cfg(test)]
@@ -105,6 +105,11 @@ mod tests {
     /// A first attempt of thread 0.
     pub(super) fn call() -> Call {
         Call { thread: 0, ask: Ask::new(), attempt: 0, not_before: Instant::ZERO }
+    }
+
+    /// A call of which so many attempts have come back.
+    pub(super) fn back(attempt: u32) -> Call {
+        Call { attempt, ..call() }
     }
 
     /// The instant so many seconds after the start.
@@ -158,9 +163,10 @@ mod tests {
                     let served = calls.is_multiple_of(3);
                     let response = if served { accepted(sent) } else { refused(sent) };
                     peer.settle(now, permit, &response);
+                    call.attempt += 1;
                     let again = peer.retry(now, call, &response);
                     trace += &format!("{now:?} {again} {:?}\n", call.not_before);
-                    call.attempt = if again { call.attempt + 1 } else { 0 };
+                    call.attempt = if again { call.attempt } else { 0 };
                 }
                 match peer.poll(now, call) {
                     Answer::Go(permit) => *flight = Some((now.as_nanos(), permit)),

@@ -11,12 +11,12 @@
 //! spite of all knowledge. What strangers take is taken off the rate, at their mean; when they come
 //! at random, some of its calls collide with theirs.
 
-use std::cell::RefMut;
 use std::rc::Rc;
 
 use tidegate::{Instant, Span};
 
 use super::backoff::sleep;
+use super::supply::{Supply, in_seconds};
 use super::threads::Threads;
 use crate::throttle::{Answer, Call, Ledger, Outlook, Response, Throttle};
 
@@ -28,25 +28,54 @@ const SPREAD: Span = Span::from_millis(50);
 /// The throttle of one process; all share the account in the outlook.
 pub(super) struct Oracle {
     outlook: Rc<Outlook>,
+    supply: Supply,
     /// When the present call of a thread may leave, once that has been promised.
     promised: Threads<Option<Instant>>,
 }
 
 impl Oracle {
     pub fn new(outlook: &Rc<Outlook>) -> Self {
-        Self { outlook: Rc::clone(outlook), promised: Threads::default() }
+        let (outlook, supply) = (Rc::clone(outlook), Supply::new(outlook));
+        Self { outlook, supply, promised: Threads::default() }
+    }
+
+    /// Promises a departure to a call that asks now.
+    fn promise(&self, now: Instant) -> Instant {
+        let mut ledger = self.outlook.ledger.borrow_mut();
+        let from = now.max(ledger.next);
+        let leaves = match self.outlook.window {
+            Some(windows) => by_windows(windows, &mut ledger, from),
+            None => self.by_tokens(&mut ledger, from),
+        };
+        (ledger.open, ledger.next) = (true, leaves);
+        leaves
+    }
+
+    /// The first departure at or after `from` that finds a token, whatever way it takes.
+    fn by_tokens(&self, ledger: &mut Ledger, from: Instant) -> Instant {
+        let arrives = from.saturating_add(SOONEST);
+        if !ledger.open {
+            ledger.tokens = self.outlook.start;
+        }
+        let reserve = self.supply.at(arrives) * in_seconds(SPREAD);
+        let depth = (self.outlook.burst - reserve).max(1.0);
+        let tokens = (ledger.tokens + self.supply.between(ledger.at, arrives)).min(depth);
+        // Where a token has to flow in first, it finds the account empty and leaves it so.
+        ledger.at = self.supply.arrival(arrives, 1.0 - tokens);
+        ledger.tokens = (tokens - 1.0).max(0.0);
+        Instant::from_nanos(ledger.at.as_nanos() - SOONEST.as_nanos())
     }
 }
 
 impl Throttle for Oracle {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        let promised = self.promised.of(call.thread);
-        let leaves = *promised.get_or_insert_with(|| promise(&self.outlook, now));
-        if leaves > now {
-            return Answer::Wait(leaves);
-        }
-        *promised = None;
-        Answer::Go(0)
+        let leaves = match *self.promised.of(call.thread) {
+            Some(leaves) => leaves,
+            None => self.promise(now),
+        };
+        let waits = leaves > now;
+        *self.promised.of(call.thread) = waits.then_some(leaves);
+        if waits { Answer::Wait(leaves) } else { Answer::Go(0) }
     }
 
     fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
@@ -60,93 +89,11 @@ impl Throttle for Oracle {
     }
 }
 
-/// Promises a departure to a call that asks now.
-fn promise(outlook: &Outlook, now: Instant) -> Instant {
-    let mut ledger = outlook.ledger.borrow_mut();
-    let from = now.max(ledger.next);
-    let leaves = match outlook.window {
-        Some(window) => in_window(window, &mut ledger, from),
-        None => from_bucket(outlook, &mut ledger, from),
-    };
-    ledger.open = true;
-    ledger.next = leaves;
-    leaves
-}
-
-/// The first departure at or after `from` that finds a token, whatever way it takes.
-fn from_bucket(outlook: &Outlook, ledger: &mut RefMut<'_, Ledger>, from: Instant) -> Instant {
-    let arrives = from.saturating_add(SOONEST);
-    if !ledger.open {
-        ledger.tokens = outlook.start;
-    }
-    let refilled = refill(outlook, ledger.at, arrives);
-    ledger.tokens = (ledger.tokens + refilled).min(depth(outlook, arrives));
-    ledger.at = ledger.at.max(arrives);
-    let full = when_refilled(outlook, ledger.at, 1.0 - ledger.tokens);
-    ledger.tokens = (ledger.tokens - 1.0).max(0.0);
-    if full > ledger.at {
-        (ledger.tokens, ledger.at) = (0.0, full);
-    }
-    Instant::from_nanos(full.as_nanos() - SOONEST.as_nanos())
-}
-
-/// How much of the burst can be used at `at`.
-fn depth(outlook: &Outlook, at: Instant) -> f64 {
-    (outlook.burst - rate(outlook, at) * in_seconds(SPREAD)).max(1.0)
-}
-
-/// Calls a second that the server has for those who share the outlook.
-fn rate(outlook: &Outlook, at: Instant) -> f64 {
-    let step = outlook.rate.iter().rev().find(|(from, _)| *from <= at);
-    let present = |from, to| from <= at && at < to;
-    let strangers = outlook.members.iter().filter(|member| present(member.from, member.to));
-    let theirs: f64 = strangers.filter_map(|member| member.stranger).sum();
-    (step.map_or(0.0, |(_, rate)| *rate) - theirs).max(0.0)
-}
-
-/// The next instant after `at` at which [`rate`] may change; [`Instant::MAX`]: never.
-fn change(outlook: &Outlook, at: Instant) -> Instant {
-    let steps = outlook.rate.iter().map(|(from, _)| *from);
-    let strangers = outlook.members.iter().filter(|member| member.stranger.is_some());
-    let comings = strangers.flat_map(|member| [member.from, member.to]);
-    steps.chain(comings).filter(|change| *change > at).min().unwrap_or(Instant::MAX)
-}
-
-/// What flows into the bucket between two instants.
-fn refill(outlook: &Outlook, mut from: Instant, to: Instant) -> f64 {
-    let mut sum = 0.0;
-    while from < to {
-        let until = change(outlook, from).min(to);
-        sum += rate(outlook, from) * in_seconds(until.saturating_since(from));
-        from = until;
-    }
-    sum
-}
-
-/// When `missing` tokens have flown in; at once where nothing is missing.
-fn when_refilled(outlook: &Outlook, mut from: Instant, mut missing: f64) -> Instant {
-    while missing > 0.0 && from < Instant::MAX {
-        let (rate, until) = (rate(outlook, from), change(outlook, from));
-        let nanos = libm::ceil(missing / rate * 1e9) as u64;
-        let done = from.saturating_add(Span::from_nanos(nanos));
-        if done <= until {
-            return done;
-        }
-        missing -= rate * in_seconds(until.saturating_since(from));
-        from = until;
-    }
-    from
-}
-
-fn in_seconds(span: Span) -> f64 {
-    span.as_nanos() as f64 / 1e9
-}
-
 /// The first departure at or after `from` whose call arrives within one window, whatever way it
 /// takes, while that window has a place left.
-fn in_window(
+fn by_windows(
     (limit, width, phase): (u32, Span, Instant),
-    ledger: &mut RefMut<'_, Ledger>,
+    ledger: &mut Ledger,
     from: Instant,
 ) -> Instant {
     let width = width.as_nanos();

@@ -17,7 +17,7 @@
 
 use tidegate::Instant;
 
-use super::backoff::{asleep, sleep};
+use super::backoff::{asleep, earlier_failures, sleep};
 use super::dice::Dice;
 use super::jitter::FullJitter;
 use crate::throttle::{Answer, Call, Response, Throttle};
@@ -58,7 +58,7 @@ impl Throttle for RetryBudget {
         if !response.outcome.is_retryable() || !self.budget.withdraw(milliseconds(now)) {
             return false;
         }
-        let delay = self.jitter.sleep(call.attempt, &mut self.dice);
+        let delay = self.jitter.sleep(earlier_failures(call), &mut self.dice);
         sleep(now, call, delay)
     }
 
@@ -143,7 +143,7 @@ impl<const CLOSED: usize, const SLICE: u64> WindowedAdder<CLOSED, SLICE> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, call, refused};
+    use crate::peer::tests::{accepted, at, back, call, refused};
     use tidegate::Span;
 
     /// A step of a table: seconds that pass, what is added, the sum then.
@@ -212,7 +212,7 @@ mod tests {
         let mut peer = RetryBudget::new(Dice::new(1));
         let outcomes = (0..300).map(|_| {
             assert_eq!(peer.poll(at(1.0), &call()), Answer::Go(0));
-            let mut call = call();
+            let mut call = back(1);
             let retried = peer.retry(at(1.1), &mut call, &refused(0));
             assert!(call.not_before <= at(1.1).saturating_add(Span::from_secs(1)));
             retried
@@ -221,6 +221,6 @@ mod tests {
         let sent: Vec<bool> = outcomes.collect();
         assert_eq!(sent.iter().position(|sent| !sent), Some(125));
         assert_eq!(sent.iter().filter(|sent| **sent).count(), 100 + 300 / 5);
-        assert!(!peer.retry(at(60.0), &mut call(), &accepted(0)));
+        assert!(!peer.retry(at(60.0), &mut back(1), &accepted(0)));
     }
 }

@@ -13,8 +13,11 @@
 //!
 //! Known defects: on a server that refuses without queueing, one success undoes six refusals; the
 //! measuring anew takes a queue for the unloaded round trip when it meets one (issue 165), and then
-//! the limit drifts up. `vegas.9` multiplies by 0.9 on a drop, as the library's own `AIMDLimit` does,
-//! which its documentation advises for clients.
+//! the limit drifts up.
+//!
+//! `vegas.9` is the better Vegas for a server whose own speed is known to stay: it keeps the shortest
+//! round trip for ever, and multiplies the limit by 0.9 on a drop, as the library's own `AIMDLimit`
+//! does, which its documentation advises for clients.
 
 use tidegate::Span;
 
@@ -31,25 +34,22 @@ pub(super) struct Vegas {
     on_drop: fn(f64) -> f64,
     /// The shortest round trip, which is taken for that of the unloaded server.
     shortest: Option<Span>,
-    /// Samples since the shortest round trip was last measured anew.
-    samples: u32,
-    /// When to do that next, as a part of 30 * limit samples; drawn at the first sample.
-    probe: Option<f64>,
+    probe: Option<Probe>,
 }
 
 impl Vegas {
     /// As published.
     pub fn published() -> Self {
-        Self::of(20.0, 1_000.0, |limit| limit - log10(limit))
+        Self::of(|limit| limit - log10(limit), Some(Probe::default()))
     }
 
-    /// With a drop that cuts the limit by a tenth.
+    /// With drops that cut the limit by a tenth, and without measuring anew.
     pub fn cutting() -> Self {
-        Self::of(20.0, 1_000.0, |limit| limit * 0.9)
+        Self::of(|limit| limit * 0.9, None)
     }
 
-    fn of(limit: f64, max: f64, on_drop: fn(f64) -> f64) -> Self {
-        Self { limit, max, on_drop, shortest: None, samples: 0, probe: None }
+    fn of(on_drop: fn(f64) -> f64, probe: Option<Probe>) -> Self {
+        Self { limit: 20.0, max: 1_000.0, on_drop, shortest: None, probe }
     }
 
     /// Where the limit goes from here.
@@ -76,6 +76,28 @@ impl Vegas {
     }
 }
 
+/// When the shortest round trip is measured anew.
+#[derive(Default)]
+struct Probe {
+    /// Samples since the last time.
+    samples: u32,
+    /// The next time, as a part of 30 * limit samples; drawn at the first of them.
+    part: Option<f64>,
+}
+
+impl Probe {
+    /// Whether this sample is the next time.
+    fn due(&mut self, limit: f64, dice: &mut Dice) -> bool {
+        self.samples += 1;
+        let part = *self.part.get_or_insert_with(|| dice.between(0.5, 1.0));
+        let due = part * PROBE_MULTIPLIER * limit <= f64::from(self.samples);
+        if due {
+            *self = Self::default();
+        }
+        due
+    }
+}
+
 /// max(1, floor(log10 limit)), of the whole part of the limit.
 fn log10(limit: f64) -> f64 {
     f64::from((limit as u32).checked_ilog10().unwrap_or(0).max(1))
@@ -83,11 +105,7 @@ fn log10(limit: f64) -> f64 {
 
 impl Limit for Vegas {
     fn sample(&mut self, sample: Sample, dice: &mut Dice) {
-        self.samples += 1;
-        let probe = *self.probe.get_or_insert_with(|| dice.between(0.5, 1.0));
-        if probe * PROBE_MULTIPLIER * self.limit <= f64::from(self.samples) {
-            self.probe = None;
-            self.samples = 0;
+        if self.probe.as_mut().is_some_and(|probe| probe.due(self.limit, dice)) {
             self.shortest = Some(sample.rtt);
             return;
         }
@@ -179,6 +197,15 @@ mod tests {
         assert_eq!(limits(published(10.0, 20.0), &drops).last(), Some(&1));
         let served = [took(100, 20); 4];
         assert_eq!(limits(published(17.0, 20.0), &served), [17, 20, 20, 20]);
+    }
+
+    #[test]
+    fn the_cutting_kind_keeps_its_shortest_round_trip() {
+        let (mut vegas, mut dice) = (Vegas::cutting(), Dice::new(1));
+        [100; 1].into_iter().chain([200; 10_000]).for_each(|ms| {
+            vegas.sample(took(ms, 1), &mut dice);
+        });
+        assert_eq!(vegas.shortest, Some(Span::from_millis(100)));
     }
 
     #[test]
