@@ -55,6 +55,11 @@
 #[macro_use]
 extern crate std;
 
+/// The example of the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 pub mod backoff;
 pub mod gate;
 pub mod law;
