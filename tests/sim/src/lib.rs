@@ -4,5 +4,23 @@
 //! The same scenario, law and seed give the same trace on every machine, bit for bit: integers
 //! count, `libm` serves what needs a logarithm, and every draw comes from one seed.
 
+pub mod agenda;
+pub mod chance;
+pub mod client;
+pub mod controllers;
+pub mod metric;
 pub mod peer;
+#[cfg(feature = "cli")]
+pub mod plot;
+#[cfg(feature = "cli")]
+pub mod report;
+#[cfg(feature = "cli")]
+pub mod runner;
+pub mod scenario;
+pub mod server;
 pub mod throttle;
+pub mod trace;
+pub mod world;
+
+pub use scenario::{Scenario, ScenarioError};
+pub use world::{Broken, Run, World};

@@ -1,0 +1,154 @@
+//! A client's threads: each has at most one call outstanding, and a reason to make the next one.
+
+use tidegate::{Ask, Hint, Instant, Outcome, Span};
+
+use crate::chance::{Chance, Stream};
+use crate::scenario::{Clients, Demand};
+use crate::throttle::Call;
+
+/// Threads do not start at the same instant, but within this time.
+const START_WITHIN: Span = Span::from_millis(20);
+
+/// One that was off starts again within this time.
+const ON_WITHIN: Span = Span::from_millis(200);
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum State {
+    /// It has no call to make for now.
+    Idle,
+    /// Its call waits until the throttle lets it leave.
+    Waiting,
+    /// Its call waits until another one of its process has come back.
+    Parked,
+    /// Its call is on its way.
+    Away,
+    /// It makes no more calls.
+    Gone,
+}
+
+impl State {
+    /// Whether the thread has a call.
+    pub const fn has_call(self) -> bool {
+        matches!(self, Self::Waiting | Self::Parked | Self::Away)
+    }
+}
+
+/// A thread of a client process.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Its process.
+    pub process: u32,
+    /// Where it is.
+    pub state: State,
+    /// Its call, while it has one.
+    pub call: Call,
+    /// When the call came to be.
+    pub begun: Instant,
+    /// When the present attempt asked first.
+    pub asked: Instant,
+    /// The attempt that is on its way.
+    pub flight: Flight,
+    /// When it leaves the world.
+    pub to: Instant,
+    /// Its draws.
+    pub chance: Chance,
+    demand: Demand,
+    deadline: Option<Span>,
+    /// How many calls it has still to make.
+    left: u64,
+    /// When the latest of calls that arise by themselves arose.
+    arisen: Instant,
+}
+
+/// An attempt on its way, or back from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    /// The permit it left with.
+    pub permit: u64,
+    /// When it left.
+    pub sent: Instant,
+    /// How long it had waited.
+    pub waited: Span,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What the server said.
+    pub hint: Hint,
+}
+
+impl Thread {
+    /// The thread with `number` in the world and `own` in its process.
+    pub fn new(group: &Clients, process: u32, number: u32, own: u32, seed: u64) -> Self {
+        let blank = Instant::ZERO;
+        let flight = Flight {
+            permit: 0,
+            sent: blank,
+            waited: Span::ZERO,
+            outcome: Outcome::Abandoned,
+            hint: Hint::NONE,
+        };
+        Self {
+            process,
+            state: State::Idle,
+            call: Call { thread: own, ask: Ask::new(), attempt: 0, not_before: blank },
+            begun: blank,
+            asked: blank,
+            flight,
+            to: group.to.map_or(Instant::MAX, |to| to.instant()),
+            chance: Chance::new(seed, Stream::Thread(number)),
+            demand: group.demand,
+            deadline: group.deadline.map(|deadline| deadline.span()),
+            left: if let Demand::Work(calls) = group.demand { calls } else { u64::MAX },
+            arisen: group.from.instant(),
+        }
+    }
+
+    /// When it makes its first call, where it joins at `from`.
+    pub fn first(&mut self, from: Instant) -> Instant {
+        from.saturating_add(self.chance.between(Span::ZERO, START_WITHIN))
+    }
+
+    /// Begins a call.
+    pub fn begin(&mut self, now: Instant) {
+        self.begun = if let Demand::Poisson(_) = self.demand { self.arisen.min(now) } else { now };
+        let ask = match self.deadline {
+            Some(deadline) => Ask::new().deadline(self.begun.saturating_add(deadline)),
+            None => Ask::new(),
+        };
+        self.call = Call { ask, attempt: 0, not_before: Instant::ZERO, ..self.call };
+        self.asked = now;
+    }
+
+    /// Ends its call and says when it begins the next one; `None` where that was the last.
+    pub fn next(&mut self, now: Instant) -> Option<Instant> {
+        self.left -= 1;
+        if self.left == 0 {
+            return None;
+        }
+        Some(match self.demand {
+            Demand::Closed | Demand::Work(_) => now,
+            Demand::Poisson(rate) => {
+                let gap = self.chance.exponential(rate.interval());
+                self.arisen = self.arisen.saturating_add(gap);
+                now.max(self.arisen)
+            }
+            Demand::Think(mean) => now.saturating_add(self.chance.exponential(mean.span())),
+            Demand::OnOff { on, off } => {
+                let cycle = on.span().saturating_add(off.span()).as_nanos();
+                let phase = now.as_nanos() % cycle;
+                if phase < on.span().as_nanos() {
+                    now
+                } else {
+                    let rest = Span::from_nanos(cycle - phase);
+                    let late = self.chance.between(Span::ZERO, ON_WITHIN);
+                    now.saturating_add(rest).saturating_add(late)
+                }
+            }
+        })
+    }
+
+    /// Whether it has so much to do and no more.
+    pub const fn has_fixed_work(&self) -> bool {
+        matches!(self.demand, Demand::Work(_))
+    }
+}

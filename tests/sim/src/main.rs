@@ -1,0 +1,228 @@
+//! The command: lists scenarios and laws, runs worlds, and reports or draws what came of them.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::{Args, Parser, Subcommand};
+use tidegate::Instant;
+use tidegate_sim::report::{self, Row};
+use tidegate_sim::runner::{self, Job};
+use tidegate_sim::{Scenario, ScenarioError, World, controllers, plot};
+
+/// Throttles against rate-limited servers, in virtual time
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List the scenarios and the laws
+    List {
+        /// Where to look for scenarios
+        #[arg(long, default_value = default_directory())]
+        scenarios: PathBuf,
+    },
+    /// Run scenarios
+    Run(RunArgs),
+}
+
+#[derive(Args)]
+struct RunArgs {
+    /// Scenario files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Laws, separated by commas; all laws and peers unless told
+    #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',', value_parser = known_law)]
+    laws: Vec<String>,
+    /// Seeds: one, or the first and the last
+    #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
+    seeds: RangeInclusive<u64>,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Args)]
+#[group(multiple = false)]
+struct Form {
+    /// Print a list of JSON rows, with the spread over seeds
+    #[arg(long)]
+    json: bool,
+    /// Print every event, and the digest of all of them
+    #[arg(long)]
+    trace: bool,
+    /// Draw the first seed's delays, rates and throttled share to a file, or to files in a
+    /// directory where there are several scenarios or laws
+    #[arg(long, value_name = "OUT")]
+    svg: Option<PathBuf>,
+}
+
+fn default_directory() -> &'static str {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios")
+}
+
+fn known_law(name: &str) -> Result<String, String> {
+    if controllers::is_known(name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("there is no such law; there are {}", controllers::names().join(", ")))
+}
+
+fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("\"{text}\" is no seed"));
+    let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
+    if first > last || last - first >= 100_000 {
+        return Err("the first seed must not be above the last, nor 100000 below it".into());
+    }
+    Ok(first..=last)
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().verb {
+        Verb::List { scenarios } => list(&scenarios),
+        Verb::Run(args) => run(&args),
+    };
+    let Err(error) = done else { return ExitCode::SUCCESS };
+    if let Some(io) = error.downcast_ref::<io::Error>()
+        && io.kind() == io::ErrorKind::BrokenPipe
+    {
+        return ExitCode::SUCCESS; // whoever reads has seen enough
+    }
+    eprintln!("tidegate-sim: {error:#}");
+    ExitCode::from(if error.is::<ScenarioError>() { 2 } else { 1 })
+}
+
+fn list(directory: &Path) -> anyhow::Result<()> {
+    let entries = std::fs::read_dir(directory)
+        .with_context(|| format!("cannot look for scenarios in {}", directory.display()))?;
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(out, "scenarios in {}:", directory.display())?;
+    for file in files {
+        let scenario = Scenario::read(&file)?;
+        writeln!(out, "  {:20} {}", scenario.name, scenario.title)?;
+    }
+    writeln!(out, "laws:")?;
+    for law in controllers::names() {
+        writeln!(out, "  {law}{}", if controllers::is_law(law) { "" } else { " (peer)" })?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn run(args: &RunArgs) -> anyhow::Result<()> {
+    let scenarios: Vec<Scenario> =
+        args.files.iter().map(|file| Scenario::read(file)).collect::<Result<_, _>>()?;
+    let laws: Vec<&str> = if args.laws.is_empty() {
+        controllers::names()
+    } else {
+        args.laws.iter().map(String::as_str).collect()
+    };
+    if args.form.trace {
+        trace(&scenarios, &laws, args.seeds.clone())
+    } else if let Some(out) = &args.form.svg {
+        draw(&scenarios, &laws, *args.seeds.start(), out)
+    } else {
+        tell(&scenarios, &laws, args.seeds.clone(), args.form.json)
+    }
+}
+
+fn tell(
+    scenarios: &[Scenario],
+    laws: &[&str],
+    seeds: RangeInclusive<u64>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let seeds: Vec<u64> = seeds.collect();
+    let mut jobs = Vec::new();
+    for scenario in scenarios {
+        for law in laws {
+            jobs.extend(seeds.iter().map(|&seed| Job { scenario, law, seed }));
+        }
+    }
+    let runs = runner::run_all(&jobs, &runner::progress_bar())?;
+    let pairs = jobs.chunks(seeds.len()).zip(runs.chunks(seeds.len()));
+    let rows: Vec<Row> = pairs
+        .filter_map(|(jobs, runs)| Some((jobs.first()?, runs)))
+        .map(|(job, runs)| Row::new(&job.scenario.name, job.law, &seeds, runs))
+        .collect();
+    let mut out = BufWriter::new(io::stdout().lock());
+    if json {
+        // One row a line: a list for machines that is also good to read and to compare.
+        for (index, row) in rows.iter().enumerate() {
+            let before = if index == 0 { "[" } else { ",\n" };
+            write!(out, "{before}{}", serde_json::to_string(row)?)?;
+        }
+        writeln!(out, "]")?;
+    } else {
+        write!(out, "{}", report::tables(&rows))?;
+        let (first, last) = (seeds.first().unwrap_or(&0), seeds.last().unwrap_or(&0));
+        writeln!(
+            out,
+            "medians over seeds {first} to {last}; --json has all metrics and the spread"
+        )?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn trace(scenarios: &[Scenario], laws: &[&str], seeds: RangeInclusive<u64>) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    for scenario in scenarios {
+        for law in laws {
+            for seed in seeds.clone() {
+                writeln!(out, "# {} · {law} · seed {seed}", scenario.name)?;
+                let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+                let mut failed = Ok(());
+                let broken = world.advance(Instant::MAX, &mut |step| {
+                    if failed.is_ok() {
+                        failed = writeln!(out, "{step}");
+                    }
+                });
+                failed?;
+                broken?;
+                writeln!(out, "# digest {}", world.finish().digest)?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn draw(scenarios: &[Scenario], laws: &[&str], seed: u64, out: &Path) -> anyhow::Result<()> {
+    let several = scenarios.len() * laws.len() > 1;
+    let names_a_file = out.extension().is_some_and(|extension| extension == "svg");
+    if several && names_a_file {
+        bail!(
+            "{} is one file, but there are {} drawings: name one law and one scenario, or a \
+             directory",
+            out.display(),
+            scenarios.len() * laws.len()
+        );
+    }
+    if !names_a_file {
+        std::fs::create_dir_all(out)
+            .with_context(|| format!("cannot make the directory {}", out.display()))?;
+    }
+    for scenario in scenarios {
+        for law in laws {
+            let file = if names_a_file {
+                out.to_owned()
+            } else {
+                out.join(format!("{}-{law}.svg", scenario.name))
+            };
+            plot::draw(scenario, law, seed, &file)?;
+            println!("{}", file.display());
+        }
+    }
+    Ok(())
+}

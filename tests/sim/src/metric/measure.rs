@@ -1,0 +1,256 @@
+//! From counters to metrics.
+
+use std::ops::Range;
+
+use tidegate::{Instant, Span};
+
+use super::tally::{Tally, ThreadTally};
+use super::{Metrics, deviation, jain, median, share};
+use crate::scenario::units::{Rate, Time};
+use crate::scenario::{Clients, Convergence, Demand, Scenario, Show, Stretch, Toward};
+use crate::server::{Server, seconds};
+
+/// What is always measured about convergence, where a scenario says how.
+const CONVERGENCES: [&str; 3] = ["recovery_s", "up_s", "down_s"];
+
+impl Tally {
+    /// The metrics of a run of `scenario` that ended at `now`.
+    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
+    pub fn metrics(
+        &self,
+        scenario: &Scenario,
+        server: &Server,
+        now: Instant,
+        lost: u64,
+    ) -> Metrics {
+        let view = View { tally: self, scenario, server };
+        let counted = self.threads.iter().filter(|thread| thread.counted);
+        let (served, bad) = counted.fold((0, 0), |sum, thread| {
+            (sum.0 + u64::from(thread.served), sum.1 + u64::from(thread.bad))
+        });
+        let capacity = server.capacity(scenario.measure_from.instant(), now, scenario.offered);
+        let bins = view.bin_of(now.saturating_since(Instant::ZERO));
+        let second_half = view.sums(bins / 2..bins);
+        let (half, end) = (view.start_of(bins / 2), view.start_of(bins));
+        let fixed = scenario.groups().any(|group| matches!(group.demand, Demand::Work(_)));
+        let stopped =
+            scenario.stop_at_remaining.is_some() && now < scenario.end.get_ref().instant();
+        let ended = self.done.or(stopped.then_some(now));
+
+        let mut all = Metrics::default();
+        all.add("util", share(self.all_served as f64, capacity));
+        all.add("throttled", share(bad as f64, (served + bad) as f64));
+        let flow = server.flow(half, end, scenario.offered);
+        all.add("ss_util", share(second_half.served, flow));
+        all.add("ss_throttled", share(second_half.bad, second_half.all()));
+        all.add("jain_process", jain(view.served_by_process()));
+        let workers = || self.threads.iter().filter(|thread| thread.under_test);
+        all.add("jain_worker", jain(workers().map(|thread| f64::from(thread.served))));
+        let time = if fixed { view.fair_time() } else { None };
+        let taken = seconds(Instant::ZERO, self.done.unwrap_or(now));
+        all.add("time_over_limit", time.and_then(|time| share(taken, time)));
+        all.add("throttles", Some(bad as f64));
+        all.add("wait_p50_ms", self.waits.quantile(0.5));
+        all.add("wait_p99_ms", self.waits.quantile(0.99));
+        all.add("wait_max_ms", self.waits.longest());
+        all.add("latency_p50_ms", self.latencies.quantile(0.5));
+        all.add("latency_p99_ms", self.latencies.quantile(0.99));
+        all.add("latency_mean_ms", self.latencies.mean());
+        let stays = server.limit().queues().then_some(&self.stays);
+        all.add("server_p50_ms", stays.and_then(|stays| stays.quantile(0.5)));
+        all.add("server_p99_ms", stays.and_then(|stays| stays.quantile(0.99)));
+        all.add("peak_1s", Some(f64::from(self.peak.most)));
+        for name in CONVERGENCES {
+            all.add(name, view.converged(name));
+        }
+        all.add("lost", Some(lost as f64));
+        all.add("time_s", ended.map(|ended| seconds(Instant::ZERO, ended)));
+        let totals: Vec<f64> = workers().map(|t| f64::from(t.served + t.bad)).collect();
+        all.add("stdev_worker", deviation(&totals));
+        all.add("calls", Some(self.calls() as f64));
+        let mut names: Vec<&str> = Vec::new();
+        for convergence in &scenario.convergences {
+            let name = convergence.get_ref().name.as_str();
+            if !CONVERGENCES.contains(&name) && !names.contains(&name) {
+                names.push(name);
+                all.add(name.to_owned(), view.converged(name));
+            }
+        }
+        for stretch in &scenario.stretches {
+            let stretch = stretch.get_ref();
+            for show in &stretch.show {
+                let name = format!("{}_{}", stretch.name, show.name());
+                all.add(name, view.stretch(stretch, *show));
+            }
+        }
+        all
+    }
+}
+
+/// A run that is over, to be looked at.
+struct View<'a> {
+    tally: &'a Tally,
+    scenario: &'a Scenario,
+    server: &'a Server,
+}
+
+/// Calls in some bins.
+struct Sums {
+    served: f64,
+    bad: f64,
+}
+
+impl Sums {
+    fn all(&self) -> f64 {
+        self.served + self.bad
+    }
+}
+
+impl View<'_> {
+    fn width(&self) -> Span {
+        self.scenario.bin.get_ref().span()
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the scenario was checked to fit")]
+    fn bin_of(&self, since_start: Span) -> usize {
+        (since_start.as_nanos() / self.width().as_nanos()) as usize
+    }
+
+    fn bin(&self, time: Time) -> usize {
+        self.bin_of(time.span())
+    }
+
+    fn start_of(&self, bin: usize) -> Instant {
+        Instant::ZERO.saturating_add(self.width().saturating_mul(bin as u64))
+    }
+
+    fn sums(&self, bins: Range<usize>) -> Sums {
+        let sum = |counts: &[u32]| counts[bins.clone()].iter().copied().map(f64::from).sum();
+        Sums { served: sum(&self.tally.served), bad: sum(&self.tally.bad) }
+    }
+
+    /// Calls served of each process that keeps to the law under test.
+    fn served_by_process(&self) -> impl Iterator<Item = f64> {
+        let mut last = None;
+        let mut all: Vec<f64> = Vec::new();
+        for thread in self.tally.threads.iter().filter(|thread| thread.under_test) {
+            let ThreadTally { process, served, .. } = *thread;
+            if last.replace(process) != Some(process) {
+                all.push(0.0);
+            }
+            if let Some(sum) = all.last_mut() {
+                *sum += f64::from(served);
+            }
+        }
+        all.into_iter()
+    }
+
+    /// Jain's index in some bins, over the processes under test that `there` holds for.
+    fn jain(&self, bins: Range<usize>, there: impl Fn(&Clients) -> bool) -> Option<f64> {
+        let groups = self.scenario.groups();
+        let groups = groups.flat_map(|group| (0..group.processes).map(move |_| group));
+        let present = groups.zip(&self.tally.served_by);
+        let present = present.filter(|(group, _)| !group.are_strangers() && there(group));
+        jain(present.map(|(_, counts)| counts[bins.clone()].iter().copied().map(f64::from).sum()))
+    }
+
+    fn stretch(&self, stretch: &Stretch, show: Show) -> Option<f64> {
+        let every = stretch.every.unwrap_or_default().span();
+        let times = (0..u64::from(stretch.times)).map(|time| {
+            let shift = |at: Time| Time::from(at.span().saturating_add(every.saturating_mul(time)));
+            self.look_at(stretch, shift(stretch.from), shift(stretch.to), show)
+        });
+        let values: Vec<f64> = times.flatten().collect();
+        share(values.iter().sum(), values.len() as f64)
+    }
+
+    fn look_at(&self, stretch: &Stretch, from: Time, to: Time, show: Show) -> Option<f64> {
+        let bins = self.bin(from)..self.bin(to);
+        let sums = self.sums(bins.clone());
+        match show {
+            Show::Util => {
+                let flow = self.server.flow(from.instant(), to.instant(), stretch.offered);
+                share(sums.served, flow + stretch.credit as f64)
+            }
+            Show::Throttled => share(sums.bad, sums.all()),
+            Show::Throttles => Some(sums.bad),
+            Show::Load => share(sums.all(), to.seconds() - from.seconds()),
+            Show::Peak => {
+                let busiest = bins.map(|bin| self.tally.served[bin] + self.tally.bad[bin]).max();
+                busiest.and_then(|busiest| share(f64::from(busiest), self.bin_seconds()))
+            }
+            Show::Jain => self.jain(bins, |group| {
+                group.from <= from && group.to.is_none_or(|leaves| leaves >= to)
+            }),
+        }
+    }
+
+    fn bin_seconds(&self) -> f64 {
+        self.scenario.bin.get_ref().seconds()
+    }
+
+    /// The median over all convergences of a name.
+    fn converged(&self, name: &str) -> Option<f64> {
+        let all = self.scenario.convergences.iter().map(toml::Spanned::get_ref);
+        median(all.filter(|convergence| convergence.name == name).map(|c| self.settled(c)))
+    }
+
+    /// Seconds until the clients have come to what they should, or as long as was looked.
+    fn settled(&self, convergence: &Convergence) -> f64 {
+        let Convergence { at, until, width, toward, rate, .. } = convergence;
+        let (first, last, width) = (self.bin(*at), self.bin(*until), self.bin(*width));
+        let wanted = rate.map_or(0.0, Rate::as_per_second) * width as f64 * self.bin_seconds();
+        let there =
+            |group: &Clients| group.from <= *at && group.to.is_none_or(|leaves| leaves > *at);
+        let shows = |bin: &usize| {
+            let bins = *bin..*bin + width;
+            let sums = self.sums(bins.clone());
+            match toward {
+                Toward::Up => sums.served >= 0.9 * wanted,
+                Toward::Down => sums.bad <= 0.05 * sums.all() && sums.served >= 0.8 * wanted,
+                Toward::Fair => self.jain(bins, there).is_some_and(|jain| jain >= 0.9),
+            }
+        };
+        let bins = (first..last.saturating_sub(width)).find(shows).unwrap_or(last) - first;
+        bins as f64 * self.bin_seconds()
+    }
+
+    /// How long the fixed work takes where the clients under test share the server evenly, and
+    /// strangers get all they ask for; `None` where it would take for ever.
+    fn fair_time(&self) -> Option<f64> {
+        let own = self.scenario.groups().filter(|group| !group.are_strangers());
+        let workers: f64 = own.map(|g| f64::from(g.processes) * f64::from(g.threads)).sum();
+        let work = self.scenario.groups().filter_map(|group| match group.demand {
+            Demand::Work(calls) if !group.are_strangers() => Some(calls),
+            _ => None,
+        });
+        let needed = work.max()? as f64 * workers;
+        let strangers: f64 = self
+            .scenario
+            .groups()
+            .filter(|group| group.are_strangers())
+            .map(|group| match group.demand {
+                Demand::Poisson(rate) => {
+                    rate.as_per_second() * f64::from(group.processes) * f64::from(group.threads)
+                }
+                _ => 0.0,
+            })
+            .sum();
+        let others = self.scenario.server.get_ref().strangers.map_or(0.0, Rate::as_per_second);
+        let served_by = |nanos: u64| {
+            let until = Instant::from_nanos(nanos);
+            let taken = (strangers + others) * seconds(Instant::ZERO, until);
+            self.server.capacity(Instant::ZERO, until, None) - taken
+        };
+        // Bisection, to the nanosecond; a century is for ever.
+        let (mut least, mut most) = (0, 3_155_760_000_000_000_000);
+        if served_by(most) < needed {
+            return None;
+        }
+        while least < most {
+            let middle = least + (most - least) / 2;
+            if served_by(middle) < needed { least = middle + 1 } else { most = middle }
+        }
+        Some(seconds(Instant::ZERO, Instant::from_nanos(most)))
+    }
+}

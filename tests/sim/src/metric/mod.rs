@@ -1,0 +1,97 @@
+//! Metrics: what a run is judged by.
+
+mod measure;
+mod tally;
+
+use std::borrow::Cow;
+
+pub use tally::Tally;
+
+/// Named figures, in the order of the report. `None` where a metric has no meaning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics(pub Vec<(Cow<'static, str>, Option<f64>)>);
+
+impl Metrics {
+    /// The figure of a name, if there is one.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|metric| metric.0 == name).and_then(|metric| metric.1)
+    }
+
+    fn add(&mut self, name: impl Into<Cow<'static, str>>, value: Option<f64>) {
+        self.0.push((name.into(), value.filter(|value| value.is_finite())));
+    }
+}
+
+/// Jain's index of fairness: 1 where all are equal, 1/n where one has all. `None` where there are
+/// not at least two, or all have nothing.
+pub fn jain(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
+    for value in values {
+        sum += value;
+        squares += value * value;
+        count += 1.0;
+    }
+    (count > 1.0 && squares > 0.0).then(|| sum * sum / (count * squares))
+}
+
+/// The middle of some values, or the mean of the two in the middle; `None` of none.
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        count if count % 2 == 1 => Some(sorted[middle]),
+        _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
+    }
+}
+
+/// How far values are spread around their mean, as a sample; `None` where there are not two.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    (values.len() > 1).then(|| libm::sqrt(squares / (count - 1.0)))
+}
+
+/// `part` of `whole`; `None` of nothing.
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_is_one_where_all_are_equal_and_falls_to_the_share_of_one() {
+        for (values, expected) in [
+            (vec![3.0, 3.0, 3.0], Some(1.0)),
+            (vec![1.0, 0.0, 0.0, 0.0], Some(0.25)),
+            (vec![1.0, 3.0], Some(0.8)),
+            (vec![5.0], None),
+            (vec![0.0, 0.0], None),
+            (vec![], None),
+        ] {
+            assert_eq!(jain(values.clone()), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_median_stands_in_the_middle() {
+        for (values, expected) in [
+            (vec![], None),
+            (vec![7.0], Some(7.0)),
+            (vec![9.0, 1.0, 5.0], Some(5.0)),
+            (vec![4.0, 1.0, 3.0, 2.0], Some(2.5)),
+        ] {
+            assert_eq!(median(values.clone()), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_deviation_is_that_of_a_sample() {
+        assert_eq!(deviation(&[2.0, 4.0, 4.0, 4.0, 6.0]), Some(2.0_f64.sqrt()));
+        assert_eq!(deviation(&[2.0]), None);
+    }
+}

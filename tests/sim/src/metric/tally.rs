@@ -1,0 +1,280 @@
+//! The tally: counters that calls go into as they happen.
+
+use hdrhistogram::Histogram;
+use tidegate::{Instant, Outcome, Span};
+
+use crate::client::Thread;
+use crate::scenario::{Scenario, Show, Toward};
+use crate::server::Answer;
+
+/// The counters of a run. Calls are counted when they arrive at the server.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Calls served, and calls throttled or failed, in each bin.
+    pub(super) served: Vec<u32>,
+    pub(super) bad: Vec<u32>,
+    /// Calls served of each process in each bin, where a measure asks for it.
+    pub(super) served_by: Vec<Vec<u32>>,
+    /// Calls from `measure_from` on, of strangers that are no clients, too.
+    pub(super) all_served: u64,
+    pub(super) threads: Vec<ThreadTally>,
+    /// How long attempts waited for their throttle.
+    pub(super) waits: Micros,
+    /// How long calls took from their beginning until they were served.
+    pub(super) latencies: Micros,
+    /// How long calls that were served were in the server.
+    pub(super) stays: Micros,
+    /// When the last thread with a fixed amount of work was done.
+    pub(super) done: Option<Instant>,
+    pub(super) peak: Peak,
+    bin: Bin,
+    from: Instant,
+    calls: u64,
+}
+
+/// The counters of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThreadTally {
+    pub(super) process: u32,
+    /// Whether metrics of calls are about it.
+    pub(super) counted: bool,
+    /// Whether it keeps to the law under test.
+    pub(super) under_test: bool,
+    pub(super) served: u32,
+    pub(super) bad: u32,
+}
+
+impl Tally {
+    /// The counters for a scenario and its threads.
+    #[expect(clippy::cast_possible_truncation, reason = "the scenario was checked to fit")]
+    pub fn new(scenario: &Scenario, threads: &[Thread]) -> Self {
+        let groups: Vec<_> =
+            scenario.groups().flat_map(|group| (0..group.processes).map(move |_| group)).collect();
+        let chosen = groups.iter().any(|group| group.counted);
+        let threads = threads.iter().map(|thread| {
+            let group = groups[thread.process as usize];
+            let under_test = !group.are_strangers();
+            let counted = if chosen { group.counted } else { under_test };
+            ThreadTally { process: thread.process, counted, under_test, served: 0, bad: 0 }
+        });
+        let fair = |toward| toward == Toward::Fair;
+        let by_process = scenario.convergences.iter().any(|c| fair(c.get_ref().toward))
+            || scenario.stretches.iter().any(|s| s.get_ref().show.contains(&Show::Jain));
+        let bins = scenario.bins() as usize + 1;
+        Self {
+            served: vec![0; bins],
+            bad: vec![0; bins],
+            served_by: if by_process { vec![vec![0; bins]; groups.len()] } else { Vec::new() },
+            all_served: 0,
+            threads: threads.collect(),
+            waits: Micros::new(),
+            latencies: Micros::new(),
+            stays: Micros::new(),
+            done: None,
+            peak: Peak::new(scenario.peak_from.unwrap_or(scenario.measure_from).instant()),
+            bin: Bin { width: scenario.bin.get_ref().span(), index: 0, ends: Instant::ZERO },
+            from: scenario.measure_from.instant(),
+            calls: 0,
+        }
+    }
+
+    /// A call has left, after so long a wait.
+    pub fn left(&mut self, thread: u32, now: Instant, waited: Span) {
+        if now >= self.from && self.threads[thread as usize].counted {
+            self.waits.add(waited);
+        }
+    }
+
+    /// A call has arrived, and the server has decided.
+    pub fn arrived(&mut self, thread: u32, now: Instant, answer: &Answer) {
+        let bin = self.count(now, answer.outcome);
+        let thread = &mut self.threads[thread as usize];
+        let served = answer.outcome == Outcome::Ok;
+        if served && let Some(bins) = self.served_by.get_mut(thread.process as usize) {
+            bins[bin] += 1;
+        }
+        if now >= self.from {
+            if served {
+                thread.served += 1;
+                if answer.delay > Span::ZERO {
+                    self.stays.add(answer.delay);
+                }
+            } else {
+                thread.bad += 1;
+            }
+        }
+    }
+
+    /// A stranger's call has arrived.
+    pub fn stranger(&mut self, now: Instant, outcome: Outcome) {
+        self.count(now, outcome);
+    }
+
+    /// A call that began then is back, and was served.
+    pub fn served(&mut self, thread: u32, now: Instant, begun: Instant) {
+        if now >= self.from && self.threads[thread as usize].counted {
+            self.latencies.add(now.saturating_since(begun));
+        }
+    }
+
+    /// A thread has done its work; so many have not.
+    pub fn work_done(&mut self, at_work: u64, now: Instant) {
+        if at_work == 0 {
+            self.done = Some(now);
+        }
+    }
+
+    /// How many calls arrived in all.
+    pub const fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    fn count(&mut self, now: Instant, outcome: Outcome) -> usize {
+        self.calls += 1;
+        self.peak.count(now);
+        let bin = self.bin.at(now).min(self.served.len() - 1);
+        if outcome == Outcome::Ok {
+            self.served[bin] += 1;
+            self.all_served += u64::from(now >= self.from);
+        } else {
+            self.bad[bin] += 1;
+        }
+        bin
+    }
+}
+
+/// Which bin it is: time only moves on, so that there is nothing to divide.
+#[derive(Clone, Copy, Debug)]
+struct Bin {
+    width: Span,
+    index: usize,
+    ends: Instant,
+}
+
+impl Bin {
+    fn at(&mut self, now: Instant) -> usize {
+        if self.ends == Instant::ZERO {
+            self.ends = Instant::ZERO.saturating_add(self.width);
+        }
+        while now >= self.ends {
+            self.index += 1;
+            self.ends = self.ends.saturating_add(self.width);
+        }
+        self.index
+    }
+}
+
+/// The busiest second: ten slots of a tenth, moving along.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peak {
+    slots: [u32; 10],
+    slot: usize,
+    slot_ends: Instant,
+    sum: u32,
+    from: Instant,
+    pub(super) most: u32,
+}
+
+const SLOT: Span = Span::from_millis(100);
+
+impl Peak {
+    const fn new(from: Instant) -> Self {
+        Self { slots: [0; 10], slot: 0, slot_ends: from, sum: 0, from, most: 0 }
+    }
+
+    fn count(&mut self, now: Instant) {
+        if now < self.from {
+            return;
+        }
+        if now.saturating_since(self.slot_ends) >= Span::from_secs(1) {
+            // Nothing for a second: tenths keep their phase, so that the figure does not move.
+            let idle = now.saturating_since(self.slot_ends).as_nanos() / SLOT.as_nanos();
+            self.slot_ends = self.slot_ends.saturating_add(SLOT.saturating_mul(idle));
+            (self.slots, self.sum) = ([0; 10], 0);
+        }
+        while now >= self.slot_ends {
+            self.slot = (self.slot + 1) % self.slots.len();
+            self.sum -= std::mem::take(&mut self.slots[self.slot]);
+            self.slot_ends = self.slot_ends.saturating_add(SLOT);
+        }
+        self.slots[self.slot] += 1;
+        self.sum += 1;
+        self.most = self.most.max(self.sum);
+    }
+}
+
+/// A histogram of times in microseconds, exact to three digits.
+#[derive(Clone, Debug)]
+pub(super) struct Micros {
+    histogram: Histogram<u32>,
+    sum: u128,
+    longest: Span,
+}
+
+impl Micros {
+    fn new() -> Self {
+        // A million seconds is the longest that is told apart from longer ones.
+        let histogram = Histogram::new_with_bounds(1, 1_000_000_000_000, 3)
+            .expect("the bounds are valid whatever the scenario");
+        Self { histogram, sum: 0, longest: Span::ZERO }
+    }
+
+    fn add(&mut self, span: Span) {
+        self.histogram.saturating_record(span.as_nanos() / 1_000);
+        self.sum += u128::from(span.as_nanos());
+        self.longest = self.longest.max(span);
+    }
+
+    /// The time that this share of all does not exceed, in milliseconds; `None` of none.
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    pub(super) fn quantile(&self, share: f64) -> Option<f64> {
+        let some = !self.histogram.is_empty();
+        some.then(|| self.histogram.value_at_quantile(share) as f64 / 1e3)
+    }
+
+    /// The mean, in milliseconds.
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    pub(super) fn mean(&self) -> Option<f64> {
+        super::share(self.sum as f64 / 1e6, self.histogram.len() as f64)
+    }
+
+    /// The longest, in milliseconds.
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    pub(super) fn longest(&self) -> Option<f64> {
+        (!self.histogram.is_empty()).then(|| self.longest.as_nanos() as f64 / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_second_is_found_wherever_it_begins() {
+        let at = |millis| Instant::ZERO.saturating_add(Span::from_millis(millis));
+        for (calls, expected) in [
+            (vec![0, 500, 950, 1_050, 1_300], 4),
+            (vec![950, 1_000, 1_899, 1_999], 3),
+            (vec![0, 1, 2, 900_000], 3),
+            (vec![900_000, 900_001, 900_999, 901_050], 3),
+            (vec![], 0),
+        ] {
+            let mut peak = Peak::new(Instant::ZERO);
+            calls.iter().for_each(|&millis| peak.count(at(millis)));
+            assert_eq!(peak.most, expected, "{calls:?}");
+        }
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_times_added() {
+        let mut times = Micros::new();
+        (1..=1_000).for_each(|millis| times.add(Span::from_millis(millis)));
+        for (share, expected) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1_000.0)] {
+            let found = times.quantile(share).unwrap();
+            assert!((found / expected - 1.0_f64).abs() < 1e-3, "{share}: {found}");
+        }
+        assert_eq!(times.mean(), Some(500.5));
+        assert_eq!(times.longest(), Some(1_000.0));
+        assert_eq!(Micros::new().quantile(0.5), None);
+    }
+}

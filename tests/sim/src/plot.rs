@@ -1,0 +1,265 @@
+//! Drawings of a run, for people.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use tidegate::{Instant, Outcome};
+
+use crate::scenario::Scenario;
+use crate::trace::{Step, What};
+use crate::world::World;
+
+const SIZE: (u32, u32) = (1_200, 1_000);
+/// More dots than this would not be told apart, and make a slow file.
+const MOST_DOTS: usize = 6_000;
+/// Rates are means over so many parts of the run.
+const PARTS: usize = 120;
+/// More processes than this are drawn as one.
+const MOST_LINES: usize = 12;
+
+const BLUE: RGBColor = RGBColor(43, 108, 196);
+const RED: RGBColor = RGBColor(214, 57, 57);
+const GREY: RGBColor = RGBColor(110, 110, 110);
+
+/// What is drawn: seen step by step.
+struct Picture {
+    dots: Vec<Dot>,
+    /// Of so many calls, one is a dot.
+    one_in: usize,
+    calls: usize,
+    end: f64,
+    /// Calls served and not, of each line in each part.
+    lines: Vec<[[f64; PARTS]; 2]>,
+}
+
+/// A call: when it left, how long it had waited, and whether it was served.
+struct Dot {
+    sent: f64,
+    waited: f64,
+    served: bool,
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+impl Picture {
+    fn see(&mut self, step: &Step) {
+        match step.what {
+            What::Back { outcome, sent, waited } => {
+                if self.calls.is_multiple_of(self.one_in) {
+                    self.dots.push(Dot {
+                        sent: seconds(sent.as_nanos()),
+                        waited: seconds(waited.as_nanos()),
+                        served: outcome == Outcome::Ok,
+                    });
+                }
+                self.calls += 1;
+                if self.dots.len() > MOST_DOTS {
+                    let mut keep = false;
+                    self.dots.retain(|_| {
+                        keep = !keep;
+                        keep
+                    });
+                    self.one_in *= 2;
+                }
+            }
+            What::Decided(outcome) => {
+                let part = seconds(step.at.as_nanos()) / self.end * PARTS as f64;
+                let line = (step.process as usize).min(self.lines.len() - 1);
+                let bad = usize::from(outcome != Outcome::Ok);
+                self.lines[line][bad][(part as usize).min(PARTS - 1)] += 1.0;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Runs a scenario with a law and a seed, and draws it to a file: the delay of every request,
+/// coloured by its outcome; the rate served of every process; the share that was throttled.
+pub fn draw(scenario: &Scenario, law: &str, seed: u64, file: &Path) -> anyhow::Result<()> {
+    let processes: usize = scenario.groups().map(|group| group.processes as usize).sum();
+    let mut picture = Picture {
+        dots: Vec::new(),
+        one_in: 1,
+        calls: 0,
+        end: scenario.end.get_ref().seconds(),
+        lines: vec![[[0.0; PARTS]; 2]; if processes > MOST_LINES { 1 } else { processes }],
+    };
+    let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+    world.advance(Instant::MAX, &mut |step| picture.see(step))?;
+    let ended = seconds(world.now().as_nanos());
+    let root = SVGBackend::new(file, SIZE).into_drawing_area();
+    let all = format!("{} · {law} · seed {seed}", scenario.name);
+    picture
+        .paint(&root, &all, &scenario.title, ended)
+        .and_then(|()| root.present().map_err(|error| anyhow!("{error}")))
+        .with_context(|| format!("cannot draw {}", file.display()))
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+impl Picture {
+    fn paint(&self, root: &Area, name: &str, title: &str, ended: f64) -> anyhow::Result<()> {
+        root.fill(&WHITE)?;
+        let centred = Pos::new(HPos::Center, VPos::Top);
+        let head = ("sans-serif", 24).into_font().color(&BLACK).pos(centred);
+        root.draw_text(name, &head, (SIZE.0 as i32 / 2, 14))?;
+        let small = ("sans-serif", 16).into_font().color(&GREY).pos(centred);
+        root.draw_text(title, &small, (SIZE.0 as i32 / 2, 46))?;
+        let (_, below) = root.split_vertically(74);
+        let (delays, below) = below.split_vertically(430);
+        let (rates, shares) = below.split_vertically(260);
+        let clock = Clock::of(ended);
+        self.delays(&delays, clock, ended)?;
+        self.rates(&rates, clock, ended)?;
+        self.shares(&shares, clock, ended)
+    }
+
+    fn delays(&self, area: &Area, clock: Clock, ended: f64) -> anyhow::Result<()> {
+        let longest = self.dots.iter().map(|dot| dot.waited).fold(0.001, f64::max);
+        let (unit, scale) = if longest < 1.0 { ("ms", 1e3) } else { ("s", 1.0) };
+        let mut chart =
+            panel(area, clock, ended, longest * scale * 1.05, &format!("delay, {unit}"))?;
+        for (served, colour, name) in [(true, BLUE, "served"), (false, RED, "refused or failed")] {
+            let dots = self.dots.iter().filter(|dot| dot.served == served);
+            let dots = dots.map(|dot| {
+                Circle::new(
+                    (clock.shown(dot.sent), dot.waited * scale),
+                    2,
+                    colour.mix(0.55).filled(),
+                )
+            });
+            chart
+                .draw_series(dots)?
+                .label(name)
+                .legend(move |(x, y)| Circle::new((x + 10, y), 4, colour.filled()));
+        }
+        legend(&mut chart)
+    }
+
+    fn rates(&self, area: &Area, clock: Clock, ended: f64) -> anyhow::Result<()> {
+        let part = self.end / PARTS as f64;
+        let most = self.lines.iter().flat_map(|line| line[0]).fold(0.0, f64::max) / part;
+        let (unit, scale) = match most {
+            0.2.. => ("s", 1.0),
+            0.003.. => ("min", 60.0),
+            _ => ("h", 3_600.0),
+        };
+        let high = (most * scale * 1.08).max(1e-9);
+        let mut chart = panel(area, clock, ended, high, &format!("served/{unit}"))?;
+        for (number, line) in self.lines.iter().enumerate() {
+            let colour = self.colour(number);
+            let points = parts(ended, part)
+                .map(|(index, at)| (clock.shown(at), line[0][index] / part * scale));
+            let series = chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
+            series.label(self.name(number)).legend(move |(x, y)| {
+                PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(3))
+            });
+        }
+        legend(&mut chart)
+    }
+
+    fn shares(&self, area: &Area, clock: Clock, ended: f64) -> anyhow::Result<()> {
+        let part = self.end / PARTS as f64;
+        let share = |line: &[[f64; PARTS]; 2], index: usize| {
+            let (served, bad) = (line[0][index], line[1][index]);
+            if bad > 0.0 { 100.0 * bad / (served + bad) } else { 0.0 }
+        };
+        let shares = || self.lines.iter().flat_map(|line| (0..PARTS).map(|i| share(line, i)));
+        let high = (shares().fold(0.0, f64::max) * 1.08).clamp(1.0, 100.0);
+        let mut chart = panel(area, clock, ended, high, "throttled, %")?;
+        for (number, line) in self.lines.iter().enumerate() {
+            let points = parts(ended, part).map(|(i, at)| (clock.shown(at), share(line, i)));
+            chart.draw_series(LineSeries::new(points, self.colour(number).stroke_width(2)))?;
+        }
+        Ok(())
+    }
+
+    fn colour(&self, number: usize) -> RGBAColor {
+        if self.lines.len() == 1 {
+            return BLUE.to_rgba();
+        }
+        HSLColor(0.58 + number as f64 / self.lines.len() as f64, 0.62, 0.45).to_rgba()
+    }
+
+    fn name(&self, number: usize) -> String {
+        if self.lines.len() == 1 { "all".into() } else { format!("process {number}") }
+    }
+}
+
+/// The middle of each whole part of the run, and its number.
+fn parts(ended: f64, part: f64) -> impl Iterator<Item = (usize, f64)> {
+    let whole = ((ended / part + 1e-6) as usize).clamp(1, PARTS);
+    (0..whole).map(move |index| (index, (index as f64 + 0.5) * part))
+}
+
+/// The unit of the time axis.
+#[derive(Clone, Copy)]
+struct Clock {
+    unit: &'static str,
+    seconds: f64,
+}
+
+impl Clock {
+    fn of(ended: f64) -> Self {
+        let (unit, seconds) = match ended {
+            172_800.0.. => ("d", 86_400.0),
+            7_200.0.. => ("h", 3_600.0),
+            600.0.. => ("min", 60.0),
+            _ => ("s", 1.0),
+        };
+        Self { unit, seconds }
+    }
+
+    fn shown(self, at: f64) -> f64 {
+        at / self.seconds
+    }
+}
+
+type Chart<'a, 'b> = ChartContext<
+    'a,
+    SVGBackend<'b>,
+    Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
+>;
+
+fn panel<'a, 'b>(
+    area: &'a Area<'b>,
+    clock: Clock,
+    ended: f64,
+    high: f64,
+    label: &str,
+) -> anyhow::Result<Chart<'a, 'b>> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(10)
+        .margin_right(30)
+        .x_label_area_size(44)
+        .y_label_area_size(72)
+        .build_cartesian_2d(0.0..clock.shown(ended), 0.0..high)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .bold_line_style(GREY.mix(0.25))
+        .light_line_style(TRANSPARENT)
+        .axis_style(GREY)
+        .x_desc(format!("time, {}", clock.unit))
+        .y_desc(label)
+        .label_style(("sans-serif", 15))
+        .axis_desc_style(("sans-serif", 16))
+        .draw()?;
+    Ok(chart)
+}
+
+fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> anyhow::Result<()> {
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .background_style(WHITE.mix(0.85))
+        .border_style(GREY.mix(0.4))
+        .label_font(("sans-serif", 14))
+        .draw()?;
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Runs many worlds on all cores, and shows how far they are.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use tidegate::Instant;
+
+use crate::scenario::Scenario;
+use crate::world::{Broken, Run, World};
+
+/// A world to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// Its scenario.
+    pub scenario: &'a Scenario,
+    /// Its law.
+    pub law: &'a str,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// Why a job has no result.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum JobError {
+    /// There is no such law.
+    #[error("there is no law \"{0}\"; `tidegate-sim list` names all there are")]
+    NoSuchLaw(String),
+    /// The world broke.
+    #[error("scenario {scenario} with law {law} and seed {seed} broke: {broken}")]
+    Broken {
+        /// The job's scenario.
+        scenario: String,
+        /// The job's law.
+        law: String,
+        /// The job's seed.
+        seed: u64,
+        /// What happened.
+        broken: Broken,
+    },
+}
+
+/// A job is shown in so many steps, so that a long one is seen to move.
+const STEPS: u64 = 50;
+
+/// Runs all jobs. The results are in the order of the jobs, and the same for any number of cores.
+pub fn run_all(jobs: &[Job], bar: &ProgressBar) -> Result<Vec<Run>, JobError> {
+    bar.set_length(jobs.len() as u64 * STEPS);
+    let runs = jobs.par_iter().map(|job| run(job, bar)).collect();
+    bar.finish_and_clear();
+    runs
+}
+
+/// A bar on standard error, which shows nothing where that is not a terminal.
+pub fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn run(job: &Job, bar: &ProgressBar) -> Result<Run, JobError> {
+    let Job { scenario, law, seed } = *job;
+    let mut world =
+        World::new(scenario, law, seed).ok_or_else(|| JobError::NoSuchLaw(law.to_owned()))?;
+    bar.set_message(format!("{} · {law} · seed {seed}", scenario.name));
+    let end = scenario.end.get_ref().span().as_nanos();
+    for step in 1..=STEPS {
+        let until = Instant::from_nanos(if step == STEPS { end } else { end / STEPS * step });
+        world.advance(until, &mut |_| {}).map_err(|broken| JobError::Broken {
+            scenario: scenario.name.clone(),
+            law: law.to_owned(),
+            seed,
+            broken,
+        })?;
+        bar.inc(1);
+    }
+    Ok(world.finish())
+}

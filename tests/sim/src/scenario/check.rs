@@ -1,0 +1,163 @@
+//! What types cannot say about a scenario: how its parts must fit together.
+
+use std::fmt;
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::units::Time;
+use super::{Clients, Convergence, Demand, Scenario, Stretch, Toward};
+use crate::controllers;
+
+/// What is wrong with a scenario file, where, and what would be right: one sentence.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ScenarioError {
+    file: String,
+    line: Option<usize>,
+    reason: String,
+}
+
+impl ScenarioError {
+    pub(super) fn unreadable(file: &str, error: &std::io::Error) -> Self {
+        Self { file: file.into(), line: None, reason: format!("cannot be read: {error}") }
+    }
+
+    pub(super) fn syntax(text: &str, file: &str, error: &toml::de::Error) -> Self {
+        let line = error.span().map(|span| line_of(text, span.start));
+        Self { file: file.into(), line, reason: error.message().replace('\n', ", ") }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}, line {line}: {}", self.file, self.reason),
+            None => write!(f, "{}: {}", self.file, self.reason),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
+}
+
+/// A fault and the part of the file that it is in.
+pub(super) struct Fault(Range<usize>, String);
+
+impl Fault {
+    pub(super) fn at(self, text: &str, file: &str) -> ScenarioError {
+        let line = (!self.0.is_empty()).then(|| line_of(text, self.0.start));
+        ScenarioError { file: file.into(), line, reason: self.1 }
+    }
+}
+
+/// More threads or counters than this would not fit the memory of a small machine.
+const MOST_THREADS: u64 = 1 << 20;
+const MOST_COUNTERS: u64 = 1 << 26;
+
+pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
+    let end = *scenario.end.get_ref();
+    if end == Time::default() {
+        return fault(&scenario.end, "the end of the world must lie after its start");
+    }
+    if *scenario.bin.get_ref() == Time::default() {
+        return fault(&scenario.bin, "bin must be longer than nothing");
+    }
+    let processes: u64 = scenario.groups().map(|group| u64::from(group.processes)).sum();
+    if scenario.bins().saturating_mul(processes.max(1)) > MOST_COUNTERS {
+        let why = "bin is so short that there would be too many counters; choose a longer one";
+        return fault(&scenario.bin, why);
+    }
+    if let Some(why) = scenario.latency.get_ref().fault() {
+        return fault(&scenario.latency, why);
+    }
+    if let Some(why) = scenario.server.get_ref().fault() {
+        return fault(&scenario.server, why);
+    }
+    if scenario.clients.is_empty() {
+        return fault(&scenario.server, "there must be at least one [[clients]]");
+    }
+    let threads = |group: &Clients| u64::from(group.processes) * u64::from(group.threads);
+    if scenario.groups().map(threads).sum::<u64>() > MOST_THREADS {
+        return fault(&scenario.server, "there must be at most 1048576 client threads in all");
+    }
+    for group in &scenario.clients {
+        if let Some(why) = clients(group.get_ref(), end) {
+            return fault(group, &why);
+        }
+    }
+    for stretch in &scenario.stretches {
+        if let Some(why) = check_stretch(stretch.get_ref(), scenario) {
+            return fault(stretch, &why);
+        }
+    }
+    for convergence in &scenario.convergences {
+        if let Some(why) = check_convergence(convergence.get_ref(), scenario) {
+            return fault(convergence, &why);
+        }
+    }
+    Ok(())
+}
+
+fn fault<T>(part: &Spanned<T>, why: &str) -> Result<(), Fault> {
+    Err(Fault(part.span(), why.into()))
+}
+
+fn clients(group: &Clients, end: Time) -> Option<String> {
+    if group.processes == 0 || group.threads == 0 {
+        return Some("a group of clients needs at least 1 process and 1 thread".into());
+    }
+    if group.to.is_some_and(|to| to <= group.from) || group.from >= end {
+        return Some("clients must join before they leave, and before the world ends".into());
+    }
+    match group.demand {
+        Demand::Work(0) => return Some("work must be at least 1 call".into()),
+        Demand::Poisson(rate) if rate.is_zero() => {
+            return Some("clients that call at random need a rate above 0".into());
+        }
+        Demand::OnOff { on, .. } if on == Time::default() => {
+            return Some("clients must be on for longer than nothing".into());
+        }
+        _ => {}
+    }
+    let law = group.law.as_deref().filter(|law| !controllers::is_known(law))?;
+    Some(format!("there is no law \"{law}\"; there are {}", controllers::names().join(", ")))
+}
+
+fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<String> {
+    if stretch.to <= stretch.from || stretch.to > *scenario.end.get_ref() {
+        return Some("a stretch must end after it begins, and with the world at the latest".into());
+    }
+    if stretch.times == 0 || (stretch.times > 1 && stretch.every.is_none()) {
+        return Some("a stretch takes place once or more, and needs `every` to repeat".into());
+    }
+    let last =
+        stretch.every.unwrap_or_default().span().saturating_mul(u64::from(stretch.times) - 1);
+    if stretch.to.span().saturating_add(last) > scenario.end.get_ref().span() {
+        return Some("a stretch must not repeat after the end of the world".into());
+    }
+    whole_bins([stretch.from, stretch.to, stretch.every.unwrap_or_default()], scenario)
+}
+
+fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<String> {
+    let Convergence { at, until, width, toward, rate, .. } = *convergence;
+    if until <= at || until > *scenario.end.get_ref() || width == Time::default() {
+        return Some(
+            "a convergence needs a width, and to be looked for after its change and until the \
+             world ends at the latest"
+                .into(),
+        );
+    }
+    if (toward == Toward::Fair) == rate.is_some() {
+        return Some("a convergence up or down needs a rate, and one toward fair has none".into());
+    }
+    whole_bins([at, until, width], scenario)
+}
+
+fn whole_bins(times: [Time; 3], scenario: &Scenario) -> Option<String> {
+    let bin = scenario.bin.get_ref().span().as_nanos();
+    let odd = times.iter().any(|time| time.span().as_nanos() % bin != 0);
+    odd.then(|| "all times of a measure must be multiples of `bin` (1s unless told)".into())
+}

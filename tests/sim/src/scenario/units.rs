@@ -1,0 +1,208 @@
+//! Numbers with units, as scenario files have them: `"100ms"`, `"4/s"`, `"4500/h"`.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use tidegate::{Instant, Span};
+
+/// A length of time, or a point in time counted from the start of the world.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Time(Span);
+
+impl Time {
+    /// The time as a length.
+    pub const fn span(self) -> Span {
+        self.0
+    }
+
+    /// The time as a point, counted from the start of the world.
+    pub const fn instant(self) -> Instant {
+        Instant::ZERO.saturating_add(self.0)
+    }
+
+    /// The time in seconds.
+    #[expect(clippy::cast_precision_loss, reason = "for people and for ratios")]
+    pub fn seconds(self) -> f64 {
+        self.0.as_nanos() as f64 / 1e9
+    }
+}
+
+impl From<Span> for Time {
+    fn from(span: Span) -> Self {
+        Self(span)
+    }
+}
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = humantime::parse_duration(text)
+            .map_err(|error| format!("\"{text}\" is not a time like \"100ms\": {error}"))?;
+        // A world that ends after a century still leaves room to add waits without saturating.
+        match u64::try_from(parsed.as_nanos()) {
+            Ok(nanos) if nanos <= 3_155_760_000_000_000_000 => Ok(Self(Span::from_nanos(nanos))),
+            _ => Err(format!("\"{text}\" is longer than a century")),
+        }
+    }
+}
+
+/// A rate of calls, exact to a millionth of a call a day.
+///
+/// In these units a rate of calls by the second, the minute or the hour with up to six decimals is
+/// an integer, so that a bucket filled at 4500 an hour holds exactly 4500 after an hour.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Rate(u64);
+
+/// What one call counts in a bucket that gains [`Rate::grains`] each nanosecond.
+pub const GRAINS_PER_CALL: u128 = 86_400_000_000_000 * 1_000_000;
+
+impl Rate {
+    /// So many calls a second.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
+    pub fn per_second(calls: f64) -> Self {
+        Self((calls * 86_400e6) as u64)
+    }
+
+    /// What a bucket gains in a nanosecond, where a call costs [`GRAINS_PER_CALL`].
+    pub const fn grains(self) -> u128 {
+        self.0 as u128
+    }
+
+    /// Calls a second.
+    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
+    pub fn as_per_second(self) -> f64 {
+        self.0 as f64 / 86_400e6
+    }
+
+    /// The mean time between two calls; the longest span for a rate of zero.
+    #[expect(clippy::cast_possible_truncation, reason = "the quotient of a rate above 0 fits")]
+    pub const fn interval(self) -> Span {
+        match GRAINS_PER_CALL.checked_div(self.0 as u128) {
+            Some(nanos) if nanos <= u64::MAX as u128 => Span::from_nanos(nanos as u64),
+            _ => Span::MAX,
+        }
+    }
+
+    /// Whether nothing ever happens at this rate.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong =
+            |why: &str| format!("\"{text}\" is not a rate like \"4/s\" or \"4500/h\": {why}");
+        let (number, unit) = text
+            .split_once('/')
+            .ok_or_else(|| wrong("the unit is missing, one of /s, /min, /h, /d"))?;
+        let per_day = match unit.trim() {
+            "s" => 86_400,
+            "min" => 1_440,
+            "h" => 24,
+            "d" => 1,
+            _ => return Err(wrong("the unit must be one of /s, /min, /h, /d")),
+        };
+        let millionths = millionths(number.trim())
+            .ok_or_else(|| wrong("the number must be positive, with at most six decimals"))?;
+        match millionths.checked_mul(per_day) {
+            Some(rate) if rate <= 1_000_000 * 86_400 * 1_000_000 => Ok(Self(rate)),
+            _ => Err(wrong("a million calls a second is the most there is")),
+        }
+    }
+}
+
+fn millionths(number: &str) -> Option<u64> {
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(decimals) || !(1..=6).contains(&decimals.len()) {
+        return None;
+    }
+    let whole: u64 = whole.parse().ok()?;
+    let decimals: u64 = format!("{decimals:0<6}").parse().ok()?;
+    whole.checked_mul(1_000_000)?.checked_add(decimals)
+}
+
+/// Reads what is written as a string, and names what was expected when it is not one.
+struct Text<T>(&'static str, PhantomData<T>);
+
+impl<T: FromStr<Err = String>> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(Text("a time with a unit, like \"100ms\"", PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(Text("a rate with a unit, like \"4/s\"", PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_exact_in_every_unit() {
+        let an_hour = 3_600_000_000_000u128;
+        for (text, calls_in_an_hour_in_grains) in [
+            ("4500/h", 4_500 * GRAINS_PER_CALL),
+            ("1.25/s", 4_500 * GRAINS_PER_CALL),
+            ("75/min", 4_500 * GRAINS_PER_CALL),
+            ("24/d", GRAINS_PER_CALL),
+            ("0.000001/s", GRAINS_PER_CALL * 36 / 10_000),
+            ("0/s", 0),
+            ("1000000/s", 3_600_000_000 * GRAINS_PER_CALL),
+        ] {
+            let rate: Rate = text.parse().unwrap();
+            assert_eq!(rate.grains() * an_hour, calls_in_an_hour_in_grains, "{text}");
+        }
+        assert_eq!("4/s".parse::<Rate>().unwrap().interval(), Span::from_millis(250));
+        assert_eq!("0/s".parse::<Rate>().unwrap().interval(), Span::MAX);
+    }
+
+    #[test]
+    fn what_is_no_rate_says_what_is_wrong() {
+        for (text, part) in [
+            ("4", "unit is missing"),
+            ("4/week", "unit must be"),
+            ("-4/s", "must be positive"),
+            ("four/s", "must be positive"),
+            ("/s", "must be positive"),
+            ("1./s", "must be positive"),
+            ("0.0000001/s", "six decimals"),
+            ("1000001/s", "million"),
+            ("99999999999999999999/s", "must be positive"),
+        ] {
+            let error = text.parse::<Rate>().unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn times_need_a_unit_and_an_end() {
+        assert_eq!("1h 30m".parse::<Time>().unwrap().span(), Span::from_secs(5_400));
+        assert_eq!("100ms".parse::<Time>().unwrap().seconds(), 0.1);
+        for (text, part) in [("100", "unit"), ("soon", "time"), ("200years", "century")] {
+            let error = text.parse::<Time>().unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A bucket whose rate follows the load, as table stores in the cloud have it: it saves up credit
+//! for a burst, and once the load has come near its rate for a whole period, it gets another one.
+
+use serde::Deserialize;
+use tidegate::{Instant, Outcome, Span};
+
+use super::bucket::Bucket;
+use super::schedule::Schedule;
+use super::{Limit, Ruling};
+use crate::chance::Chance;
+use crate::scenario::units::{Rate, Time};
+
+/// What a scenario says about an autoscaling server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AutoscalingSpec {
+    /// The rate it starts with and never falls below.
+    pub least: Rate,
+    /// The rate it never exceeds.
+    pub most: Rate,
+    /// The share of its rate that it aims to have used.
+    pub target: f64,
+    /// How often it looks at its load, and changes its rate to `load / target`.
+    pub period: Time,
+    /// For how long it saves up unused calls, counted at its least rate. It starts with all.
+    pub credit: Time,
+}
+
+impl AutoscalingSpec {
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        if self.least.is_zero() || self.most < self.least {
+            return Some("an autoscaling server needs a least rate above 0, and most >= least");
+        }
+        if !(0.01..=1.0).contains(&self.target) {
+            return Some("an autoscaling server's target is a share between 0.01 and 1");
+        }
+        if self.period == Time::default() || self.burst() < 1.0 {
+            return Some("an autoscaling server needs a period, and credit for at least 1 call");
+        }
+        (self.burst() > f64::from(u32::MAX)).then_some("that is more credit than can be counted")
+    }
+
+    fn burst(&self) -> f64 {
+        self.least.as_per_second() * self.credit.seconds()
+    }
+}
+
+/// The autoscaling server.
+#[derive(Clone, Debug)]
+pub struct Autoscaling {
+    bucket: Bucket,
+    spec: AutoscalingSpec,
+    next_look: Instant,
+    /// Calls served since the last look.
+    served: u32,
+    rate: Rate,
+}
+
+impl Autoscaling {
+    /// The server that `spec` describes.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
+    pub fn new(spec: &AutoscalingSpec) -> Self {
+        let burst = spec.burst() as u32;
+        Self {
+            bucket: Bucket::of(burst, burst, Schedule::new(spec.least, &[])),
+            spec: spec.clone(),
+            next_look: spec.period.instant(),
+            served: 0,
+            rate: spec.least,
+        }
+    }
+
+    fn look(&mut self, now: Instant) {
+        while now >= self.next_look {
+            let load = f64::from(self.served) / self.spec.period.seconds();
+            let wanted = Rate::per_second(load / self.spec.target);
+            let rate = wanted.clamp(self.spec.least, self.spec.most);
+            if rate != self.rate {
+                self.rate = rate;
+                self.bucket.change(self.next_look, rate);
+            }
+            self.served = 0;
+            self.next_look = self.next_look.saturating_add(self.spec.period.span());
+        }
+    }
+}
+
+impl Limit for Autoscaling {
+    fn arrive(&mut self, now: Instant, chance: &mut Chance) -> Ruling {
+        self.look(now);
+        let ruling = self.bucket.arrive(now, chance);
+        self.served = self.served.saturating_add(u32::from(ruling.outcome == Outcome::Ok));
+        ruling
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        self.bucket.remaining()
+    }
+
+    fn next(&self, now: Instant) -> Option<Span> {
+        self.bucket.next(now)
+    }
+
+    fn capacity(&self, from: Instant, to: Instant) -> f64 {
+        self.bucket.capacity(from, to)
+    }
+
+    fn start(&self) -> f64 {
+        self.bucket.start()
+    }
+
+    fn burst(&self) -> f64 {
+        self.bucket.burst()
+    }
+
+    fn audit(&self) -> Option<String> {
+        self.bucket.audit()
+    }
+
+    fn rate(&self) -> Vec<(Instant, f64)> {
+        self.bucket.rate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chance::Stream;
+
+    #[test]
+    fn the_rate_follows_the_load_between_its_ends() {
+        let spec = AutoscalingSpec {
+            least: "10/s".parse().unwrap(),
+            most: "25/s".parse().unwrap(),
+            target: 0.5,
+            period: Span::from_secs(60).into(),
+            credit: Span::from_secs(30).into(),
+        };
+        assert_eq!(spec.fault(), None);
+        let mut server = Autoscaling::new(&spec);
+        let mut chance = Chance::new(1, Stream::Server);
+        let at = |millis| Instant::ZERO.saturating_add(Span::from_millis(millis));
+        // 10 calls a second in the first minute, one a second in the second, none in the third.
+        for call in 0..600 {
+            assert_eq!(server.arrive(at(100 * call), &mut chance).outcome, Outcome::Ok);
+        }
+        for call in 60..120 {
+            assert_eq!(server.arrive(at(1_000 * call), &mut chance).outcome, Outcome::Ok);
+        }
+        server.arrive(at(180_000), &mut chance);
+        assert_eq!(server.rate(), [(at(0), 10.0), (at(60_000), 20.0), (at(120_000), 10.0)]);
+        assert_eq!((server.start(), server.burst()), (300.0, 300.0));
+    }
+
+    #[test]
+    fn credit_serves_a_burst_above_the_rate_and_then_it_is_over() {
+        let spec = AutoscalingSpec {
+            least: "1/s".parse().unwrap(),
+            most: "1/s".parse().unwrap(),
+            target: 0.7,
+            period: Span::from_secs(60).into(),
+            credit: Span::from_secs(300).into(),
+        };
+        let mut server = Autoscaling::new(&spec);
+        let mut chance = Chance::new(1, Stream::Server);
+        let served = (0..1_000)
+            .filter(|_| server.arrive(Instant::ZERO, &mut chance).outcome == Outcome::Ok)
+            .count();
+        assert_eq!(served, 300);
+    }
+}

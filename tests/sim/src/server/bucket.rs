@@ -1,0 +1,159 @@
+//! A token bucket, which is GCRA by another name: a call takes a token, tokens come at a rate.
+
+use serde::Deserialize;
+use tidegate::{Instant, Span};
+
+use super::schedule::{Schedule, Step, as_calls, in_order};
+use super::{Limit, Ruling};
+use crate::chance::Chance;
+use crate::scenario::units::{GRAINS_PER_CALL, Rate};
+
+/// What a scenario says about a bucket.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BucketSpec {
+    /// How many tokens it holds.
+    pub burst: u32,
+    /// How many it starts with; full if absent.
+    pub start: Option<u32>,
+    /// How fast it fills.
+    pub rate: Rate,
+    /// Other rates from later times on.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+}
+
+impl BucketSpec {
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        if self.burst == 0 {
+            return Some(
+                "a bucket that holds no token never serves a call: burst must be 1 or more",
+            );
+        }
+        if self.start.is_some_and(|start| start > self.burst) {
+            return Some("a bucket cannot start with more than its burst");
+        }
+        let rising = in_order(self.steps.iter().map(|step| step.at));
+        (!rising).then_some("steps must come in order of time, after the start of the world")
+    }
+}
+
+/// The bucket: credit in grains, so that nothing is lost to rounding.
+#[derive(Clone, Debug)]
+pub struct Bucket {
+    credit: u128,
+    burst: u128,
+    start: u128,
+    counted: Instant,
+    rate: Schedule,
+}
+
+impl Bucket {
+    /// The bucket that `spec` describes.
+    pub fn new(spec: &BucketSpec) -> Self {
+        let start = spec.start.unwrap_or(spec.burst);
+        Self::of(spec.burst, start, Schedule::new(spec.rate, &spec.steps))
+    }
+
+    /// A bucket of `burst` tokens that starts with `start` and fills at `rate`.
+    pub fn of(burst: u32, start: u32, rate: Schedule) -> Self {
+        let grains = |calls| u128::from(calls) * GRAINS_PER_CALL;
+        let (burst, start) = (grains(burst), grains(start));
+        Self { credit: start, burst, start, counted: Instant::ZERO, rate }
+    }
+
+    /// Fills at another rate from `at` on.
+    pub fn change(&mut self, at: Instant, rate: Rate) {
+        self.rate.push(at, rate);
+    }
+}
+
+impl Limit for Bucket {
+    fn arrive(&mut self, now: Instant, _: &mut Chance) -> Ruling {
+        self.credit = (self.credit + self.rate.grains(self.counted, now)).min(self.burst);
+        self.counted = now;
+        let served = self.credit >= GRAINS_PER_CALL;
+        if served {
+            self.credit -= GRAINS_PER_CALL;
+        }
+        Ruling::served(served)
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        u64::try_from(self.credit / GRAINS_PER_CALL).ok()
+    }
+
+    fn next(&self, now: Instant) -> Option<Span> {
+        let missing = GRAINS_PER_CALL.saturating_sub(self.credit);
+        // As far as the present rate tells: a server does not announce its changes.
+        let nanos = missing.div_ceil(self.rate.at(now).grains().max(1));
+        u64::try_from(nanos).ok().map(Span::from_nanos)
+    }
+
+    fn capacity(&self, from: Instant, to: Instant) -> f64 {
+        self.rate.calls(from, to)
+    }
+
+    fn start(&self) -> f64 {
+        as_calls(self.start)
+    }
+
+    fn burst(&self) -> f64 {
+        as_calls(self.burst)
+    }
+
+    fn audit(&self) -> Option<String> {
+        (self.credit > self.burst).then(|| {
+            let (credit, burst) = (as_calls(self.credit), as_calls(self.burst));
+            format!("the bucket holds {credit} tokens, more than its burst of {burst}")
+        })
+    }
+
+    fn rate(&self) -> Vec<(Instant, f64)> {
+        self.rate.steps()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chance::Stream;
+
+    #[test]
+    fn a_bucket_serves_to_the_nanosecond_what_it_should() {
+        let spec = BucketSpec {
+            burst: 2,
+            start: Some(1),
+            rate: "4/s".parse().unwrap(),
+            steps: vec![Step { at: Span::from_secs(10).into(), rate: "1/s".parse().unwrap() }],
+        };
+        let mut bucket = Bucket::new(&spec);
+        let mut chance = Chance::new(1, Stream::Server);
+        const MS: u64 = 1_000_000;
+        for (nanos, served, remaining, next) in [
+            (0, true, 0, None),
+            (0, false, 0, Some(250 * MS)),
+            (250 * MS - 1, false, 0, Some(1)),
+            (250 * MS, true, 0, None),
+            // Full after half a second, and no fuller after ten.
+            (9_500 * MS, true, 1, None),
+            (9_500 * MS, true, 0, None),
+            (9_500 * MS, false, 0, Some(250 * MS)),
+            (9_750 * MS, true, 0, None),
+            // A quarter of a token before the step, which a hint does not foresee.
+            (9_999 * MS, false, 0, Some(MS)),
+            (10_000 * MS, true, 0, None),
+            (10_999 * MS, false, 0, Some(MS)),
+            (11_000 * MS, true, 0, None),
+            (14_000 * MS, true, 1, None),
+        ] {
+            let now = Instant::from_nanos(nanos);
+            assert_eq!(bucket.arrive(now, &mut chance), Ruling::served(served), "at {nanos}");
+            assert_eq!(bucket.remaining(), Some(remaining), "at {nanos}");
+            if let Some(next) = next {
+                assert_eq!(bucket.next(now), Some(Span::from_nanos(next)), "at {nanos}");
+            }
+            assert_eq!(bucket.audit(), None);
+        }
+    }
+}

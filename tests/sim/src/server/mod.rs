@@ -1,0 +1,235 @@
+//! Servers: each lets so many calls through, and says so or does not.
+
+mod autoscaling;
+mod bucket;
+mod hint;
+mod queue;
+mod schedule;
+mod window;
+
+use serde::Deserialize;
+use tidegate::{Hint, Instant, Outcome, Span};
+
+use crate::chance::{Chance, Stream};
+use crate::scenario::units::{Rate, Time};
+pub use autoscaling::{Autoscaling, AutoscalingSpec};
+pub use bucket::{Bucket, BucketSpec};
+pub use hint::{HintSpec, Honesty};
+pub use queue::{Queue, QueueSpec};
+pub use schedule::{Schedule, Step};
+pub use window::{Window, WindowSpec};
+
+/// What a scenario says about its server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    /// A bucket of tokens that fills at a rate.
+    pub bucket: Option<BucketSpec>,
+    /// So many calls in each window of a fixed width.
+    pub window: Option<WindowSpec>,
+    /// Workers behind a bounded queue.
+    pub queue: Option<QueueSpec>,
+    /// A bucket whose rate follows the load, and which saves up credit.
+    pub autoscaling: Option<AutoscalingSpec>,
+    /// When nothing works.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
+    /// Calls of others that never retry and are not measured.
+    pub strangers: Option<Rate>,
+    /// What it tells of its limit.
+    #[serde(default)]
+    pub hints: HintSpec,
+}
+
+/// A time in which every call fails, without a hint.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// When it begins.
+    pub from: Time,
+    /// When it is over.
+    pub to: Time,
+}
+
+impl Outage {
+    fn covers(self, now: Instant) -> bool {
+        now >= self.from.instant() && now < self.to.instant()
+    }
+}
+
+/// A way to limit calls. It decides when a call arrives.
+pub trait Limit {
+    /// Takes a call in, or refuses it.
+    fn arrive(&mut self, now: Instant, chance: &mut Chance) -> Ruling;
+
+    /// How many more calls it would serve right now, if it counts that.
+    fn remaining(&self) -> Option<u64>;
+
+    /// How long after a refusal at `now` a call would be served, if it knows.
+    fn next(&self, now: Instant) -> Option<Span>;
+
+    /// How many calls could have been served in this time.
+    fn capacity(&self, from: Instant, to: Instant) -> f64;
+
+    /// Calls that could be served at once at the start of the world.
+    fn start(&self) -> f64;
+
+    /// Calls that can be served at once after a long silence.
+    fn burst(&self) -> f64;
+
+    /// What the books say that cannot be, if they are wrong.
+    fn audit(&self) -> Option<String>;
+
+    /// The rate over time, as far as it is known beforehand.
+    fn rate(&self) -> Vec<(Instant, f64)>;
+
+    /// The limit, width and first whole window, for limits by fixed windows.
+    fn windows(&self) -> Option<(u32, Span, Instant)> {
+        None
+    }
+
+    /// Whether calls that are served wait at the server, so that its latency is worth a metric.
+    fn queues(&self) -> bool {
+        false
+    }
+}
+
+/// What a limit decides about a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ruling {
+    /// What becomes of the call.
+    pub outcome: Outcome,
+    /// How long it stays in the server.
+    pub delay: Span,
+}
+
+impl Ruling {
+    /// Served at once, or throttled at once.
+    pub const fn served(served: bool) -> Self {
+        let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
+        Self { outcome, delay: Span::ZERO }
+    }
+}
+
+/// What the server answers to a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// What became of the call.
+    pub outcome: Outcome,
+    /// How long it stayed in the server.
+    pub delay: Span,
+    /// What the server says about its limit.
+    pub hint: Hint,
+}
+
+/// The server of a world.
+pub struct Server {
+    limit: Box<dyn Limit>,
+    outages: Vec<Outage>,
+    hints: HintSpec,
+    chance: Chance,
+}
+
+impl ServerSpec {
+    /// What is wrong with it, if anything is.
+    pub fn fault(&self) -> Option<&'static str> {
+        let kinds = [
+            self.bucket.is_some(),
+            self.window.is_some(),
+            self.queue.is_some(),
+            self.autoscaling.is_some(),
+        ];
+        if kinds.iter().filter(|there| **there).count() != 1 {
+            return Some(
+                "a server has exactly one of [server.bucket], [server.window], [server.queue] and \
+                 [server.autoscaling]",
+            );
+        }
+        if self.outages.iter().any(|outage| outage.to <= outage.from) {
+            return Some("an outage must end after it begins");
+        }
+        if self.strangers.is_some_and(Rate::is_zero) {
+            return Some("strangers need a rate above 0, or to be left out");
+        }
+        let fault = self.bucket.as_ref().and_then(BucketSpec::fault);
+        let fault = fault.or_else(|| self.window.as_ref().and_then(WindowSpec::fault));
+        let fault = fault.or_else(|| self.queue.as_ref().and_then(QueueSpec::fault));
+        let fault = fault.or_else(|| self.autoscaling.as_ref().and_then(AutoscalingSpec::fault));
+        fault.or_else(|| self.hints.fault())
+    }
+}
+
+impl Server {
+    /// The server that `spec` describes, in the run of `seed`.
+    pub fn new(spec: &ServerSpec, seed: u64) -> Self {
+        let mut chance = Chance::new(seed, Stream::Server);
+        let limit: Box<dyn Limit> = match spec {
+            ServerSpec { bucket: Some(bucket), .. } => Box::new(Bucket::new(bucket)),
+            ServerSpec { window: Some(window), .. } => Box::new(Window::new(window, &mut chance)),
+            ServerSpec { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
+            ServerSpec { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
+            _ => unreachable!("the scenario was checked to have a server"),
+        };
+        Self { limit, outages: spec.outages.clone(), hints: spec.hints, chance }
+    }
+
+    /// Takes a call in.
+    pub fn arrive(&mut self, now: Instant) -> Answer {
+        if self.outages.iter().any(|outage| outage.covers(now)) {
+            return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
+        }
+        let Ruling { outcome, delay } = self.limit.arrive(now, &mut self.chance);
+        Answer { outcome, delay, hint: self.hints.about(outcome, &*self.limit, now) }
+    }
+
+    /// How many calls could have been served between two times, outages left out, and at most
+    /// `offered` where that is told. Calls saved up at the start of the world count.
+    pub fn capacity(&self, from: Instant, to: Instant, offered: Option<Rate>) -> f64 {
+        let start =
+            if from == Instant::ZERO && offered.is_none() { self.limit.start() } else { 0.0 };
+        start + self.flow(from, to, offered)
+    }
+
+    /// As [`capacity`](Self::capacity), without what was saved up.
+    pub fn flow(&self, from: Instant, to: Instant, offered: Option<Rate>) -> f64 {
+        let mut cuts: Vec<Instant> = vec![from, to];
+        cuts.extend(self.limit.rate().iter().map(|step| step.0));
+        cuts.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
+        cuts.retain(|cut| (from..=to).contains(cut));
+        cuts.sort();
+        let flow = |pair: &[Instant]| match *pair {
+            [a, b] if !self.outages.iter().any(|outage| outage.covers(a)) => {
+                let most = offered.map_or(f64::INFINITY, |r| r.as_per_second() * seconds(a, b));
+                self.limit.capacity(a, b).min(most)
+            }
+            _ => 0.0,
+        };
+        cuts.windows(2).map(flow).sum()
+    }
+
+    /// The rate over time, as far as it is known beforehand, with 0 for outages.
+    pub fn rate(&self) -> Vec<(Instant, f64)> {
+        let steps = self.limit.rate();
+        let at = |time: Instant| {
+            let index = steps.partition_point(|step| step.0 <= time);
+            index.checked_sub(1).map_or(0.0, |index| steps[index].1)
+        };
+        let mut times: Vec<Instant> = steps.iter().map(|step| step.0).collect();
+        times.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
+        times.sort();
+        times.dedup();
+        let down = |time| self.outages.iter().any(|outage| outage.covers(time));
+        times.into_iter().map(|t| (t, if down(t) { 0.0 } else { at(t) })).collect()
+    }
+
+    /// The limit itself.
+    pub fn limit(&self) -> &dyn Limit {
+        &*self.limit
+    }
+}
+
+/// Seconds from one time to another.
+#[expect(clippy::cast_precision_loss, reason = "for ratios")]
+pub fn seconds(from: Instant, to: Instant) -> f64 {
+    to.saturating_since(from).as_nanos() as f64 / 1e9
+}

@@ -1,0 +1,192 @@
+//! Workers behind a bounded queue: calls take time, and what does not fit is refused.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use serde::Deserialize;
+use tidegate::{Instant, Outcome, Span};
+
+use super::schedule::in_order;
+use super::{Limit, Ruling, seconds};
+use crate::chance::Chance;
+use crate::scenario::units::Time;
+
+/// What a scenario says about a queueing server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// How many calls are worked on at once.
+    pub workers: u32,
+    /// How many more may wait.
+    pub places: u32,
+    /// How long a call is worked on: exponential with this mean.
+    pub service: Time,
+    /// Other means from later times on.
+    #[serde(default)]
+    pub steps: Vec<ServiceStep>,
+}
+
+/// Another mean service time from a time on.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceStep {
+    /// When it comes.
+    pub at: Time,
+    /// The mean from then on.
+    pub service: Time,
+}
+
+impl QueueSpec {
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        let mut means = self.steps.iter().map(|step| step.service).chain([self.service]);
+        if self.workers == 0 || means.any(|mean| mean == Time::default()) {
+            return Some("a queueing server needs at least 1 worker and service times above 0");
+        }
+        let rising = in_order(self.steps.iter().map(|step| step.at));
+        (!rising).then_some("steps must come in order of time, after the start of the world")
+    }
+}
+
+/// A refusal takes this long, because it waits for nobody.
+const REFUSAL: Span = Span::from_millis(1);
+
+/// The queueing server.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    workers: usize,
+    places: usize,
+    service: Vec<(Instant, Span)>,
+    /// When each worker has worked off what it was given so far.
+    free: BinaryHeap<Reverse<Instant>>,
+    /// When the calls inside leave.
+    inside: BinaryHeap<Reverse<Instant>>,
+}
+
+impl Queue {
+    /// The server that `spec` describes.
+    pub fn new(spec: &QueueSpec) -> Self {
+        let first = (Instant::ZERO, spec.service.span());
+        let steps = spec.steps.iter().map(|step| (step.at.instant(), step.service.span()));
+        let (workers, places) = (spec.workers as usize, spec.places as usize);
+        Self {
+            workers,
+            places,
+            service: [first].into_iter().chain(steps).collect(),
+            free: (0..workers).map(|_| Reverse(Instant::ZERO)).collect(),
+            inside: BinaryHeap::new(),
+        }
+    }
+
+    fn room(&self) -> usize {
+        (self.workers + self.places).saturating_sub(self.inside.len())
+    }
+
+    fn mean(&self, now: Instant) -> Span {
+        let index = self.service.partition_point(|step| step.0 <= now);
+        index.checked_sub(1).map_or(Span::ZERO, |index| self.service[index].1)
+    }
+}
+
+impl Limit for Queue {
+    fn arrive(&mut self, now: Instant, chance: &mut Chance) -> Ruling {
+        while self.inside.peek().is_some_and(|leaves| leaves.0 <= now) {
+            self.inside.pop();
+        }
+        if self.room() == 0 {
+            return Ruling { outcome: Outcome::Busy, delay: REFUSAL };
+        }
+        let free = self.free.pop().map_or(now, |free| free.0);
+        let done = free.max(now).saturating_add(chance.exponential(self.mean(now)));
+        self.free.push(Reverse(done));
+        self.inside.push(Reverse(done));
+        Ruling { outcome: Outcome::Ok, delay: done.saturating_since(now) }
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        u64::try_from(self.room()).ok()
+    }
+
+    fn next(&self, now: Instant) -> Option<Span> {
+        self.inside.peek().map(|leaves| leaves.0.saturating_since(now))
+    }
+
+    fn capacity(&self, from: Instant, to: Instant) -> f64 {
+        let mut sum = 0.0;
+        let steps = self.rate();
+        for (index, &(at, rate)) in steps.iter().enumerate() {
+            let until = steps.get(index + 1).map_or(to, |next| next.0.min(to));
+            sum += rate * seconds(at.max(from), until);
+        }
+        sum
+    }
+
+    fn start(&self) -> f64 {
+        0.0
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a few places")]
+    fn burst(&self) -> f64 {
+        (self.workers + self.places) as f64
+    }
+
+    fn audit(&self) -> Option<String> {
+        let (inside, most) = (self.inside.len(), self.workers + self.places);
+        (inside > most).then(|| format!("{inside} calls are in a server with room for {most}"))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
+    fn rate(&self) -> Vec<(Instant, f64)> {
+        let rate = |mean: Span| self.workers as f64 / (mean.as_nanos() as f64 / 1e9);
+        self.service.iter().map(|&(at, mean)| (at, rate(mean))).collect()
+    }
+
+    fn queues(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chance::Stream;
+
+    fn spec(workers: u32, places: u32, millis: u64) -> QueueSpec {
+        QueueSpec { workers, places, service: Span::from_millis(millis).into(), steps: vec![] }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_fits_again_when_a_call_has_left() {
+        let mut queue = Queue::new(&spec(2, 3, 50));
+        let mut chance = Chance::new(1, Stream::Server);
+        let mut leaves: Vec<Span> = (0..5)
+            .map(|_| {
+                let ruling = queue.arrive(Instant::ZERO, &mut chance);
+                assert_eq!(ruling.outcome, Outcome::Ok);
+                ruling.delay
+            })
+            .collect();
+        leaves.sort();
+        let refused = queue.arrive(Instant::ZERO, &mut chance);
+        assert_eq!((refused.outcome, refused.delay), (Outcome::Busy, REFUSAL));
+        assert_eq!(queue.next(Instant::ZERO), Some(leaves[0]));
+        let first = Instant::ZERO.saturating_add(leaves[0]);
+        assert_eq!(queue.arrive(first, &mut chance).outcome, Outcome::Ok);
+        assert_eq!(queue.audit(), None);
+    }
+
+    #[test]
+    fn a_queue_at_half_load_waits_as_erlang_says() {
+        // M/M/1 at half load: the mean time inside is 1/(mu - lambda) = 100 ms.
+        let mut queue = Queue::new(&spec(1, 1_000, 50));
+        let mut chance = Chance::new(1, Stream::Server);
+        let mut arrivals = Chance::new(1, Stream::Strangers);
+        let (mut now, mut sum) = (Instant::ZERO, 0);
+        const CALLS: u64 = 200_000;
+        for _ in 0..CALLS {
+            now = now.saturating_add(arrivals.exponential(Span::from_millis(100)));
+            sum += queue.arrive(now, &mut chance).delay.as_nanos();
+        }
+        let mean = sum as f64 / CALLS as f64 / 1e6;
+        assert!((mean - 100.0).abs() < 3.0, "{mean} ms");
+    }
+}

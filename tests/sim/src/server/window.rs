@@ -1,0 +1,134 @@
+//! A fixed window: so many calls in each minute of the server's clock.
+
+use serde::Deserialize;
+use tidegate::{Instant, Span};
+
+use super::{Limit, Ruling, seconds};
+use crate::chance::Chance;
+use crate::scenario::units::Time;
+
+/// What a scenario says about a fixed window.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WindowSpec {
+    /// How many calls in each window.
+    pub limit: u32,
+    /// How wide a window is.
+    pub width: Time,
+    /// How far into a window the world starts; drawn evenly if absent.
+    pub phase: Option<Time>,
+}
+
+impl WindowSpec {
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        if self.limit == 0 || self.width == Time::default() {
+            return Some("a window needs a limit of at least 1 call and a width");
+        }
+        let outside = self.phase.is_some_and(|phase| phase >= self.width);
+        outside.then_some("a window's phase must be less than its width")
+    }
+}
+
+/// The window.
+#[derive(Clone, Debug)]
+pub struct Window {
+    limit: u32,
+    width: u64,
+    phase: u64,
+    index: u64,
+    used: u32,
+}
+
+impl Window {
+    /// The window that `spec` describes.
+    pub fn new(spec: &WindowSpec, chance: &mut Chance) -> Self {
+        let width = spec.width.span();
+        let last = width.saturating_sub(Span::from_nanos(1));
+        let phase = spec.phase.map_or_else(|| chance.between(Span::ZERO, last), Time::span);
+        let (width, phase) = (width.as_nanos(), phase.as_nanos());
+        Self { limit: spec.limit, width, phase, index: 0, used: 0 }
+    }
+}
+
+impl Limit for Window {
+    fn arrive(&mut self, now: Instant, _: &mut Chance) -> Ruling {
+        let time = now.as_nanos() + self.phase;
+        if time / self.width != self.index {
+            (self.index, self.used) = (time / self.width, 0);
+        }
+        let served = self.used < self.limit;
+        self.used += u32::from(served);
+        Ruling::served(served)
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        Some(u64::from(self.limit - self.used))
+    }
+
+    fn next(&self, now: Instant) -> Option<Span> {
+        let time = now.as_nanos() + self.phase;
+        Some(Span::from_nanos(self.width - time % self.width))
+    }
+
+    /// As if it flowed evenly: windows cut off at the ends of the run may give more than that.
+    fn capacity(&self, from: Instant, to: Instant) -> f64 {
+        seconds(from, to) * self.rate()[0].1
+    }
+
+    fn start(&self) -> f64 {
+        0.0
+    }
+
+    fn burst(&self) -> f64 {
+        f64::from(self.limit)
+    }
+
+    fn audit(&self) -> Option<String> {
+        (self.used > self.limit)
+            .then(|| format!("the window has served {} of {}", self.used, self.limit))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
+    fn rate(&self) -> Vec<(Instant, f64)> {
+        vec![(Instant::ZERO, f64::from(self.limit) / (self.width as f64 / 1e9))]
+    }
+
+    fn windows(&self) -> Option<(u32, Span, Instant)> {
+        let first = (self.width - self.phase) % self.width;
+        Some((self.limit, Span::from_nanos(self.width), Instant::from_nanos(first)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chance::Stream;
+
+    #[test]
+    fn a_window_opens_on_its_own_clock_and_forgets_what_was_unused() {
+        let secs = |n| Time::from(Span::from_secs(n));
+        let spec = WindowSpec { limit: 2, width: secs(60), phase: Some(secs(50)) };
+        let mut chance = Chance::new(1, Stream::Server);
+        let mut window = Window::new(&spec, &mut chance);
+        const S: u64 = 1_000_000_000;
+        for (nanos, served, remaining, next) in [
+            (0, true, 1, None),
+            (9 * S, true, 0, None),
+            (9 * S, false, 0, Some(S)),
+            (10 * S - 1, false, 0, Some(1)),
+            (10 * S, true, 1, None),
+            (70 * S, true, 1, None),
+            (129 * S, true, 0, None),
+            (129 * S, false, 0, Some(S)),
+        ] {
+            let now = Instant::from_nanos(nanos);
+            assert_eq!(window.arrive(now, &mut chance), Ruling::served(served), "at {nanos}");
+            assert_eq!(window.remaining(), Some(remaining), "at {nanos}");
+            if let Some(next) = next {
+                assert_eq!(window.next(now), Some(Span::from_nanos(next)), "at {nanos}");
+            }
+            assert_eq!(window.audit(), None);
+        }
+        assert_eq!(window.windows(), Some((2, Span::from_secs(60), Instant::from_nanos(10 * S))));
+    }
+}

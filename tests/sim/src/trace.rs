@@ -1,0 +1,133 @@
+//! The trace: every step of a run, as a line for people and as a digest for machines.
+
+use std::fmt;
+
+use tidegate::{Instant, Outcome, Reason, Span};
+
+/// Something that happened to a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Step {
+    /// When.
+    pub at: Instant,
+    /// In which process.
+    pub process: u32,
+    /// In which thread, counted over all processes.
+    pub thread: u32,
+    /// What.
+    pub what: What,
+}
+
+/// What can happen to a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum What {
+    /// Its throttle lets it leave, after it has waited this long.
+    Left(Span),
+    /// Its throttle tells it to ask again then.
+    Waits(Instant),
+    /// Its throttle has no room for it.
+    Full,
+    /// Its throttle will not let it leave.
+    Refused(Reason),
+    /// It arrives at the server, which decides.
+    Decided(Outcome),
+    /// It is back at its client, having left then.
+    Back {
+        /// What became of it.
+        outcome: Outcome,
+        /// When it had left.
+        sent: Instant,
+        /// How long it had waited for its throttle.
+        waited: Span,
+    },
+    /// It came back, and there is no other attempt.
+    GivenUp,
+    /// Its client left before it did.
+    Withdrawn,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} p{} t{} ", Point(self.at.as_nanos()), self.process, self.thread)?;
+        match self.what {
+            What::Left(waited) => write!(f, "leaves after {} s", Point(waited.as_nanos())),
+            What::Waits(until) => write!(f, "waits until {}", Point(until.as_nanos())),
+            What::Full => f.write_str("finds no room"),
+            What::Refused(reason) => write!(f, "is refused: {reason}"),
+            What::Decided(outcome) => write!(f, "arrives: {}", word(outcome)),
+            What::Back { outcome, .. } => write!(f, "is back: {}", word(outcome)),
+            What::GivenUp => f.write_str("is given up"),
+            What::Withdrawn => f.write_str("is withdrawn"),
+        }
+    }
+}
+
+/// Nanoseconds, written in seconds.
+struct Point(u64);
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+
+const fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Throttled => "throttled",
+        Outcome::Busy => "busy",
+        Outcome::Failed => "failed",
+        Outcome::Abandoned => "abandoned",
+    }
+}
+
+/// A number that stands for a whole trace: equal traces have equal digests, on every machine.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Digest(u64);
+
+impl Digest {
+    /// The digest of a trace without steps.
+    pub const fn new() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+
+    /// Adds a step.
+    pub fn add(&mut self, step: &Step) {
+        let (code, value) = match step.what {
+            What::Left(waited) => (0, waited.as_nanos()),
+            What::Waits(until) => (1, until.as_nanos()),
+            What::Full => (2, 0),
+            What::Refused(Reason::Late(leaves)) => (3, leaves.as_nanos()),
+            What::Refused(_) => (3, 0),
+            What::Decided(outcome) => (4, outcome as u64),
+            What::Back { outcome, .. } => (5, outcome as u64),
+            What::GivenUp => (6, 0),
+            What::Withdrawn => (7, 0),
+        };
+        self.mix(step.at.as_nanos());
+        self.mix(u64::from(step.thread) << 8 | code);
+        self.mix(value);
+    }
+
+    /// One round of MurmurHash3's finalizer.
+    const fn mix(&mut self, word: u64) {
+        let mixed = (self.0 ^ word).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+        self.0 = mixed ^ (mixed >> 33);
+    }
+
+    /// The digest as a number.
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}

@@ -1,0 +1,468 @@
+//! The world: clients and a server on one agenda. It steps from event to event, and stops at the
+//! first that should not be possible.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tidegate::{Instant, Outcome, Span};
+
+use crate::agenda::{Agenda, Event};
+use crate::chance::{Chance, Stream};
+use crate::client::{Flight, State, Thread};
+use crate::controllers;
+use crate::metric::{Metrics, Tally};
+use crate::scenario::{Clients, Demand, Scenario};
+use crate::server::Server;
+use crate::throttle::{Answer, Member, Outlook, Response, Throttle};
+use crate::trace::{Digest, Step, What};
+
+/// A refused call is lost; its thread makes the next one after this pause at the earliest, as one
+/// that goes through its own error handling would.
+const REFUSED: Span = Span::from_millis(100);
+
+/// A run of a scenario with a law and a seed.
+pub struct World<'s> {
+    scenario: &'s Scenario,
+    server: Server,
+    processes: Vec<Process>,
+    threads: Vec<Thread>,
+    agenda: Agenda,
+    now: Instant,
+    digest: Digest,
+    tally: Tally,
+    strangers: Option<(Chance, Span)>,
+    books: Books,
+    over: bool,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The digest of its trace.
+    pub digest: Digest,
+    /// How many calls arrived at the server.
+    pub calls: u64,
+    /// How many events there were.
+    pub events: u64,
+    /// What it measured.
+    pub metrics: Metrics,
+}
+
+struct Process {
+    throttle: Box<dyn Throttle>,
+    in_flight: u32,
+    parked: VecDeque<u32>,
+    /// The latest wake-up that was entered.
+    wake: Instant,
+}
+
+/// Every call is in these books once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Books {
+    begun: u64,
+    served: u64,
+    lost: u64,
+    withdrawn: u64,
+    /// Threads that have a call.
+    open: u64,
+    /// Threads with a fixed amount of work that are not done.
+    at_work: u64,
+    /// Threads that make no more calls.
+    gone: u64,
+}
+
+/// Something that must not happen, whatever the law: the law or the world has a defect.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+#[error("at {at} ns of virtual time, {what}", at = .at.as_nanos())]
+pub struct Broken {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub what: Breach,
+}
+
+/// A broken promise.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum Breach {
+    /// A wait that is none would let its thread spin.
+    #[error("process {process} is told to wait until {until} ns, which is not later", until = .until.as_nanos())]
+    ZeroWait {
+        /// The process.
+        process: u32,
+        /// What it was told.
+        until: Instant,
+    },
+    /// The last event is over, but not all threads are done.
+    #[error("nothing is left to happen, but {unfinished} threads have not finished")]
+    Idle {
+        /// How many.
+        unfinished: u64,
+    },
+    /// A process with no call in flight is told to wait for one to settle.
+    #[error("process {process} has no call in flight, but is told to wait until one settles")]
+    Stuck {
+        /// The process.
+        process: u32,
+    },
+    /// The throttle counts other permits than there are calls.
+    #[error("process {process} has {calls} calls in flight, but its throttle counts {permits}")]
+    Permits {
+        /// The process.
+        process: u32,
+        /// Calls in flight.
+        calls: u32,
+        /// Permits out.
+        permits: u32,
+    },
+    /// A call is in no book, or in two.
+    #[error("{begun} calls were begun, but {known} are known to be somewhere")]
+    Lost {
+        /// How many were begun.
+        begun: u64,
+        /// How many are accounted for.
+        known: u64,
+    },
+    /// A call that was served is to be tried again.
+    #[error("process {process} wants to retry a call that was served")]
+    Again {
+        /// The process.
+        process: u32,
+    },
+    /// The server's books are wrong.
+    #[error("{0}")]
+    Server(String),
+}
+
+impl<'s> World<'s> {
+    /// The world of `scenario` before its first event; `None` if there is no such law.
+    pub fn new(scenario: &'s Scenario, law: &str, seed: u64) -> Option<Self> {
+        let server = Server::new(scenario.server.get_ref(), seed);
+        let outlook = Rc::new(outlook(scenario, &server));
+        let mut agenda = Agenda::default();
+        let (mut processes, mut threads) = (Vec::new(), Vec::new());
+        for group in scenario.groups() {
+            let law = group.law.as_deref().unwrap_or(law);
+            let from = group.from.instant();
+            for _ in 0..group.processes {
+                let process = u32::try_from(processes.len()).ok()?;
+                let seed_of_process = Stream::Throttle(process).seed(seed);
+                let throttle = controllers::named(law, seed_of_process, from, process, &outlook)?;
+                let parked = VecDeque::new();
+                processes.push(Process { throttle, in_flight: 0, parked, wake: Instant::ZERO });
+                for own in 0..group.threads {
+                    let number = u32::try_from(threads.len()).ok()?;
+                    let mut thread = Thread::new(group, process, number, own, seed);
+                    agenda.enter(thread.first(from), Event::Ask(number));
+                    threads.push(thread);
+                }
+            }
+        }
+        let strangers = scenario.server.get_ref().strangers.map(|rate| {
+            let mut chance = Chance::new(seed, Stream::Strangers);
+            let first = Instant::ZERO.saturating_add(chance.exponential(rate.interval()));
+            agenda.enter(first, Event::Stranger);
+            (chance, rate.interval())
+        });
+        let at_work = threads.iter().filter(|thread| thread.has_fixed_work()).count() as u64;
+        Some(Self {
+            tally: Tally::new(scenario, &threads),
+            scenario,
+            server,
+            processes,
+            threads,
+            agenda,
+            now: Instant::ZERO,
+            digest: Digest::new(),
+            strangers,
+            books: Books { at_work, ..Books::default() },
+            over: false,
+        })
+    }
+
+    /// Steps through all events up to `until`, and shows each step to `watch`. True while there is
+    /// more to come before the end of the world.
+    pub fn advance(
+        &mut self,
+        until: Instant,
+        watch: &mut impl FnMut(&Step),
+    ) -> Result<bool, Broken> {
+        let end = self.scenario.end.get_ref().instant();
+        let until = until.min(end);
+        while !self.over {
+            let Some((at, event)) = self.agenda.take(until) else {
+                if self.agenda.is_empty() && self.books.gone < self.threads.len() as u64 {
+                    let unfinished = self.threads.len() as u64 - self.books.gone;
+                    return Err(self.broken(Breach::Idle { unfinished }));
+                }
+                self.now = until;
+                self.over = until >= end || self.agenda.is_empty();
+                break;
+            };
+            self.now = at;
+            match event {
+                Event::Ask(thread) => self.ask(thread, watch).map(|_| ()),
+                Event::Arrive(thread) => self.arrive(thread, watch),
+                Event::Return(thread) => self.take_back(thread, watch),
+                Event::Wake(process) => self.wake(process, watch),
+                Event::Stranger => self.stranger(),
+            }
+            .and_then(|()| self.check_books())
+            .map_err(|what| self.broken(what))?;
+        }
+        Ok(!self.over)
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self) -> Result<Run, Broken> {
+        self.advance(Instant::MAX, &mut |_| {})?;
+        Ok(self.finish())
+    }
+
+    /// What came of it so far.
+    pub fn finish(self) -> Run {
+        let metrics = self.tally.metrics(self.scenario, &self.server, self.now, self.books.lost);
+        let events = self.agenda.entered();
+        Run { digest: self.digest, calls: self.tally.calls(), events, metrics }
+    }
+
+    /// The virtual time.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Lets a thread ask whether its call may leave. False where the throttle has no room for it.
+    fn ask(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<bool, Breach> {
+        let now = self.now;
+        let thread = &mut self.threads[index as usize];
+        if now >= thread.to {
+            self.leave_world(index, watch);
+            return Ok(true);
+        }
+        if thread.state == State::Idle {
+            thread.begin(now);
+            self.books.begun += 1;
+            self.books.open += 1;
+        }
+        let number = thread.process;
+        let process = &mut self.processes[number as usize];
+        let answer = process.throttle.poll(now, &thread.call);
+        let what = match answer {
+            Answer::Go(permit) => {
+                let waited = now.saturating_since(thread.asked);
+                thread.state = State::Away;
+                thread.flight = Flight { permit, sent: now, waited, ..thread.flight };
+                process.in_flight += 1;
+                let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
+                self.agenda.enter(now.saturating_add(way), Event::Arrive(index));
+                self.tally.left(index, now, waited);
+                What::Left(waited)
+            }
+            Answer::Wait(until) if until <= now => {
+                return Err(Breach::ZeroWait { process: number, until });
+            }
+            Answer::Wait(until) => {
+                thread.state = State::Waiting;
+                self.agenda.enter(until, Event::Ask(index));
+                What::Waits(until)
+            }
+            Answer::Full => {
+                thread.state = State::Parked;
+                process.parked.push_front(index);
+                let next = process.throttle.next_at().filter(|next| *next > now);
+                match next {
+                    Some(next) if process.wake <= now || next < process.wake => {
+                        process.wake = next;
+                        self.agenda.enter(next, Event::Wake(number));
+                    }
+                    None if process.in_flight == 0 => {
+                        return Err(Breach::Stuck { process: number });
+                    }
+                    _ => {}
+                }
+                What::Full
+            }
+            Answer::Refuse(reason) => {
+                self.books.lost += 1;
+                self.end_call(index, now.saturating_add(REFUSED));
+                What::Refused(reason)
+            }
+        };
+        self.check_permits(number)?;
+        self.note(index, what, watch);
+        Ok(answer != Answer::Full)
+    }
+
+    fn arrive(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
+        let now = self.now;
+        let answer = self.server.arrive(now);
+        if let Some(fault) = self.server.limit().audit() {
+            return Err(Breach::Server(fault));
+        }
+        let thread = &mut self.threads[index as usize];
+        thread.flight.outcome = answer.outcome;
+        thread.flight.hint = answer.hint;
+        let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
+        let back = now.saturating_add(answer.delay).saturating_add(way);
+        self.agenda.enter(back, Event::Return(index));
+        self.tally.arrived(index, now, &answer);
+        if let Some(stop) = self.scenario.stop_at_remaining {
+            self.over = self.server.limit().remaining().is_some_and(|left| left <= stop);
+        }
+        self.note(index, What::Decided(answer.outcome), watch);
+        Ok(())
+    }
+
+    fn take_back(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
+        let now = self.now;
+        let thread = &mut self.threads[index as usize];
+        let Flight { permit, sent, waited, outcome, hint } = thread.flight;
+        let number = thread.process;
+        let process = &mut self.processes[number as usize];
+        let response = Response { outcome, hint, sent, waited };
+        process.in_flight -= 1;
+        process.throttle.settle(now, permit, &response);
+        thread.call.attempt = thread.call.attempt.saturating_add(1);
+        let again = process.throttle.retry(now, &mut thread.call, &response);
+        if again && outcome == Outcome::Ok {
+            return Err(Breach::Again { process: number });
+        }
+        thread.asked = now;
+        thread.state = State::Waiting;
+        let begun = thread.begun;
+        self.note(index, What::Back { outcome, sent, waited }, watch);
+        self.check_permits(number)?;
+        if !self.processes[number as usize].parked.is_empty() {
+            self.wake(number, watch)?;
+        }
+        if again {
+            return self.ask(index, watch).map(|_| ());
+        }
+        if outcome == Outcome::Ok {
+            self.books.served += 1;
+            self.tally.served(index, now, begun);
+        } else {
+            self.books.lost += 1;
+            self.note(index, What::GivenUp, watch);
+        }
+        match self.end_call(index, now) {
+            Some(next) if next == now => self.ask(index, watch).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends a thread's call, and enters the next one unless it comes at once: then the caller goes
+    /// on with it.
+    fn end_call(&mut self, index: u32, earliest: Instant) -> Option<Instant> {
+        let now = self.now;
+        self.books.open -= 1;
+        let thread = &mut self.threads[index as usize];
+        let next = thread.next(now).map(|next| next.max(earliest));
+        match next {
+            Some(next) => {
+                thread.state = State::Idle;
+                if next > now {
+                    self.agenda.enter(next, Event::Ask(index));
+                }
+            }
+            None => {
+                thread.state = State::Gone;
+                self.books.gone += 1;
+                self.books.at_work -= 1;
+                self.over |= self.books.at_work == 0 && self.scenario.stop_when_work_is_done;
+                self.tally.work_done(self.books.at_work, now);
+            }
+        }
+        next
+    }
+
+    fn leave_world(&mut self, index: u32, watch: &mut impl FnMut(&Step)) {
+        let thread = &mut self.threads[index as usize];
+        let had_call = thread.state.has_call();
+        thread.state = State::Gone;
+        self.books.gone += 1;
+        if thread.has_fixed_work() {
+            self.books.at_work -= 1;
+        }
+        if had_call {
+            self.books.open -= 1;
+            self.books.withdrawn += 1;
+            self.note(index, What::Withdrawn, watch);
+        }
+    }
+
+    /// Lets the calls that a process had no room for ask again, the longest parked first.
+    fn wake(&mut self, process: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
+        while let Some(index) = self.processes[process as usize].parked.pop_back() {
+            if !self.ask(index, watch)? {
+                // It was parked anew as the last to come; it stays the first to go.
+                let parked = &mut self.processes[process as usize].parked;
+                parked.rotate_left(1);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn stranger(&mut self) -> Result<(), Breach> {
+        let Some((chance, gap)) = &mut self.strangers else { return Ok(()) };
+        let next = self.now.saturating_add(chance.exponential(*gap));
+        self.agenda.enter(next, Event::Stranger);
+        let answer = self.server.arrive(self.now);
+        self.tally.stranger(self.now, answer.outcome);
+        match self.server.limit().audit() {
+            Some(fault) => Err(Breach::Server(fault)),
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, thread: u32, what: What, watch: &mut impl FnMut(&Step)) {
+        let process = self.threads[thread as usize].process;
+        let step = Step { at: self.now, process, thread, what };
+        self.digest.add(&step);
+        watch(&step);
+    }
+
+    fn check_books(&self) -> Result<(), Breach> {
+        let Books { begun, served, lost, withdrawn, open, .. } = self.books;
+        let known = served + lost + withdrawn + open;
+        if known == begun { Ok(()) } else { Err(Breach::Lost { begun, known }) }
+    }
+
+    fn check_permits(&self, process: u32) -> Result<(), Breach> {
+        let Process { throttle, in_flight: calls, .. } = &self.processes[process as usize];
+        match throttle.in_flight() {
+            Some(permits) if permits != *calls => {
+                Err(Breach::Permits { process, calls: *calls, permits })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    const fn broken(&self, what: Breach) -> Broken {
+        Broken { at: self.now, what }
+    }
+}
+
+fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
+    let member = |group: &Clients| Member {
+        threads: group.threads,
+        from: group.from.instant(),
+        to: group.to.map_or(Instant::MAX, |to| to.instant()),
+        stranger: group.are_strangers().then(|| match group.demand {
+            Demand::Poisson(rate) => rate.as_per_second() * f64::from(group.threads),
+            _ => 0.0,
+        }),
+    };
+    let members = scenario
+        .groups()
+        .flat_map(|group| (0..group.processes).map(move |_| member(group)))
+        .collect();
+    Outlook {
+        rate: server.rate(),
+        burst: server.limit().burst(),
+        start: server.limit().start(),
+        window: server.limit().windows(),
+        members,
+        ledger: Default::default(),
+    }
+}
