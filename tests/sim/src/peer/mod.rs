@@ -190,6 +190,37 @@ mod tests {
     }
 
     #[test]
+    fn the_sleep_after_a_first_failure_is_the_one_that_the_name_promises() {
+        let table = [
+            ("fulljit", 0.0, 1.0),
+            ("fulljit.1", 0.0, 0.1),
+            ("equaljit", 0.5, 1.0),
+            ("decorr", 0.1, 0.3),
+            ("cenkalti", 0.25, 0.75),
+            ("sre-k2", 0.0, 0.0),
+            ("retry-budget", 0.0, 1.0),
+            ("grpc-throttle", 0.8, 1.2),
+            ("vegas", 0.0, 0.1),
+            ("oracle", 0.0, 0.0),
+        ];
+        for (name, least, most) in table {
+            let first_sleep = |seed| {
+                let mut peer = named(name, seed, 0, &Rc::new(outlook())).unwrap();
+                let mut call = back(1);
+                assert!(peer.retry(at(0.0), &mut call, &refused(0)), "{name} gives up");
+                call.not_before.as_nanos() as f64 / 1e9
+            };
+            let sleeps: Vec<f64> = (0..1_000).map(first_sleep).collect();
+            let width = most - least;
+            let in_first =
+                |part: f64| sleeps.iter().filter(|s| **s <= least + width * part).count();
+            // The rounding of a nanosecond, and ten in a thousand at either end.
+            assert!(sleeps.iter().all(|s| (least - 1e-8..=most + 1e-8).contains(s)), "{name}");
+            assert!(width == 0.0 || in_first(0.04) > 10 && in_first(0.96) < 990, "{name}");
+        }
+    }
+
+    #[test]
     fn every_name_is_a_peer_and_no_other_is() {
         let known = Rc::new(outlook());
         assert!(NAMES.iter().all(|name| named(name, 1, 0, &known).is_some()));

@@ -197,6 +197,9 @@ mod tests {
         assert_eq!(limits(published(10.0, 20.0), &drops).last(), Some(&1));
         let served = [took(100, 20); 4];
         assert_eq!(limits(published(17.0, 20.0), &served), [17, 20, 20, 20]);
+        // Ever more in flight, and never a queue: from 20 up to the published 1000.
+        let busy = vec![took(100, 1_000); 1_000];
+        assert_eq!(limits(Vegas::published(), &busy).last(), Some(&1_000));
     }
 
     #[test]
