@@ -22,70 +22,109 @@ pub enum Event {
 
 /// The events to come.
 ///
-/// Each entry is one number: time, then order of entry, then the event. Nearly every event enters
-/// one other; so one that was taken stays on top until the next one replaces it, which saves half
-/// of the work.
-#[derive(Debug, Default)]
+/// An entry is one number: time, then order of entry, then the event. Most events are entered less
+/// than a round trip ahead, so the agenda is a wheel of pages, each about a millisecond long: an
+/// event goes on its page unsorted, and a page is sorted when its time has come. What does not fit
+/// on the wheel is kept in a heap until its page comes.
+#[derive(Debug)]
 pub struct Agenda {
-    heap: BinaryHeap<Reverse<u128>>,
+    /// The present page and what was entered for the past, the next event last.
+    open: Vec<u128>,
+    /// The number of the present page.
+    page: u64,
+    wheel: Vec<Vec<u128>>,
+    /// A bit for each page of the wheel that is not empty.
+    written: [u64; (PAGES / 64) as usize],
+    later: BinaryHeap<Reverse<u128>>,
     entered: u64,
-    top_is_taken: bool,
 }
 
+const PAGES: u64 = 256;
+const PAGE_BITS: u32 = 20;
 const INDEX_BITS: u32 = 21;
 const KIND_BITS: u32 = 3;
 const ORDER_BITS: u32 = 64 - KIND_BITS - INDEX_BITS;
 
 impl Agenda {
+    /// An agenda without events.
+    pub fn new() -> Self {
+        Self {
+            open: Vec::new(),
+            page: 0,
+            wheel: (0..PAGES).map(|_| Vec::new()).collect(),
+            written: [0; (PAGES / 64) as usize],
+            later: BinaryHeap::new(),
+            entered: 0,
+        }
+    }
+
     /// Enters an event.
     pub fn enter(&mut self, at: Instant, event: Event) {
-        let (kind, index) = match event {
-            Event::Ask(index) => (0, index),
-            Event::Arrive(index) => (1, index),
-            Event::Return(index) => (2, index),
-            Event::Wake(index) => (3, index),
-            Event::Stranger => (4, 0),
-        };
-        debug_assert!(index >> INDEX_BITS == 0 && self.entered >> ORDER_BITS == 0);
-        let low = self.entered << (KIND_BITS + INDEX_BITS) | kind << INDEX_BITS | u64::from(index);
-        let entry = Reverse(u128::from(at.as_nanos()) << 64 | u128::from(low));
+        let entry = pack(at, self.entered, event);
         self.entered += 1;
-        if std::mem::take(&mut self.top_is_taken)
-            && let Some(mut top) = self.heap.peek_mut()
-        {
-            *top = entry;
-            return;
+        let page = page_of(entry);
+        if page <= self.page {
+            let index = self.open.partition_point(|other| *other > entry);
+            self.open.insert(index, entry);
+        } else if page - self.page < PAGES {
+            let slot = page % PAGES;
+            self.wheel[slot as usize].push(entry);
+            self.written[(slot / 64) as usize] |= 1 << (slot % 64);
+        } else {
+            self.later.push(Reverse(entry));
         }
-        self.heap.push(entry);
     }
 
     /// Takes the next event, unless it lies after `until`.
-    #[expect(clippy::cast_possible_truncation, reason = "the parts of a number")]
     pub fn take(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        if std::mem::take(&mut self.top_is_taken) {
-            self.heap.pop();
+        while self.open.is_empty() {
+            self.turn()?;
         }
-        let Reverse(entry) = *self.heap.peek()?;
-        let at = Instant::from_nanos((entry >> 64) as u64);
+        let (at, event) = unpack(*self.open.last()?);
         if at > until {
             return None;
         }
-        self.top_is_taken = true;
-        let low = entry as u64;
-        let index = low as u32 & ((1 << INDEX_BITS) - 1);
-        let event = match (low >> INDEX_BITS) & ((1 << KIND_BITS) - 1) {
-            0 => Event::Ask(index),
-            1 => Event::Arrive(index),
-            2 => Event::Return(index),
-            3 => Event::Wake(index),
-            _ => Event::Stranger,
-        };
+        self.open.pop();
         Some((at, event))
+    }
+
+    /// Opens the next page that has events; `None` where there is none.
+    fn turn(&mut self) -> Option<()> {
+        let on_wheel = self.next_on_wheel();
+        let later = self.later.peek().map(|entry| page_of(entry.0));
+        self.page = on_wheel.into_iter().chain(later).min()?;
+        if on_wheel == Some(self.page) {
+            let slot = self.page % PAGES;
+            std::mem::swap(&mut self.open, &mut self.wheel[slot as usize]);
+            self.written[(slot / 64) as usize] &= !(1 << (slot % 64));
+        }
+        while let Some(&Reverse(entry)) = self.later.peek()
+            && page_of(entry) == self.page
+        {
+            self.open.push(entry);
+            self.later.pop();
+        }
+        self.open.sort_unstable_by(|one, other| other.cmp(one));
+        Some(())
+    }
+
+    /// The next page of the wheel that has events.
+    fn next_on_wheel(&self) -> Option<u64> {
+        let from = self.page + 1;
+        // The rest of the word that `from` is in, the other words, and the rest of the first one.
+        let words = PAGES / 64;
+        (0..=words).find_map(|step| {
+            let word = (from / 64 + step) % words;
+            let first = if step == 0 { from % 64 } else { 0 };
+            let bits = self.written[word as usize] >> first << first;
+            let page = (from / 64 + step) * 64 + u64::from(bits.trailing_zeros());
+            (bits != 0 && page < self.page + PAGES).then_some(page)
+        })
     }
 
     /// Whether nothing is to come at all.
     pub fn is_empty(&self) -> bool {
-        self.heap.len() == usize::from(self.top_is_taken)
+        self.open.is_empty() && self.written == [0; 4] && self.later.is_empty()
     }
 
     /// How many events were entered.
@@ -94,27 +133,93 @@ impl Agenda {
     }
 }
 
+impl Default for Agenda {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+const fn page_of(entry: u128) -> u64 {
+    (entry >> (64 + PAGE_BITS)) as u64
+}
+
+fn pack(at: Instant, order: u64, event: Event) -> u128 {
+    let (kind, index) = match event {
+        Event::Ask(index) => (0, index),
+        Event::Arrive(index) => (1, index),
+        Event::Return(index) => (2, index),
+        Event::Wake(index) => (3, index),
+        Event::Stranger => (4, 0),
+    };
+    debug_assert!(index >> INDEX_BITS == 0 && order >> ORDER_BITS == 0);
+    let low = order << (KIND_BITS + INDEX_BITS) | kind << INDEX_BITS | u64::from(index);
+    u128::from(at.as_nanos()) << 64 | u128::from(low)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the parts of a number")]
+const fn unpack(entry: u128) -> (Instant, Event) {
+    let low = entry as u64;
+    let index = low as u32 & ((1 << INDEX_BITS) - 1);
+    let event = match (low >> INDEX_BITS) & ((1 << KIND_BITS) - 1) {
+        0 => Event::Ask(index),
+        1 => Event::Arrive(index),
+        2 => Event::Return(index),
+        3 => Event::Wake(index),
+        _ => Event::Stranger,
+    };
+    (Instant::from_nanos((entry >> 64) as u64), event)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chance::{Chance, Stream};
+    use std::collections::BTreeMap;
+    use tidegate::Span;
 
     #[test]
     fn events_come_by_time_and_then_in_the_order_they_were_entered() {
-        let mut agenda = Agenda::default();
+        let mut agenda = Agenda::new();
         let at = Instant::from_nanos;
         agenda.enter(at(5), Event::Ask(9));
-        agenda.enter(at(3), Event::Return(1));
+        agenda.enter(at(3), Event::Return((1 << 21) - 1));
         agenda.enter(at(5), Event::Arrive(2));
+        agenda.enter(Instant::MAX, Event::Stranger);
         assert_eq!(agenda.take(at(2)), None);
-        assert_eq!(agenda.take(at(9)), Some((at(3), Event::Return(1))));
-        // This one replaces the one taken, and comes after its contemporaries.
-        agenda.enter(at(5), Event::Wake((1 << 21) - 1));
-        assert_eq!(agenda.take(at(9)), Some((at(5), Event::Ask(9))));
-        // This one does not wait for a replacement.
-        assert_eq!(agenda.take(at(9)), Some((at(5), Event::Arrive(2))));
+        assert_eq!(agenda.take(at(9)), Some((at(3), Event::Return((1 << 21) - 1))));
+        agenda.enter(at(5), Event::Wake(0));
+        for event in [Event::Ask(9), Event::Arrive(2), Event::Wake(0)] {
+            assert_eq!(agenda.take(at(9)), Some((at(5), event)));
+        }
+        assert_eq!(agenda.take(at(9)), None);
         assert!(!agenda.is_empty());
-        assert_eq!(agenda.take(at(9)), Some((at(5), Event::Wake((1 << 21) - 1))));
+        assert_eq!(agenda.take(Instant::MAX), Some((Instant::MAX, Event::Stranger)));
         assert!(agenda.is_empty());
-        assert_eq!(agenda.take(Instant::MAX), None);
+    }
+
+    #[test]
+    fn the_wheel_keeps_the_order_of_a_sorted_map_near_and_far() {
+        let mut chance = Chance::new(1, Stream::Server);
+        let (mut agenda, mut map) = (Agenda::new(), BTreeMap::new());
+        let mut now = Instant::ZERO;
+        let mut order = 0u32;
+        for round in 0..200_000u64 {
+            // From nothing to an hour ahead, each power of two as likely as the others.
+            let reach = 1 << chance.between(Span::ZERO, Span::from_nanos(42)).as_nanos();
+            let at = now.saturating_add(chance.between(Span::ZERO, Span::from_nanos(reach)));
+            agenda.enter(at, Event::Ask(order));
+            map.insert((at, order), ());
+            order += 1;
+            if round % 5 > 0 || map.len() > 100 {
+                let Some(((at, order), ())) = map.pop_first() else { continue };
+                // Now and then it is asked too early, which changes nothing.
+                if round % 7 == 0 && at > now {
+                    assert_eq!(agenda.take(now), None);
+                }
+                assert_eq!(agenda.take(at), Some((at, Event::Ask(order))));
+                now = at;
+            }
+        }
+        assert_eq!(agenda.is_empty(), map.is_empty());
     }
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use tidegate::{Instant, Outcome};
@@ -19,6 +21,9 @@ const MOST_DOTS: usize = 6_000;
 const PARTS: usize = 120;
 /// More processes than this are drawn as one.
 const MOST_LINES: usize = 12;
+
+/// The delay axis is logarithmic, and delays so short are none.
+const NO_WAIT: f64 = 0.001;
 
 const BLUE: RGBColor = RGBColor(43, 108, 196);
 const RED: RGBColor = RGBColor(214, 57, 57);
@@ -120,15 +125,14 @@ impl Picture {
     }
 
     fn delays(&self, area: &Area, clock: Clock, ended: f64) -> anyhow::Result<()> {
-        let longest = self.dots.iter().map(|dot| dot.waited).fold(0.001, f64::max);
-        let (unit, scale) = if longest < 1.0 { ("ms", 1e3) } else { ("s", 1.0) };
-        let mut chart =
-            panel(area, clock, ended, longest * scale * 1.05, &format!("delay, {unit}"))?;
+        let longest = self.dots.iter().map(|dot| dot.waited).fold(10.0 * NO_WAIT, f64::max);
+        let axis = (NO_WAIT..longest * 1.3).log_scale();
+        let mut chart = panel(area, clock, ended, axis, "delay", &|waited| span_name(*waited))?;
         for (served, colour, name) in [(true, BLUE, "served"), (false, RED, "refused or failed")] {
             let dots = self.dots.iter().filter(|dot| dot.served == served);
             let dots = dots.map(|dot| {
                 Circle::new(
-                    (clock.shown(dot.sent), dot.waited * scale),
+                    (clock.shown(dot.sent), dot.waited.max(NO_WAIT)),
                     2,
                     colour.mix(0.55).filled(),
                 )
@@ -150,7 +154,7 @@ impl Picture {
             _ => ("h", 3_600.0),
         };
         let high = (most * scale * 1.08).max(1e-9);
-        let mut chart = panel(area, clock, ended, high, &format!("served/{unit}"))?;
+        let mut chart = panel(area, clock, ended, 0.0..high, &format!("served/{unit}"), &short)?;
         for (number, line) in self.lines.iter().enumerate() {
             let colour = self.colour(number);
             let points = parts(ended, part)
@@ -171,7 +175,7 @@ impl Picture {
         };
         let shares = || self.lines.iter().flat_map(|line| (0..PARTS).map(|i| share(line, i)));
         let high = (shares().fold(0.0, f64::max) * 1.08).clamp(1.0, 100.0);
-        let mut chart = panel(area, clock, ended, high, "throttled, %")?;
+        let mut chart = panel(area, clock, ended, 0.0..high, "throttled, %", &short)?;
         for (number, line) in self.lines.iter().enumerate() {
             let points = parts(ended, part).map(|(i, at)| (clock.shown(at), share(line, i)));
             chart.draw_series(LineSeries::new(points, self.colour(number).stroke_width(2)))?;
@@ -183,7 +187,8 @@ impl Picture {
         if self.lines.len() == 1 {
             return BLUE.to_rgba();
         }
-        HSLColor(0.58 + number as f64 / self.lines.len() as f64, 0.62, 0.45).to_rgba()
+        let hue = (0.58 + number as f64 / self.lines.len() as f64) % 1.0;
+        HSLColor(hue, 0.62, 0.45).to_rgba()
     }
 
     fn name(&self, number: usize) -> String {
@@ -220,25 +225,25 @@ impl Clock {
     }
 }
 
-type Chart<'a, 'b> = ChartContext<
-    'a,
-    SVGBackend<'b>,
-    Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
->;
+type Chart<'a, 'b, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, Y>>;
 
-fn panel<'a, 'b>(
+fn panel<'a, 'b, Y>(
     area: &'a Area<'b>,
     clock: Clock,
     ended: f64,
-    high: f64,
+    axis: impl AsRangedCoord<CoordDescType = Y, Value = f64>,
     label: &str,
-) -> anyhow::Result<Chart<'a, 'b>> {
+    tick: &dyn Fn(&f64) -> String,
+) -> anyhow::Result<Chart<'a, 'b, Y>>
+where
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
     let mut chart = ChartBuilder::on(area)
         .margin(10)
         .margin_right(30)
         .x_label_area_size(44)
-        .y_label_area_size(72)
-        .build_cartesian_2d(0.0..clock.shown(ended), 0.0..high)?;
+        .y_label_area_size(80)
+        .build_cartesian_2d(0.0..clock.shown(ended), axis)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -246,14 +251,35 @@ fn panel<'a, 'b>(
         .light_line_style(TRANSPARENT)
         .axis_style(GREY)
         .x_desc(format!("time, {}", clock.unit))
+        .x_label_formatter(&short)
         .y_desc(label)
+        .y_label_formatter(&tick)
         .label_style(("sans-serif", 15))
         .axis_desc_style(("sans-serif", 16))
         .draw()?;
     Ok(chart)
 }
 
-fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> anyhow::Result<()> {
+/// A number as short as it can be.
+fn short(number: &f64) -> String {
+    let rounded = (number * 1e4).round() / 1e4;
+    format!("{rounded}")
+}
+
+/// A delay with the unit that suits it.
+fn span_name(seconds: f64) -> String {
+    match seconds {
+        3_600.0.. => format!("{} h", short(&(seconds / 3_600.0))),
+        1.0.. => format!("{} s", short(&seconds)),
+        _ if seconds <= NO_WAIT => "none".into(),
+        _ => format!("{} ms", short(&(seconds * 1e3))),
+    }
+}
+
+fn legend<'a, 'b: 'a, Y>(chart: &mut Chart<'a, 'b, Y>) -> anyhow::Result<()>
+where
+    Y: Ranged<ValueType = f64>,
+{
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperRight)
