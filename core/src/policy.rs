@@ -5,7 +5,8 @@ use core::num::NonZeroU16;
 use crate::backoff::Backoff;
 use crate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use crate::law::{
-    Aimd, AnyLaw, Busy, Crowd, Cubic, Fixed, Proportional, ProportionalConfig, Responsive, Strategy,
+    Adaptive, Aimd, AnyLaw, Busy, Crowd, Cubic, Fixed, Proportional, ProportionalConfig,
+    Responsive, Strategy,
 };
 use crate::rate::Quota;
 use crate::time::Span;
@@ -112,6 +113,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
 impl Policy {
     /// The names that [`named`](Self::named) knows.
     pub const NAMES: &[&str] = &[
+        "adaptive",
         "none",
         "backoff",
         "fixed",
@@ -149,6 +151,7 @@ impl Policy {
     pub fn named(name: &str) -> Option<Self> {
         let unlimited = Self::new(AnyLaw::Fixed(Fixed::UNLIMITED));
         Some(match name {
+            "adaptive" => Self::new(AnyLaw::Adaptive(Adaptive)).backoff(None),
             "none" => unlimited.backoff(None),
             "backoff" => unlimited,
             "fixed" => Self::new(AnyLaw::Fixed(Fixed::new(Quota::per_second(10).ok()?))),

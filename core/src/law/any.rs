@@ -3,7 +3,9 @@
 use core::num::NonZeroU16;
 
 use crate::gate::Pace;
-use crate::law::{Aimd, Busy, Crowd, Cubic, Fixed, Law, Move, Proportional, Responsive, Sample};
+use crate::law::{
+    Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Law, Move, Proportional, Responsive, Sample,
+};
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -100,4 +102,4 @@ macro_rules! any_law {
     };
 }
 
-any_law!(Aimd, Busy, Crowd, Cubic, Fixed, Proportional, Responsive);
+any_law!(Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Proportional, Responsive);

@@ -4,6 +4,7 @@
 //! growth only where the law was the limit) is decided once, by the controller, and handed over as
 //! [`Sample::fresh`] and [`Sample::paced`].
 
+mod adaptive;
 mod aimd;
 mod any;
 mod busy;
@@ -13,6 +14,7 @@ mod fixed;
 mod proportional;
 mod responsive;
 
+pub use adaptive::{Adaptive, AdaptiveState};
 pub use aimd::{Aimd, AimdConfig, AimdError, AimdState, Pause};
 pub use any::{AnyLaw, AnyState};
 pub use busy::{Busy, BusyConfig, BusyError, BusyState, BusyVariant, Over, Recovery};

@@ -1,0 +1,218 @@
+//! The epoch: from one cut to the next, how much to grow and how deep to cut.
+
+use super::interval::{Interval, Octaves, exp2_q8, log2_q8};
+
+/// What the law knows of its own probing, counted in its own calls.
+///
+/// Capacity is seen only by crossing it, so there is one refusal for each epoch of E calls, and a
+/// doubling of the capacity is found after about ln 2 / (p * L) calls at a refusal rate of p and a
+/// cut of L. An epoch aims at a length of K weighted successes; K doubles from cut to cut up to 128
+/// and L shrinks to a sixteenth while the rate is steady.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Epoch {
+    /// K: how many weighted successes an epoch aims at.
+    length: u16,
+    /// L: what a cut takes, in 1/2^16.
+    cut: u16,
+    /// k: weighted successes so far, with 8 bits of fraction.
+    progress: u32,
+    /// s: successes since the cut.
+    pub(super) successes: u32,
+    /// log2 of the interval at the latest hit.
+    hit: i16,
+    /// Refusals since the cut that were taken for bad luck.
+    pub(super) ignored: u8,
+}
+
+/// What a blind client has learnt of its own epochs: their mean length in own calls.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Habit {
+    /// With 8 bits of fraction.
+    mean: u32,
+    /// How many epochs are in the mean, up to 63.
+    epochs: u8,
+}
+
+const SHORTEST: u16 = 16;
+const LONGEST: u16 = 128;
+const LONGEST_LOG2: Octaves = 7 << 8;
+const CUT_LEAST: u32 = 65_536 / 16;
+const CUT_MOST: u32 = 65_536 / 4;
+/// A rate within a sixteenth (in the natural logarithm) of the one at the latest hit is the same.
+const SAME: Octaves = 23;
+/// The interval at which a success has weight one: half a second, as log2 of nanoseconds with 8 bits
+/// of fraction.
+const ANCHOR: Octaves = 9_443;
+/// The slope of log2(weight) over log2(interval) is 3/8 about the anchor, 5/16 from 3 1/2 octaves
+/// slower on, 1/2 from 3 octaves faster on.
+const KNEE_SLOW: Octaves = 896;
+const KNEE_FAST: Octaves = 768;
+const SLOPE_MIDDLE: i32 = 96;
+const SLOPE_SLOW: i32 = 80;
+const SLOPE_FAST: i32 = 128;
+const WEIGHT_LEAST: u64 = 4;
+const WEIGHT_MOST: u64 = 16 << 8;
+/// Growth for a success, in 1/2^24: a client survives a refusal rate p only if growth * (1 - p) is
+/// above p * cut, so a smaller bound would starve a client that has fallen behind.
+const GROWTH_MOST: u64 = (1 << 24) / 16;
+
+impl Epoch {
+    pub(super) const fn new() -> Self {
+        Self { length: SHORTEST, cut: 8_192, progress: 0, successes: 0, hit: 0, ignored: 0 }
+    }
+
+    /// A first event: begins from the shortest epoch.
+    pub(super) fn restart(&mut self, at: Interval) {
+        self.length = SHORTEST;
+        self.progress = 0;
+        self.successes = 0;
+        self.hit = clip(at.log2());
+    }
+
+    pub(super) fn lengthen(&mut self) {
+        self.length = self.length.saturating_mul(2).min(LONGEST);
+    }
+
+    pub(super) fn shorten(&mut self) {
+        self.length = (self.length / 2).max(SHORTEST);
+    }
+
+    pub(super) fn restart_growth(&mut self) {
+        self.progress = 0;
+    }
+
+    /// After a long silence growth resumes where it accelerates: the old rate is old news.
+    pub(super) fn skip_to_acceleration(&mut self) {
+        self.progress = self.progress.max(self.threshold());
+    }
+
+    /// The next cut, in 1/2^16, at a hit at this interval. L shrinks while hits repeat at the same
+    /// rate and grows while they do not; an early second hit cuts deep, at most to a half.
+    pub(super) fn next_cut(&mut self, at: Interval) -> u32 {
+        let moved = at.log2().saturating_sub(self.hit.into()).saturating_abs();
+        let cut = u32::from(self.cut);
+        let cut = if moved < SAME { cut.saturating_mul(7) / 10 } else { cut.saturating_mul(7) / 5 };
+        let cut = cut.clamp(CUT_LEAST, CUT_MOST);
+        self.cut = u16::try_from(cut).unwrap_or(u16::MAX);
+        let early = 65_536u32.checked_div(self.successes.saturating_add(2)).unwrap_or(0);
+        early.clamp(cut, 32_768)
+    }
+
+    /// The smallest cut, for where the capacity is known exactly.
+    pub(super) const fn least_cut() -> u32 {
+        CUT_LEAST
+    }
+
+    /// Begins after a cut, at a hit at this interval.
+    pub(super) fn begin(&mut self, hit: Interval) {
+        self.hit = clip(hit.log2());
+        self.successes = 0;
+        self.progress = 0;
+        self.ignored = 0;
+    }
+
+    /// The capacity has been told: only the smallest cuts from here.
+    pub(super) fn settle_at(&mut self, interval: Interval) {
+        self.cut = u16::try_from(CUT_LEAST).unwrap_or(u16::MAX);
+        self.begin(interval);
+        self.lengthen();
+    }
+
+    /// The growth for a success of this weight, in 1/2^24, not above `guard`; counts it.
+    ///
+    /// L * w / K until an epoch and a half are over without a refusal, and then up by the sixteenth
+    /// power of how far they are over.
+    pub(super) fn grow(&mut self, weight: u64, guard: u64) -> u64 {
+        let gained = u32::try_from(weight).unwrap_or(u32::MAX);
+        self.progress = self.progress.saturating_add(gained);
+        let per_weight = u64::from(self.cut).saturating_mul(weight);
+        let growth = per_weight.checked_div(u64::from(self.length)).unwrap_or(0);
+        let growth = growth.saturating_mul(self.acceleration()) >> 8;
+        growth.min(guard).min(GROWTH_MOST)
+    }
+
+    /// How far the epoch is over, to the sixteenth power, with 8 bits of fraction; one before that.
+    fn acceleration(&self) -> u64 {
+        let over = (u64::from(self.progress) << 8).checked_div(u64::from(self.threshold()));
+        let over = over.unwrap_or(0).clamp(256, 4_096);
+        // Four squarings; the bound holds the product with any growth within 64 bits.
+        (0..4).fold(over, |power, _| (power.saturating_mul(power) >> 8).min(1 << 34))
+    }
+
+    /// An epoch and a half, with 8 bits of fraction.
+    fn threshold(&self) -> u32 {
+        u32::from(self.length).saturating_mul(384)
+    }
+
+    /// The most that a success may weigh where several calls are in flight: each crossing costs as
+    /// many refusals as are in flight, so an epoch lasts 16 round trips at least.
+    pub(super) fn weight_in_flight(&self, in_flight: u64) -> u64 {
+        let most = (u64::from(self.length) << 8).checked_div(in_flight.saturating_mul(16));
+        most.unwrap_or(u64::MAX).max(1)
+    }
+}
+
+impl Habit {
+    /// An epoch of so many own calls is over.
+    pub(super) fn note(&mut self, successes: u32) {
+        let length = i64::from(successes.min(60_000).saturating_add(1)) << 8;
+        let mean = i64::from(self.mean);
+        let share = i64::from(self.epochs).saturating_add(1);
+        let change = length.saturating_sub(mean).checked_div(share).unwrap_or(0);
+        let mean = if self.epochs == 0 { length } else { mean.saturating_add(change).max(256) };
+        self.mean = u32::try_from(mean).unwrap_or(u32::MAX);
+        self.epochs = self.epochs.saturating_add(1).min(63);
+    }
+
+    /// The weight of a success at this interval, with 8 bits of fraction, from 1/64 to 16.
+    ///
+    /// A law that is the same at every rate is neutral to fairness: on a shared bucket every client
+    /// sees the same share of refusals, whatever its rate, so every split would be stable. Giving
+    /// slow clients more weight makes them tolerate more refusals than fast ones, and that is what
+    /// draws the rates together. The price is paid in refusals at low rates, so the slope is as
+    /// small as fairness allows. It is part of how two clients get on, and not to be tuned alone.
+    ///
+    /// Half of the distance to the weight that the own mean epoch would ask for is taken back: it
+    /// says the same about refusals, and saves a part of them.
+    pub(super) fn weight(&self, interval: Interval) -> u64 {
+        let distance = interval.log2().saturating_sub(ANCHOR);
+        let log = slope(distance);
+        let corrected = log.saturating_add(self.correction(log));
+        exp2_q8(corrected).clamp(WEIGHT_LEAST, WEIGHT_MOST)
+    }
+
+    fn correction(&self, log: Octaves) -> Octaves {
+        const PRIOR: i32 = 8;
+        const MOST: Octaves = 3 << 8;
+        if self.epochs == 0 {
+            return 0;
+        }
+        let mean = log2_q8(self.mean.max(256).into()).saturating_sub(8 << 8);
+        let distance = log.saturating_sub(LONGEST_LOG2.saturating_sub(mean));
+        let epochs = i32::from(self.epochs);
+        let weighed = distance.saturating_mul(epochs).checked_div(epochs.saturating_add(PRIOR));
+        (weighed.unwrap_or(0) >> 1).clamp(-MOST, MOST)
+    }
+}
+
+/// The weight where the quota is known: proportional to the interval, from 1/32 to 8, and one where
+/// the own share is an eighth of the quota. A known quota is the absolute scale that fairness needs.
+pub(super) fn weight_of_quota(interval: Interval, eight_intervals: Octaves) -> u64 {
+    let log = interval.log2().saturating_sub(eight_intervals);
+    exp2_q8(log.clamp(-1_280, 768)).max(8)
+}
+
+fn slope(distance: Octaves) -> Octaves {
+    let middle = distance.clamp(-KNEE_FAST, KNEE_SLOW);
+    let slower = distance.saturating_sub(KNEE_SLOW).max(0);
+    let faster = distance.saturating_add(KNEE_FAST).min(0);
+    let log = middle
+        .saturating_mul(SLOPE_MIDDLE)
+        .saturating_add(slower.saturating_mul(SLOPE_SLOW))
+        .saturating_add(faster.saturating_mul(SLOPE_FAST));
+    log >> 8
+}
+
+fn clip(octaves: Octaves) -> i16 {
+    i16::try_from(octaves).unwrap_or(i16::MAX)
+}

@@ -1,0 +1,108 @@
+//! When the next call leaves: a grid of slots, each with its draw.
+
+use super::interval::Interval;
+use crate::fixed::Ratio;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+use crate::verdict::{Reason, Verdict};
+
+/// Releases calls one by one, an interval apart.
+///
+/// Blind, every call is drawn from its own slot, ±half a slot about a grid that does not move: a
+/// bucket of two absorbs the draw, so a lone client loses nothing, and calls of several clients meet
+/// the server in random order. (Without the draw, whoever is in phase with the server's refill takes
+/// every token, and the others meet an empty bucket: the phase effect.) With hints there is no
+/// contest for tokens, and an eighth of the interval is enough.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Pacer {
+    pub(super) interval: Interval,
+    /// The interval to return to after an outage or a blackout: that of the last good rate.
+    pub(super) target: Interval,
+    /// The grid: when the present slot is over.
+    slot: Instant,
+    /// No call before this: the draw of the present slot.
+    release: Instant,
+    /// No call before this either: the server's own wish.
+    hold: Instant,
+}
+
+impl Pacer {
+    pub(super) const fn new() -> Self {
+        Self {
+            interval: Interval::MIN,
+            target: Interval::MIN,
+            slot: Instant::ZERO,
+            release: Instant::ZERO,
+            hold: Instant::ZERO,
+        }
+    }
+
+    /// Whether the server's wish alone lets a call leave.
+    pub(super) fn check_hold(&self, now: Instant) -> Verdict {
+        wait_until(self.hold, now)
+    }
+
+    pub(super) fn check(&self, now: Instant) -> Verdict {
+        wait_until(self.hold.max(self.release), now)
+    }
+
+    /// How long nothing has left since the present slot was over.
+    pub(super) fn silence(&self, now: Instant) -> Span {
+        now.saturating_since(self.slot)
+    }
+
+    /// A call has left: the next one is due an interval later. At most one interval is caught up.
+    pub(super) fn advance(&mut self, now: Instant, interval: Span, slots: bool, rng: &mut Rng) {
+        let start = self.slot.max(before(now, interval));
+        if slots {
+            self.slot = start.saturating_add(interval);
+            let half = Span::from_nanos(interval.as_nanos() / 2);
+            let draw = rng.between(Span::ZERO, interval);
+            self.release = before(self.slot, half).saturating_add(draw);
+        } else {
+            let step = rng.around(interval, Ratio::of(1, 8));
+            self.slot = start.saturating_add(step);
+            self.release = self.slot;
+        }
+    }
+
+    /// Begins the grid anew.
+    pub(super) fn begin(&mut self, at: Instant) {
+        self.slot = at;
+        self.release = at;
+    }
+
+    /// After a refusal: the next call leaves between a half and three halves of an interval from now,
+    /// or later.
+    pub(super) fn back_off(&mut self, now: Instant, interval: Span, rng: &mut Rng) {
+        let half = Span::from_nanos(interval.as_nanos() / 2);
+        let next = rng.between(half, interval.saturating_add(half));
+        self.slot = self.slot.max(now.saturating_add(interval));
+        self.release = self.release.max(now.saturating_add(next));
+    }
+
+    /// After a recovery: the next call leaves within an interval from now, or sooner.
+    pub(super) fn hasten(&mut self, now: Instant, rng: &mut Rng) {
+        let next = now.saturating_add(rng.between(Span::ZERO, self.interval.span()));
+        self.slot = self.slot.min(next);
+        self.release = self.release.min(next);
+    }
+
+    /// Nothing leaves until some time within `spread` after `end`.
+    pub(super) fn hold_until(&mut self, end: Instant, spread: Span, rng: &mut Rng) {
+        self.hold = self.hold.max(end.saturating_add(rng.between(Span::ZERO, spread)));
+        self.begin(self.hold);
+    }
+}
+
+fn before(instant: Instant, span: Span) -> Instant {
+    Instant::from_nanos(instant.as_nanos().saturating_sub(span.as_nanos()))
+}
+
+fn wait_until(instant: Instant, now: Instant) -> Verdict {
+    match instant {
+        Instant::MAX if now < instant => Verdict::Refuse(Reason::Never),
+        until if until > now => Verdict::Wait(until),
+        _ => Verdict::Go,
+    }
+}

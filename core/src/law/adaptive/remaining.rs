@@ -1,0 +1,90 @@
+//! Remaining: a bucket whose level the server tells.
+
+use super::interval::{Interval, log2_q8};
+use crate::fixed::Ratio;
+use crate::time::Span;
+
+/// Steers by the calls that are left.
+///
+/// All clients of a bucket are told the same number, and any falling function of it that all of them
+/// follow makes their rates equal without a refusal. The law moves its rate towards where the price
+/// of a call, threshold over remaining, equals the square root of its interval: a proportional and
+/// integral controller, in which half of the change of ln(remaining) damps and the price pulls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Pool {
+    /// The most that were ever left: the size of the bucket, where the server does not tell it.
+    pub(super) most: u32,
+    /// What was left the last time.
+    pub(super) previous: Option<u32>,
+}
+
+/// A bucket as the server describes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    /// Below this many the price is above one.
+    threshold: u32,
+    full: u32,
+    /// The interval at which the law aims for the threshold.
+    anchor: Interval,
+}
+
+impl Bucket {
+    /// Where only the level is known, its highest stands for the size.
+    pub(super) fn of_most(most: u32) -> Self {
+        Self {
+            threshold: (most / 32).clamp(4, 256),
+            full: most.max(64),
+            anchor: Interval::of_span(Span::from_secs(1)),
+        }
+    }
+
+    /// With more than half of it left there is nothing to share out.
+    pub(super) const fn is_plenty(self, remaining: u32) -> bool {
+        remaining > self.full / 2
+    }
+}
+
+impl Pool {
+    /// The interval for a served call that was told `remaining`. Rates rise only for a call that had
+    /// to wait.
+    pub(super) fn steer(
+        &mut self,
+        interval: Interval,
+        bucket: Bucket,
+        remaining: u32,
+        paced: bool,
+    ) -> Interval {
+        // ln = log2 * 0.693; half of that is 177 / 512. With 16 bits of fraction.
+        let level = |left: u32| i64::from(log2_q8(u64::from(left).saturating_add(2)));
+        let damping = self.previous.map_or(0, |previous| {
+            let change = level(remaining).saturating_sub(level(previous));
+            (change.saturating_mul(177) >> 9).clamp(-64, 64).saturating_mul(256)
+        });
+        let threshold = i64::from(bucket.threshold) << 9;
+        let twice = i64::from(remaining).saturating_mul(2).saturating_add(1);
+        let price = threshold.checked_div(twice).unwrap_or(i64::MAX);
+        let weight = root_of_ratio(interval, bucket.anchor);
+        let pull = weight.saturating_sub(price).clamp(-1_024, 1_024).saturating_mul(16);
+        let step = damping.saturating_add(pull).clamp(-26_214, 14_418);
+        self.previous = Some(remaining);
+        if step >= 0 && !paced {
+            return interval;
+        }
+        // e^-step, near enough: 1 - x + x^2 / 2 for x in -0.4 to 0.22.
+        let square = step.saturating_mul(step) >> 17;
+        let factor = 65_536i64.saturating_sub(step).saturating_add(square);
+        let factor = u32::try_from(factor).unwrap_or(65_536);
+        interval.times(Ratio::new(factor, 65_536).unwrap_or(Ratio::ONE))
+    }
+}
+
+/// The square root of interval / anchor, with 8 bits of fraction, from 1/16 to 8.
+fn root_of_ratio(interval: Interval, anchor: Interval) -> i64 {
+    // Both are shifted down alike where 16 more bits would not fit.
+    let spare = interval.bits().leading_zeros();
+    let down = 16u32.saturating_sub(spare.min(16));
+    let anchor = anchor.bits().checked_shr(down).unwrap_or(0).max(1);
+    let ratio = interval.bits().checked_shl(16u32.saturating_sub(down)).unwrap_or(u64::MAX);
+    let ratio = ratio.checked_div(anchor).unwrap_or(u64::MAX).min(1 << 44);
+    i64::try_from(ratio.isqrt()).unwrap_or(i64::MAX).clamp(16, 2_048)
+}
