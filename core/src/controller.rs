@@ -120,7 +120,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     }
 
     /// Which gate stands in the way of `ask`; `None` where it may go. A deadline is nobody's gate:
-    /// the answer is the gate whose wait would miss it.
+    /// the answer is the gate whose wait would miss it, and `None` where it has passed already.
     #[must_use]
     pub fn why(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Gate> {
         self.ask_gates(now, ask).1
@@ -267,27 +267,23 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// The verdict of all gates together, and which of them had the last word.
     fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
         let mut answer = (Verdict::Go, None);
-        let mut hear = |verdict: Verdict, gate| {
-            if verdict > answer.0 {
-                answer = (verdict, Some(gate));
-            }
-        };
         for ((limit, quota), cost) in self.each_limit().zip(ask.costs) {
-            hear(limit.pace.check(now, cost, quota), Gate::Pace);
+            hear(&mut answer, limit.pace.check(now, cost, quota), Gate::Pace);
         }
         for (limit, law) in self.limits.iter().zip(&self.policy.laws) {
-            hear(law.check(&limit.state, now), Gate::Pace);
+            hear(&mut answer, law.check(&limit.state, now), Gate::Pace);
         }
-        hear(self.hold.check(now), Gate::Hold);
+        hear(&mut answer, self.hold.check(now), Gate::Hold);
         if ask.not_before > now {
-            hear(Verdict::Wait(ask.not_before), Gate::Hold);
+            hear(&mut answer, Verdict::Wait(ask.not_before), Gate::Hold);
         }
-        hear(self.window.check(now, self.window_policy()), Gate::Window);
+        // A full window must not hide that the wait behind it is too long.
+        answer.0 = in_time(answer.0, now, ask.deadline);
+        hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
         if let (Some(budget), Some(policy), 1..) = (&self.budget, self.policy.budget, ask.attempt) {
-            hear(budget.check(policy), Gate::Budget);
+            hear(&mut answer, budget.check(policy), Gate::Budget);
         }
-        let (verdict, gate) = answer;
-        (in_time(verdict, now, ask.deadline), gate)
+        answer
     }
 
     fn each_limit(&self) -> impl Iterator<Item = (&Limit<L::State>, Option<crate::Quota>)> {
@@ -403,6 +399,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             Outcome::Abandoned => &mut self.stats.abandoned,
         };
         *counter = counter.saturating_add(1);
+    }
+}
+
+/// Keeps the maximum of the verdicts, and the gate that gave it.
+fn hear(answer: &mut (Verdict, Option<Gate>), verdict: Verdict, gate: Gate) {
+    if verdict > answer.0 {
+        *answer = (verdict, Some(gate));
     }
 }
 
