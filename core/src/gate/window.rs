@@ -62,7 +62,8 @@ impl WindowPolicy {
     /// At most `limit` calls in flight (and never more than the controller has slots); a call that
     /// has not been settled after `lease` no longer counts.
     ///
-    /// Choose the lease longer than the longest call: an outcome that comes after it is ignored.
+    /// Choose the lease longer than the longest call: an outcome that comes after it is ignored
+    /// where the place was needed for another call.
     ///
     /// # Errors
     /// [`WindowError::ZeroLimit`]; [`WindowError::ZeroLease`].
@@ -258,7 +259,8 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         Some((since, call))
     }
 
-    fn limit(policy: WindowPolicy) -> u16 {
+    /// The most calls in flight, as far as there are slots.
+    pub(crate) fn limit(policy: WindowPolicy) -> u16 {
         policy.limit.min(Self::END)
     }
 
