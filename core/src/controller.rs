@@ -214,12 +214,15 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         };
         let not_before = now.saturating_add(delay);
         let first_failed = if ask.attempt == 0 { now } else { ask.first_failed };
-        let lasted = not_before.saturating_since(first_failed);
-        if self.policy.elapsed.is_some_and(|most| lasted > most) {
+        // A deadline too, because a gate may keep the call longer than its backoff does.
+        let most =
+            self.policy.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
+        if not_before > most {
             return None;
         }
+        let deadline = ask.deadline.min(most);
         self.stats.retries = self.stats.retries.saturating_add(1);
-        Some(Ask { attempt, rung, not_before, first_failed, ..*ask })
+        Some(Ask { attempt, rung, not_before, first_failed, deadline, ..*ask })
     }
 
     /// Opens or narrows the window from now on. Calls in flight stay in flight: a narrowed window

@@ -544,6 +544,23 @@ fn the_time_for_retries_runs_from_the_first_failure() {
 }
 
 #[test]
+fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
+    let policy = Policy::named("none").unwrap().elapsed(Some(Span::from_secs(5)));
+    let mut gate: Controller = Controller::new(policy, 1, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    let asked = Hint::retry_after(Span::from_secs(60));
+    gate.settle(at(0), permit, Outcome::Throttled.with(asked));
+    let next = gate.retry(at(0), &Ask::new(), Outcome::Throttled).unwrap();
+    let Decision::Refuse(Reason::Late(until)) = gate.poll(at(0), &next) else { panic!() };
+    assert!(until >= at(60 * SECOND));
+    assert_eq!(gate.why(at(0), &next), Some(Gate::Hold));
+    // A call's own deadline still counts where it is the earlier one.
+    let soon = Ask::new().deadline(at(SECOND));
+    let next = gate.retry(at(0), &soon, Outcome::Failed).unwrap();
+    assert!(matches!(gate.check(at(2 * SECOND), &next), Verdict::Refuse(Reason::Late(_))));
+}
+
+#[test]
 fn attempts_end_where_the_policy_says() {
     let policy = Policy::named("none").unwrap().attempts(NonZeroU16::new(3));
     let mut gate: Controller = Controller::new(policy, 1, at(0));
