@@ -78,8 +78,18 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usi
 struct Limit<S> {
     state: S,
     pace: Pace,
-    /// Whether the pace made a call wait since the call before left.
+    /// Whether it was what a call waited for since the call before left.
     pressed: bool,
+}
+
+impl<S> Limit<S> {
+    /// What the pace and the law say together. A cost of zero is not subject to them.
+    fn check<L: Law<State = S>>(&self, law: &L, now: Instant, cost: u32) -> Verdict {
+        if cost == 0 {
+            return Verdict::Go;
+        }
+        self.pace.check(now, cost, law.quota(&self.state)).max(law.check(&self.state, now))
+    }
 }
 
 /// What the window keeps of a call in flight.
@@ -120,7 +130,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     }
 
     /// Which gate stands in the way of `ask`; `None` where it may go. A deadline is nobody's gate:
-    /// the answer is the gate whose wait would miss it.
+    /// the answer is the gate whose wait would miss it, and `None` where it has passed already.
     #[must_use]
     pub fn why(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Gate> {
         self.ask_gates(now, ask).1
@@ -131,7 +141,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         match self.ask_gates(now, ask).0 {
             Verdict::Go => self.leave(now, ask),
             Verdict::Wait(until) => {
-                self.press(now, ask);
+                self.press(now, ask, until);
                 self.stats.waits = self.stats.waits.saturating_add(1);
                 self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
                 Decision::Wait(until)
@@ -141,6 +151,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 self.full()
             }
             Verdict::Refuse(reason) => {
+                // Whoever will not wait is kept back just as much.
+                if let Reason::Late(until) = reason {
+                    self.press(now, ask, until);
+                }
                 self.stats.refused = self.stats.refused.saturating_add(1);
                 Decision::Refuse(reason)
             }
@@ -200,12 +214,15 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         };
         let not_before = now.saturating_add(delay);
         let first_failed = if ask.attempt == 0 { now } else { ask.first_failed };
-        let lasted = not_before.saturating_since(first_failed);
-        if self.policy.elapsed.is_some_and(|most| lasted > most) {
+        // A deadline too, because a gate may keep the call longer than its backoff does.
+        let most =
+            self.policy.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
+        if not_before > most {
             return None;
         }
+        let deadline = ask.deadline.min(most);
         self.stats.retries = self.stats.retries.saturating_add(1);
-        Some(Ask { attempt, rung, not_before, first_failed, ..*ask })
+        Some(Ask { attempt, rung, not_before, first_failed, deadline, ..*ask })
     }
 
     /// Opens or narrows the window from now on. Calls in flight stay in flight: a narrowed window
@@ -267,27 +284,20 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// The verdict of all gates together, and which of them had the last word.
     fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
         let mut answer = (Verdict::Go, None);
-        let mut hear = |verdict: Verdict, gate| {
-            if verdict > answer.0 {
-                answer = (verdict, Some(gate));
-            }
-        };
-        for ((limit, quota), cost) in self.each_limit().zip(ask.costs) {
-            hear(limit.pace.check(now, cost, quota), Gate::Pace);
+        for ((limit, law), cost) in self.limits.iter().zip(&self.policy.laws).zip(ask.costs) {
+            hear(&mut answer, limit.check(law, now, cost), Gate::Pace);
         }
-        for (limit, law) in self.limits.iter().zip(&self.policy.laws) {
-            hear(law.check(&limit.state, now), Gate::Pace);
-        }
-        hear(self.hold.check(now), Gate::Hold);
+        hear(&mut answer, self.hold.check(now), Gate::Hold);
         if ask.not_before > now {
-            hear(Verdict::Wait(ask.not_before), Gate::Hold);
+            hear(&mut answer, Verdict::Wait(ask.not_before), Gate::Hold);
         }
-        hear(self.window.check(now, self.window_policy()), Gate::Window);
+        // A full window must not hide that the wait behind it is too long.
+        answer.0 = in_time(answer.0, now, ask.deadline);
+        hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
         if let (Some(budget), Some(policy), 1..) = (&self.budget, self.policy.budget, ask.attempt) {
-            hear(budget.check(policy), Gate::Budget);
+            hear(&mut answer, budget.check(policy), Gate::Budget);
         }
-        let (verdict, gate) = answer;
-        (in_time(verdict, now, ask.deadline), gate)
+        answer
     }
 
     fn each_limit(&self) -> impl Iterator<Item = (&Limit<L::State>, Option<crate::Quota>)> {
@@ -308,6 +318,9 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             return self.full(); // not reached: the window was asked
         };
         for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
+            if cost == 0 {
+                continue;
+            }
             limit.pressed = false;
             limit.pace.charge(now, cost, law.quota(&limit.state));
             law.released(&mut limit.state, &mut limit.pace, now, &mut self.rng);
@@ -326,19 +339,19 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         Decision::Full
     }
 
-    /// Notes which limits' paces make `ask` wait: their laws are the limit now.
-    fn press(&mut self, now: Instant, ask: &Ask<LIMITS>) {
+    /// Notes which limits make `ask` wait until then: their laws are the limit now. A limit whose own
+    /// wait is shorter than another's, or than a hold, is not.
+    fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
         for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
-            let pace = limit.pace.check(now, cost, law.quota(&limit.state));
-            let verdict = pace.max(law.check(&limit.state, now));
-            limit.pressed |= matches!(verdict, Verdict::Wait(_));
+            limit.pressed |= limit.check(law, now, cost) == Verdict::Wait(until);
         }
     }
 
-    /// Notes which laws' windows are full.
+    /// Notes which laws' windows are full: those that are as narrow as the window is.
     fn press_windows(&mut self) {
+        let open = Window::<Flight<LIMITS>, SLOTS>::limit(self.window_policy());
         for (limit, law) in self.limits.iter_mut().zip(&self.policy.laws) {
-            limit.pressed |= law.window(&limit.state).is_some();
+            limit.pressed |= law.window(&limit.state).is_some_and(|window| window.get() <= open);
         }
     }
 
@@ -369,8 +382,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         reply: &Reply<LIMITS>,
     ) {
         let mut cut = false;
-        for ((limit, law), paced) in self.limits.iter_mut().zip(&self.policy.laws).zip(flight.paced)
+        let calls = flight.costs.into_iter().zip(flight.paced);
+        for ((limit, law), (cost, paced)) in
+            self.limits.iter_mut().zip(&self.policy.laws).zip(calls)
         {
+            if cost == 0 {
+                continue;
+            }
             limit.pace.drain(now, law.quota(&limit.state));
             let sample = Sample {
                 now,
@@ -403,6 +421,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             Outcome::Abandoned => &mut self.stats.abandoned,
         };
         *counter = counter.saturating_add(1);
+    }
+}
+
+/// Keeps the maximum of the verdicts, and the gate that gave it.
+fn hear(answer: &mut (Verdict, Option<Gate>), verdict: Verdict, gate: Gate) {
+    if verdict > answer.0 {
+        *answer = (verdict, Some(gate));
     }
 }
 

@@ -39,8 +39,8 @@ impl<const LIMITS: usize> Ask<LIMITS> {
         Self::of([1; LIMITS])
     }
 
-    /// A first attempt that costs `costs`, one number for each limit of the controller. A cost of
-    /// zero is not subject to that limit.
+    /// A first attempt that costs `costs`, one number for each limit of the controller. A call that
+    /// costs nothing of a limit is not subject to it, and teaches its law nothing.
     #[must_use]
     pub const fn of(costs: [u32; LIMITS]) -> Self {
         Self {

@@ -3,6 +3,7 @@
     missing_docs,
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
@@ -222,7 +223,8 @@ impl World {
             }
             Decision::Full => {
                 assert_eq!(verdict, Verdict::Full);
-                assert!(self.gate.next_at().is_some(), "a full window has a lease that ends");
+                let next = self.gate.next_at().expect("a full window has a lease that ends");
+                assert!(next > self.now || next == Instant::MAX, "sleeping until then is no spin");
                 self.waiting.push(ask);
             }
             Decision::Refuse(reason) => assert_eq!(verdict, Verdict::Refuse(reason)),
@@ -339,7 +341,7 @@ proptest! {
             match world.gate.poll(now, &ask) {
                 Decision::Go(_) => return Ok(()),
                 Decision::Wait(until) => now = until,
-                Decision::Full => now = world.gate.next_at().unwrap().max(after(now, 1)),
+                Decision::Full => now = world.gate.next_at().unwrap(),
                 // A wait beyond the end of time, and a law that refuses instead of waiting.
                 Decision::Refuse(Reason::Never | Reason::OverLimit) => return Ok(()),
                 Decision::Refuse(reason) => prop_assert!(false, "{reason}"),
@@ -473,6 +475,19 @@ fn what_can_never_fit_is_another_answer_than_not_now() {
 }
 
 #[test]
+fn a_full_window_does_not_hide_that_the_wait_behind_it_is_too_long() {
+    let window = WindowPolicy::new(1, Span::from_secs(300)).unwrap();
+    let law = Fixed::new(Quota::per_minute(1).unwrap());
+    let mut gate: Controller<Fixed> = Controller::new(Policy::new(law).window(window), 1, at(0));
+    assert!(matches!(gate.poll(at(0), &Ask::new()), Decision::Go(_)));
+    let (soon, later) = (at(59 * SECOND), at(60 * SECOND));
+    let late = Verdict::Refuse(Reason::Late(later));
+    assert_eq!(gate.check(at(0), &Ask::new().deadline(soon)), late);
+    assert_eq!(gate.why(at(0), &Ask::new().deadline(soon)), Some(Gate::Pace));
+    assert_eq!(gate.check(at(0), &Ask::new().deadline(later)), Verdict::Full);
+}
+
+#[test]
 fn a_lost_answer_cannot_hold_its_place_for_ever() {
     let window = WindowPolicy::new(1, Span::from_secs(30)).unwrap();
     let policy = Policy::named("none").unwrap().window(window);
@@ -526,6 +541,23 @@ fn the_time_for_retries_runs_from_the_first_failure() {
         (ask, now) = (next, next.not_before());
     }
     assert_eq!(retries, 2); // at 62 and 64 s; 66 s would be six after the first failure
+}
+
+#[test]
+fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
+    let policy = Policy::named("none").unwrap().elapsed(Some(Span::from_secs(5)));
+    let mut gate: Controller = Controller::new(policy, 1, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    let asked = Hint::retry_after(Span::from_secs(60));
+    gate.settle(at(0), permit, Outcome::Throttled.with(asked));
+    let next = gate.retry(at(0), &Ask::new(), Outcome::Throttled).unwrap();
+    let Decision::Refuse(Reason::Late(until)) = gate.poll(at(0), &next) else { panic!() };
+    assert!(until >= at(60 * SECOND));
+    assert_eq!(gate.why(at(0), &next), Some(Gate::Hold));
+    // A call's own deadline still counts where it is the earlier one.
+    let soon = Ask::new().deadline(at(SECOND));
+    let next = gate.retry(at(0), &soon, Outcome::Failed).unwrap();
+    assert!(matches!(gate.check(at(2 * SECOND), &next), Verdict::Refuse(Reason::Late(_))));
 }
 
 #[test]

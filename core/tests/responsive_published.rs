@@ -252,6 +252,35 @@ fn silence_lowers_the_mended_delay_and_leaves_the_faithful_one() {
 }
 
 #[test]
+fn neither_a_delay_nor_a_slow_call_is_silence() {
+    // A threshold of one makes a stretch of silence as short as the delay itself.
+    for (threshold, takes) in [(1, Span::ZERO), (10, Span::from_secs(30))] {
+        let mended = ResponsiveConfig { threshold, variant: Variant::Mended, ..FAITHFUL };
+        let mut worker = Worker::new(mended);
+        for _ in 0..12 {
+            let Decision::Go(permit) = worker.gate.poll(worker.now, &Ask::new()) else { panic!() };
+            worker.now = worker.now.saturating_add(takes);
+            worker.gate.settle(worker.now, permit, Outcome::Failed);
+            if let Decision::Wait(until) = worker.gate.poll(worker.now, &Ask::new()) {
+                worker.now = until;
+            }
+        }
+        // 500 ms, half as much again eleven times.
+        assert_eq!(worker.state().delay().as_millis(), 43_248, "{threshold}, {takes:?}");
+    }
+}
+
+#[test]
+fn a_month_of_silence_ends_the_longest_delay() {
+    let mended = ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL };
+    let mut worker = Worker::new(mended).calls(40, 0);
+    assert_eq!(worker.state().delay(), Span::from_secs(900));
+    worker.now = worker.now.saturating_add(Span::from_secs(30 * 86_400));
+    worker.call(Outcome::Abandoned);
+    assert_eq!(worker.state().delay(), Span::ZERO);
+}
+
+#[test]
 fn the_mended_delay_runs_from_leaving_to_leaving() {
     let law = Responsive::new(ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL }).unwrap();
     let mut gate: Controller<Responsive> =

@@ -62,7 +62,8 @@ impl WindowPolicy {
     /// At most `limit` calls in flight (and never more than the controller has slots); a call that
     /// has not been settled after `lease` no longer counts.
     ///
-    /// Choose the lease longer than the longest call: an outcome that comes after it is ignored.
+    /// Choose the lease longer than the longest call: an outcome that comes after it is ignored
+    /// where the place was needed for another call.
     ///
     /// # Errors
     /// [`WindowError::ZeroLimit`]; [`WindowError::ZeroLease`].
@@ -188,27 +189,35 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         if self.in_flight < Self::limit(policy) {
             return Verdict::Go;
         }
-        match self.next_expiry(policy) {
-            // A window that was narrowed may need more than one place, and then still is full.
-            Some(at) if at <= now && self.alive(now, policy) < Self::limit(policy) => Verdict::Go,
-            _ => Verdict::Full,
-        }
-    }
-
-    /// When the first lease ends; `None` where no call is in flight.
-    #[must_use]
-    pub fn next_expiry(&self, policy: WindowPolicy) -> Option<Instant> {
-        let since = self.slots.iter().filter_map(|slot| match slot {
-            Slot::Taken { since, .. } => Some(*since),
-            Slot::Free { .. } => None,
-        });
-        since.min().map(|since| since.saturating_add(policy.lease))
+        // A window that was narrowed may need more than one place, and then still is full.
+        if self.alive(now, policy) < Self::limit(policy) { Verdict::Go } else { Verdict::Full }
     }
 
     /// When the window next has room through leases that end alone; `None` where it has room.
+    ///
+    /// A window that was narrowed may need several leases to end before it has room again.
     #[must_use]
     pub fn ready_at(&self, policy: WindowPolicy) -> Option<Instant> {
-        if self.in_flight < Self::limit(policy) { None } else { self.next_expiry(policy) }
+        // Leases end in the order in which they began; each round passes those that began together.
+        let mut began = None;
+        let mut alive = self.in_flight;
+        while alive >= Self::limit(policy) {
+            began = self.starts().filter(|since| began.is_none_or(|passed| *since > passed)).min();
+            let passed = began?;
+            alive = self
+                .starts()
+                .filter(|since| *since == passed)
+                .fold(alive, |n, _| n.saturating_sub(1));
+        }
+        began.map(|since| since.saturating_add(policy.lease))
+    }
+
+    /// When each call in flight left.
+    fn starts(&self) -> impl Iterator<Item = Instant> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Taken { since, .. } => Some(*since),
+            Slot::Free { .. } => None,
+        })
     }
 
     /// Takes a place for `call`; `None` where [`check`](Self::check) is not `Go`.
@@ -250,7 +259,8 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         Some((since, call))
     }
 
-    fn limit(policy: WindowPolicy) -> u16 {
+    /// The most calls in flight, as far as there are slots.
+    pub(crate) fn limit(policy: WindowPolicy) -> u16 {
         policy.limit.min(Self::END)
     }
 
@@ -326,6 +336,10 @@ mod tests {
         let second = window.take(at(50), policy(3), 2).unwrap();
         assert_eq!(window.check(at(60), policy(1)), Verdict::Full);
         assert_eq!(window.check(at(120), policy(1)), Verdict::Full, "one lease has ended, one not");
+        assert_eq!(window.ready_at(policy(2)), Some(at(100)));
+        assert_eq!(window.ready_at(policy(1)), Some(at(150)), "both must have ended");
+        assert_eq!(window.check(at(149), policy(1)), Verdict::Full);
+        assert_eq!(window.check(at(150), policy(1)), Verdict::Go);
         assert_eq!(window.release(first), Some((at(0), 1)));
         assert_eq!(window.check(at(60), policy(1)), Verdict::Full);
         assert_eq!(window.release(second), Some((at(50), 2)));

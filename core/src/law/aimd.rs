@@ -202,7 +202,10 @@ impl Law for Aimd {
             state.rate = self.keep.floor_of(state.rate).max(self.floor);
             state.successes = 0;
             if let Some(pause) = self.pause {
-                state.cuts = state.cuts.saturating_add(1);
+                // Beyond the longest pause there is nothing that success could take back.
+                if pause.doubled(state.cuts) < pause.most {
+                    state.cuts = state.cuts.saturating_add(1);
+                }
                 state.calm = 0;
                 pace.delay(sample.now, pause.after(state.cuts, rng), self.quota(state));
             }
@@ -220,8 +223,9 @@ impl Law for Aimd {
             return Move::Held;
         }
         state.successes = 0;
+        let before = state.rate;
         state.rate = state.rate.saturating_add(self.step).min(self.ceiling);
-        Move::Faster
+        if state.rate > before { Move::Faster } else { Move::Held }
     }
 }
 
@@ -242,9 +246,12 @@ impl Aimd {
 }
 
 impl Pause {
+    fn doubled(&self, cuts: u8) -> Span {
+        self.base.saturating_mul(1u64.checked_shl(cuts.into()).unwrap_or(u64::MAX))
+    }
+
     fn after(&self, cuts: u8, rng: &mut Rng) -> Span {
-        let doubled = self.base.saturating_mul(1u64.checked_shl(cuts.into()).unwrap_or(u64::MAX));
-        let most = doubled.min(self.most);
+        let most = self.doubled(cuts).min(self.most);
         rng.between(Span::from_nanos(most.as_nanos() / 2), most)
     }
 }
@@ -354,6 +361,7 @@ mod tests {
             bench.see(sample(Outcome::Ok));
         }
         assert_eq!(bench.per_1000_s(), 12_000);
+        assert_eq!(bench.see(sample(Outcome::Ok)), Move::Held, "it is at the ceiling");
         for _ in 0..100 {
             bench.see(sample(Outcome::Throttled));
         }
@@ -390,6 +398,12 @@ mod tests {
             bench.see(sample(Outcome::Throttled));
         }
         assert!(close(longest(&mut bench), 10_000));
+        // However long the outage was, success takes it back from the longest pause on: the next
+        // cut is the ninth of ten again.
+        for _ in 0..20 {
+            bench.see(sample(Outcome::Ok));
+        }
+        assert!(close(longest(&mut bench), 5_120));
     }
 
     #[test]

@@ -184,6 +184,9 @@ impl Busy {
                 // Many small steps at once: a year of seconds is no loop.
                 let steps = u64::from(step).saturating_mul(ONE).saturating_mul(ended);
                 state.limit = state.limit.saturating_add(steps).min(self.most());
+                if ended > 0 {
+                    state.streak = 0;
+                }
                 break;
             }
         }
@@ -396,6 +399,25 @@ mod tests {
             world.run(0..5, 3_000);
             let state = world.law.at(&world.state, at(365 * 86_400_000));
             assert_eq!(state.limit, world.law.most());
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_does_not_depend_on_how_often_the_law_is_asked() {
+        for recovery in [Recovery::Rate(3), Recovery::Value(1)] {
+            for variant in [BusyVariant::Faithful, BusyVariant::Promised] {
+                let config = BusyConfig { recovery, variant, ..BusyConfig::DEFAULT };
+                let mut world = World::new(config);
+                world.run(0..3, 3_000);
+                for seconds in 1..60 {
+                    let later = at((2 + seconds) * 1_000);
+                    let at_once = world.law.at(&world.state, later);
+                    let one_by_one = (3..3 + seconds).fold(world.state, |state, second| {
+                        world.law.at(&state, at(second * 1_000))
+                    });
+                    assert_eq!(at_once, one_by_one, "{config:?} after {seconds} s");
+                }
+            }
         }
     }
 

@@ -101,8 +101,8 @@ pub struct Sample {
     /// Whether the call left after the latest cut. One that left before it belongs to the
     /// congestion that was cut for already, and must not cut again.
     pub fresh: bool,
-    /// Whether this limit's pace had made a call wait since the call before left. Only then was
-    /// the law the limit, and only then may it grow.
+    /// Whether this limit was what a call had to wait for, longest of all, since the call before
+    /// left. Only then was the law the limit, and only then may it grow.
     pub paced: bool,
 }
 

@@ -128,6 +128,8 @@ pub struct ProportionalState {
     run: u16,
     /// When the sleep last grew.
     raised: Instant,
+    /// When a refusal last counted, grown or spared.
+    refused: Instant,
 }
 
 impl ProportionalState {
@@ -152,7 +154,9 @@ impl Proportional {
         if config.times.is_below_one() {
             return Err(ProportionalError::TimesBelowOne);
         }
-        if !grows && !starts {
+        // Each call of this strategy begins at `add`, whatever the start.
+        let begins_anew = matches!(config.strategy, Strategy::Exponential);
+        if !grows && (begins_anew || !starts) {
             return Err(ProportionalError::StuckAtZero);
         }
         if let Some(calm) = config.calm
@@ -165,9 +169,12 @@ impl Proportional {
 
     /// A refusal: returns the sleep before the next attempt.
     fn refused(&self, state: &mut ProportionalState, sample: &Sample) -> (Span, Move) {
-        if self.config.once_per_event && !sample.fresh {
+        // A spared refusal moves nothing that could make the other calls of its event stale.
+        let stale = !sample.fresh || sample.sent < state.refused;
+        if self.config.once_per_event && stale {
             return (state.sleep, Move::Held);
         }
+        state.refused = sample.now;
         let first = state.run == 0;
         state.run = state.run.saturating_add(1);
         if self.config.spare_first && first {
@@ -177,8 +184,9 @@ impl Proportional {
         let more = state.sleep.saturating_add(self.config.add);
         let times = Span::from_nanos(self.config.times.floor_of(more.as_nanos()));
         let now = match self.config.strategy {
-            // The first rung is the shortest sleep, whatever an earlier call had come to.
-            Strategy::Exponential if first => self.config.add,
+            // The first rung is the shortest sleep, whatever an earlier call had come to; where the
+            // first refusal was spared, the second one is on it.
+            Strategy::Exponential if first || state.sleep == Span::ZERO => self.config.add,
             Strategy::Exponential => {
                 Span::from_nanos(self.config.times.floor_of(state.sleep.as_nanos()))
             }
@@ -235,7 +243,7 @@ impl Law for Proportional {
     type State = ProportionalState;
 
     fn start(&self, now: Instant) -> ProportionalState {
-        ProportionalState { sleep: self.config.start, run: 0, raised: now }
+        ProportionalState { sleep: self.config.start, run: 0, raised: now, refused: now }
     }
 
     /// None: the law delays the pace by itself.
@@ -282,7 +290,8 @@ impl core::fmt::Display for ProportionalError {
         f.write_str(match self {
             Self::TimesBelowOne => "proportional: `times` must be at least 1",
             Self::StuckAtZero => {
-                "proportional: `add`, or else `start` and `floor`, must be above 0"
+                "proportional: `add` must be above 0, or else `start` and `floor` where the \
+                 strategy is not exponential"
             }
             Self::ZeroCalm => "proportional: `calm` must be at least 1 ns",
         })
@@ -367,6 +376,34 @@ mod tests {
         assert_eq!(thread.refused(4), [1_600, 3_200, 6_400, 12_800]);
         thread.see(Outcome::Ok, Some(0));
         assert_eq!(thread.refused(1), [12_800]);
+    }
+
+    #[test]
+    fn exponential_backoff_grows_from_its_first_rung_where_the_first_refusal_is_spared() {
+        let gem = ProportionalConfig::gem(Strategy::Exponential);
+        let mut thread = Thread::new(ProportionalConfig { spare_first: true, ..gem });
+        assert_eq!(thread.refused(4), [0, 800, 960, 1_152]);
+        // It has no other rung to begin at.
+        let stuck =
+            ProportionalConfig { strategy: Strategy::Exponential, ..ProportionalConfig::DEMO };
+        assert_eq!(Proportional::new(stuck), Err(ProportionalError::StuckAtZero));
+    }
+
+    #[test]
+    fn the_spared_refusal_spares_the_calls_that_were_in_flight_with_it() {
+        let law = Proportional::new(ProportionalConfig::DEMO).unwrap();
+        let (sent, mut now) = (Instant::ZERO, Instant::from_nanos(1_000));
+        let mut state = law.start(sent);
+        let mut see = |sample: Sample| {
+            let mut pace = Pace::new(sample.now);
+            law.observe(&mut state, &mut pace, &sample, &mut Rng::new(0));
+            state.sleep().as_millis()
+        };
+        for _ in 0..5 {
+            assert_eq!(see(Sample::new(now, sent, Outcome::Throttled)), 1_600);
+            now = now.saturating_add(Span::from_nanos(1));
+        }
+        assert_eq!(see(Sample::new(now, now, Outcome::Throttled)), 3_200);
     }
 
     #[test]

@@ -100,8 +100,9 @@ pub struct Responsive {
 pub struct ResponsiveState {
     delay: Span,
     successes: u16,
-    /// When a call last left: silence since then lowers the delay.
-    last_left: Instant,
+    /// When the latest delay ended or will end, or a call came back: silence since then lowers the
+    /// delay.
+    quiet_from: Instant,
 }
 
 impl ResponsiveState {
@@ -225,11 +226,20 @@ impl Responsive {
         Move::Faster
     }
 
+    /// Keeps the next call back for the present delay. That time is no silence, and neither is the
+    /// time that a call takes: both would lower the delay of a client that has done nothing else.
+    fn delay(&self, state: &mut ResponsiveState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
+        let delay = self.spread(state.delay, self.config.most, rng);
+        pace.delay(now, delay, None);
+        state.quiet_from = state.quiet_from.max(now.saturating_add(delay));
+    }
+
     /// Lowers the delay once for each stretch of silence in which successes could have done so.
     fn decay(&self, state: &mut ResponsiveState, silence: Span) {
         let mut silence = silence;
-        // Each step shortens the next one's stretch, so a ratio near one needs the bound.
-        for _ in 0..64 {
+        // Each step shortens the next one's stretch, so a ratio near one needs the bound; the
+        // default takes 72 steps from the longest delay to none.
+        for _ in 0..256 {
             let stretch = state.delay.saturating_mul(u64::from(self.config.threshold));
             if state.delay == Span::ZERO || silence < stretch {
                 return;
@@ -250,7 +260,7 @@ impl Law for Responsive {
     type State = ResponsiveState;
 
     fn start(&self, now: Instant) -> ResponsiveState {
-        ResponsiveState { delay: Span::ZERO, successes: 0, last_left: now }
+        ResponsiveState { delay: Span::ZERO, successes: 0, quiet_from: now }
     }
 
     /// None: the law delays the pace by itself.
@@ -262,10 +272,8 @@ impl Law for Responsive {
         if !self.is_mended() {
             return;
         }
-        self.decay(state, now.saturating_since(state.last_left));
-        state.last_left = state.last_left.max(now);
-        let delay = self.spread(state.delay, self.config.most, rng);
-        pace.delay(now, delay, None);
+        self.decay(state, now.saturating_since(state.quiet_from));
+        self.delay(state, pace, now, rng);
     }
 
     fn observe(
@@ -282,9 +290,9 @@ impl Law for Responsive {
         }
         let moved = self.observe_mended(state, sample);
         if moved == Move::Slower {
-            let delay = self.spread(state.delay, self.config.most, rng);
-            pace.delay(sample.now, delay, None);
+            self.delay(state, pace, sample.now, rng);
         }
+        state.quiet_from = state.quiet_from.max(sample.now);
         moved
     }
 }

@@ -202,18 +202,16 @@ mod tests {
         let mut chance = Chance::new(1, Stream::Server);
         let (mut agenda, mut map) = (Agenda::new(), BTreeMap::new());
         let mut now = Instant::ZERO;
-        let mut order = 0u32;
-        for round in 0..200_000u64 {
+        for order in 0..200_000 {
             // From nothing to an hour ahead, each power of two as likely as the others.
             let reach = 1 << chance.between(Span::ZERO, Span::from_nanos(42)).as_nanos();
             let at = now.saturating_add(chance.between(Span::ZERO, Span::from_nanos(reach)));
             agenda.enter(at, Event::Ask(order));
             map.insert((at, order), ());
-            order += 1;
-            if round % 5 > 0 || map.len() > 100 {
+            if order % 5 > 0 || map.len() > 100 {
                 let Some(((at, order), ())) = map.pop_first() else { continue };
                 // Now and then it is asked too early, which changes nothing.
-                if round % 7 == 0 && at > now {
+                if order % 7 == 0 && at > now {
                     assert_eq!(agenda.take(now), None);
                 }
                 assert_eq!(agenda.take(at), Some((at, Event::Ask(order))));

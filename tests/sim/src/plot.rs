@@ -87,28 +87,38 @@ impl Picture {
 /// coloured by its outcome; the rate served of every process; the share that was throttled.
 pub fn draw(scenario: &Scenario, law: &str, seed: u64, file: &Path) -> anyhow::Result<()> {
     let processes: usize = scenario.groups().map(|group| group.processes as usize).sum();
+    let ended = match scenario.stop_when_work_is_done || scenario.stop_at_remaining.is_some() {
+        true => end_of(scenario, law, seed)?,
+        false => scenario.end.get_ref().seconds(),
+    };
     let mut picture = Picture {
         dots: Vec::new(),
         one_in: 1,
         calls: 0,
-        end: scenario.end.get_ref().seconds(),
+        end: ended,
         lines: vec![[[0.0; PARTS]; 2]; if processes > MOST_LINES { 1 } else { processes }],
     };
     let mut world = World::new(scenario, law, seed).context("there is no such law")?;
     world.advance(Instant::MAX, &mut |step| picture.see(step))?;
-    let ended = seconds(world.now().as_nanos());
     let root = SVGBackend::new(file, SIZE).into_drawing_area();
     let all = format!("{} · {law} · seed {seed}", scenario.name);
     picture
-        .paint(&root, &all, &scenario.title, ended)
+        .paint(&root, &all, &scenario.title)
         .and_then(|()| root.present().map_err(|error| anyhow!("{error}")))
         .with_context(|| format!("cannot draw {}", file.display()))
+}
+
+/// When a run that stops early does.
+fn end_of(scenario: &Scenario, law: &str, seed: u64) -> anyhow::Result<f64> {
+    let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+    world.advance(Instant::MAX, &mut |_| {})?;
+    Ok(seconds(world.now().as_nanos()))
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Picture {
-    fn paint(&self, root: &Area, name: &str, title: &str, ended: f64) -> anyhow::Result<()> {
+    fn paint(&self, root: &Area, name: &str, title: &str) -> anyhow::Result<()> {
         root.fill(&WHITE)?;
         let centred = Pos::new(HPos::Center, VPos::Top);
         let head = ("sans-serif", 24).into_font().color(&BLACK).pos(centred);
@@ -118,16 +128,17 @@ impl Picture {
         let (_, below) = root.split_vertically(74);
         let (delays, below) = below.split_vertically(430);
         let (rates, shares) = below.split_vertically(260);
-        let clock = Clock::of(ended);
-        self.delays(&delays, clock, ended)?;
-        self.rates(&rates, clock, ended)?;
-        self.shares(&shares, clock, ended)
+        let clock = Clock::of(self.end);
+        self.delays(&delays, clock)?;
+        self.rates(&rates, clock)?;
+        self.shares(&shares, clock)
     }
 
-    fn delays(&self, area: &Area, clock: Clock, ended: f64) -> anyhow::Result<()> {
+    fn delays(&self, area: &Area, clock: Clock) -> anyhow::Result<()> {
         let longest = self.dots.iter().map(|dot| dot.waited).fold(10.0 * NO_WAIT, f64::max);
         let axis = (NO_WAIT..longest * 1.3).log_scale();
-        let mut chart = panel(area, clock, ended, axis, "delay", &|waited| span_name(*waited))?;
+        let mut chart = panel(area, clock, self.end, axis, "delay", &|waited| span_name(*waited))?;
+        let mut names = Vec::new();
         for (served, colour, name) in [(true, BLUE, "served"), (false, RED, "refused or failed")] {
             let dots = self.dots.iter().filter(|dot| dot.served == served);
             let dots = dots.map(|dot| {
@@ -137,15 +148,13 @@ impl Picture {
                     colour.mix(0.55).filled(),
                 )
             });
-            chart
-                .draw_series(dots)?
-                .label(name)
-                .legend(move |(x, y)| Circle::new((x + 10, y), 4, colour.filled()));
+            chart.draw_series(dots)?;
+            names.push((name, colour.to_rgba()));
         }
-        legend(&mut chart)
+        legend(area, names.into_iter())
     }
 
-    fn rates(&self, area: &Area, clock: Clock, ended: f64) -> anyhow::Result<()> {
+    fn rates(&self, area: &Area, clock: Clock) -> anyhow::Result<()> {
         let part = self.end / PARTS as f64;
         let most = self.lines.iter().flat_map(|line| line[0]).fold(0.0, f64::max) / part;
         let (unit, scale) = match most {
@@ -154,33 +163,34 @@ impl Picture {
             _ => ("h", 3_600.0),
         };
         let high = (most * scale * 1.08).max(1e-9);
-        let mut chart = panel(area, clock, ended, 0.0..high, &format!("served/{unit}"), &short)?;
+        let mut chart = panel(area, clock, self.end, 0.0..high, &format!("served/{unit}"), &short)?;
         for (number, line) in self.lines.iter().enumerate() {
-            let colour = self.colour(number);
-            let points = parts(ended, part)
-                .map(|(index, at)| (clock.shown(at), line[0][index] / part * scale));
-            let series = chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
-            series.label(self.name(number)).legend(move |(x, y)| {
-                PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(3))
-            });
+            let points = self.parts().map(|(i, at)| (clock.shown(at), line[0][i] / part * scale));
+            chart.draw_series(LineSeries::new(points, self.colour(number).stroke_width(2)))?;
         }
-        legend(&mut chart)
+        let names: Vec<String> = (0..self.lines.len()).map(|number| self.name(number)).collect();
+        let colours = (0..names.len()).map(|number| self.colour(number));
+        legend(area, names.iter().map(String::as_str).zip(colours))
     }
 
-    fn shares(&self, area: &Area, clock: Clock, ended: f64) -> anyhow::Result<()> {
-        let part = self.end / PARTS as f64;
+    fn shares(&self, area: &Area, clock: Clock) -> anyhow::Result<()> {
         let share = |line: &[[f64; PARTS]; 2], index: usize| {
             let (served, bad) = (line[0][index], line[1][index]);
             if bad > 0.0 { 100.0 * bad / (served + bad) } else { 0.0 }
         };
         let shares = || self.lines.iter().flat_map(|line| (0..PARTS).map(|i| share(line, i)));
         let high = (shares().fold(0.0, f64::max) * 1.08).clamp(1.0, 100.0);
-        let mut chart = panel(area, clock, ended, 0.0..high, "throttled, %", &short)?;
+        let mut chart = panel(area, clock, self.end, 0.0..high, "throttled, %", &short)?;
         for (number, line) in self.lines.iter().enumerate() {
-            let points = parts(ended, part).map(|(i, at)| (clock.shown(at), share(line, i)));
+            let points = self.parts().map(|(i, at)| (clock.shown(at), share(line, i)));
             chart.draw_series(LineSeries::new(points, self.colour(number).stroke_width(2)))?;
         }
         Ok(())
+    }
+
+    /// The number and the middle of each part of the run.
+    fn parts(&self) -> impl Iterator<Item = (usize, f64)> {
+        (0..PARTS).map(|index| (index, (index as f64 + 0.5) * self.end / PARTS as f64))
     }
 
     fn colour(&self, number: usize) -> RGBAColor {
@@ -194,12 +204,6 @@ impl Picture {
     fn name(&self, number: usize) -> String {
         if self.lines.len() == 1 { "all".into() } else { format!("process {number}") }
     }
-}
-
-/// The middle of each whole part of the run, and its number.
-fn parts(ended: f64, part: f64) -> impl Iterator<Item = (usize, f64)> {
-    let whole = ((ended / part + 1e-6) as usize).clamp(1, PARTS);
-    (0..whole).map(move |index| (index, (index as f64 + 0.5) * part))
 }
 
 /// The unit of the time axis.
@@ -241,6 +245,7 @@ where
     let mut chart = ChartBuilder::on(area)
         .margin(10)
         .margin_right(30)
+        .margin_top(28)
         .x_label_area_size(44)
         .y_label_area_size(80)
         .build_cartesian_2d(0.0..clock.shown(ended), axis)?;
@@ -276,16 +281,18 @@ fn span_name(seconds: f64) -> String {
     }
 }
 
-fn legend<'a, 'b: 'a, Y>(chart: &mut Chart<'a, 'b, Y>) -> anyhow::Result<()>
-where
-    Y: Ranged<ValueType = f64>,
-{
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.85))
-        .border_style(GREY.mix(0.4))
-        .label_font(("sans-serif", 14))
-        .draw()?;
+/// Names in a row at the upper right, each after a dot of its colour.
+fn legend<'n>(
+    area: &Area,
+    items: impl DoubleEndedIterator<Item = (&'n str, RGBAColor)>,
+) -> anyhow::Result<()> {
+    let mut right = SIZE.0 as i32 - 30;
+    let style = ("sans-serif", 15).into_font().color(&BLACK);
+    let style = style.pos(Pos::new(HPos::Left, VPos::Center));
+    for (name, colour) in items.rev() {
+        right -= 8 * name.len() as i32 + 22;
+        area.draw(&Circle::new((right, 14), 5, colour.filled()))?;
+        area.draw_text(name, &style, (right + 10, 14))?;
+    }
     Ok(())
 }

@@ -48,6 +48,21 @@ pub struct Run {
     pub metrics: Metrics,
 }
 
+/// A process that needs a throttle.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its number.
+    pub process: u32,
+    /// The law it keeps to, where it does not keep to the one under test.
+    pub law: Option<&'a str>,
+    /// A seed for its throttle alone.
+    pub seed: u64,
+    /// When it joins.
+    pub from: Instant,
+    /// What no real client can know.
+    pub outlook: &'a Rc<Outlook>,
+}
+
 struct Process {
     throttle: Box<dyn Throttle>,
     in_flight: u32,
@@ -136,17 +151,34 @@ pub enum Breach {
 impl<'s> World<'s> {
     /// The world of `scenario` before its first event; `None` if there is no such law.
     pub fn new(scenario: &'s Scenario, law: &str, seed: u64) -> Option<Self> {
+        Self::with(scenario, seed, |place| {
+            let law = place.law.unwrap_or(law);
+            controllers::named(law, place.seed, place.from, place.process, place.outlook)
+        })
+    }
+
+    /// The world of `scenario` with throttles that `make` makes, one for each process; `None`
+    /// where it makes none.
+    pub fn with(
+        scenario: &'s Scenario,
+        seed: u64,
+        mut make: impl FnMut(Place) -> Option<Box<dyn Throttle>>,
+    ) -> Option<Self> {
         let server = Server::new(scenario.server.get_ref(), seed);
         let outlook = Rc::new(outlook(scenario, &server));
         let mut agenda = Agenda::default();
         let (mut processes, mut threads) = (Vec::new(), Vec::new());
         for group in scenario.groups() {
-            let law = group.law.as_deref().unwrap_or(law);
             let from = group.from.instant();
             for _ in 0..group.processes {
                 let process = u32::try_from(processes.len()).ok()?;
-                let seed_of_process = Stream::Throttle(process).seed(seed);
-                let throttle = controllers::named(law, seed_of_process, from, process, &outlook)?;
+                let throttle = make(Place {
+                    process,
+                    law: group.law.as_deref(),
+                    seed: Stream::Throttle(process).seed(seed),
+                    from,
+                    outlook: &outlook,
+                })?;
                 let parked = VecDeque::new();
                 processes.push(Process { throttle, in_flight: 0, parked, wake: Instant::ZERO });
                 for own in 0..group.threads {

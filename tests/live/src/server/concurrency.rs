@@ -43,18 +43,18 @@ impl Concurrency {
         self.busy += u128::from(took);
     }
 
-    /// What the places could have let in by `end`, outages left out, at the time that a call really
-    /// took (timers are late by a little, and that is not the callers' doing): all that could have
-    /// been finished, and one more in each place.
+    /// What the places could have let in by `end`, at the time that a call really took (timers are
+    /// late by a little, and that is not the callers' doing): all that could have been finished,
+    /// and one more in each place. In a store of work, that is what was in it at first.
     pub fn capacity(&self, end: Nanos) -> f64 {
-        let outage = self.timeline.outage_before(end);
-        let places =
-            self.timeline.integral(0..outage.start) + self.timeline.integral(outage.end..end);
         let mean = match self.finished {
-            0 => self.service as f64,
-            finished => self.busy as f64 / finished as f64,
+            0 => u128::from(self.service),
+            finished => self.busy / u128::from(finished),
         };
-        places as f64 / mean.max(1.0) + self.timeline.limit_at(end) as f64
+        let mean = mean.max(1);
+        // Those who were let in before a step down stay.
+        let places = self.timeline.limit.max(self.timeline.limit_at(end));
+        self.timeline.supply(u128::from(places) * mean, end) as f64 / mean as f64
     }
 }
 
@@ -88,9 +88,35 @@ mod tests {
     fn the_capacity_is_places_by_time_over_the_time_a_call_took() {
         let timeline = Timeline { limit: 4, step: None, outage: Some(1_000..2_000) };
         let mut places = Concurrency::new(timeline, 100);
-        assert_eq!(places.capacity(3_000), 84.0, "by the plan, as none has finished");
+        assert_eq!(places.capacity(3_000), 88.0, "by the plan, as none has finished");
         assert!(places.admit(0).served);
         places.leave(200);
-        assert_eq!(places.capacity(3_000), 44.0, "by what the calls really took");
+        assert_eq!(places.capacity(3_000), 48.0, "by what the calls really took");
+    }
+
+    #[test]
+    fn as_many_as_fit_are_no_more_than_the_capacity_whatever_happens_meanwhile() {
+        let (down, up) = (Some((1_500, 1)), Some((1_500, 6)));
+        for (step, outage) in [
+            (None, Some(10..1_990)),
+            (None, Some(0..950)),
+            (down, None),
+            (up, None),
+            (up, Some(1_400..1_600)),
+        ] {
+            let timeline = Timeline { limit: 4, step, outage };
+            let mut places = Concurrency::new(timeline.clone(), 1_000);
+            let (mut inside, mut served) = (Vec::new(), 0);
+            for now in 0..2_000 {
+                let left = |since: &mut Nanos| now - *since == 1_000;
+                inside.extract_if(.., left).for_each(|_| places.leave(1_000));
+                while !timeline.is_out(now) && places.admit(now).served {
+                    inside.push(now);
+                    served += 1;
+                }
+            }
+            let capacity = places.capacity(2_000);
+            assert!(f64::from(served) <= capacity, "{served} of {capacity} with {timeline:?}");
+        }
     }
 }

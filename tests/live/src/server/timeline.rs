@@ -41,6 +41,25 @@ impl Timeline {
         area(self.limit, &(span.start..at)) + area(after, &(at..span.end))
     }
 
+    /// The most that can have been taken by `end` from a store of `room` that is full at first and
+    /// fills as the limit flows: all that it held and all that flowed while the API was up, and
+    /// what an outage let it refill, once the outage is over.
+    pub fn supply(&self, room: u128, end: Nanos) -> u128 {
+        let outage = self.outage_before(end);
+        let before = match outage.start {
+            0 => 0,
+            start => room.saturating_add(self.integral(0..start)),
+        };
+        if outage.end == end {
+            return before;
+        }
+        let refill = match outage.start {
+            0 => room,
+            _ => self.integral(outage.clone()).min(room),
+        };
+        before.saturating_add(refill).saturating_add(self.integral(outage.end..end))
+    }
+
     /// The part of the outage that lies before `end`, empty if there is none.
     pub fn outage_before(&self, end: Nanos) -> Range<Nanos> {
         match &self.outage {
@@ -74,6 +93,24 @@ mod tests {
             0,
             "time that steps back earns nothing"
         );
+    }
+
+    #[test]
+    fn an_outage_keeps_back_one_room_at_most_and_nothing_before_it_is_over() {
+        let with = |outage| Timeline { limit: 10, step: None, outage: Some(outage) };
+        for (outage, end, supply) in [
+            (9_000..9_999, 0, 0),
+            (9_000..9_999, 1_000, 4_000 + 10_000),
+            (1_000..3_000, 5_000, 4_000 + 30_000 + 4_000),
+            (1_000..1_200, 5_000, 4_000 + 48_000 + 2_000),
+            (1_000..3_000, 1_000, 4_000 + 10_000),
+            (1_000..3_000, 2_999, 4_000 + 10_000),
+            (1_000..3_000, 3_000, 4_000 + 10_000),
+            (0..3_000, 5_000, 4_000 + 20_000),
+            (0..3_000, 2_000, 0),
+        ] {
+            assert_eq!(with(outage.clone()).supply(4_000, end), supply, "{outage:?} by {end}");
+        }
     }
 
     #[test]

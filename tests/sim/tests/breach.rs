@@ -1,0 +1,136 @@
+//! The world stops at a throttle that breaks a promise, and says which one.
+
+use tidegate::Instant;
+use tidegate_sim::throttle::{Answer, Call, Response, Throttle};
+use tidegate_sim::world::Breach;
+use tidegate_sim::{Scenario, World};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Defect {
+    None,
+    WaitsForNow,
+    IsFullThoughIdle,
+    CountsTwice,
+    RetriesWhatWasServed,
+}
+
+struct Defective {
+    defect: Defect,
+    out: u32,
+}
+
+impl Throttle for Defective {
+    fn poll(&mut self, now: Instant, _: &Call) -> Answer {
+        match self.defect {
+            Defect::WaitsForNow => Answer::Wait(now),
+            Defect::IsFullThoughIdle => Answer::Full,
+            _ => {
+                self.out += if self.defect == Defect::CountsTwice { 2 } else { 1 };
+                Answer::Go(0)
+            }
+        }
+    }
+
+    fn settle(&mut self, _: Instant, _: u64, _: &Response) {
+        self.out -= 1;
+    }
+
+    fn retry(&mut self, _: Instant, _: &mut Call, _: &Response) -> bool {
+        self.defect == Defect::RetriesWhatWasServed
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        None
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        Some(self.out)
+    }
+}
+
+const SCENARIO: &str = r#"
+title = "four calls"
+end = "10s"
+stop_when_work_is_done = true
+[server.bucket]
+burst = 10
+rate = "1/s"
+[[clients]]
+demand = { work = 4 }
+"#;
+
+#[test]
+fn a_broken_promise_ends_the_run_with_its_name() {
+    let scenario = Scenario::parse(SCENARIO, "test", "test").unwrap();
+    for (defect, expected) in [
+        (Defect::None, None),
+        (Defect::WaitsForNow, Some("zero wait")),
+        (Defect::IsFullThoughIdle, Some("stuck")),
+        (Defect::CountsTwice, Some("permits")),
+        (Defect::RetriesWhatWasServed, Some("again")),
+    ] {
+        let world = World::with(&scenario, 1, |_| Some(Box::new(Defective { defect, out: 0 })));
+        let found = world.unwrap().run().err().map(|broken| match broken.what {
+            Breach::ZeroWait { .. } => "zero wait",
+            Breach::Stuck { .. } => "stuck",
+            Breach::Permits { permits: 2, calls: 1, .. } => "permits",
+            Breach::Again { .. } => "again",
+            _ => "another one",
+        });
+        assert_eq!(found, expected);
+    }
+}
+
+/// Lets one call be in flight, and says so with `Full`.
+struct OneAtATime(u32);
+
+impl Throttle for OneAtATime {
+    fn poll(&mut self, _: Instant, _: &Call) -> Answer {
+        if self.0 == 1 {
+            return Answer::Full;
+        }
+        self.0 = 1;
+        Answer::Go(0)
+    }
+
+    fn settle(&mut self, _: Instant, _: u64, _: &Response) {
+        self.0 = 0;
+    }
+
+    fn retry(&mut self, _: Instant, _: &mut Call, _: &Response) -> bool {
+        false
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        None
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        Some(self.0)
+    }
+}
+
+#[test]
+fn calls_that_find_no_room_leave_in_turn_as_others_settle() {
+    let text =
+        SCENARIO.replace("demand", "threads = 5\ndemand").replace("burst = 10", "burst = 20");
+    let scenario = Scenario::parse(&text, "test", "test").unwrap();
+    let mut throttle = Some(Box::new(OneAtATime(0)) as Box<dyn Throttle>);
+    let mut order = Vec::new();
+    let mut world = World::with(&scenario, 1, |_| throttle.take()).unwrap();
+    world
+        .advance(Instant::MAX, &mut |step| {
+            if matches!(step.what, tidegate_sim::trace::What::Left(_)) {
+                order.push(step.thread);
+            }
+        })
+        .unwrap();
+    let run = world.finish();
+    // Twenty round trips of 50 to 150 ms, one after the other.
+    let time = run.metrics.get("time_s").unwrap();
+    assert!((1.5..2.5).contains(&time), "{time} s");
+    assert_eq!(order.len(), 20);
+    // Whoever came first goes first, in every round the same.
+    assert_eq!(order[..5], order[5..10]);
+    assert_eq!(order[5..10], order[15..20]);
+}

@@ -1,0 +1,63 @@
+//! The same scenario, law and seed must give the same trace natively and in WebAssembly.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tidegate_sim::{Scenario, World};
+
+/// Between them: Poisson, think and work, logarithms and exponentials, hints, refusals at several
+/// servers, integer laws and peers that count in floats.
+const RUNS: [(&str, &str, u64); 5] = [
+    ("strangers", "aimd", 1),
+    ("strangers", "vegas", 2),
+    ("b-4-strangers", "cubic", 3),
+    ("l", "decorr", 4),
+    ("e-5-remaining", "remaining", 5),
+];
+
+const HOST: &str = r#"
+const { readFileSync } = require("node:fs");
+const [, module, ...runs] = process.argv;
+const { exports } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(module)));
+for (let i = 0; i < runs.length; i += 3) {
+    const [law, file, seed] = runs.slice(i, i + 3);
+    for (const byte of Buffer.concat([Buffer.from(law + "\n"), readFileSync(file)])) {
+        exports.push(byte);
+    }
+    console.log(BigInt.asUintN(64, exports.digest(BigInt(seed))).toString(16).padStart(16, "0"));
+}
+"#;
+
+#[test]
+fn the_digests_of_five_runs_are_equal_natively_and_in_node() {
+    let module = build();
+    let mut node = Command::new("node");
+    node.args(["--eval", HOST, "--"]).arg(module);
+    let mut native = Vec::new();
+    for (name, law, seed) in RUNS {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.toml"));
+        let scenario = Scenario::read(&file).unwrap();
+        let run = World::new(&scenario, law, seed).unwrap().run().unwrap();
+        assert!(run.calls > 500, "{name} is too quiet to show anything: {} calls", run.calls);
+        native.push(run.digest.to_string());
+        node.arg(law).arg(file).arg(seed.to_string());
+    }
+    let output = node.output().expect("Node is not on the PATH: `cargo xtask setup` brings it");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let wasm: Vec<&str> = str::from_utf8(&output.stdout).unwrap().lines().collect();
+    assert_eq!(wasm, native);
+}
+
+/// Builds the module in a directory of its own, for the build around this test may hold the lock.
+fn build() -> PathBuf {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("wasm");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--quiet", "--package", "tidegate-sim-wasm"])
+        .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
+        .arg(&target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .unwrap();
+    assert!(status.success(), "no module: is the target there? `cargo xtask setup` brings it");
+    target.join("wasm32-unknown-unknown/release/tidegate_sim_wasm.wasm")
+}

@@ -1,0 +1,176 @@
+//! What clients do in the world, and that a run depends on nothing but scenario, law and seed.
+
+use tidegate::{Instant, Span};
+use tidegate_sim::trace::What;
+use tidegate_sim::{Run, Scenario, World, controllers};
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse(text, "test", "test").unwrap()
+}
+
+fn run(scenario: &Scenario, law: &str, seed: u64) -> Run {
+    World::new(scenario, law, seed).unwrap().run().unwrap()
+}
+
+const SHARED: &str = r#"
+title = "three processes on a bucket"
+end = "120s"
+[server]
+strangers = "1/s"
+[server.bucket]
+burst = 10
+rate = "5/s"
+[[clients]]
+processes = 2
+threads = 3
+[[clients]]
+demand = { think = "300ms" }
+from = "30s"
+to = "90s"
+"#;
+
+#[test]
+fn the_same_seed_gives_the_same_trace_and_another_seed_another_one() {
+    let scenario = scenario(SHARED);
+    for law in controllers::names() {
+        let digests = [1, 1, 2].map(|seed| run(&scenario, law, seed).digest);
+        assert_eq!(digests[0], digests[1], "{law}");
+        assert_ne!(digests[0], digests[2], "{law}");
+    }
+}
+
+#[test]
+fn a_run_in_slices_is_the_run_in_one_go() {
+    let scenario = scenario(SHARED);
+    let whole = run(&scenario, "aimd", 7);
+    let mut world = World::new(&scenario, "aimd", 7).unwrap();
+    let mut now = Instant::ZERO;
+    while world.advance(now, &mut |_| {}).unwrap() {
+        assert_eq!(world.now(), now);
+        now = now.saturating_add(Span::from_millis(333));
+    }
+    let sliced = world.finish();
+    assert_eq!((sliced.digest, &sliced.metrics), (whole.digest, &whole.metrics));
+}
+
+/// A scenario of one process on a server that serves all; `clients` says what it does.
+fn generous(clients: &str) -> Scenario {
+    scenario(&format!(
+        "title = 'generous'\nend = '100s'\nlatency = {{ constant = '50ms' }}\n[server.bucket]\nburst = \
+         1000\nrate = '1000/s'\n[[clients]]\n{clients}"
+    ))
+}
+
+#[test]
+fn clients_make_as_many_calls_as_their_demand_says() {
+    for (clients, least, most) in [
+        // A round trip of 100 ms, for 100 s.
+        ("demand = 'closed'", 998.0, 1_000.0),
+        ("processes = 2\nthreads = 3", 5_988.0, 6_000.0),
+        ("demand = { work = 17 }", 17.0, 17.0),
+        // 100 s / (100 ms + 150 ms) with a standard deviation of 12.
+        ("demand = { think = '150ms' }", 350.0, 450.0),
+        // 500 with a standard deviation of 22, and the first call comes at once.
+        ("demand = { poisson = '5/s' }", 411.0, 590.0),
+        // More than one thread can carry: it is never idle.
+        ("demand = { poisson = '20/s' }", 995.0, 1_000.0),
+        ("demand = { on_off = { on = '10s', off = '40s' } }", 195.0, 202.0),
+        ("from = '20s'\nto = '30s'", 99.0, 101.0),
+    ] {
+        let calls = run(&generous(clients), "none", 1).metrics.get("calls").unwrap();
+        assert!((least..=most).contains(&calls), "{clients}: {calls} calls");
+    }
+}
+
+#[test]
+fn calls_that_pile_up_at_the_client_have_waited_since_they_arose() {
+    // At twice what a thread can carry, the last of 100 s has waited for half of that.
+    let latency = run(&generous("demand = { poisson = '20/s' }"), "none", 1);
+    let p99 = latency.metrics.get("latency_p99_ms").unwrap();
+    assert!((44_000.0..56_000.0).contains(&p99), "{p99} ms");
+}
+
+#[test]
+fn a_call_that_would_leave_after_its_deadline_is_lost_and_the_next_one_is_made() {
+    // Ten threads at ten calls a second, each with a latency of 100 ms: all must wait.
+    let scenario = generous("threads = 20\ndeadline = '50ms'");
+    let (mut refused, mut left) = (0, 0);
+    let mut world = World::new(&scenario, "fixed", 1).unwrap();
+    world
+        .advance(Instant::MAX, &mut |step| match step.what {
+            What::Refused(_) => refused += 1,
+            What::Left(waited) => {
+                assert!(waited <= Span::from_millis(50));
+                left += 1;
+            }
+            _ => {}
+        })
+        .unwrap();
+    let run = world.finish();
+    assert_eq!(run.metrics.get("lost"), Some(f64::from(refused)));
+    assert!(refused > 1_000 && left > 900, "{refused} refused, {left} left");
+}
+
+#[test]
+fn calls_are_withdrawn_when_their_client_leaves_and_not_lost() {
+    let scenario = scenario(
+        "title = 'leaving'\nend = '100s'\n[server.bucket]\nburst = 1\nrate = \
+         '1/s'\n[[clients]]\nthreads = 9\nto = '50s'",
+    );
+    let (mut withdrawn, mut last) = (0, Instant::ZERO);
+    let mut world = World::new(&scenario, "backoff", 1).unwrap();
+    world
+        .advance(Instant::MAX, &mut |step| match step.what {
+            What::Withdrawn => withdrawn += 1,
+            What::Left(_) => last = step.at,
+            _ => {}
+        })
+        .unwrap();
+    assert!(last < Instant::ZERO.saturating_add(Span::from_secs(50)));
+    assert_eq!(world.finish().metrics.get("lost"), Some(0.0));
+    assert!((1..=9).contains(&withdrawn), "{withdrawn}");
+}
+
+#[test]
+fn a_limit_of_work_is_the_time_of_a_fair_share() {
+    for (clients, limit) in [
+        ("demand = { work = 500 }", 122.5),
+        ("demand = { work = 500 }\n[[clients]]\nprocesses = 3", 497.5),
+        // Two strangers with a call a second each leave half of the rate.
+        (
+            "demand = { work = 500 }\n[[clients]]\nprocesses = 2\nlaw = 'none'\ndemand = { poisson \
+             = '1/s' }",
+            245.0,
+        ),
+    ] {
+        let scenario = scenario(&format!(
+            "title = 'work'\nend = '5000s'\nstop_when_work_is_done = true\n[server.bucket]\nburst \
+             = 10\nrate = '4/s'\n[[clients]]\n{clients}"
+        ));
+        let metrics = run(&scenario, "none", 1).metrics;
+        let (time, share) =
+            (metrics.get("time_s").unwrap(), metrics.get("time_over_limit").unwrap());
+        assert!((time / share - limit).abs() < 1e-6, "{clients}: {}", time / share);
+        assert!((0.9..1.1).contains(&share), "{clients}: {share}");
+    }
+}
+
+#[test]
+fn convergence_is_found_where_it_is_and_not_where_it_never_comes() {
+    let scenario = scenario(
+        "title = 'steps'\nend = '100s'\n[server.bucket]\nburst = 10\nrate = '5/s'\nsteps = [{ at = \
+         '50s', rate = '50/s' }]\n[[clients]]\nprocesses = 2\nthreads = 2\n[[convergence]]\nname \
+         = 'up_s'\ntoward = 'up'\nat = '40s'\nuntil = '80s'\nwidth = '5s'\nrate = \
+         '38/s'\n[[convergence]]\nname = 'never_s'\ntoward = 'up'\nat = '40s'\nuntil = '80s'\nwidth \
+         = '5s'\nrate = '99/s'\n[[convergence]]\nname = 'down_s'\ntoward = 'down'\nat = \
+         '20s'\nuntil = '80s'\nwidth = '5s'\nrate = '38/s'\n[[convergence]]\nname = \
+         'fair_s'\ntoward = 'fair'\nat = '20s'\nuntil = '80s'\nwidth = '10s'\n",
+    );
+    // Four threads of 100 ms, unthrottled from 50 s on: 40 calls a second at the most.
+    let metrics = run(&scenario, "none", 1).metrics;
+    let expected = [("up_s", 10.0), ("never_s", 40.0), ("down_s", 30.0), ("fair_s", 0.0)];
+    for (name, value) in expected {
+        let found = metrics.get(name).unwrap();
+        assert!((found - value).abs() <= 1.0, "{name}: {found}");
+    }
+}
