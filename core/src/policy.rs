@@ -152,7 +152,7 @@ impl Policy {
     pub fn named(name: &str) -> Option<Self> {
         let unlimited = Self::new(AnyLaw::Fixed(Fixed::UNLIMITED));
         Some(match name {
-            "adaptive" => Self::new(AnyLaw::Adaptive(Adaptive)).backoff(None),
+            "adaptive" => Self::new(AnyLaw::Adaptive(Adaptive::DEFAULT)).backoff(None),
             "none" => unlimited.backoff(None),
             "backoff" => unlimited,
             "fixed" => Self::new(AnyLaw::Fixed(Fixed::new(Quota::per_second(10).ok()?))),

@@ -17,8 +17,8 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, Gate, HoldPolicy, Permit, WindowPolicy};
 use tidegate::law::Strategy as Gem;
 use tidegate::law::{
-    Aimd, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, Cubic, Fixed, Law, Over, Proportional,
-    ProportionalConfig, Responsive, ResponsiveConfig, Variant,
+    Adaptive, Aimd, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, Cubic, Fixed, Law, Over,
+    Proportional, ProportionalConfig, Responsive, ResponsiveConfig, Variant,
 };
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Span, Verdict,
@@ -93,6 +93,7 @@ fn laws() -> impl Strategy<Value = AnyLaw> {
         (1..100u64, 1..5u32).prop_map(|(count, burst)| {
             Fixed::new(Quota::per_second(count).unwrap().with_burst(burst).unwrap()).into()
         }),
+        Just(Adaptive::DEFAULT.into()),
         Just(Aimd::DEFAULT.into()),
         Just(Busy::DEFAULT.into()),
         Just(Busy::new(busy).unwrap().into()),

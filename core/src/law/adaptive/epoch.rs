@@ -1,6 +1,7 @@
 //! The epoch: from one cut to the next, how much to grow and how deep to cut.
 
 use super::interval::{Interval, Octaves, exp2_q8, log2_q8};
+use crate::rate::Quota;
 
 /// What the law knows of its own probing, counted in its own calls.
 ///
@@ -200,6 +201,12 @@ impl Habit {
 pub(super) fn weight_of_quota(interval: Interval, eight_intervals: Octaves) -> u64 {
     let log = interval.log2().saturating_sub(eight_intervals);
     exp2_q8(log.clamp(-1_280, 768)).max(8)
+}
+
+/// log2 of eight intervals of a quota.
+pub(super) fn eight_intervals(quota: Quota) -> i16 {
+    let calls = u32::try_from(quota.count()).unwrap_or(u32::MAX);
+    clip(Interval::of_calls(quota.period(), calls).doubled(3).log2())
 }
 
 fn slope(distance: Octaves) -> Octaves {

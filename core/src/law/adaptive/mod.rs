@@ -27,7 +27,21 @@ use crate::verdict::Verdict;
 
 /// The law.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Adaptive;
+pub struct Adaptive {
+    quota: Option<Quota>,
+}
+
+impl Adaptive {
+    /// The law that knows nothing but what the server tells.
+    pub const DEFAULT: Self = Self { quota: None };
+
+    /// The law that also knows the limit which all clients share. It does not keep to that limit by
+    /// itself, for its share may be less; the limit is the scale by which it grows.
+    #[must_use]
+    pub const fn with_quota(quota: Quota) -> Self {
+        Self { quota: Some(quota) }
+    }
+}
 
 /// What [`Adaptive`] remembers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,6 +53,8 @@ pub struct AdaptiveState {
     tier: Tier,
     /// The smoothed round trip in microseconds; zero before the first answer.
     round_trip: u32,
+    /// log2 of eight intervals of the limit that all clients share; zero where it is not known.
+    quota: i16,
 }
 
 const _: () = assert!(size_of::<AdaptiveState>() <= 128);
@@ -190,7 +206,10 @@ impl AdaptiveState {
         self.pacer.interval = if interval > self.pacer.target {
             interval.faster(guard.saturating_mul(4).min(1 << 23)).max(self.pacer.target)
         } else {
-            let mut weight = habit.weight(interval);
+            let mut weight = match self.quota {
+                0 => habit.weight(interval),
+                quota => epoch::weight_of_quota(interval, quota.into()),
+            };
             if in_flight > 0 {
                 weight = weight.min(self.epoch.weight_in_flight(in_flight));
             }
@@ -344,6 +363,7 @@ impl Law for Adaptive {
             meter: Meter::new(now),
             tier: Tier::Open(Open::new(now)),
             round_trip: 0,
+            quota: self.quota.map_or(0, epoch::eight_intervals),
         }
     }
 
