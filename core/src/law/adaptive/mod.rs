@@ -25,7 +25,24 @@ use crate::rng::Rng;
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
-/// The law.
+#[doc = include_str!("../../../docs/adaptive.md")]
+///
+/// # Example
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, law::Adaptive};
+///
+/// let mut gate: Controller<Adaptive> =
+///     Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);
+/// // Open: nothing waits before the first refusal.
+/// let now = Instant::from_nanos(1);
+/// let Decision::Go(first) = gate.poll(now, &Ask::new()) else { panic!() };
+/// let Decision::Go(second) = gate.poll(now, &Ask::new()) else { panic!() };
+/// let later = Instant::from_nanos(100_000_000);
+/// gate.settle(later, first, Outcome::Ok);
+/// gate.settle(later, second, Outcome::Throttled);
+/// assert!(matches!(gate.poll(later, &Ask::new()), Decision::Wait(_)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Adaptive {
     quota: Option<Quota>,
@@ -43,7 +60,7 @@ impl Adaptive {
     }
 }
 
-/// What [`Adaptive`] remembers.
+/// What [`Adaptive`] remembers: 128 bytes at most.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AdaptiveState {
     pacer: Pacer,
@@ -58,6 +75,14 @@ pub struct AdaptiveState {
 }
 
 const _: () = assert!(size_of::<AdaptiveState>() <= 128);
+
+impl AdaptiveState {
+    /// The time between two calls at present, before chance moves them; `None` while nothing waits.
+    #[must_use]
+    pub fn interval_in_force(&self, now: Instant) -> Option<Span> {
+        if self.is_open() { None } else { Some(self.interval(now)) }
+    }
+}
 
 /// What the law may use, and what it keeps for that.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
