@@ -3,11 +3,10 @@
 
 mod common;
 
-use common::{end, free_port, number, tidegate_live, until};
+use common::{end, number, tidegate_live, until};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Output};
 
@@ -15,13 +14,13 @@ use std::process::{Child, Output};
 struct Running {
     child: Option<Child>,
     clients: Vec<u32>,
-    port: u16,
+    /// The socket it listens on, by its inode: unlike its port, nobody else can come by it.
+    listener: String,
 }
 
 impl Running {
     fn start(law: &str) -> Self {
-        let port = free_port();
-        let args = ["demo", "--json", "--seconds", "60", "--law", law, "--port", &port.to_string()];
+        let args = ["demo", "--json", "--seconds", "60", "--law", law];
         let mut child = tidegate_live(&args).process_group(0).spawn().unwrap();
         // The first line of progress comes after a second.
         let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -32,7 +31,9 @@ impl Running {
         std::thread::spawn(move || errors.read_to_end(&mut Vec::new()));
         let clients = children(child.id());
         assert_eq!(clients.len(), 4, "the fleet has four processes");
-        Running { child: Some(child), clients, port }
+        let own = sockets(child.id());
+        let listener = listening().into_iter().find(|inode| own.contains(inode)).unwrap();
+        Running { child: Some(child), clients, listener }
     }
 
     fn pid(&self) -> u32 {
@@ -43,7 +44,7 @@ impl Running {
         for pid in &self.clients {
             until("a client has ended", || !is_alive(*pid));
         }
-        until("the port is free", || TcpListener::bind(("127.0.0.1", self.port)).is_ok());
+        until("the port is free", || !listening().contains(&self.listener));
     }
 }
 
@@ -73,6 +74,25 @@ fn children(parent: u32) -> Vec<u32> {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid| stat(*pid).is_some_and(|stat| stat.1 == parent))
         .collect()
+}
+
+/// The inodes of all sockets of a process.
+fn sockets(pid: u32) -> Vec<String> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    links
+        .filter_map(|link| {
+            Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+        })
+        .collect()
+}
+
+/// The inodes of all sockets that listen on this machine.
+fn listening() -> Vec<String> {
+    const LISTEN: &str = "0A";
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|row| row[3] == LISTEN).map(|row| row[9].to_owned()).collect()
 }
 
 /// A zombie has ended; whether anybody reaps an orphan is not this program's business.
