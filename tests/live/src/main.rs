@@ -87,8 +87,12 @@ async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Re
         if *stop.borrow() {
             break;
         }
-        let report = run::run(options, &law, stop, watcher.as_mut(), reports).await?;
-        reports.push(report);
+        match run::run(options, &law, stop, watcher.as_mut(), reports).await {
+            Ok(report) => reports.push(report),
+            // What told us to end may have met a client between its birth and its own group.
+            Err(_) if *stop.borrow() => break,
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }

@@ -110,10 +110,11 @@ fn assert_reported(output: &Output) {
 }
 
 #[test]
-fn ctrl_c_to_the_whole_group_still_reports_and_leaves_nothing() {
-    for law in ["aimd", "none"] {
+fn what_a_terminal_tells_the_whole_group_still_ends_in_a_report_and_leaves_nothing() {
+    let (ctrl_c, hung_up) = (Signal::INT, Signal::HUP);
+    for (law, signal) in [("aimd", ctrl_c), ("none", ctrl_c), ("aimd", hung_up)] {
         let mut running = Running::start(law);
-        kill_process_group(id(running.pid()), Signal::INT).unwrap();
+        kill_process_group(id(running.pid()), signal).unwrap();
         let output = end(running.child.take().unwrap());
         assert_eq!(output.status.code(), Some(130));
         assert_reported(&output);
