@@ -82,12 +82,18 @@ fn print(options: &Demo, reports: &[Report], interrupted: bool) -> Result<()> {
 
 async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Result<()> {
     // The view gives the terminal back when it goes, before anything else is printed.
-    let mut watcher = watcher(options, stop)?;
+    let mut watcher = None;
     for law in options.laws() {
         if *stop.borrow() {
             break;
         }
-        match run::run(options, &law, stop, watcher.as_mut(), reports).await {
+        let server = Server::open(&options.api, options.processes).await?;
+        // Only now, so that a taken port is one sentence and no flash of an empty view.
+        let watcher = match &mut watcher {
+            Some(watcher) => watcher,
+            none => none.insert(open_watcher(options, stop)?),
+        };
+        match run::run(options, &law, server, stop, watcher.as_mut(), reports).await {
             Ok(report) => reports.push(report),
             // What told us to end may have met a client between its birth and its own group.
             Err(_) if *stop.borrow() => break,
@@ -97,7 +103,7 @@ async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Re
     Ok(())
 }
 
-fn watcher(options: &Demo, stop: &Stop) -> Result<Box<dyn Watcher>> {
+fn open_watcher(options: &Demo, stop: &Stop) -> Result<Box<dyn Watcher>> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     Ok(if options.json {
         Box::new(Lines::new(std::io::stderr()))
