@@ -97,6 +97,7 @@ impl<S> Limit<S> {
 struct Flight<const LIMITS: usize> {
     epoch: u32,
     costs: [u32; LIMITS],
+    attempt: u16,
     paced: [bool; LIMITS],
 }
 
@@ -312,6 +313,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         let flight = Flight {
             epoch: self.epoch,
             costs: ask.costs,
+            attempt: ask.attempt,
             paced: core::array::from_fn(|i| self.limits.get(i).is_some_and(|limit| limit.pressed)),
         };
         let policy = self.window_policy();
@@ -398,6 +400,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 hint: reply.hint,
                 fresh: flight.epoch == self.epoch,
                 paced,
+                attempt: flight.attempt,
             };
             match law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
                 Move::Held => {}
