@@ -212,6 +212,32 @@ mod tests {
     }
 
     #[test]
+    fn the_default_doubles_from_100_ms_to_20_s_and_draws_from_nothing_up() {
+        let millis = 1_000_000;
+        let expected = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 20_000, 20_000];
+        assert_eq!(rungs(Backoff::DEFAULT, 10), expected.map(|rung| rung * millis));
+        let mut rng = Rng::new(1);
+        let rung = Span::from_nanos(1_000);
+        let drawn: Vec<u64> =
+            (0..1_000).map(|_| Backoff::DEFAULT.delay(rung, &mut rng).as_nanos()).collect();
+        assert!(*drawn.iter().min().unwrap() < 10 && *drawn.iter().max().unwrap() > 990);
+    }
+
+    #[test]
+    fn decorrelated_draws_reach_from_the_base_to_three_times_the_delay_before() {
+        let (base, most) = (Span::from_nanos(1_000), Span::from_nanos(100_000));
+        let schedule = Backoff::new(Growth::Decorrelated, Jitter::None, base, most).unwrap();
+        for (before, top) in [(0, 3_000), (1_000, 3_000), (5_000, 15_000), (50_000, 100_000)] {
+            let mut rng = Rng::new(before);
+            let drawn = (0..2_000).map(|_| schedule.climb(Span::from_nanos(before), &mut rng));
+            let drawn: Vec<u64> = drawn.map(Span::as_nanos).collect();
+            let (least, most) = (*drawn.iter().min().unwrap(), *drawn.iter().max().unwrap());
+            assert!((1_000..1_000 + top / 100).contains(&least), "{before}: from {least}");
+            assert!((top - top / 100..=top).contains(&most), "{before}: to {most}");
+        }
+    }
+
+    #[test]
     fn a_schedule_is_checked_where_it_is_made() {
         let (one, two) = (Span::from_nanos(1), Span::from_nanos(2));
         let half = Growth::Exponential(Ratio::HALF);

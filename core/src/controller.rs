@@ -97,6 +97,7 @@ impl<S> Limit<S> {
 struct Flight<const LIMITS: usize> {
     epoch: u32,
     costs: [u32; LIMITS],
+    attempt: u16,
     paced: [bool; LIMITS],
 }
 
@@ -163,7 +164,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 
     /// Takes a call back: exactly once for each permit, in any order.
     ///
-    /// A permit that names no call in flight is counted and otherwise ignored.
+    /// A permit that names no call in flight is counted and otherwise ignored. What a server asks
+    /// for with a call that it served is not meant for a throttle, and holds nobody back.
     pub fn settle(&mut self, now: Instant, permit: Permit, reply: impl Into<Reply<LIMITS>>) {
         let reply = reply.into();
         let Some((sent, flight)) = self.window.release(permit) else {
@@ -311,6 +313,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         let flight = Flight {
             epoch: self.epoch,
             costs: ask.costs,
+            attempt: ask.attempt,
             paced: core::array::from_fn(|i| self.limits.get(i).is_some_and(|limit| limit.pressed)),
         };
         let policy = self.window_policy();
@@ -397,6 +400,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 hint: reply.hint,
                 fresh: flight.epoch == self.epoch,
                 paced,
+                attempt: flight.attempt,
             };
             match law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
                 Move::Held => {}

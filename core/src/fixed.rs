@@ -165,6 +165,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn the_exponential_fades_out_and_does_not_break_off() {
+        // 2^32 * e^-z for z = 18 ... 23.
+        let faded: [u64; 6] = core::array::from_fn(|n| exp_neg_q32(18 + n as u64, 1));
+        for (near, exact) in faded.into_iter().zip([65, 24, 9, 3, 1, 0]) {
+            assert!(near.abs_diff(exact) <= 4, "{faded:?}");
+        }
+        assert!(faded[2] > 4, "{faded:?}");
+    }
+
     proptest! {
         #[test]
         fn a_ratio_rounds_as_its_name_says(

@@ -173,3 +173,34 @@ fn gem(strategy: Strategy) -> Option<Policy> {
     let law = Proportional::new(ProportionalConfig::gem(strategy)).ok()?;
     Some(Policy::new(AnyLaw::Proportional(law)).backoff(None))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_the_policy_that_its_table_says() {
+        let gem = |strategy| {
+            let law = Proportional::new(ProportionalConfig::gem(strategy)).unwrap();
+            Policy::new(AnyLaw::from(law)).backoff(None)
+        };
+        let ten = Quota::per_second(10).unwrap();
+        for (name, policy) in [
+            ("none", Policy::new(AnyLaw::from(Fixed::UNLIMITED)).backoff(None)),
+            ("backoff", Policy::new(Fixed::UNLIMITED.into())),
+            ("fixed", Policy::new(Fixed::new(ten).into())),
+            ("aimd", Policy::new(Aimd::DEFAULT.into())),
+            ("crowd", Policy::new(Crowd::DEFAULT.into())),
+            ("responsive", Policy::new(AnyLaw::from(Responsive::DEFAULT)).backoff(None)),
+            ("busy", Policy::new(Busy::DEFAULT.into())),
+            ("cubic", Policy::new(Cubic.into())),
+            ("gradual", gem(Strategy::Gradual(Span::from_millis(800)))),
+            ("proportional", gem(Strategy::Proportional)),
+            ("remaining", gem(Strategy::Remaining)),
+        ] {
+            assert_eq!(Policy::named(name), Some(policy), "{name}");
+            assert!(Policy::NAMES.contains(&name));
+        }
+        assert_eq!(Policy::NAMES.len(), 11);
+    }
+}

@@ -203,6 +203,11 @@ mod tests {
         assert!(LawBurst::new(17_592).is_ok());
         assert_eq!(LawBurst::new(17_593), Err(QuotaError::BurstTooLarge));
         assert_eq!(LawBurst::new(0), Err(QuotaError::ZeroBurst));
+        for (burst, nearest) in
+            [(0, 1), (1, 1), (17_592, 17_592), (17_593, 17_592), (u64::MAX, 17_592)]
+        {
+            assert_eq!(Ok(LawBurst::clamped(burst)), LawBurst::new(nearest));
+        }
     }
 
     #[test]

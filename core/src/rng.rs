@@ -121,6 +121,16 @@ mod tests {
     }
 
     #[test]
+    fn draws_around_a_middle_reach_to_both_sides() {
+        let mut rng = Rng::new(1);
+        let part = Ratio::new(3, 10).unwrap();
+        let drawn: std::vec::Vec<u64> =
+            (0..1_000).map(|_| rng.around(Span::from_nanos(1_000), part).as_nanos()).collect();
+        assert!((700..=710).contains(drawn.iter().min().unwrap()));
+        assert!((1_290..=1_300).contains(drawn.iter().max().unwrap()));
+    }
+
+    #[test]
     fn neighbouring_seeds_do_not_walk_in_step() {
         let mut equal = 0;
         for seed in 0..1_000 {

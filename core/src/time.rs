@@ -223,6 +223,17 @@ mod tests {
     }
 
     #[test]
+    fn half_the_range_ahead_is_ahead_and_one_tick_more_is_late() {
+        let half = u32::MAX / 2;
+        assert_eq!(ticks(1_000_000_000).extend(0), Instant::ZERO);
+        for (reading, expected) in [(half, u64::from(half)), (half + 1, 0)] {
+            let mut ticks = ticks(1_000_000_000);
+            ticks.extend(0);
+            assert_eq!(ticks.extend(reading), Instant::from_nanos(expected));
+        }
+    }
+
+    #[test]
     fn a_counter_that_stays_at_zero_stays_at_the_epoch() {
         let mut ticks = ticks(1_000_000);
         assert_eq!(ticks.extend(0), Instant::ZERO);

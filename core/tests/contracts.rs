@@ -17,8 +17,8 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, Gate, HoldPolicy, Permit, WindowPolicy};
 use tidegate::law::Strategy as Gem;
 use tidegate::law::{
-    Adaptive, Aimd, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, Cubic, Fixed, Law, Over,
-    Proportional, ProportionalConfig, Responsive, ResponsiveConfig, Variant,
+    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, Cubic, Fixed, Law,
+    Over, Proportional, ProportionalConfig, Responsive, ResponsiveConfig, Variant,
 };
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Span, Verdict,
@@ -194,6 +194,20 @@ impl World {
             }
             Event::AskAgain(_) | Event::Settle(..) | Event::Forge(_) => {}
         }
+        self.next_is_honest();
+    }
+
+    /// A plain call leaves at `next_at` and not before.
+    fn next_is_honest(&self) {
+        let plain = Ask::new();
+        let (Verdict::Wait(_) | Verdict::Full) = self.gate.check(self.now, &plain) else { return };
+        let next = self.gate.next_at().expect("something is in the way");
+        if next == Instant::MAX {
+            return; // there is no later instant at which to see
+        }
+        assert!(next > self.now);
+        assert_eq!(self.gate.check(next, &plain), Verdict::Go);
+        assert_ne!(self.gate.check(at(next.as_nanos() - 1), &plain), Verdict::Go);
     }
 
     fn ask(&mut self, ask: Ask) {
@@ -224,8 +238,6 @@ impl World {
             }
             Decision::Full => {
                 assert_eq!(verdict, Verdict::Full);
-                let next = self.gate.next_at().expect("a full window has a lease that ends");
-                assert!(next > self.now || next == Instant::MAX, "sleeping until then is no spin");
                 self.waiting.push(ask);
             }
             Decision::Refuse(reason) => assert_eq!(verdict, Verdict::Refuse(reason)),
@@ -489,6 +501,38 @@ fn a_full_window_does_not_hide_that_the_wait_behind_it_is_too_long() {
 }
 
 #[test]
+fn time_that_has_passed_drained_at_the_old_rate() {
+    let law = Aimd::new(AimdConfig { pause: None, ..AimdConfig::DEFAULT }).unwrap();
+    let mut gate: Controller<Aimd> = Controller::new(Policy::new(law), 1, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    // Of the 100 ms between calls 60 have passed; the other 40 take twice as long at half the rate.
+    let millis = |millis: u64| at(millis * SECOND / 1_000);
+    gate.settle(millis(60), permit, Outcome::Throttled);
+    assert_eq!(gate.check(millis(60), &Ask::new()), Verdict::Wait(millis(140)));
+}
+
+#[test]
+fn a_laws_window_is_the_window_where_it_is_the_narrower_one() {
+    let window = |limit| WindowPolicy::new(limit, Span::from_secs(30)).unwrap();
+    for (limit, expected) in [(2, 2), (4, 4), (100, 4)] {
+        let policy = Policy::named("crowd").unwrap().window(window(limit));
+        let mut gate: Controller = Controller::new(policy, 1, at(0));
+        while let Decision::Go(_) = gate.poll(at(0), &Ask::new()) {}
+        assert_eq!(gate.in_flight(), expected);
+        assert_eq!(gate.poll(at(0), &Ask::new()), Decision::Full);
+    }
+}
+
+#[test]
+fn a_call_that_was_served_holds_nobody_back() {
+    // 202 and 301 carry a Retry-After too, and mean another thing by it.
+    let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 1, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    gate.settle(at(0), permit, Outcome::Ok.with(Hint::retry_after(Span::from_secs(60))));
+    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Go);
+}
+
+#[test]
 fn a_lost_answer_cannot_hold_its_place_for_ever() {
     let window = WindowPolicy::new(1, Span::from_secs(30)).unwrap();
     let policy = Policy::named("none").unwrap().window(window);
@@ -530,7 +574,7 @@ fn the_time_for_retries_runs_from_the_first_failure() {
     let policy = Policy::named("none")
         .unwrap()
         .backoff(Some(backoff.unwrap()))
-        .elapsed(Some(Span::from_secs(5)));
+        .elapsed(Some(Span::from_secs(4)));
     let mut gate: Controller = Controller::new(policy, 1, at(0));
     // The first attempt takes a minute to fail; the time begins then.
     let mut now = at(60 * SECOND);
@@ -541,7 +585,8 @@ fn the_time_for_retries_runs_from_the_first_failure() {
         assert_eq!(next.not_before(), after(now, 2 * SECOND));
         (ask, now) = (next, next.not_before());
     }
-    assert_eq!(retries, 2); // at 62 and 64 s; 66 s would be six after the first failure
+    assert_eq!(retries, 2); // at 62 and 64 s, and 64 s is just in time
+    assert_eq!(gate.stats().retries, 2);
 }
 
 #[test]

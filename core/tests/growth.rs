@@ -55,6 +55,18 @@ fn of_two_limits_the_one_that_was_waited_for_grows() {
 }
 
 #[test]
+fn one_wait_paces_one_call() {
+    let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
+    let mut now = leave(&mut gate, at(0), &Ask::new(), Outcome::Ok);
+    now = leave(&mut gate, now, &Ask::new(), Outcome::Ok);
+    for _ in 0..100 {
+        now = leave(&mut gate, at(now.as_nanos() + SECOND), &Ask::new(), Outcome::Ok);
+    }
+    assert_eq!(gate.stats().waits, 1);
+    assert_eq!(gate.stats().faster, 0);
+}
+
+#[test]
 fn a_calls_own_backoff_is_not_the_law() {
     // The pace of 100 ms is over long before the backoff of 500 ms is.
     let half = Span::from_millis(500);

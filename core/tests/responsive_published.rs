@@ -9,8 +9,9 @@
     reason = "a test that overflows or panics fails, which is right"
 )]
 
+use tidegate::gate::Pace;
 use tidegate::law::{Law, Responsive, ResponsiveConfig, ResponsiveState, Variant};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Span};
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Rng, Span};
 
 const FAITHFUL: ResponsiveConfig = ResponsiveConfig {
     spread: Ratio::ZERO,
@@ -252,6 +253,20 @@ fn silence_lowers_the_mended_delay_and_leaves_the_faithful_one() {
 }
 
 #[test]
+fn successes_that_did_not_wait_leave_the_mended_delay() {
+    let law = Responsive::new(ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL }).unwrap();
+    let mut gate: Controller<Responsive> =
+        Controller::new(Policy::new(law).backoff(None), 1, Instant::ZERO);
+    let mut now = Instant::ZERO;
+    for outcome in [Outcome::Failed].into_iter().chain([Outcome::Ok; 50]) {
+        let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!() };
+        gate.settle(now, permit, outcome);
+        now = now.saturating_add(Span::from_millis(600)); // longer than the delay
+    }
+    assert_eq!(gate.states().next().unwrap().delay(), Span::from_millis(500));
+}
+
+#[test]
 fn neither_a_delay_nor_a_slow_call_is_silence() {
     // A threshold of one makes a stretch of silence as short as the delay itself.
     for (threshold, takes) in [(1, Span::ZERO), (10, Span::from_secs(30))] {
@@ -267,6 +282,46 @@ fn neither_a_delay_nor_a_slow_call_is_silence() {
         }
         // 500 ms, half as much again eleven times.
         assert_eq!(worker.state().delay().as_millis(), 43_248, "{threshold}, {takes:?}");
+    }
+}
+
+#[test]
+fn each_stretch_of_silence_is_a_step_down() {
+    // Two failures: 750 ms, so that a stretch is 7.5 s, and the next one 6.75 s.
+    let mended = ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL };
+    for (silence, expected) in
+        [(7_499, 750_000), (7_500, 675_000), (14_249, 675_000), (14_250, 607_500)]
+    {
+        let mut worker = Worker::new(mended).calls(2, 0);
+        worker.now = worker.now.saturating_add(Span::from_millis(silence));
+        worker.call(Outcome::Abandoned);
+        assert_eq!(worker.state().delay(), micros(expected), "{silence} ms");
+    }
+    // A clock that steps back has not been silent for the time that it shows twice.
+    let worker = Worker::new(mended).calls(2, 0);
+    let later = worker.now.saturating_add(Span::from_secs(7));
+    let law = Responsive::new(mended).unwrap();
+    let (mut state, mut pace, mut rng) = (worker.state(), Pace::new(later), Rng::new(1));
+    for now in [later, worker.now, later.saturating_add(Span::from_secs(1))] {
+        law.released(&mut state, &mut pace, now, &mut rng);
+    }
+    assert_eq!(state.delay(), worker.state().delay());
+}
+
+#[test]
+fn chance_spreads_a_delay_by_a_part_of_it_and_by_two_minutes_at_most() {
+    for (failures, least, most) in [(1, 350_000, 650_000), (21, 780_000_000, 900_000_000)] {
+        let slept = (0..500).map(|seed| {
+            let policy = Policy::new(Responsive::DEFAULT).backoff(None);
+            let gate = Controller::new(policy, seed, Instant::ZERO);
+            let worker = Worker { gate, now: Instant::ZERO, slept: Vec::new() };
+            *worker.calls(failures, 0).slept.last().unwrap()
+        });
+        let (first, last) = (slept.clone().min().unwrap(), slept.max().unwrap());
+        // The longer counts of what is drawn at the leaving and at the answer, so few are short.
+        let slack = (most - least) / 10;
+        assert!(micros(least) <= first && first <= micros(least + slack), "{first:?}");
+        assert!(micros(most - slack) <= last && last <= micros(most), "{last:?}");
     }
 }
 

@@ -26,10 +26,14 @@ impl Ended {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// Why it failed, in a few words: its last line that is not empty.
+    /// Why it failed, in a few words: its last line that says to be an error, as those of rustup
+    /// and apt-get do, else its last that is not empty.
     pub fn reason(&self) -> String {
-        let last = self.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        match (self.status, last) {
+        let mut lines = self.output.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+        let error = lines
+            .clone()
+            .find_map(|line| line.strip_prefix("error: ").or_else(|| line.strip_prefix("E: ")));
+        match (self.status, error.or_else(|| lines.next())) {
             (None, _) => "it did not end in time".into(),
             (Some(_), Some(line)) => line.trim_end_matches('.').into(),
             (Some(status), None) => status.to_string(),
@@ -141,6 +145,18 @@ mod tests {
         assert_eq!(ended.output, "one\ntwo\nthree\n");
         assert_eq!(ended.status.and_then(|status| status.code()), Some(3));
         assert_eq!(ended.reason(), "three");
+    }
+
+    #[test]
+    fn the_reason_is_the_error_and_not_what_comes_behind_it() {
+        let reason = |script| run("sh", sh(script), None).unwrap().reason();
+        let trace = "echo begun; echo 'error: no home.'; echo 'stack:'; echo '  1: main'; exit 1";
+        assert_eq!(reason(trace), "no home");
+        assert_eq!(
+            reason("echo 'E: no such package'; echo; echo sorry; exit 1"),
+            "no such package"
+        );
+        assert_eq!(reason("exit 3"), "exit status: 3");
     }
 
     #[test]

@@ -123,6 +123,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn no_more_than_the_reserve_is_saved_up() {
+        let policy = BudgetPolicy::new(Ratio::new(2, 3).unwrap(), 4).unwrap();
+        let mut budget = Budget::new(policy);
+        for _ in 0..1_000 {
+            budget.deposit(policy);
+        }
+        for _ in 0..4 {
+            assert_eq!(budget.check(policy), Verdict::Go);
+            budget.withdraw(policy);
+        }
+        assert_eq!(budget.check(policy), Verdict::Refuse(Reason::Budget));
+    }
+
     proptest! {
         #[test]
         fn retries_never_exceed_the_reserve_and_what_successes_paid_for(

@@ -152,6 +152,27 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_ends_before_the_end_of_time() {
+        let mut hold = Hold::default();
+        let now = Instant::from_nanos(u64::MAX - 5);
+        hold.raise(now, Span::from_secs(1), HoldPolicy::DEFAULT, &mut Rng::new(1));
+        assert_eq!(hold.check(now), Verdict::Wait(Instant::from_nanos(u64::MAX - 1)));
+        assert_eq!(hold.check(Instant::MAX), Verdict::Go);
+    }
+
+    #[test]
+    fn the_default_adds_up_to_an_eighth() {
+        let longest = (0..500).map(|seed| {
+            let mut hold = Hold::default();
+            let asked = Span::from_secs(8);
+            hold.raise(Instant::ZERO, asked, HoldPolicy::DEFAULT, &mut Rng::new(seed));
+            hold.until
+        });
+        let longest = longest.max().unwrap().as_nanos();
+        assert!((8_950_000_000..=9_000_000_000).contains(&longest), "{longest}");
+    }
+
+    #[test]
     fn a_fleet_told_the_same_delay_does_not_come_back_at_once() {
         for asked in [Span::from_secs(30), Span::from_secs(86_400 * 365)] {
             let mut ends = std::collections::BTreeSet::new();

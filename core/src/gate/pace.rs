@@ -177,3 +177,24 @@ impl Pace {
         Span::from_nanos(excess.div_ceil(bucket.drain))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_that_is_resized_keeps_the_calls_that_may_leave_at_once() {
+        let burst = |calls| Quota::per_second(1).unwrap().with_burst(calls).unwrap();
+        let now = Instant::ZERO;
+        let room = |pace: Pace, calls: u32| {
+            (1..=calls).rev().find(|cost| pace.check(now, *cost, Some(burst(calls))) == Verdict::Go)
+        };
+        // Two of five have left: three may leave, whatever more there were room for.
+        let mut pace = Pace::new(now);
+        pace.charge(now, 2, Some(burst(5)));
+        for (from, to, expected) in [(5, 9, 3), (9, 4, 3), (4, 2, 2), (2, 5, 2)] {
+            pace.resize(burst(from), burst(to));
+            assert_eq!(room(pace, to), Some(expected), "from {from} to {to}");
+        }
+    }
+}

@@ -315,10 +315,21 @@ mod tests {
         let lost = window.take(at(0), policy(1), 7).unwrap();
         assert_eq!(window.check(at(99), policy(1)), Verdict::Full);
         assert_eq!(window.ready_at(policy(1)), Some(at(100)));
+        assert_eq!(window.ready_at(policy(2)), None, "it has room");
         assert_eq!(window.check(at(100), policy(1)), Verdict::Go);
         let second = window.take(at(100), policy(1), 8).unwrap();
         assert_eq!(window.release(lost), None, "its place is another's now");
         assert_eq!(window.release(second), Some((at(100), 8)));
+    }
+
+    #[test]
+    fn a_number_too_large_for_a_permit_names_no_call() {
+        let mut window: Window<u8, 2> = Window::new();
+        let raw = window.take(at(0), policy(2), 7).unwrap().into_raw();
+        for bit in 32..64 {
+            assert_eq!(window.release(Permit::from_raw(raw | 1 << bit)), None, "bit {bit}");
+        }
+        assert_eq!(window.release(Permit::from_raw(raw)), Some((at(0), 7)));
     }
 
     #[test]

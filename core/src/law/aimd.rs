@@ -385,6 +385,13 @@ mod tests {
             }
             longest.as_millis()
         };
+        // Half of a pause is left to chance, and no more than half.
+        let mut shortest = Span::MAX;
+        for seed in 0..200 {
+            shortest =
+                shortest.min(Pause::after(&bench.law.pause.unwrap(), 1, &mut Rng::new(seed)));
+        }
+        assert!((10_000_000..10_500_000).contains(&shortest.as_nanos()), "{shortest:?}");
         // Two hundred draws come within a per cent of the longest.
         let close = |longest: u64, to: u64| longest <= to && longest >= to - to / 20;
         for expected in [20, 40, 80] {
@@ -404,6 +411,20 @@ mod tests {
             bench.see(sample(Outcome::Ok));
         }
         assert!(close(longest(&mut bench), 5_120));
+    }
+
+    #[test]
+    fn a_cut_begins_the_discount_anew() {
+        let mut bench = Bench::new(AimdConfig::DEFAULT);
+        for _ in 0..2 {
+            bench.see(sample(Outcome::Throttled));
+            for _ in 0..9 {
+                bench.see(sample(Outcome::Ok));
+            }
+        }
+        assert_eq!(bench.state.cuts, 2, "nine successes after each cut discount nothing");
+        bench.see(sample(Outcome::Ok));
+        assert_eq!(bench.state.cuts, 1);
     }
 
     #[test]

@@ -199,8 +199,8 @@ impl Busy {
             // Twenty halvings of the smallest limit leave nothing to multiply; keep a grain.
             state.limit = (self.grown(state.limit) >> halvings).min(self.most()).max(1);
         } else if state.busy > 0 {
-            let half = u64::from(state.sent).saturating_mul(ONE / 2);
-            state.limit = half.min(state.limit).max(ONE);
+            // No more than the limit has left, so half of that is a cut.
+            state.limit = u64::from(state.sent).saturating_mul(ONE / 2).max(ONE);
             state.streak = state.streak.saturating_add(1).min(MOST_STREAK);
             state.quiet = state.streak;
         } else if state.quiet > 0 {
@@ -376,6 +376,20 @@ mod tests {
         let seconds: Vec<usize> = (1..12).map(recovery).collect();
         assert!(seconds.windows(2).all(|pair| pair[0] <= pair[1]), "{seconds:?}");
         assert!(seconds[10] <= 20, "{seconds:?}");
+    }
+
+    #[test]
+    fn the_promised_variant_stays_down_for_as_many_seconds_as_it_was_busy_and_then_triples() {
+        for (busy_seconds, quiet) in [(1, 1), (2, 2), (7, 7), (8, 8), (11, 8)] {
+            let mut world = World::new(BusyConfig { over: Over::Refuse, ..BusyConfig::DEFAULT });
+            let down = world.run(0..busy_seconds, 3_000).pop().unwrap() / 2;
+            let up = world.run(busy_seconds..busy_seconds + quiet + 3, 0);
+            // The first quiet second shows the cut itself; the growth after the last one comes next.
+            let (held, grown) = up.split_at(quiet as usize + 1);
+            assert!(held.iter().all(|sent| *sent == down.max(1)), "{busy_seconds}: {up:?}");
+            let threefold = (3 * down).min(5_000);
+            assert!(grown[0].abs_diff(threefold) <= 2, "{busy_seconds}: {up:?}");
+        }
     }
 
     #[test]

@@ -154,6 +154,21 @@ impl core::error::Error for CrowdError {}
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_did_not_wait_for_the_window_does_not_open_it() {
+        let law = Crowd::DEFAULT;
+        let mut state = law.start(Instant::ZERO);
+        let served = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Ok);
+        for sample in [Sample { paced: false, ..served }, Sample { fresh: false, ..served }] {
+            for _ in 0..100 {
+                let mut pace = Pace::new(Instant::ZERO);
+                let moved = law.observe(&mut state, &mut pace, &sample, &mut Rng::new(0));
+                assert_eq!(moved, Move::Held);
+            }
+        }
+        assert_eq!(state, law.start(Instant::ZERO));
+    }
+
     fn windows(outcomes: &[(Outcome, usize)]) -> u16 {
         let law = Crowd::DEFAULT;
         let mut state = law.start(Instant::ZERO);

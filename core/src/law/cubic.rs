@@ -1,6 +1,6 @@
 //! `cubic`: the adaptive mode of the AWS SDKs.
 
-use core::num::NonZeroU64;
+use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::fixed::Ratio;
 use crate::gate::Pace;
@@ -10,7 +10,7 @@ use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
 /// The AWS SDKs' client rate limiter: off until the first throttling response, then a token bucket
-/// whose rate is cut to 0.7 and grows back along a cubic, as fast as it can towards the rate at
+/// (which has been filling all the time) whose rate is cut to 0.7 and grows back along a cubic, as fast as it can towards the rate at
 /// which it was cut, slowly around it, and fast again beyond.
 ///
 /// Source: botocore 1.44.5 (`retries/adaptive.py`, `throttling.py`, `bucket.py`) and smithy-rs
@@ -39,8 +39,14 @@ pub struct Cubic;
 /// What [`Cubic`] remembers. Rates are calls a second with 20 bits of fraction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CubicState {
-    /// The present rate; zero until the first throttling response.
+    /// The present rate.
     rate: u64,
+    /// Whether a throttling response has come, so that calls take tokens.
+    on: bool,
+    /// The tokens in the bucket while nothing takes them, with 20 bits of fraction ...
+    tokens: u64,
+    /// ... and up to when they are counted.
+    counted: Instant,
     /// The rate at the latest cut: the plateau of the cubic.
     plateau: u64,
     /// When the latest cut was.
@@ -63,13 +69,24 @@ const SCALE: Ratio = Ratio::of(4, 10);
 /// The weight of the latest half second.
 const SMOOTH: Ratio = Ratio::of(8, 10);
 const HALF_SECOND: NonZeroU64 = NonZeroU64::MIN.saturating_add(499_999_999);
+const BILLION: NonZeroU32 = NonZeroU32::MIN.saturating_add(999_999_999);
 
 impl CubicState {
     /// The present rate in calls a second with 20 bits of fraction; `None` until the first
     /// throttling response.
     #[must_use]
     pub const fn rate_q20(&self) -> Option<u64> {
-        if self.rate == 0 { None } else { Some(self.rate) }
+        if self.on { Some(self.rate) } else { None }
+    }
+
+    /// Fills the bucket that nothing is taken from.
+    fn fill(&mut self, now: Instant) {
+        // From empty to full takes a second, or two at the least rate.
+        let passed = now.saturating_since(self.counted).min(Span::from_secs(2)).as_nanos();
+        let passed = Ratio::over(u32::try_from(passed).unwrap_or(u32::MAX), BILLION);
+        self.tokens =
+            self.tokens.saturating_add(passed.floor_of(self.rate)).min(self.rate.max(ONE));
+        self.counted = self.counted.max(now);
     }
 
     fn measure(&mut self, now: Instant) {
@@ -145,7 +162,10 @@ impl Law for Cubic {
         // The sources begin with the last whole second.
         let half_second = now.as_nanos() / HALF_SECOND;
         CubicState {
-            rate: 0,
+            rate: ONE,
+            on: false,
+            tokens: 0,
+            counted: now,
             plateau: 0,
             cut_at: now,
             measured: 0,
@@ -166,34 +186,46 @@ impl Law for Cubic {
         _: &mut Rng,
     ) -> Move {
         state.measure(sample.now);
-        let before = state.rate;
-        // Until the first cut, this is when the law started.
-        let started = state.cut_at;
+        let (before, on) = (state.rate, state.on);
+        if !on {
+            state.fill(sample.now);
+        }
         let aimed = if sample.outcome.is_pushback() {
-            let rate = if before == 0 { state.measured } else { state.measured.min(before) };
+            let rate = if on { state.measured.min(before) } else { state.measured };
             state.plateau = rate;
             state.cut_at = sample.now;
+            state.on = true;
             BETA.floor_of(rate)
-        } else if before == 0 {
-            return Move::Held;
         } else {
             state.curve(sample.now)
         };
         state.rate = aimed.min(state.measured.saturating_mul(2)).max(FLOOR);
-        let tokens = quota(state.rate);
-        if before == 0 {
-            // The bucket held one call and filled at one a second while it was off.
-            let missing = Span::from_secs(1).saturating_sub(sample.now.saturating_since(started));
-            let wait = missing.saturating_mul(ONE).as_nanos() / nonzero(state.rate);
-            pace.delay(sample.now, Span::from_nanos(wait), Some(tokens));
-        } else {
-            pace.resize(quota(before), tokens);
+        match (on, state.on) {
+            (true, _) => pace.resize(quota(before), quota(state.rate)),
+            (false, true) => hand_over(state, pace, sample.now),
+            (false, false) => {
+                state.tokens = state.tokens.min(state.rate.max(ONE));
+                return Move::Held;
+            }
         }
         match state.rate.cmp(&before) {
             _ if sample.outcome.is_pushback() => Move::Slower,
             core::cmp::Ordering::Greater => Move::Faster,
             _ => Move::Held,
         }
+    }
+}
+
+/// Leaves to the pace as many whole calls as the bucket has tokens, or the wait for the first one.
+fn hand_over(state: &CubicState, pace: &mut Pace, now: Instant) {
+    let quota = quota(state.rate);
+    let tokens = u32::try_from(state.tokens >> 20).unwrap_or(u32::MAX).min(quota.burst());
+    if tokens == 0 {
+        let missing = ONE.saturating_sub(state.tokens);
+        let wait = Span::from_secs(1).saturating_mul(missing).as_nanos() / nonzero(state.rate);
+        pace.delay(now, Span::from_nanos(wait), Some(quota));
+    } else {
+        pace.charge(now, quota.burst().saturating_sub(tokens), Some(quota));
     }
 }
 
@@ -290,11 +322,27 @@ mod tests {
         caller.replies(10, 10, Outcome::Ok);
         caller.replies(1, 10, Outcome::Throttled);
         assert_eq!((caller.rate(), caller.state.plateau), (500_000, 0));
-        // 110 ms had passed, so 0.89 calls are missing, at one in two seconds.
-        assert_eq!(
-            caller.pace.ready_at(1, Cubic.quota(&caller.state)),
-            Some(at(1_000_110 + 1_780))
-        );
+        // The bucket filled at one a second for 10 ms and at the least rate for 100 ms: 0.06 calls,
+        // and the other 0.94 take 1.88 s.
+        let ready = caller.pace.ready_at(1, Cubic.quota(&caller.state)).unwrap();
+        assert_eq!(ready.saturating_since(at(caller.now)).as_millis(), 1_880);
+    }
+
+    #[test]
+    fn the_bucket_has_filled_while_nothing_was_taken_from_it() {
+        // The sources let the rate grow before the first throttling response as well, and fill the
+        // bucket at it: one refusal at a hundred a second leaves 70 a second, and 70 calls at once.
+        let mut caller = Caller::new();
+        caller.replies(1_000, 10, Outcome::Ok);
+        caller.replies(1, 0, Outcome::Throttled);
+        let quota = Cubic.quota(&caller.state);
+        let now = at(caller.now);
+        let mut left = 0;
+        while caller.pace.check(now, 1, quota) == crate::Verdict::Go {
+            caller.pace.charge(now, 1, quota);
+            left += 1;
+        }
+        assert!((69..=70).contains(&left), "{left}");
     }
 
     #[test]

@@ -104,13 +104,16 @@ pub struct Sample {
     /// Whether this limit was what a call had to wait for, longest of all, since the call before
     /// left. Only then was the law the limit, and only then may it grow.
     pub paced: bool,
+    /// How many attempts of the same call had come back before, as [`Ask::attempt`](crate::Ask::attempt)
+    /// counts them.
+    pub attempt: u16,
 }
 
 impl Sample {
-    /// A fresh and paced call without a hint.
+    /// A fresh and paced first attempt without a hint.
     #[must_use]
     pub const fn new(now: Instant, sent: Instant, outcome: Outcome) -> Self {
-        Self { now, sent, outcome, hint: Hint::NONE, fresh: true, paced: true }
+        Self { now, sent, outcome, hint: Hint::NONE, fresh: true, paced: true, attempt: 0 }
     }
 }
 

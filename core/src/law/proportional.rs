@@ -169,15 +169,18 @@ impl Proportional {
 
     /// A refusal: returns the sleep before the next attempt.
     fn refused(&self, state: &mut ProportionalState, sample: &Sample) -> (Span, Move) {
-        // A spared refusal moves nothing that could make the other calls of its event stale.
-        let stale = !sample.fresh || sample.sent < state.refused;
-        if self.config.once_per_event && stale {
+        if self.config.once_per_event && !sample.fresh {
             return (state.sleep, Move::Held);
         }
-        state.refused = sample.now;
         let first = state.run == 0;
+        // The source counts the refusals of one call. Others that share the controller are served in
+        // between, so a call that was refused before is not spared again. A caller who does not say
+        // which attempt it is spares a run of refusals, and with its first the calls in flight with it.
+        let together = self.config.once_per_event && sample.sent < state.refused;
+        let spared = self.config.spare_first && sample.attempt == 0 && (first || together);
+        state.refused = sample.now;
         state.run = state.run.saturating_add(1);
-        if self.config.spare_first && first {
+        if spared {
             return (state.sleep, Move::Held);
         }
         state.raised = sample.now;
@@ -404,6 +407,24 @@ mod tests {
             now = now.saturating_add(Span::from_nanos(1));
         }
         assert_eq!(see(Sample::new(now, now, Outcome::Throttled)), 3_200);
+    }
+
+    #[test]
+    fn a_call_that_is_refused_twice_raises_the_sleep_though_others_were_served_in_between() {
+        let law = Proportional::new(ProportionalConfig::DEMO).unwrap();
+        let at = |nanos| Instant::from_nanos(nanos);
+        let mut state = law.start(at(0));
+        let mut see = |sample: Sample| {
+            let mut pace = Pace::new(sample.now);
+            law.observe(&mut state, &mut pace, &sample, &mut Rng::new(0));
+            state.sleep().as_millis()
+        };
+        assert_eq!(see(Sample::new(at(1), at(0), Outcome::Throttled)), 1_600);
+        assert_eq!(see(Sample::new(at(3), at(2), Outcome::Ok)), 1_600);
+        // Another call's first refusal is spared, and does not spare the second one of the first.
+        assert_eq!(see(Sample::new(at(4), at(2), Outcome::Throttled)), 1_600);
+        let again = Sample { attempt: 1, ..Sample::new(at(5), at(2), Outcome::Throttled) };
+        assert_eq!(see(again), 3_200);
     }
 
     #[test]

@@ -32,7 +32,6 @@ enum Phase {
 /// Runs one process of the fleet until its standard input closes.
 #[tokio::main(flavor = "current_thread")]
 pub async fn run(options: &Client) -> Result<()> {
-    let _deaf = ignore_signals()?;
     let phase = listen();
     let office = Arc::new(Office::open(options)?);
     office.report()?;
@@ -58,14 +57,6 @@ pub async fn run(options: &Client) -> Result<()> {
         () = done => office.report(),
         failed = reports => failed,
     }
-}
-
-/// A terminal sends its Ctrl-C to everybody; this process ends with its standard input instead, so
-/// that its last counts are told.
-fn ignore_signals() -> Result<impl Sized> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).context("cannot listen to signals");
-    Ok((listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?))
 }
 
 /// Follows standard input on a thread of its own, because a read of it cannot be called off.

@@ -126,6 +126,9 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
+            // A terminal tells its whole foreground group to end. A client ends with its standard
+            // input instead, so that its last counts are told.
+            .process_group(0)
             .spawn()
             .context("cannot start a client process")?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -138,7 +141,8 @@ impl Process {
     async fn greet((child, input): (Child, ChildStdin), mut output: Output) -> Result<Self> {
         match timeout(Duration::from_secs(10), output.next_line()).await {
             Ok(Ok(Some(_))) => {}
-            _ => bail!("a client process did not get ready within 10 s"),
+            Ok(_) => bail!("a client process ended before it was ready"),
+            Err(_) => bail!("a client process did not get ready within 10 s"),
         }
         let known = Arc::new(Mutex::new(Member::new()?));
         let reader = tokio::spawn(read(output, known.clone()));

@@ -20,7 +20,7 @@ use report::{Document, Report, Table};
 use run::Stop;
 use scene::{Lines, Watcher};
 use server::{Server, Taken};
-use std::io::{IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn complain(sentence: &str, status: u8) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "tidegate-live: {sentence}");
+    let _ = writeln!(io::stderr(), "tidegate-live: {sentence}");
     ExitCode::from(status)
 }
 
@@ -63,13 +63,17 @@ async fn demo(options: &Demo) -> Result<u8> {
         return result.map(|()| 0);
     }
     let interrupted = *stop.borrow();
-    print(options, &reports, interrupted).context("cannot print the report")?;
+    match print(options, &reports, interrupted) {
+        // As with `| head`: who has read enough is no error.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        printed => printed.context("cannot print the report")?,
+    }
     result?;
     Ok(if interrupted { INTERRUPTED } else { 0 })
 }
 
-fn print(options: &Demo, reports: &[Report], interrupted: bool) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+fn print(options: &Demo, reports: &[Report], interrupted: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
     if options.json {
         let document = Document { runs: reports, interrupted };
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
@@ -82,25 +86,35 @@ fn print(options: &Demo, reports: &[Report], interrupted: bool) -> Result<()> {
 
 async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Result<()> {
     // The view gives the terminal back when it goes, before anything else is printed.
-    let mut watcher = watcher(options, stop)?;
+    let mut watcher = None;
     for law in options.laws() {
         if *stop.borrow() {
             break;
         }
-        let report = run::run(options, &law, stop, watcher.as_mut(), reports).await?;
-        reports.push(report);
+        let server = Server::open(&options.api, options.processes).await?;
+        // Only now, so that a taken port is one sentence and no flash of an empty view.
+        let watcher = match &mut watcher {
+            Some(watcher) => watcher,
+            none => none.insert(open_watcher(options, stop)?),
+        };
+        match run::run(options, &law, server, stop, watcher.as_mut(), reports).await {
+            Ok(report) => reports.push(report),
+            // What told us to end may have met a client between its birth and its own group.
+            Err(_) if *stop.borrow() => break,
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }
 
-fn watcher(options: &Demo, stop: &Stop) -> Result<Box<dyn Watcher>> {
+fn open_watcher(options: &Demo, stop: &Stop) -> Result<Box<dyn Watcher>> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     Ok(if options.json {
-        Box::new(Lines::new(std::io::stderr()))
-    } else if std::io::stdout().is_terminal() && !dumb {
+        Box::new(Lines::new(io::stderr()))
+    } else if io::stdout().is_terminal() && !dumb {
         Box::new(view::Screen::open(stop.clone())?)
     } else {
-        Box::new(Lines::new(std::io::stdout()))
+        Box::new(Lines::new(io::stdout()))
     })
 }
 
@@ -119,7 +133,7 @@ fn headline(options: &Demo, interrupted: bool) -> String {
 async fn serve(api: &Api) -> Result<u8> {
     let stop = stop_on_signals()?;
     let server = Server::open(api, 0).await?;
-    let mut out = std::io::stdout();
+    let mut out = io::stdout();
     writeln!(out, "http://{}/  {api}  (counts at /counts, Ctrl-C to end)", server.address())?;
     // The sender is alive in this function, so there is no other end to the wait.
     let _ = stop.subscribe().wait_for(|stop| *stop).await;

@@ -47,7 +47,7 @@ pub struct Demo {
     #[arg(long, value_name = "SECONDS", default_value = "12", value_parser = seconds, allow_hyphen_values = true)]
     pub seconds: Duration,
     /// Seed the controllers, to draw the same jitter again [default: from the system].
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// Print one JSON document and nothing else; progress goes to stderr.
     #[arg(long)]
@@ -234,6 +234,10 @@ fn count(range: RangeInclusive<usize>) -> impl Fn(&str) -> Result<usize, String>
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!("it is a whole number from {} to {}", range.start(), range.end())),
     }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("it is a whole number from 0 to {}", u64::MAX))
 }
 
 fn limit(text: &str) -> Result<u64, String> {

@@ -1,4 +1,4 @@
-//! One law's run: a fresh server, a fresh fleet, a look at them ten times a second, and the figures.
+//! One law's run: a fresh fleet on a fresh server, a look at them ten times a second, and the figures.
 
 use crate::curves::Curves;
 use crate::fleet::{Fleet, Plan};
@@ -14,15 +14,15 @@ use tokio::time::{MissedTickBehavior, interval};
 /// Set once somebody wants the run to end.
 pub type Stop = watch::Sender<bool>;
 
-/// Runs `law` for its time, or until `stop` is set, and reports what ran.
+/// Runs `law` against `server` for its time, or until `stop` is set, and reports what ran.
 pub async fn run(
     demo: &Demo,
     law: &str,
+    server: Server,
     stop: &Stop,
     watcher: &mut dyn Watcher,
     finished: &[Report],
 ) -> Result<Report> {
-    let server = Server::open(&demo.api, demo.processes).await?;
     let plan = Plan {
         address: server.address(),
         law,

@@ -95,7 +95,8 @@ fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
 }
 
 fn draw_title(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
-    let left = vec![" tidegate ".bold().reversed(), "  law ".into(), scene.law.bold().cyan()];
+    let left =
+        Line::from(vec![" tidegate ".bold().reversed(), "  law ".into(), scene.law.bold().cyan()]);
     let right = format!(
         "{} processes of {} workers   {:.1} of {} s ",
         scene.demo.processes,
@@ -103,8 +104,12 @@ fn draw_title(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
         scene.elapsed.min(scene.demo.seconds).as_secs_f64(),
         scene.demo.seconds.as_secs_f64(),
     );
-    frame.render_widget(Line::from(left), area);
-    frame.render_widget(Line::from(right).alignment(Alignment::Right), area);
+    let [law, fleet] =
+        Layout::horizontal([Constraint::Length(clipped(left.width())), Constraint::Fill(1)])
+            .spacing(2)
+            .areas(area);
+    frame.render_widget(left, law);
+    frame.render_widget(Line::from(right).alignment(Alignment::Right), fleet);
 }
 
 /// The server's side: what was offered and served over time, under the line of what it allows.
@@ -113,7 +118,7 @@ fn draw_api(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let [left, right] =
-        Layout::horizontal([Constraint::Min(20), Constraint::Length(22)]).areas(inner);
+        Layout::horizontal([Constraint::Fill(1), Constraint::Length(22)]).areas(inner);
     draw_curves(frame, left, scene);
 
     let (from, to) = scene.lately();

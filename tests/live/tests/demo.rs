@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{demo_json, number, outcome};
+use common::{demo_json, end, number, outcome, tidegate_live};
 
 #[test]
 fn an_unlimited_fleet_is_mostly_refused_and_an_adaptive_one_is_not_and_neither_loses_a_call() {
@@ -58,6 +58,16 @@ fn an_outage_delays_calls_and_loses_none() {
         assert!(number(run, "served") > 0.0, "{run}");
         assert_eq!(number(run, "lost"), 0.0, "{run}");
     }
+}
+
+#[test]
+fn a_reader_who_has_read_enough_is_no_error() {
+    let mut child =
+        tidegate_live(&["demo", "--seconds", "1", "--law", "fixed"]).spawn().expect("it starts");
+    drop(child.stdout.take());
+    let output = end(child);
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]

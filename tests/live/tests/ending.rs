@@ -3,11 +3,10 @@
 
 mod common;
 
-use common::{end, free_port, number, tidegate_live, until};
+use common::{end, number, tidegate_live, until};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Output};
 
@@ -15,13 +14,13 @@ use std::process::{Child, Output};
 struct Running {
     child: Option<Child>,
     clients: Vec<u32>,
-    port: u16,
+    /// The socket it listens on, by its inode: unlike its port, nobody else can come by it.
+    listener: String,
 }
 
 impl Running {
     fn start(law: &str) -> Self {
-        let port = free_port();
-        let args = ["demo", "--json", "--seconds", "60", "--law", law, "--port", &port.to_string()];
+        let args = ["demo", "--json", "--seconds", "60", "--law", law];
         let mut child = tidegate_live(&args).process_group(0).spawn().unwrap();
         // The first line of progress comes after a second.
         let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -32,7 +31,9 @@ impl Running {
         std::thread::spawn(move || errors.read_to_end(&mut Vec::new()));
         let clients = children(child.id());
         assert_eq!(clients.len(), 4, "the fleet has four processes");
-        Running { child: Some(child), clients, port }
+        let own = sockets(child.id());
+        let listener = listening().into_iter().find(|inode| own.contains(inode)).unwrap();
+        Running { child: Some(child), clients, listener }
     }
 
     fn pid(&self) -> u32 {
@@ -43,7 +44,7 @@ impl Running {
         for pid in &self.clients {
             until("a client has ended", || !is_alive(*pid));
         }
-        until("the port is free", || TcpListener::bind(("127.0.0.1", self.port)).is_ok());
+        until("the port is free", || !listening().contains(&self.listener));
     }
 }
 
@@ -75,6 +76,25 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// The inodes of all sockets of a process.
+fn sockets(pid: u32) -> Vec<String> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    links
+        .filter_map(|link| {
+            Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+        })
+        .collect()
+}
+
+/// The inodes of all sockets that listen on this machine.
+fn listening() -> Vec<String> {
+    const LISTEN: &str = "0A";
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|row| row[3] == LISTEN).map(|row| row[9].to_owned()).collect()
+}
+
 /// A zombie has ended; whether anybody reaps an orphan is not this program's business.
 fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|stat| stat.0 != 'Z')
@@ -90,10 +110,11 @@ fn assert_reported(output: &Output) {
 }
 
 #[test]
-fn ctrl_c_to_the_whole_group_still_reports_and_leaves_nothing() {
-    for law in ["aimd", "none"] {
+fn what_a_terminal_tells_the_whole_group_still_ends_in_a_report_and_leaves_nothing() {
+    let (ctrl_c, hung_up) = (Signal::INT, Signal::HUP);
+    for (law, signal) in [("aimd", ctrl_c), ("none", ctrl_c), ("aimd", hung_up)] {
         let mut running = Running::start(law);
-        kill_process_group(id(running.pid()), Signal::INT).unwrap();
+        kill_process_group(id(running.pid()), signal).unwrap();
         let output = end(running.child.take().unwrap());
         assert_eq!(output.status.code(), Some(130));
         assert_reported(&output);

@@ -38,6 +38,8 @@ fn what_makes_no_sense_is_one_sentence_and_exit_status_two() {
         (&["--processes", "0"], &["--processes", "from 1 to 64"]),
         (&["--processes", "-1"], &["--processes", "from 1 to 64"]),
         (&["--workers", "0"], &["--workers", "from 1"]),
+        (&["--seed", "-1"], &["--seed", "whole number"]),
+        (&["--seed", "some"], &["--seed", "whole number"]),
         (&["--policy", "guess"], &["guess", "gcra", "window", "concurrency"]),
         (&["--outage", "5s"], &["--outage", "4s..6s"]),
         (&["--outage", "6s..4s"], &["--outage", "end after it begins"]),

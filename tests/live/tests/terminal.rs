@@ -8,6 +8,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 /// A terminal of 80 by 24: the end to start a program on, and the end to type and read at.
@@ -20,6 +21,24 @@ fn terminal() -> (File, File) {
     let name = ptsname(&ours, Vec::new()).unwrap();
     let theirs = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     (theirs, File::from(ours))
+}
+
+#[test]
+fn a_taken_port_is_said_before_anything_is_drawn() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (theirs, mut ours) = terminal();
+    let mut command = tidegate_live(&["demo", "--port", &port]);
+    command.env("TERM", "xterm-256color").stdin(theirs.try_clone().unwrap());
+    let output = end(command.stdout(theirs).spawn().unwrap());
+    drop(command);
+
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("--port"));
+    // Linux says with an error that nobody has the other end any more.
+    let mut shown = Vec::new();
+    let _ = ours.read_to_end(&mut shown);
+    assert_eq!(String::from_utf8_lossy(&shown), "", "nothing was drawn");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use tidegate::gate::Permit;
+use tidegate::law::AnyLaw;
 use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 
 use crate::peer;
@@ -32,18 +33,22 @@ pub fn named(
     process: u32,
     outlook: &Rc<Outlook>,
 ) -> Option<Box<dyn Throttle>> {
-    match Policy::named(name) {
-        Some(policy) => Some(Box::new(Real::new(policy, seed, now))),
-        None => peer::named(name, seed, process, outlook),
-    }
+    let Some(policy) = Policy::named(name) else {
+        return peer::named(name, seed, process, outlook);
+    };
+    let threads = outlook.members.get(process as usize).map_or(0, |member| member.threads);
+    Some(if threads <= 32 {
+        Box::new(Real::<32>::new(policy, seed, now))
+    } else {
+        Box::new(Real::<512>::new(policy, seed, now))
+    })
 }
 
-/// As many calls in flight as any process of a scenario has threads, and more.
-const SLOTS: usize = 512;
+/// A controller with room for so many calls in flight: it is small where a thousand are to fit
+/// into a processor's cache, and large where a process has many threads.
+type Real<const SLOTS: usize> = Controller<AnyLaw, 1, SLOTS>;
 
-type Real = Controller<tidegate::law::AnyLaw, 1, SLOTS>;
-
-impl Throttle for Real {
+impl<const SLOTS: usize> Throttle for Real<SLOTS> {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
         match Self::poll(self, now, &call.ask) {
             Decision::Go(permit) => Answer::Go(permit.into_raw()),

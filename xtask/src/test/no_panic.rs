@@ -70,7 +70,8 @@ fn control(road: Road) -> Result<()> {
 
 fn build(verb: &str, road: Road) -> Command {
     let mut command = road.cargo(verb, TARGET, &folder());
-    command.arg("--release");
+    // The lock file in the repository is the one the proof was made with.
+    command.args(["--release", "--locked"]);
     command
 }
 

@@ -2,7 +2,6 @@
 #![allow(dead_code)]
 
 use serde_json::Value;
-use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -47,11 +46,6 @@ pub fn end(mut child: Child) -> Output {
         std::thread::sleep(Duration::from_millis(20));
     }
     child.wait_with_output().expect("its output can be read")
-}
-
-/// A port that was free a moment ago.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 pub fn number(run: &Value, key: &str) -> f64 {

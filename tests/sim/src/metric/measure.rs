@@ -45,7 +45,8 @@ impl Tally {
         all.add("ss_throttled", share(second_half.bad, second_half.all()));
         all.add("jain_process", jain(view.served_by_process()));
         let workers = || self.threads.iter().filter(|thread| thread.under_test);
-        all.add("jain_worker", jain(workers().map(|thread| f64::from(thread.served))));
+        let present = self.threads.iter().filter(|thread| thread.always);
+        all.add("jain_worker", jain(present.map(|thread| f64::from(thread.served))));
         let time = if fixed { view.fair_time() } else { None };
         let taken = seconds(Instant::ZERO, self.done.unwrap_or(now));
         all.add("time_over_limit", time.and_then(|time| share(taken, time)));
@@ -129,11 +130,11 @@ impl View<'_> {
         Sums { served: sum(&self.tally.served), bad: sum(&self.tally.bad) }
     }
 
-    /// Calls served of each process that keeps to the law under test.
+    /// Calls served of each process under test that is there all the time.
     fn served_by_process(&self) -> impl Iterator<Item = f64> {
         let mut last = None;
         let mut all: Vec<f64> = Vec::new();
-        for thread in self.tally.threads.iter().filter(|thread| thread.under_test) {
+        for thread in self.tally.threads.iter().filter(|thread| thread.always) {
             let ThreadTally { process, served, .. } = *thread;
             if last.replace(process) != Some(process) {
                 all.push(0.0);

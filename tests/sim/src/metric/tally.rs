@@ -40,6 +40,8 @@ pub(super) struct ThreadTally {
     pub(super) counted: bool,
     /// Whether it keeps to the law under test.
     pub(super) under_test: bool,
+    /// Whether it keeps to that law and is there all the time.
+    pub(super) always: bool,
     pub(super) served: u32,
     pub(super) bad: u32,
 }
@@ -55,7 +57,9 @@ impl Tally {
             let group = groups[thread.process as usize];
             let under_test = !group.are_strangers();
             let counted = if chosen { group.counted } else { under_test };
-            ThreadTally { process: thread.process, counted, under_test, served: 0, bad: 0 }
+            let always = under_test && group.is_always_there(scenario);
+            let process = thread.process;
+            ThreadTally { process, counted, under_test, always, served: 0, bad: 0 }
         });
         let fair = |toward| toward == Toward::Fair;
         let by_process = scenario.convergences.iter().any(|c| fair(c.get_ref().toward))

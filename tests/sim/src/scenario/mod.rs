@@ -141,6 +141,12 @@ impl Scenario {
 }
 
 impl Clients {
+    /// Whether the group is there from the start of a scenario to its end.
+    pub fn is_always_there(&self, scenario: &Scenario) -> bool {
+        let stays = self.to.is_none_or(|to| to >= *scenario.end.get_ref());
+        self.from == Time::default() && stays
+    }
+
     /// Whether the group keeps to a law of its own.
     pub const fn are_strangers(&self) -> bool {
         self.law.is_some()
