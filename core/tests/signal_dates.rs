@@ -1,6 +1,16 @@
 //! Dates against an independent reader and writer of them, the crate `httpdate`.
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
 
-use std::time::{Duration, UNIX_EPOCH};
+use core::time::Duration;
+use std::time::UNIX_EPOCH;
 
 use proptest::prelude::*;
 use tidegate::Span;

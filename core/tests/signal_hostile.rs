@@ -1,4 +1,13 @@
 //! What no honest server sends, and what holds whatever is sent.
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
 
 use proptest::prelude::*;
 use tidegate::signal::http::{Answer, Name, Profile, Reading, Unit};
@@ -53,6 +62,7 @@ fn a_retry_after_is_read_in_every_form_and_garbage_is_counted() {
         // Joined by a client library.
         ("120, 30", secs(120)),
         ("Mon, 03 Mar 2025 09:02:00 GMT, 5", secs(5)),
+        ("5, Mon, 03 Mar 2025 09:02:00 GMT", secs(5)),
         // Digits are legal in any number.
         ("99999999999999999999999999999999", Some(Span::MAX)),
         ("", None),
@@ -162,9 +172,13 @@ fn a_date_needs_a_clock_and_the_response_s_own_comes_first() {
 #[test]
 fn contradictions_end_in_the_stated_order() {
     // The finer pause only where the two differ by rounding.
-    for (seconds, millis, expected) in
-        [("2", "1500", 1_500), ("2", "1", 2_000), ("2", "2600", 2_600), ("2", "90000", 90_000)]
-    {
+    for (seconds, millis, expected) in [
+        ("2", "1500", 1_500),
+        ("2", "1", 2_000),
+        ("2", "1000", 2_000),
+        ("2", "2600", 2_600),
+        ("2", "90000", 90_000),
+    ] {
         let answer = read(429, &[("retry-after", seconds), ("retry-after-ms", millis)]);
         assert_eq!(answer.hint.retry_after, Some(Span::from_millis(expected)));
     }
@@ -193,6 +207,46 @@ fn contradictions_end_in_the_stated_order() {
     );
     let careful = Hint::remaining(3).and_limit(60).and_reset(Span::from_secs(50));
     assert_eq!((answer.hint, answer.ignored), (careful, 0));
+}
+
+#[test]
+fn what_comes_twice_counts_the_same_in_either_order() {
+    let late = ("Retry-After", "Mon, 03 Mar 2025 09:02:00 GMT");
+    let left = ("RateLimit", r#""a";r=5"#);
+    let policy = |policy: &'static str| ("RateLimit-Policy", policy);
+    let both_ways = |headers: [(&str, &str); 3]| {
+        let [one, two, three] = headers;
+        let answer = read(429, &[one, two, three]);
+        assert_eq!(answer, read(429, &[three, one, two]), "{headers:?}");
+        assert_eq!(answer, read(429, &[two, three, one]), "{headers:?}");
+        assert_eq!(answer, read(429, &[three, two, one]), "{headers:?}");
+        answer
+    };
+    // The later date, hence the shorter pause: a copy of a date can only be older.
+    let dated = both_ways([DATE, ("Date", "Mon, 03 Mar 2025 09:01:00 GMT"), late]);
+    assert_eq!(dated.hint.retry_after, Some(Span::from_secs(60)));
+    let spans = both_ways([late, ("Retry-After", "5"), DATE]);
+    assert_eq!(spans.hint.retry_after, Some(Span::from_secs(5)));
+    let code = |code: &'static str| ("x-amzn-errortype", code);
+    let throttled = both_ways([code("RequestTimeout"), code("Throttling"), code("Nonsense")]);
+    assert_eq!(throttled.outcome, Outcome::Throttled);
+    let units = both_ways([left, policy(r#""a";q=9;w=60;qu="bytes""#), policy(r#""a";q=8;w=90"#)]);
+    let careful = Hint::quota(8, Span::from_secs(90)).and_remaining(5);
+    assert_eq!((units.of(Unit::Requests), units.of(Unit::Bytes)), (careful, Hint::NONE));
+    both_ways([left, policy(r#""a";q=9;pk=:YWJj:"#), policy(r#""a";q=9;pk=:ZGVm:"#)]);
+    // Of quotas without a name the longest fits best; the other is a limit of its own.
+    let quotas =
+        both_ways([policy("9;w=60"), policy("9;w=3600"), ("RateLimit", "limit=9, remaining=4")]);
+    assert_eq!(quotas.hint, Hint::quota(9, Span::from_secs(3_600)).and_remaining(4));
+    assert_eq!(quotas.limits().count(), 2);
+    // Of two limits that are used up, the one that stays so longer binds.
+    let spent = both_ways([
+        ("RateLimit", r#""a";r=0;t=5, "b";r=0;t=50"#),
+        ("RateLimit", r#""c";r=0"#),
+        ("RateLimit", r#""d";r=0;t=500"#),
+    ]);
+    let resets: Vec<_> = spent.limits().map(|limit| limit.hint.reset).collect();
+    assert_eq!(resets, [Some(500), Some(50), Some(5), None].map(|t| t.map(Span::from_secs)));
 }
 
 #[test]

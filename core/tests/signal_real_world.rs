@@ -2,6 +2,15 @@
 //!
 //! Each set of headers was published by the server's own documentation or recorded from it; the
 //! source stands beside it. Dates that a source leaves out are added, where a reset needs one.
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
 
 use tidegate::signal::http::{Answer, Reading, Unit};
 use tidegate::{Hint, Outcome, Span};

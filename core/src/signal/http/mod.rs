@@ -46,7 +46,7 @@
 //! # What wins
 //!
 //! 1. Of pauses that differ by less than a second the finer one, else the longer one. Either wins
-//!    over a reset ([`Hint::pause`]).
+//!    over a reset ([`Hint::pause`](crate::Hint::pause)).
 //! 2. A number that was told twice counts as the more careful one, whatever the order: the lesser
 //!    limit, the fewer calls left, the later reset. But a span wins over a date, which needs clocks
 //!    that agree.
@@ -67,6 +67,7 @@
 //! controllers by. Counts of what has been used are understood only where they stand beside their
 //! limit.
 
+mod answer;
 mod date;
 mod field;
 mod limits;
@@ -74,9 +75,10 @@ mod moment;
 mod reading;
 mod structured;
 
+pub use answer::Answer;
 pub use limits::{Limit, Name, Unit};
 pub use moment::Profile;
-pub use reading::{Answer, Reading};
+pub use reading::Reading;
 
 use super::text::Text;
 use crate::{Outcome, Span};
