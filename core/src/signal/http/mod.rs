@@ -48,8 +48,8 @@
 //! 1. Of pauses that differ by less than a second the finer one, else the longer one. Either wins
 //!    over a reset ([`Hint::pause`](crate::Hint::pause)).
 //! 2. A number that was told twice counts as the more careful one, whatever the order: the lesser
-//!    limit, the fewer calls left, the later reset. But a span wins over a date, which needs clocks
-//!    that agree.
+//!    limit, the fewer calls left, the longer delay. But a delay wins over a date, which needs
+//!    clocks that agree.
 //! 3. A limit of zero, and more calls left than the limit has, are ignored. A reset beyond the
 //!    period is cut to the period.
 //! 4. A `RateLimit` or `RateLimit-Policy` field with anything malformed in it is ignored as a
