@@ -4,8 +4,11 @@ use crate::time::Span;
 
 /// What a server said about its limit, in plain numbers.
 ///
-/// Servers are untrusted: a hint is a wish, which [`gate::HoldPolicy`](crate::gate::HoldPolicy)
-/// clamps to the policy's own ceiling.
+/// Servers are untrusted: every number here is a wish. A pause is cut to the policy's own ceiling
+/// by [`gate::HoldPolicy`](crate::gate::HoldPolicy); a law bounds what it makes of the other
+/// fields, each of which may be anything up to its type's largest value. What a parser of
+/// [`signal`](crate::signal) hands out is at least consistent: no limit or period of zero, no more
+/// calls left than the limit has, no reset beyond the period.
 ///
 /// ```
 /// use tidegate::{Hint, Span};
@@ -17,15 +20,36 @@ use crate::time::Span;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Hint {
-    /// How long to wait before the next call (`Retry-After`, RFC 9110 section 10.2.3).
+    /// How long to wait before the next call (`Retry-After`, RFC 9110 section 10.2.3; the gRPC
+    /// pushback, gRFC A6; CoAP's Max-Age, RFC 8516).
     pub retry_after: Option<Span>,
-    /// How many calls are left (`RateLimit-Remaining` and its like).
+    /// How many calls are left: until [`reset`](Self::reset), or in the bucket (`r` of the IETF
+    /// draft "`RateLimit` header fields", `RateLimit-Remaining` and its like).
     pub remaining: Option<u64>,
+    /// How long until the limit is whole again: the end of a fixed period, or a bucket that has
+    /// filled up (`t` of the draft, `RateLimit-Reset` and its like). Zero where it is whole now.
+    pub reset: Option<Span>,
+    /// How many calls fit into a [`period`](Self::period), used or not (`q` of the draft,
+    /// `RateLimit-Limit` and its like). Never zero where a parser of this crate set it.
+    pub limit: Option<u64>,
+    /// How long the server's own period is (`w` of the draft, its "time window"). Never zero where
+    /// a parser of this crate set it.
+    pub period: Option<Span>,
+    /// The server asks that this call is not tried again (a negative gRPC pushback, gRFC A6;
+    /// `Stripe-Should-Retry: false`). Other calls are not meant.
+    pub no_retry: bool,
 }
 
 impl Hint {
     /// The server said nothing.
-    pub const NONE: Self = Self { retry_after: None, remaining: None };
+    pub const NONE: Self = Self {
+        retry_after: None,
+        remaining: None,
+        reset: None,
+        limit: None,
+        period: None,
+        no_retry: false,
+    };
 
     /// "Try again after `span`."
     #[must_use]
@@ -39,9 +63,68 @@ impl Hint {
         Self { remaining: Some(count), ..Self::NONE }
     }
 
+    /// "`count` calls fit into each `period`."
+    ///
+    /// ```
+    /// use tidegate::{Hint, Span};
+    ///
+    /// let daily = Hint::quota(1_000, Span::from_secs(86_400)).and_remaining(12);
+    /// assert_eq!((daily.limit, daily.remaining), (Some(1_000), Some(12)));
+    /// ```
+    #[must_use]
+    pub const fn quota(count: u64, period: Span) -> Self {
+        Self { limit: Some(count), period: Some(period), ..Self::NONE }
+    }
+
+    /// The same hint, with a pause that was asked for.
+    #[must_use]
+    pub const fn and_retry_after(self, span: Span) -> Self {
+        Self { retry_after: Some(span), ..self }
+    }
+
     /// The same hint, with the number of calls that are left.
     #[must_use]
     pub const fn and_remaining(self, count: u64) -> Self {
         Self { remaining: Some(count), ..self }
+    }
+
+    /// The same hint, with the time until the limit is whole again.
+    #[must_use]
+    pub const fn and_reset(self, span: Span) -> Self {
+        Self { reset: Some(span), ..self }
+    }
+
+    /// The same hint, with how many calls the limit has.
+    #[must_use]
+    pub const fn and_limit(self, count: u64) -> Self {
+        Self { limit: Some(count), ..self }
+    }
+
+    /// The same hint, with the wish that this call is not tried again.
+    #[must_use]
+    pub const fn and_no_retry(self) -> Self {
+        Self { no_retry: true, ..self }
+    }
+
+    /// How long the server wants no call at all: what it asked for, or else, where no call is
+    /// left, the time until the limit is whole again.
+    ///
+    /// A server that refuses a call and names only the end of its period (GitHub, X) means this
+    /// pause. What was asked for wins over the reset, as RFC drafts demand.
+    ///
+    /// ```
+    /// use tidegate::{Hint, Span};
+    ///
+    /// let (short, long) = (Span::from_secs(2), Span::from_secs(900));
+    /// assert_eq!(Hint::remaining(0).and_reset(long).pause(), Some(long));
+    /// assert_eq!(Hint::retry_after(short).and_remaining(0).and_reset(long).pause(), Some(short));
+    /// assert_eq!(Hint::remaining(1).and_reset(long).pause(), None);
+    /// ```
+    #[must_use]
+    pub const fn pause(&self) -> Option<Span> {
+        match (self.retry_after, self.remaining) {
+            (None, Some(0)) => self.reset,
+            (asked, _) => asked,
+        }
     }
 }

@@ -2,6 +2,17 @@
 //! [`Hint`](crate::Hint).
 //!
 //! Parsing belongs here and not in a frontend, so that a browser and a microcontroller read the
-//! same bytes the same way. Nothing is allocated, and garbage is `None`.
+//! same bytes the same way. Nothing is allocated, nothing panics, and what is read costs time in
+//! proportion to its length.
+//!
+//! Servers are untrusted. Garbage is ignored (and counted by [`http`]), numbers saturate, and
+//! nothing in a hint stops a client for good: how long a pause may be is for
+//! [`gate::HoldPolicy`](crate::gate::HoldPolicy) to say, which cuts it to its ceiling.
 
+pub mod aws;
+pub mod coap;
+pub mod grpc;
 pub mod http;
+pub mod mqtt;
+
+mod text;

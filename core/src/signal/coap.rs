@@ -1,0 +1,89 @@
+//! `CoAP`: response codes, and Max-Age.
+
+use crate::{Hint, Outcome, Reply, Span};
+
+/// How long a response is good for where it does not say (RFC 7252 section 5.10.5).
+const DEFAULT_MAX_AGE: Span = Span::from_secs(60);
+
+/// What a response code and its Max-Age option say about the call. `code` is the byte of the
+/// header: the class in the upper three bits, the detail in the lower five (RFC 7252 section 3).
+///
+/// - 4.29 too many requests is [`Throttled`](Outcome::Throttled), and Max-Age is the pause (RFC
+///   8516).
+/// - 5.03 service unavailable is [`Busy`](Outcome::Busy), and Max-Age is the pause (RFC 7252
+///   section 5.9.3.4).
+/// - Any other 5.xx is [`Failed`](Outcome::Failed).
+/// - All else was answered, hence [`Ok`](Outcome::Ok).
+///
+/// Where Max-Age is missing it is 60 seconds.
+///
+/// ```
+/// use tidegate::{Outcome, Reply, Span, signal::coap};
+///
+/// const TOO_MANY_REQUESTS: u8 = 4 << 5 | 29;
+/// let reply: Reply = coap::reply(TOO_MANY_REQUESTS, Some(5));
+/// assert_eq!(reply.outcome, Outcome::Throttled);
+/// assert_eq!(reply.hint.retry_after, Some(Span::from_secs(5)));
+/// let silent: Reply = coap::reply(TOO_MANY_REQUESTS, None);
+/// assert_eq!(silent.hint.retry_after, Some(Span::from_secs(60)));
+/// ```
+#[must_use]
+pub fn reply<const LIMITS: usize>(code: u8, max_age: Option<u32>) -> Reply<LIMITS> {
+    let outcome = match (code >> 5, code & 0x1F) {
+        (4, 29) => Outcome::Throttled,
+        (5, 3) => Outcome::Busy,
+        (5, _) => Outcome::Failed,
+        _ => Outcome::Ok,
+    };
+    if outcome.is_pushback() {
+        let pause = max_age.map_or(DEFAULT_MAX_AGE, |age| Span::from_secs(u64::from(age)));
+        outcome.with(Hint::retry_after(pause))
+    } else {
+        outcome.into()
+    }
+}
+
+/// The value of a Max-Age option as it stands in the message: an unsigned number of up to four
+/// bytes, the most significant first (RFC 7252 section 3.2). `None` where it is longer.
+///
+/// ```
+/// use tidegate::signal::coap;
+///
+/// assert_eq!(coap::max_age(&[]), Some(0));
+/// assert_eq!(coap::max_age(&[0x01, 0x2C]), Some(300));
+/// assert_eq!(coap::max_age(&[0; 5]), None);
+/// ```
+#[must_use]
+pub fn max_age(option: &[u8]) -> Option<u32> {
+    if option.len() > 4 {
+        return None;
+    }
+    Some(option.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_an_outcome_and_only_a_refusal_a_pause() {
+        for code in 0..=u8::MAX {
+            let expected = match code {
+                0x9D => Outcome::Throttled,
+                0xA3 => Outcome::Busy,
+                0xA0..=0xBF => Outcome::Failed,
+                _ => Outcome::Ok,
+            };
+            let reply = reply::<1>(code, None);
+            assert_eq!(reply.outcome, expected, "code {code:#04X}");
+            assert_eq!(reply.hint.retry_after.is_some(), expected.is_pushback(), "{code:#04X}");
+        }
+    }
+
+    #[test]
+    fn the_longest_max_age_is_136_years() {
+        let age = max_age(&[0xFF; 4]);
+        let pause = reply::<1>(0x9D, age).hint.retry_after;
+        assert_eq!(pause, Some(Span::from_secs(u64::from(u32::MAX))));
+    }
+}

@@ -1,0 +1,107 @@
+//! gRPC: status codes, and the pushback of gRFC A6.
+
+use super::text::Text;
+use crate::{Hint, Outcome, Reply, Span};
+
+/// What a gRPC status code says about the call (the codes of gRPC's `statuscodes.md`).
+///
+/// `RESOURCE_EXHAUSTED` (8) is [`Throttled`](Outcome::Throttled) and `UNAVAILABLE` (14), the code
+/// of an overloaded server, is [`Busy`](Outcome::Busy). `CANCELLED` (1) is
+/// [`Abandoned`](Outcome::Abandoned), because it is this side that cancels. `UNKNOWN` (2),
+/// `DEADLINE_EXCEEDED` (4), `INTERNAL` (13), `DATA_LOSS` (15) and codes that do not exist are
+/// [`Failed`](Outcome::Failed). All else was answered, hence [`Ok`](Outcome::Ok): a `NOT_FOUND`
+/// used the limit as much as a success did, and sending it again would not help.
+///
+/// ```
+/// use tidegate::{Outcome, signal::grpc};
+///
+/// assert_eq!(grpc::outcome(0), Outcome::Ok);
+/// assert_eq!(grpc::outcome(5), Outcome::Ok);
+/// assert_eq!(grpc::outcome(8), Outcome::Throttled);
+/// assert_eq!(grpc::outcome(14), Outcome::Busy);
+/// ```
+#[must_use]
+pub const fn outcome(code: u32) -> Outcome {
+    match code {
+        0 | 3 | 5..=7 | 9..=12 | 16 => Outcome::Ok,
+        1 => Outcome::Abandoned,
+        8 => Outcome::Throttled,
+        14 => Outcome::Busy,
+        2 | 4 | 13 | 15 | 17.. => Outcome::Failed,
+    }
+}
+
+/// The status code together with the trailer `grpc-retry-pushback-ms`, where there is one.
+///
+/// A number is the pause before the next attempt. One that is negative, and all that is not a
+/// 32-bit number in ASCII, asks for no further attempt ([`Hint::no_retry`]; gRFC A6, "Pushback").
+/// Beside a call that was served the trailer means nothing.
+///
+/// ```
+/// use tidegate::{Outcome, Reply, Span, signal::grpc};
+///
+/// let later: Reply = grpc::reply(14, Some(b"1500"));
+/// assert_eq!(later.outcome, Outcome::Busy);
+/// assert_eq!(later.hint.retry_after, Some(Span::from_millis(1_500)));
+/// let never: Reply = grpc::reply(14, Some(b"-1"));
+/// assert!(never.hint.no_retry);
+/// ```
+#[must_use]
+pub fn reply<const LIMITS: usize>(code: u32, pushback: Option<&[u8]>) -> Reply<LIMITS> {
+    let outcome = outcome(code);
+    let hint = match pushback {
+        Some(value) if outcome.is_retryable() => match millis(value) {
+            Some(millis) => Hint::retry_after(Span::from_millis(u64::from(millis))),
+            None => Hint::NONE.and_no_retry(),
+        },
+        _ => Hint::NONE,
+    };
+    outcome.with(hint)
+}
+
+/// A 32-bit number that is not negative.
+fn millis(value: &[u8]) -> Option<u32> {
+    let mut text = Text::new(value);
+    let number = text.integer().and_then(|number| i32::try_from(number).ok())?;
+    text.is_empty().then_some(number.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pushback_is_a_pause_or_the_end() {
+        let cases: [(&[u8], Option<u64>); 10] = [
+            (b"0", Some(0)),
+            (b"7", Some(7)),
+            (b"2147483647", Some(2_147_483_647)),
+            (b"2147483648", None),
+            (b"99999999999999999999999", None),
+            (b"-1", None),
+            (b"", None),
+            (b"+5", None),
+            (b"5ms", None),
+            (b"\xFF", None),
+        ];
+        for (value, millis) in cases {
+            let hint = reply::<1>(14, Some(value)).hint;
+            assert_eq!(hint.retry_after, millis.map(Span::from_millis), "{:?}", value);
+            assert_eq!(hint.no_retry, millis.is_none(), "{:?}", value);
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_served_or_given_up_has_no_pushback() {
+        for code in [0, 1, 5] {
+            assert_eq!(reply::<1>(code, Some(b"-1")).hint, Hint::NONE, "code {code}");
+        }
+    }
+
+    #[test]
+    fn a_code_that_does_not_exist_is_unknown() {
+        for code in [17, 429, u32::MAX] {
+            assert_eq!(outcome(code), Outcome::Failed, "code {code}");
+        }
+    }
+}

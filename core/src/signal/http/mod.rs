@@ -1,0 +1,199 @@
+//! HTTP: the status, and what the headers say about limits.
+//!
+//! A frontend hands a [`Reading`] the status and every header, and gets an [`Answer`]:
+//!
+//! ```
+//! use tidegate::{Outcome, Span, signal::http};
+//!
+//! let headers = [
+//!     ("Date", "Mon, 03 Mar 2025 09:00:00 GMT"),
+//!     ("X-RateLimit-Limit", "5000"),
+//!     ("X-RateLimit-Remaining", "0"),
+//!     ("X-RateLimit-Reset", "1740993300"), // 09:15:00
+//! ];
+//! let mut reading = http::Reading::new(429);
+//! for (name, value) in headers {
+//!     reading.header(name, value);
+//! }
+//! let answer = reading.finish(None);
+//! assert_eq!(answer.outcome, Outcome::Throttled);
+//! assert_eq!(answer.hint.pause(), Some(Span::from_secs(900)));
+//! ```
+//!
+//! # What is understood
+//!
+//! | header | from |
+//! |---|---|
+//! | `Retry-After`: seconds (also with a fraction), HTTP-date | RFC 9110 section 10.2.3; Shopify, Discord |
+//! | `retry-after-ms`, `x-ms-retry-after-ms`, `x-amz-retry-after`: milliseconds | OpenAI, Azure, AWS |
+//! | `RateLimit: "name";r=50;t=30`, `RateLimit-Policy: "name";q=100;w=60;qu="requests";pk=:…:` | the IETF draft "`RateLimit` header fields for HTTP", 08 to 11; Cloudflare, Hugging Face, `PyPI` |
+//! | `RateLimit: limit=100, remaining=50, reset=5`, `RateLimit-Policy: 100;w=60` | its draft 07; Close |
+//! | `RateLimit-Limit: 100, 100;w=60`, `RateLimit-Remaining`, `RateLimit-Reset` | its drafts 00 to 06; GitLab, Heroku, Docker Hub |
+//! | `X-RateLimit-…`, `X-Rate-Limit-…` | GitHub, X, Envoy, Reddit and most others |
+//! | `X-RateLimit-Reset-After` | Discord |
+//! | `X-RateLimit-Limit-Requests`, `-Tokens`, `-Tokens-Minute`, `-Minute`, … | OpenAI, Groq, Cerebras, Mistral; Kong |
+//! | `anthropic-ratelimit-requests-limit`, `-tokens-`, `-input-tokens-`, … | Anthropic |
+//! | `x-ms-ratelimit-remaining-subscription-reads`, … | Azure Resource Manager |
+//! | `X-Shopify-Shop-Api-Call-Limit: 32/40` | Shopify |
+//! | `x-amzn-errortype` | AWS, see [`aws`](super::aws) |
+//! | `Stripe-Should-Retry`, `x-should-retry`: `false` | Stripe, OpenAI, Anthropic |
+//! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
+//!
+//! A reset is seconds from now, a date in any form, or a duration as Go writes it; [`Profile`] says
+//! how they are told apart. A date is read against the response's own `Date`, because that is the
+//! clock which made it; without one, against the clock of the caller; without that, it is ignored.
+//!
+//! # What wins
+//!
+//! 1. Of pauses that differ by less than a second the finer one, else the longer one. Either wins
+//!    over a reset ([`Hint::pause`](crate::Hint::pause)).
+//! 2. A number that was told twice counts as the more careful one, whatever the order: the lesser
+//!    limit, the fewer calls left, the longer delay. But a delay wins over a date, which needs
+//!    clocks that agree.
+//! 3. A limit of zero, and more calls left than the limit has, are ignored. A reset beyond the
+//!    period is cut to the period.
+//! 4. A `RateLimit` or `RateLimit-Policy` field with anything malformed in it is ignored as a
+//!    whole, as the draft demands.
+//! 5. Of several limits the binding one comes first: one that is used up, or else the one with the
+//!    least share left, or else what tells no share.
+//! 6. What a cache kept (`Age` above zero) does not tell of limits (draft section "Caching").
+//! 7. A pause beside a response that served the call is not about the limit and ignored: Azure
+//!    puts the interval for polling there.
+//!
+//! # What is not
+//!
+//! Bodies are not read: hand their error code to [`aws::outcome`](super::aws::outcome). Limits by
+//! endpoint (`X-RateLimit-Bucket`, `x-ratelimit-resource`) are for the frontend to key its
+//! controllers by. Counts of what has been used are understood only where they stand beside their
+//! limit.
+
+mod answer;
+mod date;
+mod field;
+mod limits;
+mod moment;
+mod reading;
+mod structured;
+
+pub use answer::Answer;
+pub use limits::{Limit, Name, Unit};
+pub use moment::Profile;
+pub use reading::Reading;
+
+use super::text::Text;
+use crate::{Outcome, Span};
+
+/// What an HTTP status says about the call.
+///
+/// 429 is [`Throttled`](Outcome::Throttled) (RFC 6585 section 4). 503 is [`Busy`](Outcome::Busy)
+/// (RFC 9110 section 15.6.4), and so is 529, by which Anthropic and others say "overloaded". 408
+/// and the other server errors are [`Failed`](Outcome::Failed): the same call may succeed later.
+/// All else was answered, hence [`Ok`](Outcome::Ok): a 404 used the limit as much as a 200 did,
+/// and sending it again would not help.
+///
+/// ```
+/// use tidegate::{Outcome, signal::http};
+///
+/// assert_eq!(http::outcome(200), Outcome::Ok);
+/// assert_eq!(http::outcome(404), Outcome::Ok);
+/// assert_eq!(http::outcome(429), Outcome::Throttled);
+/// assert_eq!(http::outcome(503), Outcome::Busy);
+/// assert_eq!(http::outcome(500), Outcome::Failed);
+/// ```
+#[must_use]
+pub const fn outcome(status: u16) -> Outcome {
+    match status {
+        429 => Outcome::Throttled,
+        503 | 529 => Outcome::Busy,
+        408 | 500..=599 => Outcome::Failed,
+        _ => Outcome::Ok,
+    }
+}
+
+/// The delay of a `Retry-After` field in its form of delay-seconds (RFC 9110 section 10.2.3):
+/// decimal digits with optional white space around them. Anything else is `None`; a number past
+/// the end of time is [`Span::MAX`]. [`Reading`] reads the other forms too.
+///
+/// ```
+/// use tidegate::{Span, signal::http};
+///
+/// assert_eq!(http::retry_after(b"120"), Some(Span::from_secs(120)));
+/// assert_eq!(http::retry_after(b" 0 "), Some(Span::ZERO));
+/// assert_eq!(http::retry_after(b"-1"), None);
+/// assert_eq!(http::retry_after(b"soon"), None);
+/// ```
+#[must_use]
+pub fn retry_after(value: &[u8]) -> Option<Span> {
+    digits(value).map(Span::from_secs)
+}
+
+/// The calls left, of a `RateLimit-Remaining` or `X-RateLimit-Remaining` field: decimal digits
+/// with optional white space around them. Anything else is `None`; the number saturates.
+/// [`Reading`] reads the other forms too.
+///
+/// ```
+/// use tidegate::signal::http;
+///
+/// assert_eq!(http::remaining(b"4500"), Some(4_500));
+/// assert_eq!(http::remaining(b"-1"), None);
+/// ```
+#[must_use]
+pub fn remaining(value: &[u8]) -> Option<u64> {
+    digits(value)
+}
+
+/// A value of digits and nothing else; the number saturates.
+fn digits(value: &[u8]) -> Option<u64> {
+    let mut text = Text::new(value);
+    let number = text.integer()?;
+    text.is_empty().then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_an_outcome() {
+        for (status, expected) in [
+            (0, Outcome::Ok),
+            (200, Outcome::Ok),
+            (304, Outcome::Ok),
+            (400, Outcome::Ok),
+            (408, Outcome::Failed),
+            (429, Outcome::Throttled),
+            (499, Outcome::Ok),
+            (500, Outcome::Failed),
+            (502, Outcome::Failed),
+            (503, Outcome::Busy),
+            (504, Outcome::Failed),
+            (529, Outcome::Busy),
+            (599, Outcome::Failed),
+            (600, Outcome::Ok),
+            (u16::MAX, Outcome::Ok),
+        ] {
+            assert_eq!(outcome(status), expected, "status {status}");
+        }
+    }
+
+    #[test]
+    fn retry_after_takes_digits_and_nothing_else() {
+        let cases: [(&[u8], Option<Span>); 12] = [
+            (b"0", Some(Span::ZERO)),
+            (b"7", Some(Span::from_secs(7))),
+            (b"\t30 ", Some(Span::from_secs(30))),
+            (b"0000000000000000000000012", Some(Span::from_secs(12))),
+            (b"99999999999999999999999999", Some(Span::MAX)),
+            (b"", None),
+            (b"  ", None),
+            (b"+5", None),
+            (b"1.5", None),
+            (b"1 2", None),
+            (b"0x10", None),
+            (b"\xFF\x00", None),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(retry_after(value), expected, "{:?}", value);
+        }
+    }
+}

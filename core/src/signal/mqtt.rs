@@ -1,0 +1,59 @@
+//! MQTT 5: reason codes, and the server's Receive Maximum.
+
+use core::num::NonZeroU16;
+
+use crate::Outcome;
+
+/// What a reason code says about the packet it answers (MQTT 5.0 section 2.4): of a CONNACK, a
+/// PUBACK, PUBREC, SUBACK or UNSUBACK, or of the DISCONNECT that ended the connection.
+///
+/// - Below 0x80 is success: [`Ok`](Outcome::Ok).
+/// - 0x88 server unavailable and 0x89 server busy are [`Busy`](Outcome::Busy).
+/// - 0x93 receive maximum exceeded, 0x96 message rate too high, 0x97 quota exceeded and 0x9F
+///   connection rate exceeded are [`Throttled`](Outcome::Throttled).
+/// - 0x80 unspecified error, 0x83 implementation specific error, 0x8B server shutting down and
+///   0x8D keep alive timeout are [`Failed`](Outcome::Failed).
+/// - All else was answered, hence [`Ok`](Outcome::Ok): the same packet would be refused again.
+///
+/// MQTT has no delay to go with a code; the policy's backoff and law decide.
+///
+/// ```
+/// use tidegate::{Outcome, signal::mqtt};
+///
+/// assert_eq!(mqtt::outcome(0x00), Outcome::Ok);
+/// assert_eq!(mqtt::outcome(0x97), Outcome::Throttled);
+/// assert_eq!(mqtt::outcome(0x89), Outcome::Busy);
+/// assert_eq!(mqtt::outcome(0x87), Outcome::Ok); // not authorized: no better next time
+/// ```
+#[must_use]
+pub const fn outcome(reason: u8) -> Outcome {
+    match reason {
+        0x88 | 0x89 => Outcome::Busy,
+        0x93 | 0x96 | 0x97 | 0x9F => Outcome::Throttled,
+        0x80 | 0x83 | 0x8B | 0x8D => Outcome::Failed,
+        _ => Outcome::Ok,
+    }
+}
+
+/// How many publishes of QoS 1 and 2 the server takes at once: the Receive Maximum of its CONNACK,
+/// 65 535 where it names none (MQTT 5.0 section 3.2.2.3.3). `None` for a zero, which is a protocol
+/// error.
+///
+/// It is for the window, which counts calls in flight:
+///
+/// ```
+/// use tidegate::{Controller, Instant, Policy, Span, gate::WindowPolicy, signal::mqtt};
+///
+/// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
+/// let most = mqtt::receive_maximum(Some(10)).unwrap();
+/// gate.set_window(WindowPolicy::new(most.get(), Span::from_secs(60)).unwrap());
+/// assert_eq!(mqtt::receive_maximum(None).unwrap().get(), 65_535);
+/// assert_eq!(mqtt::receive_maximum(Some(0)), None);
+/// ```
+#[must_use]
+pub const fn receive_maximum(property: Option<u16>) -> Option<NonZeroU16> {
+    match property {
+        Some(most) => NonZeroU16::new(most),
+        None => Some(NonZeroU16::MAX),
+    }
+}
