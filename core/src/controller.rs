@@ -184,13 +184,14 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             if let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget) {
                 budget.deposit(policy);
             }
-        } else if let Some(asked) = reply.hint.retry_after {
+        } else if let Some(asked) = reply.hint.pause() {
             self.hold.raise(now, asked, self.policy.hold, &mut self.rng);
         }
     }
 
-    /// The ask for the next attempt of a call that came back with `outcome`; `None` where none is
-    /// due: it was served or abandoned, or the policy's attempts or time are used up.
+    /// The ask for the next attempt of a call that came back with `reply` (an [`Outcome`] will do);
+    /// `None` where none is due: it was served or abandoned, the server asks not to try it again, or
+    /// the policy's attempts or time are used up.
     ///
     /// The ask carries the call's own backoff, so that polling with it waits. A server's wish to
     /// be left alone for a time is in the way of all calls alike. An error that another attempt
@@ -200,11 +201,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         &mut self,
         now: Instant,
         ask: &Ask<LIMITS>,
-        outcome: Outcome,
+        reply: impl Into<Reply<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
+        let reply = reply.into();
         let attempt = ask.attempt.saturating_add(1);
         let spent = self.policy.attempts.is_some_and(|most| attempt >= most.get());
-        if spent || !outcome.is_retryable() {
+        if spent || reply.hint.no_retry || !reply.outcome.is_retryable() {
             return None;
         }
         let (rung, delay) = match self.policy.backoff {

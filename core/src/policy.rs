@@ -3,6 +3,7 @@
 use core::num::NonZeroU16;
 
 use crate::backoff::Backoff;
+use crate::fixed::Ratio;
 use crate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use crate::law::{
     Adaptive, Aimd, AnyLaw, Busy, Crowd, Cubic, Fixed, Proportional, ProportionalConfig,
@@ -132,6 +133,7 @@ impl Policy {
     ///
     /// | name | law | between a call's attempts |
     /// |---|---|---|
+    /// | `adaptive` | [`Adaptive::DEFAULT`] | nothing: the law itself delays, and spreads what servers ask for |
     /// | `none` | no rate | nothing: it hammers |
     /// | `backoff` | no rate | 100 ms doubling to 20 s, full jitter |
     /// | `fixed` | ten calls a second | as `backoff` |
@@ -152,7 +154,9 @@ impl Policy {
     pub fn named(name: &str) -> Option<Self> {
         let unlimited = Self::new(AnyLaw::Fixed(Fixed::UNLIMITED));
         Some(match name {
-            "adaptive" => Self::new(AnyLaw::Adaptive(Adaptive::DEFAULT)).backoff(None),
+            "adaptive" => {
+                Self::new(AnyLaw::Adaptive(Adaptive::DEFAULT)).backoff(None).hold(exact()?)
+            }
             "none" => unlimited.backoff(None),
             "backoff" => unlimited,
             "fixed" => Self::new(AnyLaw::Fixed(Fixed::new(Quota::per_second(10).ok()?))),
@@ -167,6 +171,11 @@ impl Policy {
             _ => return None,
         })
     }
+}
+
+/// What servers ask for, to the nanosecond.
+fn exact() -> Option<HoldPolicy> {
+    HoldPolicy::new(HoldPolicy::DEFAULT.ceiling(), Ratio::ZERO).ok()
 }
 
 fn gem(strategy: Strategy) -> Option<Policy> {
@@ -186,6 +195,10 @@ mod tests {
         };
         let ten = Quota::per_second(10).unwrap();
         for (name, policy) in [
+            (
+                "adaptive",
+                Policy::new(AnyLaw::from(Adaptive::DEFAULT)).backoff(None).hold(exact().unwrap()),
+            ),
             ("none", Policy::new(AnyLaw::from(Fixed::UNLIMITED)).backoff(None)),
             ("backoff", Policy::new(Fixed::UNLIMITED.into())),
             ("fixed", Policy::new(Fixed::new(ten).into())),
@@ -201,6 +214,6 @@ mod tests {
             assert_eq!(Policy::named(name), Some(policy), "{name}");
             assert!(Policy::NAMES.contains(&name));
         }
-        assert_eq!(Policy::NAMES.len(), 11);
+        assert_eq!(Policy::NAMES.len(), 12);
     }
 }

@@ -53,6 +53,21 @@ enum Event {
     Forge(u64),
 }
 
+/// Everything that a server can say, honest or not.
+fn hint_of(nanos: u64) -> Hint {
+    let span = Span::from_nanos(nanos);
+    let told = match nanos % 5 {
+        0 => Hint::retry_after(span),
+        1 => Hint::remaining(nanos % 60),
+        2 => Hint::quota(nanos % 100, Span::from_nanos(nanos / 3)),
+        3 => Hint::quota(u64::MAX, span).and_reset(Span::MAX),
+        _ => {
+            Hint::quota(1 + nanos % 100, Span::from_secs(60)).and_reset(Span::from_secs(nanos % 61))
+        }
+    };
+    if nanos.is_multiple_of(3) { told } else { told.and_remaining(nanos % 97) }
+}
+
 fn outcomes() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         4 => Just(Outcome::Ok),
@@ -253,7 +268,7 @@ impl World {
 
     fn settle(&mut self, flying: &Flying, outcome: Outcome, hint: Option<u64>) {
         let before = self.gate;
-        let hint = hint.map_or(Hint::NONE, |nanos| Hint::retry_after(Span::from_nanos(nanos)));
+        let hint = hint.map_or(Hint::NONE, hint_of);
         let reply = outcome.with::<1>(hint);
         self.gate.settle(self.now, Permit::from_raw(flying.raw), reply);
         if self.gate.stats().unknown > before.stats().unknown {

@@ -1,7 +1,7 @@
 //! The epoch: from one cut to the next, how much to grow and how deep to cut.
 
 use super::interval::{Interval, Octaves, exp2_q8, log2_q8};
-use crate::rate::Quota;
+use crate::time::Span;
 
 /// What the law knows of its own probing, counted in its own calls.
 ///
@@ -203,10 +203,9 @@ pub(super) fn weight_of_quota(interval: Interval, eight_intervals: Octaves) -> u
     exp2_q8(log.clamp(-1_280, 768)).max(8)
 }
 
-/// log2 of eight intervals of a quota.
-pub(super) fn eight_intervals(quota: Quota) -> i16 {
-    let calls = u32::try_from(quota.count()).unwrap_or(u32::MAX);
-    clip(Interval::of_calls(quota.period(), calls).doubled(3).log2())
+/// log2 of eight intervals of a limit in its period.
+pub(super) fn eight_intervals(limit: u32, period: Span) -> i16 {
+    clip(Interval::of_calls(period, limit).doubled(3).log2())
 }
 
 fn slope(distance: Octaves) -> Octaves {

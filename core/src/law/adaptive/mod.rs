@@ -6,6 +6,7 @@ mod interval;
 mod meter;
 mod open;
 mod pacer;
+mod period;
 mod remaining;
 
 use epoch::{Epoch, Habit};
@@ -14,10 +15,12 @@ use interval::Interval;
 use meter::Meter;
 use open::Open;
 use pacer::Pacer;
+use period::{Next, Share, Told};
 use remaining::{Bucket, Pool};
 
 use crate::fixed::Ratio;
 use crate::gate::Pace;
+use crate::hint::Hint;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -93,6 +96,8 @@ enum Tier {
     Blind(Habit),
     /// The server tells how many calls are left.
     Remaining(Pool),
+    /// It also tells when there will be more.
+    Period(Share),
 }
 
 /// After this many intervals of silence the old rate is old news.
@@ -139,6 +144,9 @@ impl AdaptiveState {
     /// A refusal (or, where `down`, a failure).
     fn miss(&mut self, sample: &Sample, down: bool, rng: &mut Rng) -> Move {
         let now = sample.now;
+        if !sample.fresh {
+            return Move::Held;
+        }
         if let Tier::Open(open) = self.tier {
             let interval = open.interval(now, self.round_trip());
             self.pacer.interval = interval;
@@ -152,9 +160,6 @@ impl AdaptiveState {
             }
             self.event.misses = 1;
         } else {
-            if !sample.fresh {
-                return Move::Held;
-            }
             if !self.event.is_on() {
                 if !down && self.is_bad_luck() {
                     self.back_off(now, rng);
@@ -284,7 +289,7 @@ impl AdaptiveState {
 
     /// A long Retry-After is a blackout whose end is told.
     fn blackout(&mut self, now: Instant, wait: Span, rng: &mut Rng) {
-        let end = now.saturating_add(wait);
+        let end = now.saturating_add(wait).min(longest_hold(now));
         if let Tier::Open(_) = self.tier {
             self.epoch.restart(self.pacer.interval);
             self.tier = Tier::Blind(Habit::default());
@@ -307,16 +312,50 @@ impl AdaptiveState {
         self.pacer.hold_until(end, self.pacer.interval.span().min(cycle), rng);
     }
 
-    /// The server told how many calls are left. `None`: another rule deals with the answer.
-    fn remaining(&mut self, sample: &Sample, left: u64, rng: &mut Rng) -> Option<Move> {
+    /// The server told what is left of a period, and for how long.
+    fn period(&mut self, sample: &Sample, told: Told, rng: &mut Rng) -> Move {
         let now = sample.now;
-        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        let served = sample.outcome == Outcome::Ok;
+        let mut share = match self.tier {
+            Tier::Period(share) => share,
+            _ => Share::new(),
+        };
+        let next = share.hear(now, told, served, rng);
+        self.tier = Tier::Period(share);
+        self.event.end();
+        let before = self.pacer.interval;
+        match next {
+            Next::Pace(interval, draw) => {
+                self.pacer.interval = interval;
+                self.pacer.due_after(now, draw);
+            }
+            Next::Pause(interval, end) => {
+                self.pacer.interval = interval;
+                self.pacer.hold_until(end.min(longest_hold(now)), interval.span(), rng);
+            }
+        }
+        if !served && sample.fresh {
+            Move::Slower
+        } else if self.pacer.interval < before {
+            Move::Faster
+        } else {
+            Move::Held
+        }
+    }
+
+    /// The server told how many calls are left. `None`: another rule deals with the answer.
+    fn remaining(&mut self, sample: &Sample, left: u32, rng: &mut Rng) -> Option<Move> {
+        let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
         if let Tier::Open(open) = self.tier {
             if !served || left > 2 {
                 return None;
             }
-            self.pacer.interval = open.interval(now, self.round_trip()).doubled(1);
+            let sending = open.interval(now, self.round_trip());
+            self.pacer.interval = match quota_of(&sample.hint) {
+                Some((limit, period)) => sending.max(Interval::of_calls(period, limit)).doubled(2),
+                None => sending.doubled(1),
+            };
             self.pacer.target = Interval::MAX;
             self.pacer
                 .begin(now.saturating_add(rng.between(Span::ZERO, self.pacer.interval.span())));
@@ -340,7 +379,10 @@ impl AdaptiveState {
             self.tier = Tier::Remaining(pool);
             return Some(Move::Held);
         }
-        let bucket = Bucket::of_most(pool.most);
+        let bucket = match quota_of(&sample.hint) {
+            Some((limit, period)) => Bucket::of_quota(limit, period),
+            None => Bucket::of_most(pool.most),
+        };
         if bucket.is_plenty(left) {
             self.tier = Tier::Open(Open::new(now));
             self.event.end();
@@ -358,6 +400,19 @@ impl AdaptiveState {
         self.tier = Tier::Remaining(pool);
         Some(if self.pacer.interval < before { Move::Faster } else { Move::Held })
     }
+}
+
+/// No wish of a server holds a client longer than this at a time: whoever tells of next year is asked
+/// again within the hour.
+fn longest_hold(now: Instant) -> Instant {
+    now.saturating_add(Span::from_secs(3_600))
+}
+
+/// The limit and its period, where the server tells both.
+fn quota_of(hint: &Hint) -> Option<(u32, Span)> {
+    let limit = u32::try_from(hint.limit?).unwrap_or(u32::MAX);
+    let period = hint.period?;
+    (limit > 0 && period > Span::ZERO).then_some((limit, period))
 }
 
 /// The weighted mean of two rates, given as intervals: the measured one weighs a quarter to three
@@ -388,7 +443,10 @@ impl Law for Adaptive {
             meter: Meter::new(now),
             tier: Tier::Open(Open::new(now)),
             round_trip: 0,
-            quota: self.quota.map_or(0, epoch::eight_intervals),
+            quota: self.quota.map_or(0, |quota| {
+                let limit = u32::try_from(quota.count()).unwrap_or(u32::MAX);
+                epoch::eight_intervals(limit, quota.period())
+            }),
         }
     }
 
@@ -427,8 +485,18 @@ impl Law for Adaptive {
         if sample.outcome == Outcome::Failed {
             return state.miss(sample, true, rng);
         }
+        let hint = &sample.hint;
+        let left = hint.remaining.map(|left| u32::try_from(left).unwrap_or(u32::MAX));
+        let quota = quota_of(hint);
+        if let Some((limit, period)) = quota {
+            state.quota = epoch::eight_intervals(limit, period);
+        }
+        if let (Some(remaining), Some(reset), Some((limit, period))) = (left, hint.reset, quota) {
+            let told = Told { limit, period, remaining, reset: reset.min(period) };
+            return state.period(sample, told, rng);
+        }
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {
-            let due = state.is_open() || (!state.event.is_on() && sample.fresh);
+            let due = sample.fresh && !state.event.is_on();
             let own = match state.is_open() {
                 true => state.round_trip(),
                 false => state.pacer.interval.span(),
@@ -438,7 +506,7 @@ impl Law for Adaptive {
                 return Move::Slower;
             }
         }
-        if let Some(left) = sample.hint.remaining
+        if let Some(left) = left
             && let Some(moved) = state.remaining(sample, left, rng)
         {
             return moved;

@@ -88,6 +88,14 @@ impl Pacer {
         self.release = self.release.min(next);
     }
 
+    /// The next call leaves after `draw`, where it was due later than that or is overdue.
+    pub(super) fn due_after(&mut self, now: Instant, draw: Span) {
+        let due = now.saturating_add(draw);
+        if self.slot > due || self.slot < now {
+            self.begin(due);
+        }
+    }
+
     /// Nothing leaves until some time within `spread` after `end`.
     pub(super) fn hold_until(&mut self, end: Instant, spread: Span, rng: &mut Rng) {
         self.hold = self.hold.max(end.saturating_add(rng.between(Span::ZERO, spread)));

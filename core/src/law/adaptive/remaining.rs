@@ -38,6 +38,15 @@ impl Bucket {
         }
     }
 
+    /// Where the server tells its limit, the bucket is that large and refills in a period.
+    pub(super) fn of_quota(limit: u32, period: Span) -> Self {
+        Self {
+            threshold: (limit / 16).max(4),
+            full: limit,
+            anchor: Interval::of_calls(period, limit),
+        }
+    }
+
     /// With more than half of it left there is nothing to share out.
     pub(super) const fn is_plenty(self, remaining: u32) -> bool {
         remaining > self.full / 2

@@ -1,0 +1,95 @@
+//! Remaining and reset: a fixed period whose end and whose rest the server tells.
+
+use super::interval::Interval;
+use crate::fixed::Ratio;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// Spreads this client's share of what is left over what is left of the period.
+///
+/// Nothing is probed: the share is what this client had of the last period, averaged with what it
+/// had before, and the first guess is what it has had of the present one so far.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Share {
+    end: Instant,
+    /// Calls served in this period: this client's, and everybody's.
+    own: u32,
+    used: u32,
+    /// This client's share in 1/2^16; `None` before a whole period has been seen.
+    share: Option<u16>,
+}
+
+/// A period as the server describes it in one answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) limit: u32,
+    pub(super) period: Span,
+    pub(super) remaining: u32,
+    pub(super) reset: Span,
+}
+
+/// What to do next.
+pub(super) enum Next {
+    /// Calls leave this far apart, the next one after the draw.
+    Pace(Interval, Span),
+    /// Nothing is left for this client: it begins at this interval within one of it after the end.
+    Pause(Interval, Instant),
+}
+
+/// The least time that is taken to be left, so that the rest of a period is no burst.
+const LEAST_LEFT: Span = Span::from_millis(50);
+
+impl Share {
+    pub(super) const fn new() -> Self {
+        Self { end: Instant::ZERO, own: 0, used: 0, share: None }
+    }
+
+    pub(super) fn hear(&mut self, now: Instant, told: Told, served: bool, rng: &mut Rng) -> Next {
+        let end = now.saturating_add(told.reset);
+        let half = Span::from_nanos(told.period.as_nanos() / 2);
+        if self.end == Instant::ZERO || end > self.end.saturating_add(half) {
+            self.next_period(end);
+        }
+        self.own = self.own.saturating_add(served.into());
+        self.used = told.limit.saturating_sub(told.remaining);
+
+        let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
+        let fair = Interval::of_calls(told.period, told.limit).times(of_share(share));
+        let mine = u64::from(told.remaining).saturating_mul(share.into());
+        let lot = u64::from(rng.next_u32() >> 16);
+        if !served || mine == 0 || (mine < 65_536 && lot > mine) {
+            return Next::Pause(fair, self.end);
+        }
+        let left = self.end.saturating_since(now).max(LEAST_LEFT);
+        let even = Interval::of_calls(left, told.remaining).times(of_share(share));
+        let interval = even.max(fair.times(Ratio::HALF));
+        let draw = rng.around(interval.span(), Ratio::of(1, 4));
+        if now.saturating_add(draw) >= self.end {
+            return Next::Pause(fair, self.end);
+        }
+        Next::Pace(interval, draw)
+    }
+
+    fn next_period(&mut self, end: Instant) {
+        if self.own > 0 {
+            let latest = portion(self.own, self.used);
+            self.share = Some(match self.share {
+                Some(share) => share.midpoint(latest),
+                None => latest,
+            });
+        }
+        *self = Self { end, own: 0, used: 0, share: self.share };
+    }
+}
+
+/// What one client has of all that was used, in 1/2^16.
+fn portion(own: u32, used: u32) -> u16 {
+    let all = u64::from(used.max(own).max(1));
+    let portion = (u64::from(own) << 16).checked_div(all).unwrap_or(0);
+    u16::try_from(portion).unwrap_or(u16::MAX)
+}
+
+/// The factor from everybody's interval to one client's.
+fn of_share(share: u16) -> Ratio {
+    Ratio::new(65_536, share.into()).unwrap_or(Ratio::ONE)
+}
