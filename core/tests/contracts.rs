@@ -616,8 +616,10 @@ fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
     assert!(until >= at(60 * SECOND));
     assert_eq!(gate.why(at(0), &next), Some(Gate::Hold));
     // A call's own deadline still counts where it is the earlier one.
+    let mut gate: Controller = Controller::new(policy, 1, at(0));
     let soon = Ask::new().deadline(at(SECOND));
     let next = gate.retry(at(0), &soon, Outcome::Failed).unwrap();
+    assert_eq!(gate.check(at(SECOND), &next), Verdict::Go);
     assert!(matches!(gate.check(at(2 * SECOND), &next), Verdict::Refuse(Reason::Late(_))));
 }
 

@@ -283,6 +283,15 @@ fn neither_a_delay_nor_a_slow_call_is_silence() {
         // 500 ms, half as much again eleven times.
         assert_eq!(worker.state().delay().as_millis(), 43_248, "{threshold}, {takes:?}");
     }
+    // Nor is a slow call silence where it succeeds.
+    let mut worker =
+        Worker::new(ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL }).calls(2, 0);
+    for _ in 0..9 {
+        let Decision::Go(permit) = worker.gate.poll(worker.now, &Ask::new()) else { panic!() };
+        worker.now = worker.now.saturating_add(Span::from_secs(30));
+        worker.gate.settle(worker.now, permit, Outcome::Ok);
+    }
+    assert_eq!(worker.state().delay().as_millis(), 750);
 }
 
 #[test]
@@ -302,7 +311,7 @@ fn each_stretch_of_silence_is_a_step_down() {
     let later = worker.now.saturating_add(Span::from_secs(7));
     let law = Responsive::new(mended).unwrap();
     let (mut state, mut pace, mut rng) = (worker.state(), Pace::new(later), Rng::new(1));
-    for now in [later, worker.now, later.saturating_add(Span::from_secs(1))] {
+    for now in [later, worker.now, later.saturating_add(Span::from_secs(2))] {
         law.released(&mut state, &mut pace, now, &mut rng);
     }
     assert_eq!(state.delay(), worker.state().delay());

@@ -357,6 +357,24 @@ mod tests {
         assert_eq!(window.check(at(60), policy(1)), Verdict::Go);
     }
 
+    #[test]
+    fn a_narrowed_window_has_room_when_enough_leases_have_ended() {
+        let mut window: Window<u8, 8> = Window::new();
+        for began in [30, 10, 50, 10, 20] {
+            let _ = window.take(at(began), policy(8), 0).unwrap();
+        }
+        for (limit, ready) in [
+            (6, None),
+            (5, Some(110)),
+            (4, Some(110)),
+            (3, Some(120)),
+            (2, Some(130)),
+            (1, Some(150)),
+        ] {
+            assert_eq!(window.ready_at(policy(limit)), ready.map(at), "{limit}");
+        }
+    }
+
     proptest! {
         /// The model is a plain list of permits out.
         #[test]

@@ -428,6 +428,34 @@ mod tests {
     }
 
     #[test]
+    fn the_demonstrations_sleep_stays_where_it_just_grew_and_falls_to_80_ms_in_the_end() {
+        let mut thread = Thread::new(ProportionalConfig::DEMO);
+        // A calm day before it grew is no calm since then.
+        thread.now = thread.now.saturating_add(Span::from_secs(86_400));
+        assert_eq!(thread.refused(2), [1_600, 3_200]);
+        assert!(thread.see(Outcome::Ok, Some(4_500)) >= 3_190);
+        let mut last = 0;
+        for _ in 0..20 {
+            thread.now = thread.now.saturating_add(Span::from_secs(86_400));
+            last = thread.see(Outcome::Ok, Some(4_500));
+        }
+        assert_eq!(last, 80);
+    }
+
+    #[test]
+    fn chance_adds_up_to_a_tenth_of_the_gems_sleep() {
+        let law = Proportional::DEFAULT;
+        let waits = (0..500).map(|seed| {
+            let (mut state, mut pace) = (law.start(Instant::ZERO), Pace::new(Instant::ZERO));
+            let refused = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Throttled);
+            law.observe(&mut state, &mut pace, &refused, &mut Rng::new(seed));
+            pace.ready_at(1, None).unwrap().saturating_since(Instant::ZERO).as_millis()
+        });
+        assert!((800..805).contains(&waits.clone().min().unwrap()));
+        assert!((875..=880).contains(&waits.max().unwrap()));
+    }
+
+    #[test]
     fn flappy_clients_come_down_slower_by_the_factor_of_the_document() {
         // Thirty seconds after the latest raise the factor is 120.5, an hour after it 1.58.
         for (seconds, factor_of_1000) in [(30, 120_501), (3_600, 1_582)] {

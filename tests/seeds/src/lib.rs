@@ -1,0 +1,61 @@
+//! What the systems that tidegate learnt from published about themselves, beside what the core
+//! that ships comes to when it runs the same law in the same situation.
+//!
+//! Each module is one source. Its figures all come from a [`tidegate::Controller`] that is polled
+//! and settled as a frontend would do it; nothing here knows how a law works. What was published
+//! lies in `published/`, what we come to is committed in `tests/golden/`.
+
+pub mod agenda;
+pub mod autosleeper;
+pub mod aws;
+pub mod emr;
+pub mod go;
+pub mod golden;
+pub mod heroku;
+pub mod published;
+pub mod report;
+pub mod statistics;
+pub mod tchannel;
+pub mod world;
+
+use rayon::prelude::*;
+use report::Report;
+use tidegate::{Instant, Ratio, Span};
+
+/// A source, by the name of its golden file.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// Its name.
+    pub name: &'static str,
+    /// Runs the core and reports the figures.
+    pub report: fn() -> Report,
+}
+
+/// All sources.
+pub const SOURCES: [Source; 6] = [
+    Source { name: "autosleeper", report: autosleeper::report },
+    Source { name: "emr", report: emr::report },
+    Source { name: "heroku", report: heroku::report },
+    Source { name: "go", report: go::report },
+    Source { name: "tchannel", report: tchannel::report },
+    Source { name: "aws", report: aws::report },
+];
+
+fn ratio(numerator: u32, denominator: u32) -> Ratio {
+    Ratio::new(numerator, denominator).expect("a denominator above zero")
+}
+
+fn at_millis(millis: u64) -> Instant {
+    Instant::ZERO.saturating_add(Span::from_millis(millis))
+}
+
+/// A span in seconds.
+#[expect(clippy::cast_precision_loss, reason = "figures are printed with few digits")]
+fn seconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
+/// What comes of the seeds from 0 on, on all cores; in the order of the seeds.
+pub fn of_seeds<T: Send>(count: u64, of: impl Fn(u64) -> T + Send + Sync) -> Vec<T> {
+    (0..count).into_par_iter().map(of).collect()
+}

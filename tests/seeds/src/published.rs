@@ -1,0 +1,66 @@
+//! What the sources published, as they published it.
+//!
+//! The files in `published/` name where each figure stands. A line that begins with `#` is a
+//! comment, `[a name]` begins a section, and every other line belongs to the section above it.
+
+/// A file of published figures.
+#[derive(Clone, Copy, Debug)]
+pub struct Published(&'static str);
+
+/// The graph and the test vectors of `AutoSleeper`.
+pub const AUTOSLEEPER: Published = Published(include_str!("../published/autosleeper.txt"));
+/// The numbers that the EMR article states.
+pub const EMR: Published = Published(include_str!("../published/emr.txt"));
+/// The benchmark of `rate_throttle_client`, and what the README of its demonstration says.
+pub const HEROKU: Published = Published(include_str!("../published/heroku.txt"));
+/// The list of elapsed times in "Go: Rate-limiting (done right)", and cenkalti's documentation.
+pub const GO: Published = Published(include_str!("../published/go.txt"));
+/// The four tables of `TChannel`'s busy throttling.
+pub const TCHANNEL: Published = Published(include_str!("../published/tchannel.txt"));
+/// The vector that the AWS SDKs share, and what botocore's own classes did.
+pub const AWS: Published = Published(include_str!("../published/aws.txt"));
+
+impl Published {
+    /// The lines of a section; none where there is no such section.
+    pub fn section(self, name: &str) -> impl Iterator<Item = &'static str> {
+        let head = format!("[{name}]");
+        self.0
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+            .skip_while(move |line| *line != head)
+            .skip(1)
+            .take_while(|line| !line.starts_with('['))
+    }
+
+    /// The words of a section, across its lines.
+    pub fn words(self, section: &str) -> impl Iterator<Item = &'static str> {
+        self.section(section).flat_map(str::split_whitespace)
+    }
+
+    /// What stands behind the colon of the line that begins with `key` in a section.
+    ///
+    /// # Panics
+    /// There is no such line: a mistake in the file or in the name.
+    #[must_use]
+    pub fn row(self, section: &str, key: &str) -> Vec<&'static str> {
+        let found = self.section(section).find_map(|line| {
+            let (name, rest) = line.split_once(':')?;
+            (name.trim() == key).then_some(rest)
+        });
+        let Some(rest) = found else { panic!("no line `{key}:` in the section [{section}]") };
+        rest.split_whitespace().collect()
+    }
+
+    /// A [`row`](Self::row) of numbers.
+    ///
+    /// # Panics
+    /// There is no such line, or it does not hold numbers.
+    #[must_use]
+    pub fn numbers(self, section: &str, key: &str) -> Vec<f64> {
+        let number = |word: &str| match word.parse() {
+            Ok(number) => number,
+            Err(_) => panic!("`{word}` in the line `{key}:` of [{section}] is no number"),
+        };
+        self.row(section, key).into_iter().map(number).collect()
+    }
+}

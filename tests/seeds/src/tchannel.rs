@@ -1,0 +1,330 @@
+//! `TChannel`: a limit for each second, halved by busy responses.
+
+use std::num::NonZeroU32;
+
+use tidegate::gate::Permit;
+use tidegate::law::{Busy, BusyConfig, BusyState, BusyVariant, Over, Recovery};
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reason, Span};
+
+use crate::report::{Report, Table};
+
+/// What the document's program offers each second, and how much of it may come back busy.
+const OFFERED: u64 = 5_000;
+const BUSY: u64 = 3_000;
+/// Calls of the first second whose answers are late; more than a run has seconds.
+const LATE: u64 = 32;
+/// Bits of fraction in the law's limit.
+const FRACTION: u32 = 36;
+
+/// When the server answers busy.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pattern {
+    /// In every second.
+    Steady,
+    /// In every third second.
+    Flappy,
+}
+
+/// A run of the document's program: nine seconds of busy responses, then recovery.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// When the server was busy.
+    pub pattern: Pattern,
+    /// How the limit recovered.
+    pub recovery: Recovery,
+    /// Second by second.
+    pub rows: Vec<Row>,
+    /// Whether the last row was back at full traffic.
+    pub converged: bool,
+}
+
+/// A line of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Whether busy responses had ended.
+    pub recovering: bool,
+    /// The second, as the document counts.
+    pub time: u64,
+    /// What happened in it.
+    pub second: Second,
+}
+
+/// What happened in a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Second {
+    /// Calls that left.
+    pub sent: u64,
+    /// Calls that came back busy.
+    pub busy: u64,
+    /// The limit of the second, in calls with 36 bits of fraction.
+    pub limit: u64,
+}
+
+/// The four runs of the document, in its order.
+pub const DOCUMENT: [(Pattern, Recovery); 4] = [
+    (Pattern::Steady, Recovery::Rate(3)),
+    (Pattern::Steady, Recovery::Value(200)),
+    (Pattern::Flappy, Recovery::Rate(3)),
+    (Pattern::Flappy, Recovery::Value(200)),
+];
+
+impl Row {
+    /// The line that the document's program prints. Recovering, it does not round the limit before
+    /// it takes it from the traffic, which is why 4999 are throttled where nothing leaves.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Second { sent, busy, limit } = self.second;
+        let allowed = match self.recovering {
+            true => limit.min(OFFERED << FRACTION),
+            false => sent << FRACTION,
+        };
+        let throttled = ((OFFERED << FRACTION) - allowed) >> FRACTION;
+        format!(
+            "{} time={} rps={sent} throttled={throttled} busy={busy} limit={}",
+            if self.recovering { "+++" } else { "---" },
+            self.time,
+            limit >> FRACTION,
+        )
+    }
+}
+
+impl Run {
+    /// What the document's program prints.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.rows.iter().map(Row::line).collect();
+        let quiet = self.rows.iter().position(|row| row.recovering).unwrap_or(lines.len());
+        lines.insert(quiet, "++++ recovering".into());
+        lines.push(self.verdict());
+        lines
+    }
+
+    fn verdict(&self) -> String {
+        match self.rows.last() {
+            Some(last) if self.converged => {
+                format!("converged at time={}, speed={}", last.time, last.time - 10)
+            }
+            _ => "failed to converge".into(),
+        }
+    }
+
+    /// The name of the table in the document.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let pattern = match self.pattern {
+            Pattern::Steady => "steady",
+            Pattern::Flappy => "flappy",
+        };
+        format!("{pattern} {}", recovery_name(self.recovery))
+    }
+
+    fn total(&self, of: fn(&Second) -> u64) -> u64 {
+        self.rows.iter().map(|row| of(&row.second)).sum()
+    }
+}
+
+fn recovery_name(recovery: Recovery) -> String {
+    match recovery {
+        Recovery::Rate(rate) => format!("recover_rate={rate}"),
+        Recovery::Value(value) => format!("recover_value={value}"),
+    }
+}
+
+/// A client with calls to make every second, and the controller that lets them leave.
+struct Client {
+    gate: Controller<Busy, 1, 64>,
+    /// Calls whose answers are late: one comes in at the start of each second, served.
+    late: Vec<Permit>,
+    now: Instant,
+}
+
+impl Client {
+    fn new(variant: BusyVariant, recovery: Recovery) -> Self {
+        let config = BusyConfig {
+            most: const { NonZeroU32::new(9_999_999).unwrap() },
+            recovery,
+            over: Over::Refuse,
+            variant,
+        };
+        let law = Busy::new(config).expect("the document's configuration");
+        let policy = Policy::new(law).backoff(None);
+        Self {
+            gate: Controller::new(policy, 1, Instant::ZERO),
+            late: Vec::new(),
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Offers a second's calls. `busy` says whether the n-th call that leaves comes back busy.
+    fn second(&mut self, busy: impl Fn(u64) -> bool) -> Second {
+        // The controller counts seconds when it is spoken to: with the late answer it takes note
+        // of the new one, even if it lets no call leave in it.
+        if let Some(permit) = self.late.pop() {
+            self.gate.settle(self.now, permit, Outcome::Ok);
+        }
+        let limit = self.gate.states().next().map_or(0, BusyState::limit_q36);
+        let (mut sent, mut refused) = (0, 0);
+        for _ in 0..OFFERED {
+            match self.gate.poll(self.now, &Ask::new()) {
+                Decision::Go(permit) => {
+                    sent += 1;
+                    if busy(sent) {
+                        refused += 1;
+                        self.gate.settle(self.now, permit, Outcome::Busy);
+                    } else if self.now == Instant::ZERO && sent > OFFERED - LATE {
+                        self.late.push(permit);
+                    } else {
+                        self.gate.settle(self.now, permit, Outcome::Ok);
+                    }
+                }
+                Decision::Refuse(Reason::OverLimit) => {}
+                other => panic!("a limit that refuses answered {other:?}"),
+            }
+        }
+        self.now = self.now.saturating_add(Span::from_secs(1));
+        Second { sent, busy: refused, limit }
+    }
+}
+
+/// Runs the document's program.
+#[must_use]
+pub fn run(variant: BusyVariant, pattern: Pattern, recovery: Recovery) -> Run {
+    let mut client = Client::new(variant, recovery);
+    let mut rows = Vec::new();
+    for time in 1..10 {
+        let may_be_busy = pattern == Pattern::Steady || time % 3 == 0;
+        let second = client.second(|number| may_be_busy && number <= BUSY);
+        rows.push(Row { recovering: false, time, second });
+    }
+    // The document's clock leaves out its tenth second, and the limit does not grow in it.
+    for time in 11..=31 {
+        let second = client.second(|_| false);
+        rows.push(Row { recovering: true, time, second });
+        if second.sent == OFFERED {
+            return Run { pattern, recovery, rows, converged: true };
+        }
+    }
+    Run { pattern, recovery, rows, converged: false }
+}
+
+/// What part of a server's capacity, in per mille, the rule makes use of when the server answers
+/// busy to what is above it.
+#[must_use]
+pub fn closed_loop(variant: BusyVariant, recovery: Recovery, capacity: u64) -> u64 {
+    let mut client = Client::new(variant, recovery);
+    let mut served = 0;
+    for second in 0..200 {
+        let Second { sent, busy, .. } = client.second(|number| number > capacity);
+        served += if second < 50 { 0 } else { sent - busy };
+    }
+    (served * 2_000 / (150 * capacity)).div_ceil(2)
+}
+
+/// The figures of this source.
+///
+/// # Panics
+/// The core lets another number of calls leave than its limit says.
+#[must_use]
+pub fn report() -> Report {
+    let faithful =
+        DOCUMENT.map(|(pattern, recovery)| run(BusyVariant::Faithful, pattern, recovery));
+    let promised =
+        DOCUMENT.map(|(pattern, recovery)| run(BusyVariant::Promised, pattern, recovery));
+    let summary = |runs: &[Run]| {
+        runs.iter()
+            .map(|run| {
+                let totals = [run.total(|second| second.sent), run.total(|second| second.busy)];
+                let lines = run.lines();
+                let published: Vec<&str> =
+                    crate::published::TCHANNEL.section(&run.name()).collect();
+                let same =
+                    lines.iter().zip(&published).filter(|(ours, theirs)| ours == theirs).count();
+                let mut row = vec![run.name(), run.verdict()];
+                row.push(published.last().unwrap_or(&"").to_string());
+                row.extend(totals.map(|total| total.to_string()));
+                row.push(format!("{same} of {}", published.len()));
+                row
+            })
+            .collect()
+    };
+    let columns = &["run", "ours", "published", "calls", "busy", "same lines"];
+    Report {
+        name: "tchannel",
+        title: "Throttling on busy responses (TChannel): its four tables and what they hide",
+        source: "uber/tchannel, docs/busy-throttling.md and docs/throttling.py, branch busy-throttling, 2015",
+        tables: vec![
+            Table {
+                title: "The program (law busy, faithful)",
+                columns,
+                rows: summary(&faithful),
+                notes: &[
+                    "The lines themselves are in tests/golden/tchannel.txt, and equal the published ones.",
+                ],
+            },
+            Table {
+                title: "The text (law busy, promised: half of what was measured, three times a second)",
+                columns,
+                rows: summary(&promised),
+                notes: &[
+                    "Meant to differ: no collapse to nothing, and the longer busy, the later the recovery begins.",
+                ],
+            },
+            by_second(&faithful),
+            closed(),
+        ],
+        listing: listing("faithful", &faithful).chain(listing("promised", &promised)).collect(),
+    }
+}
+
+fn listing<'r>(variant: &'r str, runs: &'r [Run]) -> impl Iterator<Item = String> + 'r {
+    runs.iter().flat_map(move |run| {
+        std::iter::once(format!("[{variant} {}]", run.name())).chain(run.lines())
+    })
+}
+
+/// The four faithful runs side by side.
+fn by_second(runs: &[Run; 4]) -> Table {
+    let mut rows = Vec::new();
+    for time in (1..10).chain(11..=31) {
+        let mut cells = vec![time.to_string()];
+        for run in runs {
+            match run.rows.iter().find(|row| row.time == time) {
+                Some(row) => {
+                    cells.extend([row.second.sent, row.second.busy].map(|count| count.to_string()));
+                }
+                None => cells.extend([String::new(), String::new()]),
+            }
+        }
+        rows.push(cells);
+    }
+    Table {
+        title: "Calls and busy responses, second by second (busy until 9, then recovery)",
+        columns: &["time", "S4", "S4 busy", "S+", "S+ busy", "F4", "F4 busy", "F+", "F+ busy"],
+        rows,
+        notes: &["S steady, F flappy; 4: the limit recovers fourfold, +: by 200."],
+    }
+}
+
+fn closed() -> Table {
+    let rows = [4_000, 2_000, 1_000, 100].map(|capacity| {
+        let part = |variant, recovery| {
+            let part = closed_loop(variant, recovery, capacity);
+            format!("{}.{}", part / 10, part % 10)
+        };
+        vec![
+            capacity.to_string(),
+            part(BusyVariant::Faithful, Recovery::Rate(3)),
+            part(BusyVariant::Faithful, Recovery::Value(200)),
+            part(BusyVariant::Promised, Recovery::Rate(3)),
+            part(BusyVariant::Promised, Recovery::Value(200)),
+        ]
+    });
+    Table {
+        title: "What the tables hide: per cent of a server's capacity in use, 5000 calls a second offered",
+        columns: &["capacity", "x4", "+200", "promised x3", "promised +200"],
+        rows: rows.into(),
+        notes: &[
+            "The server answers busy to what is above its capacity. Not published: our own question.",
+        ],
+    }
+}
