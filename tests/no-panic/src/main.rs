@@ -9,7 +9,7 @@
 #![no_std]
 #![no_main]
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU16, NonZeroU32};
 
 use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
 use tidegate::gate::{BudgetError, BudgetPolicy, Gate, HoldError, HoldPolicy, Permit};
@@ -17,11 +17,12 @@ use tidegate::gate::{WindowError, WindowPolicy};
 use tidegate::law::{
     Aimd, AimdConfig, AimdError, AnyLaw, Fixed, Law, Responsive, ResponsiveConfig, ResponsiveError,
 };
-use tidegate::signal::http;
+use tidegate::signal::http::{Answer, Profile, Reading, Unit};
+use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::time::Ticks;
 use tidegate::{
-    Ask, Controller, Decision, Instant, Outcome, Policy, Quota, QuotaError, Ratio, Reply, Rng,
-    Span, Verdict,
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, QuotaError, Ratio, Reply,
+    Rng, Span, Verdict,
 };
 
 unsafe extern "C" {
@@ -73,6 +74,23 @@ pub static CONVERSIONS: Conversions = Conversions {
     to_ticks: Ticks::to_ticks_ceil,
     between: Rng::between,
     around: Rng::around,
+};
+
+/// What servers say.
+#[unsafe(no_mangle)]
+pub static SIGNALS: Signals = Signals {
+    reading: Reading::with_profile,
+    header: |reading, name, value| reading.header(name, value),
+    finish: Reading::finish,
+    last: |answer| answer.limits().last().map(|limit| limit.hint),
+    unit: Answer::of,
+    named: |answer, name| answer.named(name),
+    aws: |code| aws::outcome(code),
+    grpc: grpc::reply,
+    mqtt: mqtt::outcome,
+    receive_maximum: mqtt::receive_maximum,
+    coap: coap::reply,
+    max_age: coap::max_age,
 };
 
 /// The verbs of a controller.
@@ -133,4 +151,21 @@ pub struct Conversions {
     to_ticks: fn(&Ticks, Span) -> u64,
     between: fn(&mut Rng, Span, Span) -> Span,
     around: fn(&mut Rng, Span, Ratio) -> Span,
+}
+
+/// The parsers, whose input is anybody's.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Signals {
+    reading: fn(u16, Profile) -> Reading,
+    header: fn(&mut Reading, &[u8], &[u8]),
+    finish: fn(&Reading, Option<Span>) -> Answer,
+    last: fn(&Answer) -> Option<Hint>,
+    unit: fn(&Answer, Unit) -> Hint,
+    named: fn(&Answer, &[u8]) -> Hint,
+    aws: fn(&[u8]) -> Option<Outcome>,
+    grpc: fn(u32, Option<&[u8]>) -> Reply,
+    mqtt: fn(u8) -> Outcome,
+    receive_maximum: fn(Option<u16>) -> Option<NonZeroU16>,
+    coap: fn(u8, Option<u32>) -> Reply,
+    max_age: fn(&[u8]) -> Option<u32>,
 }
