@@ -4,6 +4,8 @@
 //! Each module is one source. Its figures all come from a [`tidegate::Controller`] that is polled
 //! and settled as a frontend would do it; nothing here knows how a law works. What was published
 //! lies in `published/`, what we come to is committed in `tests/golden/`.
+//!
+//! Build it with `--release`: some of its days have a hundred thousand calls, and there are many.
 
 pub mod agenda;
 pub mod autosleeper;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// The figures of one source.
 #[derive(Clone, Debug)]
@@ -78,8 +78,7 @@ impl Report {
                 row.insert("source".into(), self.name.into());
                 row.insert("table".into(), table.title.into());
                 for (column, cell) in table.columns.iter().zip(cells) {
-                    let number = cell.parse().ok().and_then(serde_json::Number::from_f64);
-                    let value = number.map_or_else(|| cell.as_str().into(), Value::Number);
+                    let value = number(cell).map_or_else(|| cell.as_str().into(), Value::Number);
                     row.insert((*column).into(), value);
                 }
                 rows.push(Value::Object(row));
@@ -87,6 +86,12 @@ impl Report {
         }
         rows
     }
+}
+
+/// Whole where it is written so.
+fn number(cell: &str) -> Option<Number> {
+    let float = || cell.parse().ok().and_then(Number::from_f64);
+    cell.parse::<u64>().ok().map(Number::from).or_else(float)
 }
 
 impl Table {

@@ -104,7 +104,9 @@ impl Agenda {
             self.open.push(entry);
             self.later.pop();
         }
-        self.open.sort_unstable_by(|one, other| other.cmp(one));
+        if self.open.len() > 1 {
+            self.open.sort_unstable_by(|one, other| other.cmp(one));
+        }
         Some(())
     }
 

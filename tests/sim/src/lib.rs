@@ -5,11 +5,14 @@
 //! count, `libm` serves what needs a logarithm, and every draw comes from one seed.
 
 pub mod agenda;
+pub mod books;
+pub mod breach;
 pub mod chance;
 pub mod client;
 pub mod controllers;
 pub mod metric;
 pub mod peer;
+pub mod place;
 #[cfg(feature = "cli")]
 pub mod plot;
 #[cfg(feature = "cli")]
@@ -22,5 +25,6 @@ pub mod throttle;
 pub mod trace;
 pub mod world;
 
+pub use breach::Broken;
 pub use scenario::{Scenario, ScenarioError};
-pub use world::{Broken, Run, World};
+pub use world::{Run, World};

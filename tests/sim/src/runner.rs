@@ -6,8 +6,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use tidegate::Instant;
 
+use crate::breach::Broken;
 use crate::scenario::Scenario;
-use crate::world::{Broken, Run, World};
+use crate::world::{Run, World};
 
 /// A world to run.
 #[derive(Clone, Copy, Debug)]

@@ -104,8 +104,7 @@ impl Digest {
             What::Withdrawn => (7, 0),
         };
         self.mix(step.at.as_nanos());
-        self.mix(u64::from(step.thread) << 8 | code);
-        self.mix(value);
+        self.mix((u64::from(step.thread) << 8 | code).rotate_right(24) ^ value);
     }
 
     /// One round of MurmurHash3's finalizer.

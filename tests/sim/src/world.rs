@@ -7,13 +7,16 @@ use std::rc::Rc;
 use tidegate::{Instant, Outcome, Span};
 
 use crate::agenda::{Agenda, Event};
+use crate::books::Books;
+use crate::breach::{Breach, Broken};
 use crate::chance::{Chance, Stream};
 use crate::client::{Flight, State, Thread};
 use crate::controllers;
 use crate::metric::{Metrics, Tally};
-use crate::scenario::{Clients, Demand, Scenario};
+use crate::place::{Place, outlook};
+use crate::scenario::Scenario;
 use crate::server::Server;
-use crate::throttle::{Answer, Member, Outlook, Response, Throttle};
+use crate::throttle::{Answer, Response, Throttle};
 use crate::trace::{Digest, Step, What};
 
 /// A refused call is lost; its thread makes the next one after this pause at the earliest, as one
@@ -48,104 +51,12 @@ pub struct Run {
     pub metrics: Metrics,
 }
 
-/// A process that needs a throttle.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// Its number.
-    pub process: u32,
-    /// The law it keeps to, where it does not keep to the one under test.
-    pub law: Option<&'a str>,
-    /// A seed for its throttle alone.
-    pub seed: u64,
-    /// When it joins.
-    pub from: Instant,
-    /// What no real client can know.
-    pub outlook: &'a Rc<Outlook>,
-}
-
 struct Process {
     throttle: Box<dyn Throttle>,
     in_flight: u32,
     parked: VecDeque<u32>,
     /// The latest wake-up that was entered.
     wake: Instant,
-}
-
-/// Every call is in these books once.
-#[derive(Clone, Copy, Debug, Default)]
-struct Books {
-    begun: u64,
-    served: u64,
-    lost: u64,
-    withdrawn: u64,
-    /// Threads that have a call.
-    open: u64,
-    /// Threads with a fixed amount of work that are not done.
-    at_work: u64,
-    /// Threads that make no more calls.
-    gone: u64,
-}
-
-/// Something that must not happen, whatever the law: the law or the world has a defect.
-#[derive(Clone, Debug, thiserror::Error, PartialEq)]
-#[error("at {at} ns of virtual time, {what}", at = .at.as_nanos())]
-pub struct Broken {
-    /// When.
-    pub at: Instant,
-    /// What.
-    pub what: Breach,
-}
-
-/// A broken promise.
-#[derive(Clone, Debug, thiserror::Error, PartialEq)]
-pub enum Breach {
-    /// A wait that is none would let its thread spin.
-    #[error("process {process} is told to wait until {until} ns, which is not later", until = .until.as_nanos())]
-    ZeroWait {
-        /// The process.
-        process: u32,
-        /// What it was told.
-        until: Instant,
-    },
-    /// The last event is over, but not all threads are done.
-    #[error("nothing is left to happen, but {unfinished} threads have not finished")]
-    Idle {
-        /// How many.
-        unfinished: u64,
-    },
-    /// A process with no call in flight is told to wait for one to settle.
-    #[error("process {process} has no call in flight, but is told to wait until one settles")]
-    Stuck {
-        /// The process.
-        process: u32,
-    },
-    /// The throttle counts other permits than there are calls.
-    #[error("process {process} has {calls} calls in flight, but its throttle counts {permits}")]
-    Permits {
-        /// The process.
-        process: u32,
-        /// Calls in flight.
-        calls: u32,
-        /// Permits out.
-        permits: u32,
-    },
-    /// A call is in no book, or in two.
-    #[error("{begun} calls were begun, but {known} are known to be somewhere")]
-    Lost {
-        /// How many were begun.
-        begun: u64,
-        /// How many are accounted for.
-        known: u64,
-    },
-    /// A call that was served is to be tried again.
-    #[error("process {process} wants to retry a call that was served")]
-    Again {
-        /// The process.
-        process: u32,
-    },
-    /// The server's books are wrong.
-    #[error("{0}")]
-    Server(String),
 }
 
 impl<'s> World<'s> {
@@ -195,6 +106,7 @@ impl<'s> World<'s> {
             agenda.enter(first, Event::Stranger);
             (chance, rate.interval())
         });
+        let number_of_threads = threads.len() as u64;
         let at_work = threads.iter().filter(|thread| thread.has_fixed_work()).count() as u64;
         Some(Self {
             tally: Tally::new(scenario, &threads),
@@ -206,7 +118,7 @@ impl<'s> World<'s> {
             now: Instant::ZERO,
             digest: Digest::new(),
             strangers,
-            books: Books { at_work, ..Books::default() },
+            books: Books::new(number_of_threads, at_work),
             over: false,
         })
     }
@@ -222,8 +134,8 @@ impl<'s> World<'s> {
         let until = until.min(end);
         while !self.over {
             let Some((at, event)) = self.agenda.take(until) else {
-                if self.agenda.is_empty() && self.books.gone < self.threads.len() as u64 {
-                    let unfinished = self.threads.len() as u64 - self.books.gone;
+                if self.agenda.is_empty() && self.books.there() > 0 {
+                    let unfinished = self.books.there();
                     return Err(self.broken(Breach::Idle { unfinished }));
                 }
                 self.now = until;
@@ -238,7 +150,7 @@ impl<'s> World<'s> {
                 Event::Wake(process) => self.wake(process, watch),
                 Event::Stranger => self.stranger(),
             }
-            .and_then(|()| self.check_books())
+            .and_then(|()| self.books.check())
             .map_err(|what| self.broken(what))?;
         }
         Ok(!self.over)
@@ -252,7 +164,7 @@ impl<'s> World<'s> {
 
     /// What came of it so far.
     pub fn finish(self) -> Run {
-        let metrics = self.tally.metrics(self.scenario, &self.server, self.now, self.books.lost);
+        let metrics = self.tally.metrics(self.scenario, &self.server, self.now, self.books.lost());
         let events = self.agenda.entered();
         Run { digest: self.digest, calls: self.tally.calls(), events, metrics }
     }
@@ -272,8 +184,7 @@ impl<'s> World<'s> {
         }
         if thread.state == State::Idle {
             thread.begin(now);
-            self.books.begun += 1;
-            self.books.open += 1;
+            self.books.begin();
         }
         let number = thread.process;
         let process = &mut self.processes[number as usize];
@@ -314,7 +225,7 @@ impl<'s> World<'s> {
                 What::Full
             }
             Answer::Refuse(reason) => {
-                self.books.lost += 1;
+                self.books.lose();
                 self.end_call(index, now.saturating_add(REFUSED));
                 What::Refused(reason)
             }
@@ -370,10 +281,10 @@ impl<'s> World<'s> {
             return self.ask(index, watch).map(|_| ());
         }
         if outcome == Outcome::Ok {
-            self.books.served += 1;
+            self.books.serve();
             self.tally.served(index, now, begun);
         } else {
-            self.books.lost += 1;
+            self.books.lose();
             self.note(index, What::GivenUp, watch);
         }
         match self.end_call(index, now) {
@@ -386,7 +297,6 @@ impl<'s> World<'s> {
     /// on with it.
     fn end_call(&mut self, index: u32, earliest: Instant) -> Option<Instant> {
         let now = self.now;
-        self.books.open -= 1;
         let thread = &mut self.threads[index as usize];
         let next = thread.next(now).map(|next| next.max(earliest));
         match next {
@@ -398,10 +308,9 @@ impl<'s> World<'s> {
             }
             None => {
                 thread.state = State::Gone;
-                self.books.gone += 1;
-                self.books.at_work -= 1;
-                self.over |= self.books.at_work == 0 && self.scenario.stop_when_work_is_done;
-                self.tally.work_done(self.books.at_work, now);
+                self.books.leave(thread.has_fixed_work());
+                self.over |= self.books.at_work() == 0 && self.scenario.stop_when_work_is_done;
+                self.tally.work_done(self.books.at_work(), now);
             }
         }
         next
@@ -411,13 +320,9 @@ impl<'s> World<'s> {
         let thread = &mut self.threads[index as usize];
         let had_call = thread.state.has_call();
         thread.state = State::Gone;
-        self.books.gone += 1;
-        if thread.has_fixed_work() {
-            self.books.at_work -= 1;
-        }
+        self.books.leave(thread.has_fixed_work());
         if had_call {
-            self.books.open -= 1;
-            self.books.withdrawn += 1;
+            self.books.withdraw();
             self.note(index, What::Withdrawn, watch);
         }
     }
@@ -454,12 +359,6 @@ impl<'s> World<'s> {
         watch(&step);
     }
 
-    fn check_books(&self) -> Result<(), Breach> {
-        let Books { begun, served, lost, withdrawn, open, .. } = self.books;
-        let known = served + lost + withdrawn + open;
-        if known == begun { Ok(()) } else { Err(Breach::Lost { begun, known }) }
-    }
-
     fn check_permits(&self, process: u32) -> Result<(), Breach> {
         let Process { throttle, in_flight: calls, .. } = &self.processes[process as usize];
         match throttle.in_flight() {
@@ -472,29 +371,5 @@ impl<'s> World<'s> {
 
     const fn broken(&self, what: Breach) -> Broken {
         Broken { at: self.now, what }
-    }
-}
-
-fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
-    let member = |group: &Clients| Member {
-        threads: group.threads,
-        from: group.from.instant(),
-        to: group.to.map_or(Instant::MAX, |to| to.instant()),
-        stranger: group.are_strangers().then(|| match group.demand {
-            Demand::Poisson(rate) => rate.as_per_second() * f64::from(group.threads),
-            _ => 0.0,
-        }),
-    };
-    let members = scenario
-        .groups()
-        .flat_map(|group| (0..group.processes).map(move |_| member(group)))
-        .collect();
-    Outlook {
-        rate: server.rate(),
-        burst: server.limit().burst(),
-        start: server.limit().start(),
-        window: server.limit().windows(),
-        members,
-        ledger: Default::default(),
     }
 }

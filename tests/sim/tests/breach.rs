@@ -1,8 +1,8 @@
 //! The world stops at a throttle that breaks a promise, and says which one.
 
 use tidegate::Instant;
+use tidegate_sim::breach::Breach;
 use tidegate_sim::throttle::{Answer, Call, Response, Throttle};
-use tidegate_sim::world::Breach;
 use tidegate_sim::{Scenario, World};
 
 #[derive(Clone, Copy, PartialEq)]

@@ -1,0 +1,49 @@
+//! The places that throttles are made for, and what can be known of the world beforehand.
+
+use std::rc::Rc;
+
+use tidegate::Instant;
+
+use crate::scenario::{Clients, Demand, Scenario};
+use crate::server::Server;
+use crate::throttle::{Member, Outlook};
+
+/// A process that needs a throttle.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its number.
+    pub process: u32,
+    /// The law it keeps to, where it does not keep to the one under test.
+    pub law: Option<&'a str>,
+    /// A seed for its throttle alone.
+    pub seed: u64,
+    /// When it joins.
+    pub from: Instant,
+    /// What no real client can know.
+    pub outlook: &'a Rc<Outlook>,
+}
+
+/// What can be known of the world of a scenario, for the one who may know it.
+pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
+    let member = |group: &Clients| Member {
+        threads: group.threads,
+        from: group.from.instant(),
+        to: group.to.map_or(Instant::MAX, |to| to.instant()),
+        stranger: group.are_strangers().then(|| match group.demand {
+            Demand::Poisson(rate) => rate.as_per_second() * f64::from(group.threads),
+            _ => 0.0,
+        }),
+    };
+    let members = scenario
+        .groups()
+        .flat_map(|group| (0..group.processes).map(move |_| member(group)))
+        .collect();
+    Outlook {
+        rate: server.rate(),
+        burst: server.limit().burst(),
+        start: server.limit().start(),
+        window: server.limit().windows(),
+        members,
+        ledger: Default::default(),
+    }
+}
