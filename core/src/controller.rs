@@ -60,7 +60,7 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///
 /// `L` is the law; `LIMITS` is how many limits an ask has costs for; `SLOTS` is how many calls can
 /// be in flight at once, at 24 to 32 bytes each.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usize = 32> {
     policy: Policy<L, LIMITS>,
     limits: [Limit<L::State>; LIMITS],
@@ -74,7 +74,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usi
 }
 
 /// One of the limits that a controller keeps.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 struct Limit<S> {
     state: S,
     pace: Pace,
@@ -278,6 +278,21 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     #[must_use]
     pub const fn in_flight(&self) -> u16 {
         self.window.in_flight()
+    }
+
+    /// The time between two calls at present, by the law of each limit; `None` where a law keeps
+    /// nothing apart.
+    ///
+    /// ```
+    /// use tidegate::{Controller, Instant, Policy, Span};
+    ///
+    /// let now = Instant::ZERO;
+    /// let gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, now);
+    /// assert_eq!(gate.intervals(now).next(), Some(Some(Span::from_millis(100))));
+    /// ```
+    pub fn intervals(&self, now: Instant) -> impl Iterator<Item = Option<Span>> {
+        let laws = self.limits.iter().zip(&self.policy.laws);
+        laws.map(move |(limit, law)| law.interval(&limit.state, now))
     }
 
     /// What the law of each limit remembers.

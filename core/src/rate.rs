@@ -104,6 +104,14 @@ impl Quota {
         Span::from_nanos(self.period.get())
     }
 
+    /// The time from one call to the next, rounded up to the nanosecond. For display: the gates
+    /// count with [`count`](Self::count) and [`period`](Self::period), which are exact.
+    #[must_use]
+    pub fn interval(self) -> Span {
+        let up = u64::from(self.period.get() % self.count != 0);
+        Span::from_nanos((self.period.get() / self.count).saturating_add(up))
+    }
+
     /// How many calls' worth may leave at once.
     #[must_use]
     pub const fn burst(self) -> u32 {

@@ -24,7 +24,7 @@ use crate::time::Span;
 /// assert!(delay >= Span::from_millis(50) && delay <= Span::from_millis(100));
 /// assert_eq!(delay, twin.between(Span::from_millis(50), Span::from_millis(100)));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rng {
     low: u32,
     high: u32,

@@ -156,7 +156,7 @@ impl Span {
 /// // Waits round up: a timer set for this many ticks never fires early.
 /// assert_eq!(ticks.to_ticks_ceil(Span::from_nanos(1)), 1);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Ticks {
     hertz: NonZeroU32,
     /// `None` until the first reading, which may be anything.

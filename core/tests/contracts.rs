@@ -226,7 +226,7 @@ impl World {
     }
 
     fn ask(&mut self, ask: Ask) {
-        let before = self.gate;
+        let before = self.gate.clone();
         let verdict = self.gate.check(self.now, &ask);
         let why = self.gate.why(self.now, &ask);
         assert_eq!(self.gate, before, "asking changes nothing");
@@ -267,7 +267,7 @@ impl World {
     }
 
     fn settle(&mut self, flying: &Flying, outcome: Outcome, hint: Option<u64>) {
-        let before = self.gate;
+        let before = self.gate.clone();
         let hint = hint.map_or(Hint::NONE, hint_of);
         let reply = outcome.with::<1>(hint);
         self.gate.settle(self.now, Permit::from_raw(flying.raw), reply);
@@ -286,7 +286,7 @@ impl World {
             let verdict = before.check(self.now, &Ask::new());
             assert!(verdict == Verdict::Full || self.gate.check(self.now, &Ask::new()) == verdict);
         }
-        let (asked, before_retry) = (flying.ask, self.gate);
+        let (asked, before_retry) = (flying.ask, self.gate.clone());
         let next = self.gate.retry(self.now, &asked, outcome);
         assert!(next.is_none() || outcome.is_retryable());
         assert!(self.gate.states().eq(before_retry.states()));
@@ -298,7 +298,7 @@ impl World {
     }
 
     fn forge(&mut self, raw: u64) {
-        let before = self.gate;
+        let before = self.gate.clone();
         self.gate.settle(self.now, Permit::from_raw(raw), Outcome::Throttled);
         self.same_but_for_unknown(&before);
     }
@@ -426,7 +426,7 @@ proptest! {
         let quotas = [(3, 3), (10, 5)].map(|(count, burst)| Quota::per_second(count).unwrap().with_burst(burst).unwrap());
         let laws = quotas.map(Fixed::new);
         let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of(laws), 1, at(0));
-        let mut paces = [tidegate::gate::Pace::new(at(0)); 2];
+        let mut paces = [const { tidegate::gate::Pace::new(Instant::ZERO) }; 2];
         let mut now = 0;
         for (requests, tokens, used, step) in events {
             now += step;

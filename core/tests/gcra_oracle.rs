@@ -243,7 +243,7 @@ proptest! {
             corrected.charge(at, asked, Some(quota));
             corrected.correct(at, asked, used, Some(quota));
             plain.charge(at, used, Some(quota));
-            prop_assert_eq!(corrected, plain);
+            prop_assert_eq!(&corrected, &plain);
         }
     }
 }

@@ -84,7 +84,7 @@ impl core::error::Error for BudgetError {}
 /// budget.deposit(policy);
 /// assert_eq!(budget.check(policy), Verdict::Go);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Budget {
     saved: u64,
 }

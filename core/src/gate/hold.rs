@@ -105,7 +105,7 @@ impl core::error::Error for HoldError {}
 /// assert!(until >= now.saturating_add(Span::from_secs(2)));
 /// assert_eq!(hold.check(until), Verdict::Go);
 /// ```
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Hold {
     until: Instant,
 }

@@ -13,8 +13,8 @@ use crate::verdict::{Reason, Verdict};
 /// *count* drain every nanosecond, so no division ever loses a remainder, however often the pace
 /// is asked. A level above the brim is a debt: it comes from a cost that was corrected upwards.
 ///
-/// The quota is an argument and not state, because a law moves it. Without one (`None`) calls cost
-/// nothing here, and only what [`delay`](Self::delay) poured in drains, one unit a nanosecond.
+/// The quota is an argument and not state, because a law moves it; without one (`None`) calls cost
+/// nothing here. Beside the bucket stands a pause, before whose end nothing leaves.
 ///
 /// ```
 /// use tidegate::{Instant, Quota, Span, Verdict, gate::Pace};
@@ -30,80 +30,39 @@ use crate::verdict::{Reason, Verdict};
 /// assert_eq!(pace.check(start, 1, Some(quota)), Verdict::Wait(next));
 /// assert_eq!(pace.check(next, 1, Some(quota)), Verdict::Go);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pace {
+    /// What is in the bucket, in 1/period of a call.
     level: u64,
     /// The latest instant seen. An earlier `now` is taken for this one.
     at: Instant,
-}
-
-/// A quota in the units of the bucket.
-#[derive(Clone, Copy)]
-struct Bucket {
-    /// Units that drain each nanosecond.
-    drain: u64,
-    /// Units that one call pours in.
-    call: u64,
-    /// The brim, in calls; `None` where calls pour nothing in.
-    burst: Option<u32>,
-}
-
-impl Bucket {
-    const fn of(quota: Option<Quota>) -> Self {
-        match quota {
-            Some(quota) => Self {
-                drain: quota.count.get(),
-                call: quota.period.get(),
-                burst: Some(quota.burst.get()),
-            },
-            None => Self { drain: 1, call: 0, burst: None },
-        }
-    }
-
-    /// The highest level at which a call of `cost` still fits; `None` where it never does.
-    /// Quotas are made so that `burst * call` fits 64 bits.
-    const fn room(self, cost: u32) -> Option<u64> {
-        match self.burst {
-            None => Some(0),
-            Some(burst) => match burst.checked_sub(cost) {
-                Some(rest) => Some(self.call.saturating_mul(rest as u64)),
-                None => None,
-            },
-        }
-    }
+    /// When the pause that a law made ends.
+    until: Instant,
 }
 
 impl Pace {
     /// A pace with its whole burst to spend.
     #[must_use]
     pub const fn new(now: Instant) -> Self {
-        Self { level: 0, at: now }
+        Self { level: 0, at: now, until: Instant::ZERO }
     }
 
     /// Whether a call of `cost` may leave: `Go`, `Wait`, or [`Reason::TooBig`] where the cost is
     /// more than the burst. A cost of zero always goes.
     #[must_use]
-    pub const fn check(&self, now: Instant, cost: u32, quota: Option<Quota>) -> Verdict {
-        let bucket = Bucket::of(quota);
+    pub fn check(&self, now: Instant, cost: u32, quota: Option<Quota>) -> Verdict {
         if cost == 0 {
             return Verdict::Go;
         }
-        let Some(room) = bucket.room(cost) else { return Verdict::Refuse(Reason::TooBig) };
-        let excess = self.level_at(now, bucket).saturating_sub(room);
-        if excess == 0 {
-            return Verdict::Go;
-        }
-        let from = if self.at.as_nanos() > now.as_nanos() { self.at } else { now };
-        match from.checked_add(Self::drained_after(excess, bucket)) {
-            Some(at) => Verdict::Wait(at),
-            None => Verdict::Refuse(Reason::Never),
-        }
+        let bucket = quota.map_or(Verdict::Go, |quota| self.check_bucket(now, cost, quota));
+        let over = self.until <= now.max(self.at);
+        bucket.max(if over { Verdict::Go } else { Verdict::Wait(self.until) })
     }
 
     /// When a call of `cost` may leave, as far as this gate goes: the instant may be past. `None`
     /// where nothing is in the way, or the call can never leave.
     #[must_use]
-    pub const fn ready_at(&self, cost: u32, quota: Option<Quota>) -> Option<Instant> {
+    pub fn ready_at(&self, cost: u32, quota: Option<Quota>) -> Option<Instant> {
         match self.check(self.at, cost, quota) {
             Verdict::Wait(at) => Some(at),
             _ => None,
@@ -111,71 +70,81 @@ impl Pace {
     }
 
     /// Pours in what a call of `cost` takes. Ask [`check`](Self::check) first.
-    pub const fn charge(&mut self, now: Instant, cost: u32, quota: Option<Quota>) {
-        self.drain(now, quota);
-        let poured = Bucket::of(quota).call.saturating_mul(cost as u64);
-        self.level = self.level.saturating_add(poured);
+    pub fn charge(&mut self, now: Instant, cost: u32, quota: Option<Quota>) {
+        self.correct(now, 0, cost, quota);
     }
 
     /// Corrects a call's cost from what was `charged` to what was `used`: a refund where it was
     /// less, a debt where it was more. A refund never exceeds the bucket's level, and a debt
     /// saturates at 2^64 units.
-    pub const fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Option<Quota>) {
+    pub fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Option<Quota>) {
         self.drain(now, quota);
-        let call = Bucket::of(quota).call;
-        let more = used.saturating_sub(charged) as u64;
-        let less = charged.saturating_sub(used) as u64;
+        let Some(quota) = quota else { return };
+        let call = quota.period.get();
+        let more = u64::from(used.saturating_sub(charged));
+        let less = u64::from(charged.saturating_sub(used));
         self.level = self
             .level
             .saturating_add(call.saturating_mul(more))
             .saturating_sub(call.saturating_mul(less));
     }
 
-    /// Makes sure that no call leaves within `span` from now.
-    pub const fn delay(&mut self, now: Instant, span: Span, quota: Option<Quota>) {
-        self.drain(now, quota);
-        let bucket = Bucket::of(quota);
-        let Some(room) = bucket.room(1) else { return };
-        let level = room.saturating_add(span.as_nanos().saturating_mul(bucket.drain));
-        if level > self.level {
-            self.level = level;
-        }
+    /// Makes sure that no call leaves within `span` from now. It ends one instant before the end of
+    /// time at the latest, so that it does end.
+    pub fn delay(&mut self, now: Instant, span: Span) {
+        const LAST: Instant = Instant::from_nanos(u64::MAX - 1);
+        self.until = self.until.max(now.max(self.at).saturating_add(span).min(LAST));
     }
 
     /// Keeps the calls' worth of room in the bucket where the quota changes `from` one `to` another
     /// of the same period; what no longer fits is lost.
-    pub const fn resize(&mut self, from: Quota, to: Quota) {
-        let (from, to) = (Self::brim(from), Self::brim(to));
+    pub fn resize(&mut self, from: Quota, to: Quota) {
+        let (from, to) = (brim(from), brim(to));
         self.level = self.level.saturating_add(to.saturating_sub(from));
         self.level = self.level.saturating_sub(from.saturating_sub(to));
     }
 
-    /// Lets the bucket drain up to `now`. Do this before the quota changes: time that has passed
-    /// drained at the old rate.
-    pub const fn drain(&mut self, now: Instant, quota: Option<Quota>) {
-        self.level = self.level_at(now, Bucket::of(quota));
-        if now.as_nanos() > self.at.as_nanos() {
-            self.at = now;
-        }
+    /// Leaves room in the bucket for so many calls, given with 20 bits of fraction.
+    pub(crate) fn leave_room(&mut self, calls_q20: u64, quota: Quota) {
+        let room = (quota.period.get() >> 20).saturating_mul(calls_q20);
+        self.level = brim(quota).saturating_sub(room);
     }
 
-    const fn brim(quota: Quota) -> u64 {
-        quota.period.get().saturating_mul(quota.burst.get() as u64)
+    /// Lets the bucket drain up to `now`. Do this before the quota changes: time that has passed
+    /// drained at the old rate.
+    pub fn drain(&mut self, now: Instant, quota: Option<Quota>) {
+        self.level = quota.map_or(0, |quota| self.level_at(now, quota));
+        self.at = self.at.max(now);
+    }
+
+    fn check_bucket(&self, now: Instant, cost: u32, quota: Quota) -> Verdict {
+        let Some(rest) = quota.burst.get().checked_sub(cost) else {
+            return Verdict::Refuse(Reason::TooBig);
+        };
+        // The highest level at which the call still fits. Quotas are made so that it fits 64 bits.
+        let room = quota.period.get().saturating_mul(rest.into());
+        let excess = self.level_at(now, quota).saturating_sub(room);
+        if excess == 0 {
+            return Verdict::Go;
+        }
+        let drained = excess / quota.count;
+        let rest = u64::from(excess % quota.count != 0);
+        let wait = Span::from_nanos(drained.saturating_add(rest));
+        match self.at.max(now).checked_add(wait) {
+            Some(at) => Verdict::Wait(at),
+            None => Verdict::Refuse(Reason::Never),
+        }
     }
 
     /// Where the product saturates it is above any level, so the difference is still exact.
-    const fn level_at(&self, now: Instant, bucket: Bucket) -> u64 {
+    fn level_at(&self, now: Instant, quota: Quota) -> u64 {
         let elapsed = now.saturating_since(self.at).as_nanos();
-        self.level.saturating_sub(elapsed.saturating_mul(bucket.drain))
+        self.level.saturating_sub(elapsed.saturating_mul(quota.count.get()))
     }
+}
 
-    const fn drained_after(excess: u64, bucket: Bucket) -> Span {
-        // A quota's count is never zero; the branch lets the optimiser see that.
-        if bucket.drain == 0 {
-            return Span::MAX;
-        }
-        Span::from_nanos(excess.div_ceil(bucket.drain))
-    }
+fn brim(quota: Quota) -> u64 {
+    quota.period.get().saturating_mul(quota.burst.get().into())
 }
 
 #[cfg(test)]
@@ -186,7 +155,7 @@ mod tests {
     fn a_bucket_that_is_resized_keeps_the_calls_that_may_leave_at_once() {
         let burst = |calls| Quota::per_second(1).unwrap().with_burst(calls).unwrap();
         let now = Instant::ZERO;
-        let room = |pace: Pace, calls: u32| {
+        let room = |pace: &Pace, calls: u32| {
             (1..=calls).rev().find(|cost| pace.check(now, *cost, Some(burst(calls))) == Verdict::Go)
         };
         // Two of five have left: three may leave, whatever more there were room for.
@@ -194,7 +163,26 @@ mod tests {
         pace.charge(now, 2, Some(burst(5)));
         for (from, to, expected) in [(5, 9, 3), (9, 4, 3), (4, 2, 2), (2, 5, 2)] {
             pace.resize(burst(from), burst(to));
-            assert_eq!(room(pace, to), Some(expected), "from {from} to {to}");
+            assert_eq!(room(&pace, to), Some(expected), "from {from} to {to}");
         }
+    }
+
+    #[test]
+    fn a_pause_is_as_long_as_it_says_at_any_rate() {
+        let ten_seconds = Span::from_secs(10);
+        for quota in
+            [None, Some(Quota::per_hour(1).unwrap()), Some(Quota::per_second(100_000).unwrap())]
+        {
+            let mut pace = Pace::new(Instant::ZERO);
+            pace.delay(Instant::ZERO, ten_seconds);
+            pace.delay(Instant::ZERO, Span::from_secs(1));
+            let end = Instant::ZERO.saturating_add(ten_seconds);
+            assert_eq!(pace.check(Instant::ZERO, 1, quota), Verdict::Wait(end), "{quota:?}");
+            assert_eq!(pace.check(end, 1, quota), Verdict::Go, "{quota:?}");
+        }
+        let mut pace = Pace::new(Instant::ZERO);
+        pace.delay(Instant::from_nanos(7), Span::MAX);
+        assert!(matches!(pace.check(Instant::ZERO, 1, None), Verdict::Wait(_)));
+        assert_eq!(pace.check(Instant::MAX, 1, None), Verdict::Go);
     }
 }

@@ -141,7 +141,7 @@ impl core::error::Error for WindowError {}
 /// assert_eq!(window.release(Permit::from_raw(raw)), Some((now, "GET /")));
 /// assert_eq!(window.release(Permit::from_raw(raw)), None); // repeated, and harmless
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Window<T, const SLOTS: usize> {
     slots: [Slot<T>; SLOTS],
     /// The first slot of the list of those that were freed; `SLOTS` ends the list.

@@ -207,7 +207,7 @@ impl Law for Aimd {
                     state.cuts = state.cuts.saturating_add(1);
                 }
                 state.calm = 0;
-                pace.delay(sample.now, pause.after(state.cuts, rng), self.quota(state));
+                pace.delay(sample.now, pause.after(state.cuts, rng));
             }
             return Move::Slower;
         }

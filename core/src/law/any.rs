@@ -8,7 +8,7 @@ use crate::law::{
 };
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
 /// Writes the enum of all laws, the enum of their states, and the match from one to the other.
@@ -58,6 +58,13 @@ macro_rules! any_law {
             fn quota(&self, state: &AnyState) -> Option<Quota> {
                 match (self, state) {
                     $((Self::$law(law), AnyState::$law(state)) => law.quota(state),)*
+                    _ => None,
+                }
+            }
+
+            fn interval(&self, state: &AnyState, now: Instant) -> Option<Span> {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.interval(state, now),)*
                     _ => None,
                 }
             }

@@ -202,7 +202,8 @@ impl Law for Cubic {
         state.rate = aimed.min(state.measured.saturating_mul(2)).max(FLOOR);
         match (on, state.on) {
             (true, _) => pace.resize(quota(before), quota(state.rate)),
-            (false, true) => hand_over(state, pace, sample.now),
+            // What the bucket has filled up to while it was off.
+            (false, true) => pace.leave_room(state.tokens, quota(state.rate)),
             (false, false) => {
                 state.tokens = state.tokens.min(state.rate.max(ONE));
                 return Move::Held;
@@ -216,29 +217,9 @@ impl Law for Cubic {
     }
 }
 
-/// Leaves to the pace as many whole calls as the bucket has tokens, or the wait for the first one.
-fn hand_over(state: &CubicState, pace: &mut Pace, now: Instant) {
-    let quota = quota(state.rate);
-    let tokens = u32::try_from(state.tokens >> 20).unwrap_or(u32::MAX).min(quota.burst());
-    if tokens == 0 {
-        let missing = ONE.saturating_sub(state.tokens);
-        let wait = Span::from_secs(1).saturating_mul(missing).as_nanos() / nonzero(state.rate);
-        pace.delay(now, Span::from_nanos(wait), Some(quota));
-    } else {
-        pace.charge(now, quota.burst().saturating_sub(tokens), Some(quota));
-    }
-}
-
 /// A rate with its bucket: a second's worth, and at least one call.
 fn quota(rate: u64) -> Quota {
     Quota::of_law_rate(rate, LawBurst::clamped(rate >> 20))
-}
-
-const fn nonzero(rate: u64) -> NonZeroU64 {
-    match NonZeroU64::new(rate) {
-        Some(rate) => rate,
-        None => NonZeroU64::MIN,
-    }
 }
 
 #[cfg(test)]

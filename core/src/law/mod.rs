@@ -34,7 +34,7 @@ use crate::hint::Hint;
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
 /// A control law: a constant that moves a small state.
@@ -71,6 +71,12 @@ pub trait Law {
     /// How many calls the law lets be in flight; `None` where it does not say.
     fn window(&self, _: &Self::State) -> Option<NonZeroU16> {
         None
+    }
+
+    /// The time between two calls at present, before chance moves them, for whoever wants to show
+    /// it; `None` where nothing is kept apart.
+    fn interval(&self, state: &Self::State, _: Instant) -> Option<Span> {
+        self.quota(state).map(Quota::interval)
     }
 
     /// A call has left, and the pace has been charged for it.

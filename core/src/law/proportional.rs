@@ -254,6 +254,10 @@ impl Law for Proportional {
         None
     }
 
+    fn interval(&self, state: &ProportionalState, _: Instant) -> Option<Span> {
+        (state.sleep > Span::ZERO).then_some(state.sleep)
+    }
+
     fn observe(
         &self,
         state: &mut ProportionalState,
@@ -271,7 +275,7 @@ impl Law for Proportional {
             _ => (state.sleep, Move::Held),
         };
         let most = Span::from_nanos(self.config.jitter.floor_of(sleep.as_nanos()));
-        pace.delay(sample.now, rng.between(sleep, sleep.saturating_add(most)), None);
+        pace.delay(sample.now, rng.between(sleep, sleep.saturating_add(most)));
         moved
     }
 }

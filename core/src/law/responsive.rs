@@ -230,7 +230,7 @@ impl Responsive {
     /// time that a call takes: both would lower the delay of a client that has done nothing else.
     fn delay(&self, state: &mut ResponsiveState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
         let delay = self.spread(state.delay, self.config.most, rng);
-        pace.delay(now, delay, None);
+        pace.delay(now, delay);
         state.quiet_from = state.quiet_from.max(now.saturating_add(delay));
     }
 
@@ -268,6 +268,10 @@ impl Law for Responsive {
         None
     }
 
+    fn interval(&self, state: &ResponsiveState, _: Instant) -> Option<Span> {
+        (state.delay > Span::ZERO).then_some(state.delay)
+    }
+
     fn released(&self, state: &mut ResponsiveState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
         if !self.is_mended() {
             return;
@@ -285,7 +289,7 @@ impl Law for Responsive {
     ) -> Move {
         if !self.is_mended() {
             let moved = self.observe_faithfully(state, sample, rng);
-            pace.delay(sample.now, state.delay, None);
+            pace.delay(sample.now, state.delay);
             return moved;
         }
         let moved = self.observe_mended(state, sample);

@@ -79,14 +79,6 @@ pub struct AdaptiveState {
 
 const _: () = assert!(size_of::<AdaptiveState>() <= 128);
 
-impl AdaptiveState {
-    /// The time between two calls at present, before chance moves them; `None` while nothing waits.
-    #[must_use]
-    pub fn interval_in_force(&self, now: Instant) -> Option<Span> {
-        if self.is_open() { None } else { Some(self.interval(now)) }
-    }
-}
-
 /// What the law may use, and what it keeps for that.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Tier {
@@ -453,6 +445,10 @@ impl Law for Adaptive {
     /// None: the law releases call by call.
     fn quota(&self, _: &AdaptiveState) -> Option<Quota> {
         None
+    }
+
+    fn interval(&self, state: &AdaptiveState, now: Instant) -> Option<Span> {
+        if state.is_open() { None } else { Some(state.interval(now)) }
     }
 
     fn check(&self, state: &AdaptiveState, now: Instant) -> Verdict {

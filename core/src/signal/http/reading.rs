@@ -69,10 +69,10 @@ impl Reading {
     /// Takes note of a header. One that came several times may be handed in several times, or once
     /// with its values joined by commas.
     pub fn header(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        if let Some(field) = Field::of(name.as_ref()) {
-            if self.read(field, value.as_ref()).is_none() {
-                self.ignored = self.ignored.saturating_add(1);
-            }
+        if let Some(field) = Field::of(name.as_ref())
+            && self.read(field, value.as_ref()).is_none()
+        {
+            self.ignored = self.ignored.saturating_add(1);
         }
     }
 
