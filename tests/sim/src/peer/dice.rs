@@ -4,7 +4,7 @@ use tidegate::{Rng, Span};
 
 /// A peer's own generator. Additions and multiplications of doubles round alike on every machine,
 /// so its draws do too.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Dice(Rng);
 
 impl Dice {
