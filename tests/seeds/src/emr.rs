@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::law::{Aimd, AimdConfig, AimdState, AnyLaw, Cubic, Fixed, Law};
+use tidegate::law::{Aimd, AimdConfig, AnyLaw, Cubic, Fixed, Law};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Ratio, Rng, Span};
 
 use crate::of_seeds;
@@ -201,35 +201,29 @@ pub fn scans(policy: Policy, environment: Environment) -> Scan {
     }
 }
 
-/// The rates that the adaptive law passes through when it is throttled again and again, in calls a
-/// thousand seconds.
+/// The rates of the adaptive law after each call of one client, whose calls all end the same way, in
+/// calls a thousand seconds.
 ///
 /// # Panics
 /// The core does not say when the next call may leave.
-#[must_use]
-pub fn halvings(count: usize) -> Vec<u64> {
+pub fn rates(outcome: Outcome) -> impl Iterator<Item = u64> {
     let law = Aimd::DEFAULT;
-    let policy = Policy::new(law).backoff(None);
-    let mut gate: Controller<Aimd> = Controller::new(policy, 1, Instant::ZERO);
+    let mut gate: Controller<Aimd> =
+        Controller::new(Policy::new(law).backoff(None), 1, Instant::ZERO);
     let mut now = Instant::ZERO;
-    let rate = |state: &AimdState| {
-        let quota = law.quota(state).expect("this law sets a rate");
-        let per = u128::from(quota.period().as_nanos());
-        u64::try_from((u128::from(quota.count()) * 1_000 * u128::from(CALL) + per / 2) / per)
-            .unwrap_or(u64::MAX)
-    };
-    let mut rates: Vec<u64> = gate.states().map(rate).collect();
-    while rates.len() < count {
-        match gate.poll(now, &Ask::new()) {
-            Decision::Go(permit) => {
-                gate.settle(now, permit, Outcome::Throttled);
-                rates.extend(gate.states().map(rate));
+    std::iter::from_fn(move || {
+        let quota = gate.states().next().and_then(|state| law.quota(state))?;
+        loop {
+            match gate.poll(now, &Ask::new()) {
+                Decision::Go(permit) => break gate.settle(now, permit, outcome),
+                Decision::Wait(until) => now = until,
+                other => panic!("an open window answered {other:?}"),
             }
-            Decision::Wait(until) => now = until,
-            other => panic!("an open window answered {other:?}"),
         }
-    }
-    rates
+        let period = u128::from(quota.period().as_nanos());
+        let rate = (u128::from(quota.count()) * 1_000 * u128::from(CALL) + period / 2) / period;
+        u64::try_from(rate).ok()
+    })
 }
 
 /// The longest wait that the article's backoff comes to in its ten retries, in seconds.
@@ -255,8 +249,13 @@ fn claims() -> Table {
     let naive = Policy::new(AnyLaw::Fixed(Fixed::UNLIMITED)).backoff(None);
     let fixed = Policy::new(AnyLaw::Fixed(Fixed::new(per_second(4)))).backoff(None);
     let backoff = naive.backoff(Some(longest()));
-    let per_second: Vec<String> =
-        halvings(3).iter().map(|rate| format!("{}", *rate as f64 / 1e3)).collect();
+    let per_second = |rate: u64| format!("{}.{:03}", rate / 1_000, rate % 1_000);
+    let halved: Vec<String> = rates(Outcome::Throttled).take(3).map(per_second).collect();
+    // One call a second more for ten successes: ten million of them lead to the highest rate.
+    let ends = [
+        rates(Outcome::Throttled).take(100).min().map_or_else(String::new, per_second),
+        rates(Outcome::Ok).take(10_100_000).max().map_or_else(String::new, per_second),
+    ];
     let row = |what: &str, key: &str, ours: String| {
         vec![what.to_string(), EMR.row("claims", key).join(" "), ours]
     };
@@ -287,7 +286,8 @@ fn claims() -> Table {
                 "backoff",
                 whole(scans(backoff, windows).seconds),
             ),
-            row("rate after each cut", "halving", per_second.join(" ")),
+            row("rate after each cut", "halving", halved.join(" ")),
+            vec!["lowest and highest rate".into(), "-".into(), ends.join(" ")],
         ],
         notes: &[
             "2500 s is 1000 calls at exactly 4 in 10 s. The server goes on filling while the client calls,",

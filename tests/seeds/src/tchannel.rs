@@ -1,7 +1,5 @@
 //! `TChannel`: a limit for each second, halved by busy responses.
 
-use std::num::NonZeroU32;
-
 use tidegate::gate::Permit;
 use tidegate::law::{Busy, BusyConfig, BusyState, BusyVariant, Over, Recovery};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reason, Span};
@@ -140,12 +138,7 @@ struct Client {
 
 impl Client {
     fn new(variant: BusyVariant, recovery: Recovery) -> Self {
-        let config = BusyConfig {
-            most: const { NonZeroU32::new(9_999_999).unwrap() },
-            recovery,
-            over: Over::Refuse,
-            variant,
-        };
+        let config = BusyConfig { recovery, over: Over::Refuse, variant, ..BusyConfig::DEFAULT };
         let law = Busy::new(config).expect("the document's configuration");
         let policy = Policy::new(law).backoff(None);
         Self {

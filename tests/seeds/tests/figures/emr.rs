@@ -1,4 +1,5 @@
-use tidegate_seeds::emr::{ENVIRONMENTS, Scan, clients, halvings, longest_wait, scans};
+use tidegate::Outcome;
+use tidegate_seeds::emr::{ENVIRONMENTS, Scan, clients, longest_wait, rates, scans};
 use tidegate_seeds::published::EMR;
 
 fn scan(client: &str, environment: &str) -> Scan {
@@ -20,7 +21,8 @@ fn the_scan_takes_what_the_limit_takes_and_a_fixed_rate_is_never_throttled_alone
 
 #[test]
 fn the_adaptive_rate_halves_as_the_article_says() {
-    let halved: Vec<f64> = halvings(3).into_iter().map(|rate| rate as f64 / 1e3).collect();
+    let halved: Vec<f64> =
+        rates(Outcome::Throttled).take(3).map(|rate| rate as f64 / 1e3).collect();
     assert_eq!(halved, claim("halving"));
 }
 
