@@ -55,7 +55,7 @@ pub struct Thread {
     pub chance: Chance,
     demand: Demand,
     deadline: Option<Span>,
-    /// How many calls it has still to make.
+    /// How many of its calls have still to be served.
     left: u64,
     /// When the latest of calls that arise by themselves arose.
     arisen: Instant,
@@ -119,9 +119,10 @@ impl Thread {
         self.asked = now;
     }
 
-    /// Ends its call and says when it begins the next one; `None` where that was the last.
-    pub fn next(&mut self, now: Instant) -> Option<Instant> {
-        self.left -= 1;
+    /// Ends its call and says when it begins the next one; `None` where that was the last. A call
+    /// that was not served is no work done.
+    pub fn next(&mut self, now: Instant, served: bool) -> Option<Instant> {
+        self.left -= u64::from(served);
         if self.left == 0 {
             return None;
         }

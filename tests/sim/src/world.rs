@@ -226,7 +226,7 @@ impl<'s> World<'s> {
             }
             Answer::Refuse(reason) => {
                 self.books.lose();
-                self.end_call(index, now.saturating_add(REFUSED));
+                self.end_call(index, now.saturating_add(REFUSED), false);
                 What::Refused(reason)
             }
         };
@@ -287,7 +287,7 @@ impl<'s> World<'s> {
             self.books.lose();
             self.note(index, What::GivenUp, watch);
         }
-        match self.end_call(index, now) {
+        match self.end_call(index, now, outcome == Outcome::Ok) {
             Some(next) if next == now => self.ask(index, watch).map(|_| ()),
             _ => Ok(()),
         }
@@ -295,10 +295,10 @@ impl<'s> World<'s> {
 
     /// Ends a thread's call, and enters the next one unless it comes at once: then the caller goes
     /// on with it.
-    fn end_call(&mut self, index: u32, earliest: Instant) -> Option<Instant> {
+    fn end_call(&mut self, index: u32, earliest: Instant, served: bool) -> Option<Instant> {
         let now = self.now;
         let thread = &mut self.threads[index as usize];
-        let next = thread.next(now).map(|next| next.max(earliest));
+        let next = thread.next(now, served).map(|next| next.max(earliest));
         match next {
             Some(next) => {
                 thread.state = State::Idle;

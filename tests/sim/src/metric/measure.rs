@@ -47,9 +47,8 @@ impl Tally {
         let workers = || self.threads.iter().filter(|thread| thread.under_test);
         let present = self.threads.iter().filter(|thread| thread.always);
         all.add("jain_worker", jain(present.map(|thread| f64::from(thread.served))));
-        let time = if fixed { view.fair_time() } else { None };
-        let taken = seconds(Instant::ZERO, self.done.unwrap_or(now));
-        all.add("time_over_limit", time.and_then(|time| share(taken, time)));
+        let taken = self.done.filter(|_| fixed).map(|done| seconds(Instant::ZERO, done));
+        all.add("time_over_limit", taken.and_then(|taken| share(taken, view.fair_time()?)));
         all.add("throttles", Some(bad as f64));
         all.add("wait_p50_ms", self.waits.quantile(0.5));
         all.add("wait_p99_ms", self.waits.quantile(0.99));

@@ -93,7 +93,7 @@ pub enum Demand {
     /// The next call as soon as the one before has ended.
     #[default]
     Closed,
-    /// As closed, but only so many calls.
+    /// As closed, until so many calls have been served.
     Work(u64),
     /// Calls arise at random at this mean rate, whatever becomes of those before, and queue at the
     /// client while one is outstanding.
