@@ -34,10 +34,12 @@ pub fn named(
     outlook: &Rc<Outlook>,
 ) -> Option<Box<dyn Throttle>> {
     let Some(policy) = Policy::named(name) else {
-        return peer::named(name, seed, process, outlook);
+        return peer::named(name, seed, outlook);
     };
     let threads = outlook.members.get(process as usize).map_or(0, |member| member.threads);
-    Some(if threads <= 32 {
+    Some(if ["gradual", "proportional", "remaining"].contains(&name) {
+        Box::new(PerThread::new(&policy, seed, now, threads))
+    } else if threads <= 32 {
         Box::new(Real::<32>::new(policy, seed, now))
     } else {
         Box::new(Real::<512>::new(policy, seed, now))
@@ -81,5 +83,61 @@ impl<const SLOTS: usize> Throttle for Real<SLOTS> {
 
     fn in_flight(&self) -> Option<u32> {
         Some(u32::from(Self::in_flight(self)))
+    }
+}
+
+/// A controller for each thread of a process, for the gem's laws: in their source each thread sleeps
+/// by itself. A controller that all threads share would space the calls of all of them by what is
+/// meant as the sleep of one.
+struct PerThread {
+    gates: Vec<Real<1>>,
+    /// The permit of each thread's call in flight. The world's number for it is the thread's.
+    permits: Vec<Option<Permit>>,
+    in_flight: u32,
+}
+
+impl PerThread {
+    fn new(policy: &Policy, seed: u64, now: Instant, threads: u32) -> Self {
+        // The seeds of neighbouring processes differ in other bits than these.
+        let gate = |thread| Real::new(*policy, seed ^ (u64::from(thread) << 32), now);
+        let permits = (0..threads).map(|_| None).collect();
+        Self { gates: (0..threads).map(gate).collect(), permits, in_flight: 0 }
+    }
+}
+
+impl Throttle for PerThread {
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        let thread = call.thread as usize;
+        match self.gates[thread].poll(now, &call.ask) {
+            Decision::Go(permit) => {
+                self.permits[thread] = Some(permit);
+                self.in_flight += 1;
+                Answer::Go(call.thread.into())
+            }
+            Decision::Wait(until) => Answer::Wait(until),
+            Decision::Full => Answer::Full,
+            Decision::Refuse(reason) => Answer::Refuse(reason),
+        }
+    }
+
+    fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
+        let thread = permit as usize;
+        if let Some(permit) = self.permits[thread].take() {
+            self.gates[thread].settle(now, permit, response.outcome.with(response.hint));
+            self.in_flight -= 1;
+        }
+    }
+
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+        let gate: &mut dyn Throttle = &mut self.gates[call.thread as usize];
+        gate.retry(now, call, response)
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        None
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        Some(self.in_flight)
     }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use tidegate::Instant;
 
+use crate::scenario::units::Rate;
 use crate::scenario::{Clients, Demand, Scenario};
 use crate::server::Server;
 use crate::throttle::{Member, Outlook};
@@ -43,6 +44,7 @@ pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
         burst: server.limit().burst(),
         start: server.limit().start(),
         window: server.limit().windows(),
+        strangers: scenario.server.get_ref().strangers.map_or(0.0, Rate::as_per_second),
         members,
         ledger: Default::default(),
     }

@@ -83,6 +83,8 @@ pub struct Outlook {
     /// For a server that counts by fixed windows: calls in a window, its width, and when the first
     /// window after the start of the world begins.
     pub window: Option<(u32, Span, Instant)>,
+    /// Calls a second by strangers that are no clients.
+    pub strangers: f64,
     /// The client processes in order of their numbers.
     pub members: Vec<Member>,
     /// What those who know the outlook have promised each other so far.

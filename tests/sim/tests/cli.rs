@@ -116,7 +116,7 @@ fn what_is_wrong_is_said_in_one_line_with_its_status() {
     for (args, status, part) in [
         (vec!["run", bad], 2, "bad.toml, line 7: unknown field `colour`, expected "),
         (vec!["run", "nowhere.toml"], 2, "nowhere.toml: cannot be read"),
-        (vec!["run", good, "--law", "magic"], 2, "there is no such law; there are none, "),
+        (vec!["run", good, "--law", "magic"], 2, "there is no such law; there are "),
         (vec!["run", good, "--seeds", "3..1"], 2, "must not be above the last"),
         (vec!["run", good, "--json", "--trace"], 2, "cannot be used with"),
         (vec!["run", good, "--svg", "one.svg"], 1, "is one file, but there are"),

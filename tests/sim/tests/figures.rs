@@ -79,6 +79,26 @@ const FIGURES: &[Figures] = &[
     ),
     ("a-2x5", "fulljit.1", &[("throttled", 0.8213, 0.008), ("jain_worker", 0.958, 0.025)]),
     (
+        "a-2x5",
+        "proportional",
+        &[
+            ("util", 0.9871, 0.01),
+            ("throttled", 0.0252, 0.004),
+            ("jain_process", 0.996, 0.01),
+            ("wait_max_ms", 17_310.0, 500.0),
+        ],
+    ),
+    (
+        "a-2x5-remaining",
+        "remaining",
+        &[
+            ("util", 0.9982, 0.002),
+            ("throttled", 0.0281, 0.004),
+            ("jain_process", 0.992, 0.02),
+            ("wait_max_ms", 17_400.0, 500.0),
+        ],
+    ),
+    (
         "b-4",
         "none",
         &[

@@ -77,7 +77,7 @@ fn a_fault_names_its_file_its_line_and_its_reason() {
         ("threads = 2", "thread = 2", 17, "unknown field `thread`"),
         ("poisson = \"1/s\"", "poisson = \"0/s\"", 16, "a rate above 0"),
         ("poisson = \"1/s\"", "work = 0", 16, "at least 1 call"),
-        ("law = \"none\"", "law = \"magic\"", 16, "there is no law \"magic\"; there are none, "),
+        ("law = \"none\"", "law = \"magic\"", 16, "there is no law \"magic\"; there are "),
         ("to = \"60s\"\nshow", "to = \"61s\"\nshow", 21, "with the world at the latest"),
         ("show = [\"util\"]", "show = [\"utility\"]", 25, "unknown variant `utility`"),
         ("show = [\"util\"]", "show = [\"util\"]\ntimes = 2", 21, "needs `every` to repeat"),

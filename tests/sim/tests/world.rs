@@ -156,6 +156,38 @@ fn a_limit_of_work_is_the_time_of_a_fair_share() {
 }
 
 #[test]
+fn a_call_given_up_is_no_work_done_and_work_not_done_took_no_time() {
+    let text = "title = 'work'\nend = '5000s'\nstop_when_work_is_done = true\n[server.bucket]\nburst = \
+                4\nrate = '4/s'\n[[clients]]\ndemand = { work = 1000 }";
+    // It gives up more calls than are served.
+    let done = run(&scenario(text), "grpc-throttle", 1).metrics;
+    let get = |name| done.get(name).unwrap();
+    assert!(get("lost") > 500.0, "{} lost", get("lost"));
+    assert_eq!(get("calls") - get("throttles"), 1_000.0);
+    assert!((1.0..1.1).contains(&get("time_over_limit")), "{}", get("time_over_limit"));
+    let cut_short = run(&scenario(&text.replace("5000s", "200s")), "grpc-throttle", 1).metrics;
+    assert_eq!([cut_short.get("time_over_limit"), cut_short.get("time_s")], [None, None]);
+}
+
+#[test]
+fn the_gem_s_threads_sleep_by_themselves() {
+    // What one of four threads does with a process to itself, all four do in one.
+    let world = |processes, threads| {
+        scenario(&format!(
+            "title = 'gem'\nend = '1h'\nlatency = {{ constant = '50ms' }}\n[server.bucket]\nburst = \
+             9\nrate = '0.1/s'\n[[clients]]\nprocesses = {processes}\nthreads = {threads}"
+        ))
+    };
+    for law in ["gradual", "proportional", "remaining"] {
+        let throttled =
+            |scenario| run(&scenario, law, 3).metrics.get("throttled").filter(|share| *share > 0.0);
+        let [shared, apart] = [world(1, 4), world(4, 1)].map(throttled);
+        let (shared, apart) = (shared.unwrap(), apart.unwrap());
+        assert!((shared / apart - 1.0).abs() < 0.25, "{law}: {shared} and {apart}");
+    }
+}
+
+#[test]
 fn convergence_is_found_where_it_is_and_not_where_it_never_comes() {
     let scenario = scenario(
         "title = 'steps'\nend = '100s'\n[server.bucket]\nburst = 10\nrate = '5/s'\nsteps = [{ at = \

@@ -84,12 +84,7 @@ const fn names() -> [&'static str; PEERS.len()] {
 
 /// The peer of a name, for a process of the world that `outlook` describes. `seed` is that of the
 /// process: equal seeds keep peers in phase.
-pub fn named(
-    name: &str,
-    seed: u64,
-    _process: u32,
-    outlook: &Rc<Outlook>,
-) -> Option<Box<dyn Throttle>> {
+pub fn named(name: &str, seed: u64, outlook: &Rc<Outlook>) -> Option<Box<dyn Throttle>> {
     let (_, make) = PEERS.iter().find(|(known, _)| *known == name)?;
     Some(make(Dice::new(seed), outlook))
 }
@@ -140,6 +135,7 @@ mod tests {
             burst: 10.0,
             start: 10.0,
             window: None,
+            strangers: 0.0,
             members: vec![member],
             ledger: RefCell::new(Ledger::default()),
         }
@@ -148,7 +144,7 @@ mod tests {
     /// What four threads of a peer do in five minutes: polls, answers and planned retries. Every
     /// third call is served, and each takes 100 ms.
     fn trace(name: &str, seed: u64) -> String {
-        let mut peer = named(name, seed, 0, &Rc::new(outlook())).unwrap();
+        let mut peer = named(name, seed, &Rc::new(outlook())).unwrap();
         let mut threads = [0, 1, 2, 3].map(|thread| (Call { thread, ..call() }, None));
         let (mut trace, mut calls) = (String::new(), 0_u32);
         for step in 0..60_000_u64 {
@@ -205,7 +201,7 @@ mod tests {
         ];
         for (name, least, most) in table {
             let first_sleep = |seed| {
-                let mut peer = named(name, seed, 0, &Rc::new(outlook())).unwrap();
+                let mut peer = named(name, seed, &Rc::new(outlook())).unwrap();
                 let mut call = back(1);
                 assert!(peer.retry(at(0.0), &mut call, &refused(0)), "{name} gives up");
                 call.not_before.as_nanos() as f64 / 1e9
@@ -223,9 +219,9 @@ mod tests {
     #[test]
     fn every_name_is_a_peer_and_no_other_is() {
         let known = Rc::new(outlook());
-        assert!(NAMES.iter().all(|name| named(name, 1, 0, &known).is_some()));
+        assert!(NAMES.iter().all(|name| named(name, 1, &known).is_some()));
         assert_eq!(NAMES.iter().collect::<BTreeSet<_>>().len(), NAMES.len());
-        assert!(named("magic", 1, 0, &known).is_none());
+        assert!(named("magic", 1, &known).is_none());
         // A row of a table must mean one thing.
         assert!(tidegate::Policy::NAMES.iter().all(|law| !NAMES.contains(law)));
     }

@@ -44,7 +44,7 @@ impl Oracle {
         let mut ledger = self.outlook.ledger.borrow_mut();
         let from = now.max(ledger.next);
         let leaves = match self.outlook.window {
-            Some(windows) => by_windows(windows, &mut ledger, from),
+            Some((_, width, phase)) => self.by_windows(width, phase, &mut ledger, from),
             None => self.by_tokens(&mut ledger, from),
         };
         (ledger.open, ledger.next) = (true, leaves);
@@ -64,6 +64,35 @@ impl Oracle {
         ledger.at = self.supply.arrival(arrives, 1.0 - tokens);
         ledger.tokens = (tokens - 1.0).max(0.0);
         Instant::from_nanos(ledger.at.as_nanos() - SOONEST.as_nanos())
+    }
+
+    /// The first departure at or after `from` whose call arrives within one window, whatever way
+    /// it takes, while strangers leave a place in that window.
+    fn by_windows(
+        &self,
+        width: Span,
+        phase: Instant,
+        ledger: &mut Ledger,
+        from: Instant,
+    ) -> Instant {
+        let places = libm::round(self.supply.at(from) * in_seconds(width)).max(1.0) as u32;
+        let width = width.as_nanos();
+        // Counted from one width before the first full window, so that no time comes before it.
+        let number = |at: u64| (at + width - phase.as_nanos() % width) / width;
+        let begins = |number: u64| number * width + phase.as_nanos() % width - width;
+        let earliest = from.as_nanos() + SOONEST.as_nanos();
+        let (mut arrives, mut window) = (earliest, number(earliest));
+        if !ledger.open || number(ledger.at.as_nanos()) < window {
+            ledger.used = 0;
+        }
+        if number(earliest + SPREAD.as_nanos()) > window || ledger.used >= places {
+            window += 1;
+            arrives = begins(window);
+            ledger.used = 0;
+        }
+        ledger.used += 1;
+        ledger.at = Instant::from_nanos(arrives);
+        Instant::from_nanos(arrives - SOONEST.as_nanos())
     }
 }
 
@@ -87,32 +116,6 @@ impl Throttle for Oracle {
     fn next_at(&self) -> Option<Instant> {
         None
     }
-}
-
-/// The first departure at or after `from` whose call arrives within one window, whatever way it
-/// takes, while that window has a place left.
-fn by_windows(
-    (limit, width, phase): (u32, Span, Instant),
-    ledger: &mut Ledger,
-    from: Instant,
-) -> Instant {
-    let width = width.as_nanos();
-    // Counted from one width before the first full window, so that no time comes before it.
-    let number = |at: u64| (at + width - phase.as_nanos() % width) / width;
-    let begins = |number: u64| number * width + phase.as_nanos() % width - width;
-    let earliest = from.as_nanos() + SOONEST.as_nanos();
-    let (mut arrives, mut window) = (earliest, number(earliest));
-    if !ledger.open || number(ledger.at.as_nanos()) < window {
-        ledger.used = 0;
-    }
-    if number(earliest + SPREAD.as_nanos()) > window || ledger.used >= limit {
-        window += 1;
-        arrives = begins(window);
-        ledger.used = 0;
-    }
-    ledger.used += 1;
-    ledger.at = Instant::from_nanos(arrives);
-    Instant::from_nanos(arrives - SOONEST.as_nanos())
 }
 
 #[cfg(test)]
@@ -206,10 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn every_window_is_filled_and_none_overfilled() {
-        for phase in [0.0, 0.03, 17.3, 60.0] {
+    fn every_window_is_filled_with_what_strangers_leave_and_none_overfilled() {
+        for (phase, strangers, places) in
+            [(0.0, 0.0, 100), (0.03, 0.5, 70), (17.3, 0.0, 100), (60.0, 1.5, 10)]
+        {
             let window = Some((100, Span::from_secs(60), at(phase)));
-            let arrivals = arrivals(Outlook { window, ..outlook() }, 1_000);
+            let rate = vec![(at(0.0), 100.0 / 60.0)];
+            let known = Outlook { window, rate, strangers, ..outlook() };
+            let arrivals = arrivals(known, 1_000);
             let number = |arrival: &Instant| {
                 let phase = (phase * 1e9) as u64;
                 (arrival.as_nanos() + 60_000_000_000 - phase) / 60_000_000_000
@@ -217,7 +224,7 @@ mod tests {
             let first = number(&arrivals[0]);
             for window in first..first + 10 {
                 let filled = arrivals.iter().filter(|a| number(a) == window).count();
-                assert_eq!(filled, 100, "window {window} of phase {phase}");
+                assert_eq!(filled, places, "window {window} of phase {phase}");
             }
         }
     }

@@ -18,7 +18,7 @@ impl Supply {
         let net = |at: Instant| {
             let present = strangers().filter(|member| member.from <= at && at < member.to);
             let theirs: f64 = present.filter_map(|member| member.stranger).sum();
-            (at, (latest(&outlook.rate, at) - theirs).max(0.0))
+            (at, (latest(&outlook.rate, at) - theirs - outlook.strangers).max(0.0))
         };
         Self(changes.into_iter().map(net).collect())
     }
@@ -82,11 +82,12 @@ mod tests {
         Member { threads: 1, from: at(from), to: at(to), stranger: Some(rate) }
     }
 
-    /// 10/s, nothing from 20 s to 30 s, then 4/s; strangers take 3/s from 10 s to 40 s and 2/s more
-    /// from 35 s on.
+    /// 11/s, nothing from 20 s to 30 s, then 5/s; strangers take 1/s all the time, 3/s more from 10 s
+    /// to 40 s and another 2/s from 35 s on.
     fn supply() -> Supply {
         Supply::new(&Outlook {
-            rate: vec![(at(0.0), 10.0), (at(20.0), 0.0), (at(30.0), 4.0)],
+            rate: vec![(at(0.0), 11.0), (at(20.0), 0.0), (at(30.0), 5.0)],
+            strangers: 1.0,
             members: vec![stranger(10.0, 40.0, 3.0), stranger(35.0, 1e6, 2.0)],
             ..outlook()
         })
