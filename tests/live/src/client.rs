@@ -8,15 +8,16 @@ use crate::server::CALLER;
 use crate::tally::Tally;
 use anyhow::{Context, Result};
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, Request};
+use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy::Client as Http;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use std::io::{BufRead, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant as Clock};
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, signal};
+use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
+use tidegate::signal::http::{Answer, Reading};
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reply, Span};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
@@ -105,7 +106,7 @@ impl Office {
     }
 
     fn now(&self) -> Instant {
-        Instant::from_nanos(u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Instant::from_nanos(nanos(self.opened.elapsed()))
     }
 
     /// The controller, and the time read once it is ours, so that it never runs backwards.
@@ -153,18 +154,22 @@ impl Office {
         if Body::new(body).collect().await.is_err() {
             return Outcome::Failed.into();
         }
-        signal::http::outcome(head.status.as_u16()).with(hint(&head.headers))
+        read(head.status, &head.headers).into()
     }
 }
 
-/// What the server said about its limit, under whichever name it says it.
-fn hint(head: &HeaderMap) -> Hint {
-    let field = |name: &str| head.get(name).map(HeaderValue::as_bytes);
-    let remaining = field("ratelimit-remaining").or_else(|| field("x-ratelimit-remaining"));
-    let mut hint = Hint::NONE;
-    hint.retry_after = field("retry-after").and_then(signal::http::retry_after);
-    hint.remaining = remaining.and_then(signal::http::remaining);
-    hint
+/// What the server said, of the call and of its limit.
+fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
+    let mut reading = Reading::new(status.as_u16());
+    for (name, value) in headers {
+        reading.header(name.as_str(), value.as_bytes());
+    }
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    reading.finish(Some(Span::from_nanos(nanos(since_1970))))
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A worker always has another call to make.
@@ -193,16 +198,15 @@ async fn call(office: &Office, phase: &watch::Receiver<Phase>) {
                 let sent = asked.elapsed();
                 office.tally().wait_us = 0;
                 let reply = office.send().await;
-                let (outcome, next) = {
+                let next = {
                     let (mut gate, now) = office.gate();
-                    let outcome = reply.outcome;
                     gate.settle(now, permit, reply);
-                    (outcome, gate.retry(now, &ask, outcome))
+                    gate.retry(now, &ask, reply)
                 };
                 office.settled.notify_waiters();
                 match next {
                     Some(next) => ask = next,
-                    None if outcome == Outcome::Ok => {
+                    None if reply.outcome == Outcome::Ok => {
                         let mut tally = office.tally();
                         tally.answered += 1;
                         tally.waits_us.push(u64::try_from(sent.as_micros()).unwrap_or(u64::MAX));
