@@ -29,6 +29,12 @@ impl Time {
     }
 }
 
+impl From<Time> for Span {
+    fn from(time: Time) -> Self {
+        time.span()
+    }
+}
+
 impl From<Span> for Time {
     fn from(span: Span) -> Self {
         Self(span)

@@ -101,6 +101,14 @@ impl Limit for Autoscaling {
         self.bucket.next(now)
     }
 
+    fn reset(&self, now: Instant) -> Option<Span> {
+        self.bucket.reset(now)
+    }
+
+    fn quota(&self, now: Instant) -> Option<(u64, Span)> {
+        self.bucket.quota(now)
+    }
+
     fn capacity(&self, from: Instant, to: Instant) -> f64 {
         self.bucket.capacity(from, to)
     }

@@ -62,6 +62,13 @@ impl Bucket {
         Self { credit: start, burst, start, counted: Instant::ZERO, rate }
     }
 
+    /// How long it takes until so much has flowed in, as far as the present rate tells: a server does
+    /// not announce its changes.
+    fn filled(&self, now: Instant, grains: u128) -> Option<Span> {
+        let nanos = grains.div_ceil(self.rate.at(now).grains().max(1));
+        u64::try_from(nanos).ok().map(Span::from_nanos)
+    }
+
     /// Fills at another rate from `at` on.
     pub fn change(&mut self, at: Instant, rate: Rate) {
         self.rate.push(at, rate);
@@ -84,10 +91,17 @@ impl Limit for Bucket {
     }
 
     fn next(&self, now: Instant) -> Option<Span> {
-        let missing = GRAINS_PER_CALL.saturating_sub(self.credit);
-        // As far as the present rate tells: a server does not announce its changes.
-        let nanos = missing.div_ceil(self.rate.at(now).grains().max(1));
-        u64::try_from(nanos).ok().map(Span::from_nanos)
+        self.filled(now, GRAINS_PER_CALL.saturating_sub(self.credit))
+    }
+
+    fn reset(&self, now: Instant) -> Option<Span> {
+        self.filled(now, self.burst - self.credit)
+    }
+
+    /// The burst, in the time that it takes to fill.
+    fn quota(&self, now: Instant) -> Option<(u64, Span)> {
+        let calls = u64::try_from(self.burst / GRAINS_PER_CALL).ok()?;
+        Some((calls, self.filled(now, self.burst)?))
     }
 
     fn capacity(&self, from: Instant, to: Instant) -> f64 {

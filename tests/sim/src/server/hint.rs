@@ -32,39 +32,76 @@ pub struct HintSpec {
     /// `RateLimit-Remaining` on every answer.
     #[serde(default)]
     pub remaining: Honesty<u64>,
+    /// `RateLimit-Reset` on every answer, in whole seconds, rounded up.
+    #[serde(default)]
+    pub reset: Honesty<Time>,
+    /// The limit and its period on every answer.
+    #[serde(default)]
+    pub quota: Honesty<QuotaSpec>,
+}
+
+/// So many calls in each period.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaSpec {
+    /// How many calls.
+    pub limit: u64,
+    /// In how long a time.
+    pub period: Time,
+}
+
+impl<T> Honesty<T> {
+    /// What is told where `truth` is true, and `skew` makes so many times the truth of it.
+    fn tell<U: From<T>>(
+        self,
+        truth: impl FnOnce() -> Option<U>,
+        skew: impl FnOnce(U, f64) -> U,
+    ) -> Option<U> {
+        match self {
+            Self::Absent => None,
+            Self::Honest => truth(),
+            Self::Always(lie) => Some(lie.into()),
+            Self::Times(times) => truth().map(|truth| skew(truth, times)),
+        }
+    }
+
+    fn is_beyond_bounds(&self) -> bool {
+        matches!(self, Self::Times(times) if !(0.0..=1e6).contains(times))
+    }
 }
 
 impl HintSpec {
     pub(super) fn fault(&self) -> Option<&'static str> {
-        let wrong = |times: f64| !(0.0..=1e6).contains(&times);
-        let skewed = match (self.retry_after, self.remaining) {
-            (Honesty::Times(times), _) if wrong(times) => true,
-            (_, Honesty::Times(times)) => wrong(times),
-            _ => false,
-        };
+        let skewed = self.retry_after.is_beyond_bounds()
+            || self.remaining.is_beyond_bounds()
+            || self.reset.is_beyond_bounds()
+            || self.quota.is_beyond_bounds();
         skewed.then_some("a skewed hint is between 0 and 1000000 times the truth")
     }
 
     /// The hint that comes with an outcome.
     pub fn about(&self, outcome: Outcome, limit: &dyn Limit, now: Instant) -> Hint {
-        let retry_after = match self.retry_after {
-            _ if outcome == Outcome::Ok => None,
-            Honesty::Absent => None,
-            Honesty::Honest => limit.next(now),
-            Honesty::Always(time) => Some(time.span()),
-            Honesty::Times(times) => limit.next(now).map(|next| scaled(next, times)),
-        };
-        let remaining = match self.remaining {
-            Honesty::Absent => None,
-            Honesty::Honest => limit.remaining(),
-            Honesty::Always(count) => Some(count),
-            Honesty::Times(times) => limit.remaining().map(|count| {
-                scaled(Span::from_nanos(count), times).as_nanos() // rounded down, as servers do
-            }),
-        };
-        let hint = retry_after.map_or(Hint::NONE, |span| Hint::retry_after(whole_seconds(span)));
-        remaining.map_or(hint, |count| hint.and_remaining(count))
+        let refused = outcome != Outcome::Ok;
+        let retry_after = self.retry_after.tell(|| limit.next(now), scaled).filter(|_| refused);
+        let remaining = self.remaining.tell(|| limit.remaining(), scaled_count);
+        let reset = self.reset.tell(|| limit.reset(now), scaled);
+        let quota = self.quota.tell(
+            || limit.quota(now).map(|(limit, period)| QuotaSpec { limit, period: period.into() }),
+            |quota, times| QuotaSpec { limit: scaled_count(quota.limit, times), ..quota },
+        );
+        let mut hint = Hint::NONE;
+        hint.retry_after = retry_after.map(whole_seconds);
+        hint.remaining = remaining;
+        hint.reset = reset.map(whole_seconds);
+        hint.limit = quota.map(|quota| quota.limit);
+        hint.period = quota.map(|quota| quota.period.span());
+        hint
     }
+}
+
+/// `times` the count, rounded down, as servers do.
+fn scaled_count(count: u64, times: f64) -> u64 {
+    scaled(Span::from_nanos(count), times).as_nanos()
 }
 
 fn whole_seconds(span: Span) -> Span {
@@ -75,7 +112,7 @@ fn whole_seconds(span: Span) -> Span {
 mod tests {
     use super::*;
     use crate::chance::{Chance, Stream};
-    use crate::server::{Window, WindowSpec};
+    use crate::server::{Bucket, BucketSpec, Window, WindowSpec};
 
     #[test]
     fn a_hint_is_the_truth_a_lie_or_nothing() {
@@ -100,9 +137,58 @@ mod tests {
             (skew, ok, &unused, (None, Some(3))),
             ((Honesty::Times(0.0), Honesty::Absent), no, &used, (Some(0), None)),
         ] {
-            let hint = HintSpec { retry_after, remaining }.about(outcome, window, Instant::ZERO);
+            let spec = HintSpec { retry_after, remaining, ..HintSpec::default() };
+            let hint = spec.about(outcome, window, Instant::ZERO);
             let seconds = hint.retry_after.map(|span| span.as_millis() / 1_000);
             assert_eq!((seconds, hint.remaining), expected, "{retry_after:?} {remaining:?}");
         }
+    }
+
+    #[test]
+    fn a_window_and_a_bucket_tell_their_quota_and_when_they_are_whole_again() {
+        let seconds = |n| Span::from_secs(n);
+        let window =
+            WindowSpec { limit: 7, width: seconds(60).into(), phase: Some(seconds(50).into()) };
+        let bucket = BucketSpec {
+            burst: 4_500,
+            start: Some(4_499),
+            rate: "4500/h".parse().unwrap(),
+            steps: vec![],
+        };
+        let mut chance = Chance::new(1, Stream::Server);
+        let mut servers: [Box<dyn Limit>; 2] =
+            [Box::new(Window::new(&window, &mut chance)), Box::new(Bucket::new(&bucket))];
+        let all = HintSpec {
+            retry_after: Honesty::Honest,
+            remaining: Honesty::Honest,
+            reset: Honesty::Honest,
+            quota: Honesty::Honest,
+        };
+        let skewed = HintSpec { reset: Honesty::Times(3.0), quota: Honesty::Times(0.5), ..all };
+        let lie = QuotaSpec { limit: 1, period: seconds(2).into() };
+        let lying = HintSpec {
+            reset: Honesty::Always(seconds(99).into()),
+            quota: Honesty::Always(lie),
+            ..HintSpec::default()
+        };
+        let told = servers.each_mut().map(|limit| {
+            limit.arrive(Instant::ZERO, &mut chance);
+            [all, skewed, lying].map(|spec| spec.about(Outcome::Ok, &**limit, Instant::ZERO))
+        });
+        let quota =
+            |limit, period, reset| Hint::quota(limit, seconds(period)).and_reset(seconds(reset));
+        let untrue = quota(1, 2, 99);
+        // Two calls are missing in the bucket, which takes 1.6 s.
+        assert_eq!(
+            told,
+            [
+                [quota(7, 60, 10).and_remaining(6), quota(3, 60, 30).and_remaining(6), untrue],
+                [
+                    quota(4_500, 3_600, 2).and_remaining(4_498),
+                    quota(2_250, 3_600, 5).and_remaining(4_498),
+                    untrue
+                ],
+            ]
+        );
     }
 }

@@ -14,7 +14,7 @@ use crate::chance::{Chance, Stream};
 use crate::scenario::units::{Rate, Time};
 pub use autoscaling::{Autoscaling, AutoscalingSpec};
 pub use bucket::{Bucket, BucketSpec};
-pub use hint::{HintSpec, Honesty};
+pub use hint::{HintSpec, Honesty, QuotaSpec};
 pub use queue::{Queue, QueueSpec};
 pub use schedule::{Schedule, Step};
 pub use window::{Window, WindowSpec};
@@ -67,6 +67,16 @@ pub trait Limit {
 
     /// How long after a refusal at `now` a call would be served, if it knows.
     fn next(&self, now: Instant) -> Option<Span>;
+
+    /// How long after `now` it would be whole again if nobody called, if it ever is.
+    fn reset(&self, _now: Instant) -> Option<Span> {
+        None
+    }
+
+    /// So many calls in such a period, for limits that can be described so.
+    fn quota(&self, _now: Instant) -> Option<(u64, Span)> {
+        None
+    }
 
     /// How many calls could have been served in this time.
     fn capacity(&self, from: Instant, to: Instant) -> f64;

@@ -70,6 +70,14 @@ impl Limit for Window {
         Some(Span::from_nanos(self.width - time % self.width))
     }
 
+    fn reset(&self, now: Instant) -> Option<Span> {
+        self.next(now)
+    }
+
+    fn quota(&self, _: Instant) -> Option<(u64, Span)> {
+        Some((self.limit.into(), Span::from_nanos(self.width)))
+    }
+
     /// As if it flowed evenly: windows cut off at the ends of the run may give more than that.
     fn capacity(&self, from: Instant, to: Instant) -> f64 {
         seconds(from, to) * self.rate()[0].1
