@@ -5,6 +5,25 @@ use crate::rng::Rng;
 use crate::time::Span;
 
 /// How the delay grows from attempt to attempt.
+///
+/// ```
+/// use tidegate::{Ratio, Rng, Span, backoff::{Backoff, Growth, Jitter}};
+///
+/// let climb = |growth| {
+///     let (base, most) = (Span::from_nanos(4), Span::from_nanos(13));
+///     let schedule = Backoff::new(growth, Jitter::None, base, most).unwrap();
+///     let (mut rung, mut rng) = (Span::ZERO, Rng::new(1));
+///     [(); 4].map(|()| {
+///         rung = schedule.climb(rung, &mut rng);
+///         rung.as_nanos()
+///     })
+/// };
+/// assert_eq!(climb(Growth::Constant), [4, 4, 4, 4]);
+/// assert_eq!(climb(Growth::Linear), [4, 8, 12, 13]);
+/// assert_eq!(climb(Growth::Exponential(Ratio::new(5, 4).unwrap())), [4, 5, 7, 9]); // rounded up
+/// // The only one that chance moves where the jitter is `None`, and that may go down again.
+/// assert!(climb(Growth::Decorrelated).iter().all(|rung| (4..=13).contains(rung)));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Growth {
@@ -12,7 +31,7 @@ pub enum Growth {
     Constant,
     /// One base more each time.
     Linear,
-    /// This factor more each time, at least 1.
+    /// This factor times the delay before; at least 1.
     Exponential(Ratio),
     /// A draw between the base and three times the delay before, whatever the jitter says
     /// (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
@@ -20,6 +39,25 @@ pub enum Growth {
 }
 
 /// How chance spreads a delay, so that clients that failed together do not return together.
+///
+/// ```
+/// use tidegate::{Ratio, Rng, Span, backoff::{Backoff, Growth, Jitter}};
+///
+/// // The shortest and the longest of ten thousand clients' delays, in whole milliseconds.
+/// let reach = |jitter, rung| {
+///     let (base, most) = (Span::from_millis(1), Span::from_millis(1_000));
+///     let schedule = Backoff::new(Growth::Linear, jitter, base, most).unwrap();
+///     let delays = (0..10_000).map(|seed| schedule.delay(rung, &mut Rng::new(seed)).as_millis());
+///     (delays.clone().min().unwrap(), delays.max().unwrap())
+/// };
+/// let fifth = Jitter::Spread(Ratio::new(1, 5).unwrap());
+/// assert_eq!(reach(Jitter::None, Span::from_millis(500)), (500, 500));
+/// assert_eq!(reach(Jitter::Full, Span::from_millis(500)), (0, 499));
+/// assert_eq!(reach(Jitter::Equal, Span::from_millis(500)), (250, 499));
+/// assert_eq!(reach(fifth, Span::from_millis(500)), (400, 599));
+/// // At the maximum there is no more to add, so a spread only takes off.
+/// assert_eq!(reach(fifth, Span::from_millis(1_000)), (800, 999));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Jitter {
@@ -29,7 +67,7 @@ pub enum Jitter {
     Full,
     /// From half the delay to the delay.
     Equal,
-    /// This part of the delay more or less, but never more than the maximum.
+    /// This part of the delay more or less, but never more than the maximum. The part is at most 1.
     Spread(Ratio),
 }
 
@@ -62,7 +100,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Doubling from 100 ms to 20 s with full jitter: what AWS recommends for throttled calls.
+    /// Doubling from 100 ms to 20 s, with the full jitter that AWS' post recommends (the one named at
+    /// [`Growth::Decorrelated`]).
     pub const DEFAULT: Self = Self {
         growth: Growth::Exponential(Ratio::of(2, 1)),
         jitter: Jitter::Full,
@@ -100,7 +139,7 @@ impl Backoff {
     }
 
     /// The rung above `rung`, where [`Span::ZERO`] stands for the ground: the delay before chance
-    /// spreads it.
+    /// spreads it, from the base to the maximum. Only a decorrelated schedule draws from `rng`.
     pub fn climb(&self, rung: Span, rng: &mut Rng) -> Span {
         let base = self.base.as_nanos();
         let next = match self.growth {
@@ -119,7 +158,8 @@ impl Backoff {
         if next < self.most.as_nanos() { Span::from_nanos(next) } else { self.most }
     }
 
-    /// The delay of `rung`, spread by chance.
+    /// The delay of `rung`, spread by chance: at most the maximum for a rung that
+    /// [`climb`](Self::climb) returned. A decorrelated rung has been drawn already, and stays.
     pub fn delay(&self, rung: Span, rng: &mut Rng) -> Span {
         if matches!(self.growth, Growth::Decorrelated) {
             return rung;
@@ -145,6 +185,24 @@ impl Default for Backoff {
 }
 
 /// What is wrong with a schedule.
+///
+/// ```
+/// use tidegate::{Ratio, Span, backoff::{Backoff, BackoffError, Growth, Jitter}};
+///
+/// let (short, long) = (Span::from_millis(100), Span::from_secs(20));
+/// let made = |growth, jitter, base, most| Backoff::new(growth, jitter, base, most).unwrap_err();
+/// let percent = |part| Ratio::new(part, 100).unwrap();
+/// // "No backoff" is a policy without one, and not a schedule of zeros.
+/// assert_eq!(made(Growth::Constant, Jitter::None, Span::ZERO, long), BackoffError::ZeroBase);
+/// // The two spans are in the wrong order.
+/// assert_eq!(made(Growth::Linear, Jitter::Full, long, short), BackoffError::BaseAboveMost);
+/// // "Half as much again" is 150 %, not 50 %.
+/// let half = Growth::Exponential(percent(50));
+/// assert_eq!(made(half, Jitter::Full, short, long), BackoffError::FactorBelowOne);
+/// // The spread is a part of the delay and not a factor.
+/// let more = Jitter::Spread(percent(120));
+/// assert_eq!(made(Growth::Linear, more, short, long), BackoffError::SpreadAboveOne);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum BackoffError {

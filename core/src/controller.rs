@@ -50,8 +50,10 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 /// - [`Verdict::Wait`] lies after `now`, and at that instant the same gate does not answer the same
 ///   ask with `Wait` again, unless something left or settled in between.
 /// - All gates are asked before any is charged; only `Go` charges.
-/// - A call that left before the latest cut cannot cut again.
-/// - A law grows only where it was what calls waited for.
+/// - A call that left before the latest cut cannot cut again, and a law grows only where it was
+///   what calls waited for. Laws that are kept as their source has them may break these two:
+///   [`Cubic`](crate::law::Cubic), [`Proportional`](crate::law::Proportional), and what
+///   [`Busy`](crate::law::Busy) and [`Responsive`](crate::law::Responsive) call faithful.
 /// - An abandoned call frees its place and teaches nothing. Its cost stays charged, because it may
 ///   have reached the server.
 /// - The same seed, policy and calls give the same answers, on every machine.
@@ -59,7 +61,7 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 /// # Parameters
 ///
 /// `L` is the law; `LIMITS` is how many limits an ask has costs for; `SLOTS` is how many calls can
-/// be in flight at once, at 24 to 32 bytes each.
+/// be in flight at once, at 24 bytes each where there is one limit and 40 where there are four.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usize = 32> {
     policy: Policy<L, LIMITS>,
@@ -137,7 +139,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.ask_gates(now, ask).1
     }
 
-    /// Asks all gates, and on `Go` charges them and hands out the permit.
+    /// Asks all gates, and on `Go` charges them and hands out the permit. The other answers charge
+    /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
     pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
         match self.ask_gates(now, ask).0 {
             Verdict::Go => self.leave(now, ask),
@@ -229,8 +232,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         Some(Ask { attempt, rung, not_before, first_failed, deadline, ..*ask })
     }
 
-    /// Opens or narrows the window from now on. Calls in flight stay in flight: a narrowed window
-    /// is full until enough of them have settled.
+    /// Opens or narrows the window from now on, up to `SLOTS` and what the laws leave of it. Calls in
+    /// flight stay in flight: a narrowed window is full until enough of them have settled.
     ///
     /// ```
     /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Span, gate::WindowPolicy};
@@ -248,7 +251,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     }
 
     /// When a plain call (cost 1, no retry) may leave if nothing settles until then: the soft
-    /// deadline for the next poll. It may lie in the past; `None` where nothing is in the way.
+    /// deadline for the next poll. It may lie in the past; `None` where nothing is in the way, or
+    /// where no time would help.
     ///
     /// A caller that was told `Full` waits until a call settles or this instant comes, whichever
     /// is first.

@@ -74,7 +74,8 @@ pub struct Reply<const LIMITS: usize = 1> {
     pub outcome: Outcome,
     /// What the server said about its limit.
     pub hint: Hint,
-    /// What the call really cost of each limit; `None` leaves what was asked for.
+    /// What the call really cost of each limit, in the units of its ask; `None` leaves what was asked
+    /// for. Less is refunded, and more is a debt that later calls wait for.
     pub used: Option<[u32; LIMITS]>,
 }
 

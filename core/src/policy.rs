@@ -37,8 +37,8 @@ pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
 
 impl<L: Copy> Policy<L> {
     /// A policy of one limit that `law` keeps: server hints followed for up to an hour, as many
-    /// calls in flight as there is room for, retries without limit at doubling delays from 100 ms
-    /// to 20 s.
+    /// calls in flight as there is room for, retries without limit or budget at doubling delays from
+    /// 100 ms to 20 s, full jitter.
     #[must_use]
     pub const fn new(law: L) -> Self {
         Self::of([law])

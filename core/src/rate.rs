@@ -158,6 +158,23 @@ impl LawBurst {
 }
 
 /// What is wrong with a quota.
+///
+/// ```
+/// use tidegate::{Quota, QuotaError, Span};
+///
+/// // Half a call a second, in whole numbers, is one call in two seconds.
+/// assert_eq!(Quota::per_second(1 / 2), Err(QuotaError::ZeroCount));
+/// assert!(Quota::per(1, Span::from_secs(2)).is_ok());
+/// // Half a second, in whole seconds, is no time at all.
+/// assert_eq!(Quota::per(1, Span::from_secs(500 / 1_000)), Err(QuotaError::ZeroPeriod));
+/// // "No burst" is a burst of one call, which a new quota has.
+/// let daily = Quota::per_day(1_000_000).unwrap();
+/// assert_eq!(daily.with_burst(0), Err(QuotaError::ZeroBurst));
+/// // A whole day's calls at once are too many calls times too long a period ...
+/// assert_eq!(daily.with_burst(1_000_000), Err(QuotaError::BurstTooLarge));
+/// // ... but about the same rate by the minute has room for them.
+/// assert!(Quota::per_minute(694).unwrap().with_burst(1_000_000).is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum QuotaError {

@@ -64,7 +64,7 @@ impl Rng {
     /// A span drawn evenly from `least..=most`; `least` where the two are the wrong way round.
     ///
     /// One draw of 32 bits, multiplied and shifted: no division and no rejection loop, so every
-    /// call takes the same time. The steps are 1/2^32 of the range, far below any timer's.
+    /// call takes the same time. The steps are 1/2^32 of the range: of an hour, under a microsecond.
     pub const fn between(&mut self, least: Span, most: Span) -> Span {
         let word = self.next_u32() as u64;
         let top = most.saturating_sub(least).as_nanos();
@@ -74,7 +74,8 @@ impl Rng {
         least.saturating_add(Span::from_nanos(high.saturating_add(low)))
     }
 
-    /// A span drawn evenly from `middle` ± `part` of it.
+    /// A span drawn evenly from `middle` ± `part` of it. Both ends saturate, so a part above one
+    /// reaches down to zero.
     pub fn around(&mut self, middle: Span, part: Ratio) -> Span {
         let reach = Span::from_nanos(part.floor_of(middle.as_nanos()));
         self.between(middle.saturating_sub(reach), middle.saturating_add(reach))

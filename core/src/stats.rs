@@ -52,7 +52,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Calls settled with an outcome that teaches: all but the abandoned.
+    /// Calls settled with an outcome that teaches: all but the abandoned. The sum saturates.
     #[must_use]
     pub const fn settled(&self) -> u32 {
         self.ok.saturating_add(self.throttled).saturating_add(self.busy).saturating_add(self.failed)

@@ -2,7 +2,8 @@
 //!
 //! Nothing here reads a clock. The caller picks an epoch (boot, page load, 1970) and hands in
 //! `now`; a monotonic clock is the right source. A clock that steps back by *d* earns nothing and
-//! lengthens waits by at most *d*, because every gate keeps the latest instant it has seen.
+//! lengthens waits by at most *d*, because the pace keeps the latest instant it has seen, and all
+//! else that waits, waits for a fixed instant.
 
 use core::num::NonZeroU32;
 
@@ -170,7 +171,8 @@ impl Ticks {
         Self { hertz, latest: None }
     }
 
-    /// The instant of the counter's `reading`, rounded down to the nanosecond.
+    /// The instant of the counter's `reading`, rounded down to the nanosecond; saturates at
+    /// [`Instant::MAX`].
     pub fn extend(&mut self, reading: u32) -> Instant {
         let ticks = match self.latest {
             None => u64::from(reading),
@@ -189,7 +191,7 @@ impl Ticks {
         Instant(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
     }
 
-    /// How many ticks cover `span`, rounded up.
+    /// How many ticks cover `span`, rounded up; saturates.
     #[must_use]
     pub fn to_ticks_ceil(&self, span: Span) -> u64 {
         let hertz = u64::from(self.hertz.get());

@@ -67,7 +67,7 @@ impl<const LIMITS: usize> Ask<LIMITS> {
         self.not_before
     }
 
-    /// How many attempts of this call have come back already: 0 for a first call.
+    /// How many attempts of this call have come back already: 0 for a first call, 65 535 at most.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
         self.attempt
@@ -75,7 +75,8 @@ impl<const LIMITS: usize> Ask<LIMITS> {
 }
 
 impl Ask<1> {
-    /// The same ask with another cost.
+    /// The same ask with another cost, in calls' worth of the limit. A cost of zero is not subject
+    /// to the limit; one above its burst is refused ([`Reason::TooBig`]).
     #[must_use]
     pub const fn cost(self, cost: u32) -> Self {
         Self { costs: [cost], ..self }
@@ -107,13 +108,27 @@ pub enum Verdict {
     /// later costs throughput only.
     Wait(Instant),
     /// Too many calls are in flight: ask again when one has settled, or at
-    /// [`Controller::next_at`](crate::Controller::next_at), when the oldest lease ends.
+    /// [`Controller::next_at`](crate::Controller::next_at), when enough leases have ended.
     Full,
     /// Do not ask again; this call will not leave.
     Refuse(Reason),
 }
 
 /// Why a call will not leave.
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Policy, Quota, Reason, Span, law::Fixed};
+///
+/// let law = Fixed::new(Quota::per_second(10).unwrap()); // one at a time
+/// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, Instant::ZERO);
+/// let Decision::Go(_) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
+/// // The next may leave after 100 ms, which this one learns at once and not after 50 ms.
+/// let due = Instant::ZERO.saturating_add(Span::from_millis(100));
+/// let hasty = Ask::new().deadline(Instant::ZERO.saturating_add(Span::from_millis(50)));
+/// assert_eq!(gate.poll(Instant::ZERO, &hasty), Decision::Refuse(Reason::Late(due)));
+/// // Two calls' worth never fit into a burst of one, however long they would wait.
+/// assert_eq!(gate.poll(due, &Ask::new().cost(2)), Decision::Refuse(Reason::TooBig));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Reason {
@@ -123,7 +138,8 @@ pub enum Reason {
     OverLimit,
     /// It is a retry, and the successes so far have not paid for it.
     Budget,
-    /// Its cost is more than a limit's burst: it can never fit.
+    /// Its cost is more than a limit's burst, so it can never fit. (Under
+    /// [`Cubic`](crate::law::Cubic), whose burst follows its rate, not at the present rate.)
     TooBig,
     /// It would have to wait beyond the end of time.
     Never,
@@ -144,6 +160,20 @@ impl core::fmt::Display for Reason {
 impl core::error::Error for Reason {}
 
 /// The answer to a poll: a [`Verdict`] whose `Go` carries the permit.
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Policy, Verdict};
+///
+/// let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, Instant::ZERO);
+/// let ask = Ask::new();
+/// let Decision::Go(permit) = gate.poll(Instant::ZERO, &ask) else { panic!() };
+/// // A wait reserves nothing: whoever asks is told the same instant, and there the first one goes.
+/// let due = Instant::from_nanos(100_000_000);
+/// assert_eq!(gate.poll(Instant::ZERO, &ask), Decision::Wait(due));
+/// assert_eq!(gate.poll(Instant::ZERO, &ask), Decision::Wait(due));
+/// assert_eq!(gate.check(due, &ask), Verdict::Go);
+/// # let _ = permit;
+/// ```
 #[derive(Debug, Eq, PartialEq)]
 #[must_use = "a permit that is not settled holds its place in the window until the lease ends"]
 pub enum Decision {

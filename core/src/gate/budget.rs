@@ -5,8 +5,9 @@ use crate::verdict::{Reason, Verdict};
 
 /// How many retries a success pays for, and how many may be saved up.
 ///
-/// Retries multiply load just when a server has the least to spare. A budget bounds the
-/// multiplication to `1 + per_success`, whatever the number of attempts a single call may make.
+/// Retries multiply load just when a server has the least to spare. Once the reserve is spent, a
+/// budget bounds the multiplication to `1 + per_success`, whatever the number of attempts a single
+/// call may make.
 /// The idea is Finagle's `RetryBudget` and gRPC's retry throttling (gRFC A6).
 ///
 /// ```
@@ -50,6 +51,16 @@ impl BudgetPolicy {
 }
 
 /// What is wrong with a budget's policy.
+///
+/// ```
+/// use tidegate::{Ratio, gate::{BudgetError, BudgetPolicy}};
+///
+/// // A tenth, divided a moment too early, is nothing at all.
+/// let tenth = Ratio::new(1 / 10, 1).unwrap();
+/// assert_eq!(BudgetPolicy::new(tenth, 10), Err(BudgetError::ZeroRatio));
+/// // "No retries" is said with `Policy::attempts`, and not with an empty budget.
+/// assert_eq!(BudgetPolicy::new(Ratio::ONE, 0), Err(BudgetError::ZeroReserve));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum BudgetError {
@@ -106,13 +117,13 @@ impl Budget {
         }
     }
 
-    /// A success pays in.
+    /// A success pays in; what the reserve has no room for is lost.
     pub const fn deposit(&mut self, policy: BudgetPolicy) {
         let saved = self.saved.saturating_add(policy.per_success.numerator() as u64);
         self.saved = if saved < policy.brim() { saved } else { policy.brim() };
     }
 
-    /// A retry leaves. Ask [`check`](Self::check) first.
+    /// A retry leaves. Ask [`check`](Self::check) first: a budget that holds less is empty after it.
     pub const fn withdraw(&mut self, policy: BudgetPolicy) {
         self.saved = self.saved.saturating_sub(policy.retry_cost());
     }

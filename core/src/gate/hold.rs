@@ -72,6 +72,18 @@ impl Default for HoldPolicy {
 }
 
 /// What is wrong with a hold's policy.
+///
+/// ```
+/// use tidegate::{Ratio, Span, gate::{HoldError, HoldPolicy}};
+///
+/// let hour = Span::from_secs(3_600);
+/// // "An eighth more" is an eighth, and not nine eighths.
+/// assert_eq!(HoldPolicy::new(hour, Ratio::new(9, 8).unwrap()), Err(HoldError::SpreadAboveOne));
+/// assert!(HoldPolicy::new(hour, Ratio::ONE).is_ok()); // up to twice what was asked for
+/// // "Whatever the server says" is `Span::MAX`.
+/// assert_eq!(HoldPolicy::new(Span::ZERO, Ratio::ZERO), Err(HoldError::ZeroCeiling));
+/// assert!(HoldPolicy::new(Span::MAX, Ratio::ZERO).is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum HoldError {

@@ -22,6 +22,28 @@ pub use pace::Pace;
 pub use window::{Permit, Window, WindowError, WindowPolicy};
 
 /// Which gate had the last word.
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Span};
+/// use tidegate::gate::{BudgetPolicy, Gate, WindowPolicy};
+///
+/// let one_at_a_time = WindowPolicy::new(1, Span::from_secs(30)).unwrap();
+/// let policy = Policy::named("none").unwrap()
+///     .window(one_at_a_time)
+///     .budget(Some(BudgetPolicy::new(Ratio::HALF, 1).unwrap()));
+/// let mut gate: Controller = Controller::new(policy, 7, Instant::ZERO);
+/// let (now, ask) = (Instant::ZERO, Ask::new());
+/// assert_eq!(gate.why(now, &ask), None);
+/// let Decision::Go(permit) = gate.poll(now, &ask) else { panic!() };
+/// assert_eq!(gate.why(now, &ask), Some(Gate::Window));
+/// gate.settle(now, permit, Outcome::Failed);
+/// // The reserve of one retry is spent on the first one. A new call still goes.
+/// let retry = gate.retry(now, &ask, Outcome::Failed).unwrap();
+/// let Decision::Go(permit) = gate.poll(now, &retry) else { panic!() };
+/// gate.settle(now, permit, Outcome::Busy.with(Hint::retry_after(Span::from_secs(5))));
+/// assert_eq!(gate.why(now, &retry), Some(Gate::Budget));
+/// assert_eq!(gate.why(now, &ask), Some(Gate::Hold)); // for the five seconds that were asked for
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Gate {

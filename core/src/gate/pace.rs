@@ -47,8 +47,9 @@ impl Pace {
         Self { level: 0, at: now, until: Instant::ZERO }
     }
 
-    /// Whether a call of `cost` may leave: `Go`, `Wait`, or [`Reason::TooBig`] where the cost is
-    /// more than the burst. A cost of zero always goes.
+    /// Whether a call of `cost` may leave: `Go`, `Wait`, [`Reason::TooBig`] where the cost is more
+    /// than the burst, or [`Reason::Never`] where the wait would end past the end of time. A cost of
+    /// zero always goes.
     #[must_use]
     pub fn check(&self, now: Instant, cost: u32, quota: Option<Quota>) -> Verdict {
         if cost == 0 {
@@ -69,7 +70,8 @@ impl Pace {
         }
     }
 
-    /// Pours in what a call of `cost` takes. Ask [`check`](Self::check) first.
+    /// Pours in what a call of `cost` takes. Ask [`check`](Self::check) first: what overflows the
+    /// bucket is a debt, as in [`correct`](Self::correct).
     pub fn charge(&mut self, now: Instant, cost: u32, quota: Option<Quota>) {
         self.correct(now, 0, cost, quota);
     }

@@ -102,6 +102,17 @@ impl Default for WindowPolicy {
 }
 
 /// What is wrong with a window's policy.
+///
+/// ```
+/// use tidegate::{Span, gate::{WindowError, WindowPolicy}};
+///
+/// // "Without a limit" is the largest number: there are no more places than slots.
+/// assert_eq!(WindowPolicy::new(0, Span::from_secs(30)), Err(WindowError::ZeroLimit));
+/// assert!(WindowPolicy::new(u16::MAX, Span::from_secs(30)).is_ok());
+/// // "Without a lease" is the longest one, under which a lost call keeps its place for good.
+/// assert_eq!(WindowPolicy::new(4, Span::ZERO), Err(WindowError::ZeroLease));
+/// assert!(WindowPolicy::new(4, Span::MAX).is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum WindowError {
@@ -193,7 +204,8 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         if self.alive(now, policy) < Self::limit(policy) { Verdict::Go } else { Verdict::Full }
     }
 
-    /// When the window next has room through leases that end alone; `None` where it has room.
+    /// When the window next has room through leases that end alone, or had it; `None` where it has
+    /// room without that.
     ///
     /// A window that was narrowed may need several leases to end before it has room again.
     #[must_use]

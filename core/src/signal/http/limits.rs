@@ -15,6 +15,19 @@ pub(super) const TOLD: usize = 4;
 const COLLECTED: usize = 8;
 
 /// What a limit counts.
+///
+/// ```
+/// use tidegate::signal::http::{Reading, Unit};
+///
+/// let mut reading = Reading::new(200);
+/// reading.header("RateLimit-Policy", r#""slots";q=10;qu="concurrent-requests""#);
+/// reading.header("x-ratelimit-remaining-tokens", "900");
+/// let answer = reading.finish(None);
+/// assert_eq!(answer.of(Unit::InFlight).limit, Some(10));
+/// assert_eq!(answer.of(Unit::Tokens).remaining, Some(900));
+/// // Neither is a number of calls, so the hint for a pace that counts calls has neither.
+/// assert_eq!((answer.hint.limit, answer.hint.remaining), (None, None));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Unit {
@@ -89,6 +102,20 @@ impl Name {
 }
 
 /// One limit that a response told of.
+///
+/// ```
+/// use tidegate::signal::http::{Name, Reading};
+///
+/// let mut reading = Reading::new(200);
+/// reading.header("RateLimit-Policy", r#""peruser";q=100;w=60;pk=:cHsdsRa894==:"#);
+/// reading.header("RateLimit", r#""peruser";r=120;t=90"#);
+/// let answer = reading.finish(None);
+/// let limit = answer.limits().next().unwrap();
+/// assert_eq!(limit.name, Name::of("peruser"));
+/// assert_eq!(limit.partition, Some(Name::of("cHsdsRa894=="))); // as it was written
+/// // More left than the limit has is ignored, and the reset is cut to the period.
+/// assert_eq!((limit.hint.remaining, limit.hint.reset), (None, limit.hint.period));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Limit {
