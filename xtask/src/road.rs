@@ -65,11 +65,16 @@ impl Road {
 fn debian_cargo(verb: &str, target: &str, folder: &Path) -> Command {
     // Cargo would look for `cargo-clippy` on the PATH and could find another toolchain's.
     let program = if verb == "clippy" { "/usr/bin/cargo-clippy" } else { "/usr/bin/cargo" };
-    let linker = if target.starts_with("wasm32") { "wasm-ld-22" } else { "ld.lld-22" };
+    // Bare metal has no std, and what runs in a browser may want it.
+    let (linker, libraries) = if target.starts_with("wasm32") {
+        ("wasm-ld-22", "-Zbuild-std=std,panic_abort")
+    } else {
+        ("ld.lld-22", "-Zbuild-std=core")
+    };
     let mut command = Command::new(program);
     command
         .arg(verb)
-        .arg("-Zbuild-std=core")
+        .arg(libraries)
         .env("CARGO", "/usr/bin/cargo")
         .env("RUSTC", "/usr/bin/rustc")
         // Lets a stable compiler take `-Z`.

@@ -12,7 +12,7 @@ use crate::tools::TOOLS;
 use crate::{apt, no_such, rustup, workspace};
 
 /// What `demo` and `test` need today.
-const NEEDED: [&str; 2] = ["components", "targets"];
+const NEEDED: [&str; 3] = ["components", "targets", "node"];
 
 /// A verb of Cargo that a minimal toolchain lacks.
 struct Component {
@@ -35,13 +35,14 @@ pub fn help() -> String {
     for tool in TOOLS {
         _ = writeln!(help, "  {:<12} {} (Debian: {})", tool.name, tool.why, tool.packages());
     }
-    _ = write!(help, "Without a step: {}.", NEEDED.join(" and "));
+    _ = write!(help, "Without a step: {}.", NEEDED.join(", "));
     help
 }
 
 /// Takes the named steps. One that fails does not stop the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
-    let all: Vec<&str> = NEEDED.into_iter().chain(TOOLS.map(|tool| tool.name)).collect();
+    let all: Vec<&str> =
+        ["components", "targets"].into_iter().chain(TOOLS.map(|tool| tool.name)).collect();
     if let Some(unknown) = asked.iter().find(|step| *step != "all" && !all.contains(&&***step)) {
         return Ok(no_such("step", unknown, &[&["all"], &*all].concat()));
     }

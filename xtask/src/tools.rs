@@ -14,7 +14,13 @@ pub struct Tool {
     packages: &'static [&'static str],
 }
 
-pub const TOOLS: [Tool; 3] = [
+pub const TOOLS: [Tool; 4] = [
+    Tool {
+        name: "node",
+        why: "runs what is built for wasm",
+        programs: &["node"],
+        packages: &["nodejs"],
+    },
     Tool {
         name: "qemu",
         why: "runs the firmware images",

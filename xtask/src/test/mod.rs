@@ -22,13 +22,15 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 10] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
     Part { name: "targets", about: "core builds and lints on every target", run: targets },
     Part { name: "no-panic", about: "no panic is reachable in core", run: no_panic::run },
     Part { name: "docs", about: "the documentation builds without a warning", run: docs },
+    Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
+    Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },
     Part { name: "live", about: "the real server and fleet", run: live },
     Part { name: "xtask", about: "this tool's own tests", run: xtask },
 ];
@@ -112,6 +114,34 @@ fn docs(_: &mut Roads, tally: &mut Tally) {
     command.args(["--package", "tidegate", "--no-deps", "--all-features"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     tally.check("cargo doc", command);
+}
+
+/// One line for each source, because who has changed a law wants to know whose figures it moved.
+fn seeds(_: &mut Roads, tally: &mut Tally) {
+    for source in ["tchannel", "autosleeper", "heroku", "emr", "go", "aws", "golden"] {
+        let module = format!("{source}::");
+        let mut command = cargo_test("tidegate-seeds", &["--release", "--test", "figures"]);
+        command.arg(&module);
+        tally.tests(source, command);
+    }
+}
+
+fn sim(roads: &mut Roads, tally: &mut Tally) {
+    const WASM: &str = "wasm32-unknown-unknown";
+    let folder = root().join("target/sim-wasm");
+    match roads.to(WASM) {
+        Ok(road) => {
+            let mut command = road.cargo("build", WASM, root());
+            command.args(["--release", "--package", "tidegate-sim-wasm", "--target-dir"]);
+            command.arg(&folder);
+            tally.check("build for wasm", command);
+        }
+        Err(error) => tally.verdict("build for wasm", || Err(error)),
+    }
+    let mut command = cargo_test("tidegate-sim", &["--release"]);
+    let module = folder.join(WASM).join("release/tidegate_sim_wasm.wasm");
+    command.env("TIDEGATE_SIM_WASM", module);
+    tally.tests("native, and in wasm", command);
 }
 
 fn live(_: &mut Roads, tally: &mut Tally) {
