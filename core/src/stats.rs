@@ -43,9 +43,9 @@ pub struct Stats {
     pub abandoned: u32,
     /// Permits settled that named no call in flight: repeated, invented, or later than their lease.
     pub unknown: u32,
-    /// Times a law cut its rate.
+    /// Times a law cut its rate or its window.
     pub slower: u32,
-    /// Times a law raised its rate.
+    /// Times a law raised its rate or opened its window.
     pub faster: u32,
     /// Retries granted by [`retry`](crate::Controller::retry).
     pub retries: u32,

@@ -9,9 +9,32 @@ use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
 /// What [`Aimd`] is made of. Start from [`AimdConfig::DEFAULT`] and change what differs.
+///
+/// ```
+/// use tidegate::law::{Aimd, AimdConfig, Law, Sample};
+/// use tidegate::{Instant, Outcome, Quota, Rng, gate::Pace};
+///
+/// let most = Quota::per_second(12).unwrap();
+/// let law = Aimd::new(AimdConfig { every: 1, ceiling: most, ..AimdConfig::DEFAULT }).unwrap();
+/// let now = Instant::ZERO;
+/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let mut after = |outcome, paced| {
+///     let mut sample = Sample::new(now, now, outcome);
+///     sample.paced = paced;
+///     law.observe(&mut state, &mut pace, &sample, &mut rng);
+///     law.interval(&state, now).unwrap()
+/// };
+/// let of = |per_second| Quota::per_second(per_second).unwrap().interval();
+/// assert_eq!(after(Outcome::Ok, false), of(10)); // it did not have to wait: the rate was no limit
+/// assert_eq!(after(Outcome::Ok, true), of(11));
+/// assert_eq!(after(Outcome::Failed, true), of(11)); // says nothing about the rate
+/// assert_eq!(after(Outcome::Ok, true), of(12));
+/// assert_eq!(after(Outcome::Ok, true), of(12)); // the ceiling
+/// assert_eq!(after(Outcome::Busy, true), of(6));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AimdConfig {
-    /// The rate to begin with. Its burst is the law's burst at every rate.
+    /// The rate to begin with. Its burst, 17 592 at most, is the law's burst at every rate.
     pub start: Quota,
     /// The rate below which no cut goes.
     pub floor: Quota,
@@ -19,7 +42,7 @@ pub struct AimdConfig {
     pub ceiling: Quota,
     /// What is added to the rate ...
     pub step: Quota,
-    /// ... after this many successes of calls that had to wait for the rate.
+    /// ... after this many successes of calls that had to wait for the rate; at least 1.
     pub every: u16,
     /// What a cut keeps of the rate; below one.
     pub keep: Ratio,
@@ -32,13 +55,35 @@ pub struct AimdConfig {
 /// The rate answers the load that lasts, the pause the peak that does not: "So with a combination
 /// of exponential backoff to deal with transient spikes and rate limiting to treat the API limit
 /// with respect we have a much better solution."
+///
+/// ```
+/// use tidegate::law::{Aimd, AimdConfig, Law, Pause, Sample};
+/// use tidegate::{Instant, Outcome, Rng, Span, gate::Pace};
+///
+/// let pause = Pause { base: Span::from_millis(10), most: Span::from_millis(50), discount: 3 };
+/// let law = Aimd::new(AimdConfig { pause: Some(pause), ..AimdConfig::DEFAULT }).unwrap();
+/// let now = Instant::ZERO;
+/// let (mut state, mut rng) = (law.start(now), Rng::new(1));
+/// let mut after = |outcome| {
+///     let mut pace = Pace::new(now);
+///     law.observe(&mut state, &mut pace, &Sample::new(now, now, outcome), &mut rng);
+///     pace.ready_at(1, None).map(|until| until.saturating_since(now).as_millis())
+/// };
+/// assert!((10..=20).contains(&after(Outcome::Throttled).unwrap()));
+/// assert!((20..=40).contains(&after(Outcome::Throttled).unwrap()));
+/// assert!((25..=50).contains(&after(Outcome::Throttled).unwrap())); // not 80 ms
+/// // Three successes pause nothing, and take one of the doublings back.
+/// assert_eq!([(); 3].map(|()| after(Outcome::Ok)), [None; 3]);
+/// assert!((25..=50).contains(&after(Outcome::Throttled).unwrap()));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Pause {
-    /// The unit: the n-th cut pauses for 2^n of it, half of which is left to chance.
+    /// The unit: the n-th cut pauses for 2^n of it, half of which is left to chance. Above zero, and
+    /// not above `most`.
     pub base: Span,
     /// The longest pause.
     pub most: Span,
-    /// So many successes take one doubling back.
+    /// So many successes take one doubling back; at least 1.
     pub discount: u16,
 }
 
@@ -104,6 +149,18 @@ pub struct Aimd {
 }
 
 /// What [`Aimd`] remembers.
+///
+/// ```
+/// use tidegate::law::{Aimd, AimdState, Law};
+/// use tidegate::{Controller, Instant, Policy, Span};
+///
+/// let gate: Controller<Aimd> = Controller::new(Policy::new(Aimd::DEFAULT), 7, Instant::ZERO);
+/// let state: AimdState = *gate.states().next().unwrap();
+/// // Ten calls a second, as the law counts them: in fractions of 2^-20, so per 2^20 seconds.
+/// let quota = Aimd::DEFAULT.quota(&state).unwrap();
+/// assert_eq!((quota.count(), quota.period()), (10 << 20, Span::from_secs(1 << 20)));
+/// assert_eq!(quota.interval(), Span::from_millis(100));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AimdState {
     /// Calls a second with 20 bits of fraction.
@@ -133,7 +190,8 @@ impl Aimd {
         },
     };
 
-    /// The law of a configuration.
+    /// The law of a configuration, whose rates it rounds down to 2^-20 of a call a second (but never
+    /// to nothing).
     ///
     /// # Errors
     /// [`AimdError`] names what is wrong.
@@ -257,10 +315,33 @@ impl Pause {
 }
 
 /// What is wrong with an [`AimdConfig`].
+///
+/// ```
+/// use tidegate::law::{Aimd, AimdConfig, AimdError, Pause};
+/// use tidegate::{Quota, QuotaError, Ratio, Span};
+///
+/// let config = AimdConfig::DEFAULT;
+/// let made = |config| Aimd::new(config).unwrap_err();
+/// // A minute's worth of calls at once is more than the law counts.
+/// let start = Quota::per_second(1_000).unwrap().with_burst(60_000).unwrap();
+/// let burst = AimdError::Burst(QuotaError::BurstTooLarge);
+/// assert_eq!(made(AimdConfig { start, ..config }), burst);
+/// // "Never grow" is a ceiling at the start.
+/// assert_eq!(made(AimdConfig { every: 0, ..config }), AimdError::ZeroEvery);
+/// // "Never cut" is another law: `Fixed`.
+/// assert_eq!(made(AimdConfig { keep: Ratio::ONE, ..config }), AimdError::KeepNotBelowOne);
+/// // "Never pause" is `None`.
+/// let pause = Some(Pause { base: Span::ZERO, most: Span::ZERO, discount: 10 });
+/// assert_eq!(made(AimdConfig { pause, ..config }), AimdError::Pause);
+/// // The default's start of ten a second is above this ceiling: lower both.
+/// let ceiling = Quota::per_second(5).unwrap();
+/// assert_eq!(made(AimdConfig { ceiling, ..config }), AimdError::StartOutside);
+/// assert!(Aimd::new(AimdConfig { start: ceiling, ceiling, ..config }).is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum AimdError {
-    /// The start's burst is zero or above 17 592.
+    /// The start's burst is above 17 592. (A burst of zero no quota has.)
     Burst(QuotaError),
     /// Growth after every zero successes has no meaning.
     ZeroEvery,

@@ -32,6 +32,20 @@ macro_rules! any_law {
         }
 
         /// What an [`AnyLaw`] remembers.
+        ///
+        /// ```
+        /// use tidegate::law::{Aimd, AnyLaw, AnyState, Crowd, Law};
+        /// use tidegate::{Controller, Instant, Policy};
+        ///
+        /// let law = AnyLaw::from(Crowd::DEFAULT);
+        /// let gate: Controller = Controller::new(Policy::new(law), 1, Instant::ZERO);
+        /// let state = gate.states().next().unwrap();
+        /// assert!(matches!(state, AnyState::Crowd(_)));
+        /// assert_eq!(law.window(state).unwrap().get(), 4);
+        /// // To another law it is no state, and nothing that stops a call either.
+        /// let other = AnyLaw::from(Aimd::DEFAULT);
+        /// assert_eq!((other.quota(state), other.window(state)), (None, None));
+        /// ```
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         #[non_exhaustive]
         pub enum AnyState {

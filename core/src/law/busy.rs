@@ -17,6 +17,32 @@ use crate::verdict::{Reason, Verdict};
 /// | recovery by rate 3 | four times a second (`limit + limit * 3`) | three times a second |
 /// | "the longer busy, the longer it should take to recover" | not kept: once nothing is sent, nothing is learnt | recovery begins after as many quiet seconds as there were busy ones, at most 8 |
 /// | a call that left before the latest cut | cuts again | does not |
+///
+/// ```
+/// use tidegate::law::{Busy, BusyConfig, BusyVariant, Law, Sample};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pace};
+///
+/// // Eight calls of one second come back busy; the limits of the next four seconds.
+/// let limits = |variant| {
+///     let law = Busy::new(BusyConfig { variant, ..BusyConfig::DEFAULT }).unwrap();
+///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
+///     let (mut state, mut pace) = (law.start(start), Pace::new(start));
+///     for _ in 0..8 {
+///         law.released(&mut state, &mut pace, start, &mut rng);
+///         let busy = Sample::new(start, start, Outcome::Busy);
+///         law.observe(&mut state, &mut pace, &busy, &mut rng);
+///     }
+///     [1, 2, 3, 4].map(|second| {
+///         let now = Instant::from_nanos(second * 1_000_000_000);
+///         law.observe(&mut state, &mut pace, &Sample::new(now, now, Outcome::Ok), &mut rng);
+///         state.limit_q36() >> 36
+///     })
+/// };
+/// // Four times 9 999 999, halved eight times; then up by four.
+/// assert_eq!(limits(BusyVariant::Faithful), [156_249, 624_999, 2_499_999, 9_999_999]);
+/// // Half of the eight calls that left; then a quiet second for the busy one, and up by three.
+/// assert_eq!(limits(BusyVariant::Promised), [4, 4, 12, 36]);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BusyVariant {
     /// As the source's program behaves, for comparison.
@@ -26,15 +52,51 @@ pub enum BusyVariant {
 }
 
 /// How the limit grows back, once a second.
+///
+/// ```
+/// use tidegate::law::{Busy, BusyConfig, BusyVariant, Law, Recovery, Sample};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pace};
+///
+/// // From the one call a second at which a busy server left it.
+/// let limits = |recovery| {
+///     let law = Busy::new(BusyConfig { recovery, ..BusyConfig::DEFAULT }).unwrap();
+///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
+///     let (mut state, mut pace) = (law.start(start), Pace::new(start));
+///     law.observe(&mut state, &mut pace, &Sample::new(start, start, Outcome::Busy), &mut rng);
+///     [2, 3, 4, 5].map(|second| {
+///         let now = Instant::from_nanos(second * 1_000_000_000);
+///         law.observe(&mut state, &mut pace, &Sample::new(now, now, Outcome::Ok), &mut rng);
+///         state.limit_q36() >> 36
+///     })
+/// };
+/// assert_eq!(limits(Recovery::Rate(3)), [1, 3, 9, 27]);
+/// assert_eq!(limits(Recovery::Value(200)), [1, 201, 401, 601]);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Recovery {
-    /// By a rate, as [`BusyVariant`] reads it.
+    /// By a rate, as [`BusyVariant`] reads it: 1 to 14, and from 2 where the text is followed.
     Rate(u32),
-    /// By so many calls a second.
+    /// By so many calls a second; at least 1.
     Value(u32),
 }
 
 /// What becomes of a call over the limit.
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use tidegate::law::{Busy, BusyConfig, Over};
+/// use tidegate::{Ask, Controller, Decision, Instant, Policy, Reason};
+///
+/// let second_call = |over| {
+///     let config = BusyConfig { most: NonZeroU32::MIN, over, ..BusyConfig::DEFAULT };
+///     let policy = Policy::new(Busy::new(config).unwrap());
+///     let mut gate: Controller<Busy> = Controller::new(policy, 7, Instant::ZERO);
+///     let Decision::Go(_) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
+///     gate.poll(Instant::from_nanos(400_000_000), &Ask::new())
+/// };
+/// assert_eq!(second_call(Over::Refuse), Decision::Refuse(Reason::OverLimit));
+/// assert_eq!(second_call(Over::Wait), Decision::Wait(Instant::from_nanos(1_000_000_000)));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Over {
     /// It is refused at once ([`Reason::OverLimit`]), as the source does it.
@@ -44,6 +106,23 @@ pub enum Over {
 }
 
 /// What [`Busy`] is made of. Start from [`BusyConfig::DEFAULT`] and change what differs.
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use tidegate::law::{Busy, BusyConfig};
+/// use tidegate::{Ask, Controller, Decision, Instant, Policy, Span};
+///
+/// let config = BusyConfig { most: NonZeroU32::new(2).unwrap(), ..BusyConfig::DEFAULT };
+/// let start = Instant::from_nanos(250_000_000);
+/// let law = Busy::new(config).unwrap();
+/// let mut gate: Controller<Busy> = Controller::new(Policy::new(law), 7, start);
+/// // Calls are counted, and not what they cost: three calls' worth, and then one.
+/// assert!(matches!(gate.poll(start, &Ask::new().cost(3)), Decision::Go(_)));
+/// assert!(matches!(gate.poll(start, &Ask::new()), Decision::Go(_)));
+/// // Seconds begin with the controller, not with the epoch.
+/// let next = start.saturating_add(Span::from_secs(1));
+/// assert_eq!(gate.poll(start, &Ask::new()), Decision::Wait(next));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BusyConfig {
     /// The limit to begin with, and the highest one, in calls a second: up to 9 999 999.
@@ -82,7 +161,7 @@ impl Default for BusyConfig {
 /// Within a second calls leave as they come, so the limit is a burst and not a pace; against a
 /// server with a hard limit the faithful variant reaches 14 to 18 % of the capacity (rate 3),
 /// because it climbs by a factor of four and falls by a million. A total outage settles at two
-/// calls a second.
+/// calls a second in the faithful variant (rate 3), and at one in the other.
 ///
 /// ```
 /// use tidegate::law::{Busy, BusyConfig, BusyError, Recovery};
@@ -97,6 +176,17 @@ pub struct Busy {
 }
 
 /// What [`Busy`] remembers.
+///
+/// ```
+/// use tidegate::law::{Busy, Law};
+/// use tidegate::{Controller, Instant, Policy};
+///
+/// let gate: Controller<Busy> = Controller::new(Policy::new(Busy::DEFAULT), 7, Instant::ZERO);
+/// let state = gate.states().next().unwrap();
+/// assert_eq!(state.limit_q36(), 9_999_999 << 36);
+/// // The limit is one of calls in a second, and none of the time between two of them.
+/// assert_eq!(Busy::DEFAULT.interval(state, Instant::ZERO), None);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BusyState {
     /// When the present second began.
@@ -124,7 +214,8 @@ const MOST_HALVINGS: u32 = 20;
 const MOST_STREAK: u8 = 8;
 
 impl BusyState {
-    /// The limit of the present second, in calls with 36 bits of fraction.
+    /// The limit of the second in which a call last left or came back, in calls with 36 bits of
+    /// fraction.
     #[must_use]
     pub const fn limit_q36(&self) -> u64 {
         self.limit
@@ -286,10 +377,29 @@ impl Law for Busy {
 }
 
 /// What is wrong with a [`BusyConfig`].
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use tidegate::law::{Busy, BusyConfig, BusyError, BusyVariant, Recovery};
+///
+/// let made = |config| Busy::new(config).map(|_| ());
+/// // A rate of one doubles the program's limit, `limit + limit * 1`, and leaves the text's as it is.
+/// let mut config = BusyConfig { recovery: Recovery::Rate(1), ..BusyConfig::DEFAULT };
+/// assert_eq!(made(config), Err(BusyError::NoRecovery));
+/// config.variant = BusyVariant::Faithful;
+/// assert_eq!(made(config), Ok(()));
+/// // The source's 200 is a value, and not a rate.
+/// config.recovery = Recovery::Rate(200);
+/// assert_eq!(made(config), Err(BusyError::RateTooLarge));
+/// // "No limit" is the default's most.
+/// let most = NonZeroU32::MAX;
+/// assert_eq!(made(BusyConfig { most, ..BusyConfig::DEFAULT }), Err(BusyError::MostTooLarge));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum BusyError {
-    /// A recovery of nothing would never grow back.
+    /// A recovery of nothing would never grow back, nor would a rate of one where the text is
+    /// followed.
     NoRecovery,
     /// A rate above 14 does not fit the arithmetic.
     RateTooLarge,

@@ -11,6 +11,23 @@ use crate::rng::Rng;
 use crate::time::Instant;
 
 /// What [`Crowd`] is made of. Start from [`CrowdConfig::DEFAULT`] and change what differs.
+///
+/// ```
+/// use core::num::NonZeroU16;
+/// use tidegate::law::{Crowd, CrowdConfig, Law, Sample};
+/// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pace};
+///
+/// let start = NonZeroU16::new(9).unwrap();
+/// let law = Crowd::new(CrowdConfig { start, keep: Ratio::HALF, ..CrowdConfig::DEFAULT }).unwrap();
+/// let now = Instant::ZERO;
+/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let failed = Sample::new(now, now, Outcome::Failed);
+/// let windows = [(); 5].map(|()| {
+///     law.observe(&mut state, &mut pace, &failed, &mut rng);
+///     law.window(&state).unwrap().get()
+/// });
+/// assert_eq!(windows, [4, 2, 1, 1, 1]); // rounded down, but never shut
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CrowdConfig {
     /// Calls in flight to begin with, at least one.
@@ -59,6 +76,20 @@ pub struct Crowd {
 }
 
 /// What [`Crowd`] remembers: its window, and the successes towards one more.
+///
+/// ```
+/// use tidegate::law::{Crowd, Law, Move, Sample};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pace};
+///
+/// let (law, now) = (Crowd::DEFAULT, Instant::ZERO);
+/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let served = Sample::new(now, now, Outcome::Ok);
+/// let moves = [(); 9].map(|()| law.observe(&mut state, &mut pace, &served, &mut rng));
+/// // Four successes open the window from four to five, and it takes five more to open it to six.
+/// let opened = moves.iter().enumerate().filter(|(_, moved)| **moved == Move::Faster);
+/// assert!(opened.map(|(i, _)| i + 1).eq([4, 9]));
+/// assert_eq!(law.window(&state).unwrap().get(), 6);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CrowdState {
     window: NonZeroU16,
@@ -130,6 +161,21 @@ impl Law for Crowd {
 }
 
 /// What is wrong with a [`CrowdConfig`].
+///
+/// ```
+/// use core::num::NonZeroU16;
+/// use tidegate::Ratio;
+/// use tidegate::law::{Crowd, CrowdConfig, CrowdError};
+///
+/// let config = CrowdConfig::DEFAULT;
+/// // Nine tenths, upside down.
+/// let keep = Ratio::new(10, 9).unwrap();
+/// assert_eq!(Crowd::new(CrowdConfig { keep, ..config }), Err(CrowdError::KeepNotBelowOne));
+/// // The default starts at four: for one call at a time lower that too.
+/// let most = NonZeroU16::MIN;
+/// assert_eq!(Crowd::new(CrowdConfig { most, ..config }), Err(CrowdError::StartAboveMost));
+/// assert!(Crowd::new(CrowdConfig { start: most, most, ..config }).is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum CrowdError {

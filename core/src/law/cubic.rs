@@ -10,8 +10,8 @@ use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
 /// The AWS SDKs' client rate limiter: off until the first throttling response, then a token bucket
-/// (which has been filling all the time) whose rate is cut to 0.7 and grows back along a cubic, as fast as it can towards the rate at
-/// which it was cut, slowly around it, and fast again beyond.
+/// (which has been filling all the time) whose rate is cut to 0.7 and grows back along a cubic: fast
+/// towards the rate at which it was cut, slowly around it, and fast again beyond.
 ///
 /// Source: botocore 1.44.5 (`retries/adaptive.py`, `throttling.py`, `bucket.py`) and smithy-rs
 /// (`client_rate_limiter.rs`), which count in floating point with the same constants; the curve is
@@ -37,6 +37,20 @@ use crate::time::{Instant, Span};
 pub struct Cubic;
 
 /// What [`Cubic`] remembers. Rates are calls a second with 20 bits of fraction.
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reason, law::Cubic};
+///
+/// let now = Instant::ZERO;
+/// let mut gate: Controller<Cubic> = Controller::new(Policy::new(Cubic), 7, now);
+/// let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!() };
+/// assert_eq!(gate.states().next().unwrap().rate_q20(), None); // off
+/// gate.settle(now, permit, Outcome::Throttled);
+/// // It has measured nothing, and so starts from the floor: a call in two seconds.
+/// assert_eq!(gate.states().next().unwrap().rate_q20(), Some((1 << 20) / 2));
+/// // A bucket holds a second's worth, but one whole call at least, which three do not fit.
+/// assert_eq!(gate.poll(now, &Ask::new().cost(3)), Decision::Refuse(Reason::TooBig));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CubicState {
     /// The present rate.

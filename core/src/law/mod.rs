@@ -1,8 +1,9 @@
 //! The laws: how the pace moves when outcomes arrive.
 //!
 //! A law is arithmetic and nothing else. What every law needs alike (one cut per congestion event,
-//! growth only where the law was the limit) is decided once, by the controller, and handed over as
-//! [`Sample::fresh`] and [`Sample::paced`].
+//! growth only where the law was the limit) is found out once, by the controller, and handed over as
+//! [`Sample::fresh`] and [`Sample::paced`]. A law that is kept as its source has it may disregard
+//! them, and then says so.
 
 mod adaptive;
 mod aimd;
@@ -82,7 +83,8 @@ pub trait Law {
     /// A call has left, and the pace has been charged for it.
     fn released(&self, _: &mut Self::State, _: &mut Pace, _: Instant, _: &mut Rng) {}
 
-    /// A call has come back. The pace has drained up to `sample.now` at the old rate.
+    /// A call has come back. The pace has drained up to `sample.now` at the old rate. Calls that were
+    /// abandoned, and those that cost nothing of this limit, are not shown to the law.
     fn observe(
         &self,
         state: &mut Self::State,
@@ -93,6 +95,22 @@ pub trait Law {
 }
 
 /// All that a law may see of a call that has come back.
+///
+/// ```
+/// use tidegate::law::{Aimd, Law, Move, Sample};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pace};
+///
+/// let (law, now) = (Aimd::DEFAULT, Instant::ZERO);
+/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let refused = Sample::new(now, now, Outcome::Throttled);
+/// assert_eq!(law.observe(&mut state, &mut pace, &refused, &mut rng), Move::Slower);
+/// // Another call of the same burst, which left before the cut: it tells nothing new.
+/// let mut late = refused;
+/// late.fresh = false;
+/// let before = state;
+/// assert_eq!(law.observe(&mut state, &mut pace, &late, &mut rng), Move::Held);
+/// assert_eq!(state, before);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Sample {
@@ -124,12 +142,32 @@ impl Sample {
 }
 
 /// What a law made of a sample.
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy};
+///
+/// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
+/// let mut now = Instant::ZERO;
+/// let mut moves = [(0, 0); 22].map(|_| loop {
+///     match gate.poll(now, &Ask::new()) {
+///         Decision::Go(permit) => {
+///             gate.settle(now, permit, Outcome::Ok);
+///             break (gate.stats().slower, gate.stats().faster);
+///         }
+///         Decision::Wait(until) => now = until,
+///         other => panic!("{other:?}"),
+///     }
+/// }).into_iter();
+/// // The first call did not wait. Then each ten make the law faster; all others were held.
+/// assert_eq!(moves.position(|counted| counted == (0, 1)), Some(10));
+/// assert_eq!(moves.position(|counted| counted == (0, 2)), Some(9));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Move {
     /// It keeps its rate.
     Held,
-    /// It cut its rate: calls that left before now belong to this congestion.
+    /// It cut its rate or its window: calls that left before now belong to this congestion.
     Slower,
-    /// It raised its rate.
+    /// It raised its rate or opened its window.
     Faster,
 }

@@ -12,6 +12,30 @@ use crate::time::{Instant, Span};
 
 /// How a success shortens the sleep: four of the source's five strategies. (The fifth, `Null`, does
 /// nothing at all, which is [`Fixed::UNLIMITED`](crate::law::Fixed::UNLIMITED) without a backoff.)
+///
+/// ```
+/// use tidegate::law::{Law, Proportional, ProportionalConfig, Sample, Strategy};
+/// use tidegate::{Hint, Instant, Outcome, Rng, Span, gate::Pace};
+///
+/// // What a success makes of a sleep of 4.5 s, in milliseconds.
+/// let after = |strategy, hint| {
+///     let start = Span::from_millis(4_500);
+///     let config = ProportionalConfig { start, ..ProportionalConfig::gem(strategy) };
+///     let law = Proportional::new(config).unwrap();
+///     let now = Instant::ZERO;
+///     let (mut state, mut pace) = (law.start(now), Pace::new(now));
+///     let mut served = Sample::new(now, now, Outcome::Ok);
+///     served.hint = hint;
+///     law.observe(&mut state, &mut pace, &served, &mut Rng::new(1));
+///     state.sleep().as_millis()
+/// };
+/// assert_eq!(after(Strategy::Exponential, Hint::NONE), 0);
+/// assert_eq!(after(Strategy::Gradual(Span::from_millis(800)), Hint::NONE), 3_700);
+/// assert_eq!(after(Strategy::Proportional, Hint::NONE), 4_499);
+/// // With half of the divisor's 4500 calls left the sleep halves; untold, it stays.
+/// assert_eq!(after(Strategy::Remaining, Hint::remaining(2_250)), 2_250);
+/// assert_eq!(after(Strategy::Remaining, Hint::NONE), 4_500);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Strategy {
     /// `ExponentialBackoff`: to nothing. Each call begins anew.
@@ -27,6 +51,26 @@ pub enum Strategy {
 
 /// What [`Proportional`] is made of. Start from [`gem`](Self::gem) or [`DEMO`](Self::DEMO) and
 /// change what differs.
+///
+/// ```
+/// use tidegate::law::{Law, Proportional, ProportionalConfig, Sample, Strategy};
+/// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pace};
+///
+/// // How long a first refusal keeps the next call back, and the sleep that it leaves.
+/// let refused = |config| {
+///     let law = Proportional::new(ProportionalConfig { jitter: Ratio::ZERO, ..config }).unwrap();
+///     let now = Instant::ZERO;
+///     let (mut state, mut pace) = (law.start(now), Pace::new(now));
+///     let throttled = Sample::new(now, now, Outcome::Throttled);
+///     law.observe(&mut state, &mut pace, &throttled, &mut Rng::new(1));
+///     let until = pace.ready_at(1, None).unwrap();
+///     (until.saturating_since(now).as_millis(), state.sleep().as_millis())
+/// };
+/// // The gem sleeps before it multiplies: the sleep after next is the longer one.
+/// assert_eq!(refused(ProportionalConfig::gem(Strategy::Remaining)), (800, 960));
+/// // The demonstration spares the first refusal, and sleeps as it would have.
+/// assert_eq!(refused(ProportionalConfig::DEMO), (1_600, 1_600));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ProportionalConfig {
     /// How a success shortens the sleep.
@@ -35,7 +79,7 @@ pub struct ProportionalConfig {
     pub start: Span,
     /// What a refusal adds to the sleep ...
     pub add: Span,
-    /// ... before it multiplies it by this.
+    /// ... before it multiplies it by this; at least 1.
     pub times: Ratio,
     /// The shortest sleep that a success leaves.
     pub floor: Span,
@@ -104,7 +148,8 @@ impl Default for ProportionalConfig {
 ///
 /// Its constants fit one limit, 4500 calls an hour. Kept as the source has them: after a run of
 /// refusals the sleep is a fifth longer than the one that worked; nothing bounds the sleep; with
-/// more calls left than the divisor it falls to zero at once.
+/// more calls left than the divisor it falls to zero at once; every success shortens it, whether
+/// or not its call had to wait.
 ///
 /// ```
 /// use tidegate::law::{Proportional, ProportionalConfig, ProportionalError, Strategy};
@@ -121,6 +166,25 @@ pub struct Proportional {
 }
 
 /// What [`Proportional`] remembers.
+///
+/// ```
+/// use tidegate::law::{Law, Proportional, Sample};
+/// use tidegate::{Hint, Instant, Outcome, Rng, gate::Pace};
+///
+/// let (law, now) = (Proportional::DEFAULT, Instant::ZERO);
+/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let mut sample = Sample::new(now, now, Outcome::Throttled);
+/// let sleeps = [(); 3].map(|()| {
+///     law.observe(&mut state, &mut pace, &sample, &mut rng);
+///     state.sleep().as_millis()
+/// });
+/// assert_eq!(sleeps, [960, 2_112, 3_494]); // (sleep + 800) * 6 / 5
+/// // One success with more calls left than the divisor, and the sleep is over.
+/// sample.outcome = Outcome::Ok;
+/// sample.hint = Hint::remaining(4_501);
+/// law.observe(&mut state, &mut pace, &sample, &mut rng);
+/// assert_eq!(state.sleep().as_millis(), 0);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ProportionalState {
     sleep: Span,
@@ -281,6 +345,27 @@ impl Law for Proportional {
 }
 
 /// What is wrong with a [`ProportionalConfig`].
+///
+/// ```
+/// use tidegate::law::{Proportional, ProportionalConfig, ProportionalError, Strategy};
+/// use tidegate::{Ratio, Span};
+///
+/// let made = |config| Proportional::new(config).map(|_| ());
+/// let (gem, demo) = (ProportionalConfig::gem(Strategy::Remaining), ProportionalConfig::DEMO);
+/// // "A fifth more" is six fifths.
+/// let times = Ratio::new(1, 5).unwrap();
+/// let config = ProportionalConfig { times, ..gem };
+/// assert_eq!(made(config), Err(ProportionalError::TimesBelowOne));
+/// // The demonstration only doubles, from a start that its floor preserves. Without the floor a sleep
+/// // that has come down to nothing stays there, and so does one that begins anew with each call.
+/// let config = ProportionalConfig { floor: Span::ZERO, ..demo };
+/// assert_eq!(made(config), Err(ProportionalError::StuckAtZero));
+/// let config = ProportionalConfig { strategy: Strategy::Exponential, ..demo };
+/// assert_eq!(made(config), Err(ProportionalError::StuckAtZero));
+/// // "Not calmed" is `None`.
+/// let config = ProportionalConfig { calm: Some(Span::ZERO), ..demo };
+/// assert_eq!(made(config), Err(ProportionalError::ZeroCalm));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ProportionalError {

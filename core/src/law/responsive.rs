@@ -21,6 +21,25 @@ use crate::time::{Instant, Span};
 /// | The delay runs from the answer, on top of the call's own duration, in each worker by itself. | The delay runs from one call's leaving to the next one's, for all who share the controller. |
 /// | Each of the failures of one congestion raises the delay. | A call that left before the latest raise does not raise it again. |
 /// | Successes of calls that never had to wait lower the delay. | Only calls that had to wait count. |
+///
+/// ```
+/// use tidegate::law::{Law, Responsive, ResponsiveConfig, Sample, Variant};
+/// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pace};
+///
+/// // The first row of the table: 9 successes, a failure and one more success, without the jitter.
+/// let delay = |variant| {
+///     let config = ResponsiveConfig { variant, spread: Ratio::ZERO, ..ResponsiveConfig::DEFAULT };
+///     let (law, now) = (Responsive::new(config).unwrap(), Instant::ZERO);
+///     let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+///     for answer in "f.........f.".chars() {
+///         let outcome = if answer == 'f' { Outcome::Failed } else { Outcome::Ok };
+///         law.observe(&mut state, &mut pace, &Sample::new(now, now, outcome), &mut rng);
+///     }
+///     state.delay().as_millis()
+/// };
+/// assert_eq!(delay(Variant::Faithful), 675); // down from 750 at once
+/// assert_eq!(delay(Variant::Mended), 750);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Variant {
     /// The source's behaviour, for comparison.
@@ -30,19 +49,41 @@ pub enum Variant {
 }
 
 /// What [`Responsive`] is made of. Start from [`ResponsiveConfig::DEFAULT`] and change what differs.
+///
+/// ```
+/// use tidegate::law::{Law, Responsive, ResponsiveConfig, Sample, Variant};
+/// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pace};
+///
+/// // A vector of the source's own test: 10 us, a tenth more on each failure.
+/// let law = Responsive::new(ResponsiveConfig {
+///     initial: Span::from_micros(10),
+///     up: Ratio::new(11, 10).unwrap(),
+///     spread: Ratio::ZERO,
+///     variant: Variant::Faithful,
+///     ..ResponsiveConfig::DEFAULT
+/// });
+/// let (law, now) = (law.unwrap(), Instant::ZERO);
+/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// use Outcome::{Failed, Ok};
+/// let delays = [Ok, Failed, Ok, Failed, Failed].map(|outcome| {
+///     law.observe(&mut state, &mut pace, &Sample::new(now, now, outcome), &mut rng);
+///     state.delay().as_nanos()
+/// });
+/// assert_eq!(delays, [0, 10_000, 10_000, 11_000, 12_100]);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ResponsiveConfig {
     /// The delay after the first failure; a step down below it ends the delay.
     pub initial: Span,
     /// The longest delay.
     pub most: Span,
-    /// What a failure multiplies the delay by.
+    /// What a failure multiplies the delay by; at least 1.
     pub up: Ratio,
-    /// What a step down multiplies the delay by ...
+    /// What a step down multiplies the delay by, at most 1 ...
     pub down: Ratio,
     /// ... after this many successes.
     pub threshold: u16,
-    /// Chance adds or takes up to this part of the delay ...
+    /// Chance adds or takes up to this part of the delay, at most all of it ...
     pub spread: Ratio,
     /// ... but never more than this.
     pub most_spread: Span,
@@ -96,6 +137,23 @@ pub struct Responsive {
 }
 
 /// What [`Responsive`] remembers.
+///
+/// ```
+/// use tidegate::law::Responsive;
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+///
+/// let mut gate: Controller<Responsive> =
+///     Controller::new(Policy::new(Responsive::DEFAULT), 7, Instant::ZERO);
+/// let delay = |gate: &Controller<Responsive>| gate.states().next().unwrap().delay();
+/// let Decision::Go(permit) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
+/// assert_eq!(delay(&gate), Span::ZERO);
+/// gate.settle(Instant::ZERO, permit, Outcome::Failed);
+/// assert_eq!(delay(&gate), Span::from_millis(500)); // the next wait is this, give or take 30 %
+/// // A minute of silence is more than ten successes half a second apart: the delay is over.
+/// let later = Instant::ZERO.saturating_add(Span::from_secs(60));
+/// let Decision::Go(_) = gate.poll(later, &Ask::new()) else { panic!() };
+/// assert_eq!(delay(&gate), Span::ZERO);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ResponsiveState {
     delay: Span,
@@ -302,6 +360,32 @@ impl Law for Responsive {
 }
 
 /// What is wrong with a [`ResponsiveConfig`].
+///
+/// ```
+/// use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveError as Wrong, Variant};
+/// use tidegate::{Ratio, Span};
+///
+/// let config = ResponsiveConfig::DEFAULT;
+/// let made = |config| Responsive::new(config).map(|_| ());
+/// let percent = |part| Ratio::new(part, 100).unwrap();
+/// let hour = Span::from_secs(3_600);
+/// for (config, wrong) in [
+///     (ResponsiveConfig { initial: Span::ZERO, ..config }, Wrong::ZeroInitial),
+///     // Above the default's longest delay of 15 minutes.
+///     (ResponsiveConfig { initial: hour, ..config }, Wrong::InitialAboveMost),
+///     // "Half as much again" is 150 %, "a tenth less" is 90 %, and "± 30 %" is 30 %.
+///     (ResponsiveConfig { up: percent(50), ..config }, Wrong::UpBelowOne),
+///     (ResponsiveConfig { down: percent(110), ..config }, Wrong::DownAboveOne),
+///     (ResponsiveConfig { spread: percent(130), ..config }, Wrong::SpreadAboveOne),
+///     // "At every success" is a threshold of 1.
+///     (ResponsiveConfig { threshold: 0, ..config }, Wrong::ZeroThreshold),
+/// ] {
+///     assert_eq!(made(config), Err(wrong));
+/// }
+/// // The source takes the last one, and then its delay never goes down.
+/// let variant = Variant::Faithful;
+/// assert_eq!(made(ResponsiveConfig { threshold: 0, variant, ..config }), Ok(()));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ResponsiveError {

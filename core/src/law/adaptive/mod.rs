@@ -64,6 +64,23 @@ impl Adaptive {
 }
 
 /// What [`Adaptive`] remembers: 128 bytes at most.
+///
+/// ```
+/// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
+/// use tidegate::{Instant, Outcome, Rng, Span, gate::Pace};
+///
+/// let (law, start) = (Adaptive::DEFAULT, Instant::ZERO);
+/// let (mut state, mut pace, mut rng): (AdaptiveState, _, _) =
+///     (law.start(start), Pace::new(start), Rng::new(1));
+/// // It has no rate until it is refused: no interval, and nothing that waits.
+/// law.released(&mut state, &mut pace, start, &mut rng);
+/// assert_eq!(law.interval(&state, start), None);
+/// let now = Instant::from_nanos(100_000_000);
+/// let refused = Sample::new(now, start, Outcome::Throttled);
+/// assert_eq!(law.observe(&mut state, &mut pace, &refused, &mut rng), Move::Slower);
+/// // One call had left in 100 ms; refused at the very first, the law halves that rate.
+/// assert_eq!(law.interval(&state, now), Some(Span::from_millis(200)));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AdaptiveState {
     pacer: Pacer,
