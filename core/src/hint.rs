@@ -110,7 +110,7 @@ impl Hint {
     /// left, the time until the limit is whole again.
     ///
     /// A server that refuses a call and names only the end of its period (GitHub, X) means this
-    /// pause. What was asked for wins over the reset, as RFC drafts demand.
+    /// pause. What was asked for wins over the reset, as the IETF draft demands.
     ///
     /// ```
     /// use tidegate::{Hint, Span};

@@ -60,8 +60,8 @@ impl<const LIMITS: usize> Ask<LIMITS> {
         Self { deadline, ..self }
     }
 
-    /// Before when this attempt does not leave: the call's own backoff. Whoever wants to tell a user
-    /// of a retry reads it here.
+    /// Before when this attempt does not leave: the call's own backoff, [`Instant::ZERO`] for a first
+    /// call. Whoever wants to tell a user of a retry reads it here.
     #[must_use]
     pub const fn not_before(&self) -> Instant {
         self.not_before

@@ -21,8 +21,8 @@ pub struct HoldPolicy {
 }
 
 impl HoldPolicy {
-    /// An hour at most, spread over an eighth: an hour covers the longest reset of common APIs,
-    /// and a server that asks for a year is probed once an hour.
+    /// An hour at most, spread over an eighth: an hour covers the resets of most APIs, and a server
+    /// that asks for more (Docker Hub for six hours, another for a year) is probed once an hour.
     pub const DEFAULT: Self = Self { ceiling: Span::from_secs(3_600), spread: Ratio::of(1, 8) };
 
     /// No hold longer than `ceiling`; clients that were told the same delay spread over `spread`
