@@ -151,7 +151,7 @@ impl core::fmt::Display for Reason {
             Self::Late(_) => "the wait would outlast the call's deadline",
             Self::OverLimit => "the law's limit for this second is used up",
             Self::Budget => "the retry budget is spent",
-            Self::TooBig => "the cost is more than the limit's burst, so the call can never fit",
+            Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
             Self::Never => "the wait would outlast the clock",
         })
     }

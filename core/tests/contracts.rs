@@ -14,11 +14,11 @@ use core::num::NonZeroU16;
 
 use proptest::prelude::*;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{BudgetPolicy, Gate, HoldPolicy, Permit, WindowPolicy};
+use tidegate::gate::{BudgetPolicy, HoldPolicy, Permit, WindowPolicy};
 use tidegate::law::Strategy as Gem;
 use tidegate::law::{
-    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, Cubic, Fixed, Law,
-    Over, Proportional, ProportionalConfig, Responsive, ResponsiveConfig, Variant,
+    Adaptive, Aimd, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, Cubic, Fixed, Over, Proportional,
+    ProportionalConfig, Responsive, ResponsiveConfig, ResponsiveVariant,
 };
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Span, Verdict,
@@ -99,7 +99,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn laws() -> impl Strategy<Value = AnyLaw> {
-    let responsive = ResponsiveConfig { variant: Variant::Faithful, ..ResponsiveConfig::DEFAULT };
+    let responsive =
+        ResponsiveConfig { variant: ResponsiveVariant::Faithful, ..ResponsiveConfig::DEFAULT };
     let busy = BusyConfig { variant: BusyVariant::Faithful, ..BusyConfig::DEFAULT };
     let refusing = BusyConfig { over: Over::Refuse, ..BusyConfig::DEFAULT };
     let gem = ProportionalConfig::gem(Gem::Remaining);
@@ -442,210 +443,4 @@ proptest! {
             }
         }
     }
-}
-
-#[test]
-fn a_burst_of_failures_is_one_cut() {
-    for name in ["aimd", "responsive"] {
-        let mut gate: Controller = Controller::new(Policy::named(name).unwrap(), 1, at(0));
-        let mut permits = Vec::new();
-        let mut now = at(0);
-        while permits.len() < 30 {
-            match gate.poll(now, &Ask::new()) {
-                Decision::Go(permit) => permits.push(permit),
-                Decision::Wait(until) => now = until,
-                other => panic!("{other:?}"),
-            }
-        }
-        let start = *gate.states().next().unwrap();
-        for permit in permits {
-            gate.settle(now, permit, Outcome::Throttled);
-        }
-        assert_eq!(gate.stats().slower, 1, "{name}");
-        assert_ne!(*gate.states().next().unwrap(), start, "{name}");
-    }
-}
-
-#[test]
-fn calls_that_did_not_have_to_wait_do_not_raise_the_rate() {
-    let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
-    for call in 0..1_000 {
-        // One call a second where ten are allowed.
-        let now = at(call * SECOND);
-        let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!("{call}") };
-        gate.settle(after(now, SECOND / 100), permit, Outcome::Ok);
-    }
-    assert_eq!(gate.stats().faster, 0);
-}
-
-#[test]
-fn calls_that_had_to_wait_do_raise_the_rate() {
-    let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
-    let mut now = at(0);
-    while gate.stats().gone < 101 {
-        match gate.poll(now, &Ask::new()) {
-            Decision::Go(permit) => gate.settle(now, permit, Outcome::Ok),
-            Decision::Wait(until) => now = until,
-            other => panic!("{other:?}"),
-        }
-    }
-    assert_eq!(gate.stats().faster, 10);
-}
-
-#[test]
-fn what_can_never_fit_is_another_answer_than_not_now() {
-    let law = Fixed::new(Quota::per_second(1).unwrap().with_burst(2).unwrap());
-    let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 1, at(0));
-    assert_eq!(gate.check(at(0), &Ask::new().cost(3)), Verdict::Refuse(Reason::TooBig));
-    assert!(matches!(gate.poll(at(0), &Ask::new().cost(2)), Decision::Go(_)));
-    assert_eq!(gate.check(at(0), &Ask::new().cost(2)), Verdict::Wait(at(2 * SECOND)));
-    assert_eq!(gate.why(at(0), &Ask::new().cost(2)), Some(Gate::Pace));
-}
-
-#[test]
-fn a_full_window_does_not_hide_that_the_wait_behind_it_is_too_long() {
-    let window = WindowPolicy::new(1, Span::from_secs(300)).unwrap();
-    let law = Fixed::new(Quota::per_minute(1).unwrap());
-    let mut gate: Controller<Fixed> = Controller::new(Policy::new(law).window(window), 1, at(0));
-    assert!(matches!(gate.poll(at(0), &Ask::new()), Decision::Go(_)));
-    let (soon, later) = (at(59 * SECOND), at(60 * SECOND));
-    let late = Verdict::Refuse(Reason::Late(later));
-    assert_eq!(gate.check(at(0), &Ask::new().deadline(soon)), late);
-    assert_eq!(gate.why(at(0), &Ask::new().deadline(soon)), Some(Gate::Pace));
-    assert_eq!(gate.check(at(0), &Ask::new().deadline(later)), Verdict::Full);
-}
-
-#[test]
-fn time_that_has_passed_drained_at_the_old_rate() {
-    let law = Aimd::new(AimdConfig { pause: None, ..AimdConfig::DEFAULT }).unwrap();
-    let mut gate: Controller<Aimd> = Controller::new(Policy::new(law), 1, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    // Of the 100 ms between calls 60 have passed; the other 40 take twice as long at half the rate.
-    let millis = |millis: u64| at(millis * SECOND / 1_000);
-    gate.settle(millis(60), permit, Outcome::Throttled);
-    assert_eq!(gate.check(millis(60), &Ask::new()), Verdict::Wait(millis(140)));
-}
-
-#[test]
-fn a_laws_window_is_the_window_where_it_is_the_narrower_one() {
-    let window = |limit| WindowPolicy::new(limit, Span::from_secs(30)).unwrap();
-    for (limit, expected) in [(2, 2), (4, 4), (100, 4)] {
-        let policy = Policy::named("crowd").unwrap().window(window(limit));
-        let mut gate: Controller = Controller::new(policy, 1, at(0));
-        while let Decision::Go(_) = gate.poll(at(0), &Ask::new()) {}
-        assert_eq!(gate.in_flight(), expected);
-        assert_eq!(gate.poll(at(0), &Ask::new()), Decision::Full);
-    }
-}
-
-#[test]
-fn a_call_that_was_served_holds_nobody_back() {
-    // 202 and 301 carry a Retry-After too, and mean another thing by it.
-    let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 1, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    gate.settle(at(0), permit, Outcome::Ok.with(Hint::retry_after(Span::from_secs(60))));
-    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Go);
-}
-
-#[test]
-fn a_lost_answer_cannot_hold_its_place_for_ever() {
-    let window = WindowPolicy::new(1, Span::from_secs(30)).unwrap();
-    let policy = Policy::named("none").unwrap().window(window);
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let Decision::Go(lost) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    assert_eq!(gate.poll(at(1), &Ask::new()), Decision::Full);
-    assert_eq!(gate.why(at(1), &Ask::new()), Some(Gate::Window));
-    assert_eq!(gate.next_at(), Some(at(30 * SECOND)));
-    let Decision::Go(second) = gate.poll(at(30 * SECOND), &Ask::new()) else { panic!() };
-    gate.settle(at(31 * SECOND), lost, Outcome::Throttled);
-    assert_eq!(gate.stats().unknown, 1);
-    assert_eq!(gate.in_flight(), 1);
-    gate.settle(at(31 * SECOND), second, Outcome::Ok);
-    assert_eq!(gate.in_flight(), 0);
-}
-
-#[test]
-fn retries_are_refused_when_successes_have_not_paid_for_them() {
-    let budget = BudgetPolicy::new(Ratio::new(1, 2).unwrap(), 1).unwrap();
-    let policy = Policy::named("none").unwrap().budget(Some(budget));
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let mut call = |ask: &Ask, outcome| {
-        let Decision::Go(permit) = gate.poll(at(0), ask) else { return Err(gate.why(at(0), ask)) };
-        gate.settle(at(0), permit, outcome);
-        Ok(gate.retry(at(0), ask, outcome))
-    };
-    let first = call(&Ask::new(), Outcome::Throttled).unwrap().unwrap();
-    let second = call(&first, Outcome::Throttled).unwrap().unwrap(); // the reserve pays
-    assert_eq!(call(&second, Outcome::Throttled), Err(Some(Gate::Budget)));
-    assert_eq!(call(&Ask::new(), Outcome::Ok), Ok(None)); // first attempts are not retries
-    assert_eq!(call(&Ask::new(), Outcome::Ok), Ok(None));
-    assert!(call(&second, Outcome::Ok).is_ok(), "two successes have paid for one retry");
-}
-
-#[test]
-fn the_time_for_retries_runs_from_the_first_failure() {
-    let backoff =
-        Backoff::new(Growth::Constant, Jitter::None, Span::from_secs(2), Span::from_secs(2));
-    let policy = Policy::named("none")
-        .unwrap()
-        .backoff(Some(backoff.unwrap()))
-        .elapsed(Some(Span::from_secs(4)));
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    // The first attempt takes a minute to fail; the time begins then.
-    let mut now = at(60 * SECOND);
-    let mut ask = Ask::new();
-    let mut retries = 0;
-    while let Some(next) = gate.retry(now, &ask, Outcome::Failed) {
-        retries += 1;
-        assert_eq!(next.not_before(), after(now, 2 * SECOND));
-        (ask, now) = (next, next.not_before());
-    }
-    assert_eq!(retries, 2); // at 62 and 64 s, and 64 s is just in time
-    assert_eq!(gate.stats().retries, 2);
-}
-
-#[test]
-fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
-    let policy = Policy::named("none").unwrap().elapsed(Some(Span::from_secs(5)));
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    let asked = Hint::retry_after(Span::from_secs(60));
-    gate.settle(at(0), permit, Outcome::Throttled.with(asked));
-    let next = gate.retry(at(0), &Ask::new(), Outcome::Throttled).unwrap();
-    let Decision::Refuse(Reason::Late(until)) = gate.poll(at(0), &next) else { panic!() };
-    assert!(until >= at(60 * SECOND));
-    assert_eq!(gate.why(at(0), &next), Some(Gate::Hold));
-    // A call's own deadline still counts where it is the earlier one.
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let soon = Ask::new().deadline(at(SECOND));
-    let next = gate.retry(at(0), &soon, Outcome::Failed).unwrap();
-    assert_eq!(gate.check(at(SECOND), &next), Verdict::Go);
-    assert!(matches!(gate.check(at(2 * SECOND), &next), Verdict::Refuse(Reason::Late(_))));
-}
-
-#[test]
-fn attempts_end_where_the_policy_says() {
-    let policy = Policy::named("none").unwrap().attempts(NonZeroU16::new(3));
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let mut ask = Ask::new();
-    let mut attempts = 0;
-    loop {
-        let Decision::Go(permit) = gate.poll(at(0), &ask) else { panic!() };
-        attempts += 1;
-        gate.settle(at(0), permit, Outcome::Failed);
-        match gate.retry(at(0), &ask, Outcome::Failed) {
-            Some(next) => ask = next,
-            None => break,
-        }
-    }
-    assert_eq!(attempts, 3);
-}
-
-#[test]
-fn a_policy_can_live_in_flash() {
-    static POLICY: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
-    let one: Controller<Aimd, 1, 4> = Controller::new(POLICY, 1, at(0));
-    let two: Controller<Aimd, 1, 4> = Controller::new(POLICY, 2, at(0));
-    assert!(one.states().eq(two.states()));
-    assert_eq!(Aimd::DEFAULT.start(at(0)), *one.states().next().unwrap());
 }

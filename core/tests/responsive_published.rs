@@ -10,12 +10,12 @@
 )]
 
 use tidegate::gate::Pace;
-use tidegate::law::{Law, Responsive, ResponsiveConfig, ResponsiveState, Variant};
+use tidegate::law::{Law, Responsive, ResponsiveConfig, ResponsiveState, ResponsiveVariant};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Rng, Span};
 
 const FAITHFUL: ResponsiveConfig = ResponsiveConfig {
     spread: Ratio::ZERO,
-    variant: Variant::Faithful,
+    variant: ResponsiveVariant::Faithful,
     ..ResponsiveConfig::DEFAULT
 };
 
@@ -161,7 +161,7 @@ fn the_sources_vector_at_the_maximum_comes_out() {
 /// The source's defects, one by one: faithful here, mended there.
 #[test]
 fn the_faithful_variant_has_the_sources_defects_and_the_mended_one_has_not() {
-    let mended = ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL };
+    let mended = ResponsiveConfig { variant: ResponsiveVariant::Mended, ..FAITHFUL };
     let delay = |worker: &Worker| worker.state().delay().as_millis();
 
     // Nine successes, a failure, one success: down at once, because the counter stood.
@@ -195,7 +195,8 @@ fn the_faithful_variant_has_the_sources_defects_and_the_mended_one_has_not() {
 
 #[test]
 fn chance_moves_the_faithful_state_and_only_the_mended_delay() {
-    let faithful = ResponsiveConfig { variant: Variant::Faithful, ..ResponsiveConfig::DEFAULT };
+    let faithful =
+        ResponsiveConfig { variant: ResponsiveVariant::Faithful, ..ResponsiveConfig::DEFAULT };
     let steps = |config: ResponsiveConfig| {
         let law = Responsive::new(config).unwrap();
         let mut higher = 0;
@@ -243,7 +244,9 @@ fn no_mended_delay_exceeds_the_maximum_and_none_is_in_step_with_the_fleet() {
 
 #[test]
 fn silence_lowers_the_mended_delay_and_leaves_the_faithful_one() {
-    for (variant, expected) in [(Variant::Faithful, false), (Variant::Mended, true)] {
+    for (variant, expected) in
+        [(ResponsiveVariant::Faithful, false), (ResponsiveVariant::Mended, true)]
+    {
         let mut worker = Worker::new(ResponsiveConfig { variant, ..FAITHFUL }).calls(12, 0);
         let before = worker.state().delay();
         worker.now = worker.now.saturating_add(Span::from_secs(86_400));
@@ -254,7 +257,8 @@ fn silence_lowers_the_mended_delay_and_leaves_the_faithful_one() {
 
 #[test]
 fn successes_that_did_not_wait_leave_the_mended_delay() {
-    let law = Responsive::new(ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL }).unwrap();
+    let law = Responsive::new(ResponsiveConfig { variant: ResponsiveVariant::Mended, ..FAITHFUL })
+        .unwrap();
     let mut gate: Controller<Responsive> =
         Controller::new(Policy::new(law).backoff(None), 1, Instant::ZERO);
     let mut now = Instant::ZERO;
@@ -270,7 +274,7 @@ fn successes_that_did_not_wait_leave_the_mended_delay() {
 fn neither_a_delay_nor_a_slow_call_is_silence() {
     // A threshold of one makes a stretch of silence as short as the delay itself.
     for (threshold, takes) in [(1, Span::ZERO), (10, Span::from_secs(30))] {
-        let mended = ResponsiveConfig { threshold, variant: Variant::Mended, ..FAITHFUL };
+        let mended = ResponsiveConfig { threshold, variant: ResponsiveVariant::Mended, ..FAITHFUL };
         let mut worker = Worker::new(mended);
         for _ in 0..12 {
             let Decision::Go(permit) = worker.gate.poll(worker.now, &Ask::new()) else { panic!() };
@@ -285,7 +289,8 @@ fn neither_a_delay_nor_a_slow_call_is_silence() {
     }
     // Nor is a slow call silence where it succeeds.
     let mut worker =
-        Worker::new(ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL }).calls(2, 0);
+        Worker::new(ResponsiveConfig { variant: ResponsiveVariant::Mended, ..FAITHFUL })
+            .calls(2, 0);
     for _ in 0..9 {
         let Decision::Go(permit) = worker.gate.poll(worker.now, &Ask::new()) else { panic!() };
         worker.now = worker.now.saturating_add(Span::from_secs(30));
@@ -297,7 +302,7 @@ fn neither_a_delay_nor_a_slow_call_is_silence() {
 #[test]
 fn each_stretch_of_silence_is_a_step_down() {
     // Two failures: 750 ms, so that a stretch is 7.5 s, and the next one 6.75 s.
-    let mended = ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL };
+    let mended = ResponsiveConfig { variant: ResponsiveVariant::Mended, ..FAITHFUL };
     for (silence, expected) in
         [(7_499, 750_000), (7_500, 675_000), (14_249, 675_000), (14_250, 607_500)]
     {
@@ -336,7 +341,7 @@ fn chance_spreads_a_delay_by_a_part_of_it_and_by_two_minutes_at_most() {
 
 #[test]
 fn a_month_of_silence_ends_the_longest_delay() {
-    let mended = ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL };
+    let mended = ResponsiveConfig { variant: ResponsiveVariant::Mended, ..FAITHFUL };
     let mut worker = Worker::new(mended).calls(40, 0);
     assert_eq!(worker.state().delay(), Span::from_secs(900));
     worker.now = worker.now.saturating_add(Span::from_secs(30 * 86_400));
@@ -346,7 +351,8 @@ fn a_month_of_silence_ends_the_longest_delay() {
 
 #[test]
 fn the_mended_delay_runs_from_leaving_to_leaving() {
-    let law = Responsive::new(ResponsiveConfig { variant: Variant::Mended, ..FAITHFUL }).unwrap();
+    let law = Responsive::new(ResponsiveConfig { variant: ResponsiveVariant::Mended, ..FAITHFUL })
+        .unwrap();
     let mut gate: Controller<Responsive> =
         Controller::new(Policy::new(law).backoff(None), 1, Instant::ZERO);
     let Decision::Go(permit) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };

@@ -25,7 +25,9 @@ pub use fixed::Fixed;
 pub use proportional::{
     Proportional, ProportionalConfig, ProportionalError, ProportionalState, Strategy,
 };
-pub use responsive::{Responsive, ResponsiveConfig, ResponsiveError, ResponsiveState, Variant};
+pub use responsive::{
+    Responsive, ResponsiveConfig, ResponsiveError, ResponsiveState, ResponsiveVariant,
+};
 
 use core::fmt::Debug;
 use core::num::NonZeroU16;

@@ -23,7 +23,7 @@ use crate::time::{Instant, Span};
 /// | Successes of calls that never had to wait lower the delay. | Only calls that had to wait count. |
 ///
 /// ```
-/// use tidegate::law::{Law, Responsive, ResponsiveConfig, Sample, Variant};
+/// use tidegate::law::{Law, Responsive, ResponsiveConfig, ResponsiveVariant, Sample};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pace};
 ///
 /// // The first row of the table: 9 successes, a failure and one more success, without the jitter.
@@ -37,11 +37,11 @@ use crate::time::{Instant, Span};
 ///     }
 ///     state.delay().as_millis()
 /// };
-/// assert_eq!(delay(Variant::Faithful), 675); // down from 750 at once
-/// assert_eq!(delay(Variant::Mended), 750);
+/// assert_eq!(delay(ResponsiveVariant::Faithful), 675); // down from 750 at once
+/// assert_eq!(delay(ResponsiveVariant::Mended), 750);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Variant {
+pub enum ResponsiveVariant {
     /// The source's behaviour, for comparison.
     Faithful,
     /// The source's idea without its defects.
@@ -51,7 +51,7 @@ pub enum Variant {
 /// What [`Responsive`] is made of. Start from [`ResponsiveConfig::DEFAULT`] and change what differs.
 ///
 /// ```
-/// use tidegate::law::{Law, Responsive, ResponsiveConfig, Sample, Variant};
+/// use tidegate::law::{Law, Responsive, ResponsiveConfig, ResponsiveVariant, Sample};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pace};
 ///
 /// // A vector of the source's own test: 10 us, a tenth more on each failure.
@@ -59,7 +59,7 @@ pub enum Variant {
 ///     initial: Span::from_micros(10),
 ///     up: Ratio::new(11, 10).unwrap(),
 ///     spread: Ratio::ZERO,
-///     variant: Variant::Faithful,
+///     variant: ResponsiveVariant::Faithful,
 ///     ..ResponsiveConfig::DEFAULT
 /// });
 /// let (law, now) = (law.unwrap(), Instant::ZERO);
@@ -88,7 +88,7 @@ pub struct ResponsiveConfig {
     /// ... but never more than this.
     pub most_spread: Span,
     /// Faithful or mended.
-    pub variant: Variant,
+    pub variant: ResponsiveVariant,
 }
 
 impl ResponsiveConfig {
@@ -102,7 +102,7 @@ impl ResponsiveConfig {
         threshold: 10,
         spread: Ratio::of(3, 10),
         most_spread: Span::from_secs(120),
-        variant: Variant::Mended,
+        variant: ResponsiveVariant::Mended,
     };
 }
 
@@ -116,17 +116,17 @@ impl Default for ResponsiveConfig {
 /// shrinks by another after so many successes.
 ///
 /// Source: `AutoSleeper` in sakthipriyan/go-utils (`sleeper.go`, 2022) and its article "Responsive
-/// exponential backoff in Go". [`Variant::Faithful`] reproduces its published graph and its
-/// deterministic test vectors to the digit; [`Variant::Mended`], the default, lists what it mends.
+/// exponential backoff in Go". [`ResponsiveVariant::Faithful`] reproduces its published graph and its
+/// deterministic test vectors to the digit; [`ResponsiveVariant::Mended`], the default, lists what it mends.
 ///
 /// Both count calls and not costs, and both need their failures: in equilibrium 2.5 % of calls fail
 /// with the defaults. From the longest delay the way back takes 720 successes, about a day.
 ///
 /// ```
-/// use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveError, Variant};
+/// use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveError, ResponsiveVariant};
 /// use tidegate::Span;
 ///
-/// let upstream = ResponsiveConfig { variant: Variant::Faithful, ..ResponsiveConfig::DEFAULT };
+/// let upstream = ResponsiveConfig { variant: ResponsiveVariant::Faithful, ..ResponsiveConfig::DEFAULT };
 /// assert!(Responsive::new(upstream).is_ok());
 /// let upside_down = ResponsiveConfig { most: Span::from_millis(1), ..ResponsiveConfig::DEFAULT };
 /// assert_eq!(Responsive::new(upside_down), Err(ResponsiveError::InitialAboveMost));
@@ -181,7 +181,7 @@ impl Responsive {
     /// [`ResponsiveError`] names what is wrong. The faithful variant takes a threshold of zero and
     /// an initial delay above the longest, as its source does.
     pub const fn new(config: ResponsiveConfig) -> Result<Self, ResponsiveError> {
-        let mended = matches!(config.variant, Variant::Mended);
+        let mended = matches!(config.variant, ResponsiveVariant::Mended);
         if config.initial.as_nanos() == 0 {
             return Err(ResponsiveError::ZeroInitial);
         }
@@ -204,7 +204,7 @@ impl Responsive {
     }
 
     const fn is_mended(&self) -> bool {
-        matches!(self.config.variant, Variant::Mended)
+        matches!(self.config.variant, ResponsiveVariant::Mended)
     }
 
     /// Rounded down, as the source does it; mended, rounded up, so that a delay of one nanosecond is
@@ -362,7 +362,7 @@ impl Law for Responsive {
 /// What is wrong with a [`ResponsiveConfig`].
 ///
 /// ```
-/// use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveError as Wrong, Variant};
+/// use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveError as Wrong, ResponsiveVariant};
 /// use tidegate::{Ratio, Span};
 ///
 /// let config = ResponsiveConfig::DEFAULT;
@@ -383,7 +383,7 @@ impl Law for Responsive {
 ///     assert_eq!(made(config), Err(wrong));
 /// }
 /// // The source takes the last one, and then its delay never goes down.
-/// let variant = Variant::Faithful;
+/// let variant = ResponsiveVariant::Faithful;
 /// assert_eq!(made(ResponsiveConfig { threshold: 0, variant, ..config }), Ok(()));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

@@ -1,6 +1,6 @@
 //! `AutoSleeper`: a delay that scales up on failure and down on success.
 
-use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveState, Variant};
+use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveState, ResponsiveVariant};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Rng, Span};
 
 use crate::published::AUTOSLEEPER;
@@ -10,13 +10,13 @@ use crate::report::{Report, Table};
 /// The source's defaults, without jitter.
 pub const PLAIN: ResponsiveConfig = ResponsiveConfig {
     spread: Ratio::ZERO,
-    variant: Variant::Faithful,
+    variant: ResponsiveVariant::Faithful,
     ..ResponsiveConfig::DEFAULT
 };
 
 /// The source's defaults.
 pub const DEFAULTS: ResponsiveConfig =
-    ResponsiveConfig { variant: Variant::Faithful, ..ResponsiveConfig::DEFAULT };
+    ResponsiveConfig { variant: ResponsiveVariant::Faithful, ..ResponsiveConfig::DEFAULT };
 
 /// The configuration of the article's graph.
 #[must_use]
