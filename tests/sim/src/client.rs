@@ -4,7 +4,7 @@ use tidegate::{Ask, Hint, Instant, Outcome, Span};
 
 use crate::chance::{Chance, Stream};
 use crate::scenario::{Clients, Demand};
-use crate::throttle::Call;
+use crate::throttle::{Call, Response};
 
 /// Threads do not start at the same instant, but within this time.
 const START_WITHIN: Span = Span::from_millis(20);
@@ -66,34 +66,23 @@ pub struct Thread {
 pub struct Flight {
     /// The permit it left with.
     pub permit: u64,
-    /// When it left.
-    pub sent: Instant,
-    /// How long it had waited.
-    pub waited: Span,
-    /// What became of it.
-    pub outcome: Outcome,
-    /// What the server said.
-    pub hint: Hint,
+    /// What it comes back with.
+    pub response: Response,
 }
 
 impl Thread {
     /// The thread with `number` in the world and `own` in its process.
     pub fn new(group: &Clients, process: u32, number: u32, own: u32, seed: u64) -> Self {
         let blank = Instant::ZERO;
-        let flight = Flight {
-            permit: 0,
-            sent: blank,
-            waited: Span::ZERO,
-            outcome: Outcome::Abandoned,
-            hint: Hint::NONE,
-        };
+        let (outcome, hint) = (Outcome::Abandoned, Hint::NONE);
+        let response = Response { outcome, hint, sent: blank, waited: Span::ZERO };
         Self {
             process,
             state: State::Idle,
             call: Call { thread: own, ask: Ask::new(), attempt: 0, not_before: blank },
             begun: blank,
             asked: blank,
-            flight,
+            flight: Flight { permit: 0, response },
             to: group.to.map_or(Instant::MAX, |to| to.instant()),
             chance: Chance::new(seed, Stream::Thread(number)),
             demand: group.demand,

@@ -193,7 +193,8 @@ impl<'s> World<'s> {
             Answer::Go(permit) => {
                 let waited = now.saturating_since(thread.asked);
                 thread.state = State::Away;
-                thread.flight = Flight { permit, sent: now, waited, ..thread.flight };
+                thread.flight.permit = permit;
+                (thread.flight.response.sent, thread.flight.response.waited) = (now, waited);
                 process.in_flight += 1;
                 let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
                 self.agenda.enter(now.saturating_add(way), Event::Arrive(index));
@@ -242,8 +243,8 @@ impl<'s> World<'s> {
             return Err(Breach::Server(fault));
         }
         let thread = &mut self.threads[index as usize];
-        thread.flight.outcome = answer.outcome;
-        thread.flight.hint = answer.hint;
+        thread.flight.response.outcome = answer.outcome;
+        thread.flight.response.hint = answer.hint;
         let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
         let back = now.saturating_add(answer.delay).saturating_add(way);
         self.agenda.enter(back, Event::Return(index));
@@ -258,14 +259,14 @@ impl<'s> World<'s> {
     fn take_back(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
         let now = self.now;
         let thread = &mut self.threads[index as usize];
-        let Flight { permit, sent, waited, outcome, hint } = thread.flight;
+        let Flight { permit, response } = &thread.flight;
+        let Response { outcome, sent, waited, .. } = *response;
         let number = thread.process;
         let process = &mut self.processes[number as usize];
-        let response = Response { outcome, hint, sent, waited };
         process.in_flight -= 1;
-        process.throttle.settle(now, permit, &response);
+        process.throttle.settle(now, *permit, response);
         thread.call.attempt = thread.call.attempt.saturating_add(1);
-        let again = process.throttle.retry(now, &mut thread.call, &response);
+        let again = process.throttle.retry(now, &mut thread.call, response);
         if again && outcome == Outcome::Ok {
             return Err(Breach::Again { process: number });
         }

@@ -23,7 +23,7 @@ pub enum Honesty<T> {
 }
 
 /// What a server tells.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct HintSpec {
     /// `Retry-After` on refusals, in whole seconds, rounded up.
@@ -77,6 +77,11 @@ impl HintSpec {
             || self.reset.is_beyond_bounds()
             || self.quota.is_beyond_bounds();
         skewed.then_some("a skewed hint is between 0 and 1000000 times the truth")
+    }
+
+    /// Whether it tells nothing at all.
+    pub fn is_silent(&self) -> bool {
+        *self == Self::default()
     }
 
     /// The hint that comes with an outcome.

@@ -136,7 +136,8 @@ pub struct Answer {
 pub struct Server {
     limit: Box<dyn Limit>,
     outages: Vec<Outage>,
-    hints: HintSpec,
+    /// `None`: it tells nothing, which most servers do.
+    hints: Option<HintSpec>,
     chance: Chance,
 }
 
@@ -180,7 +181,8 @@ impl Server {
             ServerSpec { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
             _ => unreachable!("the scenario was checked to have a server"),
         };
-        Self { limit, outages: spec.outages.clone(), hints: spec.hints, chance }
+        let hints = (!spec.hints.is_silent()).then_some(spec.hints);
+        Self { limit, outages: spec.outages.clone(), hints, chance }
     }
 
     /// Takes a call in.
@@ -189,7 +191,8 @@ impl Server {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
         }
         let Ruling { outcome, delay } = self.limit.arrive(now, &mut self.chance);
-        Answer { outcome, delay, hint: self.hints.about(outcome, &*self.limit, now) }
+        let tell = |hints: &HintSpec| hints.about(outcome, &*self.limit, now);
+        Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
     }
 
     /// How many calls could have been served between two times, outages left out, and at most
