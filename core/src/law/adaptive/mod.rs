@@ -1,5 +1,6 @@
 //! `adaptive`: one law for every rate, and for whatever the server tells.
 
+mod blind;
 mod epoch;
 mod event;
 mod interval;
@@ -8,17 +9,16 @@ mod open;
 mod pacer;
 mod period;
 mod remaining;
+mod retry_after;
 
 use epoch::{Epoch, Habit};
-use event::{BLACKOUT, Event};
-use interval::Interval;
+use event::Event;
 use meter::Meter;
 use open::Open;
 use pacer::Pacer;
-use period::{Next, Share, Told};
-use remaining::{Bucket, Pool};
+use period::{Share, Told};
+use remaining::Pool;
 
-use crate::fixed::Ratio;
 use crate::gate::Pace;
 use crate::hint::Hint;
 use crate::law::{Law, Move, Sample};
@@ -111,8 +111,6 @@ enum Tier {
 
 /// After this many intervals of silence the old rate is old news.
 const IDLE: u64 = 64;
-/// So many successes after a cut a refusal may still be bad luck.
-const REFRACTORY: u32 = 3;
 
 impl AdaptiveState {
     fn round_trip(&self) -> Span {
@@ -149,266 +147,6 @@ impl AdaptiveState {
         let interval = self.interval(now);
         self.pacer.back_off(now, interval, rng);
     }
-
-    /// A refusal (or, where `down`, a failure).
-    fn miss(&mut self, sample: &Sample, down: bool, rng: &mut Rng) -> Move {
-        let now = sample.now;
-        if !sample.fresh {
-            return Move::Held;
-        }
-        if let Tier::Open(open) = self.tier {
-            let interval = open.interval(now, self.round_trip());
-            self.pacer.interval = interval;
-            self.pacer.begin(now);
-            self.epoch.restart(interval);
-            self.event.previous = 0;
-            self.event.down |= down;
-            self.tier = Tier::Blind(Habit::default());
-            if !down {
-                self.cut(now, false);
-            }
-            self.event.misses = 1;
-        } else {
-            if !self.event.is_on() {
-                if !down && self.is_bad_luck() {
-                    self.back_off(now, rng);
-                    self.event.misses = 1;
-                    return Move::Held;
-                }
-                self.epoch.lengthen();
-                if !down {
-                    self.cut(now, true);
-                }
-            }
-            self.event.down |= down;
-            self.event.miss();
-        }
-        self.back_off(now, rng);
-        Move::Slower
-    }
-
-    /// Refusals come in clusters, which are a small client's fate and not a dominant one's, while a
-    /// real drop of the capacity rejects more than half. So soon after a cut a refusal is let pass, as
-    /// long as no more than half of the calls were refused.
-    fn is_bad_luck(&mut self) -> bool {
-        let refused = u32::from(self.epoch.ignored).saturating_add(1);
-        if self.epoch.successes >= REFRACTORY || refused > self.epoch.successes {
-            return false;
-        }
-        self.epoch.ignored = self.epoch.ignored.saturating_add(1);
-        true
-    }
-
-    /// A new congestion: the cut itself.
-    fn cut(&mut self, now: Instant, end_of_epoch: bool) {
-        let ripe = self.meter.is_ripe();
-        let cut = self.epoch.next_cut(self.pacer.interval);
-        let reading = self.meter.reading(now);
-        let quarter_more = Ratio::of(5, 4);
-        let exact = ripe
-            && self.event.previous >= BLACKOUT
-            && reading > self.pacer.interval.times(quarter_more);
-        let (hit, cut) =
-            if exact { (reading, Epoch::least_cut()) } else { (self.pacer.interval, cut) };
-        if ripe || !self.meter.set {
-            self.meter.restart(now, 0);
-        }
-        self.meter.set = true;
-        if let (Tier::Blind(habit), true) = (&mut self.tier, end_of_epoch) {
-            habit.note(self.epoch.successes);
-        }
-        self.epoch.begin(hit);
-        self.pacer.interval = hit.after_cut(cut);
-        self.pacer.target = self.pacer.interval;
-        self.event.at = now;
-    }
-
-    /// A call was served, and the server said nothing that would make it another tier's.
-    fn success(&mut self, sample: &Sample, rng: &mut Rng) -> Move {
-        self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.served = self.meter.served.saturating_add(1);
-        if self.is_open() {
-            return Move::Held;
-        }
-        if self.event.is_on() && sample.fresh {
-            self.recover(sample.now, rng);
-        }
-        let Tier::Blind(habit) = self.tier else { return Move::Held };
-        if !sample.paced || self.event.is_on() {
-            return Move::Held;
-        }
-        let interval = self.pacer.interval;
-        let in_flight = (u64::from(self.round_trip).saturating_mul(256_000))
-            .checked_div(interval.bits())
-            .unwrap_or(0);
-        let guard = (1u64 << 20).checked_div(in_flight.max(1)).unwrap_or(0);
-        self.pacer.interval = if interval > self.pacer.target {
-            interval.faster(guard.saturating_mul(4).min(1 << 23)).max(self.pacer.target)
-        } else {
-            let mut weight = match self.quota {
-                0 => habit.weight(interval),
-                quota => epoch::weight_of_quota(interval, quota.into()),
-            };
-            if in_flight > 0 {
-                weight = weight.min(self.epoch.weight_in_flight(in_flight));
-            }
-            interval.faster(self.epoch.grow(weight, guard))
-        };
-        Move::Faster
-    }
-
-    /// The first success after misses.
-    fn recover(&mut self, now: Instant, rng: &mut Rng) {
-        let misses = self.event.misses;
-        if misses >= 2 {
-            self.pacer.target = self.pacer.interval;
-            if self.event.down {
-                // The limit was not the reason: half of the good rate, and ramp back to it.
-                self.pacer.interval = self.pacer.interval.doubled(1);
-            } else {
-                if misses < 4 {
-                    self.epoch.shorten();
-                } else {
-                    self.read_meter_after_blackout(now);
-                }
-                let slower = match misses {
-                    2 => Ratio::of(23, 16),
-                    3 => Ratio::of(3, 2),
-                    _ => Ratio::of(4, 1),
-                };
-                self.pacer.interval = self.pacer.interval.times(slower).max(self.pacer.target);
-            }
-            self.epoch.restart_growth();
-            self.pacer.hasten(now, rng);
-        }
-        self.event.end();
-    }
-
-    /// After a blackout the meter may lower the rate to return to.
-    fn read_meter_after_blackout(&mut self, now: Instant) {
-        let cycle = self.meter.cycle(now);
-        let dark = now.saturating_since(self.event.at);
-        if self.meter.served > 4 && dark > Span::from_nanos(cycle.as_nanos() / 4) {
-            let calls = self.meter.served.saturating_sub(1);
-            let measured = Interval::of_calls(cycle, calls).times(Ratio::of(33, 32));
-            self.pacer.target = self.pacer.target.max(measured);
-            self.meter.restart(now, 1);
-        }
-    }
-
-    /// A long Retry-After is a blackout whose end is told.
-    fn blackout(&mut self, now: Instant, wait: Span, rng: &mut Rng) {
-        let end = now.saturating_add(wait).min(longest_hold(now));
-        if let Tier::Open(_) = self.tier {
-            self.epoch.restart(self.pacer.interval);
-            self.tier = Tier::Blind(Habit::default());
-        }
-        let cycle = self.meter.cycle(end).max(Span::from_micros(1));
-        let measured = match self.meter.served {
-            0 => Interval::of_span(cycle).doubled(1),
-            served => Interval::of_calls(cycle, served),
-        };
-        let mixed = if self.meter.set && self.pacer.interval > Interval::MIN {
-            mix_rates(self.pacer.interval, measured, self.meter.served)
-        } else {
-            measured
-        };
-        self.pacer.interval = mixed.times(Ratio::of(33, 32));
-        self.pacer.target = self.pacer.interval;
-        self.epoch.settle_at(self.pacer.interval);
-        self.meter.restart(end, 0);
-        self.event = Event { at: end, misses: 0, previous: 4, down: self.event.down };
-        self.pacer.hold_until(end, self.pacer.interval.span().min(cycle), rng);
-    }
-
-    /// The server told what is left of a period, and for how long.
-    fn period(&mut self, sample: &Sample, told: Told, rng: &mut Rng) -> Move {
-        let now = sample.now;
-        let served = sample.outcome == Outcome::Ok;
-        let mut share = match self.tier {
-            Tier::Period(share) => share,
-            _ => Share::new(),
-        };
-        let next = share.hear(now, told, served, rng);
-        self.tier = Tier::Period(share);
-        self.event.end();
-        let before = self.pacer.interval;
-        match next {
-            Next::Pace(interval, draw) => {
-                self.pacer.interval = interval;
-                self.pacer.due_after(now, draw);
-            }
-            Next::Pause(interval, end) => {
-                self.pacer.interval = interval;
-                self.pacer.hold_until(end.min(longest_hold(now)), interval.span(), rng);
-            }
-        }
-        if !served && sample.fresh {
-            Move::Slower
-        } else if self.pacer.interval < before {
-            Move::Faster
-        } else {
-            Move::Held
-        }
-    }
-
-    /// The server told how many calls are left. `None`: another rule deals with the answer.
-    fn remaining(&mut self, sample: &Sample, left: u32, rng: &mut Rng) -> Option<Move> {
-        let now = sample.now;
-        let served = sample.outcome == Outcome::Ok;
-        if let Tier::Open(open) = self.tier {
-            if !served || left > 2 {
-                return None;
-            }
-            let sending = open.interval(now, self.round_trip());
-            self.pacer.interval = match quota_of(&sample.hint) {
-                Some((limit, period)) => sending.max(Interval::of_calls(period, limit)).doubled(2),
-                None => sending.doubled(1),
-            };
-            self.pacer.target = Interval::MAX;
-            self.pacer
-                .begin(now.saturating_add(rng.between(Span::ZERO, self.pacer.interval.span())));
-            self.epoch.restart(self.pacer.interval);
-            self.meter.restart(now, 0);
-            self.event.at = now;
-            self.tier = Tier::Remaining(Pool { most: left, previous: Some(left) });
-            return Some(Move::Slower);
-        }
-        let mut pool = match self.tier {
-            Tier::Remaining(pool) => pool,
-            _ => Pool { most: left, previous: None },
-        };
-        pool.most = pool.most.max(left);
-        if !served {
-            pool.previous = Some(0);
-            self.tier = Tier::Remaining(pool);
-            return None;
-        }
-        if !sample.fresh {
-            self.tier = Tier::Remaining(pool);
-            return Some(Move::Held);
-        }
-        let bucket = match quota_of(&sample.hint) {
-            Some((limit, period)) => Bucket::of_quota(limit, period),
-            None => Bucket::of_most(pool.most),
-        };
-        if bucket.is_plenty(left) {
-            self.tier = Tier::Open(Open::new(now));
-            self.event.end();
-            return Some(Move::Faster);
-        }
-        if self.event.misses > 1 {
-            let probing = self.event.interval(self.pacer.interval, now);
-            self.pacer.interval = probing.min(self.pacer.interval.doubled(2));
-        }
-        self.event.end();
-        self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.served = self.meter.served.saturating_add(1);
-        let before = self.pacer.interval;
-        self.pacer.interval = pool.steer(before, bucket, left, sample.paced);
-        self.tier = Tier::Remaining(pool);
-        Some(if self.pacer.interval < before { Move::Faster } else { Move::Held })
-    }
 }
 
 /// No wish of a server holds a client longer than this at a time: whoever tells of next year is asked
@@ -422,23 +160,6 @@ fn quota_of(hint: &Hint) -> Option<(u32, Span)> {
     let limit = u32::try_from(hint.limit?).unwrap_or(u32::MAX);
     let period = hint.period?;
     (limit > 0 && period > Span::ZERO).then_some((limit, period))
-}
-
-/// The weighted mean of two rates, given as intervals: the measured one weighs a quarter to three
-/// quarters, by how much was served.
-fn mix_rates(own: Interval, measured: Interval, served: u32) -> Interval {
-    let weight = u64::from(served).saturating_mul(16).clamp(64, 192);
-    let own = own.max(measured.times(Ratio::HALF));
-    // own * 256 / (256 - weight + weight * own / measured), with the quotient in 1/2^16.
-    let down = 48u32.saturating_sub(own.bits().leading_zeros().min(48)).min(16);
-    let quotient = ((own.bits() >> down) << 16)
-        .checked_div((measured.bits() >> down).max(1))
-        .unwrap_or(1 << 16)
-        .min(1 << 24);
-    let divisor =
-        (256u64.saturating_sub(weight) << 16).saturating_add(weight.saturating_mul(quotient));
-    let ratio = Ratio::new(1 << 24, u32::try_from(divisor).unwrap_or(u32::MAX));
-    own.times(ratio.unwrap_or(Ratio::ONE))
 }
 
 impl Law for Adaptive {

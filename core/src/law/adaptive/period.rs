@@ -1,7 +1,10 @@
 //! Remaining and reset: a fixed period whose end and whose rest the server tells.
 
 use super::interval::Interval;
+use super::{AdaptiveState, Tier, longest_hold};
 use crate::fixed::Ratio;
+use crate::law::{Move, Sample};
+use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
@@ -79,6 +82,39 @@ impl Share {
             });
         }
         *self = Self { end, own: 0, used: 0, share: self.share };
+    }
+}
+
+impl AdaptiveState {
+    /// The server told what is left of a period, and for how long.
+    pub(super) fn period(&mut self, sample: &Sample, told: Told, rng: &mut Rng) -> Move {
+        let now = sample.now;
+        let served = sample.outcome == Outcome::Ok;
+        let mut share = match self.tier {
+            Tier::Period(share) => share,
+            _ => Share::new(),
+        };
+        let next = share.hear(now, told, served, rng);
+        self.tier = Tier::Period(share);
+        self.event.end();
+        let before = self.pacer.interval;
+        match next {
+            Next::Pace(interval, draw) => {
+                self.pacer.interval = interval;
+                self.pacer.due_after(now, draw);
+            }
+            Next::Pause(interval, end) => {
+                self.pacer.interval = interval;
+                self.pacer.hold_until(end.min(longest_hold(now)), interval.span(), rng);
+            }
+        }
+        if !served && sample.fresh {
+            Move::Slower
+        } else if self.pacer.interval < before {
+            Move::Faster
+        } else {
+            Move::Held
+        }
     }
 }
 

@@ -1,7 +1,12 @@
 //! Remaining: a bucket whose level the server tells.
 
 use super::interval::{Interval, log2_q8};
+use super::open::Open;
+use super::{AdaptiveState, Tier, quota_of};
 use crate::fixed::Ratio;
+use crate::law::{Move, Sample};
+use crate::outcome::Outcome;
+use crate::rng::Rng;
 use crate::time::Span;
 
 /// Steers by the calls that are left.
@@ -84,6 +89,66 @@ impl Pool {
         let factor = 65_536i64.saturating_sub(step).saturating_add(square);
         let factor = u32::try_from(factor).unwrap_or(65_536);
         interval.times(Ratio::new(factor, 65_536).unwrap_or(Ratio::ONE))
+    }
+}
+
+impl AdaptiveState {
+    /// The server told how many calls are left. `None`: another rule deals with the answer.
+    pub(super) fn remaining(&mut self, sample: &Sample, left: u32, rng: &mut Rng) -> Option<Move> {
+        let now = sample.now;
+        let served = sample.outcome == Outcome::Ok;
+        if let Tier::Open(open) = self.tier {
+            if !served || left > 2 {
+                return None;
+            }
+            let sending = open.interval(now, self.round_trip());
+            self.pacer.interval = match quota_of(&sample.hint) {
+                Some((limit, period)) => sending.max(Interval::of_calls(period, limit)).doubled(2),
+                None => sending.doubled(1),
+            };
+            self.pacer.target = Interval::MAX;
+            self.pacer
+                .begin(now.saturating_add(rng.between(Span::ZERO, self.pacer.interval.span())));
+            self.epoch.restart(self.pacer.interval);
+            self.meter.restart(now, 0);
+            self.event.at = now;
+            self.tier = Tier::Remaining(Pool { most: left, previous: Some(left) });
+            return Some(Move::Slower);
+        }
+        let mut pool = match self.tier {
+            Tier::Remaining(pool) => pool,
+            _ => Pool { most: left, previous: None },
+        };
+        pool.most = pool.most.max(left);
+        if !served {
+            pool.previous = Some(0);
+            self.tier = Tier::Remaining(pool);
+            return None;
+        }
+        if !sample.fresh {
+            self.tier = Tier::Remaining(pool);
+            return Some(Move::Held);
+        }
+        let bucket = match quota_of(&sample.hint) {
+            Some((limit, period)) => Bucket::of_quota(limit, period),
+            None => Bucket::of_most(pool.most),
+        };
+        if bucket.is_plenty(left) {
+            self.tier = Tier::Open(Open::new(now));
+            self.event.end();
+            return Some(Move::Faster);
+        }
+        if self.event.misses > 1 {
+            let probing = self.event.interval(self.pacer.interval, now);
+            self.pacer.interval = probing.min(self.pacer.interval.doubled(2));
+        }
+        self.event.end();
+        self.epoch.successes = self.epoch.successes.saturating_add(1);
+        self.meter.served = self.meter.served.saturating_add(1);
+        let before = self.pacer.interval;
+        self.pacer.interval = pool.steer(before, bucket, left, sample.paced);
+        self.tier = Tier::Remaining(pool);
+        Some(if self.pacer.interval < before { Move::Faster } else { Move::Held })
     }
 }
 

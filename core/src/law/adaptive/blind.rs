@@ -1,0 +1,161 @@
+//! Blind: refusals are all that is known.
+
+use super::epoch::{self, Epoch, Habit};
+use super::event::BLACKOUT;
+use super::interval::Interval;
+use super::{AdaptiveState, Tier};
+use crate::fixed::Ratio;
+use crate::law::{Move, Sample};
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// So many successes after a cut a refusal may still be bad luck.
+const REFRACTORY: u32 = 3;
+
+impl AdaptiveState {
+    /// A refusal (or, where `down`, a failure).
+    pub(super) fn miss(&mut self, sample: &Sample, down: bool, rng: &mut Rng) -> Move {
+        let now = sample.now;
+        if !sample.fresh {
+            return Move::Held;
+        }
+        if let Tier::Open(open) = self.tier {
+            let interval = open.interval(now, self.round_trip());
+            self.pacer.interval = interval;
+            self.pacer.begin(now);
+            self.epoch.restart(interval);
+            self.event.previous = 0;
+            self.event.down |= down;
+            self.tier = Tier::Blind(Habit::default());
+            if !down {
+                self.cut(now, false);
+            }
+            self.event.misses = 1;
+        } else {
+            if !self.event.is_on() {
+                if !down && self.is_bad_luck() {
+                    self.back_off(now, rng);
+                    self.event.misses = 1;
+                    return Move::Held;
+                }
+                self.epoch.lengthen();
+                if !down {
+                    self.cut(now, true);
+                }
+            }
+            self.event.down |= down;
+            self.event.miss();
+        }
+        self.back_off(now, rng);
+        Move::Slower
+    }
+
+    /// Refusals come in clusters, which are a small client's fate and not a dominant one's, while a
+    /// real drop of the capacity rejects more than half. So soon after a cut a refusal is let pass, as
+    /// long as no more than half of the calls were refused.
+    fn is_bad_luck(&mut self) -> bool {
+        let refused = u32::from(self.epoch.ignored).saturating_add(1);
+        if self.epoch.successes >= REFRACTORY || refused > self.epoch.successes {
+            return false;
+        }
+        self.epoch.ignored = self.epoch.ignored.saturating_add(1);
+        true
+    }
+
+    /// A new congestion: the cut itself.
+    fn cut(&mut self, now: Instant, end_of_epoch: bool) {
+        let ripe = self.meter.is_ripe();
+        let cut = self.epoch.next_cut(self.pacer.interval);
+        let reading = self.meter.reading(now);
+        let quarter_more = Ratio::of(5, 4);
+        let exact = ripe
+            && self.event.previous >= BLACKOUT
+            && reading > self.pacer.interval.times(quarter_more);
+        let (hit, cut) =
+            if exact { (reading, Epoch::least_cut()) } else { (self.pacer.interval, cut) };
+        if ripe || !self.meter.set {
+            self.meter.restart(now, 0);
+        }
+        self.meter.set = true;
+        if let (Tier::Blind(habit), true) = (&mut self.tier, end_of_epoch) {
+            habit.note(self.epoch.successes);
+        }
+        self.epoch.begin(hit);
+        self.pacer.interval = hit.after_cut(cut);
+        self.pacer.target = self.pacer.interval;
+        self.event.at = now;
+    }
+
+    /// A call was served, and the server said nothing that would make it another tier's.
+    pub(super) fn success(&mut self, sample: &Sample, rng: &mut Rng) -> Move {
+        self.epoch.successes = self.epoch.successes.saturating_add(1);
+        self.meter.served = self.meter.served.saturating_add(1);
+        if self.is_open() {
+            return Move::Held;
+        }
+        if self.event.is_on() && sample.fresh {
+            self.recover(sample.now, rng);
+        }
+        let Tier::Blind(habit) = self.tier else { return Move::Held };
+        if !sample.paced || self.event.is_on() {
+            return Move::Held;
+        }
+        let interval = self.pacer.interval;
+        let in_flight = (u64::from(self.round_trip).saturating_mul(256_000))
+            .checked_div(interval.bits())
+            .unwrap_or(0);
+        let guard = (1u64 << 20).checked_div(in_flight.max(1)).unwrap_or(0);
+        self.pacer.interval = if interval > self.pacer.target {
+            interval.faster(guard.saturating_mul(4).min(1 << 23)).max(self.pacer.target)
+        } else {
+            let mut weight = match self.quota {
+                0 => habit.weight(interval),
+                quota => epoch::weight_of_quota(interval, quota.into()),
+            };
+            if in_flight > 0 {
+                weight = weight.min(self.epoch.weight_in_flight(in_flight));
+            }
+            interval.faster(self.epoch.grow(weight, guard))
+        };
+        Move::Faster
+    }
+
+    /// The first success after misses.
+    fn recover(&mut self, now: Instant, rng: &mut Rng) {
+        let misses = self.event.misses;
+        if misses >= 2 {
+            self.pacer.target = self.pacer.interval;
+            if self.event.down {
+                // The limit was not the reason: half of the good rate, and ramp back to it.
+                self.pacer.interval = self.pacer.interval.doubled(1);
+            } else {
+                if misses < 4 {
+                    self.epoch.shorten();
+                } else {
+                    self.read_meter_after_blackout(now);
+                }
+                let slower = match misses {
+                    2 => Ratio::of(23, 16),
+                    3 => Ratio::of(3, 2),
+                    _ => Ratio::of(4, 1),
+                };
+                self.pacer.interval = self.pacer.interval.times(slower).max(self.pacer.target);
+            }
+            self.epoch.restart_growth();
+            self.pacer.hasten(now, rng);
+        }
+        self.event.end();
+    }
+
+    /// After a blackout the meter may lower the rate to return to.
+    fn read_meter_after_blackout(&mut self, now: Instant) {
+        let cycle = self.meter.cycle(now);
+        let dark = now.saturating_since(self.event.at);
+        if self.meter.served > 4 && dark > Span::from_nanos(cycle.as_nanos() / 4) {
+            let calls = self.meter.served.saturating_sub(1);
+            let measured = Interval::of_calls(cycle, calls).times(Ratio::of(33, 32));
+            self.pacer.target = self.pacer.target.max(measured);
+            self.meter.restart(now, 1);
+        }
+    }
+}
