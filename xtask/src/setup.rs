@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 
 use crate::road::{Roads, TARGETS};
-use crate::tools::TOOLS;
+use crate::tools::{TOOLS, Tool};
 use crate::{apt, no_such, rustup, workspace};
 
 /// What `demo` and `test` need today.
@@ -65,11 +65,18 @@ fn take(step: &str, roads: &mut Roads) -> Result<()> {
     match step {
         "components" => components(),
         "targets" => targets(roads),
-        _ => TOOLS.iter().filter(|tool| tool.name == step).try_for_each(|tool| {
-            let how = format!("apt-get install {}", tool.packages());
-            bring(tool.name, tool.is_there(), &how, || tool.bring())
-        }),
+        _ => TOOLS.iter().filter(|tool| tool.name == step).try_for_each(bring_tool),
     }
+}
+
+fn bring_tool(tool: &Tool) -> Result<()> {
+    let how = format!("apt-get install {}", tool.packages());
+    bring(tool.name, tool.is_there(), &how, || tool.bring())
+}
+
+/// Brings the tool of this name if it is missing, without a word if it is there.
+pub fn missing_tool(name: &str) -> Result<()> {
+    TOOLS.iter().filter(|tool| tool.name == name && !tool.is_there()).try_for_each(bring_tool)
 }
 
 impl Component {

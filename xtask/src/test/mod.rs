@@ -14,7 +14,7 @@ use anyhow::Result;
 use crate::road::{Roads, TARGETS};
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-use crate::{lint, no_such};
+use crate::{lint, no_such, setup};
 
 struct Part {
     name: &'static str,
@@ -128,6 +128,9 @@ fn seeds(_: &mut Roads, tally: &mut Tally) {
 
 fn sim(roads: &mut Roads, tally: &mut Tally) {
     const WASM: &str = "wasm32-unknown-unknown";
+    if let Err(error) = setup::missing_tool("node") {
+        tally.verdict("Node", || Err(error));
+    }
     let folder = root().join("target/sim-wasm");
     match roads.to(WASM) {
         Ok(road) => {
