@@ -347,7 +347,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             }
             limit.pressed = false;
             limit.pace.charge(now, cost, law.quota(&limit.state));
-            law.released(&mut limit.state, &mut limit.pace, now, &mut self.rng);
+            law.released(&mut limit.state, &mut limit.pace, now, cost, &mut self.rng);
         }
         if let (Some(budget), Some(policy), 1..) =
             (&mut self.budget, self.policy.budget, ask.attempt)
@@ -417,6 +417,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             let sample = Sample {
                 now,
                 sent,
+                cost,
                 outcome: reply.outcome,
                 hint: reply.hint,
                 fresh: flight.epoch == self.epoch,

@@ -317,7 +317,7 @@ fn each_stretch_of_silence_is_a_step_down() {
     let law = Responsive::new(mended).unwrap();
     let (mut state, mut pace, mut rng) = (worker.state(), Pace::new(later), Rng::new(1));
     for now in [later, worker.now, later.saturating_add(Span::from_secs(2))] {
-        law.released(&mut state, &mut pace, now, &mut rng);
+        law.released(&mut state, &mut pace, now, 1, &mut rng);
     }
     assert_eq!(state.delay(), worker.state().delay());
 }

@@ -97,9 +97,16 @@ macro_rules! any_law {
                 }
             }
 
-            fn released(&self, state: &mut AnyState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
+            fn released(
+                &self,
+                state: &mut AnyState,
+                pace: &mut Pace,
+                now: Instant,
+                cost: u32,
+                rng: &mut Rng,
+            ) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pace, now, rng),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pace, now, cost, rng),)*
                     _ => {}
                 }
             }

@@ -28,7 +28,7 @@ use crate::verdict::{Reason, Verdict};
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
 ///     let (mut state, mut pace) = (law.start(start), Pace::new(start));
 ///     for _ in 0..8 {
-///         law.released(&mut state, &mut pace, start, &mut rng);
+///         law.released(&mut state, &mut pace, start, 1, &mut rng);
 ///         let busy = Sample::new(start, start, Outcome::Busy);
 ///         law.observe(&mut state, &mut pace, &busy, &mut rng);
 ///     }
@@ -360,7 +360,7 @@ impl Law for Busy {
         }
     }
 
-    fn released(&self, state: &mut BusyState, _: &mut Pace, now: Instant, _: &mut Rng) {
+    fn released(&self, state: &mut BusyState, _: &mut Pace, now: Instant, _: u32, _: &mut Rng) {
         *state = self.at(state, now);
         state.sent = state.sent.saturating_add(1);
     }
@@ -451,7 +451,7 @@ mod tests {
             let now = at(second * 1_000);
             let mut sent = 0;
             while sent < offered && self.law.check(&self.state, now) == Verdict::Go {
-                self.law.released(&mut self.state, &mut self.pace, now, &mut self.rng);
+                self.law.released(&mut self.state, &mut self.pace, now, 1, &mut self.rng);
                 let outcome = if sent < busy { Outcome::Busy } else { Outcome::Ok };
                 let sample = Sample::new(now, now, outcome);
                 self.law.observe(&mut self.state, &mut self.pace, &sample, &mut self.rng);

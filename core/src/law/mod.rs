@@ -82,8 +82,8 @@ pub trait Law {
         self.quota(state).map(Quota::interval)
     }
 
-    /// A call has left, and the pace has been charged for it.
-    fn released(&self, _: &mut Self::State, _: &mut Pace, _: Instant, _: &mut Rng) {}
+    /// A call of this cost, which is not zero, has left, and the pace has been charged for it.
+    fn released(&self, _: &mut Self::State, _: &mut Pace, _: Instant, _: u32, _: &mut Rng) {}
 
     /// A call has come back. The pace has drained up to `sample.now` at the old rate. Calls that were
     /// abandoned, and those that cost nothing of this limit, are not shown to the law.
@@ -120,6 +120,8 @@ pub struct Sample {
     pub now: Instant,
     /// When the call left.
     pub sent: Instant,
+    /// What it had been charged of this limit; never zero.
+    pub cost: u32,
     /// What became of it; never [`Outcome::Abandoned`], which teaches nothing.
     pub outcome: Outcome,
     /// What the server said.
@@ -136,10 +138,10 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A fresh and paced first attempt without a hint.
+    /// A fresh and paced first attempt of cost 1 without a hint.
     #[must_use]
     pub const fn new(now: Instant, sent: Instant, outcome: Outcome) -> Self {
-        Self { now, sent, outcome, hint: Hint::NONE, fresh: true, paced: true, attempt: 0 }
+        Self { now, sent, cost: 1, outcome, hint: Hint::NONE, fresh: true, paced: true, attempt: 0 }
     }
 }
 

@@ -330,7 +330,14 @@ impl Law for Responsive {
         (state.delay > Span::ZERO).then_some(state.delay)
     }
 
-    fn released(&self, state: &mut ResponsiveState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
+    fn released(
+        &self,
+        state: &mut ResponsiveState,
+        pace: &mut Pace,
+        now: Instant,
+        _: u32,
+        rng: &mut Rng,
+    ) {
         if !self.is_mended() {
             return;
         }

@@ -73,7 +73,7 @@ impl Adaptive {
 /// let (mut state, mut pace, mut rng): (AdaptiveState, _, _) =
 ///     (law.start(start), Pace::new(start), Rng::new(1));
 /// // It has no rate until it is refused: no interval, and nothing that waits.
-/// law.released(&mut state, &mut pace, start, &mut rng);
+/// law.released(&mut state, &mut pace, start, 1, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);
 /// let now = Instant::from_nanos(100_000_000);
 /// let refused = Sample::new(now, start, Outcome::Throttled);
@@ -193,7 +193,14 @@ impl Law for Adaptive {
         if state.is_open() { state.pacer.check_hold(now) } else { state.pacer.check(now) }
     }
 
-    fn released(&self, state: &mut AdaptiveState, _: &mut Pace, now: Instant, rng: &mut Rng) {
+    fn released(
+        &self,
+        state: &mut AdaptiveState,
+        _: &mut Pace,
+        now: Instant,
+        _: u32,
+        rng: &mut Rng,
+    ) {
         let round_trip = state.round_trip();
         if let Tier::Open(open) = &mut state.tier {
             open.released(now, round_trip);
