@@ -1,5 +1,6 @@
 //! Blind: refusals are all that is known.
 
+use super::cost::PARTS;
 use super::epoch::{self, Epoch, Habit};
 use super::event::BLACKOUT;
 use super::interval::Interval;
@@ -89,7 +90,7 @@ impl AdaptiveState {
     /// A call was served, and the server said nothing that would make it another tier's.
     pub(super) fn success(&mut self, sample: &Sample, rng: &mut Rng) -> Move {
         self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.served = self.meter.served.saturating_add(1);
+        self.meter.count(self.usual.parts_of(sample.cost));
         if self.is_open() {
             return Move::Held;
         }
@@ -151,11 +152,11 @@ impl AdaptiveState {
     fn read_meter_after_blackout(&mut self, now: Instant) {
         let cycle = self.meter.cycle(now);
         let dark = now.saturating_since(self.event.at);
-        if self.meter.served > 4 && dark > Span::from_nanos(cycle.as_nanos() / 4) {
-            let calls = self.meter.served.saturating_sub(1);
-            let measured = Interval::of_calls(cycle, calls).times(Ratio::of(33, 32));
+        if self.meter.served > 4 * PARTS && dark > Span::from_nanos(cycle.as_nanos() / 4) {
+            let parts = self.meter.served.saturating_sub(PARTS);
+            let measured = Interval::of_parts(cycle, parts).times(Ratio::of(33, 32));
             self.pacer.target = self.pacer.target.max(measured);
-            self.meter.restart(now, 1);
+            self.meter.restart(now, PARTS);
         }
     }
 }

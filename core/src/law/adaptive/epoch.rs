@@ -1,6 +1,6 @@
 //! The epoch: from one cut to the next, how much to grow and how deep to cut.
 
-use super::interval::{Interval, Octaves, exp2_q8, log2_q8};
+use super::interval::{Interval, Octaves, clip, exp2_q8, log2_q8};
 use crate::time::Span;
 
 /// What the law knows of its own probing, counted in its own calls.
@@ -97,6 +97,11 @@ impl Epoch {
         self.cut = u16::try_from(cut).unwrap_or(u16::MAX);
         let early = 65_536u32.checked_div(self.successes.saturating_add(2)).unwrap_or(0);
         early.clamp(cut, 32_768)
+    }
+
+    /// The interval of a hit, when the usual call has become `octaves` larger.
+    pub(super) fn rescale(&mut self, octaves: i32) {
+        self.hit = clip(Octaves::from(self.hit).saturating_add(octaves.saturating_mul(256)));
     }
 
     /// The smallest cut, for where the capacity is known exactly.
@@ -217,8 +222,4 @@ fn slope(distance: Octaves) -> Octaves {
         .saturating_add(slower.saturating_mul(SLOPE_SLOW))
         .saturating_add(faster.saturating_mul(SLOPE_FAST));
     log >> 8
-}
-
-fn clip(octaves: Octaves) -> i16 {
-    i16::try_from(octaves).unwrap_or(i16::MAX)
 }

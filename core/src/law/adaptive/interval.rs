@@ -81,6 +81,13 @@ impl Interval {
         log2_q8(self.0)
     }
 
+    /// The interval of a [`log2`](Self::log2), to its 8 bits.
+    pub(super) fn of_log2(log: Octaves) -> Self {
+        let mantissa = u64::try_from(log & 255).unwrap_or(0).saturating_add(256);
+        let octave = (log >> 8).clamp(0, 56).unsigned_abs();
+        Self::of_bits((mantissa << octave) >> 8)
+    }
+
     fn within(self) -> Self {
         self.max(Self::MIN).min(Self::MAX)
     }
@@ -98,6 +105,11 @@ pub(super) fn log2_q8(number: u64) -> Octaves {
     // 256 to 511: the leading one is the octave.
     let fraction = i32::try_from(mantissa & 255).unwrap_or(0);
     i32::try_from(octave).unwrap_or(0).saturating_mul(256).saturating_add(fraction)
+}
+
+/// Octaves in the two bytes that a state has for them: 128 of them are more than there are.
+pub(super) fn clip(octaves: Octaves) -> i16 {
+    i16::try_from(octaves).unwrap_or(i16::MAX)
 }
 
 /// 2^`octaves`, with 8 bits of fraction: the inverse of [`log2_q8`], at most 2^54.
@@ -121,6 +133,12 @@ mod tests {
             // exp2 has 8 bits of fraction, log2 takes a plain number.
             let back = exp2_q8(octaves) >> 8;
             prop_assert!(back <= number && number - back <= number / 256 + 1);
+        }
+
+        #[test]
+        fn an_interval_is_its_logarithm_to_eight_bits(bits in 1u64 << 6..1 << 56) {
+            let back = Interval::of_log2(Interval(bits).log2()).bits();
+            prop_assert!(back <= bits && bits - back <= bits / 256 + 1);
         }
 
         #[test]

@@ -1,6 +1,7 @@
 //! `adaptive`: one law for every rate, and for whatever the server tells.
 
 mod blind;
+mod cost;
 mod epoch;
 mod event;
 mod interval;
@@ -11,6 +12,7 @@ mod period;
 mod remaining;
 mod retry_after;
 
+use cost::Usual;
 use epoch::{Epoch, Habit};
 use event::Event;
 use meter::Meter;
@@ -88,6 +90,7 @@ pub struct AdaptiveState {
     epoch: Epoch,
     meter: Meter,
     tier: Tier,
+    usual: Usual,
     /// The smoothed round trip in microseconds; zero before the first answer.
     round_trip: u32,
     /// log2 of eight intervals of the limit that all clients share; zero where it is not known.
@@ -129,6 +132,31 @@ impl AdaptiveState {
         };
     }
 
+    /// The limit in usual calls and its period, where the server tells both.
+    fn quota_of(&self, hint: &Hint) -> Option<(u32, Span)> {
+        let limit = self.usual.calls_in(hint.limit?);
+        let period = hint.period?;
+        (limit > 0 && period > Span::ZERO).then_some((limit, period))
+    }
+
+    /// A call leaves: what a usual call is may change, and with it all that is counted in them.
+    fn see_cost(&mut self, cost: u32) {
+        let octaves = self.usual.see(cost);
+        if octaves == 0 {
+            return;
+        }
+        self.pacer.interval = self.pacer.interval.rescaled(octaves);
+        self.pacer.target = self.pacer.target.rescaled(octaves);
+        self.epoch.rescale(octaves);
+        self.meter.served = cost::rescaled(self.meter.served, octaves);
+        match &mut self.tier {
+            Tier::Open(open) => open.rescale(octaves),
+            Tier::Period(share) => share.rescale(octaves),
+            Tier::Remaining(pool) => pool.rescale(octaves),
+            Tier::Blind(_) => {}
+        }
+    }
+
     const fn is_open(&self) -> bool {
         matches!(self.tier, Tier::Open(_))
     }
@@ -155,13 +183,6 @@ fn longest_hold(now: Instant) -> Instant {
     now.saturating_add(Span::from_secs(3_600))
 }
 
-/// The limit and its period, where the server tells both.
-fn quota_of(hint: &Hint) -> Option<(u32, Span)> {
-    let limit = u32::try_from(hint.limit?).unwrap_or(u32::MAX);
-    let period = hint.period?;
-    (limit > 0 && period > Span::ZERO).then_some((limit, period))
-}
-
 impl Law for Adaptive {
     type State = AdaptiveState;
 
@@ -172,6 +193,7 @@ impl Law for Adaptive {
             epoch: Epoch::new(),
             meter: Meter::new(now),
             tier: Tier::Open(Open::new(now)),
+            usual: Usual::new(),
             round_trip: 0,
             quota: self.quota.map_or(0, |quota| {
                 let limit = u32::try_from(quota.count()).unwrap_or(u32::MAX);
@@ -198,15 +220,16 @@ impl Law for Adaptive {
         state: &mut AdaptiveState,
         _: &mut Pace,
         now: Instant,
-        _: u32,
+        cost: u32,
         rng: &mut Rng,
     ) {
+        state.see_cost(cost);
         let round_trip = state.round_trip();
         if let Tier::Open(open) = &mut state.tier {
-            open.released(now, round_trip);
+            open.released(now, state.usual.parts_of(cost), round_trip);
             return;
         }
-        let interval = state.interval(now);
+        let interval = state.usual.interval_of(cost, state.interval(now));
         let slots = state.has_slots();
         if slots && !state.event.is_on() && state.pacer.silence(now) > interval.saturating_mul(IDLE)
         {
@@ -227,8 +250,8 @@ impl Law for Adaptive {
             return state.miss(sample, true, rng);
         }
         let hint = &sample.hint;
-        let left = hint.remaining.map(|left| u32::try_from(left).unwrap_or(u32::MAX));
-        let quota = quota_of(hint);
+        let left = hint.remaining.map(|left| state.usual.calls_in(left));
+        let quota = state.quota_of(hint);
         if let Some((limit, period)) = quota {
             state.quota = epoch::eight_intervals(limit, period);
         }

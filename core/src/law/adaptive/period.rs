@@ -1,5 +1,6 @@
 //! Remaining and reset: a fixed period whose end and whose rest the server tells.
 
+use super::cost::{self, PARTS};
 use super::interval::Interval;
 use super::{AdaptiveState, Tier, longest_hold};
 use crate::fixed::Ratio;
@@ -15,7 +16,7 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Share {
     end: Instant,
-    /// Calls served in this period: this client's, and everybody's.
+    /// What was served in this period, in sixteenths of a usual call: this client's, and everybody's.
     own: u32,
     used: u32,
     /// This client's share in 1/2^16; `None` before a whole period has been seen.
@@ -47,20 +48,20 @@ impl Share {
         Self { end: Instant::ZERO, own: 0, used: 0, share: None }
     }
 
-    pub(super) fn hear(&mut self, now: Instant, told: Told, served: bool, rng: &mut Rng) -> Next {
+    pub(super) fn hear(&mut self, now: Instant, told: Told, served: u32, rng: &mut Rng) -> Next {
         let end = now.saturating_add(told.reset);
         let half = Span::from_nanos(told.period.as_nanos() / 2);
         if self.end == Instant::ZERO || end > self.end.saturating_add(half) {
             self.next_period(end);
         }
-        self.own = self.own.saturating_add(served.into());
-        self.used = told.limit.saturating_sub(told.remaining);
+        self.own = self.own.saturating_add(served);
+        self.used = told.limit.saturating_sub(told.remaining).saturating_mul(PARTS);
 
         let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
         let fair = Interval::of_calls(told.period, told.limit).times(of_share(share));
         let mine = u64::from(told.remaining).saturating_mul(share.into());
         let lot = u64::from(rng.next_u32() >> 16);
-        if !served || mine == 0 || (mine < 65_536 && lot > mine) {
+        if served == 0 || mine == 0 || (mine < 65_536 && lot > mine) {
             return Next::Pause(fair, self.end);
         }
         let left = self.end.saturating_since(now).max(LEAST_LEFT);
@@ -71,6 +72,11 @@ impl Share {
             return Next::Pause(fair, self.end);
         }
         Next::Pace(interval, draw)
+    }
+
+    pub(super) fn rescale(&mut self, octaves: i32) {
+        self.own = cost::rescaled(self.own, octaves);
+        self.used = cost::rescaled(self.used, octaves);
     }
 
     fn next_period(&mut self, end: Instant) {
@@ -94,7 +100,8 @@ impl AdaptiveState {
             Tier::Period(share) => share,
             _ => Share::new(),
         };
-        let next = share.hear(now, told, served, rng);
+        let parts = if served { self.usual.parts_of(sample.cost) } else { 0 };
+        let next = share.hear(now, told, parts, rng);
         self.tier = Tier::Period(share);
         self.event.end();
         let before = self.pacer.interval;

@@ -1,8 +1,9 @@
 //! Remaining: a bucket whose level the server tells.
 
+use super::cost;
 use super::interval::{Interval, log2_q8};
 use super::open::Open;
-use super::{AdaptiveState, Tier, quota_of};
+use super::{AdaptiveState, Tier};
 use crate::fixed::Ratio;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
@@ -59,6 +60,11 @@ impl Bucket {
 }
 
 impl Pool {
+    pub(super) fn rescale(&mut self, octaves: i32) {
+        self.most = cost::rescaled(self.most, octaves);
+        self.previous = self.previous.map(|left| cost::rescaled(left, octaves));
+    }
+
     /// The interval for a served call that was told `remaining`. Rates rise only for a call that had
     /// to wait.
     pub(super) fn steer(
@@ -102,7 +108,7 @@ impl AdaptiveState {
                 return None;
             }
             let sending = open.interval(now, self.round_trip());
-            self.pacer.interval = match quota_of(&sample.hint) {
+            self.pacer.interval = match self.quota_of(&sample.hint) {
                 Some((limit, period)) => sending.max(Interval::of_calls(period, limit)).doubled(2),
                 None => sending.doubled(1),
             };
@@ -129,7 +135,7 @@ impl AdaptiveState {
             self.tier = Tier::Remaining(pool);
             return Some(Move::Held);
         }
-        let bucket = match quota_of(&sample.hint) {
+        let bucket = match self.quota_of(&sample.hint) {
             Some((limit, period)) => Bucket::of_quota(limit, period),
             None => Bucket::of_most(pool.most),
         };
@@ -144,7 +150,7 @@ impl AdaptiveState {
         }
         self.event.end();
         self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.served = self.meter.served.saturating_add(1);
+        self.meter.count(self.usual.parts_of(sample.cost));
         let before = self.pacer.interval;
         self.pacer.interval = pool.steer(before, bucket, left, sample.paced);
         self.tier = Tier::Remaining(pool);

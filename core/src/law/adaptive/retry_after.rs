@@ -19,7 +19,7 @@ impl AdaptiveState {
         let cycle = self.meter.cycle(end).max(Span::from_micros(1));
         let measured = match self.meter.served {
             0 => Interval::of_span(cycle).doubled(1),
-            served => Interval::of_calls(cycle, served),
+            parts => Interval::of_parts(cycle, parts),
         };
         let mixed = if self.meter.set && self.pacer.interval > Interval::MIN {
             mix_rates(self.pacer.interval, measured, self.meter.served)
@@ -36,9 +36,9 @@ impl AdaptiveState {
 }
 
 /// The weighted mean of two rates, given as intervals: the measured one weighs a quarter to three
-/// quarters, by how much was served.
-fn mix_rates(own: Interval, measured: Interval, served: u32) -> Interval {
-    let weight = u64::from(served).saturating_mul(16).clamp(64, 192);
+/// quarters, by how much was served: from four calls to twelve.
+fn mix_rates(own: Interval, measured: Interval, parts: u32) -> Interval {
+    let weight = u64::from(parts.clamp(64, 192));
     let own = own.max(measured.times(Ratio::HALF));
     // own * 256 / (256 - weight + weight * own / measured), with the quotient in 1/2^16.
     let down = 48u32.saturating_sub(own.bits().leading_zeros().min(48)).min(16);
