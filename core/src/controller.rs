@@ -1,6 +1,7 @@
 //! The controller: a policy and its state.
 
 use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window, WindowPolicy};
+use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{Outcome, Reply};
 use crate::policy::Policy;
@@ -187,7 +188,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             if let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget) {
                 budget.deposit(policy);
             }
-        } else if let Some(asked) = reply.hint.pause() {
+        } else if let Some(asked) = pause(&reply.hints, flight.costs) {
             self.hold.raise(now, asked, self.policy.hold, &mut self.rng);
         }
     }
@@ -209,7 +210,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         let reply = reply.into();
         let attempt = ask.attempt.saturating_add(1);
         let spent = self.policy.attempts.is_some_and(|most| attempt >= most.get());
-        if spent || reply.hint.no_retry || !reply.outcome.is_retryable() {
+        if spent || reply.hints.iter().any(|hint| hint.no_retry) || !reply.outcome.is_retryable() {
             return None;
         }
         let (rung, delay) = match self.policy.backoff {
@@ -406,11 +407,15 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         reply: &Reply<LIMITS>,
     ) {
         let mut cut = false;
-        let calls = flight.costs.into_iter().zip(flight.paced);
-        for ((limit, law), (cost, paced)) in
+        let costs = flight.costs.into_iter().zip(reply.hints);
+        // Where the server says which limits refused the call, the others have nothing to learn.
+        let blame = reply.outcome == Outcome::Throttled
+            && costs.clone().any(|(cost, hint)| hint.is_used_up(cost));
+        let calls = costs.zip(flight.paced);
+        for ((limit, law), ((cost, hint), paced)) in
             self.limits.iter_mut().zip(&self.policy.laws).zip(calls)
         {
-            if cost == 0 {
+            if cost == 0 || (blame && !hint.is_used_up(cost)) {
                 continue;
             }
             limit.pace.drain(now, law.quota(&limit.state));
@@ -419,7 +424,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 sent,
                 cost,
                 outcome: reply.outcome,
-                hint: reply.hint,
+                hint,
                 fresh: flight.epoch == self.epoch,
                 paced,
                 attempt: flight.attempt,
@@ -448,6 +453,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         };
         *counter = counter.saturating_add(1);
     }
+}
+
+/// The longest pause that is wished for any of the limits that a call counted against.
+fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], costs: [u32; LIMITS]) -> Option<Span> {
+    let subject = hints.iter().zip(costs).filter(|(_, cost)| *cost > 0);
+    subject.filter_map(|(hint, _)| hint.pause()).max()
 }
 
 /// Keeps the maximum of the verdicts, and the gate that gave it.
