@@ -5,7 +5,7 @@
 
 use crate::options::Client;
 use crate::server::CALLER;
-use crate::tally::Tally;
+use crate::tally::{Tally, Tier};
 use anyhow::{Context, Result};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
@@ -16,8 +16,9 @@ use hyper_util::rt::TokioExecutor;
 use std::io::{BufRead, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
+use tidegate::law::AnyState;
 use tidegate::signal::http::{Answer, Reading};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reply, Span};
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
@@ -154,18 +155,30 @@ impl Office {
         if Body::new(body).collect().await.is_err() {
             return Outcome::Failed.into();
         }
-        read(head.status, &head.headers).into()
+        let answer = read(head.status, &head.headers);
+        let mut tally = self.tally();
+        tally.responses += 1;
+        tally.ignored += u64::from(answer.ignored);
+        tally.told += u64::from(answer.hint != Hint::NONE || answer.limits().next().is_some());
+        answer.into()
     }
 }
 
 /// What the server said, of the call and of its limit.
-fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
+pub fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
     let mut reading = Reading::new(status.as_u16());
     for (name, value) in headers {
         reading.header(name.as_str(), value.as_bytes());
     }
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     reading.finish(Some(Span::from_nanos(nanos(since_1970))))
+}
+
+/// What `adaptive` steers by at present. Its state shows that in its `Debug` form and nowhere else.
+fn tier(gate: &Controller) -> Option<Tier> {
+    let Some(AnyState::Adaptive(state)) = gate.states().next() else { return None };
+    let state = format!("{state:?}");
+    Tier::ALL.into_iter().find(|tier| state.contains(&format!("tier: {tier:?}(")))
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -201,6 +214,7 @@ async fn call(office: &Office, phase: &watch::Receiver<Phase>) {
                 let next = {
                     let (mut gate, now) = office.gate();
                     gate.settle(now, permit, reply);
+                    office.tally().steered_by(tier(&gate));
                     gate.retry(now, &ask, reply)
                 };
                 office.settled.notify_waiters();

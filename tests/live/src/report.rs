@@ -2,8 +2,11 @@
 
 use crate::fleet::Member;
 use crate::server::{Row, Truth};
+use crate::tally::{Tally, Tier};
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -26,6 +29,16 @@ pub struct Report {
     pub lost: u64,
     /// Asked for and still waiting when the time was up.
     pub unfinished: u64,
+    /// Calls that came back with success.
+    pub answered: u64,
+    /// Attempts that came back with a response of whatever kind.
+    pub responses: u64,
+    /// Responses that told something of the limit.
+    pub told: u64,
+    /// Headers about limits that made no sense to the clients.
+    pub ignored: u64,
+    /// After how many responses `adaptive` steered by what; empty for other laws.
+    pub tiers: BTreeMap<Tier, u64>,
     pub offered: u64,
     pub served: u64,
     pub outage: u64,
@@ -58,6 +71,7 @@ impl Report {
         let wait = |quantile| {
             waits.as_ref().map(|waits| waits.value_at_quantile(quantile) as f64 / 1000.0)
         };
+        let sum = |count: fn(&Tally) -> u64| members.iter().map(|of| count(&of.tally)).sum();
         Report {
             law: law.to_owned(),
             utilisation: share(total.served as f64, truth.capacity),
@@ -65,9 +79,14 @@ impl Report {
             jain: jain(&served),
             wait_p50_ms: wait(0.5),
             wait_p99_ms: wait(0.99),
-            calls: members.iter().map(|member| member.tally.calls).sum(),
+            calls: sum(|tally| tally.calls),
             lost: lost(&served_in_all, &members),
-            unfinished: members.iter().map(|member| member.tally.unfinished()).sum(),
+            unfinished: sum(Tally::unfinished),
+            answered: sum(|tally| tally.answered),
+            responses: sum(|tally| tally.responses),
+            told: sum(|tally| tally.told),
+            ignored: sum(|tally| tally.ignored),
+            tiers: tiers(&members),
             offered: total.offered,
             served: total.served,
             outage: total.outage,
@@ -87,6 +106,14 @@ fn merged(members: &[Member]) -> Option<Histogram<u64>> {
         waits.add(&member.waits_us).ok()?;
     }
     (!waits.is_empty()).then_some(waits)
+}
+
+fn tiers(members: &[Member]) -> BTreeMap<Tier, u64> {
+    let mut tiers = BTreeMap::new();
+    for (tier, count) in members.iter().flat_map(|member| &member.tally.tiers) {
+        *tiers.entry(*tier).or_default() += count;
+    }
+    tiers
 }
 
 /// Calls given up, and every difference between what the server served to a process and what that
@@ -141,8 +168,23 @@ impl fmt::Display for Table<'_> {
              jain         fairness between processes: 1 when all were served the same\n\
              wait         from first asking for a call to sending the attempt that succeeded\n\
              lost         calls given up, or counted on one side of the wire only\n",
-        )
+        )?;
+        for run in self.0.iter().filter(|run| !run.tiers.is_empty()) {
+            writeln!(f, "steered by   {}: {} of its attempts", run.law, shares(&run.tiers))?;
+        }
+        Ok(())
     }
+}
+
+/// Each tier's share, the largest first.
+fn shares(tiers: &BTreeMap<Tier, u64>) -> String {
+    let all: u64 = tiers.values().sum();
+    let mut tiers: Vec<(&Tier, &u64)> = tiers.iter().collect();
+    tiers.sort_by_key(|(_, count)| Reverse(*count));
+    let share = |(tier, count): (&Tier, &u64)| {
+        format!("{tier} {}", percent(share(*count as f64, all as f64)))
+    };
+    tiers.into_iter().map(share).collect::<Vec<_>>().join(", ")
 }
 
 /// A share as a reader writes it.
@@ -171,7 +213,6 @@ pub struct Document<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::Tally;
 
     #[test]
     fn jain_is_one_for_equals_and_one_over_n_for_a_winner() {

@@ -3,6 +3,7 @@
 mod concurrency;
 mod desk;
 mod gcra;
+mod hints;
 mod ledger;
 mod limiter;
 mod timeline;
