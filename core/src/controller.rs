@@ -1,5 +1,7 @@
 //! The controller: a policy and its state.
 
+mod record;
+
 use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window, WindowPolicy};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
@@ -86,6 +88,10 @@ struct Limit<S> {
 }
 
 impl<S> Limit<S> {
+    fn new<L: Law<State = S>>(law: &L, now: Instant) -> Self {
+        Self { state: law.start(now), pace: Pace::new(now), pressed: false }
+    }
+
     /// What the pace and the law say together. A cost of zero is not subject to them.
     fn check<L: Law<State = S>>(&self, law: &L, now: Instant, cost: u32) -> Verdict {
         if cost == 0 {
@@ -113,11 +119,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     pub fn new(policy: Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
         Self {
             policy,
-            limits: policy.laws.map(|law| Limit {
-                state: law.start(now),
-                pace: Pace::new(now),
-                pressed: false,
-            }),
+            limits: policy.laws.map(|law| Limit::new(&law, now)),
             hold: Hold::default(),
             window: Window::new(),
             budget: policy.budget.map(Budget::new),
@@ -271,6 +273,33 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             }
         });
         laws.max().or(gates)
+    }
+
+    /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
+    /// learnt, and the others begin anew; calls in flight stay in flight, and a hold stays in force.
+    ///
+    /// ```
+    /// use tidegate::{Controller, Instant, Policy, Span};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, now);
+    /// gate.set_policy(Policy::named("fixed").unwrap(), now);
+    /// assert_eq!(gate.intervals(now).next(), Some(Some(Span::from_millis(100))));
+    /// ```
+    pub fn set_policy(&mut self, policy: Policy<L, LIMITS>, now: Instant)
+    where
+        L: PartialEq,
+    {
+        let laws = policy.laws.iter().zip(&self.policy.laws);
+        for (limit, (law, before)) in self.limits.iter_mut().zip(laws) {
+            if law != before {
+                *limit = Limit::new(law, now);
+            }
+        }
+        if self.policy.budget != policy.budget {
+            self.budget = policy.budget.map(Budget::new);
+        }
+        self.policy = policy;
     }
 
     /// The counters so far.

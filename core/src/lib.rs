@@ -65,9 +65,11 @@ pub mod gate;
 pub mod law;
 pub mod rng;
 pub mod signal;
+pub mod snapshot;
 pub mod time;
 
 mod controller;
+mod digest;
 mod fixed;
 mod hint;
 mod outcome;

@@ -1,6 +1,7 @@
 //! The pace: GCRA as an exact leaky bucket.
 
 use crate::rate::Quota;
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
@@ -148,6 +149,8 @@ impl Pace {
 fn brim(quota: Quota) -> u64 {
     quota.period.get().saturating_mul(quota.burst.get().into())
 }
+
+fields!(Pace { level: u64, at: Instant, until: Instant });
 
 #[cfg(test)]
 mod tests {

@@ -188,6 +188,16 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         }
     }
 
+    /// A window with no call in flight whose permits are none that this one has handed out.
+    pub(crate) const fn successor(number: u32) -> Self {
+        Self { next_number: number, ..Self::new() }
+    }
+
+    /// The number of the next permit.
+    pub(crate) const fn next_number(&self) -> u32 {
+        self.next_number
+    }
+
     /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
     #[must_use]
     pub const fn in_flight(&self) -> u16 {

@@ -25,7 +25,7 @@ const DEFAULT_MAX_AGE: Span = Span::from_secs(60);
 /// assert_eq!(reply.outcome, Outcome::Throttled);
 /// assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(5)));
 /// let silent: Reply = coap::reply(TOO_MANY_REQUESTS, None);
-/// assert_eq!(silent.hint.retry_after, Some(Span::from_secs(60)));
+/// assert_eq!(silent.hints[0].retry_after, Some(Span::from_secs(60)));
 /// ```
 #[must_use]
 pub fn reply<const LIMITS: usize>(code: u8, max_age: Option<u32>) -> Reply<LIMITS> {

@@ -3,6 +3,7 @@
 use core::cmp::Ordering;
 
 use super::interval::Interval;
+use crate::snapshot::{Field, Reader, Writer};
 use crate::time::Span;
 
 /// The size of a usual call.
@@ -49,13 +50,18 @@ impl Usual {
         i32::from(self.octave).saturating_sub(before.into())
     }
 
+    /// Below 28; the mask lets the compiler know that a shift by it is in range.
+    fn octave(self) -> u32 {
+        u32::from(self.octave) & 31
+    }
+
     /// What `cost` takes where a usual call takes `interval`.
     pub(super) fn interval_of(self, cost: u32, interval: Span) -> Span {
         if cost == 1 && self.octave == 0 {
             return interval;
         }
         // (high * 2^octave + low) * cost / 2^octave, within 64 bits as long as the answer is.
-        let octave = u32::from(self.octave);
+        let octave = self.octave();
         let cost = u64::from(cost);
         let nanos = interval.as_nanos();
         let (high, low) = (nanos >> octave, nanos & (1u64 << octave).saturating_sub(1));
@@ -65,13 +71,13 @@ impl Usual {
 
     /// How many usual calls a cost is worth, in sixteenths.
     pub(super) fn parts_of(self, cost: u32) -> u32 {
-        let parts = (u64::from(cost) << PARTS_LOG2) >> self.octave;
+        let parts = (u64::from(cost) << PARTS_LOG2) >> self.octave();
         u32::try_from(parts).unwrap_or(u32::MAX).max(1)
     }
 
     /// How many usual calls so much of a limit is worth, rounded down.
     pub(super) fn calls_in(self, amount: u64) -> u32 {
-        u32::try_from(amount >> self.octave).unwrap_or(u32::MAX)
+        u32::try_from(amount >> self.octave()).unwrap_or(u32::MAX)
     }
 }
 
@@ -98,6 +104,21 @@ pub(super) fn rescaled(count: u32, octaves: i32) -> u32 {
     match octaves {
         ..0 => u32::try_from(u64::from(count) << by.min(32)).unwrap_or(u32::MAX),
         _ => count.checked_shr(by).unwrap_or(0),
+    }
+}
+
+impl Field for Usual {
+    const BYTES: usize = 5;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u32(self.mean);
+        out.u8(self.octave);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        let usual = Self { mean: input.u32()?, octave: input.u8()? };
+        // No mean is in a higher octave.
+        (usual.octave < 28).then_some(usual)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The epoch: from one cut to the next, how much to grow and how deep to cut.
 
 use super::interval::{Interval, Octaves, clip, exp2_q8, log2_q8};
+use crate::snapshot::fields;
 use crate::time::Span;
 
 /// What the law knows of its own probing, counted in its own calls.
@@ -223,3 +224,6 @@ fn slope(distance: Octaves) -> Octaves {
         .saturating_add(faster.saturating_mul(SLOPE_FAST));
     log >> 8
 }
+
+fields!(Habit { mean: u32, epochs: u8 });
+fields!(Epoch { length: u16, cut: u16, progress: u32, successes: u32, hit: i16, ignored: u8 });

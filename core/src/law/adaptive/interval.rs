@@ -1,6 +1,7 @@
 //! Intervals between calls, and their logarithms.
 
 use crate::fixed::Ratio;
+use crate::snapshot::{Field, Reader, Writer};
 use crate::time::Span;
 
 /// The time between two calls at some rate, in nanoseconds with 8 bits of fraction: a quarter of a
@@ -118,6 +119,18 @@ pub(super) fn exp2_q8(octaves: Octaves) -> u64 {
     let octave = octaves >> 8;
     let by = octave.unsigned_abs().min(46);
     if octave >= 0 { mantissa << by } else { mantissa >> by }
+}
+
+impl Field for Interval {
+    const BYTES: usize = 8;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u64(self.0);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        input.u64().map(Self::of_bits)
+    }
 }
 
 #[cfg(test)]

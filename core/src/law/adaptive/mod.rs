@@ -9,6 +9,7 @@ mod meter;
 mod open;
 mod pacer;
 mod period;
+mod record;
 mod remaining;
 mod retry_after;
 

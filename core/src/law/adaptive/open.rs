@@ -2,6 +2,7 @@
 
 use super::cost::{self, PARTS};
 use super::interval::{Interval, Octaves, clip};
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
 /// Measures the rate at which calls leave, in blocks of at least 16 calls and one round trip, so
@@ -60,3 +61,5 @@ impl Open {
         }
     }
 }
+
+fields!(Open { measured: i16 } else |now| { block_from: now, sends: 0 });

@@ -7,6 +7,7 @@ use crate::fixed::Ratio;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
 /// Spreads this client's share of what is left over what is left of the period.
@@ -136,3 +137,5 @@ fn portion(own: u32, used: u32) -> u16 {
 fn of_share(share: u16) -> Ratio {
     Ratio::new(65_536, share.into()).unwrap_or(Ratio::ONE)
 }
+
+fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16> });

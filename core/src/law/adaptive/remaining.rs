@@ -8,6 +8,7 @@ use crate::fixed::Ratio;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
+use crate::snapshot::fields;
 use crate::time::Span;
 
 /// Steers by the calls that are left.
@@ -168,3 +169,5 @@ fn root_of_ratio(interval: Interval, anchor: Interval) -> i64 {
     let ratio = ratio.checked_div(anchor).unwrap_or(u64::MAX).min(1 << 44);
     i64::try_from(ratio.isqrt()).unwrap_or(i64::MAX).clamp(16, 2_048)
 }
+
+fields!(Pool { most: u32, previous: Option<u32> });
