@@ -161,6 +161,9 @@ impl fmt::Display for Table<'_> {
                 run.lost
             )?;
         }
+        for run in self.0.iter().filter(|run| !run.tiers.is_empty()) {
+            write!(f, "\n{} steered by  {}\n", run.law, shares(&run.tiers))?;
+        }
         f.write_str(
             "\n\
              utilisation  calls served, of those the API could have served\n\
@@ -168,21 +171,18 @@ impl fmt::Display for Table<'_> {
              jain         fairness between processes: 1 when all were served the same\n\
              wait         from first asking for a call to sending the attempt that succeeded\n\
              lost         calls given up, or counted on one side of the wire only\n",
-        )?;
-        for run in self.0.iter().filter(|run| !run.tiers.is_empty()) {
-            writeln!(f, "steered by   {}: {} of its attempts", run.law, shares(&run.tiers))?;
-        }
-        Ok(())
+        )
     }
 }
 
-/// Each tier's share, the largest first.
+/// Each tier's share of the attempts in whole per cent, the largest first.
 fn shares(tiers: &BTreeMap<Tier, u64>) -> String {
     let all: u64 = tiers.values().sum();
     let mut tiers: Vec<(&Tier, &u64)> = tiers.iter().collect();
     tiers.sort_by_key(|(_, count)| Reverse(*count));
-    let share = |(tier, count): (&Tier, &u64)| {
-        format!("{tier} {}", percent(share(*count as f64, all as f64)))
+    let share = |(tier, count): (&Tier, &u64)| match 100.0 * share(*count as f64, all as f64) {
+        ..0.5 => format!("{tier} <1 %"),
+        percent => format!("{tier} {percent:.0} %"),
     };
     tiers.into_iter().map(share).collect::<Vec<_>>().join(", ")
 }

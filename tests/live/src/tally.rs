@@ -73,10 +73,10 @@ impl Tier {
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Tier::Open => "nothing yet",
+            Tier::Open => "nothing",
             Tier::Blind => "refusals",
             Tier::Remaining => "calls left",
-            Tier::Period => "the period",
+            Tier::Period => "period",
         })
     }
 }

@@ -25,7 +25,7 @@ pub struct Api {
     /// Keep a second limit as well, of so many calls in each such window, such as 500/10s.
     #[arg(long, value_name = "CALLS/TIME", value_parser = quota, allow_hyphen_values = true)]
     also: Option<Quota>,
-    /// What the answers tell of the limit, each as those send it who are named.
+    /// What answers tell of the limit: nothing, or the headers of a family of servers.
     #[arg(long, value_name = "FAMILY", value_enum, default_value_t = Hints::None)]
     pub hints: Hints,
     /// How long every answer is under way, give or take a fifth.

@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
 
 /// The width of what a law steers by.
-const STEERS: u16 = 11;
+const STEERS: u16 = 10;
 
 pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     // Only a law that learns from hints has something to steer by.
