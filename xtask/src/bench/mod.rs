@@ -1,20 +1,27 @@
 //! `cargo xtask bench`: how well it controls, what a decision costs, and how large it is.
 
+mod cost;
 mod image;
 mod row;
 mod size;
 
 use std::fs;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
 
-use crate::road::Roads;
+use crate::road::{Road, Roads};
 use crate::workspace::root;
 
 #[derive(Subcommand)]
 pub enum Bench {
+    /// Count the instructions of a decision, beside other limiters
+    Cost {
+        /// Print rows `{"what","target","instructions"}`, and write no page
+        #[arg(long)]
+        json: bool,
+    },
     /// Weigh images of firmware: flash and state, on three targets
     Size {
         /// Print rows `{"what","target","bytes"}`, and write no page
@@ -28,6 +35,7 @@ pub enum Bench {
 
 pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
     match bench {
+        Bench::Cost { json } => cost::run(json)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -40,6 +48,17 @@ fn publish(name: &str, page: &str) -> Result<()> {
     print!("{page}");
     eprintln!("written to tests/golden/{name}");
     Ok(())
+}
+
+/// The compiler's name for itself; another one makes other images.
+fn compiler(road: Road) -> String {
+    let mut command = match road {
+        Road::Active => Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())),
+        Road::Debian => Command::new("/usr/bin/rustc"),
+    };
+    let output = command.arg("--version").current_dir(root()).output();
+    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    version.unwrap_or_else(|_| road.name().to_owned())
 }
 
 /// 12 345 as people write it.

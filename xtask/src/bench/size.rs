@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::process::Command;
 
 use super::image::Image;
 use super::row::{self, Row};
-use super::{publish, thousands};
+use super::{compiler, publish, thousands};
 use crate::progress;
 use crate::road::{Road, Roads};
 use crate::workspace::root;
@@ -56,14 +55,18 @@ pub fn run(roads: &mut Roads, json: bool, symbols: bool) -> Result<()> {
             if symbols && name == "adaptive" {
                 list(target, &image);
             }
-            weights.rows.push(Row { what, target, figure: image.flash().saturating_sub(empty) });
+            weights.rows.push(Row {
+                what,
+                target: target.into(),
+                figure: image.flash().saturating_sub(empty),
+            });
         }
         let state = Image::read(&folder.join("state"))?;
         for (name, what) in STATE {
             let Some(bytes) = state.size_of(name) else {
                 bail!("the image `state` for {target} lacks `{name}`");
             };
-            weights.rows.push(Row { what, target, figure: bytes });
+            weights.rows.push(Row { what, target: target.into(), figure: bytes });
         }
         weights.compilers.push((target, compiler(road)));
     }
@@ -96,17 +99,6 @@ fn list(target: &str, image: &Image) {
         println!("{bytes:>8}  {name}");
     }
     println!();
-}
-
-/// The compiler's name for itself; another one makes other images.
-fn compiler(road: Road) -> String {
-    let mut command = match road {
-        Road::Active => Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())),
-        Road::Debian => Command::new("/usr/bin/rustc"),
-    };
-    let output = command.arg("--version").current_dir(root()).output();
-    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    version.unwrap_or_else(|_| road.name().to_owned())
 }
 
 impl Weights {
