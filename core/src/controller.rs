@@ -334,6 +334,18 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.limits.iter().map(|limit| &limit.state)
     }
 
+    /// The number of the next permit.
+    #[cfg(feature = "keyed")]
+    pub(crate) const fn next_permit(&self) -> u32 {
+        self.window.next_number()
+    }
+
+    /// Numbers permits from here on, where none is out.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn number_permits_from(&mut self, number: u32) {
+        self.window = Window::successor(number);
+    }
+
     /// The verdict of all gates together, and which of them had the last word.
     fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
         let mut answer = (Verdict::Go, None);

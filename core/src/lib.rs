@@ -72,6 +72,8 @@ mod controller;
 mod digest;
 mod fixed;
 mod hint;
+#[cfg(feature = "keyed")]
+mod keyed;
 mod outcome;
 mod policy;
 mod rate;
@@ -81,6 +83,8 @@ mod verdict;
 pub use controller::Controller;
 pub use fixed::Ratio;
 pub use hint::Hint;
+#[cfg(feature = "keyed")]
+pub use keyed::Keyed;
 pub use outcome::{Outcome, Reply};
 pub use policy::Policy;
 pub use rate::{Quota, QuotaError};

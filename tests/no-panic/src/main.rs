@@ -22,8 +22,8 @@ use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, QuotaError, Ratio, Reply,
-    Rng, Span, Verdict,
+    Ask, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy, Quota, QuotaError, Ratio,
+    Reply, Rng, Span, Verdict,
 };
 
 unsafe extern "C" {
@@ -50,6 +50,16 @@ pub static FIXED: Verbs<Fixed, 1, 1> = Verbs::ALL;
 /// As above.
 #[unsafe(no_mangle)]
 pub static RESPONSIVE: Verbs<Responsive, 1, 1> = Verbs::ALL;
+
+/// A controller for each key.
+#[unsafe(no_mangle)]
+pub static KEYED: Table = Table {
+    new: Keyed::new,
+    poll: Keyed::poll,
+    settle: |gates, now, key, permit, reply| gates.settle(now, key, permit, reply),
+    retry: Keyed::retry,
+    get: Keyed::get,
+};
 
 /// What a policy is made from.
 #[unsafe(no_mangle)]
@@ -141,6 +151,18 @@ impl<L: Record + Copy + PartialEq, const LIMITS: usize, const SLOTS: usize>
         #[cfg(feature = "bad")]
         bad: |dividend, divisor| dividend / divisor,
     };
+}
+
+type Gates = Keyed<u32, Fixed, 4>;
+
+/// The verbs of a table of controllers.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Table {
+    new: fn(Policy<Fixed>, u64) -> Gates,
+    poll: fn(&mut Gates, Instant, &u32, &Ask) -> Decision,
+    settle: fn(&mut Gates, Instant, &u32, Permit, Reply),
+    retry: fn(&mut Gates, Instant, &u32, &Ask, Outcome) -> Option<Ask>,
+    get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
 }
 
 /// The constructors that check what they are given.
