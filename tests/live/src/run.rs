@@ -27,6 +27,7 @@ pub async fn run(
         address: server.address(),
         law,
         workers: demo.workers,
+        tokens: demo.api.tokens().is_some(),
         grace: 2 * (demo.api.service() + demo.api.latency) + Duration::from_secs(2),
     };
     let mut fleet = Fleet::start(&plan, &seeds(demo)?).await?;

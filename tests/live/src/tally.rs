@@ -21,9 +21,9 @@ pub struct Tally {
     pub told: u64,
     /// Headers about limits that made no sense; from this server there must be none.
     pub ignored: u64,
-    /// What `adaptive` steers by at present; nothing for other laws.
+    /// What `adaptive` steers by at present, the best of its limits; nothing for other laws.
     pub tier: Option<Tier>,
-    /// What it steered by after each response.
+    /// What it steered each limit by after each response.
     pub tiers: BTreeMap<Tier, u64>,
     /// For each call answered since the last line, the microseconds from first asking for it to
     /// the sending of the attempt that succeeded.
@@ -36,10 +36,11 @@ impl Tally {
         self.calls.saturating_sub(self.answered + self.given_up)
     }
 
-    /// Notes what the law steers by after a response.
-    pub fn steered_by(&mut self, tier: Option<Tier>) {
-        self.tier = tier;
-        if let Some(tier) = tier {
+    /// Notes what the law of each limit steers by after a response.
+    pub fn steered_by(&mut self, tiers: impl Iterator<Item = Tier>) {
+        self.tier = None;
+        for tier in tiers {
+            self.tier = self.tier.max(Some(tier));
             *self.tiers.entry(tier).or_default() += 1;
         }
     }

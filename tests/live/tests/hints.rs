@@ -28,7 +28,9 @@ const BUCKET: &[&str] = &["--policy", "gcra", "--limit", "50", "--burst", "50"];
 const PERIOD: &[&str] = &["--policy", "window", "--limit", "100", "--period", "2s"];
 const TWO: &[&str] = &["--policy", "window", "--limit", "40", "--period", "1s", "--also", "100/3s"];
 
-const CASES: [Case; 14] = [
+const TOKENS: &[&str] = &["--limit", "80", "--burst", "20", "--tokens", "30000/1s"];
+
+const CASES: [Case; 17] = [
     Case { hints: "none", api: BUCKET, told: Told::No, tier: "blind" },
     Case { hints: "none", api: PERIOD, told: Told::No, tier: "blind" },
     Case { hints: "retry-after", api: PERIOD, told: Told::Refusals, tier: "blind" },
@@ -43,6 +45,9 @@ const CASES: [Case; 14] = [
     Case { hints: "ratelimit", api: PERIOD, told: Told::All, tier: "period" },
     Case { hints: "ietf", api: PERIOD, told: Told::All, tier: "period" },
     Case { hints: "ietf", api: TWO, told: Told::All, tier: "period" },
+    Case { hints: "retry-after", api: TOKENS, told: Told::Refusals, tier: "blind" },
+    Case { hints: "openai", api: TOKENS, told: Told::All, tier: "remaining" },
+    Case { hints: "ietf", api: TOKENS, told: Told::All, tier: "remaining" },
 ];
 
 #[test]
@@ -73,7 +78,8 @@ impl Case {
         };
         assert_eq!(number(run, "told"), expected, "{at}");
         let tiers = ["open", "blind", "remaining", "period"].map(|tier| count(run, tier));
-        assert_eq!(tiers.iter().sum::<f64>(), responses, "{at}");
+        let limits = if api.contains(&"--tokens") { 2.0 } else { 1.0 };
+        assert_eq!(tiers.iter().sum::<f64>(), limits * responses, "{at}");
         let best = ["remaining", "period"].into_iter().rfind(|tier| count(run, tier) > 0.0);
         assert_eq!(best.unwrap_or("blind"), *tier, "{at}");
         assert!(count(run, tier) > 0.0, "{at}");

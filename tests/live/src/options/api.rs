@@ -25,6 +25,9 @@ pub struct Api {
     /// Keep a second limit as well, of so many calls in each such window, such as 500/10s.
     #[arg(long, value_name = "CALLS/TIME", value_parser = quota, allow_hyphen_values = true)]
     also: Option<Quota>,
+    /// Count tokens too, each call 100 to 1900: a bucket that fills in this time, such as 30000/1s.
+    #[arg(long, value_name = "TOKENS/TIME", value_parser = quota, allow_hyphen_values = true)]
+    tokens: Option<Quota>,
     /// What answers tell of the limit: nothing, or the headers of a family of servers.
     #[arg(long, value_name = "FAMILY", value_enum, default_value_t = Hints::None)]
     pub hints: Hints,
@@ -82,6 +85,15 @@ pub enum Hints {
     Aws,
 }
 
+/// What a call of the fleet costs where tokens are counted.
+pub struct Tokens;
+
+impl Tokens {
+    pub const LEAST: u32 = 100;
+    pub const MEAN: u32 = 1_000;
+    pub const MOST: u32 = 2 * Self::MEAN - Self::LEAST;
+}
+
 impl Hints {
     /// Whether they speak of calls in a period, and whether in whole seconds only.
     fn periods(self) -> Option<Periods> {
@@ -104,6 +116,12 @@ struct Periods {
 impl Api {
     /// Refuses what would make the API say what is not so.
     pub fn check(&self) -> Result<(), String> {
+        if self.tokens.is_some_and(|tokens| tokens.calls < Tokens::MOST.into()) {
+            return Err(format!(
+                "--tokens is a bucket too small for a call, which costs up to {}; let it hold more",
+                Tokens::MOST
+            ));
+        }
         let Some(Periods { needed, whole }) = self.hints.periods() else { return Ok(()) };
         let name = self.hints.to_possible_value().map(|value| value.get_name().to_owned());
         let name = name.unwrap_or_default();
@@ -114,9 +132,21 @@ impl Api {
                  count; take none, retry-after, retry-date, ietf or aws"
             ));
         }
+        if self.tokens.is_some() && !matches!(self.hints, Hints::Ietf | Hints::Openai) {
+            return Err(format!(
+                "--hints {name} tells of calls, and --tokens counts something else; take none, \
+                 retry-after, retry-date, ietf, openai or aws"
+            ));
+        }
         let first = Some(("--period", self.period)).filter(|_| !places);
         let second = self.also.map(|also| ("--also", also.period));
-        match first.into_iter().chain(second).find(|(_, period)| period.subsec_nanos() > 0) {
+        let third = self.tokens.map(|tokens| ("--tokens", tokens.period));
+        match first
+            .into_iter()
+            .chain(second)
+            .chain(third)
+            .find(|(_, period)| period.subsec_nanos() > 0)
+        {
             Some((option, period)) if whole => Err(format!(
                 "--hints {name} tells periods in whole seconds; {option} is {}, and must be such \
                  as 1s or 5s",
@@ -142,6 +172,11 @@ impl Api {
         self.also.map(|also| (also.calls, nanos(also.period)))
     }
 
+    /// The tokens that flow into their bucket, and the period in which they do.
+    pub fn tokens(&self) -> Option<(u64, Nanos)> {
+        self.tokens.map(|tokens| (tokens.calls, nanos(tokens.period)))
+    }
+
     pub fn service(&self) -> Duration {
         self.service.unwrap_or(Duration::from_millis(match self.policy {
             PolicyName::Gcra | PolicyName::Window => 0,
@@ -165,8 +200,10 @@ impl Api {
             PolicyName::Gcra | PolicyName::Window => limit / self.period.as_secs_f64(),
             PolicyName::Concurrency => limit / self.service().as_secs_f64().max(0.001),
         };
-        let also = self.also.map(|also| also.calls as f64 / also.period.as_secs_f64());
-        rate.min(also.unwrap_or(f64::INFINITY))
+        let rate_of = |quota: Quota| quota.calls as f64 / quota.period.as_secs_f64();
+        let also = self.also.map(rate_of);
+        let tokens = self.tokens.map(|tokens| rate_of(tokens) / f64::from(Tokens::MEAN));
+        also.into_iter().chain(tokens).fold(rate, f64::min)
     }
 }
 
@@ -185,6 +222,9 @@ impl fmt::Display for Api {
         }
         if let Some(Quota { calls, period }) = self.also {
             write!(f, " and {calls} per {}", time(period))?;
+        }
+        if let Some(Quota { calls, period }) = self.tokens {
+            write!(f, " and {calls} tokens per {}", time(period))?;
         }
         if let Some(Step { at, limit }) = self.step {
             write!(f, ", {limit} from {}", time(at))?;

@@ -3,8 +3,9 @@
 mod api;
 mod values;
 
-pub use api::{Api, Hints, PolicyName};
+pub use api::{Api, Hints, PolicyName, Tokens};
 
+use crate::laws::OF_SEVERAL_LIMITS;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -72,6 +73,17 @@ impl Demo {
             None => self.compare.clone(),
         }
     }
+
+    fn check(&self) -> Result<(), String> {
+        let mut laws = self.laws().into_iter();
+        match laws.find(|law| !OF_SEVERAL_LIMITS.contains(&law.as_str())) {
+            Some(law) if self.api.tokens().is_some() => Err(format!(
+                "--tokens needs a law that keeps several limits; {law} does not, {} do",
+                OF_SEVERAL_LIMITS.join(" and ")
+            )),
+            _ => self.api.check(),
+        }
+    }
 }
 
 /// What a client is told, and all it is told: where the API is, and its own law and number.
@@ -87,6 +99,9 @@ pub struct Client {
     pub law: String,
     #[arg(long)]
     pub seed: u64,
+    /// Calls cost tokens, so two limits are kept.
+    #[arg(long)]
+    pub tokens: bool,
     /// How long calls in flight may still take once the run is over.
     #[arg(long, value_parser = duration)]
     pub grace: Duration,
@@ -105,7 +120,8 @@ pub fn parse() -> Result<Options, String> {
         words.join(" ").trim_start_matches("error: ").to_owned()
     })?;
     match &options.command {
-        Command::Demo(Demo { api, .. }) | Command::Serve(api) => api.check()?,
+        Command::Demo(demo) => demo.check()?,
+        Command::Serve(api) => api.check()?,
         Command::Client(_) => {}
     }
     Ok(options)

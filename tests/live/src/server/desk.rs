@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::limiter::{Answer, Limits};
-use super::{CALLER, Nanos, Timeline, Truth, nanos};
+use super::{CALLER, Nanos, TOKENS, Timeline, Truth, nanos};
 use crate::options::Api;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -48,8 +48,12 @@ pub fn routes(desk: Arc<Desk>) -> Router {
 }
 
 async fn call(State(desk): State<Arc<Desk>>, head: HeaderMap) -> Response {
-    let caller = head.get(CALLER).and_then(|name| name.to_str().ok()?.parse().ok()).unwrap_or(0);
-    let Call { decided, told, arrived, turn } = desk.decide(caller);
+    let number = |name: &str| -> Option<u64> {
+        head.get(name).and_then(|value| value.to_str().ok()?.parse().ok())
+    };
+    let caller = number(CALLER).and_then(|name| usize::try_from(name).ok()).unwrap_or(0);
+    let tokens = number(TOKENS).unwrap_or(1);
+    let Call { decided, told, arrived, turn } = desk.decide(caller, tokens);
     if let Decided::Served = decided {
         let _place = Place { desk: &desk, arrived };
         sleep(spread(desk.api.service(), turn)).await;
@@ -92,13 +96,13 @@ impl Desk {
         Truth { callers: books.ledger.in_time().to_vec(), capacity: books.limits.capacity(end) }
     }
 
-    fn decide(&self, caller: usize) -> Call {
+    fn decide(&self, caller: usize, tokens: u64) -> Call {
         let mut books = self.lock();
         // The clock is read under the lock, so that it never runs backwards for the policy.
         let arrived = books.now();
         let answer = match self.timeline.is_out(arrived) {
             true => None,
-            false => Some(books.limits.admit(arrived)),
+            false => Some(books.limits.admit(arrived, tokens)),
         };
         let row = books.ledger.row(caller, arrived);
         row.offered += 1;

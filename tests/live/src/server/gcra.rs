@@ -5,7 +5,7 @@ use super::timeline::{Nanos, Timeline};
 
 /// The generic cell rate algorithm (ITU-T I.371), kept as a debt so that the refill is a plain
 /// multiplication and no call's share of the period is ever rounded: a call adds `period` to the
-/// debt, and every nanosecond takes `limit` from it.
+/// debt, and every nanosecond takes `limit` from it. What a call costs may be more than one.
 #[derive(Debug)]
 pub struct Gcra {
     timeline: Timeline,
@@ -21,20 +21,21 @@ impl Gcra {
         Gcra { timeline, period, burst, debt: 0, at: 0 }
     }
 
-    /// Whether a call fits at `now`.
-    pub fn fits(&mut self, now: Nanos) -> bool {
+    /// Whether a call fits at `now` that costs so much.
+    pub fn fits(&mut self, now: Nanos, cost: u64) -> bool {
         self.debt = self.debt.saturating_sub(self.timeline.integral(self.at..now));
         self.at = self.at.max(now);
-        self.debt + u128::from(self.period) <= self.room()
+        self.debt.saturating_add(self.price(cost)) <= self.room()
     }
 
     /// Takes the call that fitted.
-    pub fn take(&mut self) {
-        self.debt += u128::from(self.period);
+    pub fn take(&mut self, cost: u64) {
+        self.debt += self.price(cost);
     }
 
-    pub fn standing(&self, now: Nanos) -> Standing {
-        let (cost, room) = (u128::from(self.period), self.room());
+    /// Where a caller stands whose next call costs so much.
+    pub fn standing(&self, now: Nanos, cost: u64) -> Standing {
+        let room = self.room();
         let limit = self.timeline.limit_at(now);
         let until = |debt: u128| nanos(debt.div_ceil(u128::from(limit)));
         Standing {
@@ -42,9 +43,10 @@ impl Gcra {
             quota: limit,
             period: self.period,
             limit: self.burst,
-            remaining: u64::try_from(room.saturating_sub(self.debt) / cost).unwrap_or(u64::MAX),
+            remaining: u64::try_from(room.saturating_sub(self.debt) / self.price(1))
+                .unwrap_or(u64::MAX),
             reset: until(self.debt),
-            retry: until((self.debt + cost).saturating_sub(room)),
+            retry: until(self.debt.saturating_add(self.price(cost)).saturating_sub(room)),
         }
     }
 
@@ -54,7 +56,11 @@ impl Gcra {
     }
 
     fn room(&self) -> u128 {
-        u128::from(self.burst) * u128::from(self.period)
+        self.price(self.burst)
+    }
+
+    fn price(&self, cost: u64) -> u128 {
+        u128::from(cost) * u128::from(self.period)
     }
 }
 
@@ -71,9 +77,9 @@ mod tests {
     }
 
     fn admit(gcra: &mut Gcra, now: Nanos) -> bool {
-        let fits = gcra.fits(now);
+        let fits = gcra.fits(now, 1);
         if fits {
-            gcra.take();
+            gcra.take(1);
         }
         fits
     }
@@ -97,7 +103,7 @@ mod tests {
         ];
         for (now, served, remaining, retry) in table {
             assert_eq!(admit(&mut gcra, now), served, "at {now}");
-            let standing = gcra.standing(now);
+            let standing = gcra.standing(now, 1);
             assert_eq!((standing.remaining, standing.retry), (remaining, retry), "at {now}");
         }
     }
@@ -109,6 +115,18 @@ mod tests {
         // 5 in the bucket and 7 a second for 99.999 s, of which the last is not yet whole.
         assert_eq!(served, 5 + 699);
         assert_eq!(gcra.capacity(100_000_000_000), 705.0);
+    }
+
+    #[test]
+    fn a_dear_call_waits_until_all_of_its_cost_is_there() {
+        let mut gcra = Gcra::new(steady(100), 1_000, 100);
+        assert!(gcra.fits(0, 70));
+        gcra.take(70);
+        let standing = gcra.standing(0, 50);
+        assert_eq!((standing.remaining, standing.reset, standing.retry), (30, 700, 200));
+        assert!(!gcra.fits(199, 50));
+        assert!(gcra.fits(200, 50));
+        assert!(!gcra.fits(100_000, 101), "no bucket holds more than it holds");
     }
 
     #[test]

@@ -54,9 +54,11 @@ impl Hints {
                 head.set("x-ratelimit-resource", "core");
             }
             Hints::Openai => {
-                head.set("x-ratelimit-limit-requests", told.limit);
-                head.set("x-ratelimit-remaining-requests", told.remaining);
-                head.set("x-ratelimit-reset-requests", go(told.reset));
+                for (names, limit) in openai(&answer.standings) {
+                    head.set(names[0], limit.limit);
+                    head.set(names[1], limit.remaining);
+                    head.set(names[2], go(limit.reset));
+                }
                 if !answer.served {
                     head.set("retry-after", whole(retry));
                     head.set("retry-after-ms", millis(retry));
@@ -84,16 +86,34 @@ impl Hints {
 
 /// The limit that families with room for one speak of: the one with the least share left, or of
 /// those that are used up the one that stays so longest.
-fn binding(standings: &[Standing]) -> Option<&Standing> {
+fn binding<'a>(standings: impl IntoIterator<Item = &'a Standing>) -> Option<&'a Standing> {
     let share = |limit: &Standing| limit.remaining as f64 / limit.limit.max(1) as f64;
-    standings.iter().min_by(|a, b| share(a).total_cmp(&share(b)).then(b.retry.cmp(&a.retry)))
+    standings.into_iter().min_by(|a, b| share(a).total_cmp(&share(b)).then(b.retry.cmp(&a.retry)))
 }
+
+/// The names of its three headers for the binding limit of calls, and for that of tokens.
+fn openai(standings: &[Standing]) -> impl Iterator<Item = ([&'static str; 3], &Standing)> {
+    let (tokens, calls): (Vec<_>, Vec<_>) =
+        standings.iter().partition(|limit| limit.count == Count::Tokens);
+    let calls = binding(calls).map(|limit| (REQUESTS, limit));
+    calls.into_iter().chain(binding(tokens).map(|limit| (TOKENS, limit)))
+}
+
+const REQUESTS: [&str; 3] =
+    ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"];
+const TOKENS: [&str; 3] =
+    ["x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"];
 
 /// A list of what is to be said of each limit under its name.
 fn each(standings: &[Standing], say: fn(&Standing) -> String) -> String {
-    let names = ["default", "also"];
-    let items =
-        names.iter().zip(standings).map(|(name, limit)| format!("\"{name}\"{}", say(limit)));
+    let items = standings.iter().enumerate().map(|(index, limit)| {
+        let name = match (index, limit.count) {
+            (_, Count::Tokens) => "tokens",
+            (0, _) => "default",
+            _ => "also",
+        };
+        format!("\"{name}\"{}", say(limit))
+    });
     items.collect::<Vec<_>>().join(", ")
 }
 
@@ -101,6 +121,9 @@ fn each(standings: &[Standing], say: fn(&Standing) -> String) -> String {
 fn policy(limit: &Standing) -> String {
     match limit.count {
         Count::Bucket | Count::Period => format!(";q={};w={}", limit.quota, whole(limit.period)),
+        Count::Tokens => {
+            format!(";q={};qu=\"tokens\";w={}", limit.quota, whole(limit.period))
+        }
         Count::Places => format!(";q={};qu=\"concurrent-requests\"", limit.quota),
     }
 }
@@ -108,7 +131,7 @@ fn policy(limit: &Standing) -> String {
 /// What is left of it, likewise. Only a period has an end; a bucket has more at any moment.
 fn service(limit: &Standing) -> String {
     match limit.count {
-        Count::Bucket | Count::Places => format!(";r={}", limit.remaining),
+        Count::Bucket | Count::Places | Count::Tokens => format!(";r={}", limit.remaining),
         Count::Period => format!(";r={};t={}", limit.remaining, whole(limit.reset)),
     }
 }
@@ -249,6 +272,21 @@ mod tests {
             let read = told(hints, &[PERIOD, day]);
             assert_eq!((read.hint.remaining, read.hint.limit), (Some(5), Some(5_000)), "{hints:?}");
         }
+    }
+
+    #[test]
+    fn tokens_are_told_of_beside_calls() {
+        let tokens = Standing { count: Count::Tokens, quota: 9_000, limit: 9_000, ..PERIOD };
+        let tokens = Standing { remaining: 700, retry: SECOND / 2, ..tokens };
+        let hint = Hint::remaining(700).and_limit(9_000);
+        let read = told(Hints::Openai, &[PERIOD, tokens]);
+        let pause = Span::from_millis(500);
+        assert_eq!(read.of(Unit::Requests).remaining, Some(12));
+        let told_of = hint.and_reset(millis(20_200)).and_retry_after(pause);
+        assert_eq!(read.of(Unit::Tokens), told_of, "which bind more, so the pause is theirs");
+        let read = told(Hints::Ietf, &[PERIOD, tokens]);
+        let minute = Hint::quota(9_000, Span::from_secs(60)).and_remaining(700);
+        assert_eq!(read.of(Unit::Tokens), minute);
     }
 
     #[test]

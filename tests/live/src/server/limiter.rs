@@ -3,6 +3,7 @@
 use super::concurrency::Concurrency;
 use super::gcra::Gcra;
 use super::timeline::{Nanos, Timeline, nanos};
+use super::tokens::Tokens;
 use super::window::Window;
 use crate::options::{Api, PolicyName};
 
@@ -39,6 +40,8 @@ pub enum Count {
     Period,
     /// Calls at once.
     Places,
+    /// What is in a bucket, of which a call takes as many as it says.
+    Tokens,
 }
 
 /// Decides at a call's arrival, exactly, and knows nothing of the library that its callers use:
@@ -48,9 +51,10 @@ enum Limiter {
     Gcra(Gcra),
     Window(Window),
     Concurrency(Concurrency),
+    Tokens(Tokens),
 }
 
-/// The policy, and the second limit if there is one. A call is served where all of them have room.
+/// The policy, and the other limits if there are any. A call is served where all of them have room.
 #[derive(Debug)]
 pub struct Limits(Vec<Limiter>);
 
@@ -68,17 +72,22 @@ impl Limits {
                 Limiter::Concurrency(Concurrency::new(timeline, nanos(api.service())))
             }
         };
-        Limits([policy].into_iter().chain(also).collect())
+        let tokens = api.tokens().map(|(limit, period)| {
+            let timeline = Timeline { limit, step: None, outage: api.timeline().outage };
+            Limiter::Tokens(Tokens::new(timeline, period))
+        });
+        Limits([policy].into_iter().chain(also).chain(tokens).collect())
     }
 
     /// All limits are asked before any is charged.
-    pub fn admit(&mut self, now: Nanos) -> Answer {
-        let room: Vec<bool> = self.0.iter_mut().map(|limit| limit.fits(now)).collect();
+    pub fn admit(&mut self, now: Nanos, tokens: u64) -> Answer {
+        let room: Vec<bool> = self.0.iter_mut().map(|limit| limit.fits(now, tokens)).collect();
         let served = !room.contains(&false);
         if served {
-            self.0.iter_mut().for_each(Limiter::take);
+            self.0.iter_mut().for_each(|limit| limit.take(tokens));
         }
-        Answer { served, standings: self.0.iter().map(|limit| limit.standing(now)).collect() }
+        let standings = self.0.iter().map(|limit| limit.standing(now, tokens)).collect();
+        Answer { served, standings }
     }
 
     /// A served call has left after `took`; only a limit that counts calls in flight cares.
@@ -98,27 +107,30 @@ impl Limits {
 }
 
 impl Limiter {
-    fn fits(&mut self, now: Nanos) -> bool {
+    fn fits(&mut self, now: Nanos, tokens: u64) -> bool {
         match self {
-            Limiter::Gcra(gcra) => gcra.fits(now),
+            Limiter::Gcra(gcra) => gcra.fits(now, 1),
             Limiter::Window(window) => window.fits(now),
             Limiter::Concurrency(places) => places.fits(now),
+            Limiter::Tokens(bucket) => bucket.fits(now, tokens),
         }
     }
 
-    fn take(&mut self) {
+    fn take(&mut self, tokens: u64) {
         match self {
-            Limiter::Gcra(gcra) => gcra.take(),
+            Limiter::Gcra(gcra) => gcra.take(1),
             Limiter::Window(window) => window.take(),
             Limiter::Concurrency(places) => places.take(),
+            Limiter::Tokens(bucket) => bucket.take(tokens),
         }
     }
 
-    fn standing(&self, now: Nanos) -> Standing {
+    fn standing(&self, now: Nanos, tokens: u64) -> Standing {
         match self {
-            Limiter::Gcra(gcra) => gcra.standing(now),
+            Limiter::Gcra(gcra) => gcra.standing(now, 1),
             Limiter::Window(window) => window.standing(now),
             Limiter::Concurrency(places) => places.standing(now),
+            Limiter::Tokens(bucket) => bucket.standing(now, tokens),
         }
     }
 
@@ -127,6 +139,7 @@ impl Limiter {
             Limiter::Gcra(gcra) => gcra.capacity(end),
             Limiter::Window(window) => window.capacity(end),
             Limiter::Concurrency(places) => places.capacity(end),
+            Limiter::Tokens(bucket) => bucket.capacity(end),
         }
     }
 }
@@ -151,7 +164,7 @@ mod tests {
             (1_000, true, [1, 2]),
         ];
         for (now, served, remaining) in table {
-            let answer = limits.admit(now);
+            let answer = limits.admit(now, 0);
             let left: Vec<u64> = answer.standings.iter().map(|limit| limit.remaining).collect();
             assert_eq!((answer.served, &left[..]), (served, &remaining[..]), "at {now}");
         }
