@@ -145,27 +145,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Asks all gates, and on `Go` charges them and hands out the permit. The other answers charge
     /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
     pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        match self.ask_gates(now, ask).0 {
-            Verdict::Go => self.leave(now, ask),
-            Verdict::Wait(until) => {
-                self.press(now, ask, until);
-                self.stats.waits = self.stats.waits.saturating_add(1);
-                self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
-                Decision::Wait(until)
-            }
-            Verdict::Full => {
-                self.press_windows();
-                self.full()
-            }
-            Verdict::Refuse(reason) => {
-                // Whoever will not wait is kept back just as much.
-                if let Reason::Late(until) = reason {
-                    self.press(now, ask, until);
-                }
-                self.stats.refused = self.stats.refused.saturating_add(1);
-                Decision::Refuse(reason)
-            }
-        }
+        if self.is_free(now, ask) { self.leave(now, ask) } else { self.keep_back(now, ask) }
     }
 
     /// Takes a call back: exactly once for each permit, in any order.
@@ -346,6 +326,25 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.window = Window::successor(number);
     }
 
+    /// Whether no gate is in the way, found out without asking how long each would be: what most
+    /// polls of a caller that waits as it is told come to.
+    fn is_free(&self, now: Instant, ask: &Ask<LIMITS>) -> bool {
+        let mut limits = self.limits.iter().zip(&self.policy.laws).zip(ask.costs);
+        limits.all(|((limit, law), cost)| limit.check(law, now, cost) == Verdict::Go)
+            && self.hold.check(now) == Verdict::Go
+            && ask.not_before <= now
+            && now <= ask.deadline
+            && self.window.has_room(self.window_policy())
+            && (ask.attempt == 0 || self.check_budget() == Verdict::Go)
+    }
+
+    fn check_budget(&self) -> Verdict {
+        match (&self.budget, self.policy.budget) {
+            (Some(budget), Some(policy)) => budget.check(policy),
+            _ => Verdict::Go,
+        }
+    }
+
     /// The verdict of all gates together, and which of them had the last word.
     fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
         let mut answer = (Verdict::Go, None);
@@ -359,10 +358,36 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         // A full window must not hide that the wait behind it is too long.
         answer.0 = in_time(answer.0, now, ask.deadline);
         hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
-        if let (Some(budget), Some(policy), 1..) = (&self.budget, self.policy.budget, ask.attempt) {
-            hear(&mut answer, budget.check(policy), Gate::Budget);
+        if ask.attempt > 0 {
+            hear(&mut answer, self.check_budget(), Gate::Budget);
         }
         answer
+    }
+
+    /// A poll that some gate stands in the way of, or that needs leases to have ended.
+    #[cold]
+    fn keep_back(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
+        match self.ask_gates(now, ask).0 {
+            Verdict::Go => self.leave(now, ask),
+            Verdict::Wait(until) => {
+                self.press(now, ask, until);
+                self.stats.waits = self.stats.waits.saturating_add(1);
+                self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
+                Decision::Wait(until)
+            }
+            Verdict::Full => {
+                self.press_windows();
+                self.full()
+            }
+            Verdict::Refuse(reason) => {
+                // Whoever will not wait is kept back just as much.
+                if let Reason::Late(until) = reason {
+                    self.press(now, ask, until);
+                }
+                self.stats.refused = self.stats.refused.saturating_add(1);
+                Decision::Refuse(reason)
+            }
+        }
     }
 
     fn each_limit(&self) -> impl Iterator<Item = (&Limit<L::State>, Option<crate::Quota>)> {
@@ -391,8 +416,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             limit.pace.charge(now, cost, law.quota(&limit.state));
             law.released(&mut limit.state, &mut limit.pace, now, cost, &mut self.rng);
         }
-        if let (Some(budget), Some(policy), 1..) =
-            (&mut self.budget, self.policy.budget, ask.attempt)
+        if ask.attempt > 0
+            && let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget)
         {
             budget.withdraw(policy);
         }
@@ -448,7 +473,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         reply: &Reply<LIMITS>,
     ) {
         let mut cut = false;
-        let costs = flight.costs.into_iter().zip(reply.hints);
+        let costs = flight.costs.into_iter().zip(&reply.hints);
         // Where the server says which limits refused the call, the others have nothing to learn.
         let blame = reply.outcome == Outcome::Throttled
             && costs.clone().any(|(cost, hint)| hint.is_used_up(cost));

@@ -204,10 +204,15 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         self.in_flight
     }
 
+    /// Whether there is room without any lease that has ended.
+    pub(crate) fn has_room(&self, policy: WindowPolicy) -> bool {
+        self.in_flight < Self::limit(policy)
+    }
+
     /// Whether a call may leave: `Go` or `Full`.
     #[must_use]
     pub fn check(&self, now: Instant, policy: WindowPolicy) -> Verdict {
-        if self.in_flight < Self::limit(policy) {
+        if self.has_room(policy) {
             return Verdict::Go;
         }
         // A window that was narrowed may need more than one place, and then still is full.

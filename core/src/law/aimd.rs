@@ -251,7 +251,7 @@ impl Law for Aimd {
         &self,
         state: &mut AimdState,
         pace: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         if !sample.fresh {
@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    fn sample(outcome: Outcome) -> Sample {
+    fn sample(outcome: Outcome) -> Sample<'static> {
         Sample::new(Instant::ZERO, Instant::ZERO, outcome)
     }
 

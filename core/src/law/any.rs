@@ -116,7 +116,7 @@ macro_rules! any_law {
                 &self,
                 state: &mut AnyState,
                 pace: &mut Pace,
-                sample: &Sample,
+                sample: &Sample<'_>,
                 rng: &mut Rng,
             ) -> Move {
                 match (self, &mut *state) {

@@ -366,7 +366,13 @@ impl Law for Busy {
         state.sent = state.sent.saturating_add(1);
     }
 
-    fn observe(&self, state: &mut BusyState, _: &mut Pace, sample: &Sample, _: &mut Rng) -> Move {
+    fn observe(
+        &self,
+        state: &mut BusyState,
+        _: &mut Pace,
+        sample: &Sample<'_>,
+        _: &mut Rng,
+    ) -> Move {
         let before = state.limit;
         *state = self.at(state, sample.now);
         if sample.outcome.is_pushback() && (sample.fresh || self.is_faithful()) {

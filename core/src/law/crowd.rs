@@ -137,7 +137,13 @@ impl Law for Crowd {
         Some(state.window)
     }
 
-    fn observe(&self, state: &mut CrowdState, _: &mut Pace, sample: &Sample, _: &mut Rng) -> Move {
+    fn observe(
+        &self,
+        state: &mut CrowdState,
+        _: &mut Pace,
+        sample: &Sample<'_>,
+        _: &mut Rng,
+    ) -> Move {
         if !sample.fresh {
             return Move::Held;
         }

@@ -197,7 +197,7 @@ impl Law for Cubic {
         &self,
         state: &mut CubicState,
         pace: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         _: &mut Rng,
     ) -> Move {
         state.measure(sample.now);

@@ -42,7 +42,7 @@ impl Law for Fixed {
         self.quota
     }
 
-    fn observe(&self, (): &mut (), _: &mut Pace, _: &Sample, _: &mut Rng) -> Move {
+    fn observe(&self, (): &mut (), _: &mut Pace, _: &Sample<'_>, _: &mut Rng) -> Move {
         Move::Held
     }
 }

@@ -26,7 +26,7 @@ use crate::time::{Instant, Span};
 ///     let now = Instant::ZERO;
 ///     let (mut state, mut pace) = (law.start(now), Pace::new(now));
 ///     let mut served = Sample::new(now, now, Outcome::Ok);
-///     served.hint = hint;
+///     served.hint = &hint;
 ///     law.observe(&mut state, &mut pace, &served, &mut Rng::new(1));
 ///     state.sleep().as_millis()
 /// };
@@ -233,7 +233,7 @@ impl Proportional {
     }
 
     /// A refusal: returns the sleep before the next attempt.
-    fn refused(&self, state: &mut ProportionalState, sample: &Sample) -> (Span, Move) {
+    fn refused(&self, state: &mut ProportionalState, sample: &Sample<'_>) -> (Span, Move) {
         if self.config.once_per_event && !sample.fresh {
             return (state.sleep, Move::Held);
         }
@@ -267,7 +267,7 @@ impl Proportional {
         (now, Move::Slower)
     }
 
-    fn served(&self, state: &mut ProportionalState, sample: &Sample) -> Move {
+    fn served(&self, state: &mut ProportionalState, sample: &Sample<'_>) -> Move {
         state.run = 0;
         let sleep = state.sleep.as_nanos();
         let divisor = self.config.divisor;
@@ -327,7 +327,7 @@ impl Law for Proportional {
         &self,
         state: &mut ProportionalState,
         pace: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         let (sleep, moved) = match sample.outcome {
@@ -430,7 +430,7 @@ mod tests {
         fn see(&mut self, outcome: Outcome, remaining: Option<u64>) -> u64 {
             let mut pace = Pace::new(self.now);
             let hint = remaining.map_or(Hint::NONE, Hint::remaining);
-            let sample = Sample { hint, ..Sample::new(self.now, self.now, outcome) };
+            let sample = Sample { hint: &hint, ..Sample::new(self.now, self.now, outcome) };
             self.law.observe(&mut self.state, &mut pace, &sample, &mut Rng::new(0));
             let next = pace.ready_at(1, None).unwrap_or(self.now);
             let waited = next.saturating_since(self.now);

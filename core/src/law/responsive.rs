@@ -241,7 +241,7 @@ impl Responsive {
     fn observe_faithfully(
         &self,
         state: &mut ResponsiveState,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         if sample.outcome != Outcome::Ok {
@@ -264,7 +264,7 @@ impl Responsive {
         Move::Faster
     }
 
-    fn observe_mended(&self, state: &mut ResponsiveState, sample: &Sample) -> Move {
+    fn observe_mended(&self, state: &mut ResponsiveState, sample: &Sample<'_>) -> Move {
         if !sample.fresh {
             return Move::Held;
         }
@@ -350,7 +350,7 @@ impl Law for Responsive {
         &self,
         state: &mut ResponsiveState,
         pace: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         if !self.is_mended() {

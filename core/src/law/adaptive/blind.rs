@@ -15,7 +15,7 @@ const REFRACTORY: u32 = 3;
 
 impl AdaptiveState {
     /// A refusal (or, where `down`, a failure).
-    pub(super) fn miss(&mut self, sample: &Sample, down: bool, rng: &mut Rng) -> Move {
+    pub(super) fn miss(&mut self, sample: &Sample<'_>, down: bool, rng: &mut Rng) -> Move {
         let now = sample.now;
         if !sample.fresh {
             return Move::Held;
@@ -88,7 +88,7 @@ impl AdaptiveState {
     }
 
     /// A call was served, and the server said nothing that would make it another tier's.
-    pub(super) fn success(&mut self, sample: &Sample, rng: &mut Rng) -> Move {
+    pub(super) fn success(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
         self.epoch.successes = self.epoch.successes.saturating_add(1);
         self.meter.count(self.usual.parts_of(sample.cost));
         if self.is_open() {
@@ -102,9 +102,8 @@ impl AdaptiveState {
             return Move::Held;
         }
         let interval = self.pacer.interval;
-        let in_flight = (u64::from(self.round_trip).saturating_mul(256_000))
-            .checked_div(interval.bits())
-            .unwrap_or(0);
+        let in_flight =
+            (u64::from(self.round_trip) << 18).checked_div(interval.bits()).unwrap_or(0);
         let guard = (1u64 << 20).checked_div(in_flight.max(1)).unwrap_or(0);
         self.pacer.interval = if interval > self.pacer.target {
             interval.faster(guard.saturating_mul(4).min(1 << 23)).max(self.pacer.target)

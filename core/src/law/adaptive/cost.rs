@@ -35,8 +35,8 @@ impl Usual {
     pub(super) fn see(&mut self, cost: u32) -> i32 {
         let latest = cost.min(u32::MAX >> PARTS_LOG2) << PARTS_LOG2;
         self.mean = match (self.mean, latest.cmp(&self.mean)) {
+            (_, Ordering::Equal) => return 0,
             (0, _) => latest,
-            (mean, Ordering::Equal) => mean,
             (mean, Ordering::Greater) => mean.saturating_add(latest.abs_diff(mean) / 16),
             (mean, Ordering::Less) => mean.saturating_sub(latest.abs_diff(mean) / 16),
         };
@@ -71,6 +71,9 @@ impl Usual {
 
     /// How many usual calls a cost is worth, in sixteenths.
     pub(super) fn parts_of(self, cost: u32) -> u32 {
+        if cost == 1 && self.octave == 0 {
+            return PARTS;
+        }
         let parts = (u64::from(cost) << PARTS_LOG2) >> self.octave();
         u32::try_from(parts).unwrap_or(u32::MAX).max(1)
     }

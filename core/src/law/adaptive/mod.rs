@@ -92,7 +92,8 @@ pub struct AdaptiveState {
     meter: Meter,
     tier: Tier,
     usual: Usual,
-    /// The smoothed round trip in microseconds; zero before the first answer.
+    /// The smoothed round trip in 1024 ns, for a division by 1000 is a long one where the hardware has
+    /// none; zero before the first answer.
     round_trip: u32,
     /// log2 of eight intervals of the limit that all clients share; zero where it is not known.
     quota: i16,
@@ -118,18 +119,16 @@ const IDLE: u64 = 64;
 
 impl AdaptiveState {
     fn round_trip(&self) -> Span {
-        Span::from_micros(self.round_trip.into())
+        Span::from_nanos(u64::from(self.round_trip) << 10)
     }
 
-    fn see_round_trip(&mut self, sample: &Sample) {
-        let micros = sample.now.saturating_since(sample.sent).as_nanos() / 1_000;
-        let latest = u32::try_from(micros).unwrap_or(u32::MAX);
-        self.round_trip = if self.round_trip == 0 {
-            latest
-        } else {
-            let change = i64::from(latest).saturating_sub(self.round_trip.into()) / 16;
-            let smoothed = i64::from(self.round_trip).saturating_add(change);
-            u32::try_from(smoothed).unwrap_or(u32::MAX)
+    fn see_round_trip(&mut self, sample: &Sample<'_>) {
+        let took = sample.now.saturating_since(sample.sent).as_nanos() >> 10;
+        let latest = u32::try_from(took).unwrap_or(u32::MAX);
+        self.round_trip = match self.round_trip {
+            0 => latest,
+            before if latest > before => before.saturating_add((latest.abs_diff(before)) / 16),
+            before => before.saturating_sub((latest.abs_diff(before)) / 16),
         };
     }
 
@@ -243,14 +242,14 @@ impl Law for Adaptive {
         &self,
         state: &mut AdaptiveState,
         _: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         state.see_round_trip(sample);
         if sample.outcome == Outcome::Failed {
             return state.miss(sample, true, rng);
         }
-        let hint = &sample.hint;
+        let hint = sample.hint;
         let left = hint.remaining.map(|left| state.usual.calls_in(left));
         let quota = state.quota_of(hint);
         if let Some((limit, period)) = quota {

@@ -31,8 +31,11 @@ impl Open {
             self.block_from = now;
         }
         self.sends = self.sends.saturating_add(parts);
+        if self.sends < BLOCK {
+            return;
+        }
         let lasted = now.saturating_since(self.block_from);
-        if self.sends >= BLOCK && round_trip > Span::ZERO && lasted >= round_trip {
+        if round_trip > Span::ZERO && lasted >= round_trip {
             self.measured = clip(Interval::of_parts(lasted, self.sends).log2());
             self.sends = 0;
             self.block_from = now;

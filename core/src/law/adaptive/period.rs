@@ -94,7 +94,7 @@ impl Share {
 
 impl AdaptiveState {
     /// The server told what is left of a period, and for how long.
-    pub(super) fn period(&mut self, sample: &Sample, told: Told, rng: &mut Rng) -> Move {
+    pub(super) fn period(&mut self, sample: &Sample<'_>, told: Told, rng: &mut Rng) -> Move {
         let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
         let mut share = match self.tier {

@@ -101,7 +101,12 @@ impl Pool {
 
 impl AdaptiveState {
     /// The server told how many calls are left. `None`: another rule deals with the answer.
-    pub(super) fn remaining(&mut self, sample: &Sample, left: u32, rng: &mut Rng) -> Option<Move> {
+    pub(super) fn remaining(
+        &mut self,
+        sample: &Sample<'_>,
+        left: u32,
+        rng: &mut Rng,
+    ) -> Option<Move> {
         let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
         if let Tier::Open(open) = self.tier {
@@ -109,7 +114,7 @@ impl AdaptiveState {
                 return None;
             }
             let sending = open.interval(now, self.round_trip());
-            self.pacer.interval = match self.quota_of(&sample.hint) {
+            self.pacer.interval = match self.quota_of(sample.hint) {
                 Some((limit, period)) => sending.max(Interval::of_calls(period, limit)).doubled(2),
                 None => sending.doubled(1),
             };
@@ -136,7 +141,7 @@ impl AdaptiveState {
             self.tier = Tier::Remaining(pool);
             return Some(Move::Held);
         }
-        let bucket = match self.quota_of(&sample.hint) {
+        let bucket = match self.quota_of(sample.hint) {
             Some((limit, period)) => Bucket::of_quota(limit, period),
             None => Bucket::of_most(pool.most),
         };
