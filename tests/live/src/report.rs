@@ -18,6 +18,8 @@ pub struct Report {
     pub utilisation: f64,
     /// The policy's refusals over all answers.
     pub throttled: f64,
+    /// The same of the second half of the run, when the laws have found their rates.
+    pub settled: f64,
     /// Jain's index of the served calls by process: 1 when all got the same, 1/n when one got all.
     pub jain: f64,
     /// From first asking for a call to sending the attempt that succeeded; nothing if none did.
@@ -54,6 +56,7 @@ pub struct Remains<'a> {
     pub law: &'a str,
     pub server: String,
     pub elapsed: Duration,
+    pub settled: f64,
     /// Counts up to closing time.
     pub truth: Truth,
     /// Calls served to each caller from first to last, the nameless one first.
@@ -63,7 +66,7 @@ pub struct Remains<'a> {
 
 impl Report {
     pub fn new(remains: Remains<'_>) -> Self {
-        let Remains { law, server, elapsed, truth, served_in_all, members } = remains;
+        let Remains { law, server, elapsed, settled, truth, served_in_all, members } = remains;
         let total = truth.total();
         let processes: Vec<Row> = truth.callers.iter().skip(1).copied().collect();
         let served: Vec<u64> = processes.iter().map(|row| row.served).collect();
@@ -76,6 +79,7 @@ impl Report {
             law: law.to_owned(),
             utilisation: share(total.served as f64, truth.capacity),
             throttled: share(total.throttled as f64, total.offered as f64),
+            settled,
             jain: jain(&served),
             wait_p50_ms: wait(0.5),
             wait_p99_ms: wait(0.99),
@@ -144,16 +148,25 @@ impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<12}{:>12}{:>11}{:>9}{:>11}{:>11}{:>8}{:>6}",
-            "law", "utilisation", "throttled", "jain", "wait p50", "wait p99", "calls", "lost"
+            "{:<12}{:>12}{:>10}{:>8}{:>7}{:>9}{:>9}{:>8}{:>5}",
+            "law",
+            "utilisation",
+            "throttled",
+            "settled",
+            "jain",
+            "wait p50",
+            "wait p99",
+            "calls",
+            "lost"
         )?;
         for run in self.0 {
             writeln!(
                 f,
-                "{:<12}{:>12}{:>11}{:>9.3}{:>11}{:>11}{:>8}{:>6}",
+                "{:<12}{:>12}{:>10}{:>8}{:>7.3}{:>9}{:>9}{:>8}{:>5}",
                 run.law,
                 percent(run.utilisation),
                 percent(run.throttled),
+                percent(run.settled),
                 run.jain,
                 run.wait_p50_ms.map_or("none".into(), millis),
                 run.wait_p99_ms.map_or("none".into(), millis),
@@ -161,13 +174,15 @@ impl fmt::Display for Table<'_> {
                 run.lost
             )?;
         }
-        for run in self.0.iter().filter(|run| !run.tiers.is_empty()) {
-            write!(f, "\n{} steered by  {}\n", run.law, shares(&run.tiers))?;
+        for (index, run) in self.0.iter().filter(|run| !run.tiers.is_empty()).enumerate() {
+            let gap = if index == 0 { "\n" } else { "" };
+            writeln!(f, "{gap}{} steered by  {}", run.law, shares(&run.tiers))?;
         }
         f.write_str(
             "\n\
              utilisation  calls served, of those the API could have served\n\
              throttled    calls that the API refused, of all that it got\n\
+             settled      the same of the second half of the run, without the start\n\
              jain         fairness between processes: 1 when all were served the same\n\
              wait         from first asking for a call to sending the attempt that succeeded\n\
              lost         calls given up, or counted on one side of the wire only\n",

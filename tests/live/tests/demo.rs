@@ -11,7 +11,7 @@ fn an_unlimited_fleet_is_mostly_refused_and_an_adaptive_one_is_not_and_neither_l
     assert_eq!(runs.len(), 2, "without a wish, nothing is compared with what the library is for");
     for (run, law) in runs.iter().zip(["none", "adaptive"]) {
         assert_eq!(run["law"], law);
-        for share in ["utilisation", "throttled", "jain"] {
+        for share in ["utilisation", "throttled", "settled", "jain"] {
             assert!((0.0..=1.0).contains(&number(run, share)), "{share} is a share in {run}");
         }
         assert!(number(run, "served") <= number(run, "capacity"), "{run}");
@@ -81,7 +81,9 @@ fn without_a_terminal_progress_is_plain_lines_and_the_report_a_table() {
         text.lines().any(|line| line.starts_with("fixed") && line.contains("offered")),
         "{text}"
     );
-    for column in ["utilisation", "throttled", "jain", "wait p50", "wait p99", "calls", "lost"] {
+    for column in
+        ["utilisation", "throttled", "settled", "jain", "wait p50", "wait p99", "calls", "lost"]
+    {
         assert!(text.contains(column), "{column} is not in {text}");
     }
     assert!(!text.contains("steered by"), "fixed is steered by nothing: {text}");

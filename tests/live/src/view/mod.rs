@@ -205,6 +205,7 @@ fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
             Cell::from(law.clone()),
             right(percent(run.utilisation), Style::new()),
             right(percent(run.throttled), shade(run.throttled)),
+            right(percent(run.settled), shade(run.settled)),
             right(format!("{:.3}", run.jain), Style::new()),
             right(run.wait_p50_ms.map_or("none".into(), millis), Style::new()),
             right(run.wait_p99_ms.map_or("none".into(), millis), Style::new()),
@@ -212,11 +213,11 @@ fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
         ])
     });
     let dim = Style::new().fg(Color::DarkGray);
-    let names = ["utilisation", "throttled", "jain", "wait p50", "wait p99", "lost"];
+    let names = ["utilisation", "throttled", "settled", "jain", "wait p50", "wait p99", "lost"];
     let head = std::iter::once(Cell::from("law"))
         .chain(names.map(|name| right(name.into(), dim)))
         .collect::<Row<'_>>();
-    let widths = [12, 11, 9, 7, 9, 9, 6].map(Constraint::Length);
+    let widths = [12, 11, 9, 7, 5, 8, 8, 4].map(Constraint::Length);
     frame.render_widget(
         Table::new(rows, widths).header(head.style(dim)).block(boxed(" the laws ".into())),
         area,
