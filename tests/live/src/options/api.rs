@@ -138,15 +138,12 @@ impl Api {
                  retry-after, retry-date, ietf, openai or aws"
             ));
         }
-        let first = Some(("--period", self.period)).filter(|_| !places);
-        let second = self.also.map(|also| ("--also", also.period));
-        let third = self.tokens.map(|tokens| ("--tokens", tokens.period));
-        match first
-            .into_iter()
-            .chain(second)
-            .chain(third)
-            .find(|(_, period)| period.subsec_nanos() > 0)
-        {
+        let periods = [
+            (!places).then_some(("--period", self.period)),
+            self.also.map(|also| ("--also", also.period)),
+            self.tokens.map(|tokens| ("--tokens", tokens.period)),
+        ];
+        match periods.into_iter().flatten().find(|(_, period)| period.subsec_nanos() > 0) {
             Some((option, period)) if whole => Err(format!(
                 "--hints {name} tells periods in whole seconds; {option} is {}, and must be such \
                  as 1s or 5s",

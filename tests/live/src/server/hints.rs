@@ -30,7 +30,8 @@ impl Hints {
             Hints::RetryAfter | Hints::RetryDate | Hints::Aws if answer.served => {}
             Hints::RetryAfter => head.set("retry-after", whole(retry)),
             Hints::RetryDate => {
-                let date = UNIX_EPOCH + Duration::from_secs(whole(since_1970(now) + retry));
+                let date =
+                    UNIX_EPOCH + Duration::from_secs(whole(since_1970(now).saturating_add(retry)));
                 head.set("retry-after", fmt_http_date(date));
             }
             Hints::Remaining => head.set("ratelimit-remaining", told.remaining),
@@ -49,7 +50,8 @@ impl Hints {
             Hints::Github => {
                 head.set("x-ratelimit-limit", told.limit);
                 head.set("x-ratelimit-remaining", told.remaining);
-                head.set("x-ratelimit-reset", whole(since_1970(now) + told.reset));
+                let reset = since_1970(now).saturating_add(told.reset);
+                head.set("x-ratelimit-reset", whole(reset));
                 head.set("x-ratelimit-used", told.limit - told.remaining);
                 head.set("x-ratelimit-resource", "core");
             }
@@ -67,7 +69,8 @@ impl Hints {
             Hints::Discord => {
                 head.set("x-ratelimit-limit", told.limit);
                 head.set("x-ratelimit-remaining", told.remaining);
-                head.set("x-ratelimit-reset", decimal(since_1970(now) + told.reset));
+                let reset = since_1970(now).saturating_add(told.reset);
+                head.set("x-ratelimit-reset", decimal(reset));
                 head.set("x-ratelimit-reset-after", decimal(told.reset));
                 head.set("x-ratelimit-bucket", "c0ffee");
                 if !answer.served {
@@ -184,6 +187,7 @@ fn go(nanos: Nanos) -> String {
 mod tests {
     use super::*;
     use crate::client::read;
+    use clap::ValueEnum;
     use tidegate::signal::http::{Answer as Read, Unit};
     use tidegate::{Hint, Outcome, Span};
 
@@ -297,6 +301,14 @@ mod tests {
         let places = Standing { count: Count::Places, quota: 20, ..PERIOD };
         let read = told(Hints::Ietf, &[places]);
         assert_eq!(read.of(Unit::InFlight), Hint::remaining(12).and_limit(20));
+    }
+
+    #[test]
+    fn a_reset_beyond_the_end_of_time_is_the_end_of_time() {
+        let never = Standing { reset: Nanos::MAX, retry: Nanos::MAX, remaining: 0, ..PERIOD };
+        for hints in Hints::value_variants() {
+            assert_eq!(told(*hints, &[never]).outcome, Outcome::Throttled, "{hints:?}");
+        }
     }
 
     #[test]
