@@ -181,8 +181,9 @@ pub struct Proportional {
 /// });
 /// assert_eq!(sleeps, [960, 2_112, 3_494]); // (sleep + 800) * 6 / 5
 /// // One success with more calls left than the divisor, and the sleep is over.
+/// let plenty = Hint::remaining(4_501);
 /// sample.outcome = Outcome::Ok;
-/// sample.hint = Hint::remaining(4_501);
+/// sample.hint = &plenty;
 /// law.observe(&mut state, &mut pace, &sample, &mut rng);
 /// assert_eq!(state.sleep().as_millis(), 0);
 /// ```

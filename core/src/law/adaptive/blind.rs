@@ -102,8 +102,7 @@ impl AdaptiveState {
             return Move::Held;
         }
         let interval = self.pacer.interval;
-        let in_flight =
-            (u64::from(self.round_trip) << 18).checked_div(interval.bits()).unwrap_or(0);
+        let in_flight = interval.count_in(self.round_trip());
         let guard = (1u64 << 20).checked_div(in_flight.max(1)).unwrap_or(0);
         self.pacer.interval = if interval > self.pacer.target {
             interval.faster(guard.saturating_mul(4).min(1 << 23)).max(self.pacer.target)

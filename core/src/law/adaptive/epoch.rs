@@ -1,6 +1,7 @@
 //! The epoch: from one cut to the next, how much to grow and how deep to cut.
 
-use super::interval::{Interval, Octaves, clip, exp2_q8, log2_q8};
+use super::interval::Interval;
+use super::octaves::{Octaves, clip, exp2_roughly, log2_roughly};
 use crate::snapshot::fields;
 use crate::time::Span;
 
@@ -185,7 +186,7 @@ impl Habit {
         let distance = interval.log2().saturating_sub(ANCHOR);
         let log = slope(distance);
         let corrected = log.saturating_add(self.correction(log));
-        exp2_q8(corrected).clamp(WEIGHT_LEAST, WEIGHT_MOST)
+        exp2_roughly(corrected).clamp(WEIGHT_LEAST, WEIGHT_MOST)
     }
 
     fn correction(&self, log: Octaves) -> Octaves {
@@ -194,7 +195,7 @@ impl Habit {
         if self.epochs == 0 {
             return 0;
         }
-        let mean = log2_q8(self.mean.max(256).into()).saturating_sub(8 << 8);
+        let mean = log2_roughly(self.mean.max(256).into()).saturating_sub(8 << 8);
         let distance = log.saturating_sub(LONGEST_LOG2.saturating_sub(mean));
         let epochs = i32::from(self.epochs);
         let weighed = distance.saturating_mul(epochs).checked_div(epochs.saturating_add(PRIOR));
@@ -206,7 +207,7 @@ impl Habit {
 /// the own share is an eighth of the quota. A known quota is the absolute scale that fairness needs.
 pub(super) fn weight_of_quota(interval: Interval, eight_intervals: Octaves) -> u64 {
     let log = interval.log2().saturating_sub(eight_intervals);
-    exp2_q8(log.clamp(-1_280, 768)).max(8)
+    exp2_roughly(log.clamp(-1_280, 768)).max(8)
 }
 
 /// log2 of eight intervals of a limit in its period.

@@ -6,6 +6,7 @@ mod epoch;
 mod event;
 mod interval;
 mod meter;
+mod octaves;
 mod open;
 mod pacer;
 mod period;
@@ -82,7 +83,8 @@ impl Adaptive {
 /// let refused = Sample::new(now, start, Outcome::Throttled);
 /// assert_eq!(law.observe(&mut state, &mut pace, &refused, &mut rng), Move::Slower);
 /// // One call had left in 100 ms; refused at the very first, the law halves that rate.
-/// assert_eq!(law.interval(&state, now), Some(Span::from_millis(200)));
+/// let interval = law.interval(&state, now).unwrap();
+/// assert_eq!((interval.as_nanos() + 500_000) / 1_000_000, 200);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AdaptiveState {

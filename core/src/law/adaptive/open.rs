@@ -1,7 +1,8 @@
 //! Open: no throttle yet, hence no pace; only a measurement of how fast calls leave.
 
 use super::cost::{self, PARTS};
-use super::interval::{Interval, Octaves, clip};
+use super::interval::Interval;
+use super::octaves::{Octaves, clip};
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 

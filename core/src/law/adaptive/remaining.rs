@@ -1,7 +1,8 @@
 //! Remaining: a bucket whose level the server tells.
 
 use super::cost;
-use super::interval::{Interval, log2_q8};
+use super::interval::Interval;
+use super::octaves::{OCTAVE, exp2, log2_roughly};
 use super::open::Open;
 use super::{AdaptiveState, Tier};
 use crate::fixed::Ratio;
@@ -76,7 +77,7 @@ impl Pool {
         paced: bool,
     ) -> Interval {
         // ln = log2 * 0.693; half of that is 177 / 512. With 16 bits of fraction.
-        let level = |left: u32| i64::from(log2_q8(u64::from(left).saturating_add(2)));
+        let level = |left: u32| i64::from(log2_roughly(u64::from(left).saturating_add(2)));
         let damping = self.previous.map_or(0, |previous| {
             let change = level(remaining).saturating_sub(level(previous));
             (change.saturating_mul(177) >> 9).clamp(-64, 64).saturating_mul(256)
@@ -166,13 +167,8 @@ impl AdaptiveState {
 
 /// The square root of interval / anchor, with 8 bits of fraction, from 1/16 to 8.
 fn root_of_ratio(interval: Interval, anchor: Interval) -> i64 {
-    // Both are shifted down alike where 16 more bits would not fit.
-    let spare = interval.bits().leading_zeros();
-    let down = 16u32.saturating_sub(spare.min(16));
-    let anchor = anchor.bits().checked_shr(down).unwrap_or(0).max(1);
-    let ratio = interval.bits().checked_shl(16u32.saturating_sub(down)).unwrap_or(u64::MAX);
-    let ratio = ratio.checked_div(anchor).unwrap_or(u64::MAX).min(1 << 44);
-    i64::try_from(ratio.isqrt()).unwrap_or(i64::MAX).clamp(16, 2_048)
+    let root = exp2((interval.over(anchor) / 2).saturating_add(8 * OCTAVE));
+    i64::try_from(root).unwrap_or(i64::MAX).clamp(16, 2_048)
 }
 
 fields!(Pool { most: u32, previous: Option<u32> });
