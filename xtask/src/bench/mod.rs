@@ -1,10 +1,12 @@
 //! `cargo xtask bench`: how well it controls, what a decision costs, and how large it is.
 
+mod control;
 mod cost;
 mod image;
 mod row;
 mod size;
 
+use std::ffi::OsString;
 use std::fs;
 use std::process::{Command, ExitCode};
 
@@ -16,6 +18,15 @@ use crate::workspace::root;
 
 #[derive(Subcommand)]
 pub enum Bench {
+    /// Run every law in every scenario, and hold `adaptive` against its bars
+    ///
+    /// Everything after `control` is handed on; `cargo xtask bench control --help` lists it.
+    #[command(disable_help_flag = true)]
+    Control {
+        /// Handed on as they stand
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Count the instructions of a decision, beside other limiters
     Cost {
         /// Print rows `{"what","target","instructions"}`, and write no page
@@ -35,6 +46,7 @@ pub enum Bench {
 
 pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
     match bench {
+        Bench::Control { args } => control::run(args)?,
         Bench::Cost { json } => cost::run(json)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
     }
