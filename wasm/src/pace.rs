@@ -27,24 +27,39 @@ pub fn pace_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
     })
 }
 
-/// Takes a call's cost, or tells how many milliseconds it must wait; NaN where it can never fit.
+/// In how many milliseconds a call of this cost may leave; NaN where it can never fit. The cost is
+/// charged where that is now, or where the call is `patient`: then the time is its own, and nobody
+/// who comes later has it too.
 #[wasm_bindgen]
-pub fn pace_take(pace: u32, cost: f64, now: f64) -> f64 {
+pub fn pace_take(pace: u32, cost: f64, patient: bool, now: f64) -> f64 {
     DESK.with(|desk| {
         let now = desk.clock.read(now);
         let Some((pace, quota)) = desk.paces.get(pace) else { return f64::NAN };
-        match pace.check(now, count(cost), Some(*quota)) {
-            Verdict::Go => {
-                pace.charge(now, count(cost), Some(*quota));
-                0.0
-            }
+        let cost = count(cost);
+        let wait = match pace.check(now, cost, Some(*quota)) {
+            Verdict::Go => 0.0,
             Verdict::Wait(until) => millis(until.saturating_since(now)),
-            Verdict::Full | Verdict::Refuse(_) => f64::NAN,
+            Verdict::Full | Verdict::Refuse(_) => return f64::NAN,
+        };
+        if patient || wait == 0.0 {
+            pace.charge(now, cost, Some(*quota));
         }
+        wait
     })
 }
 
-/// Keeps all calls back for a time.
+/// Gives back what a call was charged that did not leave.
+#[wasm_bindgen]
+pub fn pace_give(pace: u32, cost: f64, now: f64) {
+    DESK.with(|desk| {
+        let now = desk.clock.read(now);
+        if let Some((pace, quota)) = desk.paces.get(pace) {
+            pace.correct(now, count(cost), 0, Some(*quota));
+        }
+    });
+}
+
+/// Keeps all calls that come from now on back for a time.
 #[wasm_bindgen]
 pub fn pace_delay(pace: u32, ms: f64, now: f64) {
     DESK.with(|desk| {
