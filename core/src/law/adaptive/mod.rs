@@ -179,6 +179,10 @@ impl AdaptiveState {
     }
 }
 
+/// One second is the shortest wish that most servers can utter, so it may stand for any wait up to
+/// that: on a bucket that refills 60 times a second it tells nothing of a period.
+const SHORTEST_BLACKOUT: Span = Span::from_secs(1);
+
 /// No wish of a server holds a client longer than this at a time: whoever tells of next year is asked
 /// again within the hour.
 fn longest_hold(now: Instant) -> Instant {
@@ -257,8 +261,9 @@ impl Law for Adaptive {
         if let Some((limit, period)) = quota {
             state.quota = epoch::eight_intervals(limit, period);
         }
-        if let (Some(remaining), Some(reset), Some((limit, period))) = (left, hint.reset, quota) {
-            let told = Told { limit, period, remaining, reset: reset.min(period) };
+        let limit = hint.limit.map(|limit| state.usual.calls_in(limit));
+        if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit) {
+            let told = Told { limit, period: hint.period, remaining, reset };
             return state.period(sample, told, rng);
         }
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {
@@ -267,7 +272,7 @@ impl Law for Adaptive {
                 true => state.round_trip(),
                 false => state.pacer.interval.span(),
             };
-            if due && wait > own.saturating_mul(2) && wait > Span::from_millis(500) {
+            if due && wait > own.saturating_mul(2) && wait > SHORTEST_BLACKOUT {
                 state.blackout(sample.now, wait, rng);
                 return Move::Slower;
             }

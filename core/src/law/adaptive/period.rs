@@ -22,13 +22,16 @@ pub(super) struct Share {
     used: u32,
     /// This client's share in 1/2^16; `None` before a whole period has been seen.
     share: Option<u16>,
+    /// The longest reset that was told in this period, in 2^20 ns, which is about the period itself:
+    /// for where the server does not tell that.
+    longest: u32,
 }
 
 /// A period as the server describes it in one answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) limit: u32,
-    pub(super) period: Span,
+    pub(super) period: Option<Span>,
     pub(super) remaining: u32,
     pub(super) reset: Span,
 }
@@ -46,20 +49,24 @@ const LEAST_LEFT: Span = Span::from_millis(50);
 
 impl Share {
     pub(super) const fn new() -> Self {
-        Self { end: Instant::ZERO, own: 0, used: 0, share: None }
+        Self { end: Instant::ZERO, own: 0, used: 0, share: None, longest: 0 }
     }
 
     pub(super) fn hear(&mut self, now: Instant, told: Told, served: u32, rng: &mut Rng) -> Next {
-        let end = now.saturating_add(told.reset);
-        let half = Span::from_nanos(told.period.as_nanos() / 2);
-        if self.end == Instant::ZERO || end > self.end.saturating_add(half) {
+        let period = told.period.unwrap_or_else(|| self.longest(told.reset));
+        let reset = told.reset.min(period);
+        let end = now.saturating_add(reset);
+        let half = Span::from_nanos(period.as_nanos() / 2);
+        // Further off than half a period is another period, or a server that has corrected itself.
+        let moved = end.saturating_since(self.end).max(self.end.saturating_since(end));
+        if self.end == Instant::ZERO || moved > half {
             self.next_period(end);
         }
         self.own = self.own.saturating_add(served);
         self.used = told.limit.saturating_sub(told.remaining).saturating_mul(PARTS);
 
         let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
-        let fair = Interval::of_calls(told.period, told.limit).times(of_share(share));
+        let fair = Interval::of_calls(period, told.limit).times(of_share(share));
         let mine = u64::from(told.remaining).saturating_mul(share.into());
         let lot = u64::from(rng.next_u32() >> 16);
         if served == 0 || mine == 0 || (mine < 65_536 && lot > mine) {
@@ -80,6 +87,13 @@ impl Share {
         self.used = cost::rescaled(self.used, octaves);
     }
 
+    /// The period, as far as the resets tell; never so short that an empty one is no pause.
+    fn longest(&mut self, reset: Span) -> Span {
+        let reset = u32::try_from(reset.as_nanos() >> 20).unwrap_or(u32::MAX);
+        self.longest = self.longest.max(reset);
+        Span::from_nanos(u64::from(self.longest) << 20).max(LEAST_LEFT)
+    }
+
     fn next_period(&mut self, end: Instant) {
         if self.own > 0 {
             let latest = portion(self.own, self.used);
@@ -88,7 +102,7 @@ impl Share {
                 None => latest,
             });
         }
-        *self = Self { end, own: 0, used: 0, share: self.share };
+        *self = Self { end, own: 0, used: 0, share: self.share, longest: self.longest / 2 };
     }
 }
 
@@ -138,4 +152,4 @@ fn of_share(share: u16) -> Ratio {
     Ratio::new(65_536, share.into()).unwrap_or(Ratio::ONE)
 }
 
-fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16> });
+fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16>, longest: u32 });
