@@ -4,7 +4,7 @@ use core::num::NonZeroU16;
 
 use crate::gate::Pace;
 use crate::law::{
-    Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Law, Move, Proportional, Responsive, Sample,
+    Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Law, Move, Proportional, Responsive, Sample, Vegas,
 };
 use crate::rate::Quota;
 use crate::rng::Rng;
@@ -123,4 +123,4 @@ macro_rules! any_law {
     };
 }
 
-any_law!(Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Proportional, Responsive);
+any_law!(Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Proportional, Responsive, Vegas);
