@@ -44,7 +44,8 @@ use crate::time::Instant;
 ///   call. It grows only where calls waited for it and half of it was in use.
 /// - **Open at first.** No call waits before a line of more than α has also made a round a quarter
 ///   longer than b, or the server was [`Outcome::Busy`] or a call failed: what does not queue never
-///   has a window.
+///   has a window. Until then a round counts if it is two windows long: of calls that left together
+///   the fastest are back first.
 ///
 /// Where a call is refused as busy or fails, a quarter of the window goes, once until the next one is
 /// served: an outage is not a queue.
@@ -137,7 +138,10 @@ impl Round {
     fn add(&mut self, sample: &Sample) {
         let micros = sample.now.saturating_since(sample.sent).as_nanos() / 1_000;
         let micros = u32::try_from(micros).unwrap_or(u32::MAX);
-        if self.calls > 0 {
+        if self.calls == 0 {
+            // The time in which nothing was in flight is not the round's.
+            self.began = self.began.max(sample.sent);
+        } else {
             let difference = u64::from(micros.abs_diff(self.latest));
             self.differences = self.differences.saturating_add(difference);
         }
@@ -213,11 +217,15 @@ impl VegasState {
 
     /// A round is over.
     fn judge(&mut self, reading: &Reading, paced: bool) -> Move {
-        let base = self.base.learn(reading);
         let in_flight = reading.in_flight(reading.mean);
         if self.open {
             self.window = whole(in_flight);
+            // Of calls that left together the fastest are back first.
+            if reading.calls << 8 < in_flight.saturating_mul(2) {
+                return Move::Held;
+            }
         }
+        let base = self.base.learn(reading);
         let under_way = reading.in_flight(base).min(in_flight);
         let in_line = in_flight.saturating_sub(under_way);
         let root = u64::from(u32::try_from(in_flight).unwrap_or(u32::MAX).isqrt()) << 4;
@@ -363,6 +371,14 @@ mod tests {
             let window = life.window().unwrap();
             assert!(window * 2 > in_flight, "{window} for {in_flight}");
         }
+    }
+
+    #[test]
+    fn the_fastest_of_a_hundred_calls_that_left_together_are_no_base() {
+        let mut life = Life::new();
+        life.run(32, 100, |_, _| 50_000);
+        life.run(5_000, 100, |_, _| 100_000);
+        assert_eq!(life.window(), None);
     }
 
     #[test]
