@@ -72,8 +72,6 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usi
     hold: Hold,
     window: Window<Flight<LIMITS>, SLOTS>,
     budget: Option<Budget>,
-    /// How often a law has cut. A call in flight remembers it from when it left.
-    epoch: u32,
     rng: Rng,
     stats: Stats,
 }
@@ -85,11 +83,14 @@ struct Limit<S> {
     pace: Pace,
     /// Whether it was what a call waited for since the call before left.
     pressed: bool,
+    /// How often its law has cut. A call in flight remembers it from when it left. More than 65 535
+    /// cuts during one call would make it look fresh.
+    epoch: u16,
 }
 
 impl<S> Limit<S> {
     fn new<L: Law<State = S>>(law: &L, now: Instant) -> Self {
-        Self { state: law.start(now), pace: Pace::new(now), pressed: false }
+        Self { state: law.start(now), pace: Pace::new(now), pressed: false, epoch: 0 }
     }
 
     /// What the pace and the law say together. A cost of zero is not subject to them.
@@ -104,7 +105,7 @@ impl<S> Limit<S> {
 /// What the window keeps of a call in flight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Flight<const LIMITS: usize> {
-    epoch: u32,
+    epochs: [u16; LIMITS],
     costs: [u32; LIMITS],
     attempt: u16,
     paced: [bool; LIMITS],
@@ -123,7 +124,6 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             hold: Hold::default(),
             window: Window::new(),
             budget: policy.budget.map(Budget::new),
-            epoch: 0,
             rng: Rng::new(seed),
             stats: Stats::default(),
         }
@@ -399,10 +399,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 
     fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
         let flight = Flight {
-            epoch: self.epoch,
+            epochs: self.limits.each_ref().map(|limit| limit.epoch),
             costs: ask.costs,
             attempt: ask.attempt,
-            paced: core::array::from_fn(|i| self.limits.get(i).is_some_and(|limit| limit.pressed)),
+            paced: self.limits.each_ref().map(|limit| limit.pressed),
         };
         let policy = self.window_policy();
         let Some(permit) = self.window.take(now, policy, flight) else {
@@ -472,13 +472,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         flight: &Flight<LIMITS>,
         reply: &Reply<LIMITS>,
     ) {
-        let mut cut = false;
         let costs = flight.costs.into_iter().zip(&reply.hints);
         // Where the server says which limits refused the call, the others have nothing to learn.
         let blame = reply.outcome == Outcome::Throttled
             && costs.clone().any(|(cost, hint)| hint.is_used_up(cost));
-        let calls = costs.zip(flight.paced);
-        for ((limit, law), ((cost, hint), paced)) in
+        let calls = costs.zip(flight.paced).zip(flight.epochs);
+        for ((limit, law), (((cost, hint), paced), epoch)) in
             self.limits.iter_mut().zip(&self.policy.laws).zip(calls)
         {
             if cost == 0 || (blame && !hint.is_used_up(cost)) {
@@ -491,21 +490,18 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 cost,
                 outcome: reply.outcome,
                 hint,
-                fresh: flight.epoch == self.epoch,
+                fresh: epoch == limit.epoch,
                 paced,
                 attempt: flight.attempt,
             };
             match law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
                 Move::Held => {}
                 Move::Slower => {
-                    cut = true;
+                    limit.epoch = limit.epoch.wrapping_add(1);
                     self.stats.slower = self.stats.slower.saturating_add(1);
                 }
                 Move::Faster => self.stats.faster = self.stats.faster.saturating_add(1),
             }
-        }
-        if cut {
-            self.epoch = self.epoch.wrapping_add(1);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::fixed::Ratio;
 use crate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use crate::law::{
     Adaptive, Aimd, AnyLaw, Busy, Crowd, Cubic, Fixed, Proportional, ProportionalConfig,
-    Responsive, Strategy,
+    Responsive, Strategy, Vegas,
 };
 use crate::rate::Quota;
 use crate::time::Span;
@@ -42,6 +42,31 @@ impl<L: Copy> Policy<L> {
     #[must_use]
     pub const fn new(law: L) -> Self {
         Self::of([law])
+    }
+
+    /// The same policy with the other one's law beside its own, for two laws that look at the same
+    /// calls: an ask costs one of each. The law that keeps a call back longer has its way.
+    ///
+    /// ```
+    /// use tidegate::{Controller, Instant, Policy};
+    ///
+    /// // A rate for what the server refuses, and a window for what it keeps in line.
+    /// let [rate, window] = ["adaptive", "vegas"].map(|name| Policy::named(name).unwrap());
+    /// let gate: Controller<_, 2> = Controller::new(rate.beside(&window), 7, Instant::ZERO);
+    /// # let _ = gate;
+    /// ```
+    #[must_use]
+    pub const fn beside(self, other: &Self) -> Policy<L, 2> {
+        let ([one], [two]) = (self.laws, other.laws);
+        Policy {
+            laws: [one, two],
+            hold: self.hold,
+            window: self.window,
+            budget: self.budget,
+            backoff: self.backoff,
+            attempts: self.attempts,
+            elapsed: self.elapsed,
+        }
     }
 }
 
@@ -121,6 +146,7 @@ impl Policy {
         "fixed",
         "aimd",
         "crowd",
+        "vegas",
         "responsive",
         "busy",
         "cubic",
@@ -139,6 +165,7 @@ impl Policy {
     /// | `fixed` | ten calls a second | as `backoff` |
     /// | `aimd` | [`Aimd::DEFAULT`] | as `backoff` |
     /// | `crowd` | [`Crowd::DEFAULT`]: a window instead of a rate | as `backoff` |
+    /// | `vegas` | [`Vegas`]: a window that delay steers | as `backoff` |
     /// | `responsive` | [`Responsive::DEFAULT`] | nothing: the law itself delays |
     /// | `busy` | [`Busy::DEFAULT`] | as `backoff` |
     /// | `cubic` | [`Cubic`] | as `backoff` |
@@ -163,6 +190,7 @@ impl Policy {
             "aimd" => Self::new(AnyLaw::Aimd(Aimd::DEFAULT)),
             "responsive" => Self::new(AnyLaw::Responsive(Responsive::DEFAULT)).backoff(None),
             "crowd" => Self::new(AnyLaw::Crowd(Crowd::DEFAULT)),
+            "vegas" => Self::new(AnyLaw::Vegas(Vegas)),
             "busy" => Self::new(AnyLaw::Busy(Busy::DEFAULT)),
             "cubic" => Self::new(AnyLaw::Cubic(Cubic)),
             "gradual" => gem(Strategy::Gradual(Span::from_millis(800)))?,
@@ -204,6 +232,7 @@ mod tests {
             ("fixed", Policy::new(Fixed::new(ten).into())),
             ("aimd", Policy::new(Aimd::DEFAULT.into())),
             ("crowd", Policy::new(Crowd::DEFAULT.into())),
+            ("vegas", Policy::new(Vegas.into())),
             ("responsive", Policy::new(AnyLaw::from(Responsive::DEFAULT)).backoff(None)),
             ("busy", Policy::new(Busy::DEFAULT.into())),
             ("cubic", Policy::new(Cubic.into())),
@@ -214,6 +243,6 @@ mod tests {
             assert_eq!(Policy::named(name), Some(policy), "{name}");
             assert!(Policy::NAMES.contains(&name));
         }
-        assert_eq!(Policy::NAMES.len(), 12);
+        assert_eq!(Policy::NAMES.len(), 13);
     }
 }

@@ -4,7 +4,7 @@
 use core::num::NonZeroU32;
 
 use tidegate::law::{
-    Aimd, AnyLaw, Busy, BusyConfig, Crowd, Cubic, Fixed, Law, Proportional, Responsive,
+    Aimd, AnyLaw, Busy, BusyConfig, Crowd, Cubic, Fixed, Law, Proportional, Responsive, Vegas,
 };
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Rng, Span, Stats};
 
@@ -55,4 +55,5 @@ fn each_law_is_itself_when_it_is_chosen_at_run_time() {
     compare(Fixed::new(Quota::per_second(10).expect("a quota")));
     compare(Proportional::DEFAULT);
     compare(Responsive::DEFAULT);
+    compare(Vegas);
 }

@@ -18,7 +18,7 @@ use tidegate::gate::{BudgetPolicy, HoldPolicy, Permit, WindowPolicy};
 use tidegate::law::Strategy as Gem;
 use tidegate::law::{
     Adaptive, Aimd, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, Cubic, Fixed, Over, Proportional,
-    ProportionalConfig, Responsive, ResponsiveConfig, ResponsiveVariant,
+    ProportionalConfig, Responsive, ResponsiveConfig, ResponsiveVariant, Vegas,
 };
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Span, Verdict,
@@ -120,6 +120,7 @@ fn laws() -> impl Strategy<Value = AnyLaw> {
         Just(Proportional::new(ProportionalConfig::DEMO).unwrap().into()),
         Just(Responsive::DEFAULT.into()),
         Just(Responsive::new(responsive).unwrap().into()),
+        Just(Vegas.into()),
     ]
 }
 

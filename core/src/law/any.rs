@@ -4,7 +4,7 @@ use core::num::NonZeroU16;
 
 use crate::gate::Pace;
 use crate::law::{
-    Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Law, Move, Proportional, Responsive, Sample,
+    Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Law, Move, Proportional, Responsive, Sample, Vegas,
 };
 use crate::rate::Quota;
 use crate::rng::Rng;
@@ -153,5 +153,5 @@ macro_rules! any_law {
 
 // The numbers are the tags in snapshots: a law keeps its own for good.
 any_law!(
-    0 Adaptive, 1 Aimd, 2 Busy, 3 Crowd, 4 Cubic, 5 Fixed, 6 Proportional, 7 Responsive
+    0 Adaptive, 1 Aimd, 2 Busy, 3 Crowd, 4 Cubic, 5 Fixed, 6 Proportional, 7 Responsive, 8 Vegas
 );

@@ -14,6 +14,7 @@ mod cubic;
 mod fixed;
 mod proportional;
 mod responsive;
+mod vegas;
 
 pub use adaptive::{Adaptive, AdaptiveState};
 pub use aimd::{Aimd, AimdConfig, AimdError, AimdState, Pause};
@@ -28,6 +29,7 @@ pub use proportional::{
 pub use responsive::{
     Responsive, ResponsiveConfig, ResponsiveError, ResponsiveState, ResponsiveVariant,
 };
+pub use vegas::{Vegas, VegasState};
 
 use core::fmt::Debug;
 use core::num::NonZeroU16;

@@ -79,7 +79,13 @@ impl Thread {
         Self {
             process,
             state: State::Idle,
-            call: Call { thread: own, ask: Ask::new(), attempt: 0, not_before: blank },
+            call: Call {
+                thread: own,
+                ask: Ask::new(),
+                ask_of_two: Ask::new(),
+                attempt: 0,
+                not_before: blank,
+            },
             begun: blank,
             asked: blank,
             flight: Flight { permit: 0, response },
@@ -100,11 +106,15 @@ impl Thread {
     /// Begins a call.
     pub fn begin(&mut self, now: Instant) {
         self.begun = if let Demand::Poisson(_) = self.demand { self.arisen.min(now) } else { now };
-        let ask = match self.deadline {
-            Some(deadline) => Ask::new().deadline(self.begun.saturating_add(deadline)),
-            None => Ask::new(),
+        let deadline =
+            self.deadline.map_or(Instant::MAX, |deadline| self.begun.saturating_add(deadline));
+        self.call = Call {
+            thread: self.call.thread,
+            ask: Ask::new().deadline(deadline),
+            ask_of_two: Ask::new().deadline(deadline),
+            attempt: 0,
+            not_before: Instant::ZERO,
         };
-        self.call = Call { ask, attempt: 0, not_before: Instant::ZERO, ..self.call };
         self.asked = now;
     }
 

@@ -7,7 +7,10 @@ use tidegate::law::AnyLaw;
 use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 
 use crate::peer;
-use crate::throttle::{Answer, Call, Outlook, Response, Throttle};
+use crate::throttle::{Answer, AskOf, Call, Outlook, Response, Throttle};
+
+/// The laws that sleep in each thread by itself.
+const PER_THREAD: [&str; 3] = ["gradual", "proportional", "remaining"];
 
 /// The names of all laws, then of all peers that are not also laws.
 pub fn names() -> Vec<&'static str> {
@@ -20,9 +23,19 @@ pub fn is_known(name: &str) -> bool {
     is_law(name) || peer::NAMES.contains(&name)
 }
 
-/// Whether a name is a law of the product, and not a peer.
+/// Whether a name is a law of the product, or two of them as `ONE+OTHER`, and not a peer.
 pub fn is_law(name: &str) -> bool {
-    Policy::NAMES.contains(&name)
+    Policy::NAMES.contains(&name) || two_laws(name).is_some()
+}
+
+/// The policy of `ONE+OTHER`: two laws on one controller, otherwise as the first has it. A law that
+/// sleeps in each thread shares no controller.
+fn two_laws(name: &str) -> Option<Policy<AnyLaw, 2>> {
+    let (one, other) = name.split_once('+')?;
+    if [one, other].iter().any(|law| PER_THREAD.contains(law)) {
+        return None;
+    }
+    Some(Policy::named(one)?.beside(&Policy::named(other)?))
 }
 
 /// The throttle of a name, for a process that starts at `now`; `None` if there is no such name.
@@ -33,26 +46,47 @@ pub fn named(
     process: u32,
     outlook: &Rc<Outlook>,
 ) -> Option<Box<dyn Throttle>> {
+    let threads = outlook.members.get(process as usize).map_or(0, |member| member.threads);
+    if let Some(policy) = two_laws(name) {
+        return Some(real(policy, seed, now, threads));
+    }
     let Some(policy) = Policy::named(name) else {
         return peer::named(name, seed, outlook);
     };
-    let threads = outlook.members.get(process as usize).map_or(0, |member| member.threads);
-    Some(if ["gradual", "proportional", "remaining"].contains(&name) {
+    Some(if PER_THREAD.contains(&name) {
         Box::new(PerThread::new(&policy, seed, now, threads))
-    } else if threads <= 32 {
-        Box::new(Real::<32>::new(policy, seed, now))
     } else {
-        Box::new(Real::<512>::new(policy, seed, now))
+        real(policy, seed, now, threads)
     })
 }
 
-/// A controller with room for so many calls in flight: it is small where a thousand are to fit
+/// A controller with room for the calls of all threads: it is small where a thousand are to fit
 /// into a processor's cache, and large where a process has many threads.
-type Real<const SLOTS: usize> = Controller<AnyLaw, 1, SLOTS>;
+fn real<const LAWS: usize>(
+    policy: Policy<AnyLaw, LAWS>,
+    seed: u64,
+    now: Instant,
+    threads: u32,
+) -> Box<dyn Throttle>
+where
+    Call: AskOf<LAWS>,
+{
+    if threads <= 32 {
+        Box::new(Real::<LAWS, 32>::new(policy, seed, now))
+    } else {
+        Box::new(Real::<LAWS, 512>::new(policy, seed, now))
+    }
+}
 
-impl<const SLOTS: usize> Throttle for Real<SLOTS> {
+/// A controller of so many laws, with room for so many calls in flight.
+type Real<const LAWS: usize, const SLOTS: usize> = Controller<AnyLaw, LAWS, SLOTS>;
+
+impl<const LAWS: usize, const SLOTS: usize> Throttle for Real<LAWS, SLOTS>
+where
+    Call: AskOf<LAWS>,
+{
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        match Self::poll(self, now, &call.ask) {
+        match Self::poll(self, now, call.ask()) {
             Decision::Go(permit) => Answer::Go(permit.into_raw()),
             Decision::Wait(until) => Answer::Wait(until),
             Decision::Full => Answer::Full,
@@ -68,9 +102,9 @@ impl<const SLOTS: usize> Throttle for Real<SLOTS> {
         if response.outcome == Outcome::Ok {
             return false;
         }
-        match Self::retry(self, now, &call.ask, response.outcome) {
-            Some(ask) => {
-                call.ask = ask;
+        match Self::retry(self, now, call.ask(), response.outcome) {
+            Some(next) => {
+                call.ask_next(next);
                 true
             }
             None => false,
@@ -90,7 +124,7 @@ impl<const SLOTS: usize> Throttle for Real<SLOTS> {
 /// by itself. A controller that all threads share would space the calls of all of them by what is
 /// meant as the sleep of one.
 struct PerThread {
-    gates: Vec<Real<1>>,
+    gates: Vec<Real<1, 1>>,
     /// The permit of each thread's call in flight. The world's number for it is the thread's.
     permits: Vec<Option<Permit>>,
     in_flight: u32,

@@ -50,10 +50,41 @@ pub struct Call {
     pub thread: u32,
     /// The ask that a controller is polled with.
     pub ask: Ask,
+    /// The same of a controller that keeps two laws.
+    pub ask_of_two: Ask<2>,
     /// How many attempts have come back already: 0 for a first attempt. The world counts.
     pub attempt: u32,
     /// When a peer that sleeps between attempts lets this one leave.
     pub not_before: Instant,
+}
+
+/// The ask of a controller that keeps so many laws.
+pub trait AskOf<const LAWS: usize> {
+    /// The ask.
+    fn ask(&self) -> &Ask<LAWS>;
+
+    /// Replaces it by that of the next attempt.
+    fn ask_next(&mut self, next: Ask<LAWS>);
+}
+
+impl AskOf<1> for Call {
+    fn ask(&self) -> &Ask {
+        &self.ask
+    }
+
+    fn ask_next(&mut self, next: Ask) {
+        self.ask = next;
+    }
+}
+
+impl AskOf<2> for Call {
+    fn ask(&self) -> &Ask<2> {
+        &self.ask_of_two
+    }
+
+    fn ask_next(&mut self, next: Ask<2>) {
+        self.ask_of_two = next;
+    }
 }
 
 /// What a call came back with, as its client sees it.

@@ -9,7 +9,7 @@ use tidegate_sim::{Scenario, World};
 /// servers, integer laws and peers that count in floats.
 const RUNS: [(&str, &str, u64); 5] = [
     ("strangers", "aimd", 1),
-    ("strangers", "vegas", 2),
+    ("strangers", "netflix-vegas", 2),
     ("b-4-strangers", "cubic", 3),
     ("l", "decorr", 4),
     ("e-5-remaining", "remaining", 5),

@@ -206,3 +206,21 @@ fn convergence_is_found_where_it_is_and_not_where_it_never_comes() {
         assert!((found - value).abs() <= 1.0, "{name}: {found}");
     }
 }
+
+#[test]
+fn two_laws_on_one_controller_are_as_strict_as_the_stricter_one() {
+    // Ten calls a second by one, four in flight by the other; only a slow server fills four.
+    let world = |service, law| {
+        let text = format!(
+            "title = 'two'\nend = '100s'\nlatency = {{ constant = '1ms' }}\n[server.queue]\nworkers = \
+             64\nplaces = 64\nservice = '{service}'\n[[clients]]\nthreads = 8"
+        );
+        run(&scenario(&text), law, 1).metrics.get("calls").unwrap()
+    };
+    assert_eq!(world("10ms", "fixed+crowd"), world("10ms", "fixed"));
+    assert!(world("2s", "fixed+crowd") < world("2s", "fixed"));
+    // A peer is no law, and the gem's laws sleep in each thread.
+    for name in ["fixed+", "+fixed", "fixed+sre-k2", "fixed+gradual", "fixed+crowd+aimd"] {
+        assert!(!controllers::is_known(name), "{name}");
+    }
+}

@@ -159,6 +159,12 @@ impl AdaptiveState {
         }
     }
 
+    /// Whether a reset tells of a period that the server does not state. None or a whole
+    /// second may stand for any time up to that, for most servers have no shorter words.
+    fn is_periodic(&self, reset: Span) -> bool {
+        matches!(self.tier, Tier::Period(_)) || (reset != SHORTEST_WISH && reset != Span::ZERO)
+    }
+
     const fn is_open(&self) -> bool {
         matches!(self.tier, Tier::Open(_))
     }
@@ -181,7 +187,7 @@ impl AdaptiveState {
 
 /// One second is the shortest wish that most servers can utter, so it may stand for any wait up to
 /// that: on a bucket that refills 60 times a second it tells nothing of a period.
-const SHORTEST_BLACKOUT: Span = Span::from_secs(1);
+const SHORTEST_WISH: Span = Span::from_secs(1);
 
 /// No wish of a server holds a client longer than this at a time: whoever tells of next year is asked
 /// again within the hour.
@@ -262,7 +268,9 @@ impl Law for Adaptive {
             state.quota = epoch::eight_intervals(limit, period);
         }
         let limit = hint.limit.map(|limit| state.usual.calls_in(limit));
-        if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit) {
+        if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
+            && (hint.period.is_some() || state.is_periodic(reset))
+        {
             let told = Told { limit, period: hint.period, remaining, reset };
             return state.period(sample, told, rng);
         }
@@ -272,7 +280,7 @@ impl Law for Adaptive {
                 true => state.round_trip(),
                 false => state.pacer.interval.span(),
             };
-            if due && wait > own.saturating_mul(2) && wait > SHORTEST_BLACKOUT {
+            if due && wait > own.saturating_mul(2) && wait > SHORTEST_WISH {
                 state.blackout(sample.now, wait, rng);
                 return Move::Slower;
             }

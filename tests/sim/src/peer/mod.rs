@@ -14,7 +14,7 @@
 //! | `sre-k2` | Google SRE book, adaptive throttling | the share of calls that leave |
 //! | `retry-budget` | Finagle's `RetryBudget` | how many retries leave |
 //! | `grpc-throttle` | gRFC A6, retry throttling | whether retries leave |
-//! | `vegas`, `vegas.9` | Netflix concurrency-limits | calls in flight |
+//! | `netflix-vegas`, `netflix-vegas.9` | Netflix concurrency-limits | calls in flight |
 //! | `gradient2`, `gradient2.9` | Netflix concurrency-limits | calls in flight |
 //! | `oracle` | nobody's: it knows the server | when each call leaves |
 //!
@@ -62,8 +62,8 @@ const PEERS: &[(&str, Make)] = &[
     ("sre-k2", |dice, _| Box::new(Sre::new(dice))),
     ("retry-budget", |dice, _| Box::new(RetryBudget::new(dice))),
     ("grpc-throttle", |dice, _| Box::new(GrpcThrottle::new(dice))),
-    ("vegas", |dice, _| Box::new(Concurrency::new(Vegas::published(), dice))),
-    ("vegas.9", |dice, _| Box::new(Concurrency::new(Vegas::cutting(), dice))),
+    ("netflix-vegas", |dice, _| Box::new(Concurrency::new(Vegas::published(), dice))),
+    ("netflix-vegas.9", |dice, _| Box::new(Concurrency::new(Vegas::cutting(), dice))),
     ("gradient2", |dice, _| Box::new(Concurrency::new(Gradient2::published(), dice))),
     ("gradient2.9", |dice, _| Box::new(Concurrency::new(Gradient2::cutting(), dice))),
     ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),
@@ -99,7 +99,8 @@ mod tests {
 
     /// A first attempt of thread 0.
     pub(super) fn call() -> Call {
-        Call { thread: 0, ask: Ask::new(), attempt: 0, not_before: Instant::ZERO }
+        let not_before = Instant::ZERO;
+        Call { thread: 0, ask: Ask::new(), ask_of_two: Ask::new(), attempt: 0, not_before }
     }
 
     /// A call of which so many attempts have come back.
@@ -196,7 +197,7 @@ mod tests {
             ("sre-k2", 0.0, 0.0),
             ("retry-budget", 0.0, 1.0),
             ("grpc-throttle", 0.8, 1.2),
-            ("vegas", 0.0, 0.1),
+            ("netflix-vegas", 0.0, 0.1),
             ("oracle", 0.0, 0.0),
         ];
         for (name, least, most) in table {

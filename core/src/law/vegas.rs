@@ -1,0 +1,493 @@
+//! `vegas`: as many calls in flight as the server can work on, read from how long they take.
+
+use core::num::NonZeroU16;
+
+use crate::gate::Pace;
+use crate::law::{Law, Move, Sample};
+use crate::outcome::Outcome;
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::snapshot::{Field, Reader, Record, Writer, fields};
+use crate::time::Instant;
+
+/// A window steered by delay: it closes when the client's own calls stand in line at the server, before
+/// the line is full and the server refuses.
+///
+/// It fits servers that queue. A refusal for coming too often ([`Outcome::Throttled`]) says nothing
+/// of a queue and does not move it; put it beside a law that heeds those,
+/// `adaptive` say: [`Policy::beside`](crate::Policy::beside).
+///
+/// # Derivation
+///
+/// TCP Vegas (Brakmo and Peterson, 1995) compares the round trip R with the shortest one seen, b. By
+/// Little's law a client with L calls in flight has `L * (1 - b / R)` of them in line and `L * b / R`
+/// under way; Vegas holds the first number between α and β. This law does the same, round by round,
+/// with L *measured* (the round trips of a round, summed, over the time the round took), so that the
+/// number is right too where the window is not what limits the client. What differs from Vegas, and
+/// from `VegasLimit` and `Gradient2Limit` of Netflix' concurrency-limits:
+///
+/// - **R and b are means of rounds.** The shortest single round trip of a server whose work varies
+///   is a third of the mean without any queue; measured against that, a large window looks like a
+///   queue and collapses, as `VegasLimit` does at 16 workers and one client. A round has at least 32
+///   calls, and four windows' worth.
+/// - **b allows for the error of a mean.** It is the least of `mean + 3/2 error` over the last 32 to
+///   64 rounds, and a queue counts beyond one `error` more. The error is the calls' deviation over
+///   √n, and the deviation is taken from successive calls: two of them meet nearly the same queue,
+///   so the queue is not mistaken for jitter. Rounds older than that are forgotten, for a moved
+///   route or a slower server.
+/// - **α grows with √L**: `max(1, 3/8 √L)` calls in line. The reserve that keeps many workers busy at
+///   random arrivals grows so (Halfin and Whitt, 1981); and as its share falls with L, the larger
+///   of two clients is the first to yield.
+/// - **A cut takes the whole line away**, down to L * b / R but not below half, as FAST TCP does and
+///   Vegas' minus one does not. Clients of one server see the same line at the same time, so it
+///   drains for a moment and a client that came late sees a b without it.
+/// - **No queue for long, fast growth**: an eighth in a round with less than half of α in line, else one
+///   call. It grows only where calls waited for it and half of it was in use.
+/// - **Open at first.** No call waits before a line of more than α has also made a round a quarter
+///   longer than b, or the server was [`Outcome::Busy`] or a call failed: what does not queue never
+///   has a window. Until then a round counts if it is two windows long: of calls that left together
+///   the fastest are back first.
+///
+/// Where a call is refused as busy or fails, a quarter of the window goes, once until the next one is
+/// served: an outage is not a queue.
+///
+/// # Bounds
+///
+/// Once closed the window is 1 to 16 383. A round, and thus any latency that a broken clock can
+/// show, at most halves it, and adds an eighth at most; a b that was too small is forgotten within
+/// 64 rounds. Many clients that keep a line standing for longer than that take a part of it for the
+/// round trip, as under any Vegas, and the line may grow until the server refuses; more than
+/// one call of each client stands in line if that is what it takes to have one in flight.
+///
+/// ```
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, law::Vegas};
+///
+/// let mut gate: Controller<Vegas> = Controller::new(Policy::new(Vegas), 7, Instant::ZERO);
+/// // Four callers and a server with one worker: from 10 ms a call to 40 ms, for all stand in line.
+/// let mut now = Instant::ZERO;
+/// let mut out = std::collections::VecDeque::new();
+/// for call in 0..1_000 {
+///     let callers = if call < 100 { 1 } else { 4 };
+///     while out.len() < callers && let Decision::Go(permit) = gate.poll(now, &Ask::new()) {
+///         out.push_back(permit);
+///     }
+///     now = Instant::from_nanos(now.as_nanos() + 10_000_000);
+///     gate.settle(now, out.pop_front().unwrap(), Outcome::Ok);
+/// }
+/// assert!(out.len() <= 2);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Vegas;
+
+/// What [`Vegas`] remembers: 48 bytes at most.
+///
+/// ```
+/// use tidegate::law::{Law, Vegas};
+/// use tidegate::Instant;
+///
+/// // Open: it has no window before it has seen a queue.
+/// assert_eq!(Vegas.window(&Vegas.start(Instant::ZERO)), None);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct VegasState {
+    round: Round,
+    base: Base,
+    /// While open: the calls in flight in the latest round; zero before the first.
+    window: u16,
+    open: bool,
+    /// Whether a refusal was heeded and nothing served since.
+    refused: bool,
+}
+
+const _: () = assert!(size_of::<VegasState>() <= 48);
+
+/// The fewest calls in a round.
+const ROUND: u16 = 32;
+/// The most calls in flight: four times as many can be counted.
+const MOST: u16 = u16::MAX / 4;
+/// After so many rounds the base is a new one.
+const ROUNDS: u8 = 32;
+
+/// The calls since the latest round was over. Times are in microseconds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Round {
+    began: Instant,
+    sum: u64,
+    /// The differences between successive calls, summed.
+    differences: u64,
+    latest: u32,
+    calls: u16,
+    /// Whether any of its calls waited for the window.
+    paced: bool,
+}
+
+/// What a round has shown; calls have 8 bits of fraction.
+struct Reading {
+    mean: u64,
+    /// How far the mean of so many calls is off by chance.
+    error: u64,
+    /// Microseconds.
+    took: u64,
+    calls: u64,
+}
+
+impl Round {
+    const fn new(now: Instant) -> Self {
+        Self { began: now, sum: 0, differences: 0, latest: 0, calls: 0, paced: false }
+    }
+
+    fn add(&mut self, sample: &Sample<'_>) {
+        let micros = sample.now.saturating_since(sample.sent).as_nanos() / 1_000;
+        let micros = u32::try_from(micros).unwrap_or(u32::MAX);
+        if self.calls == 0 {
+            // The time in which nothing was in flight is not the round's.
+            self.began = self.began.max(sample.sent);
+        } else {
+            let difference = u64::from(micros.abs_diff(self.latest));
+            self.differences = self.differences.saturating_add(difference);
+        }
+        self.latest = micros;
+        self.sum = self.sum.saturating_add(micros.into());
+        self.calls = self.calls.saturating_add(1);
+        self.paced |= sample.paced;
+    }
+
+    /// `None` where the clock has not moved, or moved back.
+    fn read(&self, now: Instant) -> Option<Reading> {
+        let took = now.saturating_since(self.began).as_nanos() / 1_000;
+        let calls = u64::from(self.calls);
+        let mean = self.sum.checked_div(calls)?;
+        let deviation = self.differences.checked_div(calls.checked_sub(1)?)?;
+        // Sixteen times the root, for four bits of fraction.
+        let root = (u32::from(self.calls) << 8).isqrt();
+        let error = deviation.saturating_mul(16).checked_div(root.into())?;
+        (took > 0).then_some(Reading { mean, error, took, calls })
+    }
+}
+
+impl Reading {
+    /// How many calls were in flight, on the mean, for so long each.
+    fn in_flight(&self, micros: u64) -> u64 {
+        // Below 2^56: calls have 16 bits, and latencies 32.
+        let time = self.calls.saturating_mul(micros) << 8;
+        time.checked_div(self.took).unwrap_or(0)
+    }
+}
+
+/// The round trip without a queue: the least that this period and the one before have shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Base {
+    before: u32,
+    latest: u32,
+    rounds: u8,
+}
+
+impl Base {
+    const fn new() -> Self {
+        Self { before: u32::MAX, latest: u32::MAX, rounds: 0 }
+    }
+
+    fn learn(&mut self, reading: &Reading) -> u64 {
+        if self.rounds >= ROUNDS {
+            *self = Self { before: self.latest, ..Self::new() };
+        }
+        self.rounds = self.rounds.saturating_add(1);
+        let at_most = reading.mean.saturating_add(reading.error.saturating_mul(3) / 2);
+        self.latest = self.latest.min(u32::try_from(at_most).unwrap_or(u32::MAX));
+        self.latest.min(self.before).into()
+    }
+}
+
+impl VegasState {
+    fn close_to(&mut self, window: u16) -> Move {
+        let window = window.clamp(1, MOST);
+        let moved = self.open || window < self.window;
+        self.open = false;
+        self.window = window;
+        if moved { Move::Slower } else { Move::Held }
+    }
+
+    fn refuse(&mut self, now: Instant) -> Move {
+        if self.refused || self.window == 0 {
+            return Move::Held;
+        }
+        self.refused = true;
+        self.round = Round::new(now);
+        self.close_to(self.window.saturating_mul(3) / 4)
+    }
+
+    /// A round is over.
+    fn judge(&mut self, reading: &Reading, paced: bool) -> Move {
+        let in_flight = reading.in_flight(reading.mean);
+        if self.open {
+            self.window = whole(in_flight);
+            // Of calls that left together the fastest are back first.
+            if reading.calls << 8 < in_flight.saturating_mul(2) {
+                return Move::Held;
+            }
+        }
+        let base = self.base.learn(reading);
+        let under_way = reading.in_flight(base).min(in_flight);
+        let in_line = in_flight.saturating_sub(under_way);
+        let root = u64::from(u32::try_from(in_flight).unwrap_or(u32::MAX).isqrt()) << 4;
+        let alpha = (root.saturating_mul(3) / 8).max(1 << 8);
+        let allowed = alpha.saturating_add(reading.in_flight(reading.error));
+        if in_line > allowed {
+            if self.open && reading.mean <= base.saturating_add(base / 4) {
+                return Move::Held;
+            }
+            let fewer = self.window.saturating_sub(1);
+            return self.close_to(whole(under_way).max(self.window / 2).min(fewer));
+        }
+        let in_use = in_flight.saturating_mul(2) >= u64::from(self.window) << 8;
+        if self.open || !paced || !in_use || self.window >= MOST {
+            return Move::Held;
+        }
+        let step = if in_line.saturating_mul(2) < allowed { (self.window / 8).max(1) } else { 1 };
+        self.window = self.window.saturating_add(step).min(MOST);
+        Move::Faster
+    }
+}
+
+/// So many calls, rounded up.
+fn whole(calls: u64) -> u16 {
+    u16::try_from(calls.saturating_add(255) >> 8).unwrap_or(u16::MAX).min(MOST)
+}
+
+impl Law for Vegas {
+    type State = VegasState;
+
+    fn start(&self, now: Instant) -> VegasState {
+        let (round, base) = (Round::new(now), Base::new());
+        VegasState { round, base, window: 0, open: true, refused: false }
+    }
+
+    fn quota(&self, _: &VegasState) -> Option<Quota> {
+        None
+    }
+
+    fn window(&self, state: &VegasState) -> Option<NonZeroU16> {
+        if state.open { None } else { NonZeroU16::new(state.window) }
+    }
+
+    fn observe(
+        &self,
+        state: &mut VegasState,
+        _: &mut Pace,
+        sample: &Sample<'_>,
+        _: &mut Rng,
+    ) -> Move {
+        if !sample.fresh {
+            return Move::Held;
+        }
+        match sample.outcome {
+            Outcome::Ok => state.refused = false,
+            Outcome::Busy | Outcome::Failed => return state.refuse(sample.now),
+            Outcome::Throttled | Outcome::Abandoned => return Move::Held,
+        }
+        state.round.add(sample);
+        if state.round.calls < state.window.saturating_mul(4).max(ROUND) {
+            return Move::Held;
+        }
+        let round = core::mem::replace(&mut state.round, Round::new(sample.now));
+        match round.read(sample.now) {
+            Some(reading) => state.judge(&reading, round.paced),
+            None => Move::Held,
+        }
+    }
+}
+
+// The round and the base say nothing of the path after some unknown time.
+fields!(VegasState { window: u16, open: bool, refused: bool } else |now| {
+    round: Round::new(now),
+    base: Base::new(),
+});
+
+impl Record for Vegas {
+    const BYTES: usize = <VegasState as Field>::BYTES;
+
+    fn write(&self, state: &VegasState, out: &mut Writer<'_>) {
+        Field::write(state, out);
+    }
+
+    fn read(&self, input: &mut Reader<'_>) -> Option<VegasState> {
+        <VegasState as Field>::read(input).filter(|state| state.window <= MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Span;
+    use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
+    use std::vec::Vec;
+
+    /// A client of a server whose calls take so long without a queue, with a clock.
+    struct Life {
+        state: VegasState,
+        now: u64,
+        rng: Rng,
+    }
+
+    impl Life {
+        fn new() -> Self {
+            Self { state: Vegas.start(Instant::ZERO), now: 3_600_000_000, rng: Rng::new(1) }
+        }
+
+        fn window(&self) -> Option<u16> {
+            Vegas.window(&self.state).map(NonZeroU16::get)
+        }
+
+        fn come_back(&mut self, micros: u64, outcome: Outcome, paced: bool) -> Move {
+            let now = Instant::from_nanos(self.now * 1_000);
+            let sent = Instant::from_nanos(self.now.saturating_sub(micros) * 1_000);
+            let sample = Sample { paced, ..Sample::new(now, sent, outcome) };
+            Vegas.observe(&mut self.state, &mut Pace::new(now), &sample, &mut self.rng)
+        }
+
+        /// So many calls, `in_flight` of them at a time (fewer where the window says so), each as
+        /// long as `latency` says of the calls in flight.
+        fn run(&mut self, calls: u32, in_flight: u16, latency: impl Fn(u64, &mut Rng) -> u64) {
+            for _ in 0..calls {
+                let window = self.window().unwrap_or(u16::MAX);
+                let flying = u64::from(in_flight.min(window));
+                let micros = latency(flying, &mut self.rng);
+                self.now += micros / flying;
+                self.come_back(micros, Outcome::Ok, window <= in_flight);
+            }
+        }
+    }
+
+    /// 100 ms while at most ten are in flight, and longer in proportion beyond.
+    fn ten(in_flight: u64, _: &mut Rng) -> u64 {
+        in_flight.max(10) * 10_000
+    }
+
+    #[test]
+    fn a_client_alone_on_a_server_of_ten_keeps_about_ten_in_flight() {
+        let mut life = Life::new();
+        life.run(100, 5, ten);
+        assert_eq!(life.window(), None, "open before there is a queue");
+        life.run(20_000, 100, ten);
+        let windows: Vec<u16> = (0..200)
+            .map(|_| {
+                life.run(20, 100, ten);
+                life.window().unwrap()
+            })
+            .collect();
+        assert!(windows.iter().all(|window| (9..=13).contains(window)), "{windows:?}");
+    }
+
+    #[test]
+    fn latency_that_varies_without_a_queue_is_no_queue() {
+        // From 50 to 650 ms, and the more calls in flight the longer the run of luck can be.
+        let jitter = |_, rng: &mut Rng| {
+            let draw = rng.between(Span::ZERO, Span::from_micros(300_000)).as_nanos() / 1_000;
+            let other = rng.between(Span::ZERO, Span::from_micros(300_000)).as_nanos() / 1_000;
+            50_000 + draw + other
+        };
+        for in_flight in [1, 3, 10, 100] {
+            let mut life = Life::new();
+            life.run(50_000, in_flight, jitter);
+            assert_eq!(life.window(), None, "{in_flight} in flight");
+            // Closed by a failure, it opens to what is used, and stays there.
+            life.come_back(100_000, Outcome::Failed, false);
+            life.run(100_000, in_flight, jitter);
+            let window = life.window().unwrap();
+            assert!(window * 2 > in_flight, "{window} for {in_flight}");
+        }
+    }
+
+    #[test]
+    fn the_fastest_of_a_hundred_calls_that_left_together_are_no_base() {
+        let mut life = Life::new();
+        life.run(32, 100, |_, _| 50_000);
+        life.run(5_000, 100, |_, _| 100_000);
+        assert_eq!(life.window(), None);
+    }
+
+    #[test]
+    fn a_slower_server_or_a_longer_route_is_learnt_within_two_periods() {
+        for factor in [2, 5] {
+            let mut life = Life::new();
+            life.run(100, 5, ten);
+            life.run(5_000, 100, ten);
+            let before = life.window().unwrap();
+            // As many calls fit into the longer way as into the shorter one, times the factor.
+            let far = |in_flight: u64, _: &mut Rng| in_flight.max(10 * factor) * 10_000;
+            life.run(20_000, 100, far);
+            let window = u64::from(life.window().unwrap());
+            assert!(window >= 8 * factor, "from {before} to {window}, factor {factor}");
+        }
+    }
+
+    #[test]
+    fn what_did_not_wait_for_the_window_does_not_open_it() {
+        let mut life = Life::new();
+        life.run(100, 5, ten);
+        life.come_back(100_000, Outcome::Busy, false);
+        let window = life.window().unwrap();
+        for _ in 0..10_000 {
+            life.now += 20_000;
+            assert_ne!(life.come_back(100_000, Outcome::Ok, false), Move::Faster);
+        }
+        assert_eq!(life.window(), Some(window));
+    }
+
+    #[test]
+    fn an_outage_takes_a_quarter_and_a_refusal_of_the_rate_nothing() {
+        let mut life = Life::new();
+        life.run(640, 10, ten);
+        for outcome in [Outcome::Throttled, Outcome::Throttled] {
+            assert_eq!(life.come_back(1_000, outcome, true), Move::Held);
+        }
+        assert_eq!(life.window(), None);
+        for outcome in [Outcome::Failed, Outcome::Busy, Outcome::Failed] {
+            life.come_back(1_000, outcome, true);
+            assert_eq!(life.window(), Some(7));
+        }
+        life.come_back(100_000, Outcome::Ok, true);
+        assert_eq!(life.come_back(1_000, Outcome::Busy, true), Move::Slower);
+        assert_eq!(life.window(), Some(5));
+    }
+
+    #[test]
+    fn a_round_trip_of_ages_costs_half_of_the_window_at_the_most() {
+        let mut life = Life::new();
+        life.run(100, 5, ten);
+        life.run(5_000, 100, ten);
+        let before = life.window().unwrap();
+        // The clock jumps by a year: everything in flight seems to have taken that long.
+        life.now += 31_536_000_000_000;
+        life.come_back(u64::MAX, Outcome::Ok, true);
+        life.run(u32::from(before) * 4, 100, ten);
+        let hurt = life.window().unwrap();
+        assert!(hurt >= before / 2 && hurt <= before + 1, "from {before} to {hurt}");
+        life.run(20_000, 100, ten);
+        assert!((9..=13).contains(&life.window().unwrap()));
+    }
+
+    proptest! {
+        #[test]
+        fn the_window_is_within_its_bounds_and_moves_as_it_says(
+            events in prop::collection::vec((0..6u8, any::<u64>(), any::<u64>(), any::<[bool; 2]>()), 1..3_000),
+        ) {
+            let (mut state, mut rng) = (Vegas.start(Instant::ZERO), Rng::new(1));
+            for (kind, now, sent, [fresh, paced]) in events {
+                let shift = u32::from(kind) * 9;
+                let (now, sent) = (Instant::from_nanos(now >> shift), Instant::from_nanos(sent >> shift));
+                let outcome = match kind { 0 => Outcome::Busy, 1 => Outcome::Throttled, _ => Outcome::Ok };
+                let before = Vegas.window(&state).map_or(u16::MAX, NonZeroU16::get);
+                let sample = Sample { fresh, paced, ..Sample::new(now, sent, outcome) };
+                let moved = Vegas.observe(&mut state, &mut Pace::new(now), &sample, &mut rng);
+                let after = Vegas.window(&state).map_or(u16::MAX, NonZeroU16::get);
+                match moved {
+                    Move::Held => prop_assert_eq!(before, after),
+                    Move::Slower => prop_assert!(fresh && after < before && (before == u16::MAX || after >= before / 2)),
+                    Move::Faster => prop_assert!(fresh && after > before && after <= before + (before / 8).max(1)),
+                }
+                prop_assert!((1..=MOST).contains(&after) || after == u16::MAX);
+            }
+        }
+    }
+}
