@@ -1,6 +1,9 @@
 //! The controller: a policy and its state.
 
+mod record;
+
 use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window, WindowPolicy};
+use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{Outcome, Reply};
 use crate::policy::Policy;
@@ -85,6 +88,10 @@ struct Limit<S> {
 }
 
 impl<S> Limit<S> {
+    fn new<L: Law<State = S>>(law: &L, now: Instant) -> Self {
+        Self { state: law.start(now), pace: Pace::new(now), pressed: false }
+    }
+
     /// What the pace and the law say together. A cost of zero is not subject to them.
     fn check<L: Law<State = S>>(&self, law: &L, now: Instant, cost: u32) -> Verdict {
         if cost == 0 {
@@ -112,11 +119,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     pub fn new(policy: Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
         Self {
             policy,
-            limits: policy.laws.map(|law| Limit {
-                state: law.start(now),
-                pace: Pace::new(now),
-                pressed: false,
-            }),
+            limits: policy.laws.map(|law| Limit::new(&law, now)),
             hold: Hold::default(),
             window: Window::new(),
             budget: policy.budget.map(Budget::new),
@@ -142,27 +145,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Asks all gates, and on `Go` charges them and hands out the permit. The other answers charge
     /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
     pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        match self.ask_gates(now, ask).0 {
-            Verdict::Go => self.leave(now, ask),
-            Verdict::Wait(until) => {
-                self.press(now, ask, until);
-                self.stats.waits = self.stats.waits.saturating_add(1);
-                self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
-                Decision::Wait(until)
-            }
-            Verdict::Full => {
-                self.press_windows();
-                self.full()
-            }
-            Verdict::Refuse(reason) => {
-                // Whoever will not wait is kept back just as much.
-                if let Reason::Late(until) = reason {
-                    self.press(now, ask, until);
-                }
-                self.stats.refused = self.stats.refused.saturating_add(1);
-                Decision::Refuse(reason)
-            }
-        }
+        if self.is_free(now, ask) { self.leave(now, ask) } else { self.keep_back(now, ask) }
     }
 
     /// Takes a call back: exactly once for each permit, in any order.
@@ -187,7 +170,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             if let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget) {
                 budget.deposit(policy);
             }
-        } else if let Some(asked) = reply.hint.pause() {
+        } else if let Some(asked) = pause(&reply.hints, flight.costs) {
             self.hold.raise(now, asked, self.policy.hold, &mut self.rng);
         }
     }
@@ -209,7 +192,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         let reply = reply.into();
         let attempt = ask.attempt.saturating_add(1);
         let spent = self.policy.attempts.is_some_and(|most| attempt >= most.get());
-        if spent || reply.hint.no_retry || !reply.outcome.is_retryable() {
+        if spent || reply.hints.iter().any(|hint| hint.no_retry) || !reply.outcome.is_retryable() {
             return None;
         }
         let (rung, delay) = match self.policy.backoff {
@@ -272,6 +255,33 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         laws.max().or(gates)
     }
 
+    /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
+    /// learnt, and the others begin anew; calls in flight stay in flight, and a hold stays in force.
+    ///
+    /// ```
+    /// use tidegate::{Controller, Instant, Policy, Span};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, now);
+    /// gate.set_policy(Policy::named("fixed").unwrap(), now);
+    /// assert_eq!(gate.intervals(now).next(), Some(Some(Span::from_millis(100))));
+    /// ```
+    pub fn set_policy(&mut self, policy: Policy<L, LIMITS>, now: Instant)
+    where
+        L: PartialEq,
+    {
+        let laws = policy.laws.iter().zip(&self.policy.laws);
+        for (limit, (law, before)) in self.limits.iter_mut().zip(laws) {
+            if law != before {
+                *limit = Limit::new(law, now);
+            }
+        }
+        if self.policy.budget != policy.budget {
+            self.budget = policy.budget.map(Budget::new);
+        }
+        self.policy = policy;
+    }
+
     /// The counters so far.
     #[must_use]
     pub const fn stats(&self) -> &Stats {
@@ -304,6 +314,37 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.limits.iter().map(|limit| &limit.state)
     }
 
+    /// The number of the next permit.
+    #[cfg(feature = "keyed")]
+    pub(crate) const fn next_permit(&self) -> u32 {
+        self.window.next_number()
+    }
+
+    /// Numbers permits from here on, where none is out.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn number_permits_from(&mut self, number: u32) {
+        self.window = Window::successor(number);
+    }
+
+    /// Whether no gate is in the way, found out without asking how long each would be: what most
+    /// polls of a caller that waits as it is told come to.
+    fn is_free(&self, now: Instant, ask: &Ask<LIMITS>) -> bool {
+        let mut limits = self.limits.iter().zip(&self.policy.laws).zip(ask.costs);
+        limits.all(|((limit, law), cost)| limit.check(law, now, cost) == Verdict::Go)
+            && self.hold.check(now) == Verdict::Go
+            && ask.not_before <= now
+            && now <= ask.deadline
+            && self.window.has_room(self.window_policy())
+            && (ask.attempt == 0 || self.check_budget() == Verdict::Go)
+    }
+
+    fn check_budget(&self) -> Verdict {
+        match (&self.budget, self.policy.budget) {
+            (Some(budget), Some(policy)) => budget.check(policy),
+            _ => Verdict::Go,
+        }
+    }
+
     /// The verdict of all gates together, and which of them had the last word.
     fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
         let mut answer = (Verdict::Go, None);
@@ -317,10 +358,36 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         // A full window must not hide that the wait behind it is too long.
         answer.0 = in_time(answer.0, now, ask.deadline);
         hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
-        if let (Some(budget), Some(policy), 1..) = (&self.budget, self.policy.budget, ask.attempt) {
-            hear(&mut answer, budget.check(policy), Gate::Budget);
+        if ask.attempt > 0 {
+            hear(&mut answer, self.check_budget(), Gate::Budget);
         }
         answer
+    }
+
+    /// A poll that some gate stands in the way of, or that needs leases to have ended.
+    #[cold]
+    fn keep_back(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
+        match self.ask_gates(now, ask).0 {
+            Verdict::Go => self.leave(now, ask),
+            Verdict::Wait(until) => {
+                self.press(now, ask, until);
+                self.stats.waits = self.stats.waits.saturating_add(1);
+                self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
+                Decision::Wait(until)
+            }
+            Verdict::Full => {
+                self.press_windows();
+                self.full()
+            }
+            Verdict::Refuse(reason) => {
+                // Whoever will not wait is kept back just as much.
+                if let Reason::Late(until) = reason {
+                    self.press(now, ask, until);
+                }
+                self.stats.refused = self.stats.refused.saturating_add(1);
+                Decision::Refuse(reason)
+            }
+        }
     }
 
     fn each_limit(&self) -> impl Iterator<Item = (&Limit<L::State>, Option<crate::Quota>)> {
@@ -349,8 +416,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             limit.pace.charge(now, cost, law.quota(&limit.state));
             law.released(&mut limit.state, &mut limit.pace, now, cost, &mut self.rng);
         }
-        if let (Some(budget), Some(policy), 1..) =
-            (&mut self.budget, self.policy.budget, ask.attempt)
+        if ask.attempt > 0
+            && let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget)
         {
             budget.withdraw(policy);
         }
@@ -406,11 +473,15 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         reply: &Reply<LIMITS>,
     ) {
         let mut cut = false;
-        let calls = flight.costs.into_iter().zip(flight.paced);
-        for ((limit, law), (cost, paced)) in
+        let costs = flight.costs.into_iter().zip(&reply.hints);
+        // Where the server says which limits refused the call, the others have nothing to learn.
+        let blame = reply.outcome == Outcome::Throttled
+            && costs.clone().any(|(cost, hint)| hint.is_used_up(cost));
+        let calls = costs.zip(flight.paced);
+        for ((limit, law), ((cost, hint), paced)) in
             self.limits.iter_mut().zip(&self.policy.laws).zip(calls)
         {
-            if cost == 0 {
+            if cost == 0 || (blame && !hint.is_used_up(cost)) {
                 continue;
             }
             limit.pace.drain(now, law.quota(&limit.state));
@@ -419,7 +490,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 sent,
                 cost,
                 outcome: reply.outcome,
-                hint: reply.hint,
+                hint,
                 fresh: flight.epoch == self.epoch,
                 paced,
                 attempt: flight.attempt,
@@ -448,6 +519,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         };
         *counter = counter.saturating_add(1);
     }
+}
+
+/// The longest pause that is wished for any of the limits that a call counted against.
+fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], costs: [u32; LIMITS]) -> Option<Span> {
+    let subject = hints.iter().zip(costs).filter(|(_, cost)| *cost > 0);
+    subject.filter_map(|(hint, _)| hint.pause()).max()
 }
 
 /// Keeps the maximum of the verdicts, and the gate that gave it.

@@ -106,6 +106,16 @@ impl Hint {
         Self { no_retry: true, ..self }
     }
 
+    /// What of it concerns every limit alike.
+    pub(crate) const fn of_the_call(self) -> Self {
+        Self { retry_after: self.retry_after, no_retry: self.no_retry, ..Self::NONE }
+    }
+
+    /// Whether less is left than a call of this cost takes.
+    pub(crate) const fn is_used_up(&self, cost: u32) -> bool {
+        matches!(self.remaining, Some(left) if left < cost as u64)
+    }
+
     /// How long the server wants no call at all: what it asked for, or else, where no call is
     /// left, the time until the limit is whole again.
     ///

@@ -65,11 +65,15 @@ pub mod gate;
 pub mod law;
 pub mod rng;
 pub mod signal;
+pub mod snapshot;
 pub mod time;
 
 mod controller;
+mod digest;
 mod fixed;
 mod hint;
+#[cfg(feature = "keyed")]
+mod keyed;
 mod outcome;
 mod policy;
 mod rate;
@@ -79,6 +83,8 @@ mod verdict;
 pub use controller::Controller;
 pub use fixed::Ratio;
 pub use hint::Hint;
+#[cfg(feature = "keyed")]
+pub use keyed::Keyed;
 pub use outcome::{Outcome, Reply};
 pub use policy::Policy;
 pub use rate::{Quota, QuotaError};

@@ -11,7 +11,7 @@ use crate::hint::Hint;
 /// assert!(!Outcome::Failed.is_pushback());
 /// // Add what the server said about its limit:
 /// let reply: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(2)));
-/// assert_eq!(reply.hint.retry_after, Some(Span::from_secs(2)));
+/// assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(2)));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Outcome {
@@ -30,15 +30,22 @@ pub enum Outcome {
 
 impl Outcome {
     /// The outcome together with what the server said about its limit.
+    ///
+    /// Where a controller keeps several limits, numbers without a unit count calls, and are taken for
+    /// the first of them; a pause is meant for all. [`Reply::about`] tells them apart.
     #[must_use]
-    pub const fn with<const LIMITS: usize>(self, hint: Hint) -> Reply<LIMITS> {
-        Reply { outcome: self, hint, used: None }
+    pub fn with<const LIMITS: usize>(self, hint: Hint) -> Reply<LIMITS> {
+        let mut hints = [hint.of_the_call(); LIMITS];
+        if let Some(first) = hints.first_mut() {
+            *first = hint;
+        }
+        Reply { outcome: self, hints, used: None }
     }
 
     /// The outcome together with what the call really cost of each limit.
     #[must_use]
     pub const fn using<const LIMITS: usize>(self, used: [u32; LIMITS]) -> Reply<LIMITS> {
-        Reply { outcome: self, hint: Hint::NONE, used: Some(used) }
+        Reply { outcome: self, hints: [Hint::NONE; LIMITS], used: Some(used) }
     }
 
     /// Whether the server told this caller to send less: [`Throttled`](Self::Throttled) or
@@ -55,7 +62,7 @@ impl Outcome {
     }
 }
 
-/// All that came back: the outcome, the server's hint, and the cost where it is known better now.
+/// All that came back: the outcome, the server's hints, and the cost where it is known better now.
 ///
 /// An [`Outcome`] alone converts into a reply, so `settle(now, permit, Outcome::Ok)` will do.
 ///
@@ -72,14 +79,41 @@ impl Outcome {
 pub struct Reply<const LIMITS: usize = 1> {
     /// What became of the call.
     pub outcome: Outcome,
-    /// What the server said about its limit.
-    pub hint: Hint,
+    /// What the server said about each limit.
+    pub hints: [Hint; LIMITS],
     /// What the call really cost of each limit, in the units of its ask; `None` leaves what was asked
     /// for. Less is refunded, and more is a debt that later calls wait for.
     pub used: Option<[u32; LIMITS]>,
 }
 
 impl<const LIMITS: usize> Reply<LIMITS> {
+    /// The outcome together with what the server said about each limit: a hint for each, in the
+    /// order of the controller's limits. [`http::Answer::about`](crate::signal::http::Answer::about)
+    /// finds them in a response.
+    ///
+    /// A refusal is then only counted against the limits that are used up. Where a hint says that
+    /// less is left than the call costs, the other limits learn nothing from it.
+    ///
+    /// ```
+    /// use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply};
+    /// use tidegate::law::Adaptive;
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller<Adaptive, 2> =
+    ///     Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
+    /// let Decision::Go(permit) = gate.poll(now, &Ask::of([1, 900])) else { panic!() };
+    /// // Requests are left, and too few tokens.
+    /// let hints = [Hint::remaining(59), Hint::remaining(600)];
+    /// gate.settle(Instant::from_nanos(9_000), permit, Reply::about(Outcome::Throttled, hints));
+    /// let mut intervals = gate.intervals(now);
+    /// assert_eq!(intervals.next(), Some(None)); // still open
+    /// assert!(intervals.next().unwrap().is_some());
+    /// ```
+    #[must_use]
+    pub const fn about(outcome: Outcome, hints: [Hint; LIMITS]) -> Self {
+        Self { outcome, hints, used: None }
+    }
+
     /// The same reply with what the call really cost of each limit.
     #[must_use]
     pub const fn using(self, used: [u32; LIMITS]) -> Self {

@@ -497,7 +497,7 @@ proptest! {
             answer.limits().map(|limit| limit.hint.remaining == Some(0)).collect();
         prop_assert!(spent.is_sorted_by(|a, b| a >= b));
         let reply: Reply<2> = answer.into();
-        prop_assert_eq!((reply.outcome, reply.hint), (answer.outcome, answer.hint));
+        prop_assert_eq!((reply.outcome, reply.hints[0]), (answer.outcome, answer.hint));
     }
 
     #[test]

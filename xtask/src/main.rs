@@ -1,6 +1,7 @@
 //! `cargo xtask`: the one way to set up, run and check tidegate, on a laptop and in CI.
 
 mod apt;
+mod bench;
 mod demo;
 mod lint;
 mod progress;
@@ -59,6 +60,12 @@ enum Verb {
         parts: Vec<String>,
     },
 
+    /// Measure how well it controls, what a decision costs, and how large it is
+    Bench {
+        #[command(subcommand)]
+        what: bench::Bench,
+    },
+
     /// Check formatting and clippy, with warnings as errors, on the host and on every target
     Lint,
 }
@@ -70,6 +77,7 @@ fn main() -> ExitCode {
         Verb::Setup { steps } => setup::run(&mut roads, &steps),
         Verb::Demo { args } => demo::run(args),
         Verb::Test { parts } => test::run(&mut roads, &parts),
+        Verb::Bench { what } => bench::run(&mut roads, what),
         Verb::Lint => {
             let mut tally = Tally::default();
             lint::run(&mut roads, &mut tally);

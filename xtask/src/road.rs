@@ -131,12 +131,12 @@ impl Roads {
                 Step::Take(road) => {
                     if brought {
                         let took = since.elapsed().as_secs();
-                        println!("  done  {target}: {} builds for it ({took} s)", road.name());
+                        eprintln!("  done  {target}: {} builds for it ({took} s)", road.name());
                     }
                     return Ok((road, brought));
                 }
                 Step::AskRustup => {
-                    println!("  setup {target}: rustup target add {target}");
+                    eprintln!("  setup {target}: rustup target add {target}");
                     brought = true;
                     let result = rustup::add("target", target);
                     let here = libraries_of(target).is_some_and(|folder| holds_core(&folder));
@@ -147,7 +147,7 @@ impl Roads {
                     };
                 }
                 Step::InstallDebian => {
-                    println!("  setup {target}: apt-get install {}", PACKAGES.join(" "));
+                    eprintln!("  setup {target}: apt-get install {}", PACKAGES.join(" "));
                     brought = true;
                     let result = apt::install(&PACKAGES);
                     self.debian_failed = match result {

@@ -120,7 +120,7 @@ fn targets(roads: &mut Roads) -> Result<()> {
     let mut result = Ok(());
     for target in TARGETS {
         match roads.bring(target) {
-            Ok((road, false)) => println!("  there {target}: {} builds for it", road.name()),
+            Ok((road, false)) => eprintln!("  there {target}: {} builds for it", road.name()),
             Ok((_, true)) => (),
             Err(error) => result = result.and(Err(error)),
         }
@@ -131,12 +131,12 @@ fn targets(roads: &mut Roads) -> Result<()> {
 /// Says what it does, and skips what is done.
 fn bring(name: &str, there: bool, how: &str, act: impl FnOnce() -> Result<()>) -> Result<()> {
     if there {
-        println!("  there {name}");
+        eprintln!("  there {name}");
         return Ok(());
     }
-    println!("  setup {name}: {how}");
+    eprintln!("  setup {name}: {how}");
     let since = Instant::now();
     act()?;
-    println!("  done  {name} ({} s)", since.elapsed().as_secs());
+    eprintln!("  done  {name} ({} s)", since.elapsed().as_secs());
     Ok(())
 }

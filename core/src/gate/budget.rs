@@ -1,6 +1,7 @@
 //! The retry budget: successes pay for retries.
 
 use crate::fixed::Ratio;
+use crate::snapshot::fields;
 use crate::verdict::{Reason, Verdict};
 
 /// How many retries a success pays for, and how many may be saved up.
@@ -107,6 +108,11 @@ impl Budget {
         Self { saved: policy.brim() }
     }
 
+    /// No more than a policy saves up.
+    pub(crate) fn within(self, policy: BudgetPolicy) -> Self {
+        Self { saved: self.saved.min(policy.brim()) }
+    }
+
     /// Whether a retry may leave: `Go` or [`Reason::Budget`].
     #[must_use]
     pub const fn check(&self, policy: BudgetPolicy) -> Verdict {
@@ -128,6 +134,8 @@ impl Budget {
         self.saved = self.saved.saturating_sub(policy.retry_cost());
     }
 }
+
+fields!(Budget { saved: u64 });
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use crate::fixed::Ratio;
 use crate::rng::Rng;
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
@@ -146,6 +147,8 @@ impl Hold {
         }
     }
 }
+
+fields!(Hold { until: Instant });
 
 #[cfg(test)]
 mod tests {

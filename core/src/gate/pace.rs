@@ -1,6 +1,7 @@
 //! The pace: GCRA as an exact leaky bucket.
 
 use crate::rate::Quota;
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
@@ -55,9 +56,15 @@ impl Pace {
         if cost == 0 {
             return Verdict::Go;
         }
-        let bucket = quota.map_or(Verdict::Go, |quota| self.check_bucket(now, cost, quota));
-        let over = self.until <= now.max(self.at);
-        bucket.max(if over { Verdict::Go } else { Verdict::Wait(self.until) })
+        let bucket = match quota {
+            Some(quota) => self.check_bucket(now, cost, quota),
+            None => Verdict::Go,
+        };
+        // A pause, which is rare; the maximum of the two is then asked for.
+        if self.until <= now || self.until <= self.at {
+            return bucket;
+        }
+        bucket.max(Verdict::Wait(self.until))
     }
 
     /// When a call of `cost` may leave, as far as this gate goes: the instant may be past. `None`
@@ -148,6 +155,8 @@ impl Pace {
 fn brim(quota: Quota) -> u64 {
     quota.period.get().saturating_mul(quota.burst.get().into())
 }
+
+fields!(Pace { level: u64, at: Instant, until: Instant });
 
 #[cfg(test)]
 mod tests {

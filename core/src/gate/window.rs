@@ -188,16 +188,31 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         }
     }
 
+    /// A window with no call in flight whose permits are none that this one has handed out.
+    pub(crate) const fn successor(number: u32) -> Self {
+        Self { next_number: number, ..Self::new() }
+    }
+
+    /// The number of the next permit.
+    pub(crate) const fn next_number(&self) -> u32 {
+        self.next_number
+    }
+
     /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
     #[must_use]
     pub const fn in_flight(&self) -> u16 {
         self.in_flight
     }
 
+    /// Whether there is room without any lease that has ended.
+    pub(crate) fn has_room(&self, policy: WindowPolicy) -> bool {
+        self.in_flight < Self::limit(policy)
+    }
+
     /// Whether a call may leave: `Go` or `Full`.
     #[must_use]
     pub fn check(&self, now: Instant, policy: WindowPolicy) -> Verdict {
-        if self.in_flight < Self::limit(policy) {
+        if self.has_room(policy) {
             return Verdict::Go;
         }
         // A window that was narrowed may need more than one place, and then still is full.

@@ -8,12 +8,13 @@ use crate::law::{
 };
 use crate::rate::Quota;
 use crate::rng::Rng;
+use crate::snapshot::{Reader, Record, Writer, longest};
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
 /// Writes the enum of all laws, the enum of their states, and the match from one to the other.
 macro_rules! any_law {
-    ($($law:ident),*) => {
+    ($($tag:literal $law:ident),*) => {
         /// Any of the laws, for frontends that choose one at run time. Firmware that has settled
         /// on a law names it as the type parameter instead, and links no other.
         ///
@@ -115,7 +116,7 @@ macro_rules! any_law {
                 &self,
                 state: &mut AnyState,
                 pace: &mut Pace,
-                sample: &Sample,
+                sample: &Sample<'_>,
                 rng: &mut Rng,
             ) -> Move {
                 match (self, &mut *state) {
@@ -127,7 +128,30 @@ macro_rules! any_law {
                 }
             }
         }
+
+        impl Record for AnyLaw {
+            const BYTES: usize = 1 + longest([$(<$law as Record>::BYTES),*]);
+
+            fn write(&self, state: &AnyState, out: &mut Writer<'_>) {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => {
+                        out.variant(Self::BYTES, $tag, |out| law.write(state, out));
+                    })*
+                    _ => {}
+                }
+            }
+
+            fn read(&self, input: &mut Reader<'_>) -> Option<AnyState> {
+                input.variant(Self::BYTES, |tag, input| match (self, tag) {
+                    $((Self::$law(law), $tag) => law.read(input).map(AnyState::$law),)*
+                    _ => None,
+                })
+            }
+        }
     };
 }
 
-any_law!(Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Proportional, Responsive);
+// The numbers are the tags in snapshots: a law keeps its own for good.
+any_law!(
+    0 Adaptive, 1 Aimd, 2 Busy, 3 Crowd, 4 Cubic, 5 Fixed, 6 Proportional, 7 Responsive
+);

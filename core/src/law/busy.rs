@@ -6,6 +6,7 @@ use crate::gate::Pace;
 use crate::law::{Law, Move, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
+use crate::snapshot::{Field, Reader, Record, Writer, fields};
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
@@ -365,7 +366,13 @@ impl Law for Busy {
         state.sent = state.sent.saturating_add(1);
     }
 
-    fn observe(&self, state: &mut BusyState, _: &mut Pace, sample: &Sample, _: &mut Rng) -> Move {
+    fn observe(
+        &self,
+        state: &mut BusyState,
+        _: &mut Pace,
+        sample: &Sample<'_>,
+        _: &mut Rng,
+    ) -> Move {
         let before = state.limit;
         *state = self.at(state, sample.now);
         if sample.outcome.is_pushback() && (sample.fresh || self.is_faithful()) {
@@ -418,6 +425,20 @@ impl core::fmt::Display for BusyError {
 }
 
 impl core::error::Error for BusyError {}
+
+fields!(BusyState { second: Instant, limit: u64, sent: u32, busy: u32, streak: u8, quiet: u8 });
+
+impl Record for Busy {
+    const BYTES: usize = <BusyState as Field>::BYTES;
+
+    fn write(&self, state: &BusyState, out: &mut Writer<'_>) {
+        Field::write(state, out);
+    }
+
+    fn read(&self, input: &mut Reader<'_>) -> Option<BusyState> {
+        <BusyState as Field>::read(input).filter(|state| state.limit <= self.most())
+    }
+}
 
 #[cfg(test)]
 mod tests {

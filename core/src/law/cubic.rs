@@ -7,6 +7,7 @@ use crate::gate::Pace;
 use crate::law::{Law, Move, Sample};
 use crate::rate::{LawBurst, Quota};
 use crate::rng::Rng;
+use crate::snapshot::{Field, Reader, Record, Writer, fields};
 use crate::time::{Instant, Span};
 
 /// The AWS SDKs' client rate limiter: off until the first throttling response, then a token bucket
@@ -196,7 +197,7 @@ impl Law for Cubic {
         &self,
         state: &mut CubicState,
         pace: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         _: &mut Rng,
     ) -> Move {
         state.measure(sample.now);
@@ -234,6 +235,25 @@ impl Law for Cubic {
 /// A rate with its bucket: a second's worth, and at least one call.
 fn quota(rate: u64) -> Quota {
     Quota::of_law_rate(rate, LawBurst::clamped(rate >> 20))
+}
+
+fields!(CubicState {
+    rate: u64, on: bool, tokens: u64, counted: Instant, plateau: u64, cut_at: Instant, measured: u64,
+} else |now| {
+    half_second: now.as_nanos() / HALF_SECOND,
+    responses: 0,
+});
+
+impl Record for Cubic {
+    const BYTES: usize = <CubicState as Field>::BYTES;
+
+    fn write(&self, state: &CubicState, out: &mut Writer<'_>) {
+        Field::write(state, out);
+    }
+
+    fn read(&self, input: &mut Reader<'_>) -> Option<CubicState> {
+        <CubicState as Field>::read(input).filter(|state| state.rate >= FLOOR)
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::gate::Pace;
 use crate::law::{Law, Move, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
+use crate::snapshot::{Reader, Record, Writer};
 use crate::time::Instant;
 
 /// A rate that never moves: right as long as the server's limit and everybody else who shares it
@@ -41,7 +42,17 @@ impl Law for Fixed {
         self.quota
     }
 
-    fn observe(&self, (): &mut (), _: &mut Pace, _: &Sample, _: &mut Rng) -> Move {
+    fn observe(&self, (): &mut (), _: &mut Pace, _: &Sample<'_>, _: &mut Rng) -> Move {
         Move::Held
+    }
+}
+
+impl Record for Fixed {
+    const BYTES: usize = 0;
+
+    fn write(&self, (): &(), _: &mut Writer<'_>) {}
+
+    fn read(&self, _: &mut Reader<'_>) -> Option<()> {
+        Some(())
     }
 }

@@ -91,7 +91,7 @@ pub trait Law {
         &self,
         state: &mut Self::State,
         pace: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move;
 }
@@ -115,7 +115,7 @@ pub trait Law {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Sample {
+pub struct Sample<'a> {
     /// When the answer arrived.
     pub now: Instant,
     /// When the call left.
@@ -124,8 +124,8 @@ pub struct Sample {
     pub cost: u32,
     /// What became of it; never [`Outcome::Abandoned`], which teaches nothing.
     pub outcome: Outcome,
-    /// What the server said.
-    pub hint: Hint,
+    /// What the server said of this limit.
+    pub hint: &'a Hint,
     /// Whether the call left after the latest cut. One that left before it belongs to the
     /// congestion that was cut for already, and must not cut again.
     pub fresh: bool,
@@ -137,11 +137,20 @@ pub struct Sample {
     pub attempt: u16,
 }
 
-impl Sample {
+impl Sample<'_> {
     /// A fresh and paced first attempt of cost 1 without a hint.
     #[must_use]
     pub const fn new(now: Instant, sent: Instant, outcome: Outcome) -> Self {
-        Self { now, sent, cost: 1, outcome, hint: Hint::NONE, fresh: true, paced: true, attempt: 0 }
+        Self {
+            now,
+            sent,
+            cost: 1,
+            outcome,
+            hint: &Hint::NONE,
+            fresh: true,
+            paced: true,
+            attempt: 0,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
+use crate::snapshot::{Field, Reader, Record, Writer, fields};
 use crate::time::{Instant, Span};
 
 /// How a success shortens the sleep: four of the source's five strategies. (The fifth, `Null`, does
@@ -25,7 +26,7 @@ use crate::time::{Instant, Span};
 ///     let now = Instant::ZERO;
 ///     let (mut state, mut pace) = (law.start(now), Pace::new(now));
 ///     let mut served = Sample::new(now, now, Outcome::Ok);
-///     served.hint = hint;
+///     served.hint = &hint;
 ///     law.observe(&mut state, &mut pace, &served, &mut Rng::new(1));
 ///     state.sleep().as_millis()
 /// };
@@ -180,8 +181,9 @@ pub struct Proportional {
 /// });
 /// assert_eq!(sleeps, [960, 2_112, 3_494]); // (sleep + 800) * 6 / 5
 /// // One success with more calls left than the divisor, and the sleep is over.
+/// let plenty = Hint::remaining(4_501);
 /// sample.outcome = Outcome::Ok;
-/// sample.hint = Hint::remaining(4_501);
+/// sample.hint = &plenty;
 /// law.observe(&mut state, &mut pace, &sample, &mut rng);
 /// assert_eq!(state.sleep().as_millis(), 0);
 /// ```
@@ -232,7 +234,7 @@ impl Proportional {
     }
 
     /// A refusal: returns the sleep before the next attempt.
-    fn refused(&self, state: &mut ProportionalState, sample: &Sample) -> (Span, Move) {
+    fn refused(&self, state: &mut ProportionalState, sample: &Sample<'_>) -> (Span, Move) {
         if self.config.once_per_event && !sample.fresh {
             return (state.sleep, Move::Held);
         }
@@ -266,7 +268,7 @@ impl Proportional {
         (now, Move::Slower)
     }
 
-    fn served(&self, state: &mut ProportionalState, sample: &Sample) -> Move {
+    fn served(&self, state: &mut ProportionalState, sample: &Sample<'_>) -> Move {
         state.run = 0;
         let sleep = state.sleep.as_nanos();
         let divisor = self.config.divisor;
@@ -326,7 +328,7 @@ impl Law for Proportional {
         &self,
         state: &mut ProportionalState,
         pace: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         let (sleep, moved) = match sample.outcome {
@@ -392,6 +394,20 @@ impl core::fmt::Display for ProportionalError {
 
 impl core::error::Error for ProportionalError {}
 
+fields!(ProportionalState { sleep: Span, run: u16, raised: Instant, refused: Instant });
+
+impl Record for Proportional {
+    const BYTES: usize = <ProportionalState as Field>::BYTES;
+
+    fn write(&self, state: &ProportionalState, out: &mut Writer<'_>) {
+        Field::write(state, out);
+    }
+
+    fn read(&self, input: &mut Reader<'_>) -> Option<ProportionalState> {
+        <ProportionalState as Field>::read(input)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -415,7 +431,7 @@ mod tests {
         fn see(&mut self, outcome: Outcome, remaining: Option<u64>) -> u64 {
             let mut pace = Pace::new(self.now);
             let hint = remaining.map_or(Hint::NONE, Hint::remaining);
-            let sample = Sample { hint, ..Sample::new(self.now, self.now, outcome) };
+            let sample = Sample { hint: &hint, ..Sample::new(self.now, self.now, outcome) };
             self.law.observe(&mut self.state, &mut pace, &sample, &mut Rng::new(0));
             let next = pace.ready_at(1, None).unwrap_or(self.now);
             let waited = next.saturating_since(self.now);

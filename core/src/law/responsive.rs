@@ -6,6 +6,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
+use crate::snapshot::{Field, Reader, Record, Writer, fields};
 use crate::time::{Instant, Span};
 
 /// Whether [`Responsive`] keeps to its source or mends it.
@@ -240,7 +241,7 @@ impl Responsive {
     fn observe_faithfully(
         &self,
         state: &mut ResponsiveState,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         if sample.outcome != Outcome::Ok {
@@ -263,7 +264,7 @@ impl Responsive {
         Move::Faster
     }
 
-    fn observe_mended(&self, state: &mut ResponsiveState, sample: &Sample) -> Move {
+    fn observe_mended(&self, state: &mut ResponsiveState, sample: &Sample<'_>) -> Move {
         if !sample.fresh {
             return Move::Held;
         }
@@ -349,7 +350,7 @@ impl Law for Responsive {
         &self,
         state: &mut ResponsiveState,
         pace: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         if !self.is_mended() {
@@ -424,3 +425,17 @@ impl core::fmt::Display for ResponsiveError {
 }
 
 impl core::error::Error for ResponsiveError {}
+
+fields!(ResponsiveState { delay: Span, successes: u16, quiet_from: Instant });
+
+impl Record for Responsive {
+    const BYTES: usize = <ResponsiveState as Field>::BYTES;
+
+    fn write(&self, state: &ResponsiveState, out: &mut Writer<'_>) {
+        Field::write(state, out);
+    }
+
+    fn read(&self, input: &mut Reader<'_>) -> Option<ResponsiveState> {
+        <ResponsiveState as Field>::read(input)
+    }
+}

@@ -23,9 +23,9 @@ const DEFAULT_MAX_AGE: Span = Span::from_secs(60);
 /// const TOO_MANY_REQUESTS: u8 = 4 << 5 | 29;
 /// let reply: Reply = coap::reply(TOO_MANY_REQUESTS, Some(5));
 /// assert_eq!(reply.outcome, Outcome::Throttled);
-/// assert_eq!(reply.hint.retry_after, Some(Span::from_secs(5)));
+/// assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(5)));
 /// let silent: Reply = coap::reply(TOO_MANY_REQUESTS, None);
-/// assert_eq!(silent.hint.retry_after, Some(Span::from_secs(60)));
+/// assert_eq!(silent.hints[0].retry_after, Some(Span::from_secs(60)));
 /// ```
 #[must_use]
 pub fn reply<const LIMITS: usize>(code: u8, max_age: Option<u32>) -> Reply<LIMITS> {
@@ -76,14 +76,14 @@ mod tests {
             };
             let reply = reply::<1>(code, None);
             assert_eq!(reply.outcome, expected, "code {code:#04X}");
-            assert_eq!(reply.hint.retry_after.is_some(), expected.is_pushback(), "{code:#04X}");
+            assert_eq!(reply.hints[0].retry_after.is_some(), expected.is_pushback(), "{code:#04X}");
         }
     }
 
     #[test]
     fn the_longest_max_age_is_136_years() {
         let age = max_age(&[0xFF; 4]);
-        let pause = reply::<1>(0x9D, age).hint.retry_after;
+        let pause = reply::<1>(0x9D, age).hints[0].retry_after;
         assert_eq!(pause, Some(Span::from_secs(u64::from(u32::MAX))));
     }
 }

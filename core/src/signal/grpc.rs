@@ -42,9 +42,9 @@ pub const fn outcome(code: u32) -> Outcome {
 ///
 /// let later: Reply = grpc::reply(14, Some(b"1500"));
 /// assert_eq!(later.outcome, Outcome::Busy);
-/// assert_eq!(later.hint.retry_after, Some(Span::from_millis(1_500)));
+/// assert_eq!(later.hints[0].retry_after, Some(Span::from_millis(1_500)));
 /// let never: Reply = grpc::reply(14, Some(b"-1"));
-/// assert!(never.hint.no_retry);
+/// assert!(never.hints[0].no_retry);
 /// ```
 #[must_use]
 pub fn reply<const LIMITS: usize>(code: u32, pushback: Option<&[u8]>) -> Reply<LIMITS> {
@@ -85,7 +85,7 @@ mod tests {
             (b"\xFF", None),
         ];
         for (value, millis) in cases {
-            let hint = reply::<1>(14, Some(value)).hint;
+            let hint = reply::<1>(14, Some(value)).hints[0];
             assert_eq!(hint.retry_after, millis.map(Span::from_millis), "{:?}", value);
             assert_eq!(hint.no_retry, millis.is_none(), "{:?}", value);
         }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_call_that_was_served_or_given_up_has_no_pushback() {
         for code in [0, 1, 5] {
-            assert_eq!(reply::<1>(code, Some(b"-1")).hint, Hint::NONE, "code {code}");
+            assert_eq!(reply::<1>(code, Some(b"-1")).hints[0], Hint::NONE, "code {code}");
         }
     }
 

@@ -3,9 +3,10 @@
 //! It begins when its standard input says so and ends when that closes, so that it cannot outlive
 //! whoever started it.
 
-use crate::options::Client;
-use crate::server::CALLER;
-use crate::tally::Tally;
+use crate::laws::of_calls_and_tokens;
+use crate::options::{Client, Tokens};
+use crate::server::{CALLER, TOKENS};
+use crate::tally::{Tally, Tier};
 use anyhow::{Context, Result};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
@@ -14,10 +15,12 @@ use hyper_util::client::legacy::Client as Http;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use std::io::{BufRead, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
-use tidegate::signal::http::{Answer, Reading};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reply, Span};
+use tidegate::law::{AnyLaw, AnyState};
+use tidegate::signal::http::{Answer, Reading, Unit};
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
@@ -34,7 +37,21 @@ enum Phase {
 #[tokio::main(flavor = "current_thread")]
 pub async fn run(options: &Client) -> Result<()> {
     let phase = listen();
-    let office = Arc::new(Office::open(options)?);
+    if options.tokens {
+        let policy = of_calls_and_tokens(&options.law)?;
+        serve(options, Office::open(options, policy, [Unit::Requests, Unit::Tokens]), phase).await
+    } else {
+        let policy = Policy::named(&options.law).context("there is no such law")?;
+        serve(options, Office::open(options, policy, [Unit::Requests]), phase).await
+    }
+}
+
+async fn serve<const LIMITS: usize>(
+    options: &Client,
+    office: Office<LIMITS>,
+    phase: watch::Receiver<Phase>,
+) -> Result<()> {
+    let office = Arc::new(office);
     office.report()?;
 
     let mut workers = JoinSet::new();
@@ -80,8 +97,12 @@ async fn reached(phase: &watch::Receiver<Phase>, wanted: Phase) {
 }
 
 /// What the workers of a process share.
-struct Office {
-    gate: Mutex<Controller>,
+struct Office<const LIMITS: usize> {
+    gate: Mutex<Controller<AnyLaw, LIMITS>>,
+    /// What each limit counts: calls first, then tokens.
+    units: [Unit; LIMITS],
+    /// How many calls were asked for, which spreads what they cost.
+    turn: AtomicU64,
     /// Rung whenever a call has come back and left its place to another.
     settled: Notify,
     opened: Clock,
@@ -91,10 +112,11 @@ struct Office {
     tally: Mutex<Tally>,
 }
 
-impl Office {
-    fn open(options: &Client) -> Result<Self> {
-        let policy = Policy::named(&options.law).context("there is no such law")?;
-        Ok(Office {
+impl<const LIMITS: usize> Office<LIMITS> {
+    fn open(options: &Client, policy: Policy<AnyLaw, LIMITS>, units: [Unit; LIMITS]) -> Self {
+        Office {
+            units,
+            turn: AtomicU64::new(options.number as u64),
             gate: Mutex::new(Controller::new(policy, options.seed, Instant::ZERO)),
             settled: Notify::new(),
             opened: Clock::now(),
@@ -102,6 +124,16 @@ impl Office {
             address: format!("http://{}/", options.address),
             number: options.number,
             tally: Mutex::default(),
+        }
+    }
+
+    /// What the next call costs of each limit: itself, and tokens spread evenly over their range.
+    fn costs(&self) -> [u32; LIMITS] {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let step = (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as u32;
+        self.units.map(|unit| match unit {
+            Unit::Tokens => Tokens::LEAST + step * (Tokens::MOST - Tokens::LEAST) / 1023,
+            _ => 1,
         })
     }
 
@@ -110,7 +142,7 @@ impl Office {
     }
 
     /// The controller, and the time read once it is ours, so that it never runs backwards.
-    fn gate(&self) -> (MutexGuard<'_, Controller>, Instant) {
+    fn gate(&self) -> (MutexGuard<'_, Controller<AnyLaw, LIMITS>>, Instant) {
         let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         (gate, self.now())
     }
@@ -145,21 +177,31 @@ impl Office {
     }
 
     /// One attempt over the wire.
-    async fn send(&self) -> Reply {
-        let request = Request::get(&self.address).header(CALLER, self.number).body(Empty::new());
-        let Ok(request) = request else { return Outcome::Failed.into() };
+    async fn send(&self, costs: [u32; LIMITS]) -> Reply<LIMITS> {
+        let mut request = Request::get(&self.address).header(CALLER, self.number);
+        if let Some((_, tokens)) =
+            self.units.into_iter().zip(costs).find(|(unit, _)| *unit == Unit::Tokens)
+        {
+            request = request.header(TOKENS, tokens);
+        }
+        let Ok(request) = request.body(Empty::new()) else { return Outcome::Failed.into() };
         let Ok(response) = self.http.request(request).await else { return Outcome::Failed.into() };
         let (head, body) = response.into_parts();
         // The body is read to its end so that the connection can carry the next call.
         if Body::new(body).collect().await.is_err() {
             return Outcome::Failed.into();
         }
-        read(head.status, &head.headers).into()
+        let answer = read(head.status, &head.headers);
+        let mut tally = self.tally();
+        tally.responses += 1;
+        tally.ignored += u64::from(answer.ignored);
+        tally.told += u64::from(answer.hint != Hint::NONE || answer.limits().next().is_some());
+        answer.about(self.units)
     }
 }
 
 /// What the server said, of the call and of its limit.
-fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
+pub fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
     let mut reading = Reading::new(status.as_u16());
     for (name, value) in headers {
         reading.header(name.as_str(), value.as_bytes());
@@ -168,12 +210,19 @@ fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
     reading.finish(Some(Span::from_nanos(nanos(since_1970))))
 }
 
+/// What `adaptive` steers a limit by. Its state shows that in its `Debug` form and nowhere else.
+fn tier(state: &AnyState) -> Option<Tier> {
+    let AnyState::Adaptive(state) = state else { return None };
+    let state = format!("{state:?}");
+    Tier::ALL.into_iter().find(|tier| state.contains(&format!("tier: {tier:?}(")))
+}
+
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A worker always has another call to make.
-async fn work(office: Arc<Office>, phase: watch::Receiver<Phase>) {
+async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Receiver<Phase>) {
     reached(&phase, Phase::Running).await;
     while *phase.borrow() < Phase::Over {
         office.tally().calls += 1;
@@ -182,9 +231,10 @@ async fn work(office: Arc<Office>, phase: watch::Receiver<Phase>) {
 }
 
 /// One logical call: attempts until one succeeds, or until the run is over.
-async fn call(office: &Office, phase: &watch::Receiver<Phase>) {
+async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Receiver<Phase>) {
     let asked = Clock::now();
-    let mut ask = Ask::new();
+    let costs = office.costs();
+    let mut ask = Ask::of(costs);
     loop {
         if *phase.borrow() == Phase::Over {
             return;
@@ -197,10 +247,11 @@ async fn call(office: &Office, phase: &watch::Receiver<Phase>) {
             Decision::Go(permit) => {
                 let sent = asked.elapsed();
                 office.tally().wait_us = 0;
-                let reply = office.send().await;
+                let reply = office.send(costs).await;
                 let next = {
                     let (mut gate, now) = office.gate();
                     gate.settle(now, permit, reply);
+                    office.tally().steered_by(gate.states().filter_map(tier));
                     gate.retry(now, &ask, reply)
                 };
                 office.settled.notify_waiters();

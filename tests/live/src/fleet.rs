@@ -41,6 +41,7 @@ pub struct Plan<'a> {
     pub address: SocketAddr,
     pub law: &'a str,
     pub workers: usize,
+    pub tokens: bool,
     pub grace: Duration,
 }
 
@@ -123,6 +124,7 @@ impl Process {
             .args(["--workers", &plan.workers.to_string()])
             .args(["--seed", &seed.to_string()])
             .args(["--grace", &humantime::format_duration(plan.grace).to_string()])
+            .args(plan.tokens.then_some("--tokens"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -6,6 +6,7 @@
 mod client;
 mod curves;
 mod fleet;
+mod laws;
 mod options;
 mod report;
 mod run;

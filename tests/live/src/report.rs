@@ -2,8 +2,11 @@
 
 use crate::fleet::Member;
 use crate::server::{Row, Truth};
+use crate::tally::{Tally, Tier};
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -15,6 +18,8 @@ pub struct Report {
     pub utilisation: f64,
     /// The policy's refusals over all answers.
     pub throttled: f64,
+    /// The same of the second half of the run, when the laws have found their rates.
+    pub settled: f64,
     /// Jain's index of the served calls by process: 1 when all got the same, 1/n when one got all.
     pub jain: f64,
     /// From first asking for a call to sending the attempt that succeeded; nothing if none did.
@@ -26,6 +31,16 @@ pub struct Report {
     pub lost: u64,
     /// Asked for and still waiting when the time was up.
     pub unfinished: u64,
+    /// Calls that came back with success.
+    pub answered: u64,
+    /// Attempts that came back with a response of whatever kind.
+    pub responses: u64,
+    /// Responses that told something of the limit.
+    pub told: u64,
+    /// Headers about limits that made no sense to the clients.
+    pub ignored: u64,
+    /// After how many responses `adaptive` steered by what; empty for other laws.
+    pub tiers: BTreeMap<Tier, u64>,
     pub offered: u64,
     pub served: u64,
     pub outage: u64,
@@ -41,6 +56,7 @@ pub struct Remains<'a> {
     pub law: &'a str,
     pub server: String,
     pub elapsed: Duration,
+    pub settled: f64,
     /// Counts up to closing time.
     pub truth: Truth,
     /// Calls served to each caller from first to last, the nameless one first.
@@ -50,7 +66,7 @@ pub struct Remains<'a> {
 
 impl Report {
     pub fn new(remains: Remains<'_>) -> Self {
-        let Remains { law, server, elapsed, truth, served_in_all, members } = remains;
+        let Remains { law, server, elapsed, settled, truth, served_in_all, members } = remains;
         let total = truth.total();
         let processes: Vec<Row> = truth.callers.iter().skip(1).copied().collect();
         let served: Vec<u64> = processes.iter().map(|row| row.served).collect();
@@ -58,16 +74,23 @@ impl Report {
         let wait = |quantile| {
             waits.as_ref().map(|waits| waits.value_at_quantile(quantile) as f64 / 1000.0)
         };
+        let sum = |count: fn(&Tally) -> u64| members.iter().map(|of| count(&of.tally)).sum();
         Report {
             law: law.to_owned(),
             utilisation: share(total.served as f64, truth.capacity),
             throttled: share(total.throttled as f64, total.offered as f64),
+            settled,
             jain: jain(&served),
             wait_p50_ms: wait(0.5),
             wait_p99_ms: wait(0.99),
-            calls: members.iter().map(|member| member.tally.calls).sum(),
+            calls: sum(|tally| tally.calls),
             lost: lost(&served_in_all, &members),
-            unfinished: members.iter().map(|member| member.tally.unfinished()).sum(),
+            unfinished: sum(Tally::unfinished),
+            answered: sum(|tally| tally.answered),
+            responses: sum(|tally| tally.responses),
+            told: sum(|tally| tally.told),
+            ignored: sum(|tally| tally.ignored),
+            tiers: tiers(&members),
             offered: total.offered,
             served: total.served,
             outage: total.outage,
@@ -87,6 +110,14 @@ fn merged(members: &[Member]) -> Option<Histogram<u64>> {
         waits.add(&member.waits_us).ok()?;
     }
     (!waits.is_empty()).then_some(waits)
+}
+
+fn tiers(members: &[Member]) -> BTreeMap<Tier, u64> {
+    let mut tiers = BTreeMap::new();
+    for (tier, count) in members.iter().flat_map(|member| &member.tally.tiers) {
+        *tiers.entry(*tier).or_default() += count;
+    }
+    tiers
 }
 
 /// Calls given up, and every difference between what the server served to a process and what that
@@ -117,16 +148,25 @@ impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<12}{:>12}{:>11}{:>9}{:>11}{:>11}{:>8}{:>6}",
-            "law", "utilisation", "throttled", "jain", "wait p50", "wait p99", "calls", "lost"
+            "{:<12}{:>12}{:>10}{:>8}{:>7}{:>9}{:>9}{:>8}{:>5}",
+            "law",
+            "utilisation",
+            "throttled",
+            "settled",
+            "jain",
+            "wait p50",
+            "wait p99",
+            "calls",
+            "lost"
         )?;
         for run in self.0 {
             writeln!(
                 f,
-                "{:<12}{:>12}{:>11}{:>9.3}{:>11}{:>11}{:>8}{:>6}",
+                "{:<12}{:>12}{:>10}{:>8}{:>7.3}{:>9}{:>9}{:>8}{:>5}",
                 run.law,
                 percent(run.utilisation),
                 percent(run.throttled),
+                percent(run.settled),
                 run.jain,
                 run.wait_p50_ms.map_or("none".into(), millis),
                 run.wait_p99_ms.map_or("none".into(), millis),
@@ -134,15 +174,32 @@ impl fmt::Display for Table<'_> {
                 run.lost
             )?;
         }
+        for (index, run) in self.0.iter().filter(|run| !run.tiers.is_empty()).enumerate() {
+            let gap = if index == 0 { "\n" } else { "" };
+            writeln!(f, "{gap}{} steered by  {}", run.law, shares(&run.tiers))?;
+        }
         f.write_str(
             "\n\
              utilisation  calls served, of those the API could have served\n\
              throttled    calls that the API refused, of all that it got\n\
+             settled      the same of the second half of the run, without the start\n\
              jain         fairness between processes: 1 when all were served the same\n\
              wait         from first asking for a call to sending the attempt that succeeded\n\
              lost         calls given up, or counted on one side of the wire only\n",
         )
     }
+}
+
+/// Each tier's share of the attempts in whole per cent, the largest first.
+fn shares(tiers: &BTreeMap<Tier, u64>) -> String {
+    let all: u64 = tiers.values().sum();
+    let mut tiers: Vec<(&Tier, &u64)> = tiers.iter().collect();
+    tiers.sort_by_key(|(_, count)| Reverse(*count));
+    let share = |(tier, count): (&Tier, &u64)| match 100.0 * share(*count as f64, all as f64) {
+        ..0.5 => format!("{tier} <1 %"),
+        percent => format!("{tier} {percent:.0} %"),
+    };
+    tiers.into_iter().map(share).collect::<Vec<_>>().join(", ")
 }
 
 /// A share as a reader writes it.
@@ -171,7 +228,6 @@ pub struct Document<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::Tally;
 
     #[test]
     fn jain_is_one_for_equals_and_one_over_n_for_a_winner() {

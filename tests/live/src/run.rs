@@ -27,6 +27,7 @@ pub async fn run(
         address: server.address(),
         law,
         workers: demo.workers,
+        tokens: demo.api.tokens().is_some(),
         grace: 2 * (demo.api.service() + demo.api.latency) + Duration::from_secs(2),
     };
     let mut fleet = Fleet::start(&plan, &seeds(demo)?).await?;
@@ -68,11 +69,14 @@ pub async fn run(
         }
     };
 
+    let (half, end) = (elapsed.as_secs_f64() / 2.0, elapsed.as_secs_f64());
+    let settled = curves.total(half, end).throttled_share();
     let members = fleet.stop().await;
     let remains = Remains {
         law,
         server: demo.api.to_string(),
         elapsed,
+        settled,
         truth: server.truth(),
         served_in_all: server.served_in_all(),
         members,

@@ -1,6 +1,8 @@
 //! What a client tells the process that watches it: one JSON line several times a second.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
 
 /// Counts from the client's beginning, and the waits that ended since its last line.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -13,6 +15,16 @@ pub struct Tally {
     pub given_up: u64,
     /// The wait last handed out, in microseconds; nothing once a call has left without one.
     pub wait_us: u64,
+    /// Attempts that came back with a response of whatever kind.
+    pub responses: u64,
+    /// Those of them that told something of the limit.
+    pub told: u64,
+    /// Headers about limits that made no sense; from this server there must be none.
+    pub ignored: u64,
+    /// What `adaptive` steers by at present, the best of its limits; nothing for other laws.
+    pub tier: Option<Tier>,
+    /// What it steered each limit by after each response.
+    pub tiers: BTreeMap<Tier, u64>,
     /// For each call answered since the last line, the microseconds from first asking for it to
     /// the sending of the attempt that succeeded.
     pub waits_us: Vec<u64>,
@@ -24,10 +36,48 @@ impl Tally {
         self.calls.saturating_sub(self.answered + self.given_up)
     }
 
+    /// Notes what the law of each limit steers by after a response.
+    pub fn steered_by(&mut self, tiers: impl Iterator<Item = Tier>) {
+        self.tier = None;
+        for tier in tiers {
+            self.tier = self.tier.max(Some(tier));
+            *self.tiers.entry(tier).or_default() += 1;
+        }
+    }
+
     /// The line to send; the waits in it are told once.
     pub fn line(&mut self) -> Tally {
         let line = self.clone();
         self.waits_us.clear();
         line
+    }
+}
+
+/// What `adaptive` steers by, from knowing nothing to knowing all.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// Nothing yet, and so it waits for nothing.
+    Open,
+    /// Refusals, and when they ask it to come back.
+    Blind,
+    /// The number of calls that are left.
+    Remaining,
+    /// That, and the end of their period.
+    Period,
+}
+
+impl Tier {
+    pub const ALL: [Tier; 4] = [Tier::Open, Tier::Blind, Tier::Remaining, Tier::Period];
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Tier::Open => "nothing",
+            Tier::Blind => "refusals",
+            Tier::Remaining => "calls left",
+            Tier::Period => "period",
+        })
     }
 }

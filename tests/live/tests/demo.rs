@@ -6,12 +6,12 @@ use common::{demo_json, end, number, outcome, tidegate_live};
 
 #[test]
 fn an_unlimited_fleet_is_mostly_refused_and_an_adaptive_one_is_not_and_neither_loses_a_call() {
-    let document = demo_json(&["--seconds", "4", "--compare", "none,aimd"]);
+    let document = demo_json(&["--seconds", "4"]);
     let runs = document["runs"].as_array().expect("runs is a list");
-    assert_eq!(runs.len(), 2);
-    for (run, law) in runs.iter().zip(["none", "aimd"]) {
+    assert_eq!(runs.len(), 2, "without a wish, nothing is compared with what the library is for");
+    for (run, law) in runs.iter().zip(["none", "adaptive"]) {
         assert_eq!(run["law"], law);
-        for share in ["utilisation", "throttled", "jain"] {
+        for share in ["utilisation", "throttled", "settled", "jain"] {
             assert!((0.0..=1.0).contains(&number(run, share)), "{share} is a share in {run}");
         }
         assert!(number(run, "served") <= number(run, "capacity"), "{run}");
@@ -20,9 +20,9 @@ fn an_unlimited_fleet_is_mostly_refused_and_an_adaptive_one_is_not_and_neither_l
         assert_eq!(number(run, "lost"), 0.0, "{run}");
         assert_eq!(run["processes"].as_array().map(Vec::len), Some(4), "{run}");
     }
-    let (none, aimd) = (number(&runs[0], "throttled"), number(&runs[1], "throttled"));
+    let (none, adaptive) = (number(&runs[0], "throttled"), number(&runs[1], "throttled"));
     assert!(none >= 0.5, "none: {none}");
-    assert!(aimd < none / 2.0, "aimd: {aimd}, none: {none}");
+    assert!(adaptive < none / 2.0, "adaptive: {adaptive}, none: {none}");
     assert!(number(&runs[0], "utilisation") > 0.8, "a hammered server is a busy one");
     assert!(number(&runs[1], "utilisation") > 0.3, "restraint is not idleness");
 }
@@ -30,11 +30,12 @@ fn an_unlimited_fleet_is_mostly_refused_and_an_adaptive_one_is_not_and_neither_l
 #[test]
 fn every_call_and_every_refusal_of_every_process_is_accounted_for_under_each_policy() {
     for policy in [
-        &["--policy", "gcra", "--headers", "--retry-after"][..],
-        &["--policy", "window", "--limit", "30", "--headers"],
-        &["--policy", "window", "--limit", "30", "--headers", "--retry-after"],
-        &["--policy", "concurrency", "--retry-after"],
+        &["--policy", "gcra", "--hints", "openai"][..],
+        &["--policy", "window", "--limit", "30", "--hints", "ietf"],
+        &["--policy", "window", "--limit", "30", "--hints", "github"],
+        &["--policy", "concurrency", "--hints", "retry-after"],
         &["--policy", "gcra", "--step", "1s=20"],
+        &["--policy", "gcra", "--also", "70/2s", "--hints", "aws"],
     ] {
         let args =
             [&["--seconds", "2", "--processes", "2", "--workers", "8", "--law", "backoff"], policy];
@@ -51,7 +52,7 @@ fn every_call_and_every_refusal_of_every_process_is_accounted_for_under_each_pol
 
 #[test]
 fn an_outage_delays_calls_and_loses_none() {
-    for law in ["none", "aimd"] {
+    for law in ["none", "adaptive", "aimd"] {
         let document = demo_json(&["--seconds", "4", "--law", law, "--outage", "1s..2s"]);
         let run = &document["runs"][0];
         assert!(number(run, "outage") > 0.0, "calls met the outage: {run}");
@@ -80,7 +81,19 @@ fn without_a_terminal_progress_is_plain_lines_and_the_report_a_table() {
         text.lines().any(|line| line.starts_with("fixed") && line.contains("offered")),
         "{text}"
     );
-    for column in ["utilisation", "throttled", "jain", "wait p50", "wait p99", "calls", "lost"] {
+    for column in
+        ["utilisation", "throttled", "settled", "jain", "wait p50", "wait p99", "calls", "lost"]
+    {
         assert!(text.contains(column), "{column} is not in {text}");
     }
+    assert!(!text.contains("steered by"), "fixed is steered by nothing: {text}");
+}
+
+#[test]
+fn the_report_tells_what_adaptive_was_steered_by() {
+    let api = ["--policy", "window", "--limit", "120", "--period", "2s", "--hints", "ietf"];
+    let args = [&["demo", "--seconds", "2", "--law", "adaptive"], &api[..]].concat();
+    let text = String::from_utf8(outcome(&args).stdout).unwrap();
+    assert!(text.contains("\nadaptive steered by  period 100 %\n"), "{text}");
+    assert!(text.contains("window, 120 calls per 2s, hints ietf"), "{text}");
 }

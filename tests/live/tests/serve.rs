@@ -48,16 +48,8 @@ impl Drop for Api {
 
 #[test]
 fn a_window_says_where_its_caller_stands_and_when_to_come_back() {
-    let api = Api::start(&[
-        "--policy",
-        "window",
-        "--limit",
-        "2",
-        "--period",
-        "1h",
-        "--headers",
-        "--retry-after",
-    ]);
+    let window = ["--policy", "window", "--limit", "2", "--period", "1h"];
+    let api = Api::start(&[&window[..], &["--hints", "discord"]].concat());
     for remaining in ["1", "0"] {
         let answer = api.get("/");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -82,8 +74,33 @@ fn a_bucket_tells_what_is_left_only_when_it_is_asked_to() {
     let silent = Api::start(&bucket);
     assert!(!silent.get("/").contains("ratelimit"));
     assert!(!silent.get("/").contains("retry-after"));
-    let open = Api::start(&[&bucket[..], &["--headers"]].concat());
+    let open = Api::start(&[&bucket[..], &["--hints", "remaining"]].concat());
     assert!(open.get("/").contains("ratelimit-remaining: 0\r\n"));
+}
+
+#[test]
+fn two_limits_are_told_of_apart_and_the_one_that_is_used_up_refuses() {
+    let two = ["--policy", "window", "--limit", "100", "--also", "1/1h", "--hints", "ietf"];
+    let api = Api::start(&two);
+    let first = api.get("/");
+    let policies = r#"ratelimit-policy: "default";q=100;w=1, "also";q=1;w=3600"#;
+    assert!(first.contains(policies), "{first}");
+    assert!(first.contains(r#"ratelimit: "default";r=99;t=1, "also";r=0;t=3"#), "{first}");
+    assert!(api.get("/").starts_with("HTTP/1.1 429"));
+}
+
+#[test]
+fn github_refuses_with_403_and_aws_with_400() {
+    for (hints, status, code) in
+        [("github", 403, "x-ratelimit-remaining: 0"), ("aws", 400, "ThrottlingException")]
+    {
+        let once = ["--limit", "1", "--period", "1h", "--burst", "1", "--hints", hints];
+        let api = Api::start(&once);
+        assert!(api.get("/").starts_with("HTTP/1.1 200"));
+        let answer = api.get("/");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+        assert!(answer.contains(code), "{answer}");
+    }
 }
 
 #[test]

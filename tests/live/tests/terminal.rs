@@ -44,7 +44,7 @@ fn a_taken_port_is_said_before_anything_is_drawn() {
 #[test]
 fn the_view_shows_fleet_and_api_and_on_q_gives_the_terminal_back_and_reports() {
     let (theirs, mut ours) = terminal();
-    let mut command = tidegate_live(&["demo", "--law", "aimd", "--seconds", "60"]);
+    let mut command = tidegate_live(&["demo", "--law", "adaptive", "--seconds", "60"]);
     command.env("TERM", "xterm-256color").stdin(theirs.try_clone().unwrap());
     let child = command.stdout(theirs).spawn().unwrap();
     // The command holds the program's end of the terminal, which is to close with the program.
@@ -59,7 +59,8 @@ fn the_view_shows_fleet_and_api_and_on_q_gives_the_terminal_back_and_reports() {
         }
     });
     let text = || String::from_utf8_lossy(&screen.lock().unwrap()).into_owned();
-    for word in ["\u{1b}[?1049h", "the fleet", "the API", "capacity", "█"] {
+    for word in ["\u{1b}[?1049h", "the fleet", "the API", "capacity", "steers by", "refusals", "█"]
+    {
         until(&format!("{word:?} is on the screen"), || text().contains(word));
     }
     assert!(!text().contains("utilisation"), "the report comes at the end");

@@ -19,10 +19,11 @@ use tidegate::law::{
 };
 use tidegate::signal::http::{Answer, Profile, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
+use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, QuotaError, Ratio, Reply,
-    Rng, Span, Verdict,
+    Ask, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy, Quota, QuotaError, Ratio,
+    Reply, Rng, Span, Verdict,
 };
 
 unsafe extern "C" {
@@ -49,6 +50,16 @@ pub static FIXED: Verbs<Fixed, 1, 1> = Verbs::ALL;
 /// As above.
 #[unsafe(no_mangle)]
 pub static RESPONSIVE: Verbs<Responsive, 1, 1> = Verbs::ALL;
+
+/// A controller for each key.
+#[unsafe(no_mangle)]
+pub static KEYED: Table = Table {
+    new: Keyed::new,
+    poll: Keyed::poll,
+    settle: |gates, now, key, permit, reply| gates.settle(now, key, permit, reply),
+    retry: Keyed::retry,
+    get: Keyed::get,
+};
 
 /// What a policy is made from.
 #[unsafe(no_mangle)]
@@ -84,6 +95,7 @@ pub static SIGNALS: Signals = Signals {
     finish: Reading::finish,
     last: |answer| answer.limits().last().map(|limit| limit.hint),
     unit: Answer::of,
+    about: |answer, units| answer.about(units),
     named: |answer, name| answer.named(name),
     aws: |code| aws::outcome(code),
     grpc: grpc::reply,
@@ -108,12 +120,23 @@ pub struct Verbs<L: Law, const LIMITS: usize, const SLOTS: usize> {
         Outcome,
     ) -> Option<Ask<LIMITS>>,
     next_at: fn(&Controller<L, LIMITS, SLOTS>) -> Option<Instant>,
+    set_policy: fn(&mut Controller<L, LIMITS, SLOTS>, Policy<L, LIMITS>, Instant),
+    snapshot: fn(&Controller<L, LIMITS, SLOTS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
+    restore: fn(
+        Policy<L, LIMITS>,
+        u64,
+        &[u8],
+        Instant,
+        Span,
+    ) -> Result<Controller<L, LIMITS, SLOTS>, SnapshotError>,
     /// The control: this one can panic, and the image with it must not link.
     #[cfg(feature = "bad")]
     bad: fn(u64, u64) -> u64,
 }
 
-impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Verbs<L, LIMITS, SLOTS> {
+impl<L: Record + Copy + PartialEq, const LIMITS: usize, const SLOTS: usize>
+    Verbs<L, LIMITS, SLOTS>
+{
     const ALL: Self = Self {
         new: Controller::new,
         check: Controller::check,
@@ -122,9 +145,24 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Verbs<L, LIMITS, SL
         settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
         retry: Controller::retry,
         next_at: Controller::next_at,
+        set_policy: Controller::set_policy,
+        snapshot: Controller::snapshot,
+        restore: Controller::restore,
         #[cfg(feature = "bad")]
         bad: |dividend, divisor| dividend / divisor,
     };
+}
+
+type Gates = Keyed<u32, Fixed, 4>;
+
+/// The verbs of a table of controllers.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Table {
+    new: fn(Policy<Fixed>, u64) -> Gates,
+    poll: fn(&mut Gates, Instant, &u32, &Ask) -> Decision,
+    settle: fn(&mut Gates, Instant, &u32, Permit, Reply),
+    retry: fn(&mut Gates, Instant, &u32, &Ask, Outcome) -> Option<Ask>,
+    get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
 }
 
 /// The constructors that check what they are given.
@@ -161,6 +199,7 @@ pub struct Signals {
     finish: fn(&Reading, Option<Span>) -> Answer,
     last: fn(&Answer) -> Option<Hint>,
     unit: fn(&Answer, Unit) -> Hint,
+    about: fn(&Answer, [Unit; 2]) -> Reply<2>,
     named: fn(&Answer, &[u8]) -> Hint,
     aws: fn(&[u8]) -> Option<Outcome>,
     grpc: fn(u32, Option<&[u8]>) -> Reply,

@@ -1,5 +1,6 @@
 //! Blind: refusals are all that is known.
 
+use super::cost::PARTS;
 use super::epoch::{self, Epoch, Habit};
 use super::event::BLACKOUT;
 use super::interval::Interval;
@@ -15,7 +16,7 @@ const REFRACTORY: u32 = 3;
 
 impl AdaptiveState {
     /// A refusal (or, where `down`, a failure).
-    pub(super) fn miss(&mut self, sample: &Sample, down: bool, rng: &mut Rng) -> Move {
+    pub(super) fn miss(&mut self, sample: &Sample<'_>, down: bool, rng: &mut Rng) -> Move {
         let now = sample.now;
         if !sample.fresh {
             self.survey(sample.outcome);
@@ -109,9 +110,9 @@ impl AdaptiveState {
     }
 
     /// A call was served, and the server said nothing that would make it another tier's.
-    pub(super) fn success(&mut self, sample: &Sample, rng: &mut Rng) -> Move {
+    pub(super) fn success(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
         self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.served = self.meter.served.saturating_add(1);
+        self.meter.count(self.usual.parts_of(sample.cost));
         if self.is_open() {
             return Move::Held;
         }
@@ -126,9 +127,7 @@ impl AdaptiveState {
             return Move::Held;
         }
         let interval = self.pacer.interval;
-        let in_flight = (u64::from(self.round_trip).saturating_mul(256_000))
-            .checked_div(interval.bits())
-            .unwrap_or(0);
+        let in_flight = interval.count_in(self.round_trip());
         let guard = (1u64 << 20).checked_div(in_flight.max(1)).unwrap_or(0);
         self.pacer.interval = if interval > self.pacer.target {
             interval.faster(guard.saturating_mul(4).min(1 << 23)).max(self.pacer.target)
@@ -182,11 +181,11 @@ impl AdaptiveState {
     fn read_meter_after_blackout(&mut self, now: Instant) {
         let cycle = self.meter.cycle(now);
         let dark = now.saturating_since(self.event.at);
-        if self.meter.served > 4 && dark > Span::from_nanos(cycle.as_nanos() / 4) {
-            let calls = self.meter.served.saturating_sub(1);
-            let measured = Interval::of_calls(cycle, calls).times(Ratio::of(33, 32));
+        if self.meter.served > 4 * PARTS && dark > Span::from_nanos(cycle.as_nanos() / 4) {
+            let parts = self.meter.served.saturating_sub(PARTS);
+            let measured = Interval::of_parts(cycle, parts).times(Ratio::of(33, 32));
             self.pacer.target = self.pacer.target.max(measured);
-            self.meter.restart(now, 1);
+            self.meter.restart(now, PARTS);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The epoch: from one cut to the next, how much to grow and how deep to cut.
 
-use super::interval::{Interval, Octaves, exp2_q8, log2_q8};
+use super::interval::Interval;
+use super::octaves::{Octaves, clip, exp2_roughly, log2_roughly};
+use crate::snapshot::fields;
 use crate::time::Span;
 
 /// What the law knows of its own probing, counted in its own calls.
@@ -99,6 +101,11 @@ impl Epoch {
         self.cut = u16::try_from(cut).unwrap_or(u16::MAX);
         let early = 65_536u32.checked_div(self.successes.saturating_add(2)).unwrap_or(0);
         early.clamp(cut, 32_768)
+    }
+
+    /// The interval of a hit, when the usual call has become `octaves` larger.
+    pub(super) fn rescale(&mut self, octaves: i32) {
+        self.hit = clip(Octaves::from(self.hit).saturating_add(octaves.saturating_mul(256)));
     }
 
     /// The smallest cut, for where the capacity is known exactly.
@@ -207,7 +214,7 @@ impl Habit {
         let distance = interval.log2().saturating_sub(ANCHOR);
         let log = slope(distance);
         let corrected = log.saturating_add(self.correction(log));
-        exp2_q8(corrected).clamp(WEIGHT_LEAST, WEIGHT_MOST)
+        exp2_roughly(corrected).clamp(WEIGHT_LEAST, WEIGHT_MOST)
     }
 
     fn correction(&self, log: Octaves) -> Octaves {
@@ -216,7 +223,7 @@ impl Habit {
         if self.epochs == 0 {
             return 0;
         }
-        let mean = log2_q8(self.mean.max(256).into()).saturating_sub(8 << 8);
+        let mean = log2_roughly(self.mean.max(256).into()).saturating_sub(8 << 8);
         let distance = log.saturating_sub(LONGEST_LOG2.saturating_sub(mean));
         let epochs = i32::from(self.epochs);
         let weighed = distance.saturating_mul(epochs).checked_div(epochs.saturating_add(PRIOR));
@@ -228,7 +235,7 @@ impl Habit {
 /// the own share is an eighth of the quota. A known quota is the absolute scale that fairness needs.
 pub(super) fn weight_of_quota(interval: Interval, eight_intervals: Octaves) -> u64 {
     let log = interval.log2().saturating_sub(eight_intervals);
-    exp2_q8(log.clamp(-1_280, 768)).max(8)
+    exp2_roughly(log.clamp(-1_280, 768)).max(8)
 }
 
 /// log2 of eight intervals of a limit in its period.
@@ -247,6 +254,5 @@ fn slope(distance: Octaves) -> Octaves {
     log >> 8
 }
 
-fn clip(octaves: Octaves) -> i16 {
-    i16::try_from(octaves).unwrap_or(i16::MAX)
-}
+fields!(Habit { mean: u32, epochs: u8 });
+fields!(Epoch { length: u16, cut: u16, progress: u32, successes: u32, hit: i16, ignored: u8 });

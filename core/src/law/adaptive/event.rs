@@ -1,6 +1,7 @@
 //! The congestion event: one refusal or many in a row, and how to probe until it is over.
 
 use super::interval::Interval;
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
 /// A run of misses (refusals and failures) without a success in between.
@@ -54,3 +55,5 @@ impl Event {
         self.down = false;
     }
 }
+
+fields!(Event { at: Instant, misses: u8, previous: u8, down: bool });

@@ -1,111 +1,119 @@
-//! Intervals between calls, and their logarithms.
+//! Intervals between calls, kept as their logarithms.
 
+use super::octaves::{Fine, OCTAVE, Octaves, exp2, log2, log2_of_1_and};
 use crate::fixed::Ratio;
+use crate::snapshot::{Field, Reader, Writer};
 use crate::time::Span;
 
-/// The time between two calls at some rate, in nanoseconds with 8 bits of fraction: a quarter of a
-/// nanosecond still has its digits, and the longest is nine years.
+/// The time between two calls at some rate: log2 of it in 2^-8 ns.
+///
+/// The law is free of scale: it never adds to a rate, it multiplies. In logarithms that is a sum,
+/// an interval of nine years takes four bytes as one of a nanosecond does, and nothing overflows.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Interval(u64);
+pub(super) struct Interval(Fine);
 
-/// log2 of an interval, and what is counted in octaves, with 8 bits of fraction. The mantissa is
-/// taken for its own logarithm (at most 0.086 off), so [`Interval::log2`] is a shift and
-/// [`exp2_q8`] its exact inverse.
-pub(super) type Octaves = i32;
-
-const FRACTION: u32 = 8;
+/// The unit in which intervals are at least one: 2^-8 ns.
+const UNIT: Fine = 8 * OCTAVE;
 
 impl Interval {
     /// The shortest: a quarter of a nanosecond.
-    pub(super) const MIN: Self = Self(1 << 6);
-    /// The longest: nothing is multiplied past this.
-    pub(super) const MAX: Self = Self(1 << 56);
+    pub(super) const MIN: Self = Self(6 * OCTAVE);
+    /// The longest, nine years: nothing is multiplied past this.
+    pub(super) const MAX: Self = Self(56 * OCTAVE);
 
     pub(super) const fn of_span(span: Span) -> Self {
-        let nanos = span.as_nanos();
-        let most = Self::MAX.0 >> FRACTION;
-        let nanos = if nanos < most { nanos } else { most };
-        Self(nanos << FRACTION)
+        match span.as_nanos() {
+            0 => Self::MIN,
+            nanos => Self::of(log2(nanos).saturating_add(UNIT)),
+        }
     }
 
-    /// The interval of `calls` calls in `span`: exact but for the last bit.
-    pub(super) fn of_calls(span: Span, calls: u32) -> Self {
-        let whole = Self::of_span(span).0;
-        Self(whole.checked_div(u64::from(calls)).unwrap_or(whole)).within()
+    /// The interval of `calls` calls in `span`.
+    pub(super) const fn of_calls(span: Span, calls: u32) -> Self {
+        Self::of_span(span).shorter(log2(calls as u64))
     }
 
     /// Rounded down to the nanosecond.
     pub(super) const fn span(self) -> Span {
-        Span::from_nanos(self.0 >> FRACTION)
+        Span::from_nanos(exp2(self.0.saturating_sub(UNIT)))
     }
 
-    pub(super) const fn bits(self) -> u64 {
-        self.0
+    /// How often it fits into `span`.
+    pub(super) const fn count_in(self, span: Span) -> u64 {
+        match span.as_nanos() {
+            0 => 0,
+            nanos => exp2(log2(nanos).saturating_add(UNIT).saturating_sub(self.0)),
+        }
     }
 
-    /// The interval of [`bits`](Self::bits).
-    pub(super) fn of_bits(bits: u64) -> Self {
-        Self(bits).within()
+    /// log2 of how many times `other` it is.
+    pub(super) const fn over(self, other: Self) -> Fine {
+        self.0.saturating_sub(other.0)
     }
 
-    pub(super) fn times(self, ratio: Ratio) -> Self {
-        Self(ratio.floor_of(self.0)).within()
+    /// Longer by so many octaves.
+    pub(super) const fn longer(self, octaves: Fine) -> Self {
+        Self::of(self.0.saturating_add(octaves))
     }
 
-    pub(super) fn doubled(self, times: u32) -> Self {
-        // Past 2^64 it is past the longest in any case.
-        let doubled = self.0.checked_mul(1u64.checked_shl(times).unwrap_or(u64::MAX));
-        Self(doubled.unwrap_or(u64::MAX)).within()
+    /// Shorter by so many octaves.
+    pub(super) const fn shorter(self, octaves: Fine) -> Self {
+        Self::of(self.0.saturating_sub(octaves))
+    }
+
+    pub(super) const fn times(self, ratio: Ratio) -> Self {
+        let (numerator, denominator) = (ratio.numerator() as u64, ratio.denominator() as u64);
+        self.longer(log2(numerator).saturating_sub(log2(denominator)))
+    }
+
+    pub(super) const fn doubled(self, times: u32) -> Self {
+        let times = if times < 64 { times } else { 64 };
+        self.longer(OCTAVE.saturating_mul(times.cast_signed()))
     }
 
     /// The interval of a rate that is faster by `growth` / 2^24, for a growth of at most one.
     pub(super) fn faster(self, growth: u64) -> Self {
-        const ONE: u64 = 1 << 24;
-        let growth = growth.min(ONE);
-        // I / (1 + g) = I - I * g / (1 + g)
-        let part = (growth << 24).checked_div(ONE.saturating_add(growth)).unwrap_or(0);
-        let less = (self.0 >> 24)
-            .saturating_mul(part)
-            .saturating_add((self.0 & (ONE - 1)).saturating_mul(part) >> 24);
-        Self(self.0.saturating_sub(less)).within()
+        let growth = Fine::try_from(growth).unwrap_or(OCTAVE).min(OCTAVE);
+        self.shorter(log2_of_1_and(growth))
     }
 
     /// The interval of a rate that keeps all but `cut` / 2^16, for a cut of at most a half.
     pub(super) fn after_cut(self, cut: u32) -> Self {
         let keep = 65_536u32.saturating_sub(cut.min(32_768));
-        self.times(Ratio::new(65_536, keep).unwrap_or(Ratio::ONE))
+        self.longer(OCTAVE.saturating_mul(16).saturating_sub(log2(keep.into())))
     }
 
-    /// log2 in octaves above the interval of 2^-8 ns.
-    pub(super) fn log2(self) -> Octaves {
-        log2_q8(self.0)
+    /// log2 in octaves above 2^-8 ns.
+    pub(super) const fn log2(self) -> Octaves {
+        self.0 >> 16
     }
 
-    fn within(self) -> Self {
-        self.max(Self::MIN).min(Self::MAX)
+    /// The interval of a [`log2`](Self::log2), to its 8 bits.
+    pub(super) fn of_log2(log: Octaves) -> Self {
+        Self::of(log.saturating_mul(65_536))
+    }
+
+    const fn of(log: Fine) -> Self {
+        if log < Self::MIN.0 {
+            Self::MIN
+        } else if log > Self::MAX.0 {
+            Self::MAX
+        } else {
+            Self(log)
+        }
     }
 }
 
-/// log2 of a number, with 8 bits of fraction; of zero as of one.
-pub(super) fn log2_q8(number: u64) -> Octaves {
-    let number = number.max(1);
-    let octave = number.ilog2();
-    let mantissa = if octave >= 8 {
-        number.checked_shr(octave.saturating_sub(8)).unwrap_or(0)
-    } else {
-        number.checked_shl(8u32.saturating_sub(octave)).unwrap_or(0)
-    };
-    // 256 to 511: the leading one is the octave.
-    let fraction = i32::try_from(mantissa & 255).unwrap_or(0);
-    i32::try_from(octave).unwrap_or(0).saturating_mul(256).saturating_add(fraction)
-}
+impl Field for Interval {
+    const BYTES: usize = 4;
 
-/// 2^`octaves`, with 8 bits of fraction: the inverse of [`log2_q8`], at most 2^54.
-pub(super) fn exp2_q8(octaves: Octaves) -> u64 {
-    let mantissa = u64::try_from(octaves & 255).unwrap_or(0).saturating_add(256);
-    let octave = octaves >> 8;
-    let by = octave.unsigned_abs().min(46);
-    if octave >= 0 { mantissa << by } else { mantissa >> by }
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u32(self.0.cast_unsigned());
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        input.u32().map(|log| Self::of(log.cast_signed()))
+    }
 }
 
 #[cfg(test)]
@@ -113,24 +121,57 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Whether two spans differ by no more than what logarithms lose, and a nanosecond.
+    fn near(a: Span, b: u128) -> bool {
+        let a = u128::from(a.as_nanos());
+        a.abs_diff(b) <= 1 + b / 25_000
+    }
+
+    #[test]
+    fn the_ends_hold_whatever_comes() {
+        for ends in [Interval::MIN, Interval::MAX] {
+            for moved in [
+                ends.doubled(u32::MAX),
+                ends.after_cut(u32::MAX),
+                ends.faster(u64::MAX),
+                ends.times(Ratio::ZERO),
+                ends.longer(Fine::MAX),
+                ends.shorter(Fine::MAX),
+                ends.longer(Fine::MIN),
+            ] {
+                assert!((Interval::MIN..=Interval::MAX).contains(&moved));
+            }
+        }
+        assert_eq!(Interval::of_span(Span::MAX), Interval::MAX);
+        assert_eq!(Interval::of_calls(Span::ZERO, u32::MAX), Interval::MIN);
+        assert_eq!(Interval::MIN.count_in(Span::ZERO), 0);
+    }
+
     proptest! {
         #[test]
-        fn the_logarithm_rises_with_its_number_and_its_inverse_undoes_it(number in 1u64..1 << 46) {
-            let octaves = log2_q8(number);
-            prop_assert!(log2_q8(number + 1) >= octaves);
-            // exp2 has 8 bits of fraction, log2 takes a plain number.
-            let back = exp2_q8(octaves) >> 8;
-            prop_assert!(back <= number && number - back <= number / 256 + 1);
+        fn an_interval_is_the_time_that_it_was_made_of(
+            nanos in 1u64..1 << 48, calls in 1u32..1 << 20, least in 1u64..1 << 48,
+        ) {
+            let span = Span::from_nanos(nanos);
+            prop_assert!(near(Interval::of_span(span).span(), nanos.into()));
+            prop_assert!(near(Interval::of_calls(span, calls).span(), u128::from(nanos) / u128::from(calls)));
+            let count = Interval::of_span(Span::from_nanos(least)).count_in(span);
+            prop_assert!(near(Span::from_nanos(count), u128::from(nanos / least)));
         }
 
         #[test]
         fn faster_and_cut_are_what_they_say(nanos in 1_000u64..1 << 47, growth in 0u64..=1 << 24, cut in 0u32..=32_768) {
             let interval = Interval::of_span(Span::from_nanos(nanos));
-            let exact = (u128::from(interval.0) << 24) / u128::from((1 << 24) + growth);
-            let off = u128::from(interval.faster(growth).0).abs_diff(exact);
-            prop_assert!(off <= 2 + exact / (1 << 20), "{}", off);
-            let exact = (u128::from(interval.0) << 16) / u128::from(65_536 - cut);
-            prop_assert_eq!(u128::from(interval.after_cut(cut).0), exact.min(u128::from(Interval::MAX.0)));
+            let exact = (u128::from(nanos) << 24) / u128::from((1 << 24) + growth);
+            prop_assert!(near(interval.faster(growth).span(), exact));
+            let exact = (u128::from(nanos) << 16) / u128::from(65_536 - cut);
+            prop_assert!(near(interval.after_cut(cut).span(), exact));
+        }
+
+        #[test]
+        fn the_smallest_growth_is_none_that_is_lost(nanos in 1u64..1 << 47, growth in 64u64..1 << 12) {
+            let interval = Interval::of_span(Span::from_nanos(nanos));
+            prop_assert!(interval.faster(growth) < interval || interval == Interval::MIN);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The meter: how fast calls were served from one congestion to the next.
 
+use super::cost::PARTS;
 use super::interval::Interval;
 use crate::time::{Instant, Span};
 
@@ -9,13 +10,14 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Meter {
     pub(super) from: Instant,
+    /// In sixteenths of a usual call.
     pub(super) served: u32,
     /// Whether a congestion has set the beginning. Until then it is the first call.
     pub(super) set: bool,
 }
 
 /// With fewer calls the reading is mostly chance.
-const LEAST: u32 = 16;
+const LEAST: u32 = 16 * PARTS;
 
 impl Meter {
     pub(super) const fn new(now: Instant) -> Self {
@@ -24,6 +26,10 @@ impl Meter {
 
     pub(super) fn restart(&mut self, from: Instant, served: u32) {
         *self = Self { from, served, set: true };
+    }
+
+    pub(super) fn count(&mut self, parts: u32) {
+        self.served = self.served.saturating_add(parts);
     }
 
     pub(super) fn cycle(&self, now: Instant) -> Span {
@@ -36,6 +42,6 @@ impl Meter {
     }
 
     pub(super) fn reading(&self, now: Instant) -> Interval {
-        Interval::of_calls(self.cycle(now), self.served.max(1))
+        Interval::of_parts(self.cycle(now), self.served.max(PARTS))
     }
 }

@@ -1,16 +1,20 @@
 //! `adaptive`: one law for every rate, and for whatever the server tells.
 
 mod blind;
+mod cost;
 mod epoch;
 mod event;
 mod interval;
 mod meter;
+mod octaves;
 mod open;
 mod pacer;
 mod period;
+mod record;
 mod remaining;
 mod retry_after;
 
+use cost::Usual;
 use epoch::{Epoch, Habit};
 use event::Event;
 use meter::Meter;
@@ -79,7 +83,8 @@ impl Adaptive {
 /// let refused = Sample::new(now, start, Outcome::Throttled);
 /// assert_eq!(law.observe(&mut state, &mut pace, &refused, &mut rng), Move::Slower);
 /// // One call had left in 100 ms; refused at the very first, the law halves that rate.
-/// assert_eq!(law.interval(&state, now), Some(Span::from_millis(200)));
+/// let interval = law.interval(&state, now).unwrap();
+/// assert_eq!((interval.as_nanos() + 500_000) / 1_000_000, 200);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AdaptiveState {
@@ -88,7 +93,9 @@ pub struct AdaptiveState {
     epoch: Epoch,
     meter: Meter,
     tier: Tier,
-    /// The smoothed round trip in microseconds; zero before the first answer.
+    usual: Usual,
+    /// The smoothed round trip in 1024 ns, for a division by 1000 is a long one where the hardware has
+    /// none; zero before the first answer.
     round_trip: u32,
     /// log2 of eight intervals of the limit that all clients share; zero where it is not known.
     quota: i16,
@@ -114,19 +121,42 @@ const IDLE: u64 = 64;
 
 impl AdaptiveState {
     fn round_trip(&self) -> Span {
-        Span::from_micros(self.round_trip.into())
+        Span::from_nanos(u64::from(self.round_trip) << 10)
     }
 
-    fn see_round_trip(&mut self, sample: &Sample) {
-        let micros = sample.now.saturating_since(sample.sent).as_nanos() / 1_000;
-        let latest = u32::try_from(micros).unwrap_or(u32::MAX);
-        self.round_trip = if self.round_trip == 0 {
-            latest
-        } else {
-            let change = i64::from(latest).saturating_sub(self.round_trip.into()) / 16;
-            let smoothed = i64::from(self.round_trip).saturating_add(change);
-            u32::try_from(smoothed).unwrap_or(u32::MAX)
+    fn see_round_trip(&mut self, sample: &Sample<'_>) {
+        let took = sample.now.saturating_since(sample.sent).as_nanos() >> 10;
+        let latest = u32::try_from(took).unwrap_or(u32::MAX);
+        self.round_trip = match self.round_trip {
+            0 => latest,
+            before if latest > before => before.saturating_add((latest.abs_diff(before)) / 16),
+            before => before.saturating_sub((latest.abs_diff(before)) / 16),
         };
+    }
+
+    /// The limit in usual calls and its period, where the server tells both.
+    fn quota_of(&self, hint: &Hint) -> Option<(u32, Span)> {
+        let limit = self.usual.calls_in(hint.limit?);
+        let period = hint.period?;
+        (limit > 0 && period > Span::ZERO).then_some((limit, period))
+    }
+
+    /// A call leaves: what a usual call is may change, and with it all that is counted in them.
+    fn see_cost(&mut self, cost: u32) {
+        let octaves = self.usual.see(cost);
+        if octaves == 0 {
+            return;
+        }
+        self.pacer.interval = self.pacer.interval.rescaled(octaves);
+        self.pacer.target = self.pacer.target.rescaled(octaves);
+        self.epoch.rescale(octaves);
+        self.meter.served = cost::rescaled(self.meter.served, octaves);
+        match &mut self.tier {
+            Tier::Open(open) => open.rescale(octaves),
+            Tier::Period(share) => share.rescale(octaves),
+            Tier::Remaining(pool) => pool.rescale(octaves),
+            Tier::Blind(_) => {}
+        }
     }
 
     const fn is_open(&self) -> bool {
@@ -155,13 +185,6 @@ fn longest_hold(now: Instant) -> Instant {
     now.saturating_add(Span::from_secs(3_600))
 }
 
-/// The limit and its period, where the server tells both.
-fn quota_of(hint: &Hint) -> Option<(u32, Span)> {
-    let limit = u32::try_from(hint.limit?).unwrap_or(u32::MAX);
-    let period = hint.period?;
-    (limit > 0 && period > Span::ZERO).then_some((limit, period))
-}
-
 impl Law for Adaptive {
     type State = AdaptiveState;
 
@@ -172,6 +195,7 @@ impl Law for Adaptive {
             epoch: Epoch::new(),
             meter: Meter::new(now),
             tier: Tier::Open(Open::new(now)),
+            usual: Usual::new(),
             round_trip: 0,
             quota: self.quota.map_or(0, |quota| {
                 let limit = u32::try_from(quota.count()).unwrap_or(u32::MAX);
@@ -198,15 +222,16 @@ impl Law for Adaptive {
         state: &mut AdaptiveState,
         _: &mut Pace,
         now: Instant,
-        _: u32,
+        cost: u32,
         rng: &mut Rng,
     ) {
+        state.see_cost(cost);
         let round_trip = state.round_trip();
         if let Tier::Open(open) = &mut state.tier {
-            open.released(now, round_trip);
+            open.released(now, state.usual.parts_of(cost), round_trip);
             return;
         }
-        let interval = state.interval(now);
+        let interval = state.usual.interval_of(cost, state.interval(now));
         let slots = state.has_slots();
         if slots && !state.event.is_on() && state.pacer.silence(now) > interval.saturating_mul(IDLE)
         {
@@ -219,16 +244,16 @@ impl Law for Adaptive {
         &self,
         state: &mut AdaptiveState,
         _: &mut Pace,
-        sample: &Sample,
+        sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         state.see_round_trip(sample);
         if sample.outcome == Outcome::Failed {
             return state.miss(sample, true, rng);
         }
-        let hint = &sample.hint;
-        let left = hint.remaining.map(|left| u32::try_from(left).unwrap_or(u32::MAX));
-        let quota = quota_of(hint);
+        let hint = sample.hint;
+        let left = hint.remaining.map(|left| state.usual.calls_in(left));
+        let quota = state.quota_of(hint);
         if let Some((limit, period)) = quota {
             state.quota = epoch::eight_intervals(limit, period);
         }

@@ -1,6 +1,9 @@
 //! Open: no throttle yet, hence no pace; only a measurement of how fast calls leave.
 
+use super::cost::{self, PARTS};
 use super::interval::Interval;
+use super::octaves::{Octaves, clip};
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
 /// Measures the rate at which calls leave, in blocks of at least 16 calls and one round trip, so
@@ -11,31 +14,40 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Open {
     block_from: Instant,
-    /// The mean interval of the last full block.
-    measured: Option<Mean>,
+    /// log2 of the mean interval of the last full block; zero before the first.
+    measured: i16,
+    /// In sixteenths of a usual call.
     sends: u32,
 }
 
-/// The bits of an interval, which are never zero.
-type Mean = core::num::NonZeroU64;
-
-const BLOCK: u32 = 16;
+const BLOCK: u32 = 16 * PARTS;
 
 impl Open {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { block_from: now, measured: None, sends: 0 }
+        Self { block_from: now, measured: 0, sends: 0 }
     }
 
-    pub(super) fn released(&mut self, now: Instant, round_trip: Span) {
-        if self.sends == 0 && self.measured.is_none() {
+    pub(super) fn released(&mut self, now: Instant, parts: u32, round_trip: Span) {
+        if self.sends == 0 && self.measured == 0 {
             self.block_from = now;
         }
-        self.sends = self.sends.saturating_add(1);
+        self.sends = self.sends.saturating_add(parts);
+        if self.sends < BLOCK {
+            return;
+        }
         let lasted = now.saturating_since(self.block_from);
-        if self.sends >= BLOCK && round_trip > Span::ZERO && lasted >= round_trip {
-            self.measured = Mean::new(Interval::of_calls(lasted, self.sends).bits());
+        if round_trip > Span::ZERO && lasted >= round_trip {
+            self.measured = clip(Interval::of_parts(lasted, self.sends).log2());
             self.sends = 0;
             self.block_from = now;
+        }
+    }
+
+    pub(super) fn rescale(&mut self, octaves: i32) {
+        self.sends = cost::rescaled(self.sends, octaves);
+        if self.measured != 0 {
+            let moved = octaves.saturating_mul(256);
+            self.measured = clip(Octaves::from(self.measured).saturating_add(moved).max(1));
         }
     }
 
@@ -44,12 +56,14 @@ impl Open {
     pub(super) fn interval(&self, now: Instant, round_trip: Span) -> Interval {
         const SHORTEST: Span = Span::from_micros(1);
         match self.measured {
-            Some(bits) => Interval::of_bits(bits.get()),
-            None => {
+            1.. => Interval::of_log2(self.measured.into()),
+            _ => {
                 let half = Span::from_nanos(round_trip.as_nanos() / 2);
                 let lasted = now.saturating_since(self.block_from).max(half).max(SHORTEST);
-                Interval::of_calls(lasted, self.sends.max(1))
+                Interval::of_parts(lasted, self.sends.max(PARTS))
             }
         }
     }
 }
+
+fields!(Open { measured: i16 } else |now| { block_from: now, sends: 0 });

@@ -3,6 +3,7 @@
 use super::interval::Interval;
 use crate::fixed::Ratio;
 use crate::rng::Rng;
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
@@ -114,3 +115,11 @@ fn wait_until(instant: Instant, now: Instant) -> Verdict {
         _ => Verdict::Go,
     }
 }
+
+fields!(Pacer {
+    interval: Interval,
+    target: Interval,
+    slot: Instant,
+    release: Instant,
+    hold: Instant
+});

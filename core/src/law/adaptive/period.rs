@@ -1,11 +1,13 @@
 //! Remaining and reset: a fixed period whose end and whose rest the server tells.
 
+use super::cost::{self, PARTS};
 use super::interval::Interval;
 use super::{AdaptiveState, Tier, longest_hold};
 use crate::fixed::Ratio;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
 /// Spreads this client's share of what is left over what is left of the period.
@@ -15,7 +17,7 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Share {
     end: Instant,
-    /// Calls served in this period: this client's, and everybody's.
+    /// What was served in this period, in sixteenths of a usual call: this client's, and everybody's.
     own: u32,
     used: u32,
     /// This client's share in 1/2^16; `None` before a whole period has been seen.
@@ -47,20 +49,20 @@ impl Share {
         Self { end: Instant::ZERO, own: 0, used: 0, share: None }
     }
 
-    pub(super) fn hear(&mut self, now: Instant, told: Told, served: bool, rng: &mut Rng) -> Next {
+    pub(super) fn hear(&mut self, now: Instant, told: Told, served: u32, rng: &mut Rng) -> Next {
         let end = now.saturating_add(told.reset);
         let half = Span::from_nanos(told.period.as_nanos() / 2);
         if self.end == Instant::ZERO || end > self.end.saturating_add(half) {
             self.next_period(end);
         }
-        self.own = self.own.saturating_add(served.into());
-        self.used = told.limit.saturating_sub(told.remaining);
+        self.own = self.own.saturating_add(served);
+        self.used = told.limit.saturating_sub(told.remaining).saturating_mul(PARTS);
 
         let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
         let fair = Interval::of_calls(told.period, told.limit).times(of_share(share));
         let mine = u64::from(told.remaining).saturating_mul(share.into());
         let lot = u64::from(rng.next_u32() >> 16);
-        if !served || mine == 0 || (mine < 65_536 && lot > mine) {
+        if served == 0 || mine == 0 || (mine < 65_536 && lot > mine) {
             return Next::Pause(fair, self.end);
         }
         let left = self.end.saturating_since(now).max(LEAST_LEFT);
@@ -71,6 +73,11 @@ impl Share {
             return Next::Pause(fair, self.end);
         }
         Next::Pace(interval, draw)
+    }
+
+    pub(super) fn rescale(&mut self, octaves: i32) {
+        self.own = cost::rescaled(self.own, octaves);
+        self.used = cost::rescaled(self.used, octaves);
     }
 
     fn next_period(&mut self, end: Instant) {
@@ -87,14 +94,15 @@ impl Share {
 
 impl AdaptiveState {
     /// The server told what is left of a period, and for how long.
-    pub(super) fn period(&mut self, sample: &Sample, told: Told, rng: &mut Rng) -> Move {
+    pub(super) fn period(&mut self, sample: &Sample<'_>, told: Told, rng: &mut Rng) -> Move {
         let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
         let mut share = match self.tier {
             Tier::Period(share) => share,
             _ => Share::new(),
         };
-        let next = share.hear(now, told, served, rng);
+        let parts = if served { self.usual.parts_of(sample.cost) } else { 0 };
+        let next = share.hear(now, told, parts, rng);
         self.tier = Tier::Period(share);
         self.event.end();
         let before = self.pacer.interval;
@@ -129,3 +137,5 @@ fn portion(own: u32, used: u32) -> u16 {
 fn of_share(share: u16) -> Ratio {
     Ratio::new(65_536, share.into()).unwrap_or(Ratio::ONE)
 }
+
+fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16> });

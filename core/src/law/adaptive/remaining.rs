@@ -1,12 +1,15 @@
 //! Remaining: a bucket whose level the server tells.
 
-use super::interval::{Interval, log2_q8};
+use super::cost;
+use super::interval::Interval;
+use super::octaves::{OCTAVE, exp2, log2_roughly};
 use super::open::Open;
-use super::{AdaptiveState, Tier, quota_of};
+use super::{AdaptiveState, Tier};
 use crate::fixed::Ratio;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
+use crate::snapshot::fields;
 use crate::time::Span;
 
 /// Steers by the calls that are left.
@@ -59,6 +62,11 @@ impl Bucket {
 }
 
 impl Pool {
+    pub(super) fn rescale(&mut self, octaves: i32) {
+        self.most = cost::rescaled(self.most, octaves);
+        self.previous = self.previous.map(|left| cost::rescaled(left, octaves));
+    }
+
     /// The interval for a served call that was told `remaining`. Rates rise only for a call that had
     /// to wait.
     pub(super) fn steer(
@@ -69,7 +77,7 @@ impl Pool {
         paced: bool,
     ) -> Interval {
         // ln = log2 * 0.693; half of that is 177 / 512. With 16 bits of fraction.
-        let level = |left: u32| i64::from(log2_q8(u64::from(left).saturating_add(2)));
+        let level = |left: u32| i64::from(log2_roughly(u64::from(left).saturating_add(2)));
         let damping = self.previous.map_or(0, |previous| {
             let change = level(remaining).saturating_sub(level(previous));
             (change.saturating_mul(177) >> 9).clamp(-64, 64).saturating_mul(256)
@@ -94,7 +102,12 @@ impl Pool {
 
 impl AdaptiveState {
     /// The server told how many calls are left. `None`: another rule deals with the answer.
-    pub(super) fn remaining(&mut self, sample: &Sample, left: u32, rng: &mut Rng) -> Option<Move> {
+    pub(super) fn remaining(
+        &mut self,
+        sample: &Sample<'_>,
+        left: u32,
+        rng: &mut Rng,
+    ) -> Option<Move> {
         let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
         if let Tier::Open(open) = self.tier {
@@ -102,7 +115,7 @@ impl AdaptiveState {
                 return None;
             }
             let sending = open.interval(now, self.round_trip());
-            self.pacer.interval = match quota_of(&sample.hint) {
+            self.pacer.interval = match self.quota_of(sample.hint) {
                 Some((limit, period)) => sending.max(Interval::of_calls(period, limit)).doubled(2),
                 None => sending.doubled(1),
             };
@@ -129,7 +142,7 @@ impl AdaptiveState {
             self.tier = Tier::Remaining(pool);
             return Some(Move::Held);
         }
-        let bucket = match quota_of(&sample.hint) {
+        let bucket = match self.quota_of(sample.hint) {
             Some((limit, period)) => Bucket::of_quota(limit, period),
             None => Bucket::of_most(pool.most),
         };
@@ -144,7 +157,7 @@ impl AdaptiveState {
         }
         self.event.end();
         self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.served = self.meter.served.saturating_add(1);
+        self.meter.count(self.usual.parts_of(sample.cost));
         let before = self.pacer.interval;
         self.pacer.interval = pool.steer(before, bucket, left, sample.paced);
         self.tier = Tier::Remaining(pool);
@@ -154,11 +167,8 @@ impl AdaptiveState {
 
 /// The square root of interval / anchor, with 8 bits of fraction, from 1/16 to 8.
 fn root_of_ratio(interval: Interval, anchor: Interval) -> i64 {
-    // Both are shifted down alike where 16 more bits would not fit.
-    let spare = interval.bits().leading_zeros();
-    let down = 16u32.saturating_sub(spare.min(16));
-    let anchor = anchor.bits().checked_shr(down).unwrap_or(0).max(1);
-    let ratio = interval.bits().checked_shl(16u32.saturating_sub(down)).unwrap_or(u64::MAX);
-    let ratio = ratio.checked_div(anchor).unwrap_or(u64::MAX).min(1 << 44);
-    i64::try_from(ratio.isqrt()).unwrap_or(i64::MAX).clamp(16, 2_048)
+    let root = exp2((interval.over(anchor) / 2).saturating_add(8 * OCTAVE));
+    i64::try_from(root).unwrap_or(i64::MAX).clamp(16, 2_048)
 }
+
+fields!(Pool { most: u32, previous: Option<u32> });

@@ -3,6 +3,7 @@
 use super::epoch::Habit;
 use super::event::Event;
 use super::interval::Interval;
+use super::octaves::{OCTAVE, exp2, log2};
 use super::{AdaptiveState, Tier, longest_hold};
 use crate::fixed::Ratio;
 use crate::rng::Rng;
@@ -19,7 +20,7 @@ impl AdaptiveState {
         let cycle = self.meter.cycle(end).max(Span::from_micros(1));
         let measured = match self.meter.served {
             0 => Interval::of_span(cycle).doubled(1),
-            served => Interval::of_calls(cycle, served),
+            parts => Interval::of_parts(cycle, parts),
         };
         let mixed = if self.meter.set && self.pacer.interval > Interval::MIN {
             mix_rates(self.pacer.interval, measured, self.meter.served)
@@ -36,18 +37,13 @@ impl AdaptiveState {
 }
 
 /// The weighted mean of two rates, given as intervals: the measured one weighs a quarter to three
-/// quarters, by how much was served.
-fn mix_rates(own: Interval, measured: Interval, served: u32) -> Interval {
-    let weight = u64::from(served).saturating_mul(16).clamp(64, 192);
+/// quarters, by how much was served: from four calls to twelve.
+fn mix_rates(own: Interval, measured: Interval, parts: u32) -> Interval {
+    let weight = u64::from(parts.clamp(64, 192));
     let own = own.max(measured.times(Ratio::HALF));
     // own * 256 / (256 - weight + weight * own / measured), with the quotient in 1/2^16.
-    let down = 48u32.saturating_sub(own.bits().leading_zeros().min(48)).min(16);
-    let quotient = ((own.bits() >> down) << 16)
-        .checked_div((measured.bits() >> down).max(1))
-        .unwrap_or(1 << 16)
-        .min(1 << 24);
+    let quotient = exp2(own.over(measured).saturating_add(16 * OCTAVE)).min(1 << 24);
     let divisor =
         (256u64.saturating_sub(weight) << 16).saturating_add(weight.saturating_mul(quotient));
-    let ratio = Ratio::new(1 << 24, u32::try_from(divisor).unwrap_or(u32::MAX));
-    own.times(ratio.unwrap_or(Ratio::ONE))
+    own.longer(OCTAVE.saturating_mul(24).saturating_sub(log2(divisor)))
 }

@@ -6,7 +6,8 @@ use crate::outcome::{Outcome, Reply};
 
 /// What a response says: what became of the call, and what the server said of its limits.
 ///
-/// It converts into a [`Reply`], so `settle(now, permit, answer)` will do.
+/// It converts into a [`Reply`], so `settle(now, permit, answer)` will do; where a controller keeps
+/// several limits, [`about`](Self::about) hands each of them its own.
 ///
 /// ```
 /// use tidegate::{Outcome, signal::http::{Reading, Unit}};
@@ -44,6 +45,36 @@ impl Answer {
         self.limits.iter().flatten()
     }
 
+    /// The reply to a controller that keeps several limits, each fed by what the server said of it.
+    ///
+    /// ```
+    /// use tidegate::signal::http::{Name, Reading, Unit};
+    /// use tidegate::{Reply, Span};
+    ///
+    /// let mut reading = Reading::new(200);
+    /// reading.header("x-ratelimit-remaining-requests", "59");
+    /// reading.header("x-ratelimit-remaining-tokens", "149984");
+    /// let reply: Reply<2> = reading.finish(None).about([Unit::Requests, Unit::Tokens]);
+    /// assert_eq!(reply.hints.map(|hint| hint.remaining), [Some(59), Some(149_984)]);
+    ///
+    /// let mut reading = Reading::new(200);
+    /// reading.header("RateLimit-Policy", r#""second";q=10;w=1, "day";q=1000;w=86400"#);
+    /// reading.header("RateLimit", r#""second";r=4;t=1, "day";r=900;t=3600"#);
+    /// let reply: Reply<2> = reading.finish(None).about(["second", "day"].map(Name::of));
+    /// assert_eq!(reply.hints[1].period, Some(Span::from_secs(86_400)));
+    /// ```
+    #[must_use]
+    pub fn about<const LIMITS: usize>(&self, limits: [impl Into<Which>; LIMITS]) -> Reply<LIMITS> {
+        let hints = limits.map(|which| {
+            let hint = match which.into() {
+                Which::Counting(unit) => self.of(unit),
+                Which::Named(name) => self.of_name(name),
+            };
+            Hint { retry_after: self.hint.retry_after, no_retry: self.hint.no_retry, ..hint }
+        });
+        Reply::about(self.outcome, hints)
+    }
+
     /// What was said of the binding one of the limits that count `unit`s.
     #[must_use]
     pub fn of(&self, unit: Unit) -> Hint {
@@ -65,9 +96,40 @@ impl Answer {
     /// ```
     #[must_use]
     pub fn named(&self, name: impl AsRef<[u8]>) -> Hint {
-        let name = Name::of(name);
+        self.of_name(Name::of(name))
+    }
+
+    fn of_name(&self, name: Name) -> Hint {
         let found = self.limits().find(|limit| limit.name == name);
         found.map_or(Hint::NONE, |limit| limit.hint)
+    }
+}
+
+/// How one of a server's limits is told from the others.
+///
+/// ```
+/// use tidegate::signal::http::{Name, Unit, Which};
+///
+/// assert_eq!(Which::from(Unit::Tokens), Which::Counting(Unit::Tokens));
+/// assert_eq!(Which::from(Name::of("day")), Which::Named(Name::of("day")));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Which {
+    /// The binding one of those that count this.
+    Counting(Unit),
+    /// The one of this name, as [`Limit::name`] tells.
+    Named(Name),
+}
+
+impl From<Unit> for Which {
+    fn from(unit: Unit) -> Self {
+        Self::Counting(unit)
+    }
+}
+
+impl From<Name> for Which {
+    fn from(name: Name) -> Self {
+        Self::Named(name)
     }
 }
 

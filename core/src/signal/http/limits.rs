@@ -5,6 +5,7 @@ use core::cmp::{Ordering, Reverse};
 
 use super::field::Key;
 use super::moment::Moments;
+use crate::digest::fnv1a;
 use crate::hint::Hint;
 use crate::time::Span;
 
@@ -94,10 +95,7 @@ impl Name {
     }
 
     fn digest(bytes: impl Iterator<Item = u8>) -> Self {
-        Self(
-            bytes
-                .fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)),
-        )
+        Self(fnv1a(bytes))
     }
 }
 

@@ -75,7 +75,7 @@ mod moment;
 mod reading;
 mod structured;
 
-pub use answer::Answer;
+pub use answer::{Answer, Which};
 pub use limits::{Limit, Name, Unit};
 pub use moment::Profile;
 pub use reading::Reading;

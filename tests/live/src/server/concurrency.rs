@@ -1,6 +1,6 @@
 //! A number of places: as many calls at once as the limit says, and 503 for the next.
 
-use super::limiter::{Answer, Standing};
+use super::limiter::{Count, Standing};
 use super::timeline::{Nanos, Timeline};
 
 /// What a busy service does that counts work rather than calls.
@@ -19,20 +19,27 @@ impl Concurrency {
         Concurrency { timeline, service, in_flight: 0, finished: 0, busy: 0 }
     }
 
-    pub fn admit(&mut self, now: Nanos) -> Answer {
+    /// Whether a call fits at `now`.
+    pub fn fits(&self, now: Nanos) -> bool {
+        self.in_flight < self.timeline.limit_at(now)
+    }
+
+    /// Takes the call that fitted.
+    pub fn take(&mut self) {
+        self.in_flight += 1;
+    }
+
+    pub fn standing(&self, now: Nanos) -> Standing {
         let limit = self.timeline.limit_at(now);
-        let served = self.in_flight < limit;
-        if served {
-            self.in_flight += 1;
-        }
-        Answer {
-            served,
-            standing: Standing {
-                limit,
-                remaining: limit.saturating_sub(self.in_flight),
-                reset: self.service,
-                retry: if served { 0 } else { self.service },
-            },
+        let remaining = limit.saturating_sub(self.in_flight);
+        Standing {
+            count: Count::Places,
+            quota: limit,
+            period: self.service,
+            limit,
+            remaining,
+            reset: self.service,
+            retry: if remaining > 0 { 0 } else { self.service },
         }
     }
 
@@ -62,26 +69,34 @@ impl Concurrency {
 mod tests {
     use super::*;
 
+    fn admit(places: &mut Concurrency, now: Nanos) -> bool {
+        let fits = places.fits(now);
+        if fits {
+            places.take();
+        }
+        fits
+    }
+
     #[test]
     fn the_call_past_the_limit_is_refused_until_another_has_left() {
         let mut places = Concurrency::new(Timeline { limit: 2, step: None, outage: None }, 100);
-        assert!(places.admit(0).served);
-        assert!(places.admit(0).served);
-        assert!(!places.admit(0).served);
+        assert!(admit(&mut places, 0));
+        assert!(admit(&mut places, 0));
+        assert!(!admit(&mut places, 0));
         places.leave(50);
-        assert!(places.admit(50).served);
-        assert!(!places.admit(50).served);
+        assert!(admit(&mut places, 50));
+        assert!(!admit(&mut places, 50));
     }
 
     #[test]
     fn a_step_down_waits_for_those_inside_and_admits_none_before() {
         let mut places =
             Concurrency::new(Timeline { limit: 2, step: Some((10, 1)), outage: None }, 100);
-        assert!(places.admit(0).served && places.admit(0).served);
+        assert!(admit(&mut places, 0) && admit(&mut places, 0));
         places.leave(10);
-        assert!(!places.admit(10).served, "one is inside and one may be");
+        assert!(!admit(&mut places, 10), "one is inside and one may be");
         places.leave(10);
-        assert!(places.admit(10).served);
+        assert!(admit(&mut places, 10));
     }
 
     #[test]
@@ -89,7 +104,7 @@ mod tests {
         let timeline = Timeline { limit: 4, step: None, outage: Some(1_000..2_000) };
         let mut places = Concurrency::new(timeline, 100);
         assert_eq!(places.capacity(3_000), 88.0, "by the plan, as none has finished");
-        assert!(places.admit(0).served);
+        assert!(admit(&mut places, 0));
         places.leave(200);
         assert_eq!(places.capacity(3_000), 48.0, "by what the calls really took");
     }
@@ -110,7 +125,7 @@ mod tests {
             for now in 0..2_000 {
                 let left = |since: &mut Nanos| now - *since == 1_000;
                 inside.extract_if(.., left).for_each(|_| places.leave(1_000));
-                while !timeline.is_out(now) && places.admit(now).served {
+                while !timeline.is_out(now) && admit(&mut places, now) {
                     inside.push(now);
                     served += 1;
                 }

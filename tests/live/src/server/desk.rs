@@ -1,16 +1,16 @@
 //! Where every call is decided, counted and answered.
 
 use super::ledger::Ledger;
-use super::limiter::{Answer, Limiter};
-use super::{CALLER, Nanos, Timeline, Truth, nanos};
-use crate::options::{Api, PolicyName};
+use super::limiter::{Answer, Limits};
+use super::{CALLER, Nanos, TOKENS, Timeline, Truth, nanos};
+use crate::options::Api;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::time::sleep;
 
 /// One lock, so that the order of arrival is one order.
@@ -22,7 +22,7 @@ pub struct Desk {
 
 pub struct Books {
     pub opened: Instant,
-    pub limiter: Limiter,
+    pub limits: Limits,
     pub ledger: Ledger,
     /// How many calls have come, which spreads the time that they take.
     turn: u64,
@@ -30,13 +30,14 @@ pub struct Books {
 
 enum Decided {
     Out,
-    Refused(Answer),
-    Served(Answer),
+    Refused,
+    Served,
 }
 
-/// A call that has been decided.
+/// A call that has been decided, and what its caller is told.
 struct Call {
     decided: Decided,
+    told: HeaderMap,
     arrived: Nanos,
     turn: u64,
 }
@@ -47,21 +48,26 @@ pub fn routes(desk: Arc<Desk>) -> Router {
 }
 
 async fn call(State(desk): State<Arc<Desk>>, head: HeaderMap) -> Response {
-    let caller = head.get(CALLER).and_then(|name| name.to_str().ok()?.parse().ok()).unwrap_or(0);
-    let Call { decided, arrived, turn } = desk.decide(caller);
-    if let Decided::Served(_) = decided {
+    let number = |name: &str| -> Option<u64> {
+        head.get(name).and_then(|value| value.to_str().ok()?.parse().ok())
+    };
+    let caller = number(CALLER).and_then(|name| usize::try_from(name).ok()).unwrap_or(0);
+    let tokens = number(TOKENS).unwrap_or(1);
+    let Call { decided, told, arrived, turn } = desk.decide(caller, tokens);
+    if let Decided::Served = decided {
         let _place = Place { desk: &desk, arrived };
         sleep(spread(desk.api.service(), turn)).await;
     }
     sleep(spread(desk.api.latency, turn)).await;
     match decided {
         Decided::Out => (StatusCode::SERVICE_UNAVAILABLE, "down\n").into_response(),
-        Decided::Refused(answer) => {
-            (desk.refusal(), desk.head(&answer), "refused\n").into_response()
+        Decided::Refused => {
+            let status = desk.api.hints.refusal(desk.api.policy);
+            (status, told, "refused\n").into_response()
         }
-        Decided::Served(answer) => {
+        Decided::Served => {
             desk.lock().ledger.row(caller, arrived).delivered += 1;
-            (desk.head(&answer), "served\n").into_response()
+            (told, "served\n").into_response()
         }
     }
 }
@@ -73,9 +79,9 @@ async fn counts(State(desk): State<Arc<Desk>>) -> Json<Truth> {
 impl Desk {
     pub fn new(api: Api, callers: usize) -> Self {
         let timeline = api.timeline();
-        let limiter = Limiter::new(&api, timeline.clone());
+        let limits = Limits::new(&api);
         let ledger = Ledger::new(callers);
-        let books = Books { opened: Instant::now(), limiter, ledger, turn: 0 };
+        let books = Books { opened: Instant::now(), limits, ledger, turn: 0 };
         Desk { api, timeline, books: Mutex::new(books) }
     }
 
@@ -87,57 +93,38 @@ impl Desk {
     pub fn truth(&self) -> Truth {
         let books = self.lock();
         let end = books.ledger.end(books.now());
-        Truth { callers: books.ledger.in_time().to_vec(), capacity: books.limiter.capacity(end) }
+        Truth { callers: books.ledger.in_time().to_vec(), capacity: books.limits.capacity(end) }
     }
 
-    fn decide(&self, caller: usize) -> Call {
+    fn decide(&self, caller: usize, tokens: u64) -> Call {
         let mut books = self.lock();
         // The clock is read under the lock, so that it never runs backwards for the policy.
         let arrived = books.now();
-        let decided = if self.timeline.is_out(arrived) {
-            Decided::Out
-        } else {
-            let answer = books.limiter.admit(arrived);
-            if answer.served { Decided::Served(answer) } else { Decided::Refused(answer) }
+        let answer = match self.timeline.is_out(arrived) {
+            true => None,
+            false => Some(books.limits.admit(arrived, tokens)),
         };
         let row = books.ledger.row(caller, arrived);
         row.offered += 1;
-        match decided {
-            Decided::Out => row.outage += 1,
-            Decided::Refused(_) => row.throttled += 1,
-            Decided::Served(_) => row.served += 1,
-        }
+        let decided = match &answer {
+            None => {
+                row.outage += 1;
+                Decided::Out
+            }
+            Some(Answer { served: false, .. }) => {
+                row.throttled += 1;
+                Decided::Refused
+            }
+            Some(Answer { served: true, .. }) => {
+                row.served += 1;
+                Decided::Served
+            }
+        };
         books.turn += 1;
-        Call { decided, arrived, turn: books.turn }
-    }
-
-    fn refusal(&self) -> StatusCode {
-        match self.api.policy {
-            PolicyName::Concurrency => StatusCode::SERVICE_UNAVAILABLE,
-            PolicyName::Gcra | PolicyName::Window => StatusCode::TOO_MANY_REQUESTS,
-        }
-    }
-
-    /// What the headers say, as far as this API says anything.
-    fn head(&self, answer: &Answer) -> HeaderMap {
-        let mut head = HeaderMap::new();
-        let standing = &answer.standing;
-        let mut set = |name, value: u64| head.insert(name, HeaderValue::from(value));
-        match self.api.policy {
-            PolicyName::Gcra if self.api.headers => {
-                set("ratelimit-remaining", standing.remaining);
-            }
-            PolicyName::Window if self.api.headers => {
-                set("x-ratelimit-limit", standing.limit);
-                set("x-ratelimit-remaining", standing.remaining);
-                set("x-ratelimit-reset", seconds_up(standing.reset));
-            }
-            _ => {}
-        }
-        if self.api.retry_after && !answer.served {
-            set("retry-after", seconds_up(standing.retry));
-        }
-        head
+        let turn = books.turn;
+        drop(books);
+        let told = answer.map(|answer| self.api.hints.headers(&answer, SystemTime::now()));
+        Call { decided, told: told.unwrap_or_default(), arrived, turn }
     }
 }
 
@@ -157,7 +144,7 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut books = self.desk.lock();
         let took = books.now().saturating_sub(self.arrived);
-        books.limiter.leave(took);
+        books.limits.leave(took);
     }
 }
 
@@ -166,11 +153,6 @@ impl Drop for Place<'_> {
 fn spread(mean: Duration, turn: u64) -> Duration {
     let step = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
     mean.mul_f64(0.8 + 0.4 * step as f64 / 1024.0)
-}
-
-/// Whole seconds, as the headers have them, rounded up so that who waits has waited enough.
-fn seconds_up(nanos: Nanos) -> u64 {
-    nanos.div_ceil(1_000_000_000)
 }
 
 #[cfg(test)]
@@ -184,12 +166,5 @@ mod tests {
         assert!(times.iter().all(|time| (80..=120).contains(&time.as_millis())));
         let sum: Duration = times.iter().sum();
         assert!((99..=101).contains(&(sum / 1000).as_millis()), "{sum:?}");
-    }
-
-    #[test]
-    fn header_seconds_are_never_too_few() {
-        for (nanos, seconds) in [(0, 0), (1, 1), (1_000_000_000, 1), (1_000_000_001, 2)] {
-            assert_eq!(seconds_up(nanos), seconds);
-        }
     }
 }

@@ -1,11 +1,11 @@
 //! A bucket of `burst` calls that refills evenly, `limit` calls a period: what Heroku's API does.
 
-use super::limiter::{Answer, Standing};
+use super::limiter::{Count, Standing};
 use super::timeline::{Nanos, Timeline};
 
 /// The generic cell rate algorithm (ITU-T I.371), kept as a debt so that the refill is a plain
 /// multiplication and no call's share of the period is ever rounded: a call adds `period` to the
-/// debt, and every nanosecond takes `limit` from it.
+/// debt, and every nanosecond takes `limit` from it. What a call costs may be more than one.
 #[derive(Debug)]
 pub struct Gcra {
     timeline: Timeline,
@@ -21,25 +21,32 @@ impl Gcra {
         Gcra { timeline, period, burst, debt: 0, at: 0 }
     }
 
-    pub fn admit(&mut self, now: Nanos) -> Answer {
+    /// Whether a call fits at `now` that costs so much.
+    pub fn fits(&mut self, now: Nanos, cost: u64) -> bool {
         self.debt = self.debt.saturating_sub(self.timeline.integral(self.at..now));
         self.at = self.at.max(now);
-        let (cost, room) = (u128::from(self.period), self.room());
-        let after = self.debt + cost;
-        let served = after <= room;
-        if served {
-            self.debt = after;
-        }
+        self.debt.saturating_add(self.price(cost)) <= self.room()
+    }
+
+    /// Takes the call that fitted.
+    pub fn take(&mut self, cost: u64) {
+        self.debt += self.price(cost);
+    }
+
+    /// Where a caller stands whose next call costs so much.
+    pub fn standing(&self, now: Nanos, cost: u64) -> Standing {
+        let room = self.room();
         let limit = self.timeline.limit_at(now);
         let until = |debt: u128| nanos(debt.div_ceil(u128::from(limit)));
-        Answer {
-            served,
-            standing: Standing {
-                limit: self.burst,
-                remaining: u64::try_from((room - self.debt) / cost).unwrap_or(u64::MAX),
-                reset: until(self.debt),
-                retry: if served { 0 } else { until(after - room) },
-            },
+        Standing {
+            count: Count::Bucket,
+            quota: limit,
+            period: self.period,
+            limit: self.burst,
+            remaining: u64::try_from(room.saturating_sub(self.debt) / self.price(1))
+                .unwrap_or(u64::MAX),
+            reset: until(self.debt),
+            retry: until(self.debt.saturating_add(self.price(cost)).saturating_sub(room)),
         }
     }
 
@@ -49,7 +56,11 @@ impl Gcra {
     }
 
     fn room(&self) -> u128 {
-        u128::from(self.burst) * u128::from(self.period)
+        self.price(self.burst)
+    }
+
+    fn price(&self, cost: u64) -> u128 {
+        u128::from(cost) * u128::from(self.period)
     }
 }
 
@@ -65,40 +76,57 @@ mod tests {
         Timeline { limit, step: None, outage: None }
     }
 
+    fn admit(gcra: &mut Gcra, now: Nanos) -> bool {
+        let fits = gcra.fits(now, 1);
+        if fits {
+            gcra.take(1);
+        }
+        fits
+    }
+
     #[test]
     fn a_call_is_served_at_its_very_nanosecond_and_not_one_before() {
         // Three calls a second: a third of a second is no whole number of nanoseconds.
         let mut gcra = Gcra::new(steady(3), 1_000_000_000, 2);
         let table = [
             (0, true, 1, 0),
-            (0, true, 0, 0),
+            (0, true, 0, 333_333_334),
             (0, false, 0, 333_333_334),
             (333_333_333, false, 0, 1),
-            (333_333_334, true, 0, 0),
+            (333_333_334, true, 0, 333_333_333),
             (666_666_666, false, 0, 1),
-            (666_666_667, true, 0, 0),
+            (666_666_667, true, 0, 333_333_333),
             (999_999_999, false, 0, 1),
-            (1_000_000_000, true, 0, 0),
+            (1_000_000_000, true, 0, 333_333_334),
             (900_000_000, false, 0, 333_333_334),
             (10_000_000_000, true, 1, 0),
         ];
         for (now, served, remaining, retry) in table {
-            let answer = gcra.admit(now);
-            assert_eq!(
-                (answer.served, answer.standing.remaining, answer.standing.retry),
-                (served, remaining, retry),
-                "at {now}"
-            );
+            assert_eq!(admit(&mut gcra, now), served, "at {now}");
+            let standing = gcra.standing(now, 1);
+            assert_eq!((standing.remaining, standing.retry), (remaining, retry), "at {now}");
         }
     }
 
     #[test]
     fn over_a_long_time_not_one_call_more_or_fewer_than_the_limit_is_served() {
         let mut gcra = Gcra::new(steady(7), 1_000_000_000, 5);
-        let served = (0..100_000).filter(|i| gcra.admit(i * 1_000_000).served).count();
+        let served = (0..100_000).filter(|i| admit(&mut gcra, i * 1_000_000)).count();
         // 5 in the bucket and 7 a second for 99.999 s, of which the last is not yet whole.
         assert_eq!(served, 5 + 699);
         assert_eq!(gcra.capacity(100_000_000_000), 705.0);
+    }
+
+    #[test]
+    fn a_dear_call_waits_until_all_of_its_cost_is_there() {
+        let mut gcra = Gcra::new(steady(100), 1_000, 100);
+        assert!(gcra.fits(0, 70));
+        gcra.take(70);
+        let standing = gcra.standing(0, 50);
+        assert_eq!((standing.remaining, standing.reset, standing.retry), (30, 700, 200));
+        assert!(!gcra.fits(199, 50));
+        assert!(gcra.fits(200, 50));
+        assert!(!gcra.fits(100_000, 101), "no bucket holds more than it holds");
     }
 
     #[test]
@@ -117,7 +145,7 @@ mod tests {
             (2_500, true),
         ];
         for (now, served) in table {
-            assert_eq!(gcra.admit(now).served, served, "at {now}");
+            assert_eq!(admit(&mut gcra, now), served, "at {now}");
         }
         assert_eq!(gcra.capacity(2_500), 1.0 + 10.0 + 1.5);
     }
@@ -131,12 +159,12 @@ mod tests {
     #[test]
     fn the_largest_numbers_do_not_overflow() {
         let mut gcra = Gcra::new(steady(u64::MAX), u64::MAX, u64::MAX);
-        assert!(gcra.admit(0).served);
-        assert!(gcra.admit(u64::MAX).served);
+        assert!(admit(&mut gcra, 0));
+        assert!(admit(&mut gcra, u64::MAX));
         assert!(gcra.capacity(u64::MAX) >= 2.0);
         let mut slow = Gcra::new(steady(1), u64::MAX, 1);
-        assert!(slow.admit(0).served);
-        assert!(!slow.admit(u64::MAX - 1).served);
-        assert!(slow.admit(u64::MAX).served);
+        assert!(admit(&mut slow, 0));
+        assert!(!admit(&mut slow, u64::MAX - 1));
+        assert!(admit(&mut slow, u64::MAX));
     }
 }

@@ -3,9 +3,11 @@
 mod concurrency;
 mod desk;
 mod gcra;
+mod hints;
 mod ledger;
 mod limiter;
 mod timeline;
+mod tokens;
 mod window;
 
 pub use ledger::Row;
@@ -24,6 +26,9 @@ use tokio::task::JoinHandle;
 
 /// The header in which a client says which process of the fleet it is.
 pub const CALLER: &str = "x-client";
+
+/// The header in which a call says how many tokens it takes.
+pub const TOKENS: &str = "x-tokens";
 
 /// The counts at one moment.
 #[derive(Clone, Debug, Serialize)]

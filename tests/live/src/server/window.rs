@@ -1,6 +1,6 @@
 //! A fixed window: `limit` calls in each period, counted anew when the next one begins.
 
-use super::limiter::{Answer, Standing};
+use super::limiter::{Count, Standing};
 use super::timeline::{Nanos, Timeline};
 use std::ops::Range;
 
@@ -18,25 +18,32 @@ impl Window {
         Window { timeline, period, index: 0, used: 0 }
     }
 
-    pub fn admit(&mut self, now: Nanos) -> Answer {
+    /// Whether a call fits at `now`.
+    pub fn fits(&mut self, now: Nanos) -> bool {
         let index = now / self.period;
         if index > self.index {
             (self.index, self.used) = (index, 0);
         }
+        self.used < self.timeline.limit_at(now)
+    }
+
+    /// Takes the call that fitted.
+    pub fn take(&mut self) {
+        self.used += 1;
+    }
+
+    pub fn standing(&self, now: Nanos) -> Standing {
         let limit = self.timeline.limit_at(now);
-        let served = self.used < limit;
-        if served {
-            self.used += 1;
-        }
+        let remaining = limit.saturating_sub(self.used);
         let reset = self.period - now % self.period;
-        Answer {
-            served,
-            standing: Standing {
-                limit,
-                remaining: limit.saturating_sub(self.used),
-                reset,
-                retry: if served { 0 } else { reset },
-            },
+        Standing {
+            count: Count::Period,
+            quota: limit,
+            period: self.period,
+            limit,
+            remaining,
+            reset,
+            retry: if remaining > 0 { 0 } else { reset },
         }
     }
 
@@ -73,6 +80,14 @@ impl Window {
 mod tests {
     use super::*;
 
+    fn admit(window: &mut Window, now: Nanos) -> bool {
+        let fits = window.fits(now);
+        if fits {
+            window.take();
+        }
+        fits
+    }
+
     #[test]
     fn a_window_serves_its_limit_and_a_new_one_begins_at_the_very_nanosecond() {
         let mut window = Window::new(Timeline { limit: 2, step: None, outage: None }, 1_000);
@@ -87,12 +102,9 @@ mod tests {
             (10_000, true, 1, 1_000),
         ];
         for (now, served, remaining, reset) in table {
-            let answer = window.admit(now);
-            assert_eq!(
-                (answer.served, answer.standing.remaining, answer.standing.reset),
-                (served, remaining, reset),
-                "at {now}"
-            );
+            assert_eq!(admit(&mut window, now), served, "at {now}");
+            let standing = window.standing(now);
+            assert_eq!((standing.remaining, standing.reset), (remaining, reset), "at {now}");
         }
     }
 
@@ -101,7 +113,7 @@ mod tests {
         let timeline = Timeline { limit: 3, step: Some((500, 1)), outage: None };
         let mut window = Window::new(timeline, 1_000);
         for (now, served) in [(0, true), (1, true), (500, false), (1_000, true), (1_001, false)] {
-            assert_eq!(window.admit(now).served, served, "at {now}");
+            assert_eq!(admit(&mut window, now), served, "at {now}");
         }
         assert_eq!(window.capacity(3_000), 3.0 + 1.0 + 1.0);
     }

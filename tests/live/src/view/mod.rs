@@ -1,5 +1,7 @@
 //! The live view of a run on a terminal.
 
+mod fleet;
+
 use crate::curves::Rates;
 use crate::report::{millis, percent};
 use crate::run::Stop;
@@ -74,7 +76,7 @@ fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
         1 => 0,
         laws => clipped(laws.min(MOST_LAWS) + 3),
     };
-    let [title, api, fleet, results, foot] = Layout::vertical([
+    let [title, api, callers, results, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(7),
         Constraint::Max(clipped(scene.members.len() + 3)),
@@ -84,7 +86,7 @@ fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
     .areas(frame.area());
     draw_title(frame, title, scene);
     draw_api(frame, api, scene);
-    draw_fleet(frame, fleet, scene);
+    fleet::draw(frame, callers, scene);
     if laws > 0 {
         draw_laws(frame, results, scene);
     }
@@ -189,46 +191,6 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     frame.render_widget(chart, area);
 }
 
-/// The callers' side: one row a process.
-fn draw_fleet(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
-    let width = usize::from(area.width.saturating_sub(46));
-    let (from, to) = scene.lately();
-    let cells = Strip::new(scene, width);
-    let rows = scene.members.iter().enumerate().map(|(process, member)| {
-        let rates = scene.curves.rates(process, from, to);
-        let share = rates.throttled_share();
-        Row::new(vec![
-            Cell::from(format!("{}", process + 1)),
-            right(format!("{:.0}/s", rates.offered), Style::new()),
-            right(format!("{:.0}/s", rates.served), Style::new()),
-            right(percent(share), shade(share)),
-            right(millis(member.tally.wait_us as f64 / 1000.0), Style::new()),
-            Cell::from(cells.line(scene, process)),
-        ])
-    });
-    let dim = Style::new().fg(Color::DarkGray);
-    let head = Row::new(vec![
-        Cell::from("process"),
-        right("offered".into(), dim),
-        right("served".into(), dim),
-        right("throttled".into(), dim),
-        right("wait".into(), dim),
-        Cell::from("calls over time, red if refused"),
-    ]);
-    let widths = [
-        Constraint::Length(7),
-        Constraint::Length(7),
-        Constraint::Length(7),
-        Constraint::Length(9),
-        Constraint::Length(7),
-        Constraint::Min(8),
-    ];
-    frame.render_widget(
-        Table::new(rows, widths).header(head.style(dim)).block(boxed(" the fleet ".into())),
-        area,
-    );
-}
-
 /// The laws to compare: the figures of those that ran, and those to come.
 fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let laws = scene.demo.laws();
@@ -243,6 +205,7 @@ fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
             Cell::from(law.clone()),
             right(percent(run.utilisation), Style::new()),
             right(percent(run.throttled), shade(run.throttled)),
+            right(percent(run.settled), shade(run.settled)),
             right(format!("{:.3}", run.jain), Style::new()),
             right(run.wait_p50_ms.map_or("none".into(), millis), Style::new()),
             right(run.wait_p99_ms.map_or("none".into(), millis), Style::new()),
@@ -250,50 +213,15 @@ fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
         ])
     });
     let dim = Style::new().fg(Color::DarkGray);
-    let names = ["utilisation", "throttled", "jain", "wait p50", "wait p99", "lost"];
+    let names = ["utilisation", "throttled", "settled", "jain", "wait p50", "wait p99", "lost"];
     let head = std::iter::once(Cell::from("law"))
         .chain(names.map(|name| right(name.into(), dim)))
         .collect::<Row<'_>>();
-    let widths = [12, 11, 9, 7, 9, 9, 6].map(Constraint::Length);
+    let widths = [12, 11, 9, 7, 5, 8, 8, 4].map(Constraint::Length);
     frame.render_widget(
         Table::new(rows, widths).header(head.style(dim)).block(boxed(" the laws ".into())),
         area,
     );
-}
-
-/// How a process's rate is drawn over time in a few cells, all processes to one scale.
-struct Strip {
-    width: usize,
-    top: f64,
-}
-
-impl Strip {
-    fn new(scene: &Scene<'_>, width: usize) -> Self {
-        let mut strip = Strip { width, top: 1.0 };
-        strip.top = (0..scene.members.len())
-            .flat_map(|process| strip.rates(scene, process))
-            .map(|rates| rates.offered)
-            .fold(1.0, f64::max);
-        strip
-    }
-
-    fn rates(&self, scene: &Scene<'_>, process: usize) -> Vec<Rates> {
-        let cell = scene.demo.seconds.as_secs_f64() / self.width.max(1) as f64;
-        (1..=self.width)
-            .map(|index| index as f64 * cell)
-            .take_while(|to| *to <= scene.curves.end())
-            .map(|to| scene.curves.rates(process, to - cell.max(GLANCE), to))
-            .collect()
-    }
-
-    fn line(&self, scene: &Scene<'_>, process: usize) -> Line<'static> {
-        const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-        let bar = |rates: Rates| {
-            let level = (8.0 * rates.offered / self.top).ceil().clamp(0.0, 8.0);
-            Span::styled(BARS[level as usize], shade(rates.throttled_share()))
-        };
-        self.rates(scene, process).into_iter().map(bar).collect()
-    }
 }
 
 /// Green where next to nothing is refused, red where most is.

@@ -1,0 +1,96 @@
+//! The record: a controller written down, and read again.
+
+use super::Controller;
+use crate::gate::{Budget, Hold, Pace, Window};
+use crate::policy::Policy;
+use crate::snapshot::{self, Field, Reader, Record, SnapshotError};
+use crate::time::{Instant, Span};
+
+impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
+    /// How long a snapshot of this kind of controller is.
+    pub const SNAPSHOT_BYTES: usize = snapshot::length(
+        Self::GATES_BYTES.saturating_add(Self::LIMIT_BYTES.saturating_mul(LIMITS)),
+    );
+    const GATES_BYTES: usize =
+        <Hold as Field>::BYTES + <Option<Budget> as Field>::BYTES + <u32 as Field>::BYTES;
+    const LIMIT_BYTES: usize = <Pace as Field>::BYTES.saturating_add(L::BYTES);
+
+    /// Writes what has been learnt, as of `now`, to the first
+    /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how many these are.
+    ///
+    /// Calls in flight, the counters and the generator are not part of it.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Length`] where `record` is too short.
+    pub fn snapshot(&self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
+        let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
+        snapshot::seal(record, now, LIMITS, |out| {
+            self.hold.write(out);
+            self.budget.write(out);
+            out.u32(self.window.next_number());
+            for (limit, law) in self.limits.iter().zip(&self.policy.laws) {
+                limit.pace.write(out);
+                law.write(&limit.state, out);
+            }
+        });
+        Ok(Self::SNAPSHOT_BYTES)
+    }
+
+    /// The controller of a snapshot that was taken `away` before `now`, under a policy with the same
+    /// laws: paces, holds, budget and what the laws have learnt go on from there. Time that nobody has
+    /// measured (a battery taken out) is no time away: zero is always safe, and costs only waits.
+    ///
+    /// `seed` is a new one, because two controllers may be made from one snapshot. Permits handed
+    /// out before it are unknown to this controller.
+    ///
+    /// ```
+    /// use tidegate::law::Adaptive;
+    /// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+    ///
+    /// type Gate = Controller<Adaptive>;
+    /// let (policy, start) = (Policy::new(Adaptive::DEFAULT), Instant::ZERO);
+    /// let mut gate = Gate::new(policy, 7, start);
+    /// let Decision::Go(permit) = gate.poll(start, &Ask::new()) else { panic!() };
+    /// let second = Instant::from_nanos(1_000_000_000);
+    /// gate.settle(second, permit, Outcome::Throttled);
+    ///
+    /// let mut record = [0; Gate::SNAPSHOT_BYTES];
+    /// gate.snapshot(second, &mut record).unwrap();
+    /// // Asleep for an hour, after which the clock starts anew.
+    /// let mut again =
+    ///     Gate::restore(policy, 8, &record, start, Span::from_secs(3_600)).unwrap();
+    /// assert!(again.intervals(start).eq(gate.intervals(second)));
+    /// ```
+    ///
+    /// # Errors
+    /// [`SnapshotError`] says what is wrong with the record. Begin with [`Controller::new`] then.
+    pub fn restore(
+        policy: Policy<L, LIMITS>,
+        seed: u64,
+        record: &[u8],
+        now: Instant,
+        away: Span,
+    ) -> Result<Self, SnapshotError> {
+        let then = Instant::from_nanos(now.as_nanos().saturating_sub(away.as_nanos()));
+        let mut input = snapshot::unseal(record, then, LIMITS, Self::SNAPSHOT_BYTES)?;
+        let mut made = Self::new(policy, seed, now);
+        made.read(&mut input).ok_or(SnapshotError::OtherPolicy)?;
+        Ok(made)
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Option<()> {
+        self.hold = Hold::read(input)?;
+        let saved = Option::<Budget>::read(input)?;
+        if let (Some(budget), Some(saved), Some(policy)) =
+            (&mut self.budget, saved, self.policy.budget)
+        {
+            *budget = saved.within(policy);
+        }
+        self.window = Window::successor(input.u32()?);
+        for (limit, law) in self.limits.iter_mut().zip(&self.policy.laws) {
+            limit.pace = Pace::read(input)?;
+            limit.state = law.read(input)?;
+        }
+        Some(())
+    }
+}

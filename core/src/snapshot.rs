@@ -1,0 +1,461 @@
+//! Snapshots: what a controller has learnt, as a record of a fixed size.
+//!
+//! A device that sleeps for hours, or an edge worker that is evicted, writes its record down and
+//! goes on from it: it neither bursts nor learns its rate anew. See
+//! [`Controller::snapshot`](crate::Controller::snapshot) and
+//! [`Controller::restore`](crate::Controller::restore).
+//!
+//! # The record
+//!
+//! All numbers are little-endian. Instants are kept as their distance from the snapshot's own, so a
+//! record does not depend on what a clock counts from.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0 | [`VERSION`] |
+//! | 1 | how many limits |
+//! | 2.. | the gates, then each limit's pace and its law's state |
+//! | last 4 | FNV-1a of all before them |
+//!
+//! The record is of one version of this crate: another layout has another version, and is refused.
+//! The check finds every flipped bit and nearly every other damage. It is no signature: a record
+//! that somebody else can write makes a rate that somebody else chose.
+
+use core::num::NonZeroU16;
+
+use crate::digest::fnv1a;
+use crate::law::Law;
+use crate::time::{Instant, Span};
+
+/// The layout that this version of the crate writes and reads.
+pub const VERSION: u8 = 1;
+
+/// What is wrong with a record, or with the room for one.
+///
+/// ```
+/// use tidegate::snapshot::SnapshotError;
+/// use tidegate::{Controller, Instant, Policy, Span};
+///
+/// let policy = Policy::named("adaptive").unwrap();
+/// let gate: Controller = Controller::new(policy, 7, Instant::ZERO);
+/// let mut record = [0; Controller::<tidegate::law::AnyLaw>::SNAPSHOT_BYTES];
+/// let length = gate.snapshot(Instant::ZERO, &mut record).unwrap();
+/// let again = |record: &[u8]| {
+///     Controller::<tidegate::law::AnyLaw>::restore(policy, 8, record, Instant::ZERO, Span::ZERO)
+///         .map(|_| ())
+/// };
+/// assert_eq!(length, record.len());
+/// assert_eq!(again(&record), Ok(()));
+/// assert_eq!(again(&record[1..]), Err(SnapshotError::Length));
+/// record[9] ^= 1;
+/// assert_eq!(again(&record), Err(SnapshotError::Damaged));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The slice is shorter than a record, or a record is of another length: it was cut, or another
+    /// kind of controller wrote it.
+    Length,
+    /// The record was written by another version of this crate.
+    Version,
+    /// The record's check does not agree with its bytes.
+    Damaged,
+    /// The record is of another law, another number of limits, or of numbers that this policy's law
+    /// does not reach.
+    OtherPolicy,
+}
+
+impl core::fmt::Display for SnapshotError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Length => "the slice has not the length of this controller's snapshot",
+            Self::Version => "the snapshot was written by another version",
+            Self::Damaged => "the snapshot is damaged",
+            Self::OtherPolicy => "the snapshot does not fit this policy",
+        })
+    }
+}
+
+impl core::error::Error for SnapshotError {}
+
+/// A law whose state can be written down.
+///
+/// Every law of this crate is one. For a law of your own, write the state with [`Writer`] and read
+/// the same with [`Reader`], and answer `None` for what the law never reaches.
+///
+/// ```
+/// use tidegate::law::{Aimd, Law};
+/// use tidegate::snapshot::{Reader, Record, Writer};
+/// use tidegate::{Instant, Span};
+///
+/// let (law, now) = (Aimd::DEFAULT, Instant::ZERO);
+/// let mut bytes = [0; Aimd::BYTES];
+/// law.write(&law.start(now), &mut Writer::new(&mut bytes, now));
+/// assert_eq!(law.read(&mut Reader::new(&bytes, now)), Some(law.start(now)));
+/// ```
+pub trait Record: Law {
+    /// How many bytes a state takes at most.
+    const BYTES: usize;
+
+    /// Writes a state.
+    fn write(&self, state: &Self::State, out: &mut Writer<'_>);
+
+    /// Reads a state; `None` where it is none of this law's.
+    fn read(&self, input: &mut Reader<'_>) -> Option<Self::State>;
+}
+
+/// Writes a record from its beginning to its end. What does not fit is dropped.
+///
+/// ```
+/// use tidegate::Instant;
+/// use tidegate::snapshot::{Reader, Writer};
+///
+/// let (then, now) = (Instant::from_nanos(700), Instant::from_nanos(5_000_000));
+/// let mut bytes = [0; 16];
+/// let mut out = Writer::new(&mut bytes, then);
+/// out.u64(42);
+/// out.instant(Instant::from_nanos(900));
+/// // 200 ns later than the record, whatever the clock counts from now.
+/// let mut input = Reader::new(&bytes, now);
+/// assert_eq!(input.u64(), Some(42));
+/// assert_eq!(input.instant(), Some(Instant::from_nanos(5_000_200)));
+/// assert_eq!(input.u64(), None);
+/// ```
+#[derive(Debug)]
+pub struct Writer<'a> {
+    room: &'a mut [u8],
+    now: Instant,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes into `room`; instants are kept as their distance from `now`.
+    pub const fn new(room: &'a mut [u8], now: Instant) -> Self {
+        Self { room, now }
+    }
+
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        let room = core::mem::take(&mut self.room);
+        if let Some((place, rest)) = room.split_first_chunk_mut() {
+            *place = bytes;
+            self.room = rest;
+        }
+    }
+
+    /// One byte.
+    pub fn u8(&mut self, value: u8) {
+        self.put([value]);
+    }
+
+    /// Two bytes.
+    pub fn u16(&mut self, value: u16) {
+        self.put(value.to_le_bytes());
+    }
+
+    /// Four bytes.
+    pub fn u32(&mut self, value: u32) {
+        self.put(value.to_le_bytes());
+    }
+
+    /// Eight bytes.
+    pub fn u64(&mut self, value: u64) {
+        self.put(value.to_le_bytes());
+    }
+
+    /// Eight bytes: the distance from the record's own instant. The end of time stays the end of time,
+    /// because it stands for "never".
+    pub fn instant(&mut self, value: Instant) {
+        self.u64(match value {
+            Instant::MAX => NEVER,
+            _ => {
+                let ahead = value.saturating_since(self.now).as_nanos().min(MOST);
+                let behind = self.now.saturating_since(value).as_nanos().min(MOST);
+                ahead.wrapping_sub(behind)
+            }
+        });
+    }
+
+    /// One of several kinds of value: its tag, and then what `write` writes, in `bytes` bytes whatever
+    /// the kind.
+    pub fn variant(&mut self, bytes: usize, tag: u8, write: impl FnOnce(&mut Writer<'_>)) {
+        let room = core::mem::take(&mut self.room);
+        let Some((place, rest)) = room.split_at_mut_checked(bytes) else { return };
+        self.room = rest;
+        let mut out = Writer { room: place, now: self.now };
+        out.u8(tag);
+        write(&mut out);
+    }
+}
+
+/// A distance that no two instants of one record have.
+const NEVER: u64 = (1 << 63) - 1;
+/// The longest distance, either way: 292 years.
+const MOST: u64 = NEVER - 1;
+
+/// Reads a record from its beginning to its end.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    then: Instant,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `record`, whose own instant is `then` on the present clock.
+    #[must_use]
+    pub const fn new(record: &'a [u8], then: Instant) -> Self {
+        Self { rest: record, then }
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (bytes, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*bytes)
+    }
+
+    /// One byte; `None` at the end, as for all that follow.
+    pub fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+
+    /// Two bytes.
+    pub fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    /// Four bytes.
+    pub fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    /// Eight bytes.
+    pub fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// Eight bytes: an instant on the present clock; its beginning where it would lie before that.
+    pub fn instant(&mut self) -> Option<Instant> {
+        let distance = self.u64()?;
+        let then = self.then.as_nanos();
+        Some(Instant::from_nanos(match distance {
+            NEVER => u64::MAX,
+            ..NEVER => then.saturating_add(distance).min(u64::MAX - 1),
+            _ => then.saturating_sub(distance.wrapping_neg()),
+        }))
+    }
+
+    /// One of several kinds of value, as [`Writer::variant`] wrote it in `bytes` bytes.
+    pub fn variant<T>(
+        &mut self,
+        bytes: usize,
+        read: impl FnOnce(u8, &mut Reader<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let (place, rest) = self.rest.split_at_checked(bytes)?;
+        self.rest = rest;
+        let mut input = Reader { rest: place, then: self.then };
+        let tag = input.u8()?;
+        read(tag, &mut input)
+    }
+}
+
+/// A part of a state, with its own layout.
+pub(crate) trait Field: Sized {
+    const BYTES: usize;
+    fn write(&self, out: &mut Writer<'_>);
+    fn read(input: &mut Reader<'_>) -> Option<Self>;
+}
+
+macro_rules! numbers {
+    ($($number:ident)*) => {$(
+        impl Field for $number {
+            const BYTES: usize = size_of::<Self>();
+
+            fn write(&self, out: &mut Writer<'_>) {
+                out.$number(*self);
+            }
+
+            fn read(input: &mut Reader<'_>) -> Option<Self> {
+                input.$number()
+            }
+        }
+    )*};
+}
+
+numbers!(u8 u16 u32 u64);
+
+impl Field for i16 {
+    const BYTES: usize = 2;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.put(self.to_le_bytes());
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        input.take().map(Self::from_le_bytes)
+    }
+}
+
+impl Field for bool {
+    const BYTES: usize = 1;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u8((*self).into());
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        match input.u8()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Field for NonZeroU16 {
+    const BYTES: usize = 2;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u16(self.get());
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        Self::new(input.u16()?)
+    }
+}
+
+impl Field for Span {
+    const BYTES: usize = 8;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u64(self.as_nanos());
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        input.u64().map(Self::from_nanos)
+    }
+}
+
+impl Field for Instant {
+    const BYTES: usize = 8;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.instant(*self);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        input.instant()
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    const BYTES: usize = 1 + T::BYTES;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.variant(Self::BYTES, self.is_some().into(), |out| {
+            if let Some(value) = self {
+                value.write(out);
+            }
+        });
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        input.variant(Self::BYTES, |tag, input| match tag {
+            0 => Some(None),
+            1 => T::read(input).map(Some),
+            _ => None,
+        })
+    }
+}
+
+/// Makes a struct a [`Field`]: its fields in this order. A field that is not named begins as the
+/// expression after `else` says, in which `now` is the instant that the record was written at.
+macro_rules! fields {
+    ($name:ty { $($field:ident: $kind:ty),* $(,)? } $(else |$now:ident| { $($other:ident: $start:expr),* $(,)? })?) => {
+        impl $crate::snapshot::Field for $name {
+            const BYTES: usize = 0 $(+ <$kind as $crate::snapshot::Field>::BYTES)*;
+
+            fn write(&self, out: &mut $crate::snapshot::Writer<'_>) {
+                $($crate::snapshot::Field::write(&self.$field, out);)*
+            }
+
+            fn read(input: &mut $crate::snapshot::Reader<'_>) -> Option<Self> {
+                $(let $now = input.then();)?
+                Some(Self {
+                    $($field: <$kind as $crate::snapshot::Field>::read(input)?,)*
+                    $($($other: $start,)*)?
+                })
+            }
+        }
+    };
+}
+pub(crate) use fields;
+
+impl Reader<'_> {
+    /// When the record was written, on the present clock.
+    pub(crate) const fn then(&self) -> Instant {
+        self.then
+    }
+}
+
+/// The most bytes of several kinds.
+pub(crate) const fn longest<const N: usize>(kinds: [usize; N]) -> usize {
+    let mut kinds = kinds.as_slice();
+    let mut longest = 0;
+    while let [bytes, rest @ ..] = kinds {
+        if *bytes > longest {
+            longest = *bytes;
+        }
+        kinds = rest;
+    }
+    longest
+}
+
+/// The bytes before the fields, and after them.
+const HEAD: usize = 2;
+const TAIL: usize = 4;
+
+/// How long a record of so many bytes of fields is.
+pub(crate) const fn length(fields: usize) -> usize {
+    HEAD.saturating_add(fields).saturating_add(TAIL)
+}
+
+/// Writes the version, `limits`, what `fields` writes, and the check.
+pub(crate) fn seal(
+    record: &mut [u8],
+    now: Instant,
+    limits: usize,
+    fields: impl FnOnce(&mut Writer<'_>),
+) {
+    record.fill(0);
+    let Some((body, tail)) = record.split_last_chunk_mut::<TAIL>() else { return };
+    let mut out = Writer::new(body, now);
+    out.u8(VERSION);
+    out.u8(u8::try_from(limits).unwrap_or(u8::MAX));
+    fields(&mut out);
+    *tail = fnv1a(body.iter().copied()).to_le_bytes();
+}
+
+/// A reader of the fields of a record that `seal` has written, and that is this long.
+pub(crate) fn unseal(
+    record: &[u8],
+    then: Instant,
+    limits: usize,
+    length: usize,
+) -> Result<Reader<'_>, SnapshotError> {
+    match record.first() {
+        Some(&VERSION) => {}
+        Some(_) if record.len() == length => return Err(SnapshotError::Version),
+        _ => return Err(SnapshotError::Length),
+    }
+    let (body, tail) = record.split_last_chunk::<TAIL>().ok_or(SnapshotError::Length)?;
+    if record.len() != length {
+        return Err(SnapshotError::Length);
+    }
+    if fnv1a(body.iter().copied()).to_le_bytes() != *tail {
+        return Err(SnapshotError::Damaged);
+    }
+    let mut input = Reader::new(body, then);
+    let told = input.u8().and(input.u8()).map(usize::from);
+    if told != Some(limits) {
+        return Err(SnapshotError::OtherPolicy);
+    }
+    Ok(input)
+}

@@ -1,0 +1,106 @@
+//! Plain limiters: a quota that is known, and a caller that keeps to it.
+
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::RateLimiter;
+use governor::clock::FakeRelativeClock;
+use tidegate::gate::Pace;
+use tidegate::law::Fixed;
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
+
+use crate::meter::{meter, run};
+
+/// All limiters keep to a thousand a second with bursts of ten, and are called every other
+/// millisecond, so that every call may leave.
+const RATE: u32 = 1_000;
+const BURST: u32 = 10;
+const STEP: Span = Span::from_millis(2);
+
+/// Nothing: what measuring itself costs.
+pub fn empty() {
+    run(|on| meter(on, || black_box(())));
+}
+
+fn quota() -> Quota {
+    Quota::per_second(RATE.into()).and_then(|quota| quota.with_burst(BURST)).expect("a quota")
+}
+
+fn fixed() -> Controller<Fixed, 1, 32> {
+    black_box(Controller::new(Policy::new(Fixed::new(quota())), 7, Instant::ZERO))
+}
+
+/// Whether a call might leave: nothing is charged.
+pub fn fixed_check() {
+    let (gate, ask, mut now) = (fixed(), black_box(Ask::new()), Instant::ZERO);
+    run(|on| {
+        now = now.saturating_add(STEP);
+        assert_eq!(meter(on, || gate.check(now, &ask)), Verdict::Go);
+    });
+}
+
+/// The call leaves; what it came back with is not counted.
+pub fn fixed_poll() {
+    let (mut gate, ask, mut now) = (fixed(), black_box(Ask::new()), Instant::ZERO);
+    run(|on| {
+        now = now.saturating_add(STEP);
+        let Decision::Go(permit) = meter(on, || gate.poll(now, &ask)) else { panic!("kept back") };
+        gate.settle(now, permit, Outcome::Ok);
+    });
+}
+
+/// The call leaves and comes back.
+pub fn fixed_pair() {
+    let (mut gate, ask, mut now) = (fixed(), black_box(Ask::new()), Instant::ZERO);
+    run(|on| {
+        now = now.saturating_add(STEP);
+        let left = meter(on, || match gate.poll(now, &ask) {
+            Decision::Go(permit) => {
+                gate.settle(now, permit, Outcome::Ok);
+                true
+            }
+            _ => false,
+        });
+        assert!(left);
+    });
+}
+
+/// The bucket of a controller by itself: asked, and charged.
+pub fn pace() {
+    let quota = black_box(Some(quota()));
+    let (mut pace, mut now) = (black_box(Pace::new(Instant::ZERO)), Instant::ZERO);
+    run(|on| {
+        now = now.saturating_add(STEP);
+        let verdict = meter(on, || {
+            let verdict = pace.check(now, 1, quota);
+            if verdict == Verdict::Go {
+                pace.charge(now, 1, quota);
+            }
+            verdict
+        });
+        assert_eq!(verdict, Verdict::Go);
+    });
+}
+
+fn governors_quota(rate: u32, burst: u32) -> governor::Quota {
+    let [rate, burst] = [rate, burst].map(|count| NonZeroU32::new(count).expect("a count"));
+    governor::Quota::per_second(rate).allow_burst(burst)
+}
+
+/// governor, whose clock costs next to nothing.
+pub fn governor() {
+    let clock = FakeRelativeClock::default();
+    let limiter = RateLimiter::direct_with_clock(governors_quota(RATE, BURST), clock.clone());
+    let limiter = black_box(limiter);
+    run(|on| {
+        clock.advance(Duration::from_nanos(STEP.as_nanos()));
+        assert!(meter(on, || limiter.check()).is_ok());
+    });
+}
+
+/// governor as it comes, with its own clock, which no test can hurry: a burst for the whole run.
+pub fn governor_with_its_clock() {
+    let limiter = black_box(RateLimiter::direct(governors_quota(1_000_000, 1_000_000)));
+    run(|on| assert!(meter(on, || limiter.check()).is_ok()));
+}

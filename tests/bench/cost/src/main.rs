@@ -1,0 +1,42 @@
+//! Runs one subject many times, so that callgrind can count the instructions of what is in
+//! [`meter::measured`] and of nothing else. `cargo xtask bench cost` runs it and does the division.
+
+mod cubic;
+mod limiters;
+mod meter;
+mod tiers;
+
+use std::process::ExitCode;
+
+/// Each subject by its name. All are measured alike: so many calls after so many that only warm up.
+const SUBJECTS: [(&str, fn()); 13] = [
+    ("empty", limiters::empty),
+    ("adaptive-open", tiers::open),
+    ("adaptive-blind", tiers::blind),
+    ("adaptive-blind-waits", tiers::blind_waits),
+    ("adaptive-remaining", tiers::remaining),
+    ("adaptive-period", tiers::period),
+    ("fixed-check", limiters::fixed_check),
+    ("fixed-poll", limiters::fixed_poll),
+    ("fixed-pair", limiters::fixed_pair),
+    ("pace", limiters::pace),
+    ("governor", limiters::governor),
+    ("governor-clock", limiters::governor_with_its_clock),
+    ("cubic-f64", cubic::pair),
+];
+
+fn main() -> ExitCode {
+    let asked = std::env::args().nth(1).unwrap_or_default();
+    match SUBJECTS.iter().find(|(name, _)| *name == asked) {
+        Some((_, run)) => {
+            run();
+            println!("{}", meter::MEASURED);
+            ExitCode::SUCCESS
+        }
+        None => {
+            let names = SUBJECTS.map(|(name, _)| name).join(", ");
+            eprintln!("tidegate-cost: there is no subject `{asked}`; there are {names}.");
+            ExitCode::from(2)
+        }
+    }
+}

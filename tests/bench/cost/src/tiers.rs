@@ -1,0 +1,134 @@
+//! `adaptive` at each of its tiers, with a server of ten calls a second that tells more or less.
+
+use std::hint::black_box;
+
+use tidegate::law::Adaptive;
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
+
+use crate::meter::{meter, run};
+
+/// How long a call takes.
+const ROUND_TRIP: Span = Span::from_millis(20);
+/// How long the server takes to regain one call.
+const REGAIN: u64 = 100_000_000;
+
+/// A client that always has another call to make.
+struct Client {
+    gate: Controller<Adaptive, 1, 32>,
+    ask: Ask,
+    now: Instant,
+}
+
+impl Client {
+    fn new() -> Self {
+        let policy = Policy::new(Adaptive::DEFAULT).backoff(None);
+        let now = Instant::from_nanos(1_000_000_000);
+        Self { gate: black_box(Controller::new(policy, 7, now)), ask: black_box(Ask::new()), now }
+    }
+
+    /// Waits until a call may leave.
+    fn wait(&mut self, on: bool) {
+        while let Verdict::Wait(until) = self.gate.check(self.now, &self.ask) {
+            let told = meter(on, || self.gate.poll(self.now, &self.ask));
+            assert_eq!(told, Decision::Wait(until));
+            self.now = until;
+        }
+    }
+
+    /// The call that leaves now and comes back with `reply`.
+    fn call(&mut self, on: bool, reply: Reply) {
+        let then = self.now.saturating_add(ROUND_TRIP);
+        let left = meter(on, || match self.gate.poll(self.now, &self.ask) {
+            Decision::Go(permit) => {
+                self.gate.settle(then, permit, reply);
+                true
+            }
+            _ => false,
+        });
+        assert!(left, "a call that had waited was kept back");
+        self.now = then;
+    }
+}
+
+/// A bucket of calls that refills one by one.
+struct Bucket {
+    size: u64,
+    /// When it is full again.
+    full: u64,
+}
+
+impl Bucket {
+    const fn new(size: u64) -> Self {
+        Self { size, full: 0 }
+    }
+
+    /// Whether a call is served, and how many more would be.
+    fn serve(&mut self, now: Instant) -> (Outcome, u64) {
+        let now = now.as_nanos();
+        let missing = |full: u64| full.saturating_sub(now).div_ceil(REGAIN);
+        let outcome = if missing(self.full) < self.size {
+            self.full = self.full.max(now) + REGAIN;
+            Outcome::Ok
+        } else {
+            Outcome::Throttled
+        };
+        (outcome, self.size.saturating_sub(missing(self.full)))
+    }
+}
+
+/// No refusal yet: nothing waits.
+pub fn open() {
+    let mut client = Client::new();
+    run(|on| client.call(on, Outcome::Ok.into()));
+}
+
+/// Refusals are all that is known. They are in the figure, as often as they come.
+pub fn blind() {
+    let (mut client, mut server) = (Client::new(), Bucket::new(4));
+    run(|on| {
+        client.wait(false);
+        let (outcome, _) = server.serve(client.now);
+        client.call(on, outcome.into());
+    });
+}
+
+/// The same, and only the polls that are told to wait: one for each call.
+pub fn blind_waits() {
+    let (mut client, mut server) = (Client::new(), Bucket::new(4));
+    run(|on| {
+        client.wait(on);
+        let (outcome, _) = server.serve(client.now);
+        client.call(false, outcome.into());
+    });
+}
+
+/// The server tells how many calls are left.
+pub fn remaining() {
+    let (mut client, mut server) = (Client::new(), Bucket::new(60));
+    run(|on| {
+        client.wait(false);
+        let (outcome, left) = server.serve(client.now);
+        client.call(on, outcome.with(Hint::remaining(left)));
+    });
+}
+
+/// A hundred calls in each ten seconds; the server tells that, how many are left, and for how long.
+pub fn period() {
+    const LIMIT: u64 = 100;
+    const PERIOD: Span = Span::from_secs(10);
+    let mut client = Client::new();
+    let (mut number, mut used) = (0, 0);
+    run(|on| {
+        client.wait(false);
+        let (now, long) = (client.now.as_nanos(), PERIOD.as_nanos());
+        if now / long != number {
+            (number, used) = (now / long, 0);
+        }
+        let outcome = if used < LIMIT { Outcome::Ok } else { Outcome::Throttled };
+        used = (used + 1).min(LIMIT);
+        let hint = Hint::quota(LIMIT, PERIOD)
+            .and_remaining(LIMIT - used)
+            .and_reset(Span::from_nanos(long - now % long));
+        client.call(on, outcome.with(hint));
+    });
+}

@@ -1,0 +1,9 @@
+//! A controller with `adaptive` and no other law.
+#![no_std]
+#![no_main]
+
+use tidegate::law::Adaptive;
+use tidegate_size::Verbs;
+
+#[unsafe(no_mangle)]
+pub static ROOTS: Verbs<Adaptive> = Verbs::ALL;

@@ -1,0 +1,9 @@
+//! A controller with `fixed`, the least of the laws: what every controller needs.
+#![no_std]
+#![no_main]
+
+use tidegate::law::Fixed;
+use tidegate_size::Verbs;
+
+#[unsafe(no_mangle)]
+pub static ROOTS: Verbs<Fixed> = Verbs::ALL;

@@ -1,0 +1,25 @@
+//! The parsers of what an HTTP server says about its limits.
+#![no_std]
+#![no_main]
+
+use tidegate_size as _;
+
+use tidegate::signal::http::{Answer, Profile, Reading};
+use tidegate::{Hint, Span};
+
+/// Reads one response.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Parsers {
+    reading: fn(u16, Profile) -> Reading,
+    header: fn(&mut Reading, &[u8], &[u8]),
+    finish: fn(&Reading, Option<Span>) -> Answer,
+    last: fn(&Answer) -> Option<Hint>,
+}
+
+#[unsafe(no_mangle)]
+pub static ROOTS: Parsers = Parsers {
+    reading: Reading::with_profile,
+    header: |reading, name, value| reading.header(name, value),
+    finish: Reading::finish,
+    last: |answer| answer.limits().last().map(|limit| limit.hint),
+};

@@ -1,0 +1,23 @@
+//! What is kept in memory: nothing but arrays as large as the types are.
+#![no_std]
+#![no_main]
+
+use tidegate_size as _;
+
+use tidegate::Controller;
+use tidegate::law::{Adaptive, AdaptiveState, Fixed};
+
+/// As many bytes as a `T` has on this machine.
+macro_rules! as_large_as {
+    ($name:ident, $type:ty) => {
+        #[unsafe(no_mangle)]
+        pub static $name: [u8; size_of::<$type>()] = [0; size_of::<$type>()];
+    };
+}
+
+as_large_as!(ADAPTIVE_STATE, AdaptiveState);
+as_large_as!(ADAPTIVE_CONTROLLER, Controller<Adaptive, 1, 4>);
+as_large_as!(FIXED_CONTROLLER, Controller<Fixed, 1, 4>);
+
+#[unsafe(no_mangle)]
+pub static ROOTS: [&[u8]; 3] = [&ADAPTIVE_STATE, &ADAPTIVE_CONTROLLER, &FIXED_CONTROLLER];

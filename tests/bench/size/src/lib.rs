@@ -1,0 +1,41 @@
+//! The frame that all images share. Each image is this frame and one table `ROOTS` of functions that
+//! the linker must keep; what an image weighs is what it has more than the one whose table is empty.
+//!
+//! The optimiser has to assume any caller with any argument, so nothing is folded away that firmware
+//! could need.
+#![no_std]
+
+use tidegate::gate::Permit;
+use tidegate::law::Law;
+use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply};
+
+unsafe extern "C" {
+    fn a_panic_is_reachable() -> !;
+}
+
+/// No image links in which a panic can be reached.
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    unsafe { a_panic_is_reachable() }
+}
+
+/// What firmware does with a controller of one limit and four calls in flight.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Verbs<L: Law> {
+    new: fn(Policy<L>, u64, Instant) -> Controller<L, 1, 4>,
+    poll: fn(&mut Controller<L, 1, 4>, Instant, &Ask) -> Decision,
+    settle: fn(&mut Controller<L, 1, 4>, Instant, Permit, Reply),
+    retry: fn(&mut Controller<L, 1, 4>, Instant, &Ask, Reply) -> Option<Ask>,
+    next_at: fn(&Controller<L, 1, 4>) -> Option<Instant>,
+}
+
+impl<L: Law + Copy> Verbs<L> {
+    /// All of them.
+    pub const ALL: Self = Self {
+        new: Controller::new,
+        poll: Controller::poll,
+        settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
+        retry: |gate, now, ask, reply| gate.retry(now, ask, reply),
+        next_at: Controller::next_at,
+    };
+}

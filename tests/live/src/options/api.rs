@@ -1,0 +1,237 @@
+//! What the API allows, and how it answers.
+
+use super::values::{Outage, Quota, Step, duration, limit, outage, quota, short, step};
+use crate::server::{Nanos, Timeline, nanos};
+use clap::{Args, ValueEnum};
+use std::fmt;
+use std::time::Duration;
+
+/// What the API allows and how it answers.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "The API")]
+pub struct Api {
+    /// How the API limits its callers.
+    #[arg(long, value_enum, default_value_t = PolicyName::Gcra)]
+    pub policy: PolicyName,
+    /// Calls a period, or calls at once for `concurrency` [default: 60, at once 6].
+    #[arg(long, value_name = "CALLS", value_parser = limit, allow_hyphen_values = true)]
+    limit: Option<u64>,
+    /// The period of `gcra` and `window`.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration, allow_hyphen_values = true)]
+    period: Duration,
+    /// How many calls the bucket of `gcra` holds.
+    #[arg(long, value_name = "CALLS", default_value = "10", value_parser = limit, allow_hyphen_values = true)]
+    pub burst: u64,
+    /// Keep a second limit as well, of so many calls in each such window, such as 500/10s.
+    #[arg(long, value_name = "CALLS/TIME", value_parser = quota, allow_hyphen_values = true)]
+    also: Option<Quota>,
+    /// Count tokens too, each call 100 to 1900: a bucket that fills in this time, such as 30000/1s.
+    #[arg(long, value_name = "TOKENS/TIME", value_parser = quota, allow_hyphen_values = true)]
+    tokens: Option<Quota>,
+    /// What answers tell of the limit: nothing, or the headers of a family of servers.
+    #[arg(long, value_name = "FAMILY", value_enum, default_value_t = Hints::None)]
+    pub hints: Hints,
+    /// How long every answer is under way, give or take a fifth.
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = short, allow_hyphen_values = true)]
+    pub latency: Duration,
+    /// How long a served call is worked on before that [default: 0s, 100ms for `concurrency`].
+    #[arg(long, value_name = "TIME", value_parser = short, allow_hyphen_values = true)]
+    service: Option<Duration>,
+    /// Answer every call with 503 in this span, such as 4s..6s.
+    #[arg(long, value_name = "FROM..TO", value_parser = outage, allow_hyphen_values = true)]
+    outage: Option<Outage>,
+    /// Change the limit at a moment, such as 5s=30.
+    #[arg(long, value_name = "AT=CALLS", value_parser = step, allow_hyphen_values = true)]
+    step: Option<Step>,
+    /// The port on 127.0.0.1 [default: any free one].
+    #[arg(long, default_value = "0", hide_default_value = true, allow_hyphen_values = true)]
+    pub port: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum PolicyName {
+    /// A bucket that refills evenly (429 when empty).
+    Gcra,
+    /// So many calls in each period (429 past them).
+    Window,
+    /// So many calls at once (503 past them).
+    Concurrency,
+}
+
+/// A family of headers.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum Hints {
+    /// Nothing: a refusal is all that callers learn.
+    None,
+    /// Retry-After in seconds, with a refusal.
+    RetryAfter,
+    /// Retry-After as a date, with a refusal.
+    RetryDate,
+    /// RateLimit-Remaining and no more (Heroku).
+    Remaining,
+    /// RateLimit-Policy and no more: limit and window (PyPI).
+    Quota,
+    /// RateLimit and RateLimit-Policy of the IETF draft (Cloudflare).
+    Ietf,
+    /// RateLimit-Limit, -Remaining, -Reset and -Policy of its older drafts.
+    Ratelimit,
+    /// X-RateLimit-* with the reset as a date in seconds; refusals are 403.
+    Github,
+    /// x-ratelimit-*-requests with times such as 6m0s, and retry-after-ms.
+    Openai,
+    /// X-RateLimit-* with fractions of seconds, and Retry-After.
+    Discord,
+    /// An error code and x-amz-retry-after; refusals are 400.
+    Aws,
+}
+
+/// What a call of the fleet costs where tokens are counted.
+pub struct Tokens;
+
+impl Tokens {
+    pub const LEAST: u32 = 100;
+    pub const MEAN: u32 = 1_000;
+    pub const MOST: u32 = 2 * Self::MEAN - Self::LEAST;
+}
+
+impl Hints {
+    /// Whether they speak of calls in a period, and whether in whole seconds only.
+    fn periods(self) -> Option<Periods> {
+        match self {
+            Hints::None | Hints::RetryAfter | Hints::RetryDate | Hints::Aws => None,
+            Hints::Ietf => Some(Periods { needed: false, whole: true }),
+            Hints::Quota | Hints::Ratelimit => Some(Periods { needed: true, whole: true }),
+            Hints::Remaining | Hints::Github | Hints::Openai | Hints::Discord => {
+                Some(Periods { needed: true, whole: false })
+            }
+        }
+    }
+}
+
+struct Periods {
+    needed: bool,
+    whole: bool,
+}
+
+impl Api {
+    /// Refuses what would make the API say what is not so.
+    pub fn check(&self) -> Result<(), String> {
+        if self.tokens.is_some_and(|tokens| tokens.calls < Tokens::MOST.into()) {
+            return Err(format!(
+                "--tokens is a bucket too small for a call, which costs up to {}; let it hold more",
+                Tokens::MOST
+            ));
+        }
+        let Some(Periods { needed, whole }) = self.hints.periods() else { return Ok(()) };
+        let name = self.hints.to_possible_value().map(|value| value.get_name().to_owned());
+        let name = name.unwrap_or_default();
+        let places = self.policy == PolicyName::Concurrency;
+        if needed && places {
+            return Err(format!(
+                "--hints {name} tells of calls in a period, which --policy concurrency does not \
+                 count; take none, retry-after, retry-date, ietf or aws"
+            ));
+        }
+        if self.tokens.is_some() && !matches!(self.hints, Hints::Ietf | Hints::Openai) {
+            return Err(format!(
+                "--hints {name} tells of calls, and --tokens counts something else; take none, \
+                 retry-after, retry-date, ietf, openai or aws"
+            ));
+        }
+        let periods = [
+            (!places).then_some(("--period", self.period)),
+            self.also.map(|also| ("--also", also.period)),
+            self.tokens.map(|tokens| ("--tokens", tokens.period)),
+        ];
+        match periods.into_iter().flatten().find(|(_, period)| period.subsec_nanos() > 0) {
+            Some((option, period)) if whole => Err(format!(
+                "--hints {name} tells periods in whole seconds; {option} is {}, and must be such \
+                 as 1s or 5s",
+                humantime::format_duration(period)
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn limit(&self) -> u64 {
+        self.limit.unwrap_or(match self.policy {
+            PolicyName::Gcra | PolicyName::Window => 60,
+            PolicyName::Concurrency => 6,
+        })
+    }
+
+    pub fn period(&self) -> Nanos {
+        nanos(self.period)
+    }
+
+    /// The second limit: calls and their period.
+    pub fn also(&self) -> Option<(u64, Nanos)> {
+        self.also.map(|also| (also.calls, nanos(also.period)))
+    }
+
+    /// The tokens that flow into their bucket, and the period in which they do.
+    pub fn tokens(&self) -> Option<(u64, Nanos)> {
+        self.tokens.map(|tokens| (tokens.calls, nanos(tokens.period)))
+    }
+
+    pub fn service(&self) -> Duration {
+        self.service.unwrap_or(Duration::from_millis(match self.policy {
+            PolicyName::Gcra | PolicyName::Window => 0,
+            PolicyName::Concurrency => 100,
+        }))
+    }
+
+    pub fn timeline(&self) -> Timeline {
+        Timeline {
+            limit: self.limit(),
+            step: self.step.map(|step| (nanos(step.at), step.limit)),
+            outage: self.outage.map(|outage| nanos(outage.from)..nanos(outage.to)),
+        }
+    }
+
+    /// How many calls a second can be served at this moment of a run.
+    pub fn rate_at(&self, elapsed: Duration) -> f64 {
+        let (timeline, now) = (self.timeline(), nanos(elapsed));
+        let limit = if timeline.is_out(now) { 0.0 } else { timeline.limit_at(now) as f64 };
+        let rate = match self.policy {
+            PolicyName::Gcra | PolicyName::Window => limit / self.period.as_secs_f64(),
+            PolicyName::Concurrency => limit / self.service().as_secs_f64().max(0.001),
+        };
+        let rate_of = |quota: Quota| quota.calls as f64 / quota.period.as_secs_f64();
+        let also = self.also.map(rate_of);
+        let tokens = self.tokens.map(|tokens| rate_of(tokens) / f64::from(Tokens::MEAN));
+        also.into_iter().chain(tokens).fold(rate, f64::min)
+    }
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = humantime::format_duration;
+        let limit = self.limit();
+        match self.policy {
+            PolicyName::Gcra => {
+                write!(f, "gcra, {limit} calls per {}, burst {}", time(self.period), self.burst)?;
+            }
+            PolicyName::Window => write!(f, "window, {limit} calls per {}", time(self.period))?,
+            PolicyName::Concurrency => {
+                write!(f, "concurrency, {limit} calls at once of {} each", time(self.service()))?;
+            }
+        }
+        if let Some(Quota { calls, period }) = self.also {
+            write!(f, " and {calls} per {}", time(period))?;
+        }
+        if let Some(Quota { calls, period }) = self.tokens {
+            write!(f, " and {calls} tokens per {}", time(period))?;
+        }
+        if let Some(Step { at, limit }) = self.step {
+            write!(f, ", {limit} from {}", time(at))?;
+        }
+        if let Some(Outage { from, to }) = self.outage {
+            write!(f, ", down {} to {}", time(from), time(to))?;
+        }
+        match self.hints.to_possible_value() {
+            Some(hints) if self.hints != Hints::None => write!(f, ", hints {}", hints.get_name()),
+            _ => Ok(()),
+        }
+    }
+}

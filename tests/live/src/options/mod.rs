@@ -1,0 +1,128 @@
+//! The command line, with every value checked where it is read.
+
+mod api;
+mod values;
+
+pub use api::{Api, Hints, PolicyName, Tokens};
+
+use crate::laws::OF_SEVERAL_LIMITS;
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use std::net::SocketAddr;
+use std::time::Duration;
+use values::{count, duration, law, seconds, seed};
+
+/// A real rate-limited API on loopback, and a fleet of clients that share it without knowing its
+/// limit or each other.
+#[derive(Debug, Parser)]
+#[command(name = "tidegate-live", version, max_term_width = 100)]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start the API and a fleet, watch them, and report how they fared.
+    Demo(Demo),
+    /// Start the API alone, to be called by hand: curl -i http://127.0.0.1:PORT/
+    Serve(Api),
+    /// One process of the fleet; `demo` starts it.
+    #[command(hide = true)]
+    Client(Client),
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct Demo {
+    /// Run one law [default: see --compare].
+    #[arg(long, value_name = "NAME", value_parser = law, conflicts_with = "compare")]
+    law: Option<String>,
+    /// Run several laws one after the other, each on a fresh server.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        value_parser = law,
+        default_value = "none,adaptive"
+    )]
+    compare: Vec<String>,
+    /// How many processes the fleet has.
+    #[arg(long, value_name = "N", default_value = "4", value_parser = count(1..=64), allow_hyphen_values = true)]
+    pub processes: usize,
+    /// How many workers a process has; they share one controller.
+    #[arg(long, value_name = "N", default_value = "6", value_parser = count(1..=1000), allow_hyphen_values = true)]
+    pub workers: usize,
+    /// How long each law runs.
+    #[arg(long, value_name = "SECONDS", default_value = "12", value_parser = seconds, allow_hyphen_values = true)]
+    pub seconds: Duration,
+    /// Seed the controllers, to draw the same jitter again [default: from the system].
+    #[arg(long, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    pub seed: Option<u64>,
+    /// Print one JSON document and nothing else; progress goes to stderr.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub api: Api,
+}
+
+impl Demo {
+    /// The laws to run, in order.
+    pub fn laws(&self) -> Vec<String> {
+        match &self.law {
+            Some(law) => vec![law.clone()],
+            None => self.compare.clone(),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut laws = self.laws().into_iter();
+        match laws.find(|law| !OF_SEVERAL_LIMITS.contains(&law.as_str())) {
+            Some(law) if self.api.tokens().is_some() => Err(format!(
+                "--tokens needs a law that keeps several limits; {law} does not, {} do",
+                OF_SEVERAL_LIMITS.join(" and ")
+            )),
+            _ => self.api.check(),
+        }
+    }
+}
+
+/// What a client is told, and all it is told: where the API is, and its own law and number.
+#[derive(Args, Clone, Debug)]
+pub struct Client {
+    #[arg(long)]
+    pub address: SocketAddr,
+    #[arg(long)]
+    pub number: usize,
+    #[arg(long)]
+    pub workers: usize,
+    #[arg(long, value_parser = law)]
+    pub law: String,
+    #[arg(long)]
+    pub seed: u64,
+    /// Calls cost tokens, so two limits are kept.
+    #[arg(long)]
+    pub tokens: bool,
+    /// How long calls in flight may still take once the run is over.
+    #[arg(long, value_parser = duration)]
+    pub grace: Duration,
+}
+
+/// Reads the command line; anything wrong with it is one sentence, and help is help.
+pub fn parse() -> Result<Options, String> {
+    let options = Options::try_parse().map_err(|error| {
+        let lost = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+        if lost || !error.use_stderr() {
+            error.exit();
+        }
+        let text = error.to_string();
+        let first = text.split("\n\n").next().unwrap_or(&text);
+        let words: Vec<&str> = first.split_whitespace().collect();
+        words.join(" ").trim_start_matches("error: ").to_owned()
+    })?;
+    match &options.command {
+        Command::Demo(demo) => demo.check()?,
+        Command::Serve(api) => api.check()?,
+        Command::Client(_) => {}
+    }
+    Ok(options)
+}

@@ -1,0 +1,101 @@
+//! The values of options, each with the sentence that says what it must be.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use tidegate::Policy;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Outage {
+    pub from: Duration,
+    pub to: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub at: Duration,
+    pub limit: u64,
+}
+
+/// So many calls in each period.
+#[derive(Clone, Copy, Debug)]
+pub struct Quota {
+    pub calls: u64,
+    pub period: Duration,
+}
+
+pub fn law(name: &str) -> Result<String, String> {
+    match Policy::named(name) {
+        Some(_) => Ok(name.to_owned()),
+        None => Err(format!("there is no such law; the laws are {}", Policy::NAMES.join(", "))),
+    }
+}
+
+pub fn count(range: RangeInclusive<usize>) -> impl Fn(&str) -> Result<usize, String> + Clone {
+    move |text| match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!("it is a whole number from {} to {}", range.start(), range.end())),
+    }
+}
+
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("it is a whole number from 0 to {}", u64::MAX))
+}
+
+pub fn limit(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("it must let at least 1 call through".into()),
+        Ok(calls) => Ok(calls),
+        Err(_) => Err("it is a whole number of calls, such as 60".into()),
+    }
+}
+
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    const YEAR: f64 = 366.0 * 86_400.0;
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= YEAR => Ok(Duration::from_secs_f64(value)),
+        Ok(value) if value > YEAR => Err("it is at most a year".into()),
+        Ok(_) => Err("it must be longer than zero".into()),
+        Err(_) => Err("it is a number of seconds, such as 10 or 2.5".into()),
+    }
+}
+
+fn moment(text: &str) -> Result<Duration, String> {
+    if text.starts_with('-') {
+        return Err("a time cannot be negative".into());
+    }
+    match humantime::parse_duration(text) {
+        Ok(time) if u64::try_from(time.as_nanos()).is_ok() => Ok(time),
+        Ok(_) => Err("it is more than five hundred years".into()),
+        Err(_) => Err("write a number and its unit, such as 500ms, 20s or 1h".into()),
+    }
+}
+
+pub fn duration(text: &str) -> Result<Duration, String> {
+    match moment(text)? {
+        Duration::ZERO => Err("it must be longer than zero".into()),
+        time => Ok(time),
+    }
+}
+
+pub fn short(text: &str) -> Result<Duration, String> {
+    match moment(text)? {
+        time if time > Duration::from_secs(60) => Err("it is at most 60s".into()),
+        time => Ok(time),
+    }
+}
+
+pub fn outage(text: &str) -> Result<Outage, String> {
+    let (from, to) = text.split_once("..").ok_or("write a span of time, such as 4s..6s")?;
+    let (from, to) = (moment(from)?, moment(to)?);
+    if from < to { Ok(Outage { from, to }) } else { Err("it must end after it begins".into()) }
+}
+
+pub fn step(text: &str) -> Result<Step, String> {
+    let (at, calls) = text.split_once('=').ok_or("write a time and a limit, such as 5s=30")?;
+    Ok(Step { at: moment(at)?, limit: limit(calls)? })
+}
+
+pub fn quota(text: &str) -> Result<Quota, String> {
+    let (calls, period) = text.split_once('/').ok_or("write calls and a time, such as 500/10s")?;
+    Ok(Quota { calls: limit(calls)?, period: duration(period)? })
+}

@@ -1,0 +1,96 @@
+//! Every family of hints over real sockets: fleets of `adaptive` understand all that they are told,
+//! and steer by the best of it.
+
+mod common;
+
+use common::{demo_json, number};
+use serde_json::Value;
+use std::thread;
+
+/// A family, how the API limits, and what is to come of it.
+struct Case {
+    hints: &'static str,
+    api: &'static [&'static str],
+    told: Told,
+    /// The best that the law could steer by.
+    tier: &'static str,
+}
+
+/// Which responses tell something of the limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Told {
+    No,
+    Refusals,
+    All,
+}
+
+const BUCKET: &[&str] = &["--policy", "gcra", "--limit", "50", "--burst", "50"];
+const PERIOD: &[&str] = &["--policy", "window", "--limit", "100", "--period", "2s"];
+const TWO: &[&str] = &["--policy", "window", "--limit", "40", "--period", "1s", "--also", "100/3s"];
+
+const TOKENS: &[&str] = &["--limit", "80", "--burst", "20", "--tokens", "30000/1s"];
+
+const CASES: [Case; 17] = [
+    Case { hints: "none", api: BUCKET, told: Told::No, tier: "blind" },
+    Case { hints: "none", api: PERIOD, told: Told::No, tier: "blind" },
+    Case { hints: "retry-after", api: PERIOD, told: Told::Refusals, tier: "blind" },
+    Case { hints: "retry-date", api: PERIOD, told: Told::Refusals, tier: "blind" },
+    Case { hints: "aws", api: PERIOD, told: Told::Refusals, tier: "blind" },
+    Case { hints: "quota", api: BUCKET, told: Told::All, tier: "blind" },
+    Case { hints: "remaining", api: BUCKET, told: Told::All, tier: "remaining" },
+    Case { hints: "ietf", api: BUCKET, told: Told::All, tier: "remaining" },
+    Case { hints: "openai", api: BUCKET, told: Told::All, tier: "remaining" },
+    Case { hints: "discord", api: PERIOD, told: Told::All, tier: "remaining" },
+    Case { hints: "github", api: PERIOD, told: Told::All, tier: "remaining" },
+    Case { hints: "ratelimit", api: PERIOD, told: Told::All, tier: "period" },
+    Case { hints: "ietf", api: PERIOD, told: Told::All, tier: "period" },
+    Case { hints: "ietf", api: TWO, told: Told::All, tier: "period" },
+    Case { hints: "retry-after", api: TOKENS, told: Told::Refusals, tier: "blind" },
+    Case { hints: "openai", api: TOKENS, told: Told::All, tier: "remaining" },
+    Case { hints: "ietf", api: TOKENS, told: Told::All, tier: "remaining" },
+];
+
+#[test]
+fn whatever_the_server_tells_is_understood_and_the_best_of_it_steers() {
+    thread::scope(|scope| {
+        for case in &CASES {
+            scope.spawn(|| case.check());
+        }
+    });
+}
+
+impl Case {
+    fn check(&self) {
+        let fleet = ["--seconds", "6", "--processes", "2", "--workers", "4"];
+        let args = [&fleet[..], self.api, &["--law", "adaptive", "--hints", self.hints]].concat();
+        let document = demo_json(&args);
+        let run = &document["runs"][0];
+        let Case { hints, api, told, tier } = self;
+        let at = format!("{hints} {api:?}: {run}");
+
+        assert_eq!(number(run, "lost"), 0.0, "{at}");
+        assert_eq!(number(run, "ignored"), 0.0, "{at}");
+        let (responses, answered) = (number(run, "responses"), number(run, "answered"));
+        let expected = match told {
+            Told::No => 0.0,
+            Told::Refusals => responses - answered,
+            Told::All => responses,
+        };
+        assert_eq!(number(run, "told"), expected, "{at}");
+        let tiers = ["open", "blind", "remaining", "period"].map(|tier| count(run, tier));
+        let limits = if api.contains(&"--tokens") { 2.0 } else { 1.0 };
+        assert_eq!(tiers.iter().sum::<f64>(), limits * responses, "{at}");
+        let best = ["remaining", "period"].into_iter().rfind(|tier| count(run, tier) > 0.0);
+        assert_eq!(best.unwrap_or("blind"), *tier, "{at}");
+        assert!(count(run, tier) > 0.0, "{at}");
+        assert!(count(run, tier) >= count(run, "blind"), "a guess where more is told: {at}");
+
+        // Far from what is usual, so that a busy machine does not fail the test.
+        assert!(number(run, "throttled") < 0.4, "{at}");
+        assert!(number(run, "utilisation") > 0.2, "{at}");
+    }
+}
+
+fn count(run: &Value, tier: &str) -> f64 {
+    run["tiers"][tier].as_f64().unwrap_or(0.0)
+}

@@ -1,0 +1,122 @@
+// Makes dist/ of the npm package from the bound modules: `node build.mjs FOLDER`, where FOLDER has
+// gate/, laws/ and pace/ as wasm/bind left them. `cargo xtask build wasm` runs it.
+
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import binaryen from "binaryen";
+import * as esbuild from "esbuild";
+
+const here = import.meta.dirname;
+const bound = path.resolve(process.argv[2] ?? "");
+const dist = path.join(here, "dist");
+const tools = path.join(here, "node_modules/.bin");
+
+// What every engine of the last years has.
+const FEATURES = [
+  { flag: "BulkMemory", name: "bulk-memory" },
+  { flag: "NontrappingFPToInt", name: "nontrapping-float-to-int" },
+  { flag: "SignExt", name: "sign-ext" },
+  { flag: "MutableGlobals", name: "mutable-globals" },
+  { flag: "Multivalue", name: "multivalue" },
+  { flag: "ReferenceTypes", name: "reference-types" },
+];
+const enable = FEATURES.map(({ name }) => `--enable-${name}`);
+
+fs.rmSync(dist, { recursive: true, force: true });
+fs.mkdirSync(dist);
+
+const modules = { gate: "tidegate", laws: "laws", pace: "pace" };
+for (const [module, name] of Object.entries(modules)) {
+  const file = path.join(dist, `${name}.wasm`);
+  fs.writeFileSync(file, prune(fs.readFileSync(path.join(bound, module, `${module}_bg.wasm`))));
+  execFileSync(path.join(tools, "wasm-opt"), [
+    file, "-o", file, "-Oz", "--converge", "--zero-filled-memory", ...enable,
+    "--strip-debug", "--strip-producers", "--strip-target-features", "--remove-unused-module-elements",
+  ]);
+}
+const plain = toJavaScript(path.join(dist, "tidegate.wasm"));
+
+/** Takes out wasm-bindgen's table of JavaScript's values: only numbers cross this border. */
+function prune(bytes) {
+  const module = binaryen.readBinary(bytes);
+  const { Features } = binaryen;
+  module.setFeatures(FEATURES.reduce((all, { flag }) => all | Features[flag], Features.MVP));
+  for (let i = module.getNumExports() - 1; i >= 0; i--) {
+    const { name } = binaryen.getExportInfo(module.getExportByIndex(i));
+    if (name.startsWith("__")) module.removeExport(name);
+  }
+  module.runPasses(["remove-unused-module-elements"]);
+  const pruned = module.emitBinary();
+  module.dispose();
+  return pruned;
+}
+
+/** The module as plain JavaScript: a function that makes an instance. */
+function toJavaScript(wasm) {
+  const lowered = path.join(bound, "lowered.wasm");
+  const script = path.join(bound, "plain.js");
+  execFileSync(path.join(tools, "wasm-opt"), [
+    wasm, "-o", lowered, ...enable, "--llvm-nontrapping-fptoint-lowering", "--llvm-memory-copy-fill-lowering", "--signext-lowering", "-Oz",
+  ]);
+  execFileSync(path.join(tools, "wasm2js"), [lowered, "-o", script, "-O3", ...enable]);
+  const text = fs.readFileSync(script, "utf8");
+  // It makes its one instance where it stands; ours is made on first use.
+  const begin = text.indexOf("var retasmFunc");
+  const call = /var retasmFunc = asmFunc\(([\s\S]*?)\);\n/.exec(text.slice(begin));
+  if (!call) throw new Error("wasm2js has changed what it writes: there is no `var retasmFunc = asmFunc(…);`");
+  return `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
+}
+
+/** The bytes as a string that gzip can read; `unpack` in ts/core.ts is its inverse. */
+function pack(bytes) {
+  const write = (first) => {
+    let text = "";
+    for (const byte of bytes) {
+      let code = (byte - first) & 255;
+      if (code >= 91) text += code < 182 ? "!" : " ";
+      code = 35 + (code % 91);
+      text += String.fromCharCode(code < 92 ? code : code + 1);
+    }
+    return text;
+  };
+  const texts = Array.from({ length: 256 }, (_, first) => write(first));
+  const packed = texts.reduce((best, text) => (text.length < best.length ? text : best));
+  return { first: texts.indexOf(packed), packed };
+}
+
+/** Puts the modules in the place of `#packed/…` and `#plain/…`. */
+const inlined = {
+  name: "inlined",
+  setup(build) {
+    build.onResolve({ filter: /^#(packed|plain)\// }, ({ path }) => ({ path, namespace: "inlined" }));
+    build.onLoad({ filter: /^#packed\//, namespace: "inlined" }, ({ path: name }) => {
+      const wasm = modules[name.slice("#packed/".length)];
+      const { first, packed } = pack(fs.readFileSync(path.join(dist, `${wasm}.wasm`)));
+      return { contents: `export const first = ${first}, packed = ${JSON.stringify(packed)};` };
+    });
+    build.onLoad({ filter: /^#plain\//, namespace: "inlined" }, () => ({ contents: plain }));
+    build.onResolve({ filter: /\.wasm(\?module)?$/ }, ({ path }) => ({ path, external: true }));
+  },
+};
+
+const common = {
+  absWorkingDir: here, bundle: true, platform: "neutral", target: "es2022", plugins: [inlined], outdir: dist,
+  legalComments: "none", charset: "ascii", logLevel: "warning",
+};
+const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
+const everywhere = ["index", "laws", "pace", "js"];
+await esbuild.build({
+  ...common, format: "esm", entryPoints: [...everywhere, "workerd", "edge-light", "laws.workerd", "pace.workerd"].map(entry),
+});
+await esbuild.build({ ...common, format: "cjs", entryPoints: everywhere.map(entry), outExtension: { ".js": ".cjs" } });
+
+execFileSync(path.join(tools, "tsc"), ["-p", here], { stdio: "inherit" });
+// A class that is disposable has a symbol in its type that an older `lib` lacks.
+const disposable = '/// <reference lib="esnext.disposable" />\n';
+for (const file of fs.readdirSync(dist).filter((file) => file.endsWith(".d.ts"))) {
+  const text = disposable + fs.readFileSync(path.join(dist, file), "utf8");
+  fs.writeFileSync(path.join(dist, file), text);
+  fs.writeFileSync(path.join(dist, file.replace(/\.d\.ts$/, ".d.cts")), text.replace(/(from "\.\/[^"]+)\.js"/g, '$1.cjs"'));
+}
+fs.writeFileSync(path.join(dist, "tidegate.wasm.d.ts"), "declare const module: WebAssembly.Module;\nexport default module;\n");

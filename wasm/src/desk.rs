@@ -1,0 +1,412 @@
+//! All that the module keeps: controllers and calls in numbered slots, and the reply that is being
+//! put together. JavaScript runs one thing at a time, so there is one desk.
+
+use tidegate::gate::{Gate, Permit};
+use tidegate::signal::http::{Reading, Unit};
+use tidegate::{Ask, Decision, Hint, Instant, Outcome, Reason, Reply, Span};
+
+use crate::arena::Arena;
+use crate::number::{Clock, count, deadline, millis, span};
+use crate::policy::{WORDS, policy};
+use crate::{Controller, LIMITS};
+
+/// A call that asks for the first time, as its numbers; or a later attempt, as its slot.
+#[derive(Clone, Copy)]
+pub struct Wish {
+    /// The slot of a later attempt; for a first one, any number that is none.
+    pub call: u32,
+    /// By when it must leave.
+    pub deadline: f64,
+    /// What it costs of each limit.
+    pub costs: [f64; LIMITS],
+}
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// See the module.
+pub struct Desk {
+    gates: Arena<Controller>,
+    calls: Arena<Ask<LIMITS>>,
+    reading: Reading,
+    reply: Reply<LIMITS>,
+    clock: Clock,
+    refused: Option<Reason>,
+}
+
+impl Desk {
+    /// Nothing is kept yet.
+    pub const fn new() -> Self {
+        Self {
+            gates: Arena::new(),
+            calls: Arena::new(),
+            reading: Reading::new(0),
+            reply: Reply { outcome: Outcome::Ok, hints: [Hint::NONE; LIMITS], used: None },
+            clock: Clock::NEW,
+            refused: None,
+        }
+    }
+
+    /// A new controller's slot; -1 where there is no memory, -2 where there is no such policy.
+    pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64) -> i32 {
+        let now = self.clock.read(now);
+        let Some(policy) = policy(row) else { return -2 };
+        self.keep(Controller::new(policy, whole(seed), now))
+    }
+
+    /// As `open`, going on from a record; -3 where the record does not fit the policy, or is none.
+    pub fn restore(
+        &mut self,
+        row: &[f64; WORDS],
+        seed: [u32; 2],
+        now: f64,
+        record: &[u8],
+        away: f64,
+    ) -> i32 {
+        let now = self.clock.read(now);
+        let Some(policy) = policy(row) else { return -2 };
+        let away = span(away).unwrap_or(Span::ZERO);
+        match Controller::restore(policy, whole(seed), record, now, away) {
+            Ok(made) => self.keep(made),
+            Err(_) => -3,
+        }
+    }
+
+    fn keep(&mut self, made: Controller) -> i32 {
+        let slot = self.gates.insert(made);
+        slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
+    }
+
+    /// Frees a controller's slot.
+    pub fn close(&mut self, gate: u32) {
+        self.gates.remove(gate);
+    }
+
+    /// Follows another policy; whether there is such a policy and such a controller.
+    pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
+        let now = self.clock.read(now);
+        let (Some(policy), Some(gate)) = (policy(row), self.gates.get(gate)) else { return false };
+        gate.set_policy(policy, now);
+        true
+    }
+
+    /// What a poll answers, in one number: the permit (0 and up), the wait in milliseconds (below
+    /// 0), full (negative infinity), or refused (NaN).
+    pub fn poll(&mut self, gate: u32, wish: Wish, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let ask = self.ask(wish);
+        self.refused = None;
+        let Some(gate) = self.gates.get(gate) else { return f64::NAN };
+        match gate.poll(now, &ask) {
+            Decision::Go(permit) => permit.into_raw() as f64,
+            Decision::Wait(until) => -millis(until.saturating_since(now)),
+            Decision::Full => f64::NEG_INFINITY,
+            Decision::Refuse(reason) => {
+                self.refused = Some(reason);
+                f64::NAN
+            }
+        }
+    }
+
+    /// Why the latest poll refused: 0 for a controller that is not there, else the reason's number.
+    pub const fn reason(&self) -> u32 {
+        match self.refused {
+            None => 0,
+            Some(Reason::Late(_)) => 1,
+            Some(Reason::OverLimit) => 2,
+            Some(Reason::Budget) => 3,
+            Some(Reason::TooBig) => 4,
+            Some(_) => 5,
+        }
+    }
+
+    /// When a call that was refused as late could have left; NaN where it was not.
+    pub fn late(&self) -> f64 {
+        let Some(Reason::Late(until)) = self.refused else { return f64::NAN };
+        millis(until.saturating_since(Instant::ZERO))
+    }
+
+    /// The number of the gate in the way: none, pace, hold, window, budget.
+    pub fn why(&mut self, gate: u32, wish: Wish, now: f64) -> u32 {
+        let now = self.clock.read(now);
+        let ask = self.ask(wish);
+        match self.gates.get(gate).and_then(|gate| gate.why(now, &ask)) {
+            Some(Gate::Pace) => 1,
+            Some(Gate::Hold) => 2,
+            Some(Gate::Window) => 3,
+            Some(Gate::Budget) => 4,
+            _ => 0,
+        }
+    }
+
+    /// Takes a call back with the reply as it stands; a permit that is none is harmless.
+    pub fn settle(&mut self, gate: u32, permit: f64, now: f64) {
+        let now = self.clock.read(now);
+        if let Some(gate) = self.gates.get(gate) {
+            // A number that is no permit names no call: a negative one and NaN would become 0.
+            let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
+            gate.settle(now, Permit::from_raw(raw), self.reply);
+        }
+    }
+
+    /// The slot of the next attempt after the reply as it stands; -1 where none is due or there is
+    /// no memory for it. A later attempt keeps its slot until it is forgotten.
+    pub fn retry(&mut self, gate: u32, wish: Wish, now: f64) -> i32 {
+        let now = self.clock.read(now);
+        let ask = self.ask(wish);
+        let next = self.gates.get(gate).and_then(|gate| gate.retry(now, &ask, self.reply));
+        let Some(next) = next else { return -1 };
+        let slot = match self.calls.get(wish.call) {
+            Some(kept) => {
+                *kept = next;
+                wish.call
+            }
+            None => self.calls.insert(next).unwrap_or(NONE),
+        };
+        i32::try_from(slot).unwrap_or(-1)
+    }
+
+    /// Before when a later attempt does not leave; 0 for one that is not there.
+    pub fn not_before(&mut self, call: u32) -> f64 {
+        let ask = self.calls.get(call);
+        ask.map_or(0.0, |ask| millis(ask.not_before().saturating_since(Instant::ZERO)))
+    }
+
+    /// Frees the slot of a later attempt.
+    pub fn forget(&mut self, call: u32) {
+        self.calls.remove(call);
+    }
+
+    /// Begins the reply with an outcome, and the pause that came with it; NaN for none.
+    pub fn answer(&mut self, outcome: u32, pause: f64) {
+        let outcome = match outcome {
+            0 => Outcome::Ok,
+            1 => Outcome::Throttled,
+            2 => Outcome::Busy,
+            3 => Outcome::Failed,
+            _ => Outcome::Abandoned,
+        };
+        self.reply = outcome.with(span(pause).map_or(Hint::NONE, Hint::retry_after));
+    }
+
+    /// Begins to read a response.
+    pub fn status(&mut self, status: u32) {
+        self.reading = Reading::new(u16::try_from(status).unwrap_or(u16::MAX));
+    }
+
+    /// Reads a header.
+    pub fn header(&mut self, name: &[u8], value: &[u8]) {
+        self.reading.header(name, value);
+    }
+
+    /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
+    /// the time since 1970, NaN where it is not known.
+    pub fn read(&mut self, clock: f64) -> u32 {
+        let answer = self.reading.finish(span(clock));
+        self.reply = answer.about([Unit::Requests, Unit::Tokens]);
+        match self.reply.outcome {
+            Outcome::Ok => 0,
+            Outcome::Throttled => 1,
+            Outcome::Busy => 2,
+            Outcome::Failed => 3,
+            Outcome::Abandoned => 4,
+        }
+    }
+
+    /// The pause that the reply asks for; NaN for none.
+    pub fn pause(&self) -> f64 {
+        let pause = self.reply.hints.iter().filter_map(Hint::pause).max();
+        pause.map_or(f64::NAN, millis)
+    }
+
+    /// Adds to the reply what the call really cost.
+    pub fn used(&mut self, costs: [f64; LIMITS]) {
+        self.reply.used = Some(costs.map(count));
+    }
+
+    /// When a call may leave if nothing settles; NaN where no time would help.
+    pub fn next_at(&mut self, gate: u32) -> f64 {
+        let at = self.gates.get(gate).and_then(|gate| gate.next_at());
+        at.map_or(f64::NAN, |at| millis(at.saturating_since(Instant::ZERO)))
+    }
+
+    /// The time between two calls by the law of a limit; 0 where it keeps nothing apart.
+    pub fn interval(&mut self, gate: u32, limit: u32, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let gate = self.gates.get(gate);
+        let interval = gate.and_then(|gate| gate.intervals(now).nth(limit as usize)).flatten();
+        interval.map_or(0.0, millis)
+    }
+
+    /// The counters, in the order in which TypeScript names them.
+    pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
+        let gate = self.gates.get(gate)?;
+        let s = gate.stats();
+        let counts = [
+            s.gone,
+            s.waits,
+            s.full,
+            s.refused,
+            s.ok,
+            s.throttled,
+            s.busy,
+            s.failed,
+            s.abandoned,
+            s.retries,
+            s.slower,
+            s.faster,
+        ];
+        let mut told = [0.0; COUNTERS];
+        for (told, count) in told.iter_mut().zip(counts) {
+            *told = f64::from(count);
+        }
+        if let Some(last) = told.last_mut() {
+            *last = f64::from(gate.in_flight());
+        }
+        Some(told)
+    }
+
+    /// Writes a controller's record and tells its length; 0 where there is no such controller.
+    pub fn snapshot(&mut self, gate: u32, now: f64, record: &mut [u8]) -> usize {
+        let now = self.clock.read(now);
+        self.gates.get(gate).and_then(|gate| gate.snapshot(now, record).ok()).unwrap_or(0)
+    }
+
+    fn ask(&mut self, wish: Wish) -> Ask<LIMITS> {
+        match self.calls.get(wish.call) {
+            Some(ask) => *ask,
+            None => Ask::of(wish.costs.map(count)).deadline(deadline(wish.deadline)),
+        }
+    }
+}
+
+/// How many counters there are: those of core, and how many calls are in flight.
+pub const COUNTERS: usize = 13;
+
+fn whole([high, low]: [u32; 2]) -> u64 {
+    (u64::from(high) << 32) | u64::from(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: [f64; WORDS] = {
+        let mut row = [f64::NAN; WORDS];
+        row[0] = 0.0;
+        row[4] = 0.0;
+        row
+    };
+
+    const PLAIN: Wish = Wish { call: NONE, deadline: f64::NAN, costs: [1.0, 0.0] };
+
+    /// Ten calls a second, one at a time.
+    fn ten() -> [f64; WORDS] {
+        let mut row = USUAL;
+        row[..4].copy_from_slice(&[1.0, 10.0, 1_000.0, f64::NAN]);
+        row
+    }
+
+    #[test]
+    fn a_poll_answers_with_a_permit_a_wait_full_or_a_reason() {
+        let mut row = ten();
+        row[8] = 1.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
+        let permit = desk.poll(gate, PLAIN, 0.0);
+        assert!(permit >= 0.0);
+        assert_eq!(desk.poll(gate, PLAIN, 200.0), f64::NEG_INFINITY);
+        assert_eq!(desk.why(gate, PLAIN, 200.0), 3);
+        desk.answer(0, f64::NAN);
+        desk.settle(gate, permit, 200.0);
+        assert!(desk.poll(gate, PLAIN, 200.0) >= 0.0);
+        let hasty = Wish { deadline: 250.0, ..PLAIN };
+        assert!(desk.poll(gate, hasty, 210.0).is_nan());
+        assert_eq!((desk.reason(), desk.late()), (1, 300.0));
+        assert!(desk.poll(gate, Wish { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
+        assert_eq!(desk.reason(), 4);
+    }
+
+    #[test]
+    fn a_wait_is_in_milliseconds_from_now() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&ten(), [0, 7], 5.0).cast_unsigned();
+        assert!(desk.poll(gate, PLAIN, 5.0) >= 0.0);
+        assert_eq!(desk.poll(gate, PLAIN, 35.0), -70.0);
+        assert_eq!(desk.why(gate, PLAIN, 35.0), 1);
+    }
+
+    #[test]
+    fn numbers_that_name_nothing_are_harmless() {
+        let mut desk = Desk::new();
+        assert!(desk.poll(3, PLAIN, 0.0).is_nan());
+        assert_eq!(desk.reason(), 0);
+        let gate = desk.open(&USUAL, [0, 7], 0.0).cast_unsigned();
+        let permit = desk.poll(gate, PLAIN, 0.0);
+        for wrong in [f64::NAN, -1.0, 1e300, permit + 1.0, f64::INFINITY] {
+            desk.settle(gate, wrong, 1.0);
+        }
+        assert_eq!(desk.stats(gate).map(|told| told[12]), Some(1.0), "it is still in flight");
+        desk.settle(gate, permit, 1.0);
+        desk.settle(gate, permit, 1.0);
+        assert_eq!(desk.stats(gate).map(|told| told[12]), Some(0.0));
+        desk.close(gate);
+        desk.close(gate);
+        assert_eq!(desk.stats(gate), None);
+        assert_eq!(desk.retry(gate, PLAIN, 1.0), -1);
+    }
+
+    #[test]
+    fn a_later_attempt_keeps_its_slot_until_it_is_forgotten() {
+        let mut row = ten();
+        row[11] = 50.0;
+        row[13] = 3.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
+        desk.answer(1, 2_000.0);
+        let call = desk.retry(gate, PLAIN, 0.0).cast_unsigned();
+        let again = Wish { call, ..PLAIN };
+        assert!((0.0..100.0).contains(&desk.not_before(call)));
+        assert_eq!(desk.retry(gate, again, 500.0).cast_unsigned(), call);
+        assert_eq!(desk.retry(gate, again, 900.0), -1, "three attempts are all");
+        desk.forget(call);
+        assert_eq!(desk.not_before(call), 0.0);
+    }
+
+    #[test]
+    fn a_response_is_read_for_both_limits() {
+        let mut desk = Desk::new();
+        desk.status(429);
+        desk.header(b"x-ratelimit-remaining-tokens", b"0");
+        desk.header(b"retry-after", b"3");
+        assert_eq!(desk.read(f64::NAN), 1);
+        assert_eq!(desk.pause(), 3_000.0);
+        assert_eq!(desk.reply.hints[1].remaining, Some(0));
+    }
+
+    #[test]
+    fn a_record_goes_on_under_its_own_policy_and_no_other() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&ten(), [0, 7], 0.0).cast_unsigned();
+        assert!(desk.poll(gate, PLAIN, 0.0) >= 0.0);
+        let mut record = [0; 4_096];
+        let length = desk.snapshot(gate, 0.0, &mut record);
+        let record = &record[..length];
+        let again = desk.restore(&ten(), [0, 8], 9_000.0, record, 0.0).cast_unsigned();
+        assert_eq!(desk.poll(again, PLAIN, 9_000.0), -100.0);
+        assert_eq!(desk.restore(&USUAL, [0, 8], 0.0, record, 0.0), -3);
+        assert_eq!(desk.restore(&ten(), [0, 8], 0.0, &record[1..], 0.0), -3);
+    }
+
+    #[test]
+    fn a_policy_that_cannot_be_is_refused() {
+        let mut desk = Desk::new();
+        for (word, wrong) in
+            [(0, 99.0), (1, 0.0), (2, -5.0), (3, 0.0), (8, 0.0), (9, 0.0), (10, 0.0)]
+        {
+            let mut row = ten();
+            row[word] = wrong;
+            assert_eq!(desk.open(&row, [0, 7], 0.0), -2, "word {word}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! tidegate for WebAssembly: what JavaScript calls, one function a verb.
+//!
+//! Only numbers cross the border: slots for controllers, milliseconds for time (see [`number`]),
+//! and a row of numbers for a policy. Longer things (a policy, a header, a record) are left in one
+//! static buffer. Nothing allocates but the arena, which takes whole pages.
+#![cfg_attr(target_arch = "wasm32", no_std)]
+#![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "JavaScript calls them"))]
+
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+compile_error!("the desk is for one thread: build without the `atomics` feature");
+
+mod arena;
+mod bare;
+mod number;
+
+#[cfg(feature = "gate")]
+mod desk;
+#[cfg(feature = "gate")]
+mod gate;
+#[cfg(all(feature = "gate", not(feature = "laws")))]
+mod law;
+#[cfg(feature = "pace")]
+mod pace;
+#[cfg(feature = "gate")]
+mod policy;
+
+/// How many limits an ask has costs for: requests and tokens.
+#[cfg(feature = "gate")]
+const LIMITS: usize = 2;
+
+/// How many calls of one controller can be in flight.
+#[cfg(feature = "gate")]
+const SLOTS: usize = 128;
+
+#[cfg(all(feature = "gate", feature = "laws"))]
+type Law = tidegate::law::AnyLaw;
+#[cfg(all(feature = "gate", not(feature = "laws")))]
+type Law = law::FewLaws;
+#[cfg(feature = "gate")]
+type Controller = tidegate::Controller<Law, LIMITS, SLOTS>;

@@ -1,0 +1,103 @@
+//! JavaScript's numbers as core's: milliseconds in, milliseconds out.
+
+use tidegate::{Instant, Span};
+
+/// The end of core's clock, 584 years, in milliseconds.
+const END: f64 = 1.8e13;
+
+/// The nanoseconds of a time that is one: a number from 0 to the end of the clock.
+///
+/// The nearest nanosecond is taken, so that what [`millis`] made of an integer below 2^51 comes
+/// back as the same integer.
+fn nanos(ms: f64) -> Option<u64> {
+    // NaN is in no range.
+    (0.0..=END).contains(&ms).then_some((ms * 1e6 + 0.5) as u64)
+}
+
+/// A clock that JavaScript reads: what is no time repeats the reading before.
+///
+/// NaN, a negative, an infinite or an absurdly late reading would otherwise move a controller to
+/// the end of time, from where nothing brings it back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock(Instant);
+
+impl Clock {
+    /// A clock that has not been read.
+    pub const NEW: Self = Self(Instant::ZERO);
+
+    /// The instant of a reading.
+    pub fn read(&mut self, ms: f64) -> Instant {
+        if let Some(nanos) = nanos(ms) {
+            self.0 = Instant::from_nanos(nanos);
+        }
+        self.0
+    }
+}
+
+/// A length of time: none for NaN; nothing for what is negative; the end of time for what is longer.
+pub fn span(ms: f64) -> Option<Span> {
+    if ms.is_nan() {
+        return None;
+    }
+    let rest = if ms < 0.0 { Span::ZERO } else { Span::MAX };
+    Some(nanos(ms).map_or(rest, Span::from_nanos))
+}
+
+#[cfg(any(test, feature = "gate"))]
+/// A deadline: none for NaN and for what is past the end of time; for what is negative, the past.
+pub fn deadline(ms: f64) -> Instant {
+    span(ms).map_or(Instant::MAX, |span| Instant::ZERO.saturating_add(span))
+}
+
+/// A length of time in milliseconds.
+#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 ns, which is 104 days")]
+pub fn millis(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e6
+}
+
+/// A count: 0 for NaN and for what is negative; the largest for what is larger.
+pub fn count(number: f64) -> u32 {
+    number as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_that_is_no_time_repeats_the_one_before() {
+        let mut clock = Clock::NEW;
+        assert_eq!(clock.read(f64::NAN), Instant::ZERO);
+        assert_eq!(clock.read(1.5), Instant::from_nanos(1_500_000));
+        let past_2_53 = 9_007_199_254_740_994.0;
+        for none in [f64::NAN, -1.0, f64::INFINITY, f64::NEG_INFINITY, past_2_53, 1.9e13] {
+            assert_eq!(clock.read(none), Instant::from_nanos(1_500_000), "{none}");
+        }
+        assert_eq!(clock.read(-0.0), Instant::ZERO, "a clock may step back");
+    }
+
+    #[test]
+    fn a_length_that_is_none_is_none_and_one_without_end_is_the_longest() {
+        assert_eq!(span(f64::NAN), None);
+        assert_eq!(span(-3.0), Some(Span::ZERO));
+        assert_eq!(span(f64::INFINITY), Some(Span::MAX));
+        assert_eq!(span(0.25), Some(Span::from_nanos(250_000)));
+        assert_eq!(deadline(f64::NAN), Instant::MAX);
+        assert_eq!(deadline(f64::INFINITY), Instant::MAX);
+        assert_eq!(deadline(-1.0), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_nanosecond_survives_the_way_to_milliseconds_and_back() {
+        for nanos in (0..51).map(|bit| (1_u64 << bit) - 1).chain([3, 999_999, 1_000_001]) {
+            let span = Span::from_nanos(nanos);
+            assert_eq!(super::span(millis(span)), Some(span), "{nanos}");
+        }
+    }
+
+    #[test]
+    fn a_count_saturates() {
+        let counts = [f64::NAN, -1.0, 2.9, 4e9, 5e9, f64::INFINITY].map(count);
+        assert_eq!(counts, [0, 0, 2, 4_000_000_000, u32::MAX, u32::MAX]);
+    }
+}

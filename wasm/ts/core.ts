@@ -1,0 +1,82 @@
+/**
+ * The wasm module: what it exports, how it is loaded, and the two views of its memory.
+ *
+ * Nothing is compiled before the first use: a worker's module scope may do little, and a page that
+ * imports a gate may never make a call.
+ */
+
+/** What `tidegate-wasm` exports; its Rust sources say what each function does. */
+export interface Exports {
+  readonly memory: WebAssembly.Memory;
+  numbers(): number;
+  bytes(): number;
+  open(high: number, low: number, now: number): number;
+  restore(high: number, low: number, now: number, length: number, away: number): number;
+  close(gate: number): void;
+  follow(gate: number, now: number): number;
+  poll(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
+  reason(): number;
+  late(): number;
+  why(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
+  settle(gate: number, permit: number, now: number): void;
+  retry(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
+  not_before(call: number): number;
+  forget(call: number): void;
+  answer(outcome: number, pause: number): void;
+  status(status: number): void;
+  header(name: number, both: number): void;
+  read(clock: number): number;
+  pause(): number;
+  used(requests: number, tokens: number): void;
+  next_at(gate: number): number;
+  interval(gate: number, limit: number, now: number): number;
+  stats(gate: number): number;
+  snapshot(gate: number, now: number): number;
+}
+
+/** The module instance, with its buffers. */
+export interface Core extends Exports {
+  /** A policy's row, and the counters. */
+  row(): Float64Array;
+  /** A header's name and value, or a record. */
+  room(): Uint8Array;
+}
+
+/** Makes the instance on first use, and gives the same one ever after. */
+export function lazily(instantiate: () => Exports): () => Core {
+  let core: Core | undefined;
+  return () => (core ??= dress(instantiate()));
+}
+
+/** Wasm that takes pages detaches the views of its memory, so they are made when they are needed. */
+function dress(exports: Exports): Core {
+  return {
+    ...exports,
+    row: () => new Float64Array(exports.memory.buffer, exports.numbers(), 17),
+    room: () => new Uint8Array(exports.memory.buffer, exports.bytes(), 4096),
+  };
+}
+
+/** The exports of a compiled module, which imports nothing. */
+export function instance(module: WebAssembly.Module): Exports {
+  return new WebAssembly.Instance(module).exports as unknown as Exports;
+}
+
+/**
+ * Reads the bytes that the build has written as a string: 91 printable characters stand for as many
+ * of the commoner bytes, and a `!` or a space before one for the rest. Gzip sees whole bytes so,
+ * and makes it a quarter smaller than base 64.
+ */
+export function unpack(text: string, first: number): Uint8Array<ArrayBuffer> {
+  const bytes = [];
+  let ahead = first;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 34) ahead = first + 91 * (34 - code);
+    else {
+      bytes.push(ahead + code - 35 - +(code > 92));
+      ahead = first;
+    }
+  }
+  return new Uint8Array(bytes);
+}

@@ -1,0 +1,61 @@
+/** Why a call did not leave, as classes with a `code`. */
+
+/** The codes of {@link TidegateError}. */
+export type Code =
+  | "QUEUE_FULL"
+  | "LATE"
+  | "TOO_BIG"
+  | "OVER_LIMIT"
+  | "NEVER"
+  | "BUDGET"
+  | "KEYS_FULL"
+  | "MEMORY"
+  | "CLOSED"
+  | "POLICY"
+  | "SNAPSHOT";
+
+/** What every error of this package is. */
+export class TidegateError extends Error {
+  override name = "TidegateError";
+  constructor(
+    /** What happened, for programs. */
+    readonly code: Code,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** As many calls wait for this key as the option `queue` allows. */
+export class QueueFull extends TidegateError {
+  override name = "QueueFull";
+}
+
+/** The call's deadline comes before it could have left, or before it came back. */
+export class Late extends TidegateError {
+  override name = "Late";
+  constructor(
+    /** How long it would have had to wait, in milliseconds; 0 for one that had left. */
+    readonly wait: number,
+  ) {
+    super("LATE", wait > 0 ? `the call would have to wait ${Math.ceil(wait)} ms, which is past its deadline` : "the call was under way at its deadline");
+  }
+}
+
+/** The call cannot leave, now or later: see the code. */
+export class Refused extends TidegateError {
+  override name = "Refused";
+}
+
+/** The gate was closed. */
+export class Closed extends TidegateError {
+  override name = "Closed";
+}
+
+/** The options are not possible. */
+export class PolicyError extends TidegateError {
+  override name = "PolicyError";
+  constructor(message: string) {
+    super("POLICY", message);
+  }
+}

@@ -1,0 +1,427 @@
+/** The gate: keys, calls and their retries, on top of the lanes. */
+
+import type { Core } from "./core.js";
+import { Closed, TidegateError } from "./errors.js";
+import { Lane, type Call, type Cause, type House } from "./lane.js";
+import { write, type Policy } from "./policy.js";
+import { OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
+import { Guard, nap } from "./wait.js";
+
+/** What a call costs: a number of requests, or requests and tokens. */
+export type Cost = number | { requests?: number; tokens?: number };
+
+/** What a key is made of. */
+export interface Target {
+  readonly url: string;
+  readonly method: string;
+}
+
+/** What a gate is made with: all optional. */
+export interface Options extends Policy {
+  /** The calls of one key share a limit. @defaultValue the origin of the URL */
+  key?: (target: Target) => string;
+  /** How many keys are remembered; the least recently used idle one is forgotten. @defaultValue 1000 */
+  keys?: number;
+  /** How many calls may wait for a key. @defaultValue 10000 */
+  queue?: number;
+  /** The `fetch` to wrap. @defaultValue the global one */
+  fetch?: typeof globalThis.fetch;
+  /** Makes the jitter repeatable, for tests. @defaultValue from `crypto` */
+  seed?: number;
+  /** The clock in milliseconds, for tests. @defaultValue performance.now */
+  now?: () => number;
+}
+
+/** What a call may say. */
+export interface CallOptions {
+  /** Which limit it falls under. @defaultValue the URL's, or one for all of `run` */
+  key?: string;
+  /** What it costs. @defaultValue 1 */
+  cost?: Cost;
+  /** How many milliseconds it may take in all, with waits and retries. @defaultValue no limit */
+  deadline?: number;
+  /** Who goes first among those that wait: the larger. @defaultValue 0 */
+  priority?: number;
+  /** Gives the call up, wherever it stands. */
+  signal?: AbortSignal | null;
+  /**
+   * Whether it is tried again. @defaultValue what was refused (429, 503) in `run`; idempotent
+   * methods in `fetch`
+   */
+  retry?: boolean;
+}
+
+/** What `run` may say besides. */
+export interface RunOptions<T> extends CallOptions {
+  /** Tells what became of it, where neither a status nor an error does. */
+  outcome?: (result: { value?: T; error?: unknown }) => Reply | undefined;
+  /** What it really cost, for instance the tokens that the answer counts. */
+  used?: (value: T) => Cost | undefined;
+}
+
+/** The right to one call. Settle it; what is dropped unsettled teaches nothing. */
+export interface Permit {
+  /** Reports what became of the call; only the first report counts. */
+  settle(reply?: Reply, used?: Cost): void;
+  /** As `settle("abandoned")`, if it was not settled. */
+  [Symbol.dispose](): void;
+}
+
+/** What happened, by the name of the event. */
+export interface Events {
+  /** A call begins to wait. */
+  wait: { key: string; cause: Cause; ms: number };
+  /** A server refused a call, or had too much to do. */
+  throttled: { key: string; outcome: Outcome; status: number | undefined; pause: number | undefined; attempt: number };
+  /** A call will be tried again, in `ms` milliseconds at the earliest. */
+  retry: { key: string; attempt: number; ms: number };
+  /** A call that failed is not tried again, and why. */
+  unretried: { key: string; attempt: number; why: "method" | "body" | "attempts" | "deadline" };
+}
+
+/** What has been counted, over all keys or for one. */
+export type Stats = Record<(typeof COUNTERS)[number] | "keys" | "waiting", number> & {
+  /** How many waits each gate has caused. */
+  causes: Record<Cause, number>;
+  /** Milliseconds between two calls, by the law; 0 where nothing is kept apart. The largest of all keys. */
+  interval: number;
+};
+
+/** The counters in the core's order. */
+const COUNTERS = [
+  "gone", "waits", "full", "refused", "ok", "throttled", "busy", "failed", "abandoned", "retries", "slower", "faster", "inFlight",
+] as const;
+
+/** What has been learnt, to be kept by structured clone. */
+export interface Snapshot {
+  /** When it was made, in milliseconds since 1970. */
+  readonly at: number;
+  readonly keys: Readonly<Record<string, Uint8Array>>;
+}
+
+/** Paces calls, and learns from what comes back. */
+export interface Gate {
+  /** As `fetch`: paced, retried where that is safe, and heeding what servers say of their limits. */
+  readonly fetch: (input: RequestInfo | URL, init?: RequestInit, options?: CallOptions) => Promise<Response>;
+  /** Runs any call when it may leave; the signal is aborted when the call is given up. */
+  readonly run: <T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options?: RunOptions<T>) => Promise<T>;
+  /** A permit, if a call may leave now; else null. */
+  readonly tryAcquire: (options?: Pick<CallOptions, "key" | "cost">) => Permit | null;
+  /** The counters, of all keys or of one. */
+  readonly stats: (key?: string) => Stats;
+  /** Listens; the answer stops it. */
+  readonly on: <E extends keyof Events>(event: E, listener: (event: Events[E]) => void) => () => void;
+  /** Follows another policy from now on. A law that stays the same keeps what it has learnt. */
+  readonly setPolicy: (policy: Policy) => void;
+  /** What has been learnt. */
+  readonly snapshot: () => Snapshot;
+  /** Goes on from a snapshot, for the keys that are idle. */
+  readonly restore: (snapshot: Snapshot) => void;
+  /** Frees what the gate holds; calls that wait are rejected as `Closed`. */
+  readonly close: () => void;
+  readonly [Symbol.dispose]: () => void;
+}
+
+/** What `run` runs. */
+type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
+
+const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
+
+/** Makes the `tidegate` of an entry, from its core and how many laws that has. */
+export const maker = (load: () => Core, laws: number) => (options: Options = {}): Gate => {
+  const now = options.now ?? (() => performance.now());
+  const most = options.keys ?? 1000;
+  const lanes = new Map<string, Lane>();
+  const listeners: { [E in keyof Events]?: Set<(event: Events[E]) => void> } = {};
+  const causes: Record<Cause, number> = { pace: 0, hold: 0, window: 0, budget: 0 };
+  let policy: Policy = options;
+  let core: Core | undefined;
+  let seed = options.seed;
+  let closed = false;
+  let latest: Lane | undefined;
+
+  const emit = <E extends keyof Events>(event: E, what: () => Events[E]) => {
+    listeners[event]?.forEach((listener) => listener(what()));
+  };
+  let house: House | undefined;
+  const open = (): House =>
+    (house ??= {
+      core: (core = load()),
+      now,
+      queue: options.queue ?? 10_000,
+      waits({ key }, cause, ms) {
+        causes[cause]++;
+        emit("wait", () => ({ key, cause, ms }));
+      },
+    });
+
+  const entropy = (): number => {
+    if (seed !== undefined) return (seed = (seed + 1) >>> 0);
+    return crypto.getRandomValues(new Uint32Array(1))[0]!;
+  };
+
+  /** The lane of a key: made on first use, in the place of the one that was idle longest. */
+  const laneOf = (key: string): Lane => {
+    if (latest?.key === key) return latest;
+    if (closed) throw new Closed("CLOSED", "the gate is closed");
+    let lane = lanes.get(key);
+    if (lane) {
+      lanes.delete(key);
+    } else {
+      if (lanes.size >= most) evict();
+      const core = open().core;
+      write(core.row(), policy, laws);
+      lane = admit(key, core.open(entropy(), entropy(), now()));
+    }
+    lanes.set(key, lane);
+    return (latest = lane);
+  };
+
+  const admit = (key: string, slot: number): Lane => {
+    if (slot === -1) throw new TidegateError("MEMORY", "there is no memory for another key: lower the option keys");
+    if (slot === -2) throw new TidegateError("POLICY", "a quota's burst times its period is too long, or its period too short");
+    if (slot < 0) throw new TidegateError("SNAPSHOT", `the snapshot of ${key || "the gate"} is damaged, or of another law`);
+    return new Lane(key, slot, house!);
+  };
+
+  const evict = () => {
+    const stale = now() - (policy.lease ?? 300_000);
+    for (const lane of lanes.values()) {
+      if (!lane.calls || (!lane.waiting && lane.used < stale)) {
+        lanes.delete(lane.key);
+        if (latest === lane) latest = undefined;
+        return lane.close();
+      }
+    }
+    throw new TidegateError("KEYS_FULL", `all ${most} keys have calls under way: raise the option keys`);
+  };
+
+  const callOf = (lane: Lane, options: CallOptions | undefined): Call => {
+    const [requests, tokens] = parts(options?.cost);
+    return {
+      slot: -1,
+      deadline: options?.deadline === undefined ? NaN : now() + options.deadline,
+      requests,
+      tokens,
+      priority: options?.priority ?? 0,
+      signal: options?.signal,
+      turn: lane.turns++,
+    };
+  };
+
+  /** A call and its retries, which `unsafe` forbids. */
+  const go = async <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: "method" | "body"): Promise<T> => {
+    const lane = laneOf(options?.key ?? "");
+    const { core } = lane.house;
+    const call = callOf(lane, options);
+    let end: (() => T) | undefined;
+    lane.calls++;
+    try {
+      for (let attempt = 1; ; attempt++) {
+        let permit;
+        try {
+          permit = lane.enter(call);
+          if (typeof permit !== "number") {
+            // An answer that nobody reads would keep its connection.
+            if (end) discard(end);
+            permit = await permit;
+          }
+        } catch (refusal) {
+          if (!end || refusal instanceof Closed || !(refusal instanceof TidegateError)) throw refusal;
+          emit("unretried", () => ({ key: lane.key, attempt: attempt - 1, why: "deadline" }));
+          return end();
+        }
+        let reply: Reply | undefined;
+        const guard = call.signal || call.deadline > 0 ? new Guard(call.signal, call.deadline - now()) : undefined;
+        try {
+          const result = work((guard?.signal ?? (work.length ? new AbortController().signal : undefined))!);
+          const value = await (guard ? guard.race(result) : result);
+          reply = options?.outcome?.({ value }) ?? responseIn(value) ?? "ok";
+          end = () => value;
+          lane.settle(permit, report(core, reply, options?.used?.(value)));
+        } catch (error) {
+          reply = options?.outcome?.({ error }) ?? responseIn(error) ?? (guard?.signal.aborted ? "abandoned" : "failed");
+          end = () => {
+            throw error;
+          };
+          lane.settle(permit, report(core, reply, undefined));
+        } finally {
+          guard?.end();
+        }
+        const more = again(lane, call, reply, attempt, options?.retry, unsafe);
+        if (more < 0) return end();
+        if (more) {
+          discard(end);
+          await nap(more, call.signal);
+        }
+      }
+    } finally {
+      lane.calls--;
+      if (call.slot >= 0) core.forget(call.slot);
+    }
+  };
+
+  /** In how many milliseconds a call that came back is tried again; -1 where it is not. */
+  const again = (lane: Lane, call: Call, reply: Reply, attempt: number, told: boolean | undefined, unsafe: "method" | "body" | undefined): number => {
+    const { key, outcome, house: { core } } = lane;
+    // It was served, or nobody waits for it any more.
+    if (outcome === 0 || outcome === 4 || lane.closed) return -1;
+    const time = now();
+    const pushback = outcome < 3;
+    // The retry is the core's answer to the reply as it stands, which a listener's calls would change.
+    const wanted = !unsafe && (told ?? pushback);
+    const pause = core.pause();
+    const slot = wanted ? core.retry(lane.gate, call.slot, time, call.deadline, call.requests, call.tokens) : -1;
+    const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
+    if (slot >= 0) call.slot = slot;
+    const late = time + ms > call.deadline;
+    if (pushback) {
+      const { status } = reply as Partial<ResponseLike>;
+      emit("throttled", () => ({ key, attempt, outcome: OUTCOMES[outcome]!, status, pause: pause >= 0 ? pause : undefined }));
+    }
+    if (ms >= 0 && !late) {
+      emit("retry", () => ({ key, attempt: attempt + 1, ms }));
+      return ms;
+    }
+    const why = unsafe ?? (late ? "deadline" : wanted ? "attempts" : undefined);
+    if (why) emit("unretried", () => ({ key, attempt, why }));
+    return -1;
+  };
+
+  const run: Gate["run"] = (work, options) => go(work, options);
+
+  const fetch: Gate["fetch"] = async (input, init, call) => {
+    const request = typeof input === "object" && "method" in input ? input : undefined;
+    const target = { url: request?.url ?? String(input), method: init?.method ?? request?.method ?? "GET" };
+    const headers = init?.headers ?? request?.headers;
+    const body = init?.body ?? request?.body;
+    const safe = call?.retry ?? (IDEMPOTENT.test(target.method) || (!!headers && new Headers(headers).has("idempotency-key")));
+    // What has been read from a stream cannot be sent again.
+    const once = typeof body === "object" && body !== null && ("getReader" in body || Symbol.asyncIterator in body);
+    const wrapped = options.fetch ?? globalThis.fetch;
+    const work: Work<Response> = (...[signal]) => wrapped(input, signal ? { ...init, signal } : init);
+    const key = call?.key ?? (options.key ?? originOf)(target);
+    const signal = call?.signal ?? init?.signal ?? request?.signal;
+    return go(work, { ...call, key, signal, retry: call?.retry ?? true }, safe ? (once ? "body" : undefined) : "method");
+  };
+
+  const tryAcquire: Gate["tryAcquire"] = (options) => {
+    const lane = laneOf(options?.key ?? "");
+    const permit = lane.take(callOf(lane, options));
+    return permit >= 0 ? new Pass(lane, permit) : null;
+  };
+
+  const stats: Gate["stats"] = (key) => {
+    const sum = { keys: 0, waiting: 0, interval: 0, causes: { ...causes } } as Stats;
+    for (const name of COUNTERS) sum[name] = 0;
+    for (const lane of lanes.values()) {
+      if (key !== undefined && lane.key !== key) continue;
+      const { core } = lane.house;
+      core.stats(lane.gate);
+      const row = core.row();
+      COUNTERS.forEach((name, i) => (sum[name] += row[i]!));
+      sum.keys++;
+      sum.waiting += lane.waiting;
+      sum.interval = Math.max(sum.interval, core.interval(lane.gate, 0, now()));
+    }
+    return sum;
+  };
+
+  const on: Gate["on"] = (event, listener) => {
+    const set = ((listeners[event] as Set<typeof listener> | undefined) ??= new Set() as never) as Set<typeof listener>;
+    set.add(listener);
+    return () => void set.delete(listener);
+  };
+
+  const setPolicy: Gate["setPolicy"] = (next) => {
+    const { core } = open();
+    write(core.row(), next, laws);
+    policy = next;
+    for (const lane of lanes.values()) {
+      core.follow(lane.gate, now());
+      lane.pump();
+    }
+  };
+
+  const snapshot: Gate["snapshot"] = () => {
+    const keys: Record<string, Uint8Array> = {};
+    for (const { key, gate, house } of lanes.values()) {
+      const length = house.core.snapshot(gate, now());
+      keys[key] = house.core.room().slice(0, length);
+    }
+    return { at: Date.now(), keys };
+  };
+
+  const restore: Gate["restore"] = ({ at, keys }) => {
+    const { core } = open();
+    for (const [key, record] of Object.entries(keys)) {
+      const before = lanes.get(key);
+      if (before?.calls) continue;
+      write(core.row(), policy, laws);
+      core.room().set(record.subarray(0, 4096));
+      const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at));
+      before?.close();
+      if (!before && lanes.size >= most) evict();
+      lanes.set(key, lane);
+      latest = undefined;
+    }
+  };
+
+  const close = () => {
+    closed = true;
+    latest = undefined;
+    for (const lane of lanes.values()) lane.close();
+    lanes.clear();
+  };
+
+  return { fetch, run, tryAcquire, stats, on, setPolicy, snapshot, restore, close, [Symbol.dispose]: close };
+};
+
+/** The origin of a URL, which in a page may be relative. */
+function originOf({ url }: Target): string {
+  return new URL(url, globalThis.location?.href).origin;
+}
+
+class Pass implements Permit {
+  #lane: Lane | undefined;
+  readonly #permit: number;
+
+  constructor(lane: Lane, permit: number) {
+    lane.calls++;
+    this.#lane = lane;
+    this.#permit = permit;
+  }
+
+  settle(reply: Reply = "ok", used?: Cost): void {
+    const lane = this.#lane;
+    if (!lane) return;
+    this.#lane = undefined;
+    lane.calls--;
+    lane.settle(this.#permit, report(lane.house.core, reply, used));
+  }
+
+  [Symbol.dispose](): void {
+    this.settle("abandoned");
+  }
+}
+
+/** Requests and tokens of a cost. */
+function parts(cost: Cost = 1): [number, number] {
+  return typeof cost === "object" ? [cost.requests ?? 1, cost.tokens ?? 0] : [cost, 0];
+}
+
+/** Prepares the core's reply for a call that has come back, and tells its outcome's number. */
+function report(core: Core, reply: Reply, used: Cost | undefined): number {
+  const outcome = tell(core, reply);
+  if (used !== undefined) core.used(...parts(used));
+  return outcome;
+}
+
+/** Lets go of an answer that nobody will read. */
+function discard(end: () => unknown): void {
+  try {
+    (end() as Response | undefined)?.body?.cancel?.().catch(() => {});
+  } catch {
+    // It was an error, which holds nothing.
+  }
+}

@@ -1,0 +1,10 @@
+/** tidegate: decides when the next call to somebody else's API may leave, and learns from what comes back. */
+
+import { instance, lazily, unpack } from "./core.js";
+import { maker } from "./gate.js";
+import { first, packed } from "#packed/gate";
+
+/** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
+export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, first)))), 2);
+
+export * from "./public.js";

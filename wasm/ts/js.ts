@@ -1,0 +1,10 @@
+/** The entry for pages that forbid wasm: the same core, as plain JavaScript. */
+
+import { lazily, type Exports } from "./core.js";
+import { maker } from "./gate.js";
+import { instantiate } from "#plain/gate";
+
+/** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
+export const tidegate = maker(lazily(() => instantiate() as Exports), 2);
+
+export * from "./public.js";

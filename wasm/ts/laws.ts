@@ -1,0 +1,10 @@
+/** The entry that has every law by name. */
+
+import { instance, lazily, unpack } from "./core.js";
+import { maker } from "./gate.js";
+import { first, packed } from "#packed/laws";
+
+/** Makes a gate whose policy may name any law. */
+export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, first)))), 11);
+
+export * from "./public.js";

@@ -1,0 +1,10 @@
+/** Every law by name, for Cloudflare's runtime. */
+
+import { instance, lazily } from "./core.js";
+import { maker } from "./gate.js";
+import module from "./laws.wasm";
+
+/** Makes a gate whose policy may name any law. */
+export const tidegate = maker(lazily(() => instance(module)), 11);
+
+export * from "./public.js";

@@ -1,0 +1,85 @@
+/** The policy: options with names and units, written as the row of numbers that the core reads. */
+
+import { PolicyError } from "./errors.js";
+
+/** The laws, in the core's order; those from the third on are in `tidegate/laws`. */
+export const LAWS = [
+  "adaptive", "fixed", "aimd", "crowd", "busy", "responsive", "cubic", , "gradual", "proportional", "remaining",
+] as const;
+
+/** How the pace moves when answers arrive. */
+export type Law = NonNullable<(typeof LAWS)[number]>;
+
+/** A limit that you know. */
+export interface Quota {
+  /** How many calls (or tokens) fit into a period. */
+  limit: number;
+  /** The period, in milliseconds. */
+  per: number;
+  /** How many may leave at once. @defaultValue 1 for requests; the whole limit for tokens */
+  burst?: number;
+}
+
+/** What a gate keeps to. All of it is optional, and can be changed at run time. */
+export interface Policy {
+  /**
+   * `"adaptive"` finds an unknown limit, and follows whatever the server tells. `"fixed"` keeps
+   * the quotas of `requests` and `tokens`, exactly. @defaultValue "adaptive"
+   */
+  law?: Law;
+  /** The limit of calls, if you know it: what `fixed` keeps, a scale for `adaptive`. */
+  requests?: Quota;
+  /** The limit of whatever else `cost` counts as `tokens`. */
+  tokens?: Quota;
+  /** At most so many calls in flight for a key, from 1 to 128. @defaultValue 128 */
+  concurrency?: number;
+  /** After so many milliseconds a call that never ended gives its place back. @defaultValue 300000 */
+  lease?: number;
+  /** The longest pause in milliseconds that a server can ask for. @defaultValue 3600000 */
+  maxHold?: number;
+  /**
+   * Each call's own delay between attempts: doubling from `base` to `max` milliseconds, full jitter.
+   * @defaultValue none for `adaptive`, which delays by itself; else 100 to 20000
+   */
+  backoff?: { base?: number; max?: number };
+  /** At most so many attempts of a call, the first included. @defaultValue 10 */
+  attempts?: number;
+  /** No attempt later than so many milliseconds after the first failure. @defaultValue no limit */
+  elapsed?: number;
+  /** Retries that the successes must pay for: so many per cent, and `reserve` in advance. */
+  budget?: { percent: number; reserve?: number };
+}
+
+/** Writes the row; throws a `PolicyError` that names what is wrong. */
+export function write(row: Float64Array, policy: Policy, laws: number): void {
+  const law = LAWS.indexOf(policy.law ?? "adaptive");
+  if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.filter(Boolean).join(", ")}`);
+  if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);
+  const whole = 0xffffffff;
+  const { requests, tokens, backoff, budget } = policy;
+  let at = 0;
+  const put = (name: string, value: number | undefined, least: number, most: number) => {
+    if (value !== undefined && !(value >= least && value <= most)) {
+      throw new PolicyError(`${name} is ${value}; it is a number from ${least} to ${most}`);
+    }
+    row[at++] = value ?? NaN;
+  };
+  const limit = (name: string, quota: Quota | undefined) => {
+    row[at++] = law;
+    put(`${name}.limit`, quota && quota.limit, 1, whole);
+    put(`${name}.per`, quota && quota.per, 1e-6, 1e12);
+    const burst = name === "tokens" ? Math.floor(quota?.limit ?? 1) : undefined;
+    put(`${name}.burst`, quota && (quota.burst ?? burst), 1, whole);
+  };
+  limit("requests", requests);
+  limit("tokens", tokens);
+  put("concurrency", policy.concurrency, 1, 128);
+  put("lease", policy.lease, 1, 1e12);
+  put("maxHold", policy.maxHold, 1, 1e12);
+  put("backoff.base", backoff?.base, 1e-6, 1e12);
+  put("backoff.max", backoff?.max, backoff?.base ?? 100, 1e12);
+  put("attempts", policy.attempts ?? 10, 1, 65_535);
+  put("elapsed", policy.elapsed, 0, 1e12);
+  put("budget.percent", budget?.percent, 0, 1e6);
+  put("budget.reserve", budget && (budget.reserve ?? 10), 0, 1e6);
+}

@@ -1,0 +1,10 @@
+/** The entry for Cloudflare's runtime, which compiles wasm only as a module of its own. */
+
+import { instance, lazily } from "./core.js";
+import { maker } from "./gate.js";
+import module from "./tidegate.wasm";
+
+/** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
+export const tidegate = maker(lazily(() => instance(module)), 2);
+
+export * from "./public.js";

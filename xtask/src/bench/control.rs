@@ -1,0 +1,29 @@
+//! How well every law controls: builds tests/bench/control and becomes it.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+
+use anyhow::{Context, Result, bail};
+
+use crate::progress;
+use crate::workspace::{cargo, root};
+
+const PROGRAM: [&str; 3] = ["--release", "--package", "tidegate-control"];
+
+/// Everything said here goes to stderr: stdout is for the rows or the page.
+pub fn run(args: Vec<OsString>) -> Result<()> {
+    let mut build = cargo("build");
+    build.args(PROGRAM);
+    let ended = progress::run("building tests/bench/control", build, None)?;
+    if !ended.success() {
+        std::io::stderr().write_all(ended.output.as_bytes())?;
+        bail!("tests/bench/control does not build.");
+    }
+    // `cargo run` becomes the program it runs, as we become `cargo run`: signals and the exit
+    // status are the program's own.
+    let mut program = cargo("run");
+    program.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));
+    program.arg("--").args(args).current_dir(std::env::current_dir()?);
+    Err(program.exec()).context("tests/bench/control does not start")
+}

@@ -1,0 +1,163 @@
+//! What one decision costs, in instructions: counted by callgrind, which counts alike every time.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::row::{self, Row, figure};
+use super::{compiler, publish, thousands};
+use crate::progress;
+use crate::road::Road;
+use crate::setup;
+use crate::workspace::{cargo, root};
+
+/// The subjects of tests/bench/cost, and what each is.
+const SUBJECTS: [(&str, &str); 12] = [
+    ("adaptive-open", "adaptive, no refusal yet: poll + settle"),
+    ("adaptive-blind", "adaptive, refusals are all that is known: poll + settle"),
+    ("adaptive-blind-waits", "adaptive, a poll that is told to wait"),
+    ("adaptive-remaining", "adaptive, told what is left: poll + settle"),
+    ("adaptive-period", "adaptive, told what is left and until when: poll + settle"),
+    ("fixed-pair", "fixed: poll + settle"),
+    ("fixed-poll", "fixed: poll"),
+    ("fixed-check", "fixed: check"),
+    ("pace", "plain GCRA (gate::Pace): check + charge"),
+    ("governor", "governor: check, with a clock that costs nothing"),
+    ("governor-clock", "governor: check, with its own clock"),
+    ("cubic-f64", "cubic of the AWS SDKs in f64: acquire + update"),
+];
+
+/// What the meter itself takes.
+const EMPTY: &str = "empty";
+
+/// What `adaptive`'s pairs of a poll that leaves and its settle may take.
+const PAIR: u64 = 200;
+
+pub fn run(json: bool) -> Result<()> {
+    setup::missing_tool("valgrind")?;
+    let folder = root().join("target/cost");
+    build(&folder)?;
+    let target = host()?;
+    let empty = count(&folder, EMPTY)?;
+    let rows = SUBJECTS.map(|(subject, what)| {
+        let counted = count(&folder, subject)?;
+        Ok(Row { what, target: target.clone(), figure: counted.saturating_sub(empty) })
+    });
+    let rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
+    if json {
+        println!("{}", row::json(&rows, "instructions"));
+        return Ok(());
+    }
+    publish("cost.md", &page(&rows, &target))
+}
+
+fn build(folder: &Path) -> Result<()> {
+    let mut command = cargo("build");
+    command.args(["--release", "--package", "tidegate-cost", "--target-dir"]).arg(folder);
+    // As whoever uses these crates builds them: Cargo's own release profile. The line tables change
+    // no instruction, and let callgrind_annotate name the source.
+    command.args(["--config", "profile.release.overflow-checks=false"]);
+    command.args(["--config", "profile.release.debug=\"line-tables-only\""]);
+    let ended = progress::run("building", command, None)?;
+    if !ended.success() {
+        bail!("tests/bench/cost does not build:\n{}", ended.output);
+    }
+    Ok(())
+}
+
+/// Instructions of one measured call.
+fn count(folder: &Path, subject: &str) -> Result<u64> {
+    let mut command = Command::new("valgrind");
+    let kept = folder.join(format!("{subject}.callgrind"));
+    command.args(["--tool=callgrind", "--toggle-collect=*meter::measured*"]);
+    command.arg(format!("--callgrind-out-file={}", kept.display()));
+    command.arg(folder.join("release/tidegate-cost")).arg(subject);
+    let ended = progress::run(&format!("counting {subject}"), command, None)
+        .context("valgrind does not start")?;
+    if !ended.success() {
+        bail!("the subject {subject} failed under callgrind:\n{}", ended.output);
+    }
+    per_call(&ended.output)
+        .with_context(|| format!("callgrind counted nothing of {subject}:\n{}", ended.output))
+}
+
+/// Reads callgrind's sum, and the number of calls that the program says it measured.
+fn per_call(output: &str) -> Option<u64> {
+    let collected = output.lines().find_map(|line| line.split_once("Collected : "))?.1;
+    let collected: u64 = collected.trim().parse().ok()?;
+    let calls: u64 = output.lines().find_map(|line| line.trim().parse().ok())?;
+    (collected > 0).then(|| (collected + calls / 2).checked_div(calls))?
+}
+
+fn host() -> Result<String> {
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let output = rustc.arg("-vV").current_dir(root()).output().context("rustc does not start")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc does not say which machine it is for")
+}
+
+fn page(rows: &[Row], target: &str) -> String {
+    let mut page = String::from(
+        "# Cost\n\n\
+         Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
+         that warm up, less what measuring takes. All subjects run in the same frame, with the time \
+         handed in (but where it says otherwise), and compiled as a user compiles them. `adaptive` \
+         and the cubic each meet a server of ten calls a second; refusals are in the figure as often \
+         as they come.\n\n",
+    );
+    _ = writeln!(page, "| {target} | instructions |\n|---|---:|");
+    for row in rows {
+        _ = writeln!(page, "| {} | {} |", row.what, thousands(row.figure));
+    }
+    page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
+    let of = |subject: &str| {
+        let what = SUBJECTS.iter().find(|(name, _)| *name == subject)?.1;
+        figure(rows, what, target)
+    };
+    let mut bar = |name: &str, goal: Option<u64>, is: Option<u64>| {
+        let (Some(goal), Some(is)) = (goal, is) else { return };
+        let verdict =
+            if is <= goal { "met".into() } else { format!("**{} above**", thousands(is - goal)) };
+        _ = writeln!(page, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
+    };
+    for tier in ["open", "blind", "remaining", "period"] {
+        bar(
+            &format!("adaptive, {tier}: poll + settle"),
+            Some(PAIR),
+            of(&format!("adaptive-{tier}")),
+        );
+    }
+    bar("plain GCRA against governor's check", of("governor"), of("pace"));
+    bar(
+        "`poll` of `fixed` against governor's check with its clock",
+        of("governor-clock"),
+        of("fixed-poll"),
+    );
+    _ = write!(
+        page,
+        "\nCompiled by {}. Written by `cargo xtask bench cost`, which leaves what callgrind saw in \
+         target/cost: `callgrind_annotate target/cost/adaptive-blind.callgrind` tells which lines \
+         take the instructions.\n",
+        compiler(Road::Active)
+    );
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_one_call_is_rounded_and_nothing_counted_is_no_count() {
+        let output = |sum: &str| {
+            format!("==7== Callgrind\n10000\n==7== Events    : Ir\n==7== Collected : {sum}\n")
+        };
+        assert_eq!(per_call(&output("5044375")), Some(504));
+        assert_eq!(per_call(&output("5045000")), Some(505));
+        assert_eq!(per_call(&output("0")), None);
+        assert_eq!(per_call("10000\n"), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! `cargo xtask bench`: how well it controls, what a decision costs, and how large it is.
+
+mod control;
+mod cost;
+mod image;
+mod row;
+mod size;
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use clap::Subcommand;
+
+use crate::road::{Road, Roads};
+use crate::workspace::root;
+
+#[derive(Subcommand)]
+pub enum Bench {
+    /// Run every law in every scenario, and hold `adaptive` against its bars
+    ///
+    /// Everything after `control` is handed on; `cargo xtask bench control --help` lists it.
+    #[command(disable_help_flag = true)]
+    Control {
+        /// Handed on as they stand
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Count the instructions of a decision, beside other limiters
+    Cost {
+        /// Print rows `{"what","target","instructions"}`, and write no page
+        #[arg(long)]
+        json: bool,
+    },
+    /// Weigh images of firmware: flash and state, on three targets
+    Size {
+        /// Print rows `{"what","target","bytes"}`, and write no page
+        #[arg(long)]
+        json: bool,
+        /// Print what takes the space in the image of `adaptive`, and write no page
+        #[arg(long, conflicts_with = "json")]
+        symbols: bool,
+    },
+}
+
+pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
+    match bench {
+        Bench::Control { args } => control::run(args)?,
+        Bench::Cost { json } => cost::run(json)?,
+        Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a page of tests/golden and shows it.
+fn publish(name: &str, page: &str) -> Result<()> {
+    let path = root().join("tests/golden").join(name);
+    fs::write(&path, page).with_context(|| format!("{} cannot be written", path.display()))?;
+    print!("{page}");
+    eprintln!("written to tests/golden/{name}");
+    Ok(())
+}
+
+/// The compiler's name for itself; another one makes other images.
+fn compiler(road: Road) -> String {
+    let mut command = match road {
+        Road::Active => Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())),
+        Road::Debian => Command::new("/usr/bin/rustc"),
+    };
+    let output = command.arg("--version").current_dir(root()).output();
+    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    version.unwrap_or_else(|_| road.name().to_owned())
+}
+
+/// 12 345 as people write it.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|group| std::str::from_utf8(group).ok())
+        .collect();
+    groups.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_in_groups_of_three() {
+        for (number, written) in
+            [(0, "0"), (999, "999"), (1_000, "1 000"), (12_345_678, "12 345 678")]
+        {
+            assert_eq!(thousands(number), written);
+        }
+    }
+}
