@@ -255,4 +255,4 @@ fn slope(distance: Octaves) -> Octaves {
 }
 
 fields!(Habit { mean: u32, epochs: u8 });
-fields!(Epoch { length: u16, cut: u16, progress: u32, successes: u32, hit: i16, ignored: u8 });
+fields!(Epoch { length: u16, cut: u16, progress: u32, successes: u32, hit: i16, ignored: u16 });
