@@ -7,6 +7,7 @@ use super::interval::Interval;
 use super::{AdaptiveState, Tier};
 use crate::fixed::Ratio;
 use crate::law::{Move, Sample};
+use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
@@ -18,6 +19,7 @@ impl AdaptiveState {
     pub(super) fn miss(&mut self, sample: &Sample<'_>, down: bool, rng: &mut Rng) -> Move {
         let now = sample.now;
         if !sample.fresh {
+            self.survey(sample.outcome);
             return Move::Held;
         }
         if let Tier::Open(open) = self.tier {
@@ -30,6 +32,8 @@ impl AdaptiveState {
             self.tier = Tier::Blind(Habit::default());
             if !down {
                 self.cut(now, false);
+                // Until all that is on its way has come back, another call would tell nothing new.
+                self.pacer.begin(now.saturating_add(self.round_trip()));
             }
             self.event.misses = 1;
         } else {
@@ -51,12 +55,30 @@ impl AdaptiveState {
         Move::Slower
     }
 
+    /// The calls that were on their way at the first refusal met a bucket that was empty already, so
+    /// the part of them that is served tells how far the rate was above the capacity.
+    fn survey(&mut self, outcome: Outcome) {
+        let Tier::Blind(habit) = self.tier else { return };
+        if !habit.is_new() || self.event.misses != 1 || self.event.down {
+            return;
+        }
+        if outcome == Outcome::Throttled {
+            self.epoch.ignored = self.epoch.ignored.saturating_add(1);
+        }
+        let served = self.epoch.successes.saturating_add(1);
+        let all = served.saturating_add(self.epoch.ignored.into());
+        self.pacer.interval =
+            self.pacer.target.times(Ratio::new(all, served).unwrap_or(Ratio::ONE));
+    }
+
     /// Refusals come in clusters, which are a small client's fate and not a dominant one's, while a
     /// real drop of the capacity rejects more than half. So soon after a cut a refusal is let pass, as
-    /// long as no more than half of the calls were refused.
+    /// long as no more than half of the calls were refused. While a first rate is searched for it is
+    /// no luck: the search goes down from above.
     fn is_bad_luck(&mut self) -> bool {
         let refused = u32::from(self.epoch.ignored).saturating_add(1);
-        if self.epoch.successes >= REFRACTORY || refused > self.epoch.successes {
+        let searching = matches!(self.tier, Tier::Blind(habit) if habit.is_searching());
+        if searching || self.epoch.successes >= REFRACTORY || refused > self.epoch.successes {
             return false;
         }
         self.epoch.ignored = self.epoch.ignored.saturating_add(1);
@@ -94,6 +116,9 @@ impl AdaptiveState {
         if self.is_open() {
             return Move::Held;
         }
+        if !sample.fresh {
+            self.survey(sample.outcome);
+        }
         if self.event.is_on() && sample.fresh {
             self.recover(sample.now, rng);
         }
@@ -114,7 +139,7 @@ impl AdaptiveState {
             if in_flight > 0 {
                 weight = weight.min(self.epoch.weight_in_flight(in_flight));
             }
-            interval.faster(self.epoch.grow(weight, guard))
+            interval.faster(self.epoch.grow(weight, guard, interval))
         };
         Move::Faster
     }
@@ -123,6 +148,7 @@ impl AdaptiveState {
     fn recover(&mut self, now: Instant, rng: &mut Rng) {
         let misses = self.event.misses;
         if misses >= 2 {
+            let probing = self.event.interval(self.pacer.interval, now);
             self.pacer.target = self.pacer.interval;
             if self.event.down {
                 // The limit was not the reason: half of the good rate, and ramp back to it.
@@ -139,6 +165,11 @@ impl AdaptiveState {
                     _ => Ratio::of(4, 1),
                 };
                 self.pacer.interval = self.pacer.interval.times(slower).max(self.pacer.target);
+                if matches!(self.tier, Tier::Blind(habit) if habit.is_new()) && misses >= BLACKOUT {
+                    // The rate that calls left at before says nothing about the server's: the probe
+                    // that was served is nearer. The ramp finds out what lies between.
+                    self.pacer.interval = self.pacer.interval.max(probing);
+                }
             }
             self.epoch.restart_growth();
             self.pacer.hasten(now, rng);

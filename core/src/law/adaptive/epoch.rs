@@ -23,8 +23,8 @@ pub(super) struct Epoch {
     pub(super) successes: u32,
     /// log2 of the interval at the latest hit.
     hit: i16,
-    /// Refusals since the cut that were taken for bad luck.
-    pub(super) ignored: u8,
+    /// Refusals since the cut that were taken for bad luck, or were on their way at the first one.
+    pub(super) ignored: u16,
 }
 
 /// What a blind client has learnt of its own epochs: their mean length in own calls.
@@ -41,6 +41,8 @@ const LONGEST: u16 = 128;
 const LONGEST_LOG2: Octaves = 7 << 8;
 const CUT_LEAST: u32 = 65_536 / 16;
 const CUT_MOST: u32 = 65_536 / 4;
+/// Below this cut a client is calm.
+const CALM: u64 = 65_536 / 8;
 /// A rate within a sixteenth (in the natural logarithm) of the one at the latest hit is the same.
 const SAME: Octaves = 23;
 /// The interval at which a success has weight one: half a second, as log2 of nanoseconds with 8 bits
@@ -126,17 +128,33 @@ impl Epoch {
         self.lengthen();
     }
 
-    /// The growth for a success of this weight, in 1/2^24, not above `guard`; counts it.
+    /// The growth for a success of this weight at this interval, in 1/2^24, not above `guard`;
+    /// counts it.
     ///
     /// L * w / K until an epoch and a half are over without a refusal, and then up by the sixteenth
     /// power of how far they are over.
-    pub(super) fn grow(&mut self, weight: u64, guard: u64) -> u64 {
-        let gained = u32::try_from(weight).unwrap_or(u32::MAX);
-        self.progress = self.progress.saturating_add(gained);
-        let per_weight = u64::from(self.cut).saturating_mul(weight);
+    pub(super) fn grow(&mut self, weight: u64, guard: u64, interval: Interval) -> u64 {
+        let calm = self.calm(weight);
+        let counted = if interval.log2() < ANCHOR.saturating_sub(KNEE_FAST) {
+            calm.saturating_add(weight.saturating_sub(calm).saturating_mul(3) / 8)
+        } else {
+            calm
+        };
+        self.progress = self.progress.saturating_add(u32::try_from(counted).unwrap_or(u32::MAX));
+        let per_weight = u64::from(self.cut).saturating_mul(calm);
         let growth = per_weight.checked_div(u64::from(self.length)).unwrap_or(0);
         let growth = growth.saturating_mul(self.acceleration()) >> 8;
         growth.min(guard).min(GROWTH_MOST)
+    }
+
+    /// The weight of a success to a client whose hits repeat at the same rate: down to half of it.
+    ///
+    /// Such a client is alone, or the largest one: it sees the bucket as it is, while the hits of a
+    /// small client are luck. To be in no hurry halves the refusals of the one, and leaves room for
+    /// the other. At fast rates three eighths of what is taken from growth still count towards the
+    /// end of the epoch, because there a changed capacity is worth more calls than a refusal is.
+    fn calm(&self, weight: u64) -> u64 {
+        (weight.saturating_mul(self.cut.into()) / CALM).min(weight)
     }
 
     /// How far the epoch is over, to the sixteenth power, with 8 bits of fraction; one before that.
@@ -161,6 +179,16 @@ impl Epoch {
 }
 
 impl Habit {
+    /// Whether no epoch is over yet.
+    pub(super) const fn is_new(&self) -> bool {
+        self.epochs == 0
+    }
+
+    /// Whether a first rate is being searched for.
+    pub(super) const fn is_searching(&self) -> bool {
+        self.epochs < 2
+    }
+
     /// An epoch of so many own calls is over.
     pub(super) fn note(&mut self, successes: u32) {
         let length = i64::from(successes.min(60_000).saturating_add(1)) << 8;
@@ -227,4 +255,4 @@ fn slope(distance: Octaves) -> Octaves {
 }
 
 fields!(Habit { mean: u32, epochs: u8 });
-fields!(Epoch { length: u16, cut: u16, progress: u32, successes: u32, hit: i16, ignored: u8 });
+fields!(Epoch { length: u16, cut: u16, progress: u32, successes: u32, hit: i16, ignored: u16 });
