@@ -241,18 +241,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// is first.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        let paces = self.each_limit().filter_map(|(limit, quota)| limit.pace.ready_at(1, quota));
-        let gates = [self.hold.ready_at(), self.window.ready_at(self.window_policy())];
-        let gates = paces.chain(gates.into_iter().flatten()).max();
-        // By then a law may have a reason of its own.
-        let then = gates.unwrap_or(Instant::ZERO);
-        let laws = self.limits.iter().zip(&self.policy.laws).filter_map(|(limit, law)| {
-            match law.check(&limit.state, then) {
-                Verdict::Wait(until) => Some(until),
-                _ => None,
-            }
-        });
-        laws.max().or(gates)
+        // Asked before all that has happened, whatever is in the way says when it will have ended.
+        let due = match self.ask_for_time(Instant::ZERO, &Ask::new()).0 {
+            Verdict::Wait(until) => Some(until),
+            _ => None,
+        };
+        due.max(self.window.ready_at(self.window_policy()))
     }
 
     /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
@@ -345,8 +339,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         }
     }
 
-    /// The verdict of all gates together, and which of them had the last word.
-    fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
+    /// The verdict of the gates that time opens.
+    fn ask_for_time(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
         let mut answer = (Verdict::Go, None);
         for ((limit, law), cost) in self.limits.iter().zip(&self.policy.laws).zip(ask.costs) {
             hear(&mut answer, limit.check(law, now, cost), Gate::Pace);
@@ -355,6 +349,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         if ask.not_before > now {
             hear(&mut answer, Verdict::Wait(ask.not_before), Gate::Hold);
         }
+        answer
+    }
+
+    /// The verdict of all gates together, and which of them had the last word.
+    fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
+        let mut answer = self.ask_for_time(now, ask);
         // A full window must not hide that the wait behind it is too long.
         answer.0 = in_time(answer.0, now, ask.deadline);
         hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
@@ -388,13 +388,6 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 Decision::Refuse(reason)
             }
         }
-    }
-
-    fn each_limit(&self) -> impl Iterator<Item = (&Limit<L::State>, Option<crate::Quota>)> {
-        self.limits
-            .iter()
-            .zip(&self.policy.laws)
-            .map(|(limit, law)| (limit, law.quota(&limit.state)))
     }
 
     fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {

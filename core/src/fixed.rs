@@ -97,7 +97,7 @@ impl Ratio {
         let numerator = u64::from(self.numerator);
         let whole = value / self.denominator_wide();
         let rest = value % self.denominator_wide();
-        (whole.saturating_mul(numerator), rest.saturating_mul(numerator))
+        (whole.saturating_mul(numerator), rest.wrapping_mul(numerator))
     }
 
     fn denominator_wide(self) -> NonZeroU64 {

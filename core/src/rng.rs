@@ -69,9 +69,9 @@ impl Rng {
         let word = self.next_u32() as u64;
         let top = most.saturating_sub(least).as_nanos();
         // floor((top + 1) * word / 2^32), in two halves that each fit 64 bits.
-        let high = (top >> 32).saturating_mul(word);
-        let low = (top & 0xFFFF_FFFF).saturating_add(1).saturating_mul(word) >> 32;
-        least.saturating_add(Span::from_nanos(high.saturating_add(low)))
+        let high = (top >> 32).wrapping_mul(word);
+        let low = (top & 0xFFFF_FFFF).wrapping_add(1).wrapping_mul(word) >> 32;
+        least.saturating_add(Span::from_nanos(high.wrapping_add(low)))
     }
 
     /// A span drawn evenly from `middle` ± `part` of it. Both ends saturate, so a part above one

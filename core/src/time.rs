@@ -42,6 +42,7 @@ impl Instant {
 
     /// The instant `span` later, or [`Instant::MAX`] where that lies past the end of time.
     #[must_use]
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
     }
@@ -57,6 +58,7 @@ impl Instant {
 
     /// How long after `earlier` this is; zero where `earlier` is the later one.
     #[must_use]
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub const fn saturating_since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -124,18 +126,21 @@ impl Span {
 
     /// The sum; saturates.
     #[must_use]
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
     /// The difference; zero where `other` is the longer one.
     #[must_use]
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
     /// `count` times this span; saturates.
     #[must_use]
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub const fn saturating_mul(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
     }

@@ -52,19 +52,20 @@ impl Pace {
     /// than the burst, or [`Reason::Never`] where the wait would end past the end of time. A cost of
     /// zero always goes.
     #[must_use]
+    #[inline(always)] // a law without a quota then links no bucket
     pub fn check(&self, now: Instant, cost: u32, quota: Option<Quota>) -> Verdict {
         if cost == 0 {
             return Verdict::Go;
         }
-        let bucket = match quota {
-            Some(quota) => self.check_bucket(now, cost, quota),
+        let paused = self.until > now && self.until > self.at;
+        match quota {
+            None if paused => Verdict::Wait(self.until),
             None => Verdict::Go,
-        };
-        // A pause, which is rare; the maximum of the two is then asked for.
-        if self.until <= now || self.until <= self.at {
-            return bucket;
+            Some(quota) if paused => {
+                self.check_bucket(now, cost, quota).max(Verdict::Wait(self.until))
+            }
+            Some(quota) => self.check_bucket(now, cost, quota),
         }
-        bucket.max(Verdict::Wait(self.until))
     }
 
     /// When a call of `cost` may leave, as far as this gate goes: the instant may be past. `None`
@@ -86,9 +87,15 @@ impl Pace {
     /// Corrects a call's cost from what was `charged` to what was `used`: a refund where it was
     /// less, a debt where it was more. A refund never exceeds the bucket's level, and a debt
     /// saturates at 2^64 units.
+    #[inline(always)] // as above
     pub fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Option<Quota>) {
         self.drain(now, quota);
-        let Some(quota) = quota else { return };
+        if let Some(quota) = quota {
+            self.pour(charged, used, quota);
+        }
+    }
+
+    fn pour(&mut self, charged: u32, used: u32, quota: Quota) {
         let call = quota.period.get();
         let more = u64::from(used.saturating_sub(charged));
         let less = u64::from(charged.saturating_sub(used));
@@ -121,8 +128,12 @@ impl Pace {
 
     /// Lets the bucket drain up to `now`. Do this before the quota changes: time that has passed
     /// drained at the old rate.
+    #[inline(always)] // as above
     pub fn drain(&mut self, now: Instant, quota: Option<Quota>) {
-        self.level = quota.map_or(0, |quota| self.level_at(now, quota));
+        self.level = match quota {
+            Some(quota) => self.level_at(now, quota),
+            None => 0,
+        };
         self.at = self.at.max(now);
     }
 
