@@ -54,7 +54,7 @@ fn known_law(name: &str) -> Result<String, String> {
     if controllers::is_known(name) {
         return Ok(name.to_owned());
     }
-    Err(format!("there is no such law; there are {}", controllers::names().join(", ")))
+    Err(format!("there is no such law; there are {}", laws().join(", ")))
 }
 
 fn main() -> ExitCode {
@@ -80,7 +80,7 @@ fn run(cli: &Cli) -> Result<()> {
     if cli.update && cli.seeds != SEEDS {
         bail!("--update goes with the seeds {SEEDS}, which are those of the pages");
     }
-    let laws: Vec<&str> = controllers::names();
+    let laws = laws();
     let asked = |law: &str| cli.laws.is_empty() || cli.laws.iter().any(|asked| asked == law);
 
     let kept = folder().join("../../../target/control/rows.json");
@@ -133,10 +133,17 @@ fn take(scenario: &Scenario, laws: Vec<&str>, seeds: &[u64], rows: &mut Rows) ->
     Ok(())
 }
 
+/// Every law and peer, and the one that joins two.
+fn laws() -> Vec<&'static str> {
+    let own = [bars::LAW, bars::WINDOWED];
+    let others = controllers::names().into_iter().filter(|law| !own.contains(law));
+    own.into_iter().chain(others).collect()
+}
+
 /// The scenarios that are only here for a bar, and the laws that have bars.
 fn laws_for(scenario: &Scenario) -> Vec<&'static str> {
     let own = folder().join("scenarios").join(format!("{}.toml", scenario.name)).exists();
-    if own { vec![bars::LAW] } else { controllers::names() }
+    if own { vec![bars::LAW] } else { laws() }
 }
 
 fn missing(rows: &Rows, scenarios: &[Scenario]) -> Option<String> {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tidegate_sim::{Scenario, controllers};
 
-use crate::bars::{self, LAW, Measured, Reached};
+use crate::bars::{self, LAW, Measured, Reached, WINDOWED};
 use crate::metric::{self, head, telling, use_and_refusals, written};
 use crate::rows::Rows;
 
@@ -57,6 +57,7 @@ fn write_bars(page: &mut String, measured: &[Measured]) {
     for bar in measured {
         let about = if bar.about == before { "" } else { bar.about };
         before = bar.about;
+        let with = if bar.law == LAW { String::new() } else { format!(", {}", bar.law) };
         let verdict = match (bar.reached(), bar.must) {
             (Reached::Both, _) if bar.aim.is_none() => "met",
             (Reached::Both, _) => "aim met",
@@ -66,7 +67,7 @@ fn write_bars(page: &mut String, measured: &[Measured]) {
         };
         _ = writeln!(
             page,
-            "| {about} | {} | {} | {} | {} | {} | {verdict} |",
+            "| {about} | {}{with} | {} | {} | {} | {} | {verdict} |",
             bar.scenario,
             head(bar.metric),
             bar.sign(bar.must),
@@ -96,7 +97,7 @@ fn write_short(page: &mut String, rows: &Rows, scenarios: &[Scenario], laws: &[&
     for scenario in scenarios {
         let name = scenario.name.as_str();
         let Some(own) = brief(rows, name, LAW) else { continue };
-        let others = laws.iter().filter(|law| ![LAW, ORACLE].contains(law));
+        let others = laws.iter().filter(|law| ![LAW, WINDOWED, ORACLE].contains(law));
         let as_busy = others.filter_map(|law| Some((*law, brief(rows, name, law)?)));
         let as_busy = as_busy.filter(|(_, other)| other.used >= own.used - 0.01);
         let Some((law, other)) = as_busy.min_by(|one, two| one.1.refused.total_cmp(&two.1.refused))

@@ -30,14 +30,14 @@ struct Panel {
 const REFUSED: Panel = Panel {
     head: "calls refused: less is better",
     left: 136.0,
-    right: 526.0,
+    right: 506.0,
     turned: false,
     ticks: [(1e-4, "≤ 0.01 %"), (1e-3, "0.1 %"), (1e-2, "1 %"), (0.1, "10 %"), (1.0, "100 %")],
 };
 const UNUSED: Panel = Panel {
     head: "used of what the server could serve: more is better",
-    left: 566.0,
-    right: 924.0,
+    left: 584.0,
+    right: 912.0,
     turned: true,
     ticks: [(1.0, "0 %"), (0.1, "90 %"), (1e-2, "99 %"), (1e-3, "99.9 %"), (1e-4, "≥ 99.99 %")],
 };
@@ -170,7 +170,7 @@ text.oracle {{ font-style: italic; }}
 </style>
 <rect class="page" width="{WIDTH}" height="{height}"/>
 <text class="title" x="18" y="32">What each law loses: calls that are refused, and room that stays unused</text>
-<text x="18" y="54"><tspan class="own">tidegate's adaptive</tspan>, <tspan class="law">its other laws</tspan>, and <tspan class="peer">what other libraries do</tspan>, in {scenarios} scenarios: each a small dot, half of them in the bar, the middle a large dot.</text>
+<text x="18" y="54"><tspan class="own">adaptive</tspan>, <tspan class="law">tidegate's other laws</tspan>, <tspan class="peer">other libraries</tspan>: {scenarios} scenarios (small dots), their median (large dot), their middle half (bar).</text>
 "##
     );
     for panel in [&REFUSED, &UNUSED] {
