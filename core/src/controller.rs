@@ -241,9 +241,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// is first.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        // Asked before all that has happened, whatever is in the way says when it will have ended.
-        let due = match self.ask_for_time(Instant::ZERO, &Ask::new()).0 {
-            Verdict::Wait(until) => Some(until),
+        // Asked before all that has happened, whatever is in the way says when it will have ended. A
+        // law that refuses within one second does not, and must not hide the others.
+        let limits = self.limits.iter().zip(&self.policy.laws);
+        let verdicts = limits.map(|(limit, law)| limit.check(law, Instant::ZERO, 1));
+        let verdicts = verdicts.filter(|verdict| *verdict != Verdict::Refuse(Reason::OverLimit));
+        let due = match verdicts.chain([self.hold.check(Instant::ZERO)]).max() {
+            Some(Verdict::Wait(until)) => Some(until),
             _ => None,
         };
         due.max(self.window.ready_at(self.window_policy()))

@@ -445,3 +445,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
+    let one = BusyConfig { most: core::num::NonZeroU32::MIN, ..BusyConfig::DEFAULT };
+    let law = Busy::new(BusyConfig { over: Over::Refuse, ..one }).unwrap();
+    let mut gate: Controller<Busy> = Controller::new(Policy::new(law), 1, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    // It has had its call of this second. The server's wish lasts for longer.
+    gate.settle(at(0), permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5))));
+    let Verdict::Wait(until) = gate.check(at(2 * SECOND), &Ask::new()) else { panic!() };
+    assert_eq!(gate.next_at(), Some(until));
+}
