@@ -6,7 +6,7 @@ use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window, WindowPolicy};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{Outcome, Reply};
-use crate::policy::Policy;
+use crate::policy::{Policy, Rules};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::time::{Instant, Span};
@@ -64,11 +64,11 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 /// # Parameters
 ///
 /// `L` is the law; `LIMITS` is how many limits an ask has costs for; `SLOTS` is how many calls can
-/// be in flight at once, at 24 bytes each where there is one limit and 40 where there are four.
+/// be in flight at once, at 24 bytes each where there is one limit and 48 where there are four.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usize = 32> {
-    policy: Policy<L, LIMITS>,
-    limits: [Limit<L::State>; LIMITS],
+    limits: [Limit<L>; LIMITS],
+    rules: Rules,
     hold: Hold,
     window: Window<Flight<LIMITS>, SLOTS>,
     budget: Option<Budget>,
@@ -78,8 +78,9 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usi
 
 /// One of the limits that a controller keeps.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Limit<S> {
-    state: S,
+struct Limit<L: Law> {
+    law: L,
+    state: L::State,
     pace: Pace,
     /// Whether it was what a call waited for since the call before left.
     pressed: bool,
@@ -88,27 +89,44 @@ struct Limit<S> {
     epoch: u16,
 }
 
-impl<S> Limit<S> {
-    fn new<L: Law<State = S>>(law: &L, now: Instant) -> Self {
-        Self { state: law.start(now), pace: Pace::new(now), pressed: false, epoch: 0 }
+impl<L: Law> Limit<L> {
+    fn new(law: L, now: Instant) -> Self {
+        Self { state: law.start(now), law, pace: Pace::new(now), pressed: false, epoch: 0 }
     }
 
     /// What the pace and the law say together. A cost of zero is not subject to them.
-    fn check<L: Law<State = S>>(&self, law: &L, now: Instant, cost: u32) -> Verdict {
+    fn check(&self, now: Instant, cost: u32) -> Verdict {
         if cost == 0 {
             return Verdict::Go;
         }
-        self.pace.check(now, cost, law.quota(&self.state)).max(law.check(&self.state, now))
+        let pace = self.pace.check(now, cost, self.law.quota(&self.state));
+        pace.max(self.law.check(&self.state, now))
+    }
+
+    /// A call of this cost leaves.
+    fn charge(&mut self, now: Instant, cost: u32, rng: &mut Rng) {
+        if cost == 0 {
+            return;
+        }
+        self.pressed = false;
+        self.pace.charge(now, cost, self.law.quota(&self.state));
+        self.law.released(&mut self.state, &mut self.pace, now, cost, rng);
     }
 }
 
 /// What the window keeps of a call in flight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Flight<const LIMITS: usize> {
-    epochs: [u16; LIMITS],
-    costs: [u32; LIMITS],
+    parts: [Part; LIMITS],
     attempt: u16,
-    paced: [bool; LIMITS],
+}
+
+/// The part of a call in flight that one limit keeps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Part {
+    cost: u32,
+    epoch: u16,
+    paced: bool,
 }
 
 impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
@@ -119,11 +137,11 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     #[must_use]
     pub fn new(policy: Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
         Self {
-            policy,
-            limits: policy.laws.map(|law| Limit::new(&law, now)),
+            limits: policy.laws.map(|law| Limit::new(law, now)),
+            rules: policy.rules,
             hold: Hold::default(),
             window: Window::new(),
-            budget: policy.budget.map(Budget::new),
+            budget: policy.rules.budget.map(Budget::new),
             rng: Rng::new(seed),
             stats: Stats::default(),
         }
@@ -145,7 +163,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Asks all gates, and on `Go` charges them and hands out the permit. The other answers charge
     /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
     pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        if self.is_free(now, ask) { self.leave(now, ask) } else { self.keep_back(now, ask) }
+        match self.ask_gates(now, ask).0 {
+            Verdict::Go => self.leave(now, ask),
+            verdict => self.keep_back(now, ask, verdict),
+        }
     }
 
     /// Takes a call back: exactly once for each permit, in any order.
@@ -153,26 +174,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// A permit that names no call in flight is counted and otherwise ignored. What a server asks
     /// for with a call that it served is not meant for a throttle, and holds nobody back.
     pub fn settle(&mut self, now: Instant, permit: Permit, reply: impl Into<Reply<LIMITS>>) {
-        let reply = reply.into();
-        let Some((sent, flight)) = self.window.release(permit) else {
-            self.stats.unknown = self.stats.unknown.saturating_add(1);
-            return;
-        };
-        self.count(reply.outcome);
-        if reply.outcome == Outcome::Abandoned {
-            return;
-        }
-        if let Some(used) = reply.used {
-            self.correct(now, flight.costs, used);
-        }
-        self.teach(now, sent, &flight, &reply);
-        if reply.outcome == Outcome::Ok {
-            if let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget) {
-                budget.deposit(policy);
-            }
-        } else if let Some(asked) = pause(&reply.hints, flight.costs) {
-            self.hold.raise(now, asked, self.policy.hold, &mut self.rng);
-        }
+        self.take_back(now, permit, &reply.into());
     }
 
     /// The ask for the next attempt of a call that came back with `reply` (an [`Outcome`] will do);
@@ -189,13 +191,21 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         ask: &Ask<LIMITS>,
         reply: impl Into<Reply<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
-        let reply = reply.into();
+        self.try_again(now, ask, &reply.into())
+    }
+
+    fn try_again(
+        &mut self,
+        now: Instant,
+        ask: &Ask<LIMITS>,
+        reply: &Reply<LIMITS>,
+    ) -> Option<Ask<LIMITS>> {
         let attempt = ask.attempt.saturating_add(1);
-        let spent = self.policy.attempts.is_some_and(|most| attempt >= most.get());
+        let spent = self.rules.attempts.is_some_and(|most| attempt >= most.get());
         if spent || reply.hints.iter().any(|hint| hint.no_retry) || !reply.outcome.is_retryable() {
             return None;
         }
-        let (rung, delay) = match self.policy.backoff {
+        let (rung, delay) = match self.rules.backoff {
             Some(backoff) => {
                 let rung = backoff.climb(ask.rung, &mut self.rng);
                 (rung, backoff.delay(rung, &mut self.rng))
@@ -206,7 +216,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         let first_failed = if ask.attempt == 0 { now } else { ask.first_failed };
         // A deadline too, because a gate may keep the call longer than its backoff does.
         let most =
-            self.policy.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
+            self.rules.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
         if not_before > most {
             return None;
         }
@@ -230,7 +240,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
     /// ```
     pub fn set_window(&mut self, window: WindowPolicy) {
-        self.policy.window = window;
+        self.rules.window = window;
     }
 
     /// When a plain call (cost 1, no retry) may leave if nothing settles until then: the soft
@@ -243,11 +253,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     pub fn next_at(&self) -> Option<Instant> {
         // Asked before all that has happened, whatever is in the way says when it will have ended. A
         // law that refuses within one second does not, and must not hide the others.
-        let limits = self.limits.iter().zip(&self.policy.laws);
-        let verdicts = limits.map(|(limit, law)| limit.check(law, Instant::ZERO, 1));
-        let verdicts = verdicts.filter(|verdict| *verdict != Verdict::Refuse(Reason::OverLimit));
-        let due = match verdicts.chain([self.hold.check(Instant::ZERO)]).max() {
-            Some(Verdict::Wait(until)) => Some(until),
+        let verdicts = self.limits.iter().map(|limit| limit.check(Instant::ZERO, 1));
+        let verdicts = verdicts.filter(|verdict| !matches!(verdict, Verdict::Refuse(Reason::OverLimit)));
+        let due = match verdicts.fold(self.hold.check(Instant::ZERO), Verdict::max) {
+            Verdict::Wait(until) => Some(until),
             _ => None,
         };
         due.max(self.window.ready_at(self.window_policy()))
@@ -268,16 +277,15 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     where
         L: PartialEq,
     {
-        let laws = policy.laws.iter().zip(&self.policy.laws);
-        for (limit, (law, before)) in self.limits.iter_mut().zip(laws) {
-            if law != before {
+        for (limit, law) in self.limits.iter_mut().zip(policy.laws) {
+            if limit.law != law {
                 *limit = Limit::new(law, now);
             }
         }
-        if self.policy.budget != policy.budget {
-            self.budget = policy.budget.map(Budget::new);
+        if self.rules.budget != policy.rules.budget {
+            self.budget = policy.rules.budget.map(Budget::new);
         }
-        self.policy = policy;
+        self.rules = policy.rules;
     }
 
     /// The counters so far.
@@ -303,8 +311,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// assert_eq!(gate.intervals(now).next(), Some(Some(Span::from_millis(100))));
     /// ```
     pub fn intervals(&self, now: Instant) -> impl Iterator<Item = Option<Span>> {
-        let laws = self.limits.iter().zip(&self.policy.laws);
-        laws.map(move |(limit, law)| law.interval(&limit.state, now))
+        self.limits.iter().map(move |limit| limit.law.interval(&limit.state, now))
     }
 
     /// What the law of each limit remembers.
@@ -324,62 +331,40 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.window = Window::successor(number);
     }
 
-    /// Whether no gate is in the way, found out without asking how long each would be: what most
-    /// polls of a caller that waits as it is told come to.
-    fn is_free(&self, now: Instant, ask: &Ask<LIMITS>) -> bool {
-        let mut limits = self.limits.iter().zip(&self.policy.laws).zip(ask.costs);
-        limits.all(|((limit, law), cost)| limit.check(law, now, cost) == Verdict::Go)
-            && self.hold.check(now) == Verdict::Go
-            && ask.not_before <= now
-            && now <= ask.deadline
-            && self.window.has_room(self.window_policy())
-            && (ask.attempt == 0 || self.check_budget() == Verdict::Go)
-    }
-
-    fn check_budget(&self) -> Verdict {
-        match (&self.budget, self.policy.budget) {
-            (Some(budget), Some(policy)) => budget.check(policy),
-            _ => Verdict::Go,
-        }
-    }
-
-    /// The verdict of the gates that time opens.
-    fn ask_for_time(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
-        let mut answer = (Verdict::Go, None);
-        for ((limit, law), cost) in self.limits.iter().zip(&self.policy.laws).zip(ask.costs) {
-            hear(&mut answer, limit.check(law, now, cost), Gate::Pace);
-        }
-        hear(&mut answer, self.hold.check(now), Gate::Hold);
-        if ask.not_before > now {
-            hear(&mut answer, Verdict::Wait(ask.not_before), Gate::Hold);
-        }
-        answer
-    }
-
     /// The verdict of all gates together, and which of them had the last word.
     fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
-        let mut answer = self.ask_for_time(now, ask);
+        let mut answer = (Verdict::Go, None);
+        for (limit, cost) in self.limits.iter().zip(ask.costs) {
+            hear(&mut answer, limit.check(now, cost), Gate::Pace);
+        }
+        let held = self.hold.until().max(ask.not_before);
+        if held > now {
+            hear(&mut answer, Verdict::Wait(held), Gate::Hold);
+        }
         // A full window must not hide that the wait behind it is too long.
         answer.0 = in_time(answer.0, now, ask.deadline);
-        hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
-        if ask.attempt > 0 {
-            hear(&mut answer, self.check_budget(), Gate::Budget);
+        if !self.window.has_room(self.window_policy()) {
+            hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
+        }
+        if ask.attempt > 0
+            && let (Some(budget), Some(policy)) = (&self.budget, self.rules.budget)
+        {
+            hear(&mut answer, budget.check(policy), Gate::Budget);
         }
         answer
     }
 
-    /// A poll that some gate stands in the way of, or that needs leases to have ended.
+    /// A poll that some gate stands in the way of.
     #[cold]
-    fn keep_back(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        match self.ask_gates(now, ask).0 {
-            Verdict::Go => self.leave(now, ask),
+    fn keep_back(&mut self, now: Instant, ask: &Ask<LIMITS>, verdict: Verdict) -> Decision {
+        match verdict {
             Verdict::Wait(until) => {
                 self.press(now, ask, until);
                 self.stats.waits = self.stats.waits.saturating_add(1);
                 self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
                 Decision::Wait(until)
             }
-            Verdict::Full => {
+            Verdict::Go | Verdict::Full => {
                 self.press_windows();
                 self.full()
             }
@@ -395,26 +380,19 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     }
 
     fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        let flight = Flight {
-            epochs: self.limits.each_ref().map(|limit| limit.epoch),
-            costs: ask.costs,
-            attempt: ask.attempt,
-            paced: self.limits.each_ref().map(|limit| limit.pressed),
-        };
-        let policy = self.window_policy();
-        let Some(permit) = self.window.take(now, policy, flight) else {
+        let mut parts = [Part { cost: 0, epoch: 0, paced: false }; LIMITS];
+        for (part, (limit, cost)) in parts.iter_mut().zip(self.limits.iter().zip(ask.costs)) {
+            *part = Part { cost, epoch: limit.epoch, paced: limit.pressed };
+        }
+        let flight = Flight { parts, attempt: ask.attempt };
+        let Some(permit) = self.window.take(now, self.window_policy(), flight) else {
             return self.full(); // not reached: the window was asked
         };
-        for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
-            if cost == 0 {
-                continue;
-            }
-            limit.pressed = false;
-            limit.pace.charge(now, cost, law.quota(&limit.state));
-            law.released(&mut limit.state, &mut limit.pace, now, cost, &mut self.rng);
+        for (limit, cost) in self.limits.iter_mut().zip(ask.costs) {
+            limit.charge(now, cost, &mut self.rng);
         }
         if ask.attempt > 0
-            && let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget)
+            && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
         {
             budget.withdraw(policy);
         }
@@ -430,35 +408,50 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Notes which limits make `ask` wait until then: their laws are the limit now. A limit whose own
     /// wait is shorter than another's, or than a hold, is not.
     fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
-        for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
-            limit.pressed |= limit.check(law, now, cost) == Verdict::Wait(until);
+        for (limit, cost) in self.limits.iter_mut().zip(ask.costs) {
+            limit.pressed |= matches!(limit.check(now, cost), Verdict::Wait(at) if at == until);
         }
     }
 
     /// Notes which laws' windows are full: those that are as narrow as the window is.
     fn press_windows(&mut self) {
         let open = Window::<Flight<LIMITS>, SLOTS>::limit(self.window_policy());
-        for (limit, law) in self.limits.iter_mut().zip(&self.policy.laws) {
-            limit.pressed |= law.window(&limit.state).is_some_and(|window| window.get() <= open);
+        for limit in &mut self.limits {
+            let window = limit.law.window(&limit.state);
+            limit.pressed |= window.is_some_and(|window| window.get() <= open);
         }
     }
 
     /// The policy's window, as far as the laws leave it open.
     fn window_policy(&self) -> WindowPolicy {
-        let laws = self.limits.iter().zip(&self.policy.laws);
-        let narrowest = laws.filter_map(|(limit, law)| law.window(&limit.state)).min();
+        let narrowest = self.limits.iter().filter_map(|limit| limit.law.window(&limit.state)).min();
         match narrowest {
-            Some(limit) => self.policy.window.narrowed(limit),
-            None => self.policy.window,
+            Some(limit) => self.rules.window.narrowed(limit),
+            None => self.rules.window,
         }
     }
 
-    fn correct(&mut self, now: Instant, charged: [u32; LIMITS], used: [u32; LIMITS]) {
-        let costs = charged.into_iter().zip(used);
-        for ((limit, law), (charged, used)) in
-            self.limits.iter_mut().zip(&self.policy.laws).zip(costs)
-        {
-            limit.pace.correct(now, charged, used, law.quota(&limit.state));
+    fn take_back(&mut self, now: Instant, permit: Permit, reply: &Reply<LIMITS>) {
+        let Some((sent, flight)) = self.window.release(permit) else {
+            self.stats.unknown = self.stats.unknown.saturating_add(1);
+            return;
+        };
+        self.count(reply.outcome);
+        if reply.outcome == Outcome::Abandoned {
+            return;
+        }
+        if let Some(used) = reply.used {
+            for ((limit, part), used) in self.limits.iter_mut().zip(&flight.parts).zip(used) {
+                limit.pace.correct(now, part.cost, used, limit.law.quota(&limit.state));
+            }
+        }
+        self.teach(now, sent, &flight, reply);
+        if reply.outcome == Outcome::Ok {
+            if let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget) {
+                budget.deposit(policy);
+            }
+        } else if let Some(asked) = pause(&reply.hints, &flight.parts) {
+            self.hold.raise(now, asked, self.rules.hold, &mut self.rng);
         }
     }
 
@@ -469,29 +462,26 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         flight: &Flight<LIMITS>,
         reply: &Reply<LIMITS>,
     ) {
-        let costs = flight.costs.into_iter().zip(&reply.hints);
+        let parts = flight.parts.iter().zip(&reply.hints);
         // Where the server says which limits refused the call, the others have nothing to learn.
         let blame = reply.outcome == Outcome::Throttled
-            && costs.clone().any(|(cost, hint)| hint.is_used_up(cost));
-        let calls = costs.zip(flight.paced).zip(flight.epochs);
-        for ((limit, law), (((cost, hint), paced), epoch)) in
-            self.limits.iter_mut().zip(&self.policy.laws).zip(calls)
-        {
-            if cost == 0 || (blame && !hint.is_used_up(cost)) {
+            && parts.clone().any(|(part, hint)| hint.is_used_up(part.cost));
+        for (limit, (part, hint)) in self.limits.iter_mut().zip(parts) {
+            if part.cost == 0 || (blame && !hint.is_used_up(part.cost)) {
                 continue;
             }
-            limit.pace.drain(now, law.quota(&limit.state));
+            limit.pace.drain(now, limit.law.quota(&limit.state));
             let sample = Sample {
                 now,
                 sent,
-                cost,
+                cost: part.cost,
                 outcome: reply.outcome,
                 hint,
-                fresh: epoch == limit.epoch,
-                paced,
+                fresh: part.epoch == limit.epoch,
+                paced: part.paced,
                 attempt: flight.attempt,
             };
-            match law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
+            match limit.law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
                 Move::Held => {}
                 Move::Slower => {
                     limit.epoch = limit.epoch.wrapping_add(1);
@@ -515,9 +505,9 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 }
 
 /// The longest pause that is wished for any of the limits that a call counted against.
-fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], costs: [u32; LIMITS]) -> Option<Span> {
-    let subject = hints.iter().zip(costs).filter(|(_, cost)| *cost > 0);
-    subject.filter_map(|(hint, _)| hint.pause()).max()
+fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], parts: &[Part; LIMITS]) -> Option<Span> {
+    let subject = hints.iter().zip(parts).filter(|(_, part)| part.cost > 0);
+    subject.fold(None, |most, (hint, _)| most.max(hint.pause()))
 }
 
 /// Keeps the maximum of the verdicts, and the gate that gave it.

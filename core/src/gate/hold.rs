@@ -130,6 +130,11 @@ impl Hold {
         if self.until.as_nanos() > now.as_nanos() { Verdict::Wait(self.until) } else { Verdict::Go }
     }
 
+    /// When the latest pause ends or ended; the beginning of time if there never was one.
+    pub(crate) const fn until(&self) -> Instant {
+        self.until
+    }
+
     /// When the latest pause ends or ended; `None` if there never was one.
     #[must_use]
     pub const fn ready_at(&self) -> Option<Instant> {
