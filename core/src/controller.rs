@@ -1,6 +1,9 @@
 //! The controller: a policy and its state.
 
+mod each;
 mod record;
+
+use each::{each, each_mut};
 
 use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window, WindowPolicy};
 use crate::hint::Hint;
@@ -150,20 +153,52 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// What a poll would answer. It changes nothing and may be asked at any time.
     #[must_use]
     pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
-        self.ask_gates(now, ask).0
+        let mut verdict = Verdict::Go;
+        each(&self.limits, |index, limit| {
+            verdict = verdict.max(limit.check(now, ask.cost_of(index)));
+        });
+        let held = self.hold.until().max(ask.not_before);
+        if held > now {
+            verdict = verdict.max(Verdict::Wait(held));
+        }
+        // A full window must not hide that the wait behind it is too long.
+        verdict = in_time(verdict, now, ask.deadline);
+        verdict = verdict.max(self.window.check(now, self.window_policy()));
+        if ask.attempt > 0
+            && let (Some(budget), Some(policy)) = (&self.budget, self.rules.budget)
+        {
+            verdict = verdict.max(budget.check(policy));
+        }
+        verdict
     }
 
     /// Which gate stands in the way of `ask`; `None` where it may go. A deadline is nobody's gate:
     /// the answer is the gate whose wait would miss it, and `None` where it has passed already.
     #[must_use]
     pub fn why(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Gate> {
-        self.ask_gates(now, ask).1
+        match self.check(now, ask) {
+            Verdict::Go => None,
+            Verdict::Full => Some(Gate::Window),
+            Verdict::Refuse(Reason::Budget) => Some(Gate::Budget),
+            Verdict::Wait(until) | Verdict::Refuse(Reason::Late(until)) => {
+                let mut paced = false;
+                each(&self.limits, |index, limit| {
+                    paced |= limit.check(now, ask.cost_of(index)).is_wait(until);
+                });
+                match paced {
+                    true => Some(Gate::Pace),
+                    false if until > now => Some(Gate::Hold),
+                    false => None,
+                }
+            }
+            Verdict::Refuse(_) => Some(Gate::Pace),
+        }
     }
 
     /// Asks all gates, and on `Go` charges them and hands out the permit. The other answers charge
     /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
     pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        match self.ask_gates(now, ask).0 {
+        match self.check(now, ask) {
             Verdict::Go => self.leave(now, ask),
             verdict => self.keep_back(now, ask, verdict),
         }
@@ -253,9 +288,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     pub fn next_at(&self) -> Option<Instant> {
         // Asked before all that has happened, whatever is in the way says when it will have ended. A
         // law that refuses within one second does not, and must not hide the others.
-        let verdicts = self.limits.iter().map(|limit| limit.check(Instant::ZERO, 1));
-        let verdicts = verdicts.filter(|verdict| !matches!(verdict, Verdict::Refuse(Reason::OverLimit)));
-        let due = match verdicts.fold(self.hold.check(Instant::ZERO), Verdict::max) {
+        let mut verdict = self.hold.check(Instant::ZERO);
+        each(&self.limits, |_, limit| match limit.check(Instant::ZERO, 1) {
+            Verdict::Refuse(Reason::OverLimit) => {}
+            other => verdict = verdict.max(other),
+        });
+        let due = match verdict {
             Verdict::Wait(until) => Some(until),
             _ => None,
         };
@@ -331,29 +369,6 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.window = Window::successor(number);
     }
 
-    /// The verdict of all gates together, and which of them had the last word.
-    fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
-        let mut answer = (Verdict::Go, None);
-        for (limit, cost) in self.limits.iter().zip(ask.costs) {
-            hear(&mut answer, limit.check(now, cost), Gate::Pace);
-        }
-        let held = self.hold.until().max(ask.not_before);
-        if held > now {
-            hear(&mut answer, Verdict::Wait(held), Gate::Hold);
-        }
-        // A full window must not hide that the wait behind it is too long.
-        answer.0 = in_time(answer.0, now, ask.deadline);
-        if !self.window.has_room(self.window_policy()) {
-            hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
-        }
-        if ask.attempt > 0
-            && let (Some(budget), Some(policy)) = (&self.budget, self.rules.budget)
-        {
-            hear(&mut answer, budget.check(policy), Gate::Budget);
-        }
-        answer
-    }
-
     /// A poll that some gate stands in the way of.
     #[cold]
     fn keep_back(&mut self, now: Instant, ask: &Ask<LIMITS>, verdict: Verdict) -> Decision {
@@ -381,16 +396,19 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 
     fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
         let mut parts = [Part { cost: 0, epoch: 0, paced: false }; LIMITS];
-        for (part, (limit, cost)) in parts.iter_mut().zip(self.limits.iter().zip(ask.costs)) {
-            *part = Part { cost, epoch: limit.epoch, paced: limit.pressed };
-        }
+        each_mut(&mut parts, |index, part| {
+            if let Some(limit) = self.limits.get(index) {
+                let cost = ask.cost_of(index);
+                *part = Part { cost, epoch: limit.epoch, paced: limit.pressed };
+            }
+        });
         let flight = Flight { parts, attempt: ask.attempt };
         let Some(permit) = self.window.take(now, self.window_policy(), flight) else {
             return self.full(); // not reached: the window was asked
         };
-        for (limit, cost) in self.limits.iter_mut().zip(ask.costs) {
-            limit.charge(now, cost, &mut self.rng);
-        }
+        each_mut(&mut self.limits, |index, limit| {
+            limit.charge(now, ask.cost_of(index), &mut self.rng);
+        });
         if ask.attempt > 0
             && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
         {
@@ -408,27 +426,29 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Notes which limits make `ask` wait until then: their laws are the limit now. A limit whose own
     /// wait is shorter than another's, or than a hold, is not.
     fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
-        for (limit, cost) in self.limits.iter_mut().zip(ask.costs) {
-            limit.pressed |= matches!(limit.check(now, cost), Verdict::Wait(at) if at == until);
-        }
+        each_mut(&mut self.limits, |index, limit| {
+            limit.pressed |= limit.check(now, ask.cost_of(index)).is_wait(until);
+        });
     }
 
     /// Notes which laws' windows are full: those that are as narrow as the window is.
     fn press_windows(&mut self) {
         let open = Window::<Flight<LIMITS>, SLOTS>::limit(self.window_policy());
-        for limit in &mut self.limits {
+        each_mut(&mut self.limits, |_, limit| {
             let window = limit.law.window(&limit.state);
             limit.pressed |= window.is_some_and(|window| window.get() <= open);
-        }
+        });
     }
 
     /// The policy's window, as far as the laws leave it open.
     fn window_policy(&self) -> WindowPolicy {
-        let narrowest = self.limits.iter().filter_map(|limit| limit.law.window(&limit.state)).min();
-        match narrowest {
-            Some(limit) => self.rules.window.narrowed(limit),
-            None => self.rules.window,
-        }
+        let mut policy = self.rules.window;
+        each(&self.limits, |_, limit| {
+            if let Some(most) = limit.law.window(&limit.state) {
+                policy = policy.narrowed(most);
+            }
+        });
+        policy
     }
 
     fn take_back(&mut self, now: Instant, permit: Permit, reply: &Reply<LIMITS>) {
@@ -441,9 +461,11 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             return;
         }
         if let Some(used) = reply.used {
-            for ((limit, part), used) in self.limits.iter_mut().zip(&flight.parts).zip(used) {
-                limit.pace.correct(now, part.cost, used, limit.law.quota(&limit.state));
-            }
+            each_mut(&mut self.limits, |index, limit| {
+                if let (Some(part), Some(used)) = (flight.parts.get(index), used.get(index)) {
+                    limit.pace.correct(now, part.cost, *used, limit.law.quota(&limit.state));
+                }
+            });
         }
         self.teach(now, sent, &flight, reply);
         if reply.outcome == Outcome::Ok {
@@ -462,13 +484,19 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         flight: &Flight<LIMITS>,
         reply: &Reply<LIMITS>,
     ) {
-        let parts = flight.parts.iter().zip(&reply.hints);
         // Where the server says which limits refused the call, the others have nothing to learn.
-        let blame = reply.outcome == Outcome::Throttled
-            && parts.clone().any(|(part, hint)| hint.is_used_up(part.cost));
-        for (limit, (part, hint)) in self.limits.iter_mut().zip(parts) {
+        let mut blame = false;
+        each(&flight.parts, |index, part| {
+            let hint = reply.hints.get(index);
+            blame |= hint.is_some_and(|hint| hint.is_used_up(part.cost));
+        });
+        blame &= reply.outcome == Outcome::Throttled;
+        each_mut(&mut self.limits, |index, limit| {
+            let (Some(part), Some(hint)) = (flight.parts.get(index), reply.hints.get(index)) else {
+                return;
+            };
             if part.cost == 0 || (blame && !hint.is_used_up(part.cost)) {
-                continue;
+                return;
             }
             limit.pace.drain(now, limit.law.quota(&limit.state));
             let sample = Sample {
@@ -489,7 +517,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 }
                 Move::Faster => self.stats.faster = self.stats.faster.saturating_add(1),
             }
-        }
+        });
     }
 
     const fn count(&mut self, outcome: Outcome) {
@@ -506,15 +534,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 
 /// The longest pause that is wished for any of the limits that a call counted against.
 fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], parts: &[Part; LIMITS]) -> Option<Span> {
-    let subject = hints.iter().zip(parts).filter(|(_, part)| part.cost > 0);
-    subject.fold(None, |most, (hint, _)| most.max(hint.pause()))
-}
-
-/// Keeps the maximum of the verdicts, and the gate that gave it.
-fn hear(answer: &mut (Verdict, Option<Gate>), verdict: Verdict, gate: Gate) {
-    if verdict > answer.0 {
-        *answer = (verdict, Some(gate));
-    }
+    let mut longest = None;
+    each(hints, |index, hint| {
+        if parts.get(index).is_some_and(|part| part.cost > 0) {
+            longest = longest.max(hint.pause());
+        }
+    });
+    longest
 }
 
 /// A verdict that keeps a deadline: what would leave too late is refused at once.

@@ -69,6 +69,11 @@ impl<const LIMITS: usize> Ask<LIMITS> {
         self.not_before
     }
 
+    /// What it costs of one limit.
+    pub(crate) fn cost_of(&self, limit: usize) -> u32 {
+        self.costs.get(limit).copied().unwrap_or(0)
+    }
+
     /// How many attempts of this call have come back already: 0 for a first call, 65 535 at most.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
@@ -131,6 +136,11 @@ impl Verdict {
         }
     }
 
+    /// Whether it is a wait until then.
+    pub(crate) fn is_wait(self, until: Instant) -> bool {
+        matches!(self, Self::Wait(at) if at == until)
+    }
+
     /// The order of two of a kind.
     const fn instant(self) -> Instant {
         match self {
@@ -174,6 +184,9 @@ impl PartialOrd for Verdict {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
+// A byte tells them apart: the compiler would take eight, to fill the room before the instant, and
+// code for 32-bit machines would compare all of them.
+#[repr(u8)]
 pub enum Reason {
     /// Its deadline is too early: it could have left at this instant.
     Late(Instant),
