@@ -97,13 +97,19 @@ impl<L: Law> Limit<L> {
         Self { state: law.start(now), law, pace: Pace::new(now), pressed: false, epoch: 0 }
     }
 
-    /// What the pace and the law say together. A cost of zero is not subject to them.
-    fn check(&self, now: Instant, cost: u32) -> Verdict {
+    /// From when on the pace and the law let a call leave; `Err` where that is never. A cost of zero
+    /// is not subject to them.
+    fn due(&self, now: Instant, cost: u32) -> Result<Instant, Reason> {
         if cost == 0 {
-            return Verdict::Go;
+            return Ok(Instant::ZERO);
         }
-        let pace = self.pace.check(now, cost, self.law.quota(&self.state));
-        pace.max(self.law.check(&self.state, now))
+        let pace = self.pace.due(now, cost, self.law.quota(&self.state));
+        match (self.law.check(&self.state, now), pace) {
+            (Verdict::Refuse(one), Err(two)) => Err(one.max(two)),
+            (Verdict::Refuse(reason), _) | (_, Err(reason)) => Err(reason),
+            (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
+            (Verdict::Go | Verdict::Full, due) => due,
+        }
     }
 
     /// A call of this cost leaves.
@@ -153,23 +159,29 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// What a poll would answer. It changes nothing and may be asked at any time.
     #[must_use]
     pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
-        let mut verdict = Verdict::Go;
-        each(&self.limits, |index, limit| {
-            verdict = verdict.max(limit.check(now, ask.cost_of(index)));
+        let mut due = self.hold.until().max(ask.not_before);
+        let mut refusal = None;
+        each(&self.limits, |index, limit| match limit.due(now, ask.cost_of(index)) {
+            Ok(at) => due = due.max(at),
+            Err(reason) => refusal = refusal.max(Some(reason)),
         });
-        let held = self.hold.until().max(ask.not_before);
-        if held > now {
-            verdict = verdict.max(Verdict::Wait(held));
-        }
         // A full window must not hide that the wait behind it is too long.
-        verdict = in_time(verdict, now, ask.deadline);
-        verdict = verdict.max(self.window.check(now, self.window_policy()));
+        let leaves = due.max(now);
+        if leaves > ask.deadline {
+            refusal = refusal.max(Some(Reason::Late(leaves)));
+        }
         if ask.attempt > 0
             && let (Some(budget), Some(policy)) = (&self.budget, self.rules.budget)
+            && let Verdict::Refuse(reason) = budget.check(policy)
         {
-            verdict = verdict.max(budget.check(policy));
+            refusal = refusal.max(Some(reason));
         }
-        verdict
+        match refusal {
+            Some(reason) => Verdict::Refuse(reason),
+            None if self.window.is_full(now, self.window_policy()) => Verdict::Full,
+            None if due > now => Verdict::Wait(due),
+            None => Verdict::Go,
+        }
     }
 
     /// Which gate stands in the way of `ask`; `None` where it may go. A deadline is nobody's gate:
@@ -183,7 +195,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             Verdict::Wait(until) | Verdict::Refuse(Reason::Late(until)) => {
                 let mut paced = false;
                 each(&self.limits, |index, limit| {
-                    paced |= limit.check(now, ask.cost_of(index)).is_wait(until);
+                    paced |= until > now && limit.due(now, ask.cost_of(index)) == Ok(until);
                 });
                 match paced {
                     true => Some(Gate::Pace),
@@ -288,15 +300,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     pub fn next_at(&self) -> Option<Instant> {
         // Asked before all that has happened, whatever is in the way says when it will have ended. A
         // law that refuses within one second does not, and must not hide the others.
-        let mut verdict = self.hold.check(Instant::ZERO);
-        each(&self.limits, |_, limit| match limit.check(Instant::ZERO, 1) {
-            Verdict::Refuse(Reason::OverLimit) => {}
-            other => verdict = verdict.max(other),
+        let mut due = self.hold.until();
+        let mut helps = true;
+        each(&self.limits, |_, limit| match limit.due(Instant::ZERO, 1) {
+            Ok(at) => due = due.max(at),
+            Err(reason) => helps &= matches!(reason, Reason::OverLimit),
         });
-        let due = match verdict {
-            Verdict::Wait(until) => Some(until),
-            _ => None,
-        };
+        let due = (helps && due > Instant::ZERO).then_some(due);
         due.max(self.window.ready_at(self.window_policy()))
     }
 
@@ -427,7 +437,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// wait is shorter than another's, or than a hold, is not.
     fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
         each_mut(&mut self.limits, |index, limit| {
-            limit.pressed |= limit.check(now, ask.cost_of(index)).is_wait(until);
+            let due = limit.due(now, ask.cost_of(index));
+            limit.pressed |= matches!(due, Ok(at) if at == until);
         });
     }
 
@@ -541,14 +552,4 @@ fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], parts: &[Part; LIMITS]) ->
         }
     });
     longest
-}
-
-/// A verdict that keeps a deadline: what would leave too late is refused at once.
-fn in_time(verdict: Verdict, now: Instant, deadline: Instant) -> Verdict {
-    let leaves = match verdict {
-        Verdict::Wait(until) => until,
-        Verdict::Go | Verdict::Full => now,
-        Verdict::Refuse(_) => return verdict,
-    };
-    if leaves > deadline { Verdict::Refuse(Reason::Late(leaves)) } else { verdict }
 }

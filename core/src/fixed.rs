@@ -101,15 +101,15 @@ impl Ratio {
 
 /// `a / b` and `a % b`.
 #[cfg(not(any(target_arch = "arm", target_arch = "riscv32")))]
-pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
-    (a / b.get(), a % b.get())
+pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
+    (a / b, a % b)
 }
 
 /// `a / b` and `a % b`, bit by bit: what microcontrollers link for a division of 64 bits is a
 /// kilobyte.
 #[cfg(any(target_arch = "arm", target_arch = "riscv32"))]
 #[inline(never)]
-pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
+pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
     let (mut quotient, mut rest, mut part) = (0u64, a, b.get());
     let mut bit = 1u64;
     while part < rest && part >> 63 == 0 {
@@ -128,7 +128,7 @@ pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
 }
 
 /// `a / b`, and 0 where `b` is zero.
-pub(crate) const fn div(a: u64, b: u64) -> u64 {
+pub(crate) fn div(a: u64, b: u64) -> u64 {
     match NonZeroU64::new(b) {
         Some(b) => div_rem(a, b).0,
         None => 0,
