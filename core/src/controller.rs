@@ -238,18 +238,16 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         ask: &Ask<LIMITS>,
         reply: impl Into<Reply<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
-        self.try_again(now, ask, &reply.into())
+        let reply = reply.into();
+        let mut worth_it = reply.outcome.is_retryable();
+        each(&reply.hints, |_, hint| worth_it &= !hint.no_retry);
+        if worth_it { self.try_again(now, ask) } else { None }
     }
 
-    fn try_again(
-        &mut self,
-        now: Instant,
-        ask: &Ask<LIMITS>,
-        reply: &Reply<LIMITS>,
-    ) -> Option<Ask<LIMITS>> {
+    fn try_again(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Option<Ask<LIMITS>> {
         let attempt = ask.attempt.saturating_add(1);
         let spent = self.rules.attempts.is_some_and(|most| attempt >= most.get());
-        if spent || reply.hints.iter().any(|hint| hint.no_retry) || !reply.outcome.is_retryable() {
+        if spent {
             return None;
         }
         let (rung, delay) = match self.rules.backoff {
