@@ -140,6 +140,11 @@ impl Span {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// Half of this span, so many times over; rounded down.
+    pub(crate) const fn halved(self, times: u32) -> Self {
+        Self(self.0 >> times)
+    }
+
     /// `count` times this span; saturates.
     #[must_use]
     #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]

@@ -52,13 +52,14 @@ impl Interval {
     }
 
     /// Longer by so many octaves.
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub(super) const fn longer(self, octaves: Fine) -> Self {
         Self::of(self.0.saturating_add(octaves))
     }
 
     /// Shorter by so many octaves.
     pub(super) const fn shorter(self, octaves: Fine) -> Self {
-        Self::of(self.0.saturating_sub(octaves))
+        self.longer(octaves.saturating_neg())
     }
 
     pub(super) const fn times(self, ratio: Ratio) -> Self {

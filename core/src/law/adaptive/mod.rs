@@ -116,8 +116,8 @@ enum Tier {
     Period(Share),
 }
 
-/// After this many intervals of silence the old rate is old news.
-const IDLE: u64 = 64;
+/// After 64 intervals of silence the old rate is old news.
+const IDLE_LOG2: u32 = 6;
 
 impl AdaptiveState {
     fn round_trip(&self) -> Span {
@@ -243,8 +243,7 @@ impl Law for Adaptive {
         }
         let interval = state.usual.interval_of(cost, state.interval(now));
         let slots = state.has_slots();
-        if slots && !state.event.is_on() && state.pacer.silence(now) > interval.saturating_mul(IDLE)
-        {
+        if slots && !state.event.is_on() && state.pacer.silence(now).halved(IDLE_LOG2) > interval {
             state.epoch.skip_to_acceleration();
         }
         state.pacer.advance(now, interval, slots, rng);
@@ -263,11 +262,10 @@ impl Law for Adaptive {
         }
         let hint = sample.hint;
         let left = hint.remaining.map(|left| state.usual.calls_in(left));
-        let quota = state.quota_of(hint);
-        if let Some((limit, period)) = quota {
+        let limit = hint.limit.map(|limit| state.usual.calls_in(limit));
+        if let Some((limit, period)) = state.quota_of(hint) {
             state.quota = epoch::eight_intervals(limit, period);
         }
-        let limit = hint.limit.map(|limit| state.usual.calls_in(limit));
         if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
             && (hint.period.is_some() || state.is_periodic(reset))
         {
@@ -280,7 +278,7 @@ impl Law for Adaptive {
                 true => state.round_trip(),
                 false => state.pacer.interval.span(),
             };
-            if due && wait > own.saturating_mul(2) && wait > SHORTEST_WISH {
+            if due && wait > own.saturating_add(own) && wait > SHORTEST_WISH {
                 state.blackout(sample.now, wait, rng);
                 return Move::Slower;
             }

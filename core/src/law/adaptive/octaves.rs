@@ -24,6 +24,11 @@ pub(super) const fn log2(number: u64) -> Fine {
     ((63 ^ zeros) << 24) as Fine | log2_of_1_and(fraction)
 }
 
+/// log2 of a fraction, for constants.
+pub(super) const fn log2_of(numerator: u32, denominator: u32) -> Fine {
+    log2(numerator as u64).wrapping_sub(log2(denominator as u64))
+}
+
 /// log2 of 1 + `part`, for a part below one.
 pub(super) const fn log2_of_1_and(part: Fine) -> Fine {
     bent(part, &[27_585_783, -104_369_674, 197_676_760, -296_964_243, 475_296_191])

@@ -2,8 +2,9 @@
 
 use super::cost::{self, PARTS};
 use super::interval::Interval;
+use super::octaves::{OCTAVE, log2};
 use super::{AdaptiveState, Tier, longest_hold};
-use crate::fixed::{Ratio, div};
+use crate::fixed::div;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
@@ -56,26 +57,27 @@ impl Share {
         let period = told.period.unwrap_or_else(|| self.longest(told.reset));
         let reset = told.reset.min(period);
         let end = now.saturating_add(reset);
-        let half = Span::from_nanos(period.as_nanos() / 2);
         // Further off than half a period is another period, or a server that has corrected itself.
         let moved = end.saturating_since(self.end).max(self.end.saturating_since(end));
-        if self.end == Instant::ZERO || moved > half {
+        if self.end == Instant::ZERO || moved > period.halved(1) {
             self.next_period(end);
         }
         self.own = self.own.saturating_add(served);
         self.used = told.limit.saturating_sub(told.remaining).saturating_mul(PARTS);
 
         let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
-        let fair = Interval::of_calls(period, told.limit).times(of_share(share));
-        let mine = u64::from(told.remaining).saturating_mul(share.into());
-        let lot = u64::from(rng.next_u32() >> 16);
-        if served == 0 || mine == 0 || (mine < 65_536 && lot > mine) {
+        // From everybody's interval to one client's.
+        let longer = (16 * OCTAVE).saturating_sub(log2(share.into()));
+        let fair = Interval::of_calls(period, told.limit).longer(longer);
+        let mine = told.remaining.saturating_mul(share.into());
+        let lot = rng.next_u32() >> 16;
+        if served == 0 || mine == 0 || lot > mine {
             return Next::Pause(fair, self.end);
         }
         let left = self.end.saturating_since(now).max(LEAST_LEFT);
-        let even = Interval::of_calls(left, told.remaining).times(of_share(share));
-        let interval = even.max(fair.times(Ratio::HALF));
-        let draw = rng.around(interval.span(), Ratio::of(1, 4));
+        let even = Interval::of_calls(left, told.remaining).longer(longer);
+        let interval = even.max(fair.shorter(OCTAVE));
+        let draw = rng.within(interval.span(), interval.span().halved(2));
         if now.saturating_add(draw) >= self.end {
             return Next::Pause(fair, self.end);
         }
@@ -144,11 +146,6 @@ impl AdaptiveState {
 fn portion(own: u32, used: u32) -> u16 {
     let all = u64::from(used.max(own).max(1));
     u16::try_from(div(u64::from(own) << 16, all)).unwrap_or(u16::MAX)
-}
-
-/// The factor from everybody's interval to one client's.
-fn of_share(share: u16) -> Ratio {
-    Ratio::new(65_536, share.into()).unwrap_or(Ratio::ONE)
 }
 
 fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16>, longest: u32 });
