@@ -271,7 +271,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         let laws = policy.laws.iter().zip(&self.policy.laws);
         for (limit, (law, before)) in self.limits.iter_mut().zip(laws) {
             if law != before {
-                *limit = Limit::new(law, now);
+                // What is in flight remembers how often the limit had been cut, whatever the law.
+                *limit = Limit { epoch: limit.epoch, ..Limit::new(law, now) };
             }
         }
         if self.policy.budget != policy.budget {
