@@ -241,16 +241,14 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// is first.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        // Asked before all that has happened, whatever is in the way says when it will have ended. A
-        // law that refuses within one second does not, and must not hide the others.
+        // Asked before all that has happened, a limit says when what is in the way will have ended.
         let limits = self.limits.iter().zip(&self.policy.laws);
-        let verdicts = limits.map(|(limit, law)| limit.check(law, Instant::ZERO, 1));
-        let verdicts = verdicts.filter(|verdict| *verdict != Verdict::Refuse(Reason::OverLimit));
-        let due = match verdicts.chain([self.hold.check(Instant::ZERO)]).max() {
-            Some(Verdict::Wait(until)) => Some(until),
+        let limits = limits.filter_map(|(limit, law)| match limit.check(law, Instant::ZERO, 1) {
+            Verdict::Wait(until) => Some(until),
             _ => None,
-        };
-        due.max(self.window.ready_at(self.window_policy()))
+        });
+        let gates = [self.hold.ready_at(), self.window.ready_at(self.window_policy())];
+        limits.chain(gates.into_iter().flatten()).max()
     }
 
     /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
@@ -344,8 +342,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         }
     }
 
-    /// The verdict of the gates that time opens.
-    fn ask_for_time(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
+    /// The verdict of all gates together, and which of them had the last word.
+    fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
         let mut answer = (Verdict::Go, None);
         for ((limit, law), cost) in self.limits.iter().zip(&self.policy.laws).zip(ask.costs) {
             hear(&mut answer, limit.check(law, now, cost), Gate::Pace);
@@ -354,12 +352,6 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         if ask.not_before > now {
             hear(&mut answer, Verdict::Wait(ask.not_before), Gate::Hold);
         }
-        answer
-    }
-
-    /// The verdict of all gates together, and which of them had the last word.
-    fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
-        let mut answer = self.ask_for_time(now, ask);
         // A full window must not hide that the wait behind it is too long.
         answer.0 = in_time(answer.0, now, ask.deadline);
         hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
