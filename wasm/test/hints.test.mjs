@@ -1,0 +1,39 @@
+// Two hundred calls at once against a real server, for each family of hints: none is lost, and few
+// are refused.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { tidegate } from "tidegate";
+import { api } from "./live.mjs";
+
+const CALLS = 200;
+
+/** A family, the server's other options, and the share of refusals that is still few. */
+const FAMILIES = [
+  { hints: "none", few: 0.08 },
+  { hints: "retry-after", few: 0.08 },
+  { hints: "retry-date", few: 0.08 },
+  { hints: "aws", few: 0.08 },
+  { hints: "remaining", few: 0.03 },
+  { hints: "quota", few: 0.08 },
+  { hints: "ietf", few: 0.03 },
+  { hints: "ratelimit", few: 0.03 },
+  { hints: "github", policy: "window", few: 0.03 },
+  { hints: "openai", few: 0.03 },
+  { hints: "discord", few: 0.03 },
+];
+
+for (const { hints, policy = "gcra", few } of FAMILIES) {
+  test(`two hundred calls are served where the server tells ${hints}`, async (t) => {
+    const { url, counts } = await api(t, "--hints", hints, "--policy", policy, "--limit", "40");
+    const gate = tidegate();
+    const answers = await Promise.all(Array.from({ length: CALLS }, () => gate.fetch(url)));
+    const bodies = await Promise.all(answers.map((answer) => answer.text()));
+    const { offered, served, throttled } = await counts();
+    t.diagnostic(`${hints}: offered ${offered}, served ${served}, throttled ${((100 * throttled) / offered).toFixed(1)} %`);
+    assert.equal(bodies.filter((body) => body === "served\n").length, CALLS);
+    assert.equal(served, CALLS);
+    assert.equal(offered, gate.stats().gone);
+    assert.ok(throttled <= few * offered, `${throttled} of ${offered} were refused`);
+  });
+}
