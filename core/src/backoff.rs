@@ -141,21 +141,16 @@ impl Backoff {
     /// The rung above `rung`, where [`Span::ZERO`] stands for the ground: the delay before chance
     /// spreads it, from the base to the maximum. Only a decorrelated schedule draws from `rng`.
     pub fn climb(&self, rung: Span, rng: &mut Rng) -> Span {
-        let base = self.base.as_nanos();
         let next = match self.growth {
             Growth::Decorrelated => {
-                let from = if rung.as_nanos() > base { rung } else { self.base };
-                let top = from.saturating_mul(3).as_nanos();
-                let top =
-                    if top < self.most.as_nanos() { Span::from_nanos(top) } else { self.most };
+                let top = rung.max(self.base).saturating_mul(3).min(self.most);
                 return rng.between(self.base, top);
             }
-            _ if rung.as_nanos() == 0 => base,
-            Growth::Constant => base,
-            Growth::Linear => rung.as_nanos().saturating_add(base),
-            Growth::Exponential(factor) => factor.ceil_of(rung.as_nanos()),
+            Growth::Constant => self.base,
+            Growth::Linear => rung.saturating_add(self.base),
+            Growth::Exponential(factor) => Span::from_nanos(factor.ceil_of(rung.as_nanos())),
         };
-        if next < self.most.as_nanos() { Span::from_nanos(next) } else { self.most }
+        next.max(self.base).min(self.most)
     }
 
     /// The delay of `rung`, spread by chance: at most the maximum for a rung that
@@ -164,17 +159,16 @@ impl Backoff {
         if matches!(self.growth, Growth::Decorrelated) {
             return rung;
         }
-        match self.jitter {
-            Jitter::None => rung,
-            Jitter::Full => rng.between(Span::ZERO, rung),
-            Jitter::Equal => rng.between(Span::from_nanos(rung.as_nanos() / 2), rung),
+        let (least, most) = match self.jitter {
+            Jitter::None => return rung,
+            Jitter::Full => (Span::ZERO, rung),
+            Jitter::Equal => (Span::from_nanos(rung.as_nanos() / 2), rung),
             Jitter::Spread(part) => {
                 let reach = Span::from_nanos(part.floor_of(rung.as_nanos()));
-                let top = rung.saturating_add(reach);
-                let top = if top.as_nanos() < self.most.as_nanos() { top } else { self.most };
-                rng.between(rung.saturating_sub(reach), top)
+                (rung.saturating_sub(reach), rung.saturating_add(reach).min(self.most))
             }
-        }
+        };
+        rng.between(least, most)
     }
 }
 

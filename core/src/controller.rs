@@ -1,12 +1,15 @@
 //! The controller: a policy and its state.
 
+mod each;
 mod record;
+
+use each::{each, each_mut};
 
 use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window, WindowPolicy};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{Outcome, Reply};
-use crate::policy::Policy;
+use crate::policy::{Policy, Rules};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::time::{Instant, Span};
@@ -64,11 +67,11 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 /// # Parameters
 ///
 /// `L` is the law; `LIMITS` is how many limits an ask has costs for; `SLOTS` is how many calls can
-/// be in flight at once, at 24 bytes each where there is one limit and 40 where there are four.
+/// be in flight at once, at 24 bytes each where there is one limit and 48 where there are four.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usize = 32> {
-    policy: Policy<L, LIMITS>,
-    limits: [Limit<L::State>; LIMITS],
+    limits: [Limit<L>; LIMITS],
+    rules: Rules,
     hold: Hold,
     window: Window<Flight<LIMITS>, SLOTS>,
     budget: Option<Budget>,
@@ -78,8 +81,9 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usi
 
 /// One of the limits that a controller keeps.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Limit<S> {
-    state: S,
+struct Limit<L: Law> {
+    law: L,
+    state: L::State,
     pace: Pace,
     /// Whether it was what a call waited for since the call before left.
     pressed: bool,
@@ -88,27 +92,44 @@ struct Limit<S> {
     epoch: u16,
 }
 
-impl<S> Limit<S> {
-    fn new<L: Law<State = S>>(law: &L, now: Instant) -> Self {
-        Self { state: law.start(now), pace: Pace::new(now), pressed: false, epoch: 0 }
+impl<L: Law> Limit<L> {
+    fn new(law: L, now: Instant) -> Self {
+        Self { state: law.start(now), law, pace: Pace::new(now), pressed: false, epoch: 0 }
     }
 
     /// What the pace and the law say together. A cost of zero is not subject to them.
-    fn check<L: Law<State = S>>(&self, law: &L, now: Instant, cost: u32) -> Verdict {
+    fn check(&self, now: Instant, cost: u32) -> Verdict {
         if cost == 0 {
             return Verdict::Go;
         }
-        self.pace.check(now, cost, law.quota(&self.state)).max(law.check(&self.state, now))
+        let pace = self.pace.check(now, cost, self.law.quota(&self.state));
+        pace.max(self.law.check(&self.state, now))
+    }
+
+    /// A call of this cost leaves.
+    fn charge(&mut self, now: Instant, cost: u32, rng: &mut Rng) {
+        if cost == 0 {
+            return;
+        }
+        self.pressed = false;
+        self.pace.charge(now, cost, self.law.quota(&self.state));
+        self.law.released(&mut self.state, &mut self.pace, now, cost, rng);
     }
 }
 
 /// What the window keeps of a call in flight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Flight<const LIMITS: usize> {
-    epochs: [u16; LIMITS],
-    costs: [u32; LIMITS],
+    parts: [Part; LIMITS],
     attempt: u16,
-    paced: [bool; LIMITS],
+}
+
+/// The part of a call in flight that one limit keeps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Part {
+    cost: u32,
+    epoch: u16,
+    paced: bool,
 }
 
 impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
@@ -119,11 +140,11 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     #[must_use]
     pub fn new(policy: Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
         Self {
-            policy,
-            limits: policy.laws.map(|law| Limit::new(&law, now)),
+            limits: policy.laws.map(|law| Limit::new(law, now)),
+            rules: policy.rules,
             hold: Hold::default(),
             window: Window::new(),
-            budget: policy.budget.map(Budget::new),
+            budget: policy.rules.budget.map(Budget::new),
             rng: Rng::new(seed),
             stats: Stats::default(),
         }
@@ -132,20 +153,55 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// What a poll would answer. It changes nothing and may be asked at any time.
     #[must_use]
     pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
-        self.ask_gates(now, ask).0
+        let mut verdict = Verdict::Go;
+        each(&self.limits, |index, limit| {
+            verdict = verdict.max(limit.check(now, ask.cost_of(index)));
+        });
+        let held = self.hold.until().max(ask.not_before);
+        if held > now {
+            verdict = verdict.max(Verdict::Wait(held));
+        }
+        // A full window must not hide that the wait behind it is too long.
+        verdict = in_time(verdict, now, ask.deadline);
+        verdict = verdict.max(self.window.check(now, self.window_policy()));
+        if ask.attempt > 0
+            && let (Some(budget), Some(policy)) = (&self.budget, self.rules.budget)
+        {
+            verdict = verdict.max(budget.check(policy));
+        }
+        verdict
     }
 
     /// Which gate stands in the way of `ask`; `None` where it may go. A deadline is nobody's gate:
     /// the answer is the gate whose wait would miss it, and `None` where it has passed already.
     #[must_use]
     pub fn why(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Gate> {
-        self.ask_gates(now, ask).1
+        match self.check(now, ask) {
+            Verdict::Go => None,
+            Verdict::Full => Some(Gate::Window),
+            Verdict::Refuse(Reason::Budget) => Some(Gate::Budget),
+            Verdict::Wait(until) | Verdict::Refuse(Reason::Late(until)) => {
+                let mut paced = false;
+                each(&self.limits, |index, limit| {
+                    paced |= limit.check(now, ask.cost_of(index)).is_wait(until);
+                });
+                match paced {
+                    true => Some(Gate::Pace),
+                    false if until > now => Some(Gate::Hold),
+                    false => None,
+                }
+            }
+            Verdict::Refuse(_) => Some(Gate::Pace),
+        }
     }
 
     /// Asks all gates, and on `Go` charges them and hands out the permit. The other answers charge
     /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
     pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        if self.is_free(now, ask) { self.leave(now, ask) } else { self.keep_back(now, ask) }
+        match self.check(now, ask) {
+            Verdict::Go => self.leave(now, ask),
+            verdict => self.keep_back(now, ask, verdict),
+        }
     }
 
     /// Takes a call back: exactly once for each permit, in any order.
@@ -153,26 +209,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// A permit that names no call in flight is counted and otherwise ignored. What a server asks
     /// for with a call that it served is not meant for a throttle, and holds nobody back.
     pub fn settle(&mut self, now: Instant, permit: Permit, reply: impl Into<Reply<LIMITS>>) {
-        let reply = reply.into();
-        let Some((sent, flight)) = self.window.release(permit) else {
-            self.stats.unknown = self.stats.unknown.saturating_add(1);
-            return;
-        };
-        self.count(reply.outcome);
-        if reply.outcome == Outcome::Abandoned {
-            return;
-        }
-        if let Some(used) = reply.used {
-            self.correct(now, flight.costs, used);
-        }
-        self.teach(now, sent, &flight, &reply);
-        if reply.outcome == Outcome::Ok {
-            if let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget) {
-                budget.deposit(policy);
-            }
-        } else if let Some(asked) = pause(&reply.hints, flight.costs) {
-            self.hold.raise(now, asked, self.policy.hold, &mut self.rng);
-        }
+        self.take_back(now, permit, &reply.into());
     }
 
     /// The ask for the next attempt of a call that came back with `reply` (an [`Outcome`] will do);
@@ -189,13 +226,21 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         ask: &Ask<LIMITS>,
         reply: impl Into<Reply<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
-        let reply = reply.into();
+        self.try_again(now, ask, &reply.into())
+    }
+
+    fn try_again(
+        &mut self,
+        now: Instant,
+        ask: &Ask<LIMITS>,
+        reply: &Reply<LIMITS>,
+    ) -> Option<Ask<LIMITS>> {
         let attempt = ask.attempt.saturating_add(1);
-        let spent = self.policy.attempts.is_some_and(|most| attempt >= most.get());
+        let spent = self.rules.attempts.is_some_and(|most| attempt >= most.get());
         if spent || reply.hints.iter().any(|hint| hint.no_retry) || !reply.outcome.is_retryable() {
             return None;
         }
-        let (rung, delay) = match self.policy.backoff {
+        let (rung, delay) = match self.rules.backoff {
             Some(backoff) => {
                 let rung = backoff.climb(ask.rung, &mut self.rng);
                 (rung, backoff.delay(rung, &mut self.rng))
@@ -206,7 +251,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         let first_failed = if ask.attempt == 0 { now } else { ask.first_failed };
         // A deadline too, because a gate may keep the call longer than its backoff does.
         let most =
-            self.policy.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
+            self.rules.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
         if not_before > most {
             return None;
         }
@@ -230,7 +275,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
     /// ```
     pub fn set_window(&mut self, window: WindowPolicy) {
-        self.policy.window = window;
+        self.rules.window = window;
     }
 
     /// When a plain call (cost 1, no retry) may leave if nothing settles until then: the soft
@@ -241,14 +286,18 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// is first.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        // Asked before all that has happened, a limit says when what is in the way will have ended.
-        let limits = self.limits.iter().zip(&self.policy.laws);
-        let limits = limits.filter_map(|(limit, law)| match limit.check(law, Instant::ZERO, 1) {
+        // Asked before all that has happened, whatever is in the way says when it will have ended. A
+        // law that refuses within one second does not, and must not hide the others.
+        let mut verdict = self.hold.check(Instant::ZERO);
+        each(&self.limits, |_, limit| match limit.check(Instant::ZERO, 1) {
+            Verdict::Refuse(Reason::OverLimit) => {}
+            other => verdict = verdict.max(other),
+        });
+        let due = match verdict {
             Verdict::Wait(until) => Some(until),
             _ => None,
-        });
-        let gates = [self.hold.ready_at(), self.window.ready_at(self.window_policy())];
-        limits.chain(gates.into_iter().flatten()).max()
+        };
+        due.max(self.window.ready_at(self.window_policy()))
     }
 
     /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
@@ -266,17 +315,16 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     where
         L: PartialEq,
     {
-        let laws = policy.laws.iter().zip(&self.policy.laws);
-        for (limit, (law, before)) in self.limits.iter_mut().zip(laws) {
-            if law != before {
+        for (limit, law) in self.limits.iter_mut().zip(policy.laws) {
+            if limit.law != law {
                 // What is in flight remembers how often the limit had been cut, whatever the law.
                 *limit = Limit { epoch: limit.epoch, ..Limit::new(law, now) };
             }
         }
-        if self.policy.budget != policy.budget {
-            self.budget = policy.budget.map(Budget::new);
+        if self.rules.budget != policy.rules.budget {
+            self.budget = policy.rules.budget.map(Budget::new);
         }
-        self.policy = policy;
+        self.rules = policy.rules;
     }
 
     /// The counters so far.
@@ -302,8 +350,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// assert_eq!(gate.intervals(now).next(), Some(Some(Span::from_millis(100))));
     /// ```
     pub fn intervals(&self, now: Instant) -> impl Iterator<Item = Option<Span>> {
-        let laws = self.limits.iter().zip(&self.policy.laws);
-        laws.map(move |(limit, law)| law.interval(&limit.state, now))
+        self.limits.iter().map(move |limit| limit.law.interval(&limit.state, now))
     }
 
     /// What the law of each limit remembers.
@@ -323,56 +370,17 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.window = Window::successor(number);
     }
 
-    /// Whether no gate is in the way, found out without asking how long each would be: what most
-    /// polls of a caller that waits as it is told come to.
-    fn is_free(&self, now: Instant, ask: &Ask<LIMITS>) -> bool {
-        let mut limits = self.limits.iter().zip(&self.policy.laws).zip(ask.costs);
-        limits.all(|((limit, law), cost)| limit.check(law, now, cost) == Verdict::Go)
-            && self.hold.check(now) == Verdict::Go
-            && ask.not_before <= now
-            && now <= ask.deadline
-            && self.window.has_room(self.window_policy())
-            && (ask.attempt == 0 || self.check_budget() == Verdict::Go)
-    }
-
-    fn check_budget(&self) -> Verdict {
-        match (&self.budget, self.policy.budget) {
-            (Some(budget), Some(policy)) => budget.check(policy),
-            _ => Verdict::Go,
-        }
-    }
-
-    /// The verdict of all gates together, and which of them had the last word.
-    fn ask_gates(&self, now: Instant, ask: &Ask<LIMITS>) -> (Verdict, Option<Gate>) {
-        let mut answer = (Verdict::Go, None);
-        for ((limit, law), cost) in self.limits.iter().zip(&self.policy.laws).zip(ask.costs) {
-            hear(&mut answer, limit.check(law, now, cost), Gate::Pace);
-        }
-        hear(&mut answer, self.hold.check(now), Gate::Hold);
-        if ask.not_before > now {
-            hear(&mut answer, Verdict::Wait(ask.not_before), Gate::Hold);
-        }
-        // A full window must not hide that the wait behind it is too long.
-        answer.0 = in_time(answer.0, now, ask.deadline);
-        hear(&mut answer, self.window.check(now, self.window_policy()), Gate::Window);
-        if ask.attempt > 0 {
-            hear(&mut answer, self.check_budget(), Gate::Budget);
-        }
-        answer
-    }
-
-    /// A poll that some gate stands in the way of, or that needs leases to have ended.
+    /// A poll that some gate stands in the way of.
     #[cold]
-    fn keep_back(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        match self.ask_gates(now, ask).0 {
-            Verdict::Go => self.leave(now, ask),
+    fn keep_back(&mut self, now: Instant, ask: &Ask<LIMITS>, verdict: Verdict) -> Decision {
+        match verdict {
             Verdict::Wait(until) => {
                 self.press(now, ask, until);
                 self.stats.waits = self.stats.waits.saturating_add(1);
                 self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
                 Decision::Wait(until)
             }
-            Verdict::Full => {
+            Verdict::Go | Verdict::Full => {
                 self.press_windows();
                 self.full()
             }
@@ -388,26 +396,22 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     }
 
     fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
-        let flight = Flight {
-            epochs: self.limits.each_ref().map(|limit| limit.epoch),
-            costs: ask.costs,
-            attempt: ask.attempt,
-            paced: self.limits.each_ref().map(|limit| limit.pressed),
-        };
-        let policy = self.window_policy();
-        let Some(permit) = self.window.take(now, policy, flight) else {
+        let mut parts = [Part { cost: 0, epoch: 0, paced: false }; LIMITS];
+        each_mut(&mut parts, |index, part| {
+            if let Some(limit) = self.limits.get(index) {
+                let cost = ask.cost_of(index);
+                *part = Part { cost, epoch: limit.epoch, paced: limit.pressed };
+            }
+        });
+        let flight = Flight { parts, attempt: ask.attempt };
+        let Some(permit) = self.window.take(now, self.window_policy(), flight) else {
             return self.full(); // not reached: the window was asked
         };
-        for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
-            if cost == 0 {
-                continue;
-            }
-            limit.pressed = false;
-            limit.pace.charge(now, cost, law.quota(&limit.state));
-            law.released(&mut limit.state, &mut limit.pace, now, cost, &mut self.rng);
-        }
+        each_mut(&mut self.limits, |index, limit| {
+            limit.charge(now, ask.cost_of(index), &mut self.rng);
+        });
         if ask.attempt > 0
-            && let (Some(budget), Some(policy)) = (&mut self.budget, self.policy.budget)
+            && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
         {
             budget.withdraw(policy);
         }
@@ -423,35 +427,54 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Notes which limits make `ask` wait until then: their laws are the limit now. A limit whose own
     /// wait is shorter than another's, or than a hold, is not.
     fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
-        for ((limit, law), cost) in self.limits.iter_mut().zip(&self.policy.laws).zip(ask.costs) {
-            limit.pressed |= limit.check(law, now, cost) == Verdict::Wait(until);
-        }
+        each_mut(&mut self.limits, |index, limit| {
+            limit.pressed |= limit.check(now, ask.cost_of(index)).is_wait(until);
+        });
     }
 
     /// Notes which laws' windows are full: those that are as narrow as the window is.
     fn press_windows(&mut self) {
         let open = Window::<Flight<LIMITS>, SLOTS>::limit(self.window_policy());
-        for (limit, law) in self.limits.iter_mut().zip(&self.policy.laws) {
-            limit.pressed |= law.window(&limit.state).is_some_and(|window| window.get() <= open);
-        }
+        each_mut(&mut self.limits, |_, limit| {
+            let window = limit.law.window(&limit.state);
+            limit.pressed |= window.is_some_and(|window| window.get() <= open);
+        });
     }
 
     /// The policy's window, as far as the laws leave it open.
     fn window_policy(&self) -> WindowPolicy {
-        let laws = self.limits.iter().zip(&self.policy.laws);
-        let narrowest = laws.filter_map(|(limit, law)| law.window(&limit.state)).min();
-        match narrowest {
-            Some(limit) => self.policy.window.narrowed(limit),
-            None => self.policy.window,
-        }
+        let mut policy = self.rules.window;
+        each(&self.limits, |_, limit| {
+            if let Some(most) = limit.law.window(&limit.state) {
+                policy = policy.narrowed(most);
+            }
+        });
+        policy
     }
 
-    fn correct(&mut self, now: Instant, charged: [u32; LIMITS], used: [u32; LIMITS]) {
-        let costs = charged.into_iter().zip(used);
-        for ((limit, law), (charged, used)) in
-            self.limits.iter_mut().zip(&self.policy.laws).zip(costs)
-        {
-            limit.pace.correct(now, charged, used, law.quota(&limit.state));
+    fn take_back(&mut self, now: Instant, permit: Permit, reply: &Reply<LIMITS>) {
+        let Some((sent, flight)) = self.window.release(permit) else {
+            self.stats.unknown = self.stats.unknown.saturating_add(1);
+            return;
+        };
+        self.count(reply.outcome);
+        if reply.outcome == Outcome::Abandoned {
+            return;
+        }
+        if let Some(used) = reply.used {
+            each_mut(&mut self.limits, |index, limit| {
+                if let (Some(part), Some(used)) = (flight.parts.get(index), used.get(index)) {
+                    limit.pace.correct(now, part.cost, *used, limit.law.quota(&limit.state));
+                }
+            });
+        }
+        self.teach(now, sent, &flight, reply);
+        if reply.outcome == Outcome::Ok {
+            if let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget) {
+                budget.deposit(policy);
+            }
+        } else if let Some(asked) = pause(&reply.hints, &flight.parts) {
+            self.hold.raise(now, asked, self.rules.hold, &mut self.rng);
         }
     }
 
@@ -462,29 +485,32 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         flight: &Flight<LIMITS>,
         reply: &Reply<LIMITS>,
     ) {
-        let costs = flight.costs.into_iter().zip(&reply.hints);
         // Where the server says which limits refused the call, the others have nothing to learn.
-        let blame = reply.outcome == Outcome::Throttled
-            && costs.clone().any(|(cost, hint)| hint.is_used_up(cost));
-        let calls = costs.zip(flight.paced).zip(flight.epochs);
-        for ((limit, law), (((cost, hint), paced), epoch)) in
-            self.limits.iter_mut().zip(&self.policy.laws).zip(calls)
-        {
-            if cost == 0 || (blame && !hint.is_used_up(cost)) {
-                continue;
+        let mut blame = false;
+        each(&flight.parts, |index, part| {
+            let hint = reply.hints.get(index);
+            blame |= hint.is_some_and(|hint| hint.is_used_up(part.cost));
+        });
+        blame &= reply.outcome == Outcome::Throttled;
+        each_mut(&mut self.limits, |index, limit| {
+            let (Some(part), Some(hint)) = (flight.parts.get(index), reply.hints.get(index)) else {
+                return;
+            };
+            if part.cost == 0 || (blame && !hint.is_used_up(part.cost)) {
+                return;
             }
-            limit.pace.drain(now, law.quota(&limit.state));
+            limit.pace.drain(now, limit.law.quota(&limit.state));
             let sample = Sample {
                 now,
                 sent,
-                cost,
+                cost: part.cost,
                 outcome: reply.outcome,
                 hint,
-                fresh: epoch == limit.epoch,
-                paced,
+                fresh: part.epoch == limit.epoch,
+                paced: part.paced,
                 attempt: flight.attempt,
             };
-            match law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
+            match limit.law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
                 Move::Held => {}
                 Move::Slower => {
                     limit.epoch = limit.epoch.wrapping_add(1);
@@ -492,7 +518,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 }
                 Move::Faster => self.stats.faster = self.stats.faster.saturating_add(1),
             }
-        }
+        });
     }
 
     const fn count(&mut self, outcome: Outcome) {
@@ -508,16 +534,14 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 }
 
 /// The longest pause that is wished for any of the limits that a call counted against.
-fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], costs: [u32; LIMITS]) -> Option<Span> {
-    let subject = hints.iter().zip(costs).filter(|(_, cost)| *cost > 0);
-    subject.filter_map(|(hint, _)| hint.pause()).max()
-}
-
-/// Keeps the maximum of the verdicts, and the gate that gave it.
-fn hear(answer: &mut (Verdict, Option<Gate>), verdict: Verdict, gate: Gate) {
-    if verdict > answer.0 {
-        *answer = (verdict, Some(gate));
-    }
+fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], parts: &[Part; LIMITS]) -> Option<Span> {
+    let mut longest = None;
+    each(hints, |index, hint| {
+        if parts.get(index).is_some_and(|part| part.cost > 0) {
+            longest = longest.max(hint.pause());
+        }
+    });
+    longest
 }
 
 /// A verdict that keeps a deadline: what would leave too late is refused at once.

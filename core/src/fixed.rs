@@ -79,29 +79,59 @@ impl Ratio {
     /// The fraction of `value`, rounded down; saturates.
     #[must_use]
     pub fn floor_of(self, value: u64) -> u64 {
-        let (whole, rest) = self.split(value);
-        whole.saturating_add(rest / self.denominator_wide())
+        self.split(value).0
     }
 
     /// The fraction of `value`, rounded up; saturates.
     #[must_use]
     pub fn ceil_of(self, value: u64) -> u64 {
-        let (whole, rest) = self.split(value);
-        let up = u64::from(rest % self.denominator_wide() != 0);
-        whole.saturating_add(rest / self.denominator_wide()).saturating_add(up)
+        let (floor, rest) = self.split(value);
+        floor.saturating_add(u64::from(rest > 0))
     }
 
-    /// `value * numerator` as (whole denominators' worth, what is left over). Dividing first keeps
-    /// every product within 64 bits: the remainder is below 2^32, so `rest` is below 2^64.
+    /// The fraction of `value`, rounded down, and what is left over. Dividing first keeps every
+    /// product within 64 bits: a remainder is below 2^32, and so is the numerator.
     fn split(self, value: u64) -> (u64, u64) {
-        let numerator = u64::from(self.numerator);
-        let whole = value / self.denominator_wide();
-        let rest = value % self.denominator_wide();
-        (whole.saturating_mul(numerator), rest.wrapping_mul(numerator))
+        let (numerator, denominator) = (self.numerator.into(), self.denominator.into());
+        let (whole, rest) = div_rem(value, denominator);
+        let (part, rest) = div_rem(rest.wrapping_mul(numerator), denominator);
+        (whole.saturating_mul(numerator).saturating_add(part), rest)
     }
+}
 
-    fn denominator_wide(self) -> NonZeroU64 {
-        NonZeroU64::from(self.denominator)
+/// `a / b` and `a % b`.
+#[cfg(not(any(target_arch = "arm", target_arch = "riscv32")))]
+pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
+    (a / b, a % b)
+}
+
+/// `a / b` and `a % b`, bit by bit: what microcontrollers link for a division of 64 bits is a
+/// kilobyte.
+#[cfg(any(target_arch = "arm", target_arch = "riscv32"))]
+#[inline(never)]
+pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
+    let (mut quotient, mut rest, mut part) = (0u64, a, b.get());
+    let mut bit = 1u64;
+    while part < rest && part >> 63 == 0 {
+        part <<= 1;
+        bit <<= 1;
+    }
+    while bit > 0 {
+        if rest >= part {
+            rest = rest.wrapping_sub(part);
+            quotient |= bit;
+        }
+        part >>= 1;
+        bit >>= 1;
+    }
+    (quotient, rest)
+}
+
+/// `a / b`, and 0 where `b` is zero.
+pub(crate) fn div(a: u64, b: u64) -> u64 {
+    match NonZeroU64::new(b) {
+        Some(b) => div_rem(a, b).0,
+        None => 0,
     }
 }
 

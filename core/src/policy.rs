@@ -27,12 +27,29 @@ use crate::time::Span;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
     pub(crate) laws: [L; LIMITS],
+    pub(crate) rules: Rules,
+}
+
+/// What holds for all limits alike.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Rules {
     pub(crate) hold: HoldPolicy,
     pub(crate) window: WindowPolicy,
     pub(crate) budget: Option<BudgetPolicy>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) attempts: Option<NonZeroU16>,
     pub(crate) elapsed: Option<Span>,
+}
+
+impl Rules {
+    const DEFAULT: Self = Self {
+        hold: HoldPolicy::DEFAULT,
+        window: WindowPolicy::DEFAULT,
+        budget: None,
+        backoff: Some(Backoff::DEFAULT),
+        attempts: None,
+        elapsed: None,
+    };
 }
 
 impl<L: Copy> Policy<L> {
@@ -58,15 +75,7 @@ impl<L: Copy> Policy<L> {
     #[must_use]
     pub const fn beside(self, other: &Self) -> Policy<L, 2> {
         let ([one], [two]) = (self.laws, other.laws);
-        Policy {
-            laws: [one, two],
-            hold: self.hold,
-            window: self.window,
-            budget: self.budget,
-            backoff: self.backoff,
-            attempts: self.attempts,
-            elapsed: self.elapsed,
-        }
+        Policy { laws: [one, two], rules: self.rules }
     }
 }
 
@@ -84,47 +93,39 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// ```
     #[must_use]
     pub const fn of(laws: [L; LIMITS]) -> Self {
-        Self {
-            laws,
-            hold: HoldPolicy::DEFAULT,
-            window: WindowPolicy::DEFAULT,
-            budget: None,
-            backoff: Some(Backoff::DEFAULT),
-            attempts: None,
-            elapsed: None,
-        }
+        Self { laws, rules: Rules::DEFAULT }
     }
 
     /// The same policy with another attitude to server hints.
     #[must_use]
     pub const fn hold(self, hold: HoldPolicy) -> Self {
-        Self { hold, ..self }
+        Self { rules: Rules { hold, ..self.rules }, ..self }
     }
 
     /// The same policy with another window.
     #[must_use]
     pub const fn window(self, window: WindowPolicy) -> Self {
-        Self { window, ..self }
+        Self { rules: Rules { window, ..self.rules }, ..self }
     }
 
     /// The same policy with a retry budget; `None` lets every retry leave.
     #[must_use]
     pub const fn budget(self, budget: Option<BudgetPolicy>) -> Self {
-        Self { budget, ..self }
+        Self { rules: Rules { budget, ..self.rules }, ..self }
     }
 
     /// The same policy with another backoff between a call's attempts; `None` retries at once, as
     /// soon as the gates allow.
     #[must_use]
     pub const fn backoff(self, backoff: Option<Backoff>) -> Self {
-        Self { backoff, ..self }
+        Self { rules: Rules { backoff, ..self.rules }, ..self }
     }
 
     /// The same policy with at most so many attempts for a call, the first one included; `None`
     /// sets no limit.
     #[must_use]
     pub const fn attempts(self, attempts: Option<NonZeroU16>) -> Self {
-        Self { attempts, ..self }
+        Self { rules: Rules { attempts, ..self.rules }, ..self }
     }
 
     /// The same policy with no attempt of a call later than `elapsed` after its first failure;
@@ -133,7 +134,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// [`Late`](crate::Reason::Late).
     #[must_use]
     pub const fn elapsed(self, elapsed: Option<Span>) -> Self {
-        Self { elapsed, ..self }
+        Self { rules: Rules { elapsed, ..self.rules }, ..self }
     }
 }
 

@@ -27,6 +27,8 @@ impl Instant {
     pub const ZERO: Self = Self(0);
     /// The end of time, 584 years after the epoch; as a deadline it means "none".
     pub const MAX: Self = Self(u64::MAX);
+    /// One instant before the end of time, which is how late a wait may end.
+    pub(crate) const LAST: Self = Self(u64::MAX - 1);
 
     /// The instant `nanos` nanoseconds after the epoch.
     #[must_use]

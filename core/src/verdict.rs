@@ -1,5 +1,7 @@
 //! The question a caller puts to the gates, and their answers.
 
+use core::cmp::Ordering;
+
 use crate::gate::Permit;
 use crate::time::{Instant, Span};
 
@@ -67,6 +69,11 @@ impl<const LIMITS: usize> Ask<LIMITS> {
         self.not_before
     }
 
+    /// What it costs of one limit.
+    pub(crate) fn cost_of(&self, limit: usize) -> u32 {
+        self.costs.get(limit).copied().unwrap_or(0)
+    }
+
     /// How many attempts of this call have come back already: 0 for a first call, 65 535 at most.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
@@ -100,7 +107,7 @@ impl<const LIMITS: usize> Default for Ask<LIMITS> {
 /// assert!(Verdict::Full > Verdict::Wait(Instant::MAX));
 /// assert!(Verdict::Refuse(Reason::Budget) > Verdict::Full);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
     /// The call may leave now.
     Go,
@@ -112,6 +119,52 @@ pub enum Verdict {
     Full,
     /// Do not ask again; this call will not leave.
     Refuse(Reason),
+}
+
+impl Verdict {
+    /// The order of the kinds.
+    const fn rank(self) -> u8 {
+        match self {
+            Self::Go => 0,
+            Self::Wait(_) => 1,
+            Self::Full => 2,
+            Self::Refuse(Reason::Late(_)) => 3,
+            Self::Refuse(Reason::OverLimit) => 4,
+            Self::Refuse(Reason::Budget) => 5,
+            Self::Refuse(Reason::TooBig) => 6,
+            Self::Refuse(Reason::Never) => 7,
+        }
+    }
+
+    /// Whether it is a wait until then.
+    pub(crate) fn is_wait(self, until: Instant) -> bool {
+        matches!(self, Self::Wait(at) if at == until)
+    }
+
+    /// The order of two of a kind.
+    const fn instant(self) -> Instant {
+        match self {
+            Self::Wait(at) | Self::Refuse(Reason::Late(at)) => at,
+            _ => Instant::ZERO,
+        }
+    }
+}
+
+/// By hand, for the order that the compiler derives for enums within enums takes three times the code.
+impl Ord for Verdict {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank()).then_with(|| self.instant().cmp(&other.instant()))
+    }
+
+    fn max(self, other: Self) -> Self {
+        if other > self { other } else { self }
+    }
+}
+
+impl PartialOrd for Verdict {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// Why a call will not leave.
@@ -131,6 +184,9 @@ pub enum Verdict {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
+// A byte tells them apart: the compiler would take eight, to fill the room before the instant, and
+// code for 32-bit machines would compare all of them.
+#[repr(u8)]
 pub enum Reason {
     /// Its deadline is too early: it could have left at this instant.
     Late(Instant),

@@ -28,9 +28,9 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
             self.hold.write(out);
             self.budget.write(out);
             out.u32(self.window.next_number());
-            for (limit, law) in self.limits.iter().zip(&self.policy.laws) {
+            for limit in &self.limits {
                 limit.pace.write(out);
-                law.write(&limit.state, out);
+                limit.law.write(&limit.state, out);
             }
         });
         Ok(Self::SNAPSHOT_BYTES)
@@ -82,14 +82,14 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         self.hold = Hold::read(input)?;
         let saved = Option::<Budget>::read(input)?;
         if let (Some(budget), Some(saved), Some(policy)) =
-            (&mut self.budget, saved, self.policy.budget)
+            (&mut self.budget, saved, self.rules.budget)
         {
             *budget = saved.within(policy);
         }
         self.window = Window::successor(input.u32()?);
-        for (limit, law) in self.limits.iter_mut().zip(&self.policy.laws) {
+        for limit in &mut self.limits {
             limit.pace = Pace::read(input)?;
-            limit.state = law.read(input)?;
+            limit.state = limit.law.read(input)?;
         }
         Some(())
     }

@@ -53,16 +53,14 @@ impl HoldPolicy {
     /// is not met anyway, so there chance takes off: the fleet stays spread, and no pause exceeds
     /// the ceiling.
     fn pause(self, asked: Span, rng: &mut Rng) -> Span {
-        let ceiling = self.ceiling.as_nanos();
-        let floor = asked.as_nanos();
-        if floor < ceiling {
-            let most = floor.saturating_add(self.spread.floor_of(floor));
-            let most = if most < ceiling { most } else { ceiling };
-            rng.between(asked, Span::from_nanos(most))
+        let middle = asked.min(self.ceiling);
+        let reach = Span::from_nanos(self.spread.floor_of(middle.as_nanos()));
+        let (least, most) = if asked < self.ceiling {
+            (asked, asked.saturating_add(reach).min(self.ceiling))
         } else {
-            let least = ceiling.saturating_sub(self.spread.floor_of(ceiling));
-            rng.between(Span::from_nanos(least), self.ceiling)
-        }
+            (self.ceiling.saturating_sub(reach), self.ceiling)
+        };
+        rng.between(least, most)
     }
 }
 
@@ -130,6 +128,11 @@ impl Hold {
         if self.until.as_nanos() > now.as_nanos() { Verdict::Wait(self.until) } else { Verdict::Go }
     }
 
+    /// When the latest pause ends or ended; the beginning of time if there never was one.
+    pub(crate) const fn until(&self) -> Instant {
+        self.until
+    }
+
     /// When the latest pause ends or ended; `None` if there never was one.
     #[must_use]
     pub const fn ready_at(&self) -> Option<Instant> {
@@ -140,11 +143,8 @@ impl Hold {
     /// never shortened by a later, shorter one. It ends one instant before the end of time at the
     /// latest, so that it does end.
     pub fn raise(&mut self, now: Instant, asked: Span, policy: HoldPolicy, rng: &mut Rng) {
-        let until = now.saturating_add(policy.pause(asked, rng)).as_nanos();
-        let until = if until == u64::MAX { u64::MAX.saturating_sub(1) } else { until };
-        if until > self.until.as_nanos() {
-            self.until = Instant::from_nanos(until);
-        }
+        let until = now.saturating_add(policy.pause(asked, rng));
+        self.until = self.until.max(until.min(Instant::LAST));
     }
 }
 

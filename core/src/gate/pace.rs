@@ -1,5 +1,6 @@
 //! The pace: GCRA as an exact leaky bucket.
 
+use crate::fixed::div_rem;
 use crate::rate::Quota;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -108,8 +109,7 @@ impl Pace {
     /// Makes sure that no call leaves within `span` from now. It ends one instant before the end of
     /// time at the latest, so that it does end.
     pub fn delay(&mut self, now: Instant, span: Span) {
-        const LAST: Instant = Instant::from_nanos(u64::MAX - 1);
-        self.until = self.until.max(now.max(self.at).saturating_add(span).min(LAST));
+        self.until = self.until.max(now.max(self.at).saturating_add(span).min(Instant::LAST));
     }
 
     /// Keeps the calls' worth of room in the bucket where the quota changes `from` one `to` another
@@ -147,9 +147,8 @@ impl Pace {
         if excess == 0 {
             return Verdict::Go;
         }
-        let drained = excess / quota.count;
-        let rest = u64::from(excess % quota.count != 0);
-        let wait = Span::from_nanos(drained.saturating_add(rest));
+        let (drained, rest) = div_rem(excess, quota.count);
+        let wait = Span::from_nanos(drained.saturating_add(u64::from(rest > 0)));
         match self.at.max(now).checked_add(wait) {
             Some(at) => Verdict::Wait(at),
             None => Verdict::Refuse(Reason::Never),

@@ -226,17 +226,25 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
     #[must_use]
     pub fn ready_at(&self, policy: WindowPolicy) -> Option<Instant> {
         // Leases end in the order in which they began; each round passes those that began together.
-        let mut began = None;
+        let mut ready = None;
+        let mut from = Instant::ZERO;
         let mut alive = self.in_flight;
         while alive >= Self::limit(policy) {
-            began = self.starts().filter(|since| began.is_none_or(|passed| *since > passed)).min();
-            let passed = began?;
-            alive = self
-                .starts()
-                .filter(|since| *since == passed)
-                .fold(alive, |n, _| n.saturating_sub(1));
+            let (mut first, mut together) = (Instant::MAX, 0);
+            for since in self.starts().filter(|since| *since >= from) {
+                if since < first {
+                    (first, together) = (since, 0);
+                }
+                together = if since == first { 1u16.saturating_add(together) } else { together };
+            }
+            if together == 0 {
+                return None;
+            }
+            ready = Some(first.saturating_add(policy.lease));
+            from = first.saturating_add(Span::from_nanos(1));
+            alive = alive.saturating_sub(together);
         }
-        began.map(|since| since.saturating_add(policy.lease))
+        ready
     }
 
     /// When each call in flight left.

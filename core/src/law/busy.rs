@@ -436,7 +436,13 @@ impl Record for Busy {
     }
 
     fn read(&self, input: &mut Reader<'_>) -> Option<BusyState> {
-        <BusyState as Field>::read(input).filter(|state| state.limit <= self.most())
+        // From a limit of nothing it would never grow back, nor come to rest at the top with a streak
+        // that nothing ends: each would be a loop over all seconds since.
+        let most = if self.is_faithful() { 0 } else { MOST_STREAK };
+        <BusyState as Field>::read(input).filter(|state| {
+            let limit = (1..=self.most()).contains(&state.limit);
+            limit && state.streak <= most && state.quiet <= most
+        })
     }
 }
 
@@ -581,6 +587,25 @@ mod tests {
             ),
         ] {
             assert_eq!(Busy::new(config).map(|_| ()), expected);
+        }
+    }
+
+    #[test]
+    fn a_record_that_would_never_come_to_rest_is_refused() {
+        let law = Busy::new(FAITHFUL).unwrap();
+        let read = |state: BusyState| {
+            let mut bytes = [0; Busy::BYTES];
+            law.write(&state, &mut Writer::new(&mut bytes, at(0)));
+            law.read(&mut Reader::new(&bytes, at(0)))
+        };
+        let fresh = law.start(at(0));
+        assert_eq!(read(fresh), Some(fresh));
+        for broken in [
+            BusyState { limit: 0, ..fresh },
+            BusyState { streak: 1, ..fresh },
+            BusyState { quiet: 1, ..fresh },
+        ] {
+            assert_eq!(read(broken), None, "{broken:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::cost::{self, PARTS};
 use super::interval::Interval;
 use super::{AdaptiveState, Tier, longest_hold};
-use crate::fixed::Ratio;
+use crate::fixed::{Ratio, div};
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
@@ -156,8 +156,7 @@ impl AdaptiveState {
 /// What one client has of all that was used, in 1/2^16.
 fn portion(own: u32, used: u32) -> u16 {
     let all = u64::from(used.max(own).max(1));
-    let portion = (u64::from(own) << 16).checked_div(all).unwrap_or(0);
-    u16::try_from(portion).unwrap_or(u16::MAX)
+    u16::try_from(div(u64::from(own) << 16, all)).unwrap_or(u16::MAX)
 }
 
 /// The factor from everybody's interval to one client's.
