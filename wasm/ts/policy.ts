@@ -36,7 +36,7 @@ export interface Policy {
   /** At most so many calls in flight for a key, from 1 to 128. @defaultValue 128 */
   concurrency?: number;
   /**
-   * So many calls in flight at first; each one that is served lets one more fly. Of an API that
+   * So many calls in flight at first; every second one that is served lets one more fly. Of an API that
    * nothing is known of yet, a few calls find out. @defaultValue 2 for `adaptive`, else no limit
    */
   opening?: number;
