@@ -292,7 +292,8 @@ impl Busy {
             state.limit = (self.grown(state.limit) >> halvings).min(self.most()).max(1);
         } else if state.busy > 0 {
             // No more than the limit has left, so half of that is a cut.
-            state.limit = u64::from(state.sent).saturating_mul(ONE / 2).max(ONE);
+            let half = u64::from(state.sent).saturating_mul(ONE / 2);
+            state.limit = half.min(self.most()).max(ONE);
             state.streak = state.streak.saturating_add(1).min(MOST_STREAK);
             state.quiet = state.streak;
         } else if state.quiet > 0 {
@@ -602,6 +603,7 @@ mod tests {
         assert_eq!(read(fresh), Some(fresh));
         for broken in [
             BusyState { limit: 0, ..fresh },
+            BusyState { limit: law.most() + 1, ..fresh },
             BusyState { streak: 1, ..fresh },
             BusyState { quiet: 1, ..fresh },
         ] {
