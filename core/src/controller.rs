@@ -325,7 +325,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     {
         for (limit, law) in self.limits.iter_mut().zip(policy.laws) {
             if limit.law != law {
-                *limit = Limit::new(law, now);
+                // What is in flight remembers how often the limit had been cut, whatever the law.
+                *limit = Limit { epoch: limit.epoch, ..Limit::new(law, now) };
             }
         }
         if self.rules.budget != policy.rules.budget {

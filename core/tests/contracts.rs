@@ -457,3 +457,18 @@ fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
     let Verdict::Wait(until) = gate.check(at(2 * SECOND), &Ask::new()) else { panic!() };
     assert_eq!(gate.next_at(), Some(until));
 }
+
+#[test]
+fn a_call_from_before_a_cut_does_not_cut_again_under_another_law() {
+    let [aimd, crowd] = ["aimd", "crowd"].map(|name| Policy::named(name).unwrap());
+    let mut gate: Controller = Controller::new(crowd, 1, at(0));
+    let [one, two] = [(); 2].map(|()| match gate.poll(at(0), &Ask::new()) {
+        Decision::Go(permit) => permit,
+        other => panic!("{other:?}"),
+    });
+    gate.settle(at(SECOND), one, Outcome::Throttled);
+    assert_eq!(gate.stats().slower, 1);
+    gate.set_policy(aimd, at(SECOND));
+    gate.settle(at(SECOND), two, Outcome::Throttled);
+    assert_eq!(gate.stats().slower, 1);
+}

@@ -7,7 +7,9 @@
 )]
 
 use tidegate::law::Adaptive;
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Rng, Span};
+use tidegate::{
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reply, Rng, Span,
+};
 
 /// A token bucket: so many units a second, and a second's worth of burst.
 struct Bucket {
@@ -43,11 +45,21 @@ impl Bucket {
 
 /// What came of one client after a minute of learning: units served of those there were, and
 /// refusals of all calls, both in thousandths.
-fn run(rate: u64, hints: bool, mut cost: impl FnMut(&mut Rng) -> u32) -> (u64, u64) {
+fn run(rate: u64, hints: bool, cost: impl FnMut(&mut Rng) -> u32) -> (u64, u64) {
+    run_law(Adaptive::DEFAULT, rate, hints, cost)
+}
+
+/// The same of a law that may know the quota.
+fn run_law(
+    law: Adaptive,
+    rate: u64,
+    hints: bool,
+    mut cost: impl FnMut(&mut Rng) -> u32,
+) -> (u64, u64) {
     let mut bucket = Bucket::new(rate);
     let mut chance = Rng::new(3);
     let mut now = Instant::ZERO;
-    let mut gate: Controller<Adaptive> = Controller::new(Policy::new(Adaptive::DEFAULT), 7, now);
+    let mut gate: Controller<Adaptive> = Controller::new(Policy::new(law), 7, now);
     let (mut units, mut calls, mut refused) = (0, 0, 0);
     let (warm, end) = (Instant::from_nanos(60 * SECOND), Instant::from_nanos(660 * SECOND));
     let mut next = cost(&mut chance);
@@ -94,6 +106,16 @@ fn a_limit_in_units_is_used_whatever_a_call_costs() {
             used >= 950 && refused <= 30,
             "size {size}: {used} of 1000 used, {refused} refused"
         );
+    }
+}
+
+#[test]
+fn a_known_quota_is_counted_in_what_calls_cost() {
+    for size in [1, 1_000, 20_000_000] {
+        let rate = 10 * u64::from(size);
+        let law = Adaptive::with_quota(Quota::per_second(rate).unwrap());
+        let (used, refused) = run_law(law, rate, false, |_| size);
+        assert!(used >= 950 && refused <= 5, "size {size}: {used} used, {refused} refused");
     }
 }
 

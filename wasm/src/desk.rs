@@ -1,7 +1,7 @@
 //! All that the module keeps: controllers and calls in numbered slots, and the reply that is being
 //! put together. JavaScript runs one thing at a time, so there is one desk.
 
-use tidegate::gate::{Gate, Permit};
+use tidegate::gate::{Gate, Permit, WindowPolicy};
 use tidegate::signal::http::{Reading, Unit};
 use tidegate::{Ask, Decision, Hint, Instant, Outcome, Reason, Reply, Span};
 
@@ -21,12 +21,41 @@ pub struct Wish {
     pub costs: [f64; LIMITS],
 }
 
+/// A controller, and how far its window is open.
+///
+/// Of a server that nothing is known of yet, only a few calls may find out: the window is narrow at
+/// first, and every second call that was served opens it by one. So it grows by half in each round
+/// trip, and what is in flight when the limit is met is about half of what had been served.
+struct Kept {
+    gate: Controller,
+    window: WindowPolicy,
+    open: u16,
+}
+
+impl Kept {
+    fn open_to(&mut self, open: u16) {
+        self.open = open.min(self.window.limit());
+        if let Ok(window) = WindowPolicy::new(self.open, self.window.lease()) {
+            self.gate.set_window(window);
+        }
+    }
+
+    fn settle(&mut self, now: Instant, permit: Permit, reply: Reply<LIMITS>) {
+        let served = self.gate.stats().ok;
+        self.gate.settle(now, permit, reply);
+        let now_served = self.gate.stats().ok;
+        if self.open < self.window.limit() && now_served > served && now_served.is_multiple_of(2) {
+            self.open_to(self.open.saturating_add(1));
+        }
+    }
+}
+
 /// No slot.
 const NONE: u32 = u32::MAX;
 
 /// See the module.
 pub struct Desk {
-    gates: Arena<Controller>,
+    gates: Arena<Kept>,
     calls: Arena<Ask<LIMITS>>,
     reading: Reading,
     reply: Reply<LIMITS>,
@@ -50,8 +79,8 @@ impl Desk {
     /// A new controller's slot; -1 where there is no memory, -2 where there is no such policy.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64) -> i32 {
         let now = self.clock.read(now);
-        let Some(policy) = policy(row) else { return -2 };
-        self.keep(Controller::new(policy, whole(seed), now))
+        let Some((policy, window, at_first)) = policy(row) else { return -2 };
+        self.keep(Controller::new(policy, whole(seed), now), window, at_first)
     }
 
     /// As `open`, going on from a record; -3 where the record does not fit the policy, or is none.
@@ -64,16 +93,19 @@ impl Desk {
         away: f64,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some(policy) = policy(row) else { return -2 };
+        let Some((policy, window, _)) = policy(row) else { return -2 };
         let away = span(away).unwrap_or(Span::ZERO);
         match Controller::restore(policy, whole(seed), record, now, away) {
-            Ok(made) => self.keep(made),
+            // What it has learnt tells it how far to go.
+            Ok(made) => self.keep(made, window, window.limit()),
             Err(_) => -3,
         }
     }
 
-    fn keep(&mut self, made: Controller) -> i32 {
-        let slot = self.gates.insert(made);
+    fn keep(&mut self, gate: Controller, window: WindowPolicy, at_first: u16) -> i32 {
+        let mut kept = Kept { gate, window, open: 0 };
+        kept.open_to(at_first);
+        let slot = self.gates.insert(kept);
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 
@@ -85,8 +117,13 @@ impl Desk {
     /// Follows another policy; whether there is such a policy and such a controller.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let (Some(policy), Some(gate)) = (policy(row), self.gates.get(gate)) else { return false };
-        gate.set_policy(policy, now);
+        let Some((policy, window, _)) = policy(row) else { return false };
+        let Some(kept) = self.gates.get(gate) else { return false };
+        // A window that had opened stays open.
+        let open = if kept.open < kept.window.limit() { kept.open } else { window.limit() };
+        kept.gate.set_policy(policy, now);
+        kept.window = window;
+        kept.open_to(open);
         true
     }
 
@@ -96,8 +133,8 @@ impl Desk {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
         self.refused = None;
-        let Some(gate) = self.gates.get(gate) else { return f64::NAN };
-        match gate.poll(now, &ask) {
+        let Some(kept) = self.gates.get(gate) else { return f64::NAN };
+        match kept.gate.poll(now, &ask) {
             Decision::Go(permit) => permit.into_raw() as f64,
             Decision::Wait(until) => -millis(until.saturating_since(now)),
             Decision::Full => f64::NEG_INFINITY,
@@ -130,7 +167,7 @@ impl Desk {
     pub fn why(&mut self, gate: u32, wish: Wish, now: f64) -> u32 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
-        match self.gates.get(gate).and_then(|gate| gate.why(now, &ask)) {
+        match self.gates.get(gate).and_then(|kept| kept.gate.why(now, &ask)) {
             Some(Gate::Pace) => 1,
             Some(Gate::Hold) => 2,
             Some(Gate::Window) => 3,
@@ -142,10 +179,10 @@ impl Desk {
     /// Takes a call back with the reply as it stands; a permit that is none is harmless.
     pub fn settle(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        if let Some(gate) = self.gates.get(gate) {
+        if let Some(kept) = self.gates.get(gate) {
             // A number that is no permit names no call: a negative one and NaN would become 0.
             let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-            gate.settle(now, Permit::from_raw(raw), self.reply);
+            kept.settle(now, Permit::from_raw(raw), self.reply);
         }
     }
 
@@ -154,7 +191,7 @@ impl Desk {
     pub fn retry(&mut self, gate: u32, wish: Wish, now: f64) -> i32 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
-        let next = self.gates.get(gate).and_then(|gate| gate.retry(now, &ask, self.reply));
+        let next = self.gates.get(gate).and_then(|kept| kept.gate.retry(now, &ask, self.reply));
         let Some(next) = next else { return -1 };
         let slot = match self.calls.get(wish.call) {
             Some(kept) => {
@@ -226,21 +263,21 @@ impl Desk {
 
     /// When a call may leave if nothing settles; NaN where no time would help.
     pub fn next_at(&mut self, gate: u32) -> f64 {
-        let at = self.gates.get(gate).and_then(|gate| gate.next_at());
+        let at = self.gates.get(gate).and_then(|kept| kept.gate.next_at());
         at.map_or(f64::NAN, |at| millis(at.saturating_since(Instant::ZERO)))
     }
 
     /// The time between two calls by the law of a limit; 0 where it keeps nothing apart.
     pub fn interval(&mut self, gate: u32, limit: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
-        let gate = self.gates.get(gate);
-        let interval = gate.and_then(|gate| gate.intervals(now).nth(limit as usize)).flatten();
+        let kept = self.gates.get(gate);
+        let interval = kept.and_then(|kept| kept.gate.intervals(now).nth(limit as usize)).flatten();
         interval.map_or(0.0, millis)
     }
 
     /// The counters, in the order in which TypeScript names them.
     pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
-        let gate = self.gates.get(gate)?;
+        let gate = &self.gates.get(gate)?.gate;
         let s = gate.stats();
         let counts = [
             s.gone,
@@ -269,7 +306,7 @@ impl Desk {
     /// Writes a controller's record and tells its length; 0 where there is no such controller.
     pub fn snapshot(&mut self, gate: u32, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
-        self.gates.get(gate).and_then(|gate| gate.snapshot(now, record).ok()).unwrap_or(0)
+        self.gates.get(gate).and_then(|kept| kept.gate.snapshot(now, record).ok()).unwrap_or(0)
     }
 
     fn ask(&mut self, wish: Wish) -> Ask<LIMITS> {
@@ -396,6 +433,23 @@ mod tests {
         assert_eq!(desk.poll(again, PLAIN, 9_000.0), -100.0);
         assert_eq!(desk.restore(&USUAL, [0, 8], 0.0, record, 0.0), -3);
         assert_eq!(desk.restore(&ten(), [0, 8], 0.0, &record[1..], 0.0), -3);
+    }
+
+    #[test]
+    fn the_window_opens_by_one_for_every_second_call_that_was_served() {
+        let mut row = ten();
+        row[8] = 4.0;
+        row[17] = 2.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
+        let mut now = 0.0;
+        for (outcome, open) in [(0, 2), (1, 2), (0, 3), (0, 3), (0, 4), (0, 4), (0, 4)] {
+            now += 60_000.0;
+            let permit = desk.poll(gate, PLAIN, now);
+            desk.answer(outcome, f64::NAN);
+            desk.settle(gate, permit, now + 1.0);
+            assert_eq!(desk.gates.get(gate).map(|kept| kept.open), Some(open));
+        }
     }
 
     #[test]

@@ -14,12 +14,15 @@ use crate::{LIMITS, Law};
 const PER_LIMIT: usize = 4;
 
 /// How many numbers a row has.
-pub const WORDS: usize = PER_LIMIT * LIMITS + 9;
+pub const WORDS: usize = PER_LIMIT * LIMITS + 10;
 
-/// The policy of a row; `None` where a number is not possible.
-pub fn policy(row: &[f64; WORDS]) -> Option<Policy<Law, LIMITS>> {
+/// The policy of a row, its window, and how many calls may be in flight at first; `None` where a
+/// number is not possible.
+pub fn policy(row: &[f64; WORDS]) -> Option<(Policy<Law, LIMITS>, WindowPolicy, u16)> {
     let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * LIMITS }>()?;
-    let &[at_once, lease, ceiling, base, most, attempts, elapsed, per_cent, reserve] = gates else {
+    let &[at_once, lease, ceiling, base, most, attempts, elapsed, per_cent, reserve, at_first] =
+        gates
+    else {
         return None;
     };
     let mut laws = [Law::from(Fixed::UNLIMITED); LIMITS];
@@ -27,7 +30,7 @@ pub fn policy(row: &[f64; WORDS]) -> Option<Policy<Law, LIMITS>> {
         *law = named(row)?;
     }
     // What a law delays by itself needs no backoff of each call beside it.
-    let patient = matches!(limits.first().map(|law| count(*law)), Some(0 | 5 | 8..=10));
+    let patient = matches!(limits.first().map(|law| count(*law)), Some(0 | 2 | 8 | 10..=12));
     let spread = if patient { Ratio::ZERO } else { Ratio::new(1, 8)? };
     let backoff = match (span(base), span(most)) {
         (None, None) if patient => None,
@@ -46,15 +49,15 @@ pub fn policy(row: &[f64; WORDS]) -> Option<Policy<Law, LIMITS>> {
         true => None,
         false => Some(BudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?),
     };
-    Some(
-        Policy::of(laws)
-            .hold(hold.ok()?)
-            .window(window)
-            .budget(budget)
-            .backoff(backoff)
-            .attempts(NonZeroU16::new(small(attempts)))
-            .elapsed(span(elapsed)),
-    )
+    let policy = Policy::of(laws)
+        .hold(hold.ok()?)
+        .window(window)
+        .budget(budget)
+        .backoff(backoff)
+        .attempts(NonZeroU16::new(small(attempts)))
+        .elapsed(span(elapsed));
+    let at_first = if at_first.is_nan() { u16::MAX } else { small(at_first) };
+    Some((policy, window, at_first))
 }
 
 /// A count of sixteen bits; saturates.
@@ -75,6 +78,7 @@ fn named(&[law, calls, period, burst]: &[f64; PER_LIMIT]) -> Option<Law> {
     Some(match count(law) {
         0 => quota.map_or(Adaptive::DEFAULT, Adaptive::with_quota).into(),
         1 => quota.map_or(Fixed::UNLIMITED, Fixed::new).into(),
+        2 | 3 => Fixed::UNLIMITED.into(),
         #[cfg(feature = "laws")]
         other => return other_laws(other),
         #[cfg(not(feature = "laws"))]
@@ -85,18 +89,19 @@ fn named(&[law, calls, period, burst]: &[f64; PER_LIMIT]) -> Option<Law> {
 #[cfg(feature = "laws")]
 fn other_laws(law: u32) -> Option<Law> {
     use tidegate::law::{
-        Aimd, Busy, Crowd, Cubic, Proportional, ProportionalConfig, Responsive, Strategy,
+        Aimd, Busy, Crowd, Cubic, Proportional, ProportionalConfig, Responsive, Strategy, Vegas,
     };
     let gem = |strategy| Proportional::new(ProportionalConfig::gem(strategy)).ok();
     Some(match law {
-        2 => Aimd::DEFAULT.into(),
-        3 => Crowd::DEFAULT.into(),
-        4 => Busy::DEFAULT.into(),
-        5 => Responsive::DEFAULT.into(),
-        6 => Cubic.into(),
-        8 => gem(Strategy::Gradual(Span::from_millis(800)))?.into(),
-        9 => gem(Strategy::Proportional)?.into(),
-        10 => gem(Strategy::Remaining)?.into(),
+        4 => Aimd::DEFAULT.into(),
+        5 => Crowd::DEFAULT.into(),
+        6 => Vegas.into(),
+        7 => Busy::DEFAULT.into(),
+        8 => Responsive::DEFAULT.into(),
+        9 => Cubic.into(),
+        10 => gem(Strategy::Gradual(Span::from_millis(800)))?.into(),
+        11 => gem(Strategy::Proportional)?.into(),
+        12 => gem(Strategy::Remaining)?.into(),
         _ => return None,
     })
 }

@@ -52,7 +52,7 @@ export function lazily(instantiate: () => Exports): () => Core {
 function dress(exports: Exports): Core {
   return {
     ...exports,
-    row: () => new Float64Array(exports.memory.buffer, exports.numbers(), 17),
+    row: () => new Float64Array(exports.memory.buffer, exports.numbers(), 18),
     room: () => new Uint8Array(exports.memory.buffer, exports.bytes(), 4096),
   };
 }

@@ -127,8 +127,8 @@ type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
-/** Makes the `tidegate` of an entry, from its core and how many laws that has. */
-export const maker = (load: () => Core, laws: number) => (options: Options = {}): Gate => {
+/** Makes the `tidegate` of an entry: from its core, how many laws that has, and whether it is for edge workers. */
+export const maker = (load: () => Core, laws: number, edge = false) => (options: Options = {}): Gate => {
   const now = options.now ?? (() => performance.now());
   const most = options.keys ?? 1000;
   const lanes = new Map<string, Lane>();
@@ -149,6 +149,7 @@ export const maker = (load: () => Core, laws: number) => (options: Options = {})
       core: (core = load()),
       now,
       queue: options.queue ?? 10_000,
+      edge,
       waits({ key }, cause, ms) {
         causes[cause]++;
         emit("wait", () => ({ key, cause, ms }));

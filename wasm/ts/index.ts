@@ -5,6 +5,6 @@ import { maker } from "./gate.js";
 import { first, packed } from "#packed/gate";
 
 /** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
-export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, first)))), 2);
+export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, first)))), 4);
 
 export * from "./public.js";

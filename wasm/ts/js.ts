@@ -5,6 +5,6 @@ import { maker } from "./gate.js";
 import { instantiate } from "#plain/gate";
 
 /** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
-export const tidegate = maker(lazily(() => instantiate() as Exports), 2);
+export const tidegate = maker(lazily(() => instantiate() as Exports), 4);
 
 export * from "./public.js";

@@ -1,9 +1,9 @@
 /**
- * One key's queue in front of its controller.
+ * One key's queue in front of its controller: first come, first served within a priority.
  *
- * Every waiter sleeps on a timer of its own, set when it arrives: in an edge worker a timer dies
- * with the request that made it, so nobody may depend on another's. Whoever wakes asks for the one
- * at the front, and that one goes; so it is first come, first served, with one timer a waiter.
+ * Whoever's timer fires asks for the one at the front, and that one goes. One timer is enough, set
+ * for the front. But in an edge worker a timer dies with the request that made it, and nobody may
+ * depend on another's: there every waiter has its own besides, set for its turn when it arrives.
  */
 
 import type { Core } from "./core.js";
@@ -38,7 +38,7 @@ interface Waiter {
   /** The intervals of all that came before it, and its own. */
   ahead: number;
   timer: ReturnType<typeof setTimeout> | undefined;
-  /** When its timer fires. */
+  /** When its own timer fires, where it has one. */
   wakes: number;
   before: Waiter | undefined;
   after: Waiter | undefined;
@@ -49,6 +49,8 @@ export interface House {
   readonly core: Core;
   readonly now: () => number;
   readonly queue: number;
+  /** Timers die with the request that made them. */
+  readonly edge: boolean;
   waits(lane: Lane, cause: Cause, ms: number): void;
 }
 
@@ -68,7 +70,8 @@ export class Lane {
   #last: Waiter | undefined;
   /** When the one at the front may go, as the core said. */
   #due = 0;
-  /** When a timer for the front fires that belongs to none of them. */
+  /** The timer that is set for the front, and when it fires; 0 where none is set. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #wakes = 0;
 
   constructor(
@@ -120,7 +123,8 @@ export class Lane {
       else this.#last = waiter;
       this.waiting++;
       call.signal?.addEventListener("abort", onAbort);
-      this.#sleep(waiter, due, this.used);
+      if (house.edge) this.#sleep(waiter, due, this.used);
+      else if (waiter === this.#first) this.#rouse(waiter, this.used);
       house.waits(this, this.#cause(call, this.used), due - this.used);
     });
   }
@@ -163,6 +167,7 @@ export class Lane {
       this.#leave(waiter);
       waiter.fail(new Closed("CLOSED", "the gate was closed while the call waited"));
     }
+    clearTimeout(this.#timer);
     this.house.core.close(this.gate);
   }
 
@@ -173,17 +178,21 @@ export class Lane {
   }
 
   /** Sees that somebody wakes when the front may go. */
-  #rouse(waiter: Waiter, time: number): void {
-    if (waiter.timer === undefined) return this.#sleep(waiter, this.#due, time);
-    // Its own timer was set when the pace was slower. An earlier one may die with the request that
-    // sets it now: then the waiter's own is there still.
-    const late = this.#due + 1;
-    if (waiter.wakes > late && !(this.#wakes > time && this.#wakes <= late)) {
-      this.#wakes = late;
-      setTimeout(() => this.pump(), delay(this.#due - time));
-    }
+  #rouse(front: Waiter, time: number): void {
+    const due = this.#due;
+    if (this.house.edge && front.timer === undefined) return this.#sleep(front, due, time);
+    // An earlier one than this may have died with its request: then the waiter's own is there still.
+    const soon = (wakes: number) => wakes > time && wakes <= due + 1;
+    if (soon(this.#wakes) || (this.house.edge && soon(front.wakes))) return;
+    clearTimeout(this.#timer);
+    this.#wakes = due;
+    this.#timer = setTimeout(() => {
+      this.#wakes = 0;
+      this.pump();
+    }, delay(due - time));
   }
 
+  /** A waiter's own timer. */
   #sleep(waiter: Waiter, due: number, time: number): void {
     waiter.wakes = due;
     waiter.timer = setTimeout(() => {

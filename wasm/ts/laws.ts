@@ -5,6 +5,6 @@ import { maker } from "./gate.js";
 import { first, packed } from "#packed/laws";
 
 /** Makes a gate whose policy may name any law. */
-export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, first)))), 11);
+export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, first)))), 13);
 
 export * from "./public.js";

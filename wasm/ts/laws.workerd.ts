@@ -5,6 +5,6 @@ import { maker } from "./gate.js";
 import module from "./laws.wasm";
 
 /** Makes a gate whose policy may name any law. */
-export const tidegate = maker(lazily(() => instance(module)), 11);
+export const tidegate = maker(lazily(() => instance(module)), 13, true);
 
 export * from "./public.js";

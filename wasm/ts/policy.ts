@@ -2,13 +2,14 @@
 
 import { PolicyError } from "./errors.js";
 
-/** The laws, in the core's order; those from the third on are in `tidegate/laws`. */
+/** The laws, in the core's order; those from the fifth on are in `tidegate/laws`. */
 export const LAWS = [
-  "adaptive", "fixed", "aimd", "crowd", "busy", "responsive", "cubic", , "gradual", "proportional", "remaining",
+  "adaptive", "fixed", "none", "backoff",
+  "aimd", "crowd", "vegas", "busy", "responsive", "cubic", "gradual", "proportional", "remaining",
 ] as const;
 
 /** How the pace moves when answers arrive. */
-export type Law = NonNullable<(typeof LAWS)[number]>;
+export type Law = (typeof LAWS)[number];
 
 /** A limit that you know. */
 export interface Quota {
@@ -24,7 +25,8 @@ export interface Quota {
 export interface Policy {
   /**
    * `"adaptive"` finds an unknown limit, and follows whatever the server tells. `"fixed"` keeps
-   * the quotas of `requests` and `tokens`, exactly. @defaultValue "adaptive"
+   * the quotas of `requests` and `tokens`, exactly. `"backoff"` sets no rate, and `"none"` not even a
+   * delay between attempts; both heed what servers ask for. @defaultValue "adaptive"
    */
   law?: Law;
   /** The limit of calls, if you know it: what `fixed` keeps, a scale for `adaptive`. */
@@ -33,6 +35,11 @@ export interface Policy {
   tokens?: Quota;
   /** At most so many calls in flight for a key, from 1 to 128. @defaultValue 128 */
   concurrency?: number;
+  /**
+   * So many calls in flight at first; every second one that is served lets one more fly. Of an API that
+   * nothing is known of yet, a few calls find out. @defaultValue 2 for `adaptive`, else no limit
+   */
+  opening?: number;
   /** After so many milliseconds a call that never ended gives its place back. @defaultValue 300000 */
   lease?: number;
   /** The longest pause in milliseconds that a server can ask for. @defaultValue 3600000 */
@@ -53,7 +60,7 @@ export interface Policy {
 /** Writes the row; throws a `PolicyError` that names what is wrong. */
 export function write(row: Float64Array, policy: Policy, laws: number): void {
   const law = LAWS.indexOf(policy.law ?? "adaptive");
-  if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.filter(Boolean).join(", ")}`);
+  if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
   if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);
   const whole = 0xffffffff;
   const { requests, tokens, backoff, budget } = policy;
@@ -82,4 +89,5 @@ export function write(row: Float64Array, policy: Policy, laws: number): void {
   put("elapsed", policy.elapsed, 0, 1e12);
   put("budget.percent", budget?.percent, 0, 1e6);
   put("budget.reserve", budget && (budget.reserve ?? 10), 0, 1e6);
+  put("opening", policy.opening ?? (law ? undefined : 2), 1, 128);
 }

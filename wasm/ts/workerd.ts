@@ -5,6 +5,6 @@ import { maker } from "./gate.js";
 import module from "./tidegate.wasm";
 
 /** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
-export const tidegate = maker(lazily(() => instance(module)), 2);
+export const tidegate = maker(lazily(() => instance(module)), 4, true);
 
 export * from "./public.js";

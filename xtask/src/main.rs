@@ -4,6 +4,7 @@ mod apt;
 mod bench;
 mod demo;
 mod lint;
+mod npm;
 mod progress;
 mod road;
 mod rustup;
@@ -52,6 +53,11 @@ enum Verb {
         args: Vec<std::ffi::OsString>,
     },
 
+    /// Build what is published
+    Build {
+        what: npm::Product,
+    },
+
     /// Check everything that must pass, or the named parts of it
     #[command(after_help = test::help())]
     Test {
@@ -76,6 +82,7 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Setup { steps } => setup::run(&mut roads, &steps),
         Verb::Demo { args } => demo::run(args),
+        Verb::Build { what } => npm::run(&mut roads, what),
         Verb::Test { parts } => test::run(&mut roads, &parts),
         Verb::Bench { what } => bench::run(&mut roads, what),
         Verb::Lint => {

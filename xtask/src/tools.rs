@@ -14,12 +14,18 @@ pub struct Tool {
     packages: &'static [&'static str],
 }
 
-pub const TOOLS: [Tool; 4] = [
+pub const TOOLS: [Tool; 5] = [
     Tool {
         name: "node",
         why: "runs what is built for wasm",
         programs: &["node"],
         packages: &["nodejs"],
+    },
+    Tool {
+        name: "npm",
+        why: "builds and tests the npm package",
+        programs: &["npm"],
+        packages: &["npm"],
     },
     Tool {
         name: "qemu",

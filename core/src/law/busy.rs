@@ -292,7 +292,8 @@ impl Busy {
             state.limit = (self.grown(state.limit) >> halvings).min(self.most()).max(1);
         } else if state.busy > 0 {
             // No more than the limit has left, so half of that is a cut.
-            state.limit = u64::from(state.sent).saturating_mul(ONE / 2).max(ONE);
+            let half = u64::from(state.sent).saturating_mul(ONE / 2);
+            state.limit = half.min(self.most()).max(ONE);
             state.streak = state.streak.saturating_add(1).min(MOST_STREAK);
             state.quiet = state.streak;
         } else if state.quiet > 0 {
@@ -436,7 +437,13 @@ impl Record for Busy {
     }
 
     fn read(&self, input: &mut Reader<'_>) -> Option<BusyState> {
-        <BusyState as Field>::read(input).filter(|state| state.limit <= self.most())
+        // From a limit of nothing it would never grow back, nor come to rest at the top with a streak
+        // that nothing ends: each would be a loop over all seconds since.
+        let most = if self.is_faithful() { 0 } else { MOST_STREAK };
+        <BusyState as Field>::read(input).filter(|state| {
+            let limit = (1..=self.most()).contains(&state.limit);
+            limit && state.streak <= most && state.quiet <= most
+        })
     }
 }
 
@@ -581,6 +588,26 @@ mod tests {
             ),
         ] {
             assert_eq!(Busy::new(config).map(|_| ()), expected);
+        }
+    }
+
+    #[test]
+    fn a_record_that_would_never_come_to_rest_is_refused() {
+        let law = Busy::new(FAITHFUL).unwrap();
+        let read = |state: BusyState| {
+            let mut bytes = [0; Busy::BYTES];
+            law.write(&state, &mut Writer::new(&mut bytes, at(0)));
+            law.read(&mut Reader::new(&bytes, at(0)))
+        };
+        let fresh = law.start(at(0));
+        assert_eq!(read(fresh), Some(fresh));
+        for broken in [
+            BusyState { limit: 0, ..fresh },
+            BusyState { limit: law.most() + 1, ..fresh },
+            BusyState { streak: 1, ..fresh },
+            BusyState { quiet: 1, ..fresh },
+        ] {
+            assert_eq!(read(broken), None, "{broken:?}");
         }
     }
 }

@@ -4,6 +4,7 @@ mod culprit;
 mod no_panic;
 mod purity;
 mod tidy;
+mod wasm;
 
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
@@ -22,7 +23,7 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
@@ -32,6 +33,7 @@ const PARTS: [Part; 10] = [
     Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
     Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },
     Part { name: "live", about: "the real server and fleet", run: live },
+    Part { name: "wasm", about: "the npm package, in every runtime it names", run: wasm::run },
     Part { name: "xtask", about: "this tool's own tests", run: xtask },
 ];
 

@@ -18,6 +18,7 @@ use cost::Usual;
 use epoch::{Epoch, Habit};
 use event::Event;
 use meter::Meter;
+use octaves::Octaves;
 use open::Open;
 use pacer::Pacer;
 use period::{Share, Told};
@@ -151,6 +152,10 @@ impl AdaptiveState {
         self.pacer.target = self.pacer.target.rescaled(octaves);
         self.epoch.rescale(octaves);
         self.meter.served = cost::rescaled(self.meter.served, octaves);
+        if self.quota != 0 {
+            let moved = octaves.saturating_mul(256);
+            self.quota = octaves::clip(Octaves::from(self.quota).saturating_add(moved).max(1));
+        }
         match &mut self.tier {
             Tier::Open(open) => open.rescale(octaves),
             Tier::Period(share) => share.rescale(octaves),

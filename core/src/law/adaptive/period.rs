@@ -26,6 +26,9 @@ pub(super) struct Share {
     /// The longest reset that was told in this period, in 2^20 ns, which is about the period itself:
     /// for where the server does not tell that.
     longest: u32,
+    /// How many calls fit into it, by which it is told from the server's other limits; zero before
+    /// the first.
+    limit: u32,
 }
 
 /// A period as the server describes it in one answer.
@@ -43,6 +46,8 @@ pub(super) enum Next {
     Pace(Interval, Span),
     /// Nothing is left for this client: it begins at this interval within one of it after the end.
     Pause(Interval, Instant),
+    /// As before.
+    Keep,
 }
 
 /// The least time that is taken to be left, so that the rest of a period is no burst.
@@ -50,16 +55,23 @@ const LEAST_LEFT: Span = Span::from_millis(50);
 
 impl Share {
     pub(super) const fn new() -> Self {
-        Self { end: Instant::ZERO, own: 0, used: 0, share: None, longest: 0 }
+        Self { end: Instant::ZERO, own: 0, used: 0, share: None, longest: 0, limit: 0 }
     }
 
     pub(super) fn hear(&mut self, now: Instant, told: Told, served: u32, rng: &mut Rng) -> Next {
+        // A server with several limits may tell now of one and now of another. Each is a period of its
+        // own, so they are followed one at a time, unless another has no call left.
+        let another = told.limit != self.limit;
+        if another && self.limit != 0 && now < self.end && served > 0 && told.remaining > 0 {
+            return Next::Keep;
+        }
+        self.limit = told.limit;
         let period = told.period.unwrap_or_else(|| self.longest(told.reset));
         let reset = told.reset.min(period);
         let end = now.saturating_add(reset);
         // Further off than half a period is another period, or a server that has corrected itself.
         let moved = end.saturating_since(self.end).max(self.end.saturating_since(end));
-        if self.end == Instant::ZERO || moved > period.halved(1) {
+        if self.end == Instant::ZERO || moved > period.halved(1) || another {
             self.next_period(end);
         }
         self.own = self.own.saturating_add(served);
@@ -104,7 +116,7 @@ impl Share {
                 None => latest,
             });
         }
-        *self = Self { end, own: 0, used: 0, share: self.share, longest: self.longest / 2 };
+        *self = Self { end, own: 0, used: 0, longest: self.longest / 2, ..*self };
     }
 }
 
@@ -131,6 +143,7 @@ impl AdaptiveState {
                 self.pacer.interval = interval;
                 self.pacer.hold_until(end.min(longest_hold(now)), interval.span(), rng);
             }
+            Next::Keep => {}
         }
         if !served && sample.fresh {
             Move::Slower
@@ -148,4 +161,4 @@ fn portion(own: u32, used: u32) -> u16 {
     u16::try_from(div(u64::from(own) << 16, all)).unwrap_or(u16::MAX)
 }
 
-fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16>, longest: u32 });
+fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16>, longest: u32, limit: u32 });

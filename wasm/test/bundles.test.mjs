@@ -1,0 +1,81 @@
+// What bundlers make of the package, run in a real browser, with a strict policy and without.
+
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import { createServer } from "node:http";
+import path from "node:path";
+import test, { after, before } from "node:test";
+import { build as esbuild } from "esbuild";
+import { chromium } from "playwright-core";
+import { build as vite } from "vite";
+import webpack from "webpack";
+
+const page = (entry) => `
+  import { tidegate } from "${entry}";
+  const gate = tidegate();
+  gate.fetch("/api").then((answer) => answer.text()).then((text) => (document.title = text), (error) => (document.title = String(error)));
+`;
+
+const STRICT = "default-src 'self'; script-src 'self'";
+const WASM = `${STRICT} 'wasm-unsafe-eval'`;
+
+const BUNDLERS = {
+  esbuild: (entry, out) => esbuild({ entryPoints: [entry], outfile: path.join(out, "page.js"), bundle: true, minify: true, format: "esm" }),
+  vite: (entry, out) => vite({
+    configFile: false, logLevel: "error", root: path.dirname(entry),
+    build: { outDir: out, emptyOutDir: false, rollupOptions: { input: entry, output: { entryFileNames: "page.js" } } },
+  }),
+  webpack: (entry, out) => new Promise((done, fail) => {
+    webpack({ mode: "production", entry, output: { path: out, filename: "page.js" } }, (error, stats) => {
+      if (error ?? stats.hasErrors()) fail(error ?? new Error(stats.toString()));
+      else done();
+    });
+  }),
+};
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+after(() => browser?.close());
+
+/** Bundles a page with an entry, serves it under a policy, and tells what its title becomes. */
+async function titleOf(t, bundler, entry, policy) {
+  // Below this folder, so that the package is found.
+  const folder = fs.mkdtempSync(path.join(import.meta.dirname, "node_modules/.page-"));
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  const source = path.join(folder, "source.js");
+  fs.writeFileSync(source, page(entry));
+  await BUNDLERS[bundler](source, folder);
+  const files = {
+    "/": ["text/html", '<!doctype html><title>wait</title><script type="module" src="/page.js"></script>'],
+    "/page.js": ["text/javascript", fs.readFileSync(path.join(folder, "page.js"))],
+    "/api": ["text/plain", "served"],
+  };
+  const server = createServer(({ url }, response) => {
+    const [type, body] = files[url] ?? ["text/plain", ""];
+    response.writeHead(200, { "content-type": type, ...(policy && { "content-security-policy": policy }) }).end(body);
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  t.after(() => server.close());
+  const tab = await browser.newPage();
+  t.after(() => tab.close());
+  await tab.goto(`http://127.0.0.1:${server.address().port}/`);
+  await tab.waitForFunction(() => document.title !== "wait", undefined, { timeout: 20_000 });
+  return tab.title();
+}
+
+for (const bundler of Object.keys(BUNDLERS)) {
+  test(`a page that ${bundler} made calls through a gate`, async (t) => {
+    assert.equal(await titleOf(t, bundler, "tidegate"), "served");
+  });
+}
+
+test("a policy that allows wasm is enough", async (t) => {
+  assert.equal(await titleOf(t, "esbuild", "tidegate", WASM), "served");
+});
+
+test("a policy that forbids wasm forbids the main entry, and not the one in plain JavaScript", async (t) => {
+  assert.match(await titleOf(t, "esbuild", "tidegate", STRICT), /CompileError/);
+  assert.equal(await titleOf(t, "esbuild", "tidegate/js", STRICT), "served");
+});

@@ -1,0 +1,132 @@
+// What `fetch` sends again, what it does not, and what it says of it.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Late, tidegate } from "tidegate";
+import { serve } from "./http.mjs";
+
+const once = (status, headers) => (number) => (number === 1 ? { status, headers } : { status: 200 });
+
+test("a refused call is sent again, and its body is the second answer's", async (t) => {
+  const { url, seen } = await serve(t, once(429));
+  const answer = await tidegate().fetch(url);
+  assert.equal(answer.status, 200);
+  assert.equal(await answer.text(), "answer 2");
+  assert.equal(seen.length, 2);
+});
+
+test("a Retry-After is a floor for every call of its origin, and for no other origin", async (t) => {
+  const slow = await serve(t, (number) => (number === 1 ? { status: 429, headers: { "retry-after": "1" } } : { status: 200 }));
+  const other = await serve(t, () => ({ status: 200 }));
+  const gate = tidegate();
+  const first = gate.fetch(slow.url);
+  await new Promise((wake) => gate.on("throttled", wake));
+  const refused = slow.seen[0].at;
+  await Promise.all([first, gate.fetch(slow.url), gate.fetch(slow.url), gate.fetch(other.url)]);
+  for (const { at } of slow.seen.slice(1)) assert.ok(at - refused >= 999, `a call came after ${at - refused} ms`);
+  assert.ok(other.seen[0].at - refused < 999);
+  assert.equal(gate.stats().keys, 2);
+});
+
+for (const method of ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]) {
+  test(`${method} is idempotent, so it is sent again`, async (t) => {
+    const { url, seen } = await serve(t, once(503));
+    const answer = await tidegate().fetch(url, { method });
+    assert.deepEqual([answer.status, seen.length], [200, 2]);
+  });
+}
+
+test("POST and PATCH are not sent again, which an event says", async (t) => {
+  for (const method of ["POST", "PATCH"]) {
+    const { url, seen } = await serve(t, once(429));
+    const gate = tidegate();
+    const events = [];
+    gate.on("unretried", (event) => events.push(event.why));
+    const answer = await gate.fetch(url, { method, body: "x" });
+    assert.deepEqual([answer.status, seen.length, events], [429, 1, ["method"]]);
+  }
+});
+
+test("POST is sent again where the caller says so, or gives an Idempotency-Key", async (t) => {
+  const told = await serve(t, once(429));
+  assert.equal((await tidegate().fetch(told.url, { method: "POST", body: "x" }, { retry: true })).status, 200);
+  assert.deepEqual(told.seen.map(({ body }) => body), ["x", "x"]);
+  const keyed = await serve(t, once(429));
+  const headers = { "Idempotency-Key": "7" };
+  assert.equal((await tidegate().fetch(keyed.url, { method: "POST", body: "x", headers })).status, 200);
+});
+
+test("a body stream cannot be sent again, so it is not, which an event says", async (t) => {
+  const { url, seen } = await serve(t, once(429));
+  const gate = tidegate();
+  const events = [];
+  gate.on("unretried", (event) => events.push(event.why));
+  const body = new Blob(["once"]).stream();
+  const answer = await gate.fetch(url, { method: "PUT", body, duplex: "half" });
+  assert.deepEqual([answer.status, await answer.text()], [429, "answer 1"]);
+  assert.deepEqual(events, ["body"]);
+  const request = new Request(url, { method: "PUT", body: "a request's body is a stream too" });
+  assert.equal((await gate.fetch(request)).status, 200);
+  assert.equal(seen.length, 2);
+});
+
+test("an answer that another attempt cannot mend is given back at once", async (t) => {
+  for (const status of [200, 201, 400, 401, 404, 422]) {
+    const { url, seen } = await serve(t, () => ({ status }));
+    assert.equal((await tidegate().fetch(url)).status, status);
+    assert.equal(seen.length, 1);
+  }
+});
+
+test("a server that asks not to be tried again is not", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 429, headers: { "x-should-retry": "false" } }));
+  assert.equal((await tidegate().fetch(url)).status, 429);
+  assert.equal(seen.length, 1);
+});
+
+test("after the last attempt the last answer is given back, body and all", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 429 }));
+  const answer = await tidegate({ attempts: 3 }).fetch(url);
+  assert.equal(answer.status, 429);
+  assert.equal(await answer.text(), "answer 3");
+  assert.equal(seen.length, 3);
+});
+
+test("a retry that would miss the deadline is not waited for", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 429, headers: { "retry-after": "60" } }));
+  const gate = tidegate();
+  const before = performance.now();
+  const answer = await gate.fetch(url, {}, { deadline: 5_000 });
+  assert.equal(answer.status, 429);
+  assert.ok(performance.now() - before < 5_000);
+  // The next call learns at once how long it would have to wait.
+  await assert.rejects(gate.fetch(url, {}, { deadline: 5_000 }), (error) => error instanceof Late && error.wait > 55_000);
+  assert.equal(seen.length, 1);
+});
+
+test("a connection that breaks is tried again where that is safe, and else thrown as it is", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 200 }));
+  const gate = tidegate({ attempts: 3 });
+  const dead = "http://127.0.0.1:9/";
+  await assert.rejects(gate.fetch(dead), TypeError);
+  assert.equal(gate.stats("http://127.0.0.1:9").failed, 3);
+  await assert.rejects(gate.fetch(dead, { method: "POST", body: "" }), TypeError);
+  assert.equal(gate.stats("http://127.0.0.1:9").failed, 4);
+  assert.equal((await gate.fetch(url)).status, 200);
+  assert.equal(seen.length, 1);
+});
+
+test("any fetch can be wrapped, and any key be given", async (t) => {
+  const { url } = await serve(t, () => ({ status: 200 }));
+  const asked = [];
+  const gate = tidegate({
+    fetch: (...args) => (asked.push(args[0]), fetch(...args)),
+    key: ({ url, method }) => `${method} ${new URL(url).pathname}`,
+  });
+  const { fetch: paced } = gate;
+  await paced(`${url}a?x=1`);
+  await paced(new Request(`${url}a`), { method: "DELETE" });
+  assert.equal(asked.length, 2);
+  assert.equal(gate.stats("GET /a").ok, 1);
+  assert.equal(gate.stats("DELETE /a").ok, 1);
+});

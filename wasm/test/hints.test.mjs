@@ -1,0 +1,44 @@
+// Two hundred calls at once against a real server, for each family of hints: none is lost, and few
+// are refused. Chance has its part in how few, so the middle one of three runs is held to the bar.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { tidegate } from "tidegate";
+import { api } from "./live.mjs";
+
+const CALLS = 200;
+
+/** A family, the server's other options, and the share of refusals that is still few. */
+const FAMILIES = [
+  { hints: "none", few: 0.08 },
+  { hints: "retry-after", few: 0.08 },
+  { hints: "retry-date", few: 0.08 },
+  { hints: "aws", few: 0.08 },
+  { hints: "remaining", few: 0.03 },
+  { hints: "quota", few: 0.08 },
+  { hints: "ietf", few: 0.03 },
+  { hints: "ratelimit", few: 0.03 },
+  { hints: "github", policy: "window", few: 0.03 },
+  { hints: "openai", few: 0.03 },
+  { hints: "discord", few: 0.03 },
+];
+
+for (const { hints, policy = "gcra", few } of FAMILIES) {
+  test(`two hundred calls are served where the server tells ${hints}`, async (t) => {
+    const shares = [];
+    for (let run = 0; run < 3; run++) {
+      const { url, counts } = await api(t, "--hints", hints, "--policy", policy);
+      const gate = tidegate();
+      const answers = await Promise.all(Array.from({ length: CALLS }, () => gate.fetch(url)));
+      const bodies = await Promise.all(answers.map((answer) => answer.text()));
+      const { offered, served, throttled } = await counts();
+      assert.equal(bodies.filter((body) => body === "served\n").length, CALLS);
+      assert.equal(served, CALLS);
+      assert.equal(offered, gate.stats().gone);
+      shares.push(throttled / offered);
+    }
+    shares.sort((a, b) => a - b);
+    t.diagnostic(`${hints}: ${shares.map((share) => `${(100 * share).toFixed(1)} %`).join(", ")} refused`);
+    assert.ok(shares[1] <= few, "too many calls were refused");
+  });
+}

@@ -1,0 +1,41 @@
+// What comes and goes leaves nothing behind.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { tidegate } from "tidegate";
+
+const MILLION = 1_000_000;
+
+test("a million gates that were made and disposed of take no more memory than a thousand", () => {
+  const round = (gates) => {
+    for (let i = 0; i < gates; i++) {
+      const gate = tidegate({ seed: i });
+      gate.tryAcquire().settle();
+      gate[Symbol.dispose]();
+    }
+    return process.memoryUsage().external + process.memoryUsage().arrayBuffers;
+  };
+  const before = round(1_000);
+  const after = round(MILLION);
+  assert.ok(after - before < 16 * 2 ** 20, `${after - before} bytes more`);
+});
+
+test("a million calls that were given up leave no waiter, timer or listener", async () => {
+  const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 }, queue: 2_000 });
+  await gate.run(() => {});
+  const round = async () => {
+    for (let i = 0; i < MILLION / 1_000; i++) {
+      const controller = new AbortController();
+      const calls = Array.from({ length: 1_000 }, () => gate.run(() => {}, { signal: controller.signal }).catch(() => {}));
+      controller.abort();
+      await Promise.all(calls);
+    }
+    globalThis.gc?.();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = await round();
+  assert.equal(gate.stats().waiting, 0);
+  const after = await round();
+  assert.ok(after - before < 16 * 2 ** 20, `${after - before} bytes more`);
+  assert.equal(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length <= 1, true);
+});

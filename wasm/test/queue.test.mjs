@@ -1,0 +1,218 @@
+// Who waits, for how long, and in what order.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Closed, Late, PolicyError, QueueFull, Refused, tidegate, TidegateError } from "tidegate";
+
+/** One call at a time, `ms` apart. */
+const every = (ms, more) => tidegate({ law: "fixed", requests: { limit: 1, per: ms }, ...more });
+const nothing = () => {};
+
+test("calls leave in the order in which they came, and those of a higher priority first", async () => {
+  const gate = every(5);
+  const left = [];
+  const calls = [];
+  for (let i = 0; i < 6; i++) calls.push(gate.run(() => left.push(`low ${i}`)));
+  for (let i = 0; i < 3; i++) calls.push(gate.run(() => left.push(`high ${i}`), { priority: 1 }));
+  await Promise.all(calls);
+  assert.deepEqual(left, ["low 0", "high 0", "high 1", "high 2", "low 1", "low 2", "low 3", "low 4", "low 5"]);
+});
+
+test("four hundred waiters take four hundred timers at most, and leave in order", async (t) => {
+  const set = globalThis.setTimeout;
+  let timers = 0;
+  globalThis.setTimeout = (...args) => (timers++, set(...args));
+  t.after(() => (globalThis.setTimeout = set));
+  const gate = every(4);
+  const left = [];
+  await Promise.all(Array.from({ length: 401 }, (_, i) => gate.run(() => left.push(i))));
+  assert.deepEqual(left, Array.from({ length: 401 }, (_, i) => i));
+  assert.ok(timers <= 400, `${timers} timers`);
+});
+
+test("a full queue refuses at once", async () => {
+  const gate = every(20, { queue: 2 });
+  const calls = [1, 2, 3].map(() => gate.run(nothing));
+  await assert.rejects(gate.run(nothing), (error) => error instanceof QueueFull && error.code === "QUEUE_FULL");
+  await Promise.all(calls);
+  assert.equal(gate.stats().waiting, 0);
+});
+
+test("a call that would miss its deadline learns at once by how much", async () => {
+  const gate = every(100);
+  const calls = [1, 2, 3].map(() => gate.run(nothing));
+  const late = (error) => error instanceof Late && error.code === "LATE" && error.wait > 250 && error.wait <= 300;
+  await assert.rejects(gate.run(nothing, { deadline: 150 }), late);
+  await Promise.all(calls);
+});
+
+test("work that goes on past its deadline is aborted", async () => {
+  let aborted;
+  const work = (signal) => new Promise(() => signal.addEventListener("abort", () => (aborted = signal.reason)));
+  const gate = tidegate();
+  await assert.rejects(gate.run(work, { deadline: 30 }), Late);
+  assert.ok(aborted instanceof Late);
+  assert.equal(gate.stats().abandoned, 1);
+});
+
+test("an aborted call gives up, wherever it stands, with the reason that it was given", async () => {
+  const gate = every(50, { concurrency: 1 });
+  const controller = new AbortController();
+  const { signal } = controller;
+  const inFlight = gate.run(() => new Promise(nothing), { signal });
+  const waits = gate.run(nothing, { signal });
+  controller.abort("enough");
+  await assert.rejects(inFlight, (reason) => reason === "enough");
+  await assert.rejects(waits, (reason) => reason === "enough");
+  await assert.rejects(gate.run(nothing, { signal }), (reason) => reason === "enough");
+  const { waiting, inFlight: left } = gate.stats();
+  assert.deepEqual({ waiting, left }, { waiting: 0, left: 0 });
+  await gate.run(nothing);
+});
+
+test("who waits behind one that gave up moves up", async () => {
+  const gate = every(60);
+  const controller = new AbortController();
+  await gate.run(nothing);
+  const first = gate.run(nothing, { signal: controller.signal });
+  const before = performance.now();
+  const second = gate.run(nothing).then(() => performance.now() - before);
+  controller.abort();
+  await assert.rejects(first);
+  assert.ok((await second) < 110, "it took the place in front of it");
+});
+
+test("a window lets so many fly, and one that lands lets the next one go", async () => {
+  const gate = tidegate({ concurrency: 3 });
+  let flying = 0;
+  let most = 0;
+  const causes = new Set();
+  gate.on("wait", ({ cause }) => causes.add(cause));
+  await Promise.all(Array.from({ length: 20 }, () => gate.run(async () => {
+    most = Math.max(most, ++flying);
+    await new Promise((wake) => setTimeout(wake, 2));
+    flying--;
+  })));
+  assert.equal(most, 3);
+  assert.deepEqual([...causes], ["window"]);
+});
+
+test("a call that is never settled gives its place back when its lease ends", async () => {
+  const gate = tidegate({ concurrency: 1, lease: 40 });
+  assert.ok(gate.tryAcquire());
+  assert.equal(gate.tryAcquire(), null);
+  await gate.run(nothing);
+  assert.equal(gate.stats().gone, 2);
+});
+
+test("a permit is settled once, by hand or by leaving its scope", () => {
+  const gate = tidegate({ concurrency: 1 });
+  const permit = gate.tryAcquire();
+  permit.settle("ok");
+  permit.settle("failed");
+  permit[Symbol.dispose]();
+  gate.tryAcquire()[Symbol.dispose]();
+  const { ok, failed, abandoned, inFlight } = gate.stats();
+  assert.deepEqual({ ok, failed, abandoned, inFlight }, { ok: 1, failed: 0, abandoned: 1, inFlight: 0 });
+});
+
+test("a cost of requests and tokens is held against both limits, and corrected to what was used", () => {
+  let now = 0;
+  const gate = tidegate({
+    law: "fixed", requests: { limit: 10, per: 1_000, burst: 10 }, tokens: { limit: 1_000, per: 1_000 }, now: () => now,
+  });
+  const cost = { requests: 1, tokens: 800 };
+  const permit = gate.tryAcquire({ cost });
+  assert.equal(gate.tryAcquire({ cost }), null, "200 tokens are left");
+  permit.settle("ok", { tokens: 100 });
+  assert.ok(gate.tryAcquire({ cost }), "900 are left");
+  assert.equal(gate.tryAcquire({ cost }), null);
+  assert.ok(gate.tryAcquire({ cost: 3 }), "calls without tokens are none of that limit's");
+});
+
+test("what can never fit is refused, not made to wait", async () => {
+  const gate = every(10);
+  await assert.rejects(gate.run(nothing, { cost: 2 }), (error) => error instanceof Refused && error.code === "TOO_BIG");
+});
+
+test("an error with a status is read as an answer, and refusals are tried again", async () => {
+  const gate = tidegate();
+  let calls = 0;
+  const result = await gate.run(() => {
+    if (++calls < 3) throw Object.assign(new Error("no"), { status: 429, headers: new Headers({ "retry-after-ms": "5" }) });
+    return "served";
+  });
+  assert.deepEqual([result, calls, gate.stats().throttled], ["served", 3, 2]);
+  await assert.rejects(gate.run(() => { calls++; throw new RangeError("a bug"); }), RangeError);
+  assert.equal(calls, 4, "an error of another kind is nobody's to retry");
+});
+
+test("a policy changes at run time, for those who wait too", async () => {
+  const gate = every(3_600_000);
+  await gate.run(nothing);
+  const waits = gate.run(nothing);
+  gate.setPolicy({ law: "fixed", requests: { limit: 1_000, per: 1_000 } });
+  await waits;
+});
+
+test("what has been learnt goes into a snapshot and on from it", async () => {
+  const gate = every(3_600_000);
+  await gate.run(nothing, { key: "a" });
+  const snapshot = structuredClone(gate.snapshot());
+  const again = every(3_600_000);
+  again.restore(snapshot);
+  assert.equal(again.tryAcquire({ key: "a" }), null, "its hour is not over");
+  assert.ok(again.tryAcquire({ key: "b" }));
+  const other = tidegate();
+  assert.throws(() => other.restore(snapshot), (error) => error instanceof TidegateError && error.code === "SNAPSHOT");
+});
+
+test("keys are bounded: the one idle longest is forgotten, and none that is busy", () => {
+  const gate = tidegate({ keys: 2, law: "fixed", requests: { limit: 1, per: 3_600_000 } });
+  for (const key of ["a", "b", "a"]) gate.tryAcquire({ key })?.settle();
+  gate.tryAcquire({ key: "c" });
+  assert.ok(gate.tryAcquire({ key: "b" }), "b was forgotten");
+  assert.throws(() => gate.tryAcquire({ key: "d" }), (error) => error.code === "KEYS_FULL");
+});
+
+test("a closed gate sends those who wait home, and takes nobody", async () => {
+  const gate = every(3_600_000);
+  await gate.run(nothing);
+  const waits = gate.run(nothing);
+  gate[Symbol.dispose]();
+  await assert.rejects(waits, Closed);
+  await assert.rejects(gate.run(nothing), Closed);
+  assert.throws(() => gate.tryAcquire(), Closed);
+});
+
+test("options that cannot be are named", () => {
+  const wrong = [
+    [{ law: "magic" }, /no law "magic"/],
+    [{ law: "aimd" }, /tidegate\/laws/],
+    [{ law: "fixed", requests: { limit: 0, per: 1_000 } }, /requests\.limit is 0/],
+    [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
+    [{ concurrency: 0.5 }, /concurrency/],
+    [{ concurrency: 129 }, /concurrency/],
+    [{ attempts: -1 }, /attempts/],
+    [{ backoff: { base: 10, max: 5 } }, /backoff\.max/],
+  ];
+  for (const [options, message] of wrong) {
+    assert.throws(() => tidegate(options).tryAcquire(), (error) => error instanceof PolicyError && message.test(error.message));
+  }
+});
+
+test("a clock that goes back, stops, or tells no number moves nobody to the end of time", async () => {
+  let now = 1_000;
+  const gate = every(100, { now: () => now });
+  assert.ok(gate.tryAcquire());
+  for (const wrong of [NaN, -5, Infinity, -Infinity, 2 ** 53, 2 ** 53 + 2, 1e300]) {
+    now = wrong;
+    assert.equal(gate.tryAcquire(), null, `at ${wrong}`);
+  }
+  now = 1_100;
+  assert.ok(gate.tryAcquire());
+  now = 500;
+  assert.equal(gate.tryAcquire(), null);
+  now = 1_200;
+  assert.ok(gate.tryAcquire());
+});

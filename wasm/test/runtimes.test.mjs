@@ -1,0 +1,53 @@
+// The packed package, installed, in each runtime: the same program against the real server.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { promisify } from "node:util";
+import { api } from "./live.mjs";
+
+const run = promisify(execFile);
+const here = import.meta.dirname;
+const bin = (name) => path.join(here, "node_modules", name);
+const node = (name) => bin(`${name}/bin/node`);
+
+const RUNTIMES = {
+  "Node 20": [node("node-20")],
+  "Node 26": [node("node-26")],
+  "this Node": [process.execPath],
+  Bun: [bin(".bin/bun"), "run"],
+  Deno: [bin(".bin/deno"), "run", "--no-config", "--node-modules-dir=manual", "--allow-all"],
+};
+
+for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
+  test(`${name} serves two hundred calls, and few are refused`, async (t) => {
+    assert.ok(existsSync(program), `${program} is missing`);
+    const { url, counts } = await api(t, "--hints", "ietf");
+    const { stdout } = await run(program, [...args, "throttle.mjs", url], { cwd: here });
+    const { served, gone, throttled } = JSON.parse(stdout);
+    const { offered } = await counts();
+    t.diagnostic(`${name}: ${((100 * throttled) / gone).toFixed(1)} % refused`);
+    assert.deepEqual([served, gone], [200, offered]);
+    assert.ok(throttled <= 0.03 * gone, `${throttled} of ${gone} were refused`);
+  });
+}
+
+const USE = "const gate = tidegate(); gate.run(() => 42).then((answer) => console.log(answer, gate.tryAcquire() !== null));";
+const ENTRIES = ["tidegate", "tidegate/js", "tidegate/laws"];
+
+for (const entry of ENTRIES) {
+  for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
+    test(`${entry} runs in ${name}, required and imported`, async () => {
+      const imported = `import { tidegate } from "${entry}"; ${USE}`;
+      const required = `const { tidegate } = require("${entry}"); ${USE}`;
+      const sources = name === "Deno" ? [["--ext=js", imported]] : [["--input-type=module", imported], ["--input-type=commonjs", required]];
+      for (const [kind, source] of sources) {
+        const call = name === "Deno" ? ["eval", "--no-config", "--node-modules-dir=manual", kind, source] : name === "Bun" ? ["-e", source] : [kind, "-e", source];
+        const { stdout } = await run(program, call, { cwd: here });
+        assert.equal(stdout.trim(), "42 true");
+      }
+    });
+  }
+}

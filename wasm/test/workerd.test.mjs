@@ -1,0 +1,79 @@
+// Cloudflare's runtime, by miniflare: one gate for the whole module, asked by many requests at once.
+
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { Miniflare } from "miniflare";
+import { api } from "./live.mjs";
+
+const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
+
+/** Bundles a worker as wrangler does, and starts it. */
+async function worker(t, source, bindings = {}, compatibilityDate = "2026-04-01") {
+  const { outputFiles } = await build({
+    stdin: { contents: source, resolveDir: import.meta.dirname },
+    bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm"], write: false,
+  });
+  const wasm = (name) => ({ type: "CompiledWasm", path: name, contents: fs.readFileSync(new URL(name, dist)) });
+  const modules = [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, wasm("tidegate.wasm"), wasm("laws.wasm"), wasm("pace.wasm")];
+  const miniflare = new Miniflare({ modules, bindings, compatibilityDate });
+  t.after(() => miniflare.dispose());
+  return miniflare;
+}
+
+const GATE = `
+  import { tidegate } from "tidegate";
+  const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 100 } });
+  export default { async fetch() { await gate.run(() => {}); return new Response("through"); } };`;
+
+for (const date of ["2026-04-01", "2025-05-31", "2024-01-01"]) {
+  test(`a gate of the module answers six requests at once, compatible with ${date}`, async (t) => {
+    const miniflare = await worker(t, GATE, {}, date);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => miniflare.dispatchFetch("http://worker/")));
+    assert.deepEqual(await Promise.all(answers.map((answer) => answer.text())), Array(6).fill("through"));
+  });
+}
+
+test("a request that is given up keeps nobody behind it waiting", async (t) => {
+  const miniflare = await worker(t, GATE);
+  const controller = new AbortController();
+  const url = await miniflare.ready;
+  await (await fetch(url)).text();
+  const lost = [1, 2].map(() => fetch(url, { signal: controller.signal }).catch(() => "given up"));
+  await new Promise((wake) => setTimeout(wake, 20));
+  const behind = Promise.all([1, 2].map(async () => (await fetch(url)).text()));
+  controller.abort();
+  assert.deepEqual(await Promise.all(lost), ["given up", "given up"]);
+  assert.deepEqual(await behind, ["through", "through"]);
+});
+
+test("a worker's fetch keeps to a real API's limit", async (t) => {
+  const { url, counts } = await api(t, "--hints", "ietf", "--limit", "50");
+  const miniflare = await worker(t, `
+    import { tidegate } from "tidegate";
+    const gate = tidegate();
+    export default { async fetch(request, { API }) {
+      const calls = await Promise.all(Array.from({ length: 10 }, () => gate.fetch(API).then((answer) => answer.text())));
+      return Response.json(calls);
+    } };`, { API: url });
+  const rounds = await Promise.all(Array.from({ length: 6 }, async () => (await miniflare.dispatchFetch("http://worker/")).json()));
+  assert.deepEqual(rounds.flat(), Array(60).fill("served\n"));
+  assert.equal((await counts()).served, 60);
+});
+
+test("the entries with every law and with one pace run there too", async (t) => {
+  const miniflare = await worker(t, `
+    import { tidegate } from "tidegate/laws";
+    import { pace } from "tidegate/pace";
+    const gate = tidegate({ law: "aimd" });
+    let one;
+    export default { async fetch() {
+      one ??= pace({ limit: 1, per: 20 });
+      await one.wait();
+      return new Response(await gate.run(() => "through"));
+    } };`);
+  const answers = await Promise.all([1, 2, 3].map(() => miniflare.dispatchFetch("http://worker/")));
+  assert.deepEqual(await Promise.all(answers.map((answer) => answer.text())), Array(3).fill("through"));
+});

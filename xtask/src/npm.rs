@@ -1,0 +1,70 @@
+//! The npm package: from the crate to `wasm/dist`.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+
+use crate::road::Roads;
+use crate::workspace::{cargo, root};
+use crate::{progress, setup};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+/// The modules that the package ships: features of the crate, each built alone.
+const MODULES: [&str; 3] = ["gate", "laws", "pace"];
+
+/// What is published.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Product {
+    /// The npm package, into wasm/dist
+    Wasm,
+}
+
+/// Builds a product.
+pub fn run(roads: &mut Roads, what: Product) -> Result<ExitCode> {
+    let Product::Wasm = what;
+    build(roads)?;
+    println!("  done  {}", folder().join("dist").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the package's sources are.
+pub fn folder() -> PathBuf {
+    root().join("wasm")
+}
+
+/// Builds the package, from the crate to the files that `npm pack` takes.
+pub fn build(roads: &mut Roads) -> Result<()> {
+    setup::missing_tool("node")?;
+    setup::missing_tool("npm")?;
+    let out = root().join("target/npm");
+    let mut tools = Command::new("npm");
+    tools.arg("ci").current_dir(folder());
+    step("npm ci", tools)?;
+    let road = roads.to(TARGET)?;
+    for module in MODULES {
+        let mut build = road.cargo("build", TARGET, root());
+        build.args(["--package", "tidegate-wasm", "--profile", "wasm", "--no-default-features"]);
+        build.args(["--features", module, "--target-dir"]).arg(&out);
+        step(&format!("cargo build, {module}"), build)?;
+        let made = out.join(TARGET).join("wasm/tidegate_wasm.wasm");
+        let named = out.join(format!("{module}.wasm"));
+        std::fs::copy(&made, &named).with_context(|| made.display().to_string())?;
+        let mut bind = cargo("run");
+        bind.args(["--package", "tidegate-wasm-bind", "--"]).arg(&named).arg(out.join(module));
+        step(&format!("wasm-bindgen, {module}"), bind)?;
+    }
+    let mut pack = Command::new("node");
+    pack.arg("build.mjs").arg(&out).current_dir(folder());
+    step("build.mjs", pack)
+}
+
+/// A command that must succeed; its output is shown where it does not.
+pub fn step(label: &str, command: Command) -> Result<()> {
+    let ended = progress::run(label, command, None).with_context(|| label.to_owned())?;
+    if !ended.success() {
+        bail!("{label} failed\n{}", ended.output);
+    }
+    Ok(())
+}
