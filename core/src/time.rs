@@ -88,6 +88,11 @@ impl Instant {
         }
     }
 
+    /// The instant `span` earlier, or the epoch where that lies before it.
+    pub(crate) const fn saturating_sub(self, span: Span) -> Self {
+        Self(Span(self.0).saturating_sub(span).0)
+    }
+
     /// How long after `earlier` this is; zero where `earlier` is the later one.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Span {

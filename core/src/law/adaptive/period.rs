@@ -1,10 +1,12 @@
 //! Remaining and reset: a fixed period whose end and whose rest the server tells.
 
+use core::num::NonZeroU64;
+
 use super::cost::{self, PARTS};
 use super::interval::Interval;
 use super::octaves::{OCTAVE, log2};
 use super::{AdaptiveState, Tier, longest_hold};
-use crate::fixed::div;
+use crate::fixed::div_rem;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
@@ -158,7 +160,8 @@ impl AdaptiveState {
 /// What one client has of all that was used, in 1/2^16.
 fn portion(own: u32, used: u32) -> u16 {
     let all = u64::from(used.max(own).max(1));
-    u16::try_from(div(u64::from(own) << 16, all)).unwrap_or(u16::MAX)
+    let portion = NonZeroU64::new(all).map_or(0, |all| div_rem(u64::from(own) << 16, all).0);
+    u16::try_from(portion).unwrap_or(u16::MAX)
 }
 
 fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16>, longest: u32, limit: u32 });
