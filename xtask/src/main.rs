@@ -3,6 +3,7 @@
 mod apt;
 mod bench;
 mod demo;
+mod fuzz;
 mod lint;
 mod npm;
 mod progress;
@@ -72,6 +73,9 @@ enum Verb {
         what: bench::Bench,
     },
 
+    /// Search for inputs that break a promise, beyond those that `test fuzz` tries again
+    Fuzz(fuzz::Fuzz),
+
     /// Check formatting and clippy, with warnings as errors, on the host and on every target
     Lint,
 }
@@ -85,6 +89,7 @@ fn main() -> ExitCode {
         Verb::Build { what } => npm::run(&mut roads, what),
         Verb::Test { parts } => test::run(&mut roads, &parts),
         Verb::Bench { what } => bench::run(&mut roads, what),
+        Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
         Verb::Lint => {
             let mut tally = Tally::default();
             lint::run(&mut roads, &mut tally);

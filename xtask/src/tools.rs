@@ -14,7 +14,7 @@ pub struct Tool {
     packages: &'static [&'static str],
 }
 
-pub const TOOLS: [Tool; 5] = [
+pub const TOOLS: [Tool; 6] = [
     Tool {
         name: "node",
         why: "runs what is built for wasm",
@@ -44,6 +44,12 @@ pub const TOOLS: [Tool; 5] = [
         why: "counts instructions on the host",
         programs: &["valgrind"],
         packages: &["valgrind"],
+    },
+    Tool {
+        name: "c++",
+        why: "builds the engine of `fuzz`",
+        programs: &["c++"],
+        packages: &["g++"],
     },
 ];
 

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that must pass, part by part.
 
 mod culprit;
+mod fuzz;
 mod no_panic;
 mod purity;
 mod tidy;
@@ -23,13 +24,14 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
     Part { name: "targets", about: "core builds and lints on every target", run: targets },
     Part { name: "no-panic", about: "no panic is reachable in core", run: no_panic::run },
     Part { name: "docs", about: "the documentation builds without a warning", run: docs },
+    Part { name: "fuzz", about: "what a search has kept breaks no promise", run: fuzz::run },
     Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
     Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },
     Part { name: "live", about: "the real server and fleet", run: live },

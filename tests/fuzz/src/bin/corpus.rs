@@ -1,0 +1,54 @@
+//! Packs and unpacks a corpus, and tries one input by itself.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs, io};
+
+use tidegate_fuzz::{pack, target, tell_of_events};
+
+const USAGE: &str = "\
+corpus unpack FILE FOLDER   one file an input, for the search
+corpus pack FOLDER FILE     all files of the folder as one
+corpus try TARGET FILE      one input by itself";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments[..] {
+        ["unpack", file, folder] => unpack(Path::new(file), Path::new(folder)),
+        ["pack", folder, file] => pack(Path::new(folder), Path::new(file)),
+        ["try", name, file] => try_one(name, Path::new(file)),
+        _ => Err(io::Error::other(format!("usage:\n{USAGE}"))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("corpus: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn unpack(file: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (number, input) in pack::read(file)?.into_iter().enumerate() {
+        fs::write(folder.join(format!("{number:05}")), input)?;
+    }
+    Ok(())
+}
+
+fn pack(folder: &Path, file: &Path) -> io::Result<()> {
+    let paths: Vec<PathBuf> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    let inputs = paths.iter().map(fs::read).collect::<io::Result<Vec<_>>>()?;
+    println!("{} inputs", inputs.len());
+    pack::write(file, inputs)
+}
+
+fn try_one(name: &str, file: &Path) -> io::Result<()> {
+    let target = target(name).map_err(io::Error::other)?;
+    tell_of_events();
+    (target.try_with)(&fs::read(file)?);
+    println!("{}: every promise of `{name}` is kept", file.display());
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Everything that a server can say, honest or not.
+
+use tidegate::{Hint, Outcome, Reply};
+
+use crate::input::Input;
+
+pub fn outcome(byte: u8) -> Outcome {
+    match byte % 8 {
+        0 | 1 => Outcome::Ok,
+        2..=4 => Outcome::Throttled,
+        5 => Outcome::Busy,
+        6 => Outcome::Failed,
+        _ => Outcome::Abandoned,
+    }
+}
+
+/// The outcome with any hints, of the call or of each limit, and perhaps with what it really cost.
+pub fn reply<const LIMITS: usize>(outcome: Outcome, input: &mut Input<'_>) -> Reply<LIMITS> {
+    let flags = input.u8();
+    let reply = if flags & 1 == 0 {
+        outcome.with(hint(input))
+    } else {
+        Reply::about(outcome, [(); LIMITS].map(|()| hint(input)))
+    };
+    if flags & 2 == 0 { reply } else { reply.using([(); LIMITS].map(|()| input.small())) }
+}
+
+fn hint(input: &mut Input<'_>) -> Hint {
+    let told = input.u8();
+    let tells = |bit: u8| told & 1 << bit != 0;
+    let mut hint = Hint::NONE;
+    if tells(0) {
+        hint = hint.and_remaining(input.count());
+    }
+    if tells(1) {
+        hint = hint.and_reset(input.span());
+    }
+    if tells(2) {
+        hint = hint.and_retry_after(input.span());
+    }
+    if tells(3) {
+        hint = hint.and_limit(input.count());
+    }
+    if tells(4) {
+        hint.period = Some(input.span());
+    }
+    if tells(5) { hint.and_no_retry() } else { hint }
+}

@@ -1,0 +1,116 @@
+//! A policy and what happens under it: calls, answers, clocks that jump, restarts.
+
+mod account;
+mod hints;
+mod restart;
+mod settle;
+mod terms;
+mod world;
+
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use tidegate::{Ask, Instant, Outcome, Span};
+
+pub use restart::record_of;
+pub use terms::Terms;
+use world::Call;
+pub use world::{Kept, World};
+
+use crate::input::Input;
+use hints::{outcome, reply};
+
+/// Whether each event is told of, with what the controller knew before it.
+pub static TELLS: AtomicBool = AtomicBool::new(false);
+
+/// How many events one try has at most, so that each ends soon.
+const EVENTS: usize = 150;
+
+/// One limit or two, a policy, a seed and a clock, and then the events.
+pub fn try_with(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    match input.u8() {
+        // Every sixteenth or so is tried twice, and must come out the same.
+        kind @ 240.. if kind & 1 == 0 => twice::<1>(input),
+        240.. => twice::<2>(input),
+        kind if kind & 1 == 0 => _ = run::<1>(input),
+        _ => _ = run::<2>(input),
+    }
+}
+
+fn twice<const LIMITS: usize>(input: Input<'_>) {
+    let (one, two) = (run::<LIMITS>(input), run::<LIMITS>(input));
+    assert!(one.is_as(&two), "the same seed, policy and calls gave other answers");
+}
+
+fn run<const LIMITS: usize>(mut input: Input<'_>) -> World<LIMITS> {
+    let terms = Terms::of(&mut input);
+    let (seed, start) = (input.u8(), input.instant());
+    let mut world = World::new(terms, seed.into(), start);
+    happen(&mut world, input);
+    world.a_call_that_follows_its_waits_leaves();
+    world
+}
+
+/// Lets happen what the input tells, with every promise looked at after each event.
+pub fn happen<const LIMITS: usize>(world: &mut World<LIMITS>, mut input: Input<'_>) {
+    for _ in 0..EVENTS {
+        if input.is_empty() {
+            return;
+        }
+        event(world, &mut input);
+        world.the_next_instant_is_honest();
+    }
+}
+
+fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) {
+    let kind = input.u8();
+    let which = usize::from(kind >> 4);
+    if TELLS.load(Relaxed) {
+        println!("event {kind:#04x} at {:?} of {:#?}", world.now(), world.gate);
+    }
+    match kind & 15 {
+        0 => world.ask(Call::plain()),
+        1 => {
+            world.pass(Span::from_millis(7 << which));
+            world.ask(Call::plain());
+        }
+        2 => world.wait_as_told(),
+        3 => world.ask(call(world.now(), input)),
+        4 => world.ask_again(which),
+        5 => world.settle(0, Outcome::Ok.into()),
+        6 => world.settle(0, Outcome::Throttled.into()),
+        7 => {
+            let reply = reply(outcome(kind >> 4), input);
+            world.settle(0, reply);
+        }
+        8 => {
+            let reply = reply(outcome(input.u8()), input);
+            world.settle(which, reply);
+        }
+        9 => world.pass(input.span()),
+        10 if which < 8 => {
+            world.set_clock(world.now().as_nanos().saturating_sub(input.span().as_nanos()))
+        }
+        10 => world.set_clock(input.instant().as_nanos()),
+        11 => world.forge(u64::from(input.u8()) << 32 | input.count()),
+        12 => world.set_window(terms::window(input)),
+        13 if which < 8 => world.set_policy(Terms::of(input)),
+        13 => world.set_policy(world.terms()),
+        14 if which < 8 => world.sleep(Span::ZERO, input.span()),
+        14 => world.sleep(input.span(), input.span()),
+        _ => world.wake_on_another_clock(input.instant()),
+    }
+}
+
+/// Any first attempt.
+fn call<const LIMITS: usize>(now: Instant, input: &mut Input<'_>) -> Call<LIMITS> {
+    let flags = input.u8();
+    let costs = [(); LIMITS].map(|()| input.small());
+    let ask = Ask::of(costs);
+    let ask = match flags & 3 {
+        0 => ask,
+        1 => ask.deadline(input.instant()),
+        _ => ask.deadline(now.saturating_add(input.span())),
+    };
+    Call { ask, costs }
+}

@@ -1,0 +1,87 @@
+//! Restarts in the midst of it: what was written down goes on, on this clock or another.
+
+use tidegate::{Ask, Controller, Instant, Span, Verdict};
+
+use super::account::Account;
+use super::world::{Kept, World};
+
+/// Below it, nothing that a controller remembers lies past the end of time.
+const EARLY: Instant = Instant::from_nanos(u64::MAX / 4);
+
+pub fn record_of<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Vec<u8> {
+    let mut record = vec![0xAA; Kept::<LIMITS>::SNAPSHOT_BYTES];
+    assert_eq!(gate.snapshot(now, &mut record), Ok(record.len()));
+    record
+}
+
+/// How long a plain call waits.
+fn wait<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Option<Span> {
+    match gate.check(now, &Ask::new()) {
+        Verdict::Wait(until) => Some(until.saturating_since(now)),
+        _ => None,
+    }
+}
+
+impl<const LIMITS: usize> World<LIMITS> {
+    /// Is away for a time that somebody has measured, and the clock may have run ahead of it.
+    pub fn sleep(&mut self, ahead: Span, away: Span) {
+        let there = self.now.saturating_add(ahead).saturating_add(away);
+        let record = record_of(&self.gate, self.now);
+        let again = self.restored(&record, there, away);
+        // On the same clock nothing changes; from there on the two must agree. (What lies further
+        // than 292 years away is nearer in a record.)
+        let same = self.restored(&record, self.now, Span::ZERO);
+        assert_eq!(record_of(&same, self.now), record);
+        if self.latest.max(there) < EARLY {
+            let past = self.now.saturating_add(away);
+            assert_eq!(record_of(&again, there), record_of(&same, past));
+            // What would end past the end of time is refused instead.
+            let told = (again.check(there, &Ask::new()), same.check(past, &Ask::new()));
+            if !matches!(told, (Verdict::Refuse(_), _) | (_, Verdict::Refuse(_))) {
+                assert_eq!(wait(&again, there), wait(&same, past));
+            }
+        }
+        self.wake(again, there, away);
+    }
+
+    /// Goes on at once, on a clock that says anything.
+    pub fn wake_on_another_clock(&mut self, there: Instant) {
+        let record = record_of(&self.gate, self.now);
+        let again = self.restored(&record, there, Span::ZERO);
+        let same = self.restored(&record, self.now, Span::ZERO);
+        if let (true, Some(before)) = (self.latest.max(there) < EARLY, wait(&same, self.now)) {
+            match again.check(there, &Ask::new()) {
+                Verdict::Go => panic!("{before:?} were left to wait, and it leaves at once"),
+                Verdict::Wait(until) => assert!(until.saturating_since(there) >= before),
+                // It would wait beyond the end of time.
+                Verdict::Full | Verdict::Refuse(_) => {}
+            }
+        }
+        self.wake(again, there, Span::ZERO);
+    }
+
+    fn restored(&self, record: &[u8], there: Instant, away: Span) -> Kept<LIMITS> {
+        match Controller::restore(self.terms.policy, 5, record, there, away) {
+            Ok(again) => again,
+            Err(error) => panic!("its own record is refused: {error}"),
+        }
+    }
+
+    fn wake(&mut self, again: Kept<LIMITS>, there: Instant, away: Span) {
+        assert_eq!(again.in_flight(), 0);
+        let left = self.held.saturating_since(self.now);
+        let then = Instant::from_nanos(there.as_nanos().saturating_sub(away.as_nanos()));
+        // The end of time stays the end of time.
+        if self.held < Instant::MAX {
+            self.held = then.saturating_add(left);
+        }
+        self.gate = again;
+        self.latest = there;
+        self.set_clock(there.as_nanos());
+        self.accounts = [Account::new(there); LIMITS];
+        self.flying.iter_mut().for_each(|flying| flying.stale = true);
+        // What waits was planned on the clock before.
+        self.waiting.clear();
+        self.told = there;
+    }
+}

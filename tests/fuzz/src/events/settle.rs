@@ -1,0 +1,109 @@
+//! Calls that come back, with anything and in any order.
+
+use tidegate::gate::Permit;
+use tidegate::{Ask, Hint, Instant, Outcome, Reply, Span, Verdict};
+
+use super::world::{Call, Flying, Kept, World};
+
+impl<const LIMITS: usize> World<LIMITS> {
+    pub fn settle(&mut self, which: usize, reply: Reply<LIMITS>) {
+        if self.flying.is_empty() {
+            return;
+        }
+        let flying = self.flying.remove(which.min(self.flying.len() - 1));
+        let before = self.gate.clone();
+        self.gate.settle(self.now, Permit::from_raw(flying.raw), reply);
+        if self.gate.stats().unknown > before.stats().unknown {
+            // Its lease had ended and its place was needed: as if it had never been.
+            let ended = flying.sent.saturating_add(self.lease) <= self.latest;
+            assert!(flying.stale || ended, "a call in flight is unknown");
+            self.same_but_for_unknown(&before);
+        } else {
+            assert!(!flying.stale, "a permit from before the restart took a call back");
+            self.has_come_back(&flying, &reply, &before);
+        }
+        self.retry(&flying.call, &reply);
+    }
+
+    fn has_come_back(
+        &mut self,
+        flying: &Flying<LIMITS>,
+        reply: &Reply<LIMITS>,
+        before: &Kept<LIMITS>,
+    ) {
+        assert_eq!(self.gate.in_flight() + 1, before.in_flight(), "it gave its place back");
+        // Of several limits each has its own cuts, and the counter does not say whose it was.
+        // What a served call tells is news whenever it left, and no congestion.
+        let told = LIMITS == 1 && !self.terms.cuts_for_each_refusal && reply.outcome != Outcome::Ok;
+        if self.gate.stats().slower > before.stats().slower && told {
+            assert_eq!(flying.cuts, before.stats().slower, "it left before the latest cut");
+        }
+        if reply.outcome == Outcome::Abandoned {
+            assert!(self.gate.states().eq(before.states()), "it teaches nothing");
+            // Room in the window is all that has changed.
+            let verdict = before.check(self.now, &Ask::new());
+            assert!(verdict == Verdict::Full || self.gate.check(self.now, &Ask::new()) == verdict);
+            return;
+        }
+        let limits = self.accounts.iter_mut().zip(flying.call.costs).zip(self.terms.quotas);
+        for (((account, cost), quota), used) in limits.zip(reply.used.unwrap_or(flying.call.costs))
+        {
+            if let Some(quota) = quota {
+                account.correct(cost, used, quota);
+            }
+        }
+        if reply.outcome != Outcome::Ok {
+            self.heeds(&flying.call, reply);
+        }
+    }
+
+    /// What a server asks for is a floor, up to the policy's ceiling.
+    fn heeds(&mut self, call: &Call<LIMITS>, reply: &Reply<LIMITS>) {
+        let concerned = reply.hints.iter().zip(call.costs).filter(|(_, cost)| *cost > 0);
+        let Some(asked) = concerned.filter_map(|(hint, _)| hint.pause()).max() else { return };
+        let (ceiling, spread) = (self.terms.hold.ceiling(), self.terms.spread);
+        self.held = self.held.max(self.now.saturating_add(ceiling));
+        let least = ceiling.saturating_sub(Span::from_nanos(spread.floor_of(ceiling.as_nanos())));
+        let floor = if asked < ceiling { asked } else { least };
+        // The last instant of all is kept free, so that every hold ends.
+        let last = Instant::from_nanos(u64::MAX - 1);
+        let until = self.now.saturating_add(floor).min(last);
+        let free = [(); LIMITS].map(|()| 0);
+        match self.gate.check(self.now, &Ask::of(free)) {
+            Verdict::Go => assert!(until <= self.now, "a wish for {asked:?} was not heeded"),
+            Verdict::Wait(told) => assert!(told >= until, "{asked:?} was cut short"),
+            Verdict::Full | Verdict::Refuse(_) => {}
+        }
+    }
+
+    fn retry(&mut self, call: &Call<LIMITS>, reply: &Reply<LIMITS>) {
+        let before = self.gate.clone();
+        let next = self.gate.retry(self.now, &call.ask, *reply);
+        assert!(self.gate.states().eq(before.states()), "a plan for a retry teaches a law");
+        let Some(next) = next else { return };
+        assert!(
+            reply.outcome.is_retryable() && !reply.hints.iter().any(|hint: &Hint| hint.no_retry)
+        );
+        assert_eq!(next.attempt(), call.ask.attempt() + 1);
+        assert!(self.terms.attempts.is_none_or(|most| next.attempt() < most.get()));
+        let most = self.now.saturating_add(self.terms.backoff.unwrap_or(Span::ZERO));
+        assert!(next.not_before() >= self.now && next.not_before() <= most, "a backoff too long");
+        self.waiting.push(Call { ask: next, ..*call });
+    }
+
+    /// A permit out of thin air.
+    pub fn forge(&mut self, raw: u64) {
+        if self.flying.iter().all(|flying| flying.raw != raw) {
+            let before = self.gate.clone();
+            self.gate.settle(self.now, Permit::from_raw(raw), Outcome::Throttled);
+            self.same_but_for_unknown(&before);
+        }
+    }
+
+    fn same_but_for_unknown(&self, before: &Kept<LIMITS>) {
+        assert_eq!(self.gate.stats().unknown, before.stats().unknown + 1);
+        assert_eq!(self.gate.in_flight(), before.in_flight());
+        assert!(self.gate.states().eq(before.states()));
+        self.has_cost_nothing(before, &Ask::new());
+    }
+}

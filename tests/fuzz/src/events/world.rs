@@ -1,0 +1,286 @@
+//! A controller in a world of any events, held to its contracts.
+
+use tidegate::gate::{Gate, Permit, WindowPolicy};
+use tidegate::law::AnyLaw;
+use tidegate::{Ask, Controller, Decision, Instant, Reason, Span, Verdict};
+
+use super::account::Account;
+use super::terms::Terms;
+
+/// Few, so that they are soon used up.
+const SLOTS: usize = 5;
+const SECOND: u64 = 1_000_000_000;
+/// How many polls a call may need that waits as it is told: one for each gate that may have a
+/// reason of its own, with some to spare.
+const POLLS: usize = 8;
+
+pub type Kept<const LIMITS: usize> = Controller<AnyLaw, LIMITS, SLOTS>;
+
+/// A call that wants to leave, or has left.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<const LIMITS: usize> {
+    pub ask: Ask<LIMITS>,
+    pub costs: [u32; LIMITS],
+}
+
+impl<const LIMITS: usize> Call<LIMITS> {
+    pub const fn plain() -> Self {
+        Self { ask: Ask::new(), costs: [1; LIMITS] }
+    }
+}
+
+#[derive(Debug)]
+pub struct World<const LIMITS: usize> {
+    pub(super) gate: Kept<LIMITS>,
+    pub(super) terms: Terms<LIMITS>,
+    pub(super) now: Instant,
+    /// The latest instant that the clock has shown.
+    pub(super) latest: Instant,
+    pub(super) waiting: Vec<Call<LIMITS>>,
+    pub(super) flying: Vec<Flying<LIMITS>>,
+    /// When the last one that had to wait may leave.
+    pub(super) told: Instant,
+    /// No hold ends later: each raise adds the policy's ceiling to the clock at most.
+    pub(super) held: Instant,
+    pub(super) accounts: [Account; LIMITS],
+    /// The shortest lease that any window had.
+    pub(super) lease: Span,
+    /// A digest of all answers.
+    answers: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Flying<const LIMITS: usize> {
+    pub(super) raw: u64,
+    pub(super) call: Call<LIMITS>,
+    pub(super) sent: Instant,
+    /// How many cuts there had been when it left.
+    pub(super) cuts: u32,
+    /// It left before a restart, and is unknown since.
+    pub(super) stale: bool,
+}
+
+impl<const LIMITS: usize> World<LIMITS> {
+    pub fn new(terms: Terms<LIMITS>, seed: u64, now: Instant) -> Self {
+        Self::with(Controller::new(terms.policy, seed, now), terms, now)
+    }
+
+    pub fn with(gate: Kept<LIMITS>, terms: Terms<LIMITS>, now: Instant) -> Self {
+        Self {
+            gate,
+            terms,
+            now,
+            latest: now,
+            waiting: Vec::new(),
+            flying: Vec::new(),
+            told: now,
+            held: Instant::ZERO,
+            accounts: [Account::new(now); LIMITS],
+            lease: terms.window.lease(),
+            answers: 0,
+        }
+    }
+
+    pub fn into_gate(self) -> Kept<LIMITS> {
+        self.gate
+    }
+
+    /// From here on nothing is known of holds: a record told of them.
+    pub fn doubts_its_memory(&mut self) {
+        self.held = Instant::MAX;
+    }
+
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    pub const fn terms(&self) -> Terms<LIMITS> {
+        self.terms
+    }
+
+    pub fn is_as(&self, other: &Self) -> bool {
+        (self.answers, &self.gate) == (other.answers, &other.gate)
+    }
+
+    pub fn set_clock(&mut self, nanos: u64) {
+        self.now = Instant::from_nanos(nanos);
+        self.latest = self.latest.max(self.now);
+        self.accounts.iter_mut().for_each(|account| account.look(self.now));
+    }
+
+    pub fn pass(&mut self, span: Span) {
+        self.set_clock(self.now.saturating_add(span).as_nanos());
+    }
+
+    /// Sleeps until what the last poll said, and asks again.
+    pub fn wait_as_told(&mut self) {
+        self.set_clock(self.told.max(self.now).as_nanos());
+        self.ask_again(usize::MAX);
+    }
+
+    pub fn ask_again(&mut self, which: usize) {
+        if !self.waiting.is_empty() {
+            let which = which.min(self.waiting.len() - 1);
+            let call = self.waiting.remove(which);
+            self.ask(call);
+        }
+    }
+
+    pub fn ask(&mut self, call: Call<LIMITS>) {
+        let before = self.gate.clone();
+        let verdict = self.gate.check(self.now, &call.ask);
+        let why = self.gate.why(self.now, &call.ask);
+        assert!(verdict != Verdict::Go || why.is_none(), "{why:?} stands in nobody's way");
+        let decision = self.gate.poll(self.now, &call.ask);
+        self.note(&decision);
+        match decision {
+            Decision::Go(permit) => {
+                assert_eq!(verdict, Verdict::Go);
+                return self.leave(call, permit, &before);
+            }
+            Decision::Wait(until) => {
+                assert_eq!(verdict, Verdict::Wait(until));
+                self.wait(&call.ask, until, why);
+                self.waiting.push(call);
+            }
+            Decision::Full => {
+                assert_eq!(verdict, Verdict::Full);
+                self.told = self.gate.next_at().unwrap_or(self.now);
+                self.waiting.push(call);
+            }
+            Decision::Refuse(reason) => assert_eq!(verdict, Verdict::Refuse(reason)),
+        }
+        self.has_cost_nothing(&before, &call.ask);
+    }
+
+    /// What was not let go has cost nothing: every later answer is what it would have been.
+    pub(super) fn has_cost_nothing(&self, before: &Kept<LIMITS>, ask: &Ask<LIMITS>) {
+        assert_eq!(self.gate.in_flight(), before.in_flight());
+        for later in [0, 1, SECOND / 7, 4_000 * SECOND] {
+            let later = self.now.saturating_add(Span::from_nanos(later));
+            for ask in [ask, &Ask::new()] {
+                assert_eq!(self.gate.check(later, ask), before.check(later, ask));
+            }
+        }
+    }
+
+    fn leave(&mut self, call: Call<LIMITS>, permit: Permit, before: &Kept<LIMITS>) {
+        let in_flight = self.gate.in_flight();
+        assert!(in_flight > 0 && in_flight <= before.in_flight() + 1);
+        assert!(usize::from(in_flight) <= SLOTS && in_flight <= self.terms.window.limit());
+        assert_eq!(self.gate.stats().gone, before.stats().gone + 1);
+        let limits = self.accounts.iter_mut().zip(call.costs).zip(self.terms.quotas);
+        for ((account, cost), quota) in limits {
+            if let Some(quota) = quota {
+                account.leave(cost, quota);
+            }
+        }
+        let (raw, cuts) = (permit.into_raw(), self.gate.stats().slower);
+        assert!(raw < 1 << 48, "a permit is a number that a double holds");
+        let flown = self.flying.iter().any(|flying| flying.raw == raw && !flying.stale);
+        assert!(!flown, "two calls have the same permit");
+        self.flying.push(Flying { raw, call, sent: self.now, cuts, stale: false });
+    }
+
+    fn wait(&mut self, ask: &Ask<LIMITS>, until: Instant, why: Option<Gate>) {
+        assert!(until > self.now, "a wait is never zero");
+        let then = self.gate.check(until, ask);
+        let same = self.gate.why(until, ask) == why;
+        assert!(
+            !(matches!(then, Verdict::Wait(_)) && same),
+            "{why:?} said {until:?}, and then {then:?}"
+        );
+        if why == Some(Gate::Hold) {
+            assert!(until <= self.held.max(ask.not_before()), "a hold above its ceiling");
+        }
+        self.told = until;
+    }
+
+    pub fn set_window(&mut self, window: WindowPolicy) {
+        let before = self.gate.in_flight();
+        self.gate.set_window(window);
+        assert_eq!(self.gate.in_flight(), before, "a call in flight was forgotten");
+        self.terms.window = window;
+        self.terms.policy = self.terms.policy.window(window);
+        self.lease = self.lease.min(window.lease());
+    }
+
+    pub fn set_policy(&mut self, terms: Terms<LIMITS>) {
+        let before = self.gate.clone();
+        self.gate.set_policy(terms.policy, self.now);
+        assert_eq!(self.gate.in_flight(), before.in_flight(), "a call in flight was forgotten");
+        let kept = terms.laws.iter().zip(&self.terms.laws).map(|(law, old)| law == old);
+        let states = self.gate.states().zip(before.states());
+        for ((kept, account), (state, old)) in kept.zip(&mut self.accounts).zip(states) {
+            if kept {
+                assert_eq!(state, old, "a law that stays has forgotten");
+            } else {
+                *account = Account::new(self.now);
+            }
+        }
+        self.lease = self.lease.min(terms.window.lease());
+        self.terms = terms;
+    }
+
+    /// A plain call leaves at `next_at` and not before.
+    pub fn the_next_instant_is_honest(&self) {
+        for (interval, law) in self.gate.intervals(self.now).zip(&self.terms.laws) {
+            let bound = Span::from_secs(9 * 366 * 86_400);
+            let adaptive = matches!(law, AnyLaw::Adaptive(_));
+            assert!(!adaptive || interval.is_none_or(|interval| interval <= bound), "{interval:?}");
+        }
+        // As its source has it, this one halves its limit where a second ends: it may let a call go
+        // now and not later, and the next instant is asked for without a clock.
+        let halves = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Busy(_)));
+        let plain = Ask::new();
+        if halves && self.terms.cuts_for_each_refusal {
+            return;
+        }
+        let (Verdict::Wait(_) | Verdict::Full) = self.gate.check(self.now, &plain) else { return };
+        let Some(next) = self.gate.next_at() else {
+            panic!(
+                "{:?} is in the way, yet there is no next instant",
+                self.gate.why(self.now, &plain)
+            )
+        };
+        if next == Instant::MAX {
+            return; // there is no later instant at which to see
+        }
+        assert!(next > self.now, "the next instant is past");
+        assert_eq!(self.gate.check(next, &plain), Verdict::Go, "at the instant that was told");
+        let sooner = Instant::from_nanos(next.as_nanos() - 1);
+        assert_ne!(self.gate.check(sooner, &plain), Verdict::Go, "it could have left sooner");
+    }
+
+    /// Whoever waits as told leaves after a few polls, and does not spin.
+    pub fn a_call_that_follows_its_waits_leaves(&self) {
+        let (mut gate, mut now) = (self.gate.clone(), self.now);
+        if now > Instant::from_nanos(u64::MAX / 2) {
+            return; // the clock is near its end
+        }
+        for _ in 0..POLLS {
+            match gate.poll(now, &Ask::new()) {
+                Decision::Go(_) => return,
+                Decision::Wait(until) => now = until,
+                Decision::Full => match gate.next_at() {
+                    Some(next) => now = next,
+                    None => panic!("full, and for no reason"),
+                },
+                // A wait beyond the end of time, and a law that refuses instead of waiting.
+                Decision::Refuse(Reason::Never | Reason::OverLimit) => return,
+                Decision::Refuse(reason) => panic!("a plain call is refused: {reason}"),
+            }
+        }
+        panic!("still waiting at {now:?}: {gate:?}");
+    }
+
+    fn note(&mut self, decision: &Decision) {
+        let told = match decision {
+            Decision::Go(_) => 1,
+            Decision::Wait(until) => until.as_nanos(),
+            Decision::Full => 2,
+            Decision::Refuse(_) => 3,
+        };
+        self.answers = (self.answers ^ told).wrapping_mul(0x0100_0000_01B3);
+    }
+}

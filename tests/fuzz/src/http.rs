@@ -1,0 +1,123 @@
+//! Any response: a status, a clock and headers, under every profile.
+
+use tidegate::signal::http::{Answer, Name, Profile, Reading, Unit, Which};
+use tidegate::{Outcome, Reply, Span};
+
+use crate::input::Input;
+
+const PROFILES: [Profile; 5] =
+    [Profile::Auto, Profile::Delta, Profile::DeltaMillis, Profile::Epoch, Profile::EpochMillis];
+const STATUSES: [u16; 8] = [200, 429, 503, 403, 404, 202, 500, 529];
+const UNITS: [Unit; 4] = [Unit::Requests, Unit::Tokens, Unit::InputTokens, Unit::Bytes];
+/// How many limits a reading has room for.
+const ROOM: usize = 8;
+
+type Header<'a> = (&'a [u8], &'a [u8]);
+
+/// A status, a clock, and then a header a line.
+pub fn try_with(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let kind = input.u8();
+    let status = match STATUSES.get(usize::from(kind & 15)) {
+        Some(status) => *status,
+        None => input.u16(),
+    };
+    let clock = match kind >> 4 & 3 {
+        0 => None,
+        1 => Some(Span::from_secs(1_740_992_400)),
+        2 => Some(Span::ZERO),
+        _ => Some(Span::from_nanos(input.u64())),
+    };
+    let headers: Vec<Header<'_>> = input.rest().split(|byte| *byte == b'\n').map(header).collect();
+    for profile in PROFILES {
+        response(status, clock, &headers, profile);
+    }
+}
+
+/// `Name: value`
+fn header(line: &[u8]) -> Header<'_> {
+    match line.iter().position(|byte| *byte == b':') {
+        Some(colon) => (&line[..colon], &line[colon + 1..]),
+        None => (line, b""),
+    }
+}
+
+fn read<'a>(
+    status: u16,
+    profile: Profile,
+    headers: impl Iterator<Item = &'a Header<'a>>,
+) -> Reading {
+    let mut reading = Reading::with_profile(status, profile);
+    for (name, value) in headers {
+        reading.header(name, value);
+    }
+    reading
+}
+
+fn response(status: u16, clock: Option<Span>, headers: &[Header<'_>], profile: Profile) {
+    let reading = read(status, profile, headers.iter());
+    let answer = reading.finish(clock);
+    assert_eq!(answer, reading.finish(clock), "to look is to change nothing");
+    consistent(&answer);
+
+    // Limits that there is no room for are those that come last, so then the order does matter.
+    if told_at_most(headers) <= ROOM {
+        let backwards = read(status, profile, headers.iter().rev()).finish(clock);
+        assert_eq!(answer, backwards, "the order of the headers matters");
+        let (one, two) = headers.split_at(headers.len() / 2);
+        let turned = read(status, profile, two.iter().chain(one)).finish(clock);
+        assert_eq!(answer, turned, "the order of the headers matters");
+    }
+
+    let mut shouted = Reading::with_profile(status, profile);
+    for (name, value) in headers {
+        shouted.header(name.to_ascii_uppercase(), value);
+    }
+    assert_eq!(answer, shouted.finish(clock), "the case of a name matters");
+}
+
+/// How many limits the headers can tell of: one each, and one more with every item of a list.
+fn told_at_most(headers: &[Header<'_>]) -> usize {
+    let is_of_limits =
+        |name: &[u8]| name.to_ascii_lowercase().windows(5).any(|part| part == b"limit");
+    let of_limits = headers.iter().filter(|(name, _)| is_of_limits(name));
+    of_limits.map(|(_, value)| 2 + value.iter().filter(|byte| **byte == b',').count()).sum()
+}
+
+/// What holds for an answer, whatever was sent.
+fn consistent(answer: &Answer) {
+    for hint in answer.limits().map(|limit| limit.hint).chain([answer.hint]) {
+        assert_ne!(hint.limit, Some(0), "a limit of nothing");
+        assert_ne!(hint.period, Some(Span::ZERO), "a period of nothing");
+        if let (Some(remaining), Some(limit)) = (hint.remaining, hint.limit) {
+            assert!(remaining <= limit, "more is left than there is");
+        }
+        if let (Some(reset), Some(period)) = (hint.reset, hint.period) {
+            assert!(reset <= period, "the reset lies beyond the period");
+        }
+        assert!(
+            hint.retry_after.is_none() || answer.outcome != Outcome::Ok,
+            "served, yet told off"
+        );
+    }
+    assert!(answer.limits().count() <= 4);
+    // The first limit binds: nothing behind it is used up if it is not.
+    let spent: Vec<_> = answer.limits().map(|limit| limit.hint.remaining == Some(0)).collect();
+    assert!(
+        spent.is_sorted_by(|a, b| a >= b),
+        "a limit that is used up stands behind one that is not"
+    );
+
+    let reply: Reply<2> = (*answer).into();
+    assert_eq!((reply.outcome, reply.hints[0]), (answer.outcome, answer.hint));
+    let name = answer.limits().next().map_or(Name::of(""), |limit| limit.name);
+    for which in UNITS.map(Which::from).into_iter().chain([Which::from(name)]) {
+        let reply: Reply<1> = answer.about([which]);
+        assert_eq!(reply.outcome, answer.outcome);
+        let [hint] = reply.hints;
+        assert_eq!(
+            (hint.retry_after, hint.no_retry),
+            (answer.hint.retry_after, answer.hint.no_retry)
+        );
+    }
+}

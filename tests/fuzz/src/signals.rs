@@ -1,0 +1,155 @@
+//! Everything that is no HTTP response: codes, trailers, options, and single values with their
+//! dates, each against another reader of the same.
+
+use core::time::Duration;
+use std::time::UNIX_EPOCH;
+
+use tidegate::signal::http::{Name, Profile, Reading};
+use tidegate::signal::{aws, coap, grpc, http, mqtt};
+use tidegate::{Hint, Outcome, Reply, Span};
+
+use crate::input::Input;
+
+/// The end of what a span of nanoseconds can hold, in the year 2554.
+const END: u64 = u64::MAX / 1_000_000_000;
+const NAMES: [&str; 16] = [
+    "date",
+    "age",
+    "retry-after",
+    "retry-after-ms",
+    "ratelimit",
+    "ratelimit-policy",
+    "ratelimit-limit",
+    "ratelimit-remaining",
+    "ratelimit-reset",
+    "x-ratelimit-reset",
+    "x-ratelimit-reset-after",
+    "x-ratelimit-limit-tokens",
+    "anthropic-ratelimit-requests-limit",
+    "x-shopify-shop-api-call-limit",
+    "x-amzn-errortype",
+    "stripe-should-retry",
+];
+
+/// A kind of signal, and its bytes.
+pub fn try_with(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    match input.u8() % 8 {
+        0 => aws_code(input.rest()),
+        1 => grpc_status(input.u8().into(), input.rest()),
+        2 => coap_response(input.u8(), input.rest()),
+        3 => mqtt_codes(input.u8(), input.u16()),
+        4 => digits(input.rest()),
+        5 => written(input),
+        6 => date(input.rest()),
+        _ => header(input),
+    }
+}
+
+fn aws_code(code: &[u8]) {
+    let told = aws::outcome(code);
+    assert!(matches!(told, None | Some(Outcome::Throttled | Outcome::Failed)));
+    if !code.iter().any(|byte| b":#".contains(byte)) {
+        let dressed = [b"com.amazonaws#", code, b":http://internal.amazon.com/"].concat();
+        assert_eq!(aws::outcome(dressed), told);
+    }
+}
+
+fn grpc_status(code: u32, pushback: &[u8]) {
+    let reply: Reply<2> = grpc::reply(code, Some(pushback));
+    let silent: Reply<2> = grpc::reply(code, None);
+    assert_eq!((reply.outcome, silent.outcome), (grpc::outcome(code), grpc::outcome(code)));
+    assert_eq!(silent.hints, [Hint::NONE; 2]);
+    let expected = match unsigned(pushback).and_then(|number| i32::try_from(number).ok()) {
+        _ if !reply.outcome.is_retryable() => Hint::NONE,
+        Some(millis) => Hint::retry_after(Span::from_millis(millis.unsigned_abs().into())),
+        None => Hint::NONE.and_no_retry(),
+    };
+    assert_eq!(reply.hints, [expected; 2], "{pushback:?}");
+}
+
+fn coap_response(code: u8, option: &[u8]) {
+    let expected = (option.len() <= 4).then(|| {
+        let mut number = [0; 4];
+        number[4 - option.len()..].copy_from_slice(option);
+        u32::from_be_bytes(number)
+    });
+    let max_age = coap::max_age(option);
+    assert_eq!(max_age, expected);
+    let reply: Reply = coap::reply(code, max_age);
+    let pause = reply.outcome.is_pushback();
+    let seconds = Span::from_secs(max_age.unwrap_or(60).into());
+    assert_eq!(reply.hints[0].retry_after, pause.then_some(seconds));
+}
+
+fn mqtt_codes(reason: u8, most: u16) {
+    assert!(reason >= 0x80 || mqtt::outcome(reason) == Outcome::Ok);
+    assert_ne!(mqtt::outcome(reason), Outcome::Abandoned);
+    assert_eq!(mqtt::receive_maximum(Some(most)).map_or(0, |most| most.get()), most);
+}
+
+/// Digits with optional white space around them, as the standard library reads them; saturates.
+fn unsigned(value: &[u8]) -> Option<u64> {
+    let digits = core::str::from_utf8(value.trim_ascii()).ok()?;
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+fn digits(value: &[u8]) {
+    let expected = unsigned(value);
+    assert_eq!(http::remaining(value), expected, "{value:?}");
+    assert_eq!(http::retry_after(value), expected.map(Span::from_secs), "{value:?}");
+    assert_eq!(Name::of(value), Name::of(value));
+}
+
+/// How long from now a reset with this value is.
+fn reset(profile: Profile, value: &[u8]) -> Option<Span> {
+    let mut reading = Reading::with_profile(200, profile);
+    reading.header("X-RateLimit-Remaining", "1");
+    reading.header("X-RateLimit-Reset", value);
+    let answer = reading.finish(Some(Span::ZERO));
+    assert_eq!(answer.ignored, u16::from(answer.hint.reset.is_none()), "garbage is counted");
+    answer.hint.reset
+}
+
+/// A date and a duration come back as they were written.
+fn written(mut input: Input<'_>) {
+    let (seconds, nanos) = (input.u64() % (END + 1), input.u32() % 1_000_000_000);
+    let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
+    assert_eq!(reset(Profile::Auto, date.as_bytes()), Some(Span::from_secs(seconds)), "{date}");
+
+    let span = Span::from_secs(seconds).saturating_add(Span::from_nanos(nanos.into()));
+    let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
+    // A fraction is read against its unit, so an hour's may lose what is below a nanosecond.
+    let duration = format!("{hours}h{minutes}m{}.{nanos:09}s", seconds % 60);
+    assert_eq!(reset(Profile::Epoch, duration.as_bytes()), Some(span), "{duration}");
+    let plain = format!("{seconds}.{nanos:09}");
+    assert_eq!(reset(Profile::Delta, plain.as_bytes()), Some(span), "{plain}");
+}
+
+/// Whatever another reader of dates takes for one, and would write so itself, is the same date here.
+fn date(value: &[u8]) {
+    let told = reset(Profile::Auto, value);
+    let Ok(text) = core::str::from_utf8(value) else { return };
+    let Ok(oracle) = httpdate::parse_http_date(text) else { return };
+    if httpdate::fmt_http_date(oracle) == text {
+        let since_1970 = oracle.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let expected = Span::from_nanos(u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX));
+        assert_eq!(told, Some(expected), "{text:?}");
+    }
+}
+
+/// One header with any bytes in it, the line breaks that no response can have among them.
+fn header(mut input: Input<'_>) {
+    let name = input.pick(&NAMES);
+    let mut reading = Reading::new(429);
+    reading.header(name, input.rest());
+    let answer = reading.finish(None);
+    // Once for itself, and once for each limit of it that contradicts itself.
+    assert!(answer.ignored <= 9, "one header is ignored {} times", answer.ignored);
+    assert!(answer.hint.retry_after.is_none() || answer.outcome != Outcome::Ok);
+    let mut twice = reading;
+    twice.header(name, input.rest());
+    let twice = twice.finish(None);
+    assert_eq!((twice.outcome, twice.hint), (answer.outcome, answer.hint), "said twice");
+}
