@@ -1,7 +1,6 @@
 //! Intervals between calls, kept as their logarithms.
 
 use super::octaves::{Fine, OCTAVE, Octaves, exp2, log2, log2_of_1_and};
-use crate::fixed::Ratio;
 use crate::snapshot::{Field, Reader, Writer};
 use crate::time::Span;
 
@@ -63,11 +62,6 @@ impl Interval {
     /// Shorter by so many octaves.
     pub(super) const fn shorter(self, octaves: Fine) -> Self {
         self.longer(octaves.saturating_neg())
-    }
-
-    pub(super) const fn times(self, ratio: Ratio) -> Self {
-        let (numerator, denominator) = (ratio.numerator() as u64, ratio.denominator() as u64);
-        self.longer(log2(numerator).saturating_sub(log2(denominator)))
     }
 
     pub(super) const fn doubled(self, times: u32) -> Self {
@@ -138,7 +132,6 @@ mod tests {
                 ends.doubled(u32::MAX),
                 ends.after_cut(u32::MAX),
                 ends.faster(u32::MAX),
-                ends.times(Ratio::ZERO),
                 ends.longer(Fine::MAX),
                 ends.shorter(Fine::MAX),
                 ends.longer(Fine::MIN),

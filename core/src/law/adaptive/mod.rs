@@ -25,7 +25,6 @@ use period::{Share, Told};
 use remaining::Pool;
 
 use crate::gate::Pace;
-use crate::hint::Hint;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -133,13 +132,6 @@ impl AdaptiveState {
             before if latest > before => before.saturating_add((latest.abs_diff(before)) / 16),
             before => before.saturating_sub((latest.abs_diff(before)) / 16),
         };
-    }
-
-    /// The limit in usual calls and its period, where the server tells both.
-    fn quota_of(&self, hint: &Hint) -> Option<(u32, Span)> {
-        let limit = self.usual.calls_in(hint.limit?);
-        let period = hint.period?;
-        (limit > 0 && period > Span::ZERO).then_some((limit, period))
     }
 
     /// A call leaves: what a usual call is may change, and with it all that is counted in them.
@@ -268,7 +260,10 @@ impl Law for Adaptive {
         let hint = sample.hint;
         let left = hint.remaining.map(|left| state.usual.calls_in(left));
         let limit = hint.limit.map(|limit| state.usual.calls_in(limit));
-        if let Some((limit, period)) = state.quota_of(hint) {
+        // Where the server tells both.
+        let quota =
+            limit.zip(hint.period).filter(|(limit, period)| *limit > 0 && *period > Span::ZERO);
+        if let Some((limit, period)) = quota {
             state.quota = epoch::eight_intervals(limit, period);
         }
         if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
@@ -289,7 +284,7 @@ impl Law for Adaptive {
             }
         }
         if let Some(left) = left
-            && let Some(moved) = state.remaining(sample, left, rng)
+            && let Some(moved) = state.remaining(sample, left, quota, rng)
         {
             return moved;
         }
