@@ -5,9 +5,9 @@ use super::epoch::{self, Epoch, Habit};
 use super::event::BLACKOUT;
 use super::interval::Interval;
 use super::octaves::{OCTAVE, log2, log2_of};
-use super::{AdaptiveState, Tier};
+use super::{AdaptiveState, Call, Tier};
 use crate::fixed::div;
-use crate::law::{Move, Sample};
+use crate::law::Move;
 use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -17,10 +17,10 @@ const REFRACTORY: u32 = 3;
 
 impl AdaptiveState {
     /// A refusal (or, where `down`, a failure).
-    pub(super) fn miss(&mut self, sample: &Sample<'_>, down: bool, rng: &mut Rng) -> Move {
-        let now = sample.now;
-        if !sample.fresh {
-            self.survey(sample.outcome);
+    pub(super) fn miss(&mut self, call: &Call, down: bool, rng: &mut Rng) -> Move {
+        let now = call.now;
+        if !call.fresh {
+            self.survey(call.outcome);
             return Move::Held;
         }
         if let Tier::Open(open) = self.tier {
@@ -110,20 +110,20 @@ impl AdaptiveState {
     }
 
     /// A call was served, and the server said nothing that would make it another tier's.
-    pub(super) fn success(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
+    pub(super) fn success(&mut self, call: &Call, rng: &mut Rng) -> Move {
         self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.count(self.usual.parts_of(sample.cost));
+        self.meter.count(self.usual.parts_of(call.cost));
         if self.is_open() {
             return Move::Held;
         }
-        if !sample.fresh {
-            self.survey(sample.outcome);
+        if !call.fresh {
+            self.survey(call.outcome);
         }
-        if self.event.is_on() && sample.fresh {
-            self.recover(sample.now, rng);
+        if self.event.is_on() && call.fresh {
+            self.recover(call.now, rng);
         }
         let Tier::Blind(habit) = self.tier else { return Move::Held };
-        if !sample.paced || self.event.is_on() {
+        if !call.paced || self.event.is_on() {
             return Move::Held;
         }
         let interval = self.pacer.interval;

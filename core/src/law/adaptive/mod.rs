@@ -116,6 +116,16 @@ enum Tier {
     Period(Share),
 }
 
+/// What the tiers see of a call that has come back.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    now: Instant,
+    cost: u32,
+    outcome: Outcome,
+    fresh: bool,
+    paced: bool,
+}
+
 /// After 64 intervals of silence the old rate is old news.
 const IDLE_LOG2: u32 = 6;
 
@@ -124,9 +134,8 @@ impl AdaptiveState {
         Span::from_nanos(u64::from(self.round_trip) << 10)
     }
 
-    fn see_round_trip(&mut self, sample: &Sample<'_>) {
-        let took = sample.now.saturating_since(sample.sent).as_nanos() >> 10;
-        let latest = u32::try_from(took).unwrap_or(u32::MAX);
+    fn see_round_trip(&mut self, took: Span) {
+        let latest = u32::try_from(took.as_nanos() >> 10).unwrap_or(u32::MAX);
         self.round_trip = match self.round_trip {
             0 => latest,
             before if latest > before => before.saturating_add((latest.abs_diff(before)) / 16),
@@ -253,9 +262,11 @@ impl Law for Adaptive {
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
-        state.see_round_trip(sample);
+        let Sample { now, sent, cost, outcome, fresh, paced, .. } = *sample;
+        let call = &Call { now, cost, outcome, fresh, paced };
+        state.see_round_trip(now.saturating_since(sent));
         if sample.outcome == Outcome::Failed {
-            return state.miss(sample, true, rng);
+            return state.miss(call, true, rng);
         }
         let hint = sample.hint;
         let left = hint.remaining.map(|left| state.usual.calls_in(left));
@@ -270,7 +281,7 @@ impl Law for Adaptive {
             && (hint.period.is_some() || state.is_periodic(reset))
         {
             let told = Told { limit, period: hint.period, remaining, reset };
-            return state.period(sample, told, rng);
+            return state.period(call, told, rng);
         }
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {
             let due = sample.fresh && !state.event.is_on();
@@ -284,14 +295,14 @@ impl Law for Adaptive {
             }
         }
         if let Some(left) = left
-            && let Some(moved) = state.remaining(sample, left, quota, rng)
+            && let Some(moved) = state.remaining(call, left, quota, rng)
         {
             return moved;
         }
         if sample.outcome == Outcome::Ok {
-            state.success(sample, rng)
+            state.success(call, rng)
         } else {
-            state.miss(sample, false, rng)
+            state.miss(call, false, rng)
         }
     }
 }

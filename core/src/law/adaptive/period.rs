@@ -5,9 +5,9 @@ use core::num::NonZeroU64;
 use super::cost::{self, PARTS};
 use super::interval::Interval;
 use super::octaves::{OCTAVE, log2};
-use super::{AdaptiveState, Tier, longest_hold};
+use super::{AdaptiveState, Call, Tier, longest_hold};
 use crate::fixed::div_rem;
-use crate::law::{Move, Sample};
+use crate::law::Move;
 use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::snapshot::fields;
@@ -124,14 +124,14 @@ impl Share {
 
 impl AdaptiveState {
     /// The server told what is left of a period, and for how long.
-    pub(super) fn period(&mut self, sample: &Sample<'_>, told: Told, rng: &mut Rng) -> Move {
-        let now = sample.now;
-        let served = sample.outcome == Outcome::Ok;
+    pub(super) fn period(&mut self, call: &Call, told: Told, rng: &mut Rng) -> Move {
+        let now = call.now;
+        let served = call.outcome == Outcome::Ok;
         let mut share = match self.tier {
             Tier::Period(share) => share,
             _ => Share::new(),
         };
-        let parts = if served { self.usual.parts_of(sample.cost) } else { 0 };
+        let parts = if served { self.usual.parts_of(call.cost) } else { 0 };
         let next = share.hear(now, told, parts, rng);
         self.tier = Tier::Period(share);
         self.event.end();
@@ -147,7 +147,7 @@ impl AdaptiveState {
             }
             Next::Keep => {}
         }
-        if !served && sample.fresh {
+        if !served && call.fresh {
             Move::Slower
         } else if self.pacer.interval < before {
             Move::Faster

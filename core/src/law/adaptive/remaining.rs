@@ -6,9 +6,9 @@ use super::cost;
 use super::interval::Interval;
 use super::octaves::{OCTAVE, exp2, log2, log2_roughly};
 use super::open::Open;
-use super::{AdaptiveState, Tier};
+use super::{AdaptiveState, Call, Tier};
 use crate::fixed::div_rem;
-use crate::law::{Move, Sample};
+use crate::law::Move;
 use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::snapshot::fields;
@@ -105,13 +105,13 @@ impl AdaptiveState {
     /// The server told how many calls are left. `None`: another rule deals with the answer.
     pub(super) fn remaining(
         &mut self,
-        sample: &Sample<'_>,
+        call: &Call,
         left: u32,
         quota: Option<(u32, Span)>,
         rng: &mut Rng,
     ) -> Option<Move> {
-        let now = sample.now;
-        let served = sample.outcome == Outcome::Ok;
+        let now = call.now;
+        let served = call.outcome == Outcome::Ok;
         if let Tier::Open(open) = self.tier {
             if !served || left > 2 {
                 return None;
@@ -142,7 +142,7 @@ impl AdaptiveState {
         if !served {
             return None;
         }
-        if !sample.fresh {
+        if !call.fresh {
             return Some(Move::Held);
         }
         let bucket = match quota {
@@ -160,9 +160,9 @@ impl AdaptiveState {
         }
         self.event.end();
         self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.count(self.usual.parts_of(sample.cost));
+        self.meter.count(self.usual.parts_of(call.cost));
         let before = self.pacer.interval;
-        self.pacer.interval = pool.steer(before, bucket, left, sample.paced);
+        self.pacer.interval = pool.steer(before, bucket, left, call.paced);
         self.tier = Tier::Remaining(pool);
         Some(if self.pacer.interval < before { Move::Faster } else { Move::Held })
     }
