@@ -248,9 +248,12 @@ impl Law for Adaptive {
         }
         let interval = state.usual.interval_of(cost, state.interval(now));
         let slots = state.has_slots();
-        if slots && !state.event.is_on() && state.pacer.silence(now) > interval.saturating_mul(IDLE)
-        {
-            state.epoch.skip_to_acceleration();
+        let silence = state.pacer.silence(now);
+        if silence > interval.saturating_mul(IDLE) {
+            state.meter.skip(silence, now);
+            if slots && !state.event.is_on() {
+                state.epoch.skip_to_acceleration();
+            }
         }
         state.pacer.advance(now, interval, slots, rng);
     }
