@@ -194,10 +194,12 @@ impl AdaptiveState {
 /// that: on a bucket that refills 60 times a second it tells nothing of a period.
 const SHORTEST_WISH: Span = Span::from_secs(1);
 
-/// No wish of a server holds a client longer than this at a time: whoever tells of next year is asked
-/// again within the hour.
+/// No wish of a server holds a client longer than this at a time, but for the spread of a fleet, which
+/// is no longer either: whoever tells of next year is asked again.
+const LONGEST_HOLD: Span = Span::from_secs(3_600);
+
 fn longest_hold(now: Instant) -> Instant {
-    now.saturating_add(Span::from_secs(3_600))
+    now.saturating_add(LONGEST_HOLD)
 }
 
 impl Law for Adaptive {
@@ -279,7 +281,9 @@ impl Law for Adaptive {
         if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
             && (hint.period.is_some() || state.is_periodic(reset))
         {
-            let told = Told { limit, period: hint.period, remaining, reset };
+            let name = u32::try_from(hint.limit.unwrap_or(0)).unwrap_or(u32::MAX);
+            let retry_after = hint.retry_after.filter(|_| sample.outcome.is_pushback());
+            let told = Told { name, limit, period: hint.period, remaining, reset, retry_after };
             return state.period(sample, told, rng);
         }
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {

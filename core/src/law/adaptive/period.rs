@@ -2,7 +2,7 @@
 
 use super::cost::{self, PARTS};
 use super::interval::Interval;
-use super::{AdaptiveState, Tier, longest_hold};
+use super::{AdaptiveState, LONGEST_HOLD, Tier, longest_hold};
 use crate::fixed::{Ratio, div};
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
@@ -25,18 +25,22 @@ pub(super) struct Share {
     /// The longest reset that was told in this period, in 2^20 ns, which is about the period itself:
     /// for where the server does not tell that.
     longest: u32,
-    /// How many calls fit into it, by which it is told from the server's other limits; zero before
-    /// the first.
+    /// What the server says fits into it, by which it is told from the server's other limits; zero
+    /// before the first.
     limit: u32,
 }
 
 /// A period as the server describes it in one answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
+    /// In the server's own units, which stay the same where those of the law change.
+    pub(super) name: u32,
     pub(super) limit: u32,
     pub(super) period: Option<Span>,
     pub(super) remaining: u32,
     pub(super) reset: Span,
+    /// For a refused call: when the next one may leave, where the server says so.
+    pub(super) retry_after: Option<Span>,
 }
 
 /// What to do next.
@@ -51,6 +55,8 @@ pub(super) enum Next {
 
 /// The least time that is taken to be left, so that the rest of a period is no burst.
 const LEAST_LEFT: Span = Span::from_millis(50);
+/// Whatever the server tells of a period, a client calls about once a day.
+const LONGEST: Interval = Interval::of_span(Span::from_secs(86_400));
 
 impl Share {
     pub(super) const fn new() -> Self {
@@ -60,11 +66,12 @@ impl Share {
     pub(super) fn hear(&mut self, now: Instant, told: Told, served: u32, rng: &mut Rng) -> Next {
         // A server with several limits may tell now of one and now of another. Each is a period of its
         // own, so they are followed one at a time, unless another has no call left.
-        let another = told.limit != self.limit;
+        let another = told.name != self.limit;
         if another && self.limit != 0 && now < self.end && served > 0 && told.remaining > 0 {
+            self.own = self.own.saturating_add(served);
             return Next::Keep;
         }
-        self.limit = told.limit;
+        self.limit = told.name;
         let period = told.period.unwrap_or_else(|| self.longest(told.reset));
         let reset = told.reset.min(period);
         let end = now.saturating_add(reset);
@@ -78,15 +85,18 @@ impl Share {
         self.used = told.limit.saturating_sub(told.remaining).saturating_mul(PARTS);
 
         let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
-        let fair = Interval::of_calls(period, told.limit).times(of_share(share));
+        let fair = Interval::of_calls(period, told.limit).times(of_share(share)).min(LONGEST);
         let mine = u64::from(told.remaining).saturating_mul(share.into());
         let lot = u64::from(rng.next_u32() >> 16);
+        if let Some(wait) = told.retry_after {
+            return Next::Pause(fair, now.saturating_add(wait));
+        }
         if served == 0 || mine == 0 || (mine < 65_536 && lot > mine) {
             return Next::Pause(fair, self.end);
         }
         let left = self.end.saturating_since(now).max(LEAST_LEFT);
         let even = Interval::of_calls(left, told.remaining).times(of_share(share));
-        let interval = even.max(fair.times(Ratio::HALF));
+        let interval = even.max(fair.times(Ratio::HALF)).min(LONGEST);
         let draw = rng.around(interval.span(), Ratio::of(1, 4));
         if now.saturating_add(draw) >= self.end {
             return Next::Pause(fair, self.end);
@@ -139,7 +149,8 @@ impl AdaptiveState {
             }
             Next::Pause(interval, end) => {
                 self.pacer.interval = interval;
-                self.pacer.hold_until(end.min(longest_hold(now)), interval.span(), rng);
+                let spread = interval.span().min(LONGEST_HOLD);
+                self.pacer.hold_until(end.min(longest_hold(now)), spread, rng);
             }
             Next::Keep => {}
         }

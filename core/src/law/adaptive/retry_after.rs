@@ -5,7 +5,7 @@ use super::epoch::Habit;
 use super::event::Event;
 use super::interval::Interval;
 use super::octaves::{OCTAVE, exp2, log2};
-use super::{AdaptiveState, Tier, longest_hold};
+use super::{AdaptiveState, LONGEST_HOLD, Tier, longest_hold};
 use crate::fixed::Ratio;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
@@ -40,7 +40,7 @@ impl AdaptiveState {
         self.epoch.settle_at(self.pacer.interval);
         self.meter.restart(end, 0);
         self.event = Event { at: end, misses: 0, previous: 4, down: self.event.down };
-        self.pacer.hold_until(end, self.pacer.interval.span().min(cycle), rng);
+        self.pacer.hold_until(end, self.pacer.interval.span().min(cycle).min(LONGEST_HOLD), rng);
     }
 }
 
