@@ -1,6 +1,6 @@
 //! Limits while their numbers come together, header by header.
 
-use super::limits::{Limit, Name, TOLD, Unit, insert};
+use super::limits::{Limit, Name, TOLD, Unit};
 use crate::hint::Hint;
 use crate::time::Span;
 
@@ -51,9 +51,7 @@ impl Draft {
     /// Notes a number of which the greatest counts.
     pub(super) fn tell(&mut self, part: Part, number: u64) {
         self.told |= 1 << part as u8;
-        if let Some(old) = self.numbers.get_mut(part as usize) {
-            *old = number.max(*old);
-        }
+        self.set(part, number.max(self.most(part)));
     }
 
     /// Notes a number of which the least counts.
@@ -61,29 +59,23 @@ impl Draft {
         self.tell(part, !number);
     }
 
-    /// The greatest number that was told.
-    pub(super) fn most(&self, part: Part) -> Option<u64> {
-        let number = self.numbers.get(part as usize)?;
-        self.has(part).then_some(*number)
+    /// The greatest number that was told; zero where none was.
+    pub(super) fn most(&self, part: Part) -> u64 {
+        self.numbers.get(part as usize).copied().unwrap_or(0)
     }
 
-    /// The least number that was told.
-    pub(super) fn least(&self, part: Part) -> Option<u64> {
-        self.most(part).map(|number| !number)
+    /// The least number that was told; the largest there is where none was.
+    pub(super) fn least(&self, part: Part) -> u64 {
+        !self.most(part)
     }
 
     pub(super) fn has(&self, part: Part) -> bool {
         self.told & 1 << part as u8 != 0
     }
 
-    /// Whether more was told than what the limit is called.
-    pub(super) fn tells(&self) -> bool {
-        [Part::Limit, Part::Remaining, Part::In, Part::At].iter().any(|part| self.has(*part))
-    }
-
-    /// Whether the same was told of both.
-    fn says(&self, other: &Self, part: Part) -> bool {
-        self.most(part) == other.most(part)
+    /// What was told as a span.
+    pub(super) fn span(&self, part: Part) -> Option<Span> {
+        self.has(part).then_some(Span::from_nanos(self.most(part)))
     }
 
     /// Notes all that was told of `other`.
@@ -94,39 +86,101 @@ impl Draft {
         }
     }
 
-    /// How long it is from `now` (since 1970) until it ends; zero where that is past. A span wins
-    /// over a date, because it needs no clock; a date without a clock is nothing, and counted.
-    pub(super) fn reset(&self, now: Option<u64>, ignored: &mut u16) -> Option<Span> {
-        let until = || Some(self.most(Part::At)?.saturating_sub(now?));
-        let reset = self.most(Part::In).or_else(until);
-        count(ignored, reset.is_none() && self.has(Part::At));
-        reset.map(Span::from_nanos)
+    /// Whether more was told than what the limit is called.
+    pub(super) fn tells(&self) -> bool {
+        self.told & !(1 << Part::Unit as u8 | 1 << Part::Partition as u8) != 0
     }
 
-    /// The limit in numbers that do not contradict each other; `None` where nothing is left of it.
-    pub(super) fn settle(&self, now: Option<u64>, ignored: &mut u16) -> Option<Limit> {
-        let period = self.most(Part::Period).map(Span::from_nanos);
-        let most = self.least(Part::Limit);
-        let limit = most.filter(|limit| *limit > 0);
-        count(ignored, most != limit);
-        let left = self.least(Part::Remaining);
-        let remaining = left.filter(|left| *left <= most.unwrap_or(u64::MAX));
-        count(ignored, left != remaining);
-        // The period does not end later than it lasts.
-        let reset = self.reset(now, ignored).map(|reset| reset.min(period.unwrap_or(Span::MAX)));
-        if remaining.is_none() && reset.is_none() && limit.is_none() && period.is_none() {
-            return None;
+    /// Whether the same was told of both.
+    fn says(&self, other: &Self, part: Part) -> bool {
+        self.most(part) == other.most(part)
+    }
+
+    /// Forgets a number because it makes no sense beside the others, and counts it.
+    fn ignore(&mut self, part: Part, ignored: &mut u16) {
+        self.told &= !(1 << part as u8);
+        self.set(part, 0);
+        count(ignored);
+    }
+
+    fn set(&mut self, part: Part, number: u64) {
+        if let Some(old) = self.numbers.get_mut(part as usize) {
+            *old = number;
         }
-        let hint = Hint { remaining, reset, limit, period, ..Hint::NONE };
-        let unit = self.least(Part::Unit).map_or(Unit::Requests, Unit::of_number);
-        let partition = self.most(Part::Partition).map(Name::of_number);
-        Some(Limit { unit, name: self.name, partition, hint })
+    }
+
+    /// Makes the numbers agree, and all resets spans from `now` (since 1970).
+    pub(super) fn settle(&mut self, now: Option<u64>, ignored: &mut u16) {
+        let limit = self.least(Part::Limit);
+        if limit == 0 {
+            self.ignore(Part::Limit, ignored);
+        }
+        if self.has(Part::Remaining) && self.least(Part::Remaining) > limit {
+            self.ignore(Part::Remaining, ignored);
+        }
+        // A span wins over a date, because it needs no clock. What is past ends now.
+        if self.has(Part::At) && !self.has(Part::In) {
+            match now {
+                Some(now) => self.tell(Part::In, self.most(Part::At).saturating_sub(now)),
+                None => self.ignore(Part::At, ignored),
+            }
+        }
+        // The period does not end later than it lasts.
+        if self.has(Part::Period) {
+            let reset = self.most(Part::In).min(self.most(Part::Period));
+            self.set(Part::In, reset);
+        }
+    }
+
+    /// How much it binds a client: the less, the more. What is used up comes first, then the lesser
+    /// share left, then what tells no share, then what tells of nothing left; of equals the fewer
+    /// calls, and then the later reset. The name makes it the same for any order of the headers.
+    fn slack(&self) -> [u64; 4] {
+        let (left, limit) = (self.least(Part::Remaining), self.least(Part::Limit));
+        let share = match (self.has(Part::Remaining), self.has(Part::Limit)) {
+            (true, _) if left == 0 => 0,
+            (true, true) => share(left, limit),
+            (true, false) => 1 << 33,
+            (false, _) => 1 << 34,
+        };
+        [share, left.min(limit), self.least(Part::In), self.name.number()]
+    }
+
+    fn limit(&self) -> Limit {
+        let count = |part| self.has(part).then_some(self.least(part));
+        Limit {
+            unit: Unit::of_number(self.least(Part::Unit)),
+            name: self.name,
+            partition: self
+                .has(Part::Partition)
+                .then_some(Name::of_number(self.most(Part::Partition))),
+            hint: Hint {
+                remaining: count(Part::Remaining),
+                reset: self.span(Part::In),
+                limit: count(Part::Limit),
+                period: self.span(Part::Period),
+                ..Hint::NONE
+            },
+        }
     }
 }
 
+/// `left / limit` in units of 2^-32, and 2^32 more; no more is left than there is.
+fn share(mut left: u64, limit: u64) -> u64 {
+    let mut share = 1u64;
+    // Division by hand, bit by bit: small machines would link a kilobyte for it.
+    for _ in 0..32 {
+        let missing = limit.saturating_sub(left);
+        let whole = left >= missing;
+        left = if whole { left.saturating_sub(missing) } else { left.saturating_add(left) };
+        share = share << 1 | u64::from(whole);
+    }
+    share
+}
+
 /// Counts what has to be ignored.
-pub(super) fn count(ignored: &mut u16, one: bool) {
-    *ignored = ignored.saturating_add(u16::from(one));
+pub(super) fn count(ignored: &mut u16) {
+    *ignored = ignored.saturating_add(1);
 }
 
 /// The limits collected so far, from the left.
@@ -146,32 +200,43 @@ impl Drafts {
     }
 
     /// The limits that were told of, the binding one first.
-    ///
-    /// A quota without a name is given to the limits of as many calls that lack a period; of several
-    /// such quotas the longest counts, as the most careful. One that told nothing new is no limit.
-    pub(super) fn settle(&self, now: Option<u64>, ignored: &mut u16) -> [Option<Limit>; TOLD] {
+    pub(super) fn settle(
+        &self,
+        now: Option<u64>,
+        told: &mut [Option<Limit>; TOLD],
+        ignored: &mut u16,
+    ) {
         let mut drafts = self.0;
-        for draft in drafts.iter_mut().filter(|draft| !draft.has(Part::Period)) {
-            for quota in self.0.iter().filter(|quota| quota.has(Part::Loose)) {
-                if let (true, Some(period)) =
-                    (quota.says(draft, Part::Limit), quota.most(Part::Period))
-                {
-                    draft.tell(Part::Period, period);
-                }
+        join(&mut drafts);
+        for draft in &mut drafts {
+            draft.settle(now, ignored);
+        }
+        let limits = || drafts.iter().filter(|draft| draft.tells());
+        for draft in limits() {
+            let rank = limits().filter(|other| other.slack() < draft.slack()).count();
+            if let Some(place) = told.get_mut(rank) {
+                *place = Some(draft.limit());
             }
         }
-        let mut told = [None; TOLD];
-        for draft in &drafts {
-            let twin =
-                |other: &&Draft| other.says(draft, Part::Limit) && other.says(draft, Part::Period);
-            let known = |other: &Draft| !other.has(Part::Loose);
-            if draft.has(Part::Loose) && drafts.iter().filter(twin).any(known) {
-                continue;
-            }
-            if let Some(limit) = draft.settle(now, ignored) {
-                insert(&mut told, limit);
+    }
+}
+
+/// Gives each quota without a name to the limits of as many calls that lack a period; of several
+/// such quotas the longest counts, as the most careful. One that tells nothing new is dropped.
+fn join(drafts: &mut [Draft; COLLECTED]) {
+    let told = *drafts;
+    for draft in drafts.iter_mut().filter(|draft| !draft.has(Part::Period)) {
+        for quota in told.iter().filter(|quota| quota.has(Part::Loose)) {
+            if quota.says(draft, Part::Limit) {
+                draft.tell(Part::Period, quota.most(Part::Period));
             }
         }
-        told
+    }
+    let joined = *drafts;
+    for quota in drafts.iter_mut().filter(|draft| draft.has(Part::Loose)) {
+        let mut named = joined.iter().filter(|draft| !draft.has(Part::Loose));
+        if named.any(|draft| draft.says(quota, Part::Limit) && draft.says(quota, Part::Period)) {
+            *quota = Draft::NONE;
+        }
     }
 }

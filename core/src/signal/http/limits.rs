@@ -40,16 +40,16 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of this rank.
+    /// The unit of this rank; calls, unless something else was told.
     pub(super) const fn of_number(number: u64) -> Self {
         match number {
-            0 => Self::Requests,
             1 => Self::Tokens,
             2 => Self::InputTokens,
             3 => Self::OutputTokens,
             4 => Self::Bytes,
             5 => Self::InFlight,
-            _ => Self::Other,
+            6 => Self::Other,
+            _ => Self::Requests,
         }
     }
 }
@@ -132,47 +132,4 @@ pub struct Limit {
     /// What was said of it. The pause the server asked for stands in the hint of the binding limit
     /// only.
     pub hint: Hint,
-}
-
-impl Limit {
-    /// How much it binds a client; the less, the more. One that is used up before one that is not,
-    /// then the lesser share left of those that tell their share, then what tells no share, then
-    /// what tells of nothing left; of equals the fewer calls, and the later reset. The rest of the
-    /// order only makes it the same for any order of the headers.
-    fn slack(&self) -> [u64; 4] {
-        let Hint { remaining, limit, reset, .. } = self.hint;
-        let share = match (remaining, limit) {
-            (Some(0), _) => 0,
-            (Some(left), Some(limit)) => share(left, limit),
-            (Some(_), None) => 1 << 33,
-            (None, _) => 1 << 34,
-        };
-        let calls = remaining.or(limit).unwrap_or(u64::MAX);
-        let reset = reset.map_or(u64::MAX, |reset| !reset.as_nanos());
-        [share, calls, reset, self.name.number()]
-    }
-}
-
-/// `left / limit` in units of 2^-32 and one more, where no more is left than there is.
-fn share(mut left: u64, limit: u64) -> u64 {
-    let mut share = 1u64;
-    // A division bit by bit, of which the first is always one.
-    for _ in 0..32 {
-        let missing = limit.saturating_sub(left);
-        let whole = left >= missing;
-        left = if whole { left.saturating_sub(missing) } else { left.saturating_add(left) };
-        share = share << 1 | u64::from(whole);
-    }
-    share
-}
-
-/// Puts a limit before the first that binds less; the last one falls out where there is no room.
-pub(super) fn insert(told: &mut [Option<Limit>; TOLD], limit: Limit) {
-    let mut next = limit;
-    for slot in told {
-        if slot.as_ref().is_none_or(|other| next.slack() < other.slack()) {
-            let Some(moved) = slot.replace(next) else { return };
-            next = moved;
-        }
-    }
 }

@@ -86,7 +86,6 @@ fn moment(text: &mut Text<'_>, draft: &mut Draft, profile: Option<Profile>) {
             None => text.fail(),
         },
         b'-' => {
-            text.next();
             let year = u32::try_from(number.whole).unwrap_or(u32::MAX);
             let date = rfc_3339(text, year);
             draft.tell(Part::At, date.shifted(SECONDS));

@@ -83,7 +83,7 @@ impl Reading {
         if text.done() {
             *self = read;
         } else {
-            count(&mut self.ignored, true);
+            count(&mut self.ignored);
         }
     }
 
@@ -91,26 +91,22 @@ impl Reading {
     /// dates in a response that has no `Date`; `None` where there is no such clock.
     #[must_use]
     pub fn finish(&self, now: Option<Span>) -> Answer {
-        let now = self.date.most(Part::At).or(now.map(Span::as_nanos));
-        let mut answer = Answer {
-            outcome: Outcome::Ok,
-            hint: Hint::NONE,
-            limits: [None; TOLD],
-            ignored: self.ignored,
-        };
+        let now = self.date.span(Part::At).or(now).map(Span::as_nanos);
+        let mut limits = [None; TOLD];
+        let mut ignored = self.ignored;
         if !self.cached {
-            answer.limits = self.limits.settle(now, &mut answer.ignored);
+            self.limits.settle(now, &mut limits, &mut ignored);
         }
-        let pause = self.pause(now, &mut answer.ignored);
-        answer.hint = answer.of(Unit::Requests);
-        answer.outcome = self.outcome(pause.is_some() || answer.hint.remaining == Some(0));
-        let retry_after = pause.filter(|_| answer.outcome != Outcome::Ok);
-        if let Some(Some(binding)) = answer.limits.first_mut() {
+        let pause = self.pause(now, &mut ignored);
+        let mut of_calls = limits.iter().flatten().filter(|limit| limit.unit == Unit::Requests);
+        let hint = of_calls.next().map_or(Hint::NONE, |limit| limit.hint);
+        let outcome = self.outcome(pause.is_some() || hint.remaining == Some(0));
+        let retry_after = pause.filter(|_| outcome != Outcome::Ok);
+        if let Some(Some(binding)) = limits.first_mut() {
             binding.hint.retry_after = retry_after;
         }
-        answer.hint.retry_after = retry_after;
-        answer.hint.no_retry = self.no_retry;
-        answer
+        let hint = Hint { retry_after, no_retry: self.no_retry, ..hint };
+        Answer { outcome, hint, limits, ignored }
     }
 
     /// The error code says more than the status. A 403 is GitHub's other way to throttle: it comes
@@ -125,8 +121,11 @@ impl Reading {
 
     /// Of two pauses that differ by rounding the finer one, else the longer one.
     fn pause(&self, now: Option<u64>, ignored: &mut u16) -> Option<Span> {
-        let coarse = self.pause.reset(now, ignored);
-        let Some(fine) = self.fine_pause.reset(now, ignored) else { return coarse };
+        let [coarse, fine] = [self.pause, self.fine_pause].map(|mut pause| {
+            pause.settle(now, ignored);
+            pause.span(Part::In)
+        });
+        let Some(fine) = fine else { return coarse };
         let longer = coarse.filter(|coarse| coarse.saturating_sub(fine) >= Span::from_secs(1));
         longer.or(Some(fine))
     }
@@ -209,12 +208,12 @@ impl Reading {
                 }
                 (Term::Policy | Term::Limit, Bare::Number(number)) => {
                     // The first is the limit. Another is a quota, or the limit of another header.
-                    let period = quota.most(Part::Period);
-                    if term == Term::Limit && (period.is_none() || !draft.has(Part::Limit)) {
+                    let timed = quota.has(Part::Period);
+                    if term == Term::Limit && !(timed && draft.has(Part::Limit)) {
                         draft.tell_least(Part::Limit, number.whole);
                     }
-                    if let Some(period) = period {
-                        quota.name = Name::of_quota(number.whole, period);
+                    if timed {
+                        quota.name = Name::of_quota(number.whole, quota.most(Part::Period));
                         quota.tell_least(Part::Limit, number.whole);
                         quota.tell(Part::Loose, 1);
                         self.add(&quota);
@@ -230,8 +229,9 @@ impl Reading {
 
     /// Keeps what a header told of a limit.
     fn add(&mut self, draft: &Draft) {
-        let added = self.limits.add(draft);
-        count(&mut self.ignored, !added);
+        if !self.limits.add(draft) {
+            count(&mut self.ignored);
+        }
     }
 }
 

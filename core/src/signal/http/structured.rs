@@ -52,19 +52,22 @@ pub(super) fn pair(text: &mut Text<'_>, draft: &mut Draft) {
         return;
     };
     text.expect(b"=");
-    match (term, bare(text)) {
-        (Term::Limit, Bare::Number(count)) => draft.tell_least(Part::Limit, count.whole),
-        (Term::Remaining, Bare::Number(count)) => draft.tell_least(Part::Remaining, count.whole),
-        (Term::Reset | Term::ResetAfter, Bare::Number(seconds)) => {
-            draft.tell(Part::In, seconds.shifted(9));
+    let (part, number) = match (term, bare(text)) {
+        (Term::Limit, Bare::Number(count)) => (Part::Limit, !count.whole),
+        (Term::Remaining, Bare::Number(count)) => (Part::Remaining, !count.whole),
+        (_, Bare::Number(seconds)) => {
+            let nanos = seconds.shifted(9);
+            match term {
+                Term::Window if nanos > 0 => (Part::Period, nanos),
+                Term::Reset | Term::ResetAfter => (Part::In, nanos),
+                _ => return text.fail(),
+            }
         }
-        (Term::Window, Bare::Number(seconds)) if seconds.shifted(9) > 0 => {
-            draft.tell(Part::Period, seconds.shifted(9));
-        }
-        (Term::Unit, Bare::Text(name)) => draft.count(name, false),
-        (Term::Partition, Bare::Text(key)) => draft.tell(Part::Partition, Name::of(key).number()),
-        _ => text.fail(),
-    }
+        (Term::Unit, Bare::Text(name)) => return draft.count(name, false),
+        (Term::Partition, Bare::Text(key)) => (Part::Partition, Name::of(key).number()),
+        _ => return text.fail(),
+    };
+    draft.tell(part, number);
 }
 
 fn bare<'a>(text: &mut Text<'a>) -> Bare<'a> {
