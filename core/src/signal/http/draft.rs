@@ -42,11 +42,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Of what nothing was told.
-    pub(super) const NONE: Self = Self::new(Name::NONE);
-
-    pub(super) const fn new(name: Name) -> Self {
-        Self { name, told: 0, numbers: [0; 8] }
-    }
+    pub(super) const NONE: Self = Self { name: Name::NONE, told: 0, numbers: [0; 8] };
 
     /// Notes a number of which the greatest counts.
     pub(super) fn tell(&mut self, part: Part, number: u64) {
@@ -130,6 +126,12 @@ impl Draft {
             let reset = self.most(Part::In).min(self.most(Part::Period));
             self.set(Part::In, reset);
         }
+    }
+
+    /// How long it is from `now` until it ends.
+    pub(super) fn wait(mut self, now: Option<u64>, ignored: &mut u16) -> Option<Span> {
+        self.settle(now, ignored);
+        self.span(Part::In)
     }
 
     /// How much it binds a client: the less, the more. What is used up comes first, then the lesser

@@ -67,33 +67,33 @@ fn meaning(profile: Option<Profile>, number: u64) -> Option<(Part, usize)> {
 /// but a number that makes no sense as a date is a delay that saturates.
 pub(super) fn moments(text: &mut Text<'_>, draft: &mut Draft, profile: Option<Profile>) {
     loop {
-        moment(text, draft, profile);
+        let (part, nanos) = moment(text, profile);
+        draft.tell(part, nanos);
         if !text.comma() {
             break;
         }
     }
 }
 
-fn moment(text: &mut Text<'_>, draft: &mut Draft, profile: Option<Profile>) {
+fn moment(text: &mut Text<'_>, profile: Option<Profile>) -> (Part, u64) {
     if text.peek().is_ascii_alphabetic() {
         let date = Number { whole: http_date(text), fraction: &[] };
-        return draft.tell(Part::At, date.shifted(SECONDS));
+        return (Part::At, date.shifted(SECONDS));
     }
     let number = text.number();
     match text.peek() {
-        0 | b' ' | b'\t' | b',' => match meaning(profile, number.whole) {
-            Some((part, places)) => draft.tell(part, number.shifted(places)),
-            None => text.fail(),
-        },
+        0 | b' ' | b'\t' | b',' => {
+            let Some((part, places)) = meaning(profile, number.whole) else {
+                text.fail();
+                return (Part::In, 0);
+            };
+            (part, number.shifted(places))
+        }
         b'-' => {
             let year = u32::try_from(number.whole).unwrap_or(u32::MAX);
-            let date = rfc_3339(text, year);
-            draft.tell(Part::At, date.shifted(SECONDS));
+            (Part::At, rfc_3339(text, year).shifted(SECONDS))
         }
-        _ => {
-            let span = duration(text, number);
-            draft.tell(Part::In, span.as_nanos());
-        }
+        _ => (Part::In, duration(text, number).as_nanos()),
     }
 }
 

@@ -75,11 +75,12 @@ impl Reading {
     }
 
     fn note(&mut self, name: &[u8], value: &[u8]) {
-        let Some((term, draft)) = header(name) else { return };
+        let mut draft = Draft::NONE;
+        let Some(term) = header(name, &mut draft) else { return };
         // Where any of a value turns out to be garbage, nothing of it is kept.
         let mut read = *self;
         let mut text = Text::new(value);
-        read.read(term, draft, &mut text);
+        read.read(term, &mut draft, &mut text);
         if text.done() {
             *self = read;
         } else {
@@ -121,17 +122,17 @@ impl Reading {
 
     /// Of two pauses that differ by rounding the finer one, else the longer one.
     fn pause(&self, now: Option<u64>, ignored: &mut u16) -> Option<Span> {
-        let [coarse, fine] = [self.pause, self.fine_pause].map(|mut pause| {
-            pause.settle(now, ignored);
-            pause.span(Part::In)
-        });
-        let Some(fine) = fine else { return coarse };
-        let longer = coarse.filter(|coarse| coarse.saturating_sub(fine) >= Span::from_secs(1));
-        longer.or(Some(fine))
+        let coarse = self.pause.wait(now, ignored);
+        let fine = self.fine_pause.wait(now, ignored);
+        let second = Span::from_secs(1);
+        match (coarse, fine) {
+            (Some(long), Some(fine)) if long.saturating_sub(fine) >= second => coarse,
+            _ => fine.or(coarse),
+        }
     }
 
     /// Reads the value of a header, which speaks of the limit that is drafted.
-    fn read(&mut self, term: Term, mut draft: Draft, text: &mut Text<'_>) {
+    fn read(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
         match term {
             Term::Age => self.cached |= text.number().whole > 0,
             Term::ShouldRetry => match text.letters() {
@@ -145,43 +146,34 @@ impl Reading {
                     self.code = code.or(self.code);
                 }
             }
-            Term::Date => {
-                moments(text, &mut draft, None);
-                if !draft.has(Part::At) {
-                    text.fail();
-                }
-                self.date.merge(&draft);
+            Term::UsedOfLimit => {
+                let used = text.number().whole;
+                text.expect(b"/");
+                let limit = text.number().whole;
+                draft.tell_least(Part::Limit, limit);
+                draft.tell_least(Part::Remaining, limit.saturating_sub(used));
             }
-            Term::Pause => {
-                moments(text, &mut draft, None);
-                self.pause.merge(&draft);
-            }
-            Term::Delay => {
-                moments(text, &mut draft, Some(Profile::Delta));
-                self.pause.merge(&draft);
-            }
-            Term::FinePause => {
-                moments(text, &mut draft, Some(Profile::DeltaMillis));
-                self.fine_pause.merge(&draft);
+            Term::Service if is_dictionary(*text) => dictionary(text, draft),
+            Term::Service | Term::Policy | Term::Limit | Term::Remaining => {
+                self.list(term, draft, text);
             }
             _ => {
-                match term {
-                    Term::Reset => moments(text, &mut draft, Some(self.profile)),
-                    Term::ResetAfter => moments(text, &mut draft, Some(Profile::Delta)),
-                    Term::UsedOfLimit => {
-                        let used = text.number().whole;
-                        text.expect(b"/");
-                        let limit = text.number().whole;
-                        draft.tell_least(Part::Limit, limit);
-                        draft.tell_least(Part::Remaining, limit.saturating_sub(used));
-                    }
-                    Term::Service if is_dictionary(*text) => dictionary(text, &mut draft),
-                    _ => self.list(term, &mut draft, text),
-                }
-                if draft.tells() {
-                    self.add(&draft);
-                }
+                let profile = match term {
+                    Term::Date | Term::Pause => None,
+                    Term::FinePause => Some(Profile::DeltaMillis),
+                    Term::Reset => Some(self.profile),
+                    _ => Some(Profile::Delta),
+                };
+                moments(text, draft, profile);
             }
+        }
+        match term {
+            Term::Date if !draft.has(Part::At) => text.fail(),
+            Term::Date => self.date.merge(draft),
+            Term::Pause | Term::Delay => self.pause.merge(draft),
+            Term::FinePause => self.fine_pause.merge(draft),
+            _ if draft.tells() => self.add(draft),
+            _ => {}
         }
     }
 

@@ -121,29 +121,26 @@ const UNITS: [Word<Term>; 11] = [
     Word::new("day", Term::Day),
 ];
 
-/// What the header of this name is about, and the limit that it speaks of; `None` where it is not
-/// about limits.
-pub(super) fn header(name: &[u8]) -> Option<(Term, Draft)> {
+/// What the header of this name is about; `None` where it is not about limits. What the name tells
+/// of a limit is noted.
+pub(super) fn header(name: &[u8], draft: &mut Draft) -> Option<Term> {
     let (term, rest) = find(&HEADERS, name)?;
-    let (bare, family) = match term {
+    let bare = match term {
         Term::ByResource => return None,
-        Term::RateLimit => (Name::known("ratelimit"), true),
-        Term::XRateLimit => (Name::known("x-ratelimit"), true),
-        Term::Anthropic => (Name::known("anthropic"), true),
-        Term::Azure => (Name::known("x-ms"), true),
-        Term::UsedOfLimit => (Name::known("shopify"), false),
-        _ => (Name::known("ratelimit"), false),
+        Term::XRateLimit => const { Name::known("x-ratelimit") },
+        Term::Anthropic => const { Name::known("anthropic") },
+        Term::Azure => const { Name::known("x-ms") },
+        Term::UsedOfLimit => const { Name::known("shopify") },
+        _ => const { Name::known("ratelimit") },
     };
-    let mut draft = Draft::new(bare);
-    let (number, qualifier) = if family { number_of(rest)? } else { (term, rest) };
-    if !qualifier.is_empty() {
-        if !family {
-            return None;
-        }
-        draft.name = Name::of_header(qualifier);
-    }
+    let (number, qualifier) = match term {
+        Term::RateLimit | Term::XRateLimit | Term::Anthropic | Term::Azure => number_of(rest)?,
+        _ if rest.is_empty() => (term, rest),
+        _ => return None,
+    };
+    draft.name = if qualifier.is_empty() { bare } else { Name::of_header(qualifier) };
     draft.count(qualifier, qualifier.is_empty() || term == Term::Azure);
-    Some((number, draft))
+    Some(number)
 }
 
 /// Splits what follows a family's name: OpenAI says `limit-requests`, Anthropic `requests-limit`,
