@@ -29,6 +29,12 @@ pub(super) enum Part {
     Loose,
 }
 
+impl Part {
+    const fn bit(self) -> u8 {
+        1u8.wrapping_shl(self as u32)
+    }
+}
+
 /// A limit while its numbers come together. Where a number was told twice, the more careful one
 /// counts, whichever came first.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +52,7 @@ impl Draft {
 
     /// Notes a number of which the greatest counts.
     pub(super) fn tell(&mut self, part: Part, number: u64) {
-        self.told |= 1 << part as u8;
+        self.told |= part.bit();
         self.set(part, number.max(self.most(part)));
     }
 
@@ -66,7 +72,7 @@ impl Draft {
     }
 
     pub(super) fn has(&self, part: Part) -> bool {
-        self.told & 1 << part as u8 != 0
+        self.told & part.bit() != 0
     }
 
     /// What was told as a span.
@@ -84,7 +90,7 @@ impl Draft {
 
     /// Whether more was told than what the limit is called.
     pub(super) fn tells(&self) -> bool {
-        self.told & !(1 << Part::Unit as u8 | 1 << Part::Partition as u8) != 0
+        self.told & !(Part::Unit.bit() | Part::Partition.bit()) != 0
     }
 
     /// Whether the same was told of both.
@@ -94,7 +100,7 @@ impl Draft {
 
     /// Forgets a number because it makes no sense beside the others, and counts it.
     fn ignore(&mut self, part: Part, ignored: &mut u16) {
-        self.told &= !(1 << part as u8);
+        self.told &= !part.bit();
         self.set(part, 0);
         count(ignored);
     }
@@ -136,8 +142,9 @@ impl Draft {
 
     /// How much it binds a client: the less, the more. What is used up comes first, then the lesser
     /// share left, then what tells no share, then what tells of nothing left; of equals the fewer
-    /// calls, and then the later reset. The name makes it the same for any order of the headers.
-    fn slack(&self) -> [u64; 4] {
+    /// calls, the later reset and the longer period. The name makes it the same for any order of
+    /// the headers.
+    fn slack(&self) -> [u64; 5] {
         let (left, limit) = (self.least(Part::Remaining), self.least(Part::Limit));
         let share = match (self.has(Part::Remaining), self.has(Part::Limit)) {
             (true, _) if left == 0 => 0,
@@ -145,7 +152,7 @@ impl Draft {
             (true, false) => 1 << 33,
             (false, _) => 1 << 34,
         };
-        [share, left.min(limit), self.least(Part::In), self.name.number()]
+        [share, left.min(limit), self.least(Part::In), self.least(Part::Period), self.name.number()]
     }
 
     fn limit(&self) -> Limit {
@@ -215,7 +222,9 @@ impl Drafts {
         }
         let limits = || drafts.iter().filter(|draft| draft.tells());
         for draft in limits() {
-            let rank = limits().filter(|other| other.slack() < draft.slack()).count();
+            let slack = draft.slack();
+            let before = limits().map(|other| usize::from(other.slack() < slack));
+            let rank = before.fold(0, usize::wrapping_add);
             if let Some(place) = told.get_mut(rank) {
                 *place = Some(draft.limit());
             }
