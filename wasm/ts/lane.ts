@@ -105,8 +105,7 @@ export class Lane {
     let before = this.#last;
     while (before && isBefore(call, before.call)) before = before.before;
     const after = before ? before.after : this.#first;
-    const own = this.#interval(call, this.used);
-    const ahead = (before?.ahead ?? 0) + own;
+    const ahead = before ? before.ahead + this.#interval(call, this.used) : (after?.ahead ?? 0);
     if (!this.#first) this.#front(answer, this.used);
     const due = this.#due + (this.#first ? ahead - this.#first.ahead : 0);
     if (due > call.deadline) throw new Late(due - this.used);
@@ -123,7 +122,11 @@ export class Lane {
       else this.#last = waiter;
       this.waiting++;
       call.signal?.addEventListener("abort", onAbort);
+      // A timer of its own: for its turn, or at least for its deadline.
       if (house.edge) this.#sleep(waiter, due, this.used);
+      else if (call.deadline > 0) this.#sleep(waiter, call.deadline, this.used);
+      // Who goes before all others may cost less than they do.
+      if (waiter === this.#first && after) this.pump();
       else if (waiter === this.#first) this.#rouse(waiter, this.used);
       house.waits(this, this.#cause(call, this.used), due - this.used);
     });
@@ -194,14 +197,19 @@ export class Lane {
 
   /** A waiter's own timer. */
   #sleep(waiter: Waiter, due: number, time: number): void {
-    waiter.wakes = due;
+    const { deadline } = waiter.call;
+    waiter.wakes = due > deadline ? deadline : due;
     waiter.timer = setTimeout(() => {
       waiter.timer = undefined;
       this.pump();
       if (!this.#holds(waiter) || waiter.timer !== undefined) return;
       // Its turn has not come: all have become slower, or somebody went before it.
-      this.#sleep(waiter, this.#due + waiter.ahead - this.#first!.ahead, this.house.now());
-    }, delay(due - time));
+      const now = this.house.now();
+      const due = this.#due + waiter.ahead - this.#first!.ahead;
+      if (now < deadline || deadline !== deadline) return this.#sleep(waiter, due, now);
+      this.#leave(waiter);
+      waiter.fail(new Late(Math.max(due - now, 1)));
+    }, delay(waiter.wakes - time));
   }
 
   #holds(waiter: Waiter): boolean {

@@ -55,9 +55,7 @@ enum Verb {
     },
 
     /// Build what is published
-    Build {
-        what: npm::Product,
-    },
+    Build { what: npm::Product },
 
     /// Check everything that must pass, or the named parts of it
     #[command(after_help = test::help())]

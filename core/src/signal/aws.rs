@@ -1,28 +1,29 @@
 //! AWS: error codes, which say more than the status (`DynamoDB` throttles with a 400).
 
+use super::word::{digest, digests};
 use crate::Outcome;
 
 /// The codes that AWS SDKs take for a throttle (botocore's `throttling` retry conditions, the same
 /// in the SDKs for Rust and JavaScript).
-const THROTTLES: [&[u8]; 14] = [
-    b"BandwidthLimitExceeded",
-    b"EC2ThrottledException",
-    b"LimitExceededException",
-    b"PriorRequestNotComplete",
-    b"ProvisionedThroughputExceededException",
-    b"RequestLimitExceeded",
-    b"RequestThrottled",
-    b"RequestThrottledException",
-    b"SlowDown",
-    b"ThrottledException",
-    b"Throttling",
-    b"ThrottlingException",
-    b"TooManyRequestsException",
-    b"TransactionInProgressException",
+const THROTTLES: [&str; 14] = [
+    "BandwidthLimitExceeded",
+    "EC2ThrottledException",
+    "LimitExceededException",
+    "PriorRequestNotComplete",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "RequestThrottled",
+    "RequestThrottledException",
+    "SlowDown",
+    "ThrottledException",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+    "TransactionInProgressException",
 ];
 
 /// The codes that they take for a passing failure, whatever the status.
-const TRANSIENT: [&[u8]; 2] = [b"RequestTimeout", b"RequestTimeoutException"];
+const TRANSIENT: [&str; 2] = ["RequestTimeout", "RequestTimeoutException"];
 
 /// What an AWS error code says about the call; `None` where the status says more.
 ///
@@ -41,16 +42,23 @@ const TRANSIENT: [&[u8]; 2] = [b"RequestTimeout", b"RequestTimeoutException"];
 /// ```
 #[must_use]
 pub fn outcome(code: impl AsRef<[u8]>) -> Option<Outcome> {
-    let code = code.as_ref();
-    let code = code.split(|byte| *byte == b':').next().unwrap_or(code);
-    let code = code.rsplit(|byte| *byte == b'#').next().unwrap_or(code).trim_ascii();
-    if THROTTLES.contains(&code) {
+    let code = digest(bare(code.as_ref()), false);
+    if const { digests(THROTTLES) }.contains(&code) {
         Some(Outcome::Throttled)
-    } else if TRANSIENT.contains(&code) {
+    } else if const { digests(TRANSIENT) }.contains(&code) {
         Some(Outcome::Failed)
     } else {
         None
     }
+}
+
+/// A code without what is put around it.
+fn bare(code: &[u8]) -> &[u8] {
+    let end = code.iter().position(|byte| *byte == b':').unwrap_or(code.len());
+    let code = code.get(..end).unwrap_or_default();
+    let hash = code.iter().rposition(|byte| *byte == b'#');
+    let code = hash.and_then(|hash| code.get(hash..)?.get(1..)).unwrap_or(code);
+    code.trim_ascii()
 }
 
 #[cfg(test)]
@@ -59,9 +67,8 @@ mod tests {
 
     #[test]
     fn every_code_is_known_bare_and_dressed() {
-        for code in THROTTLES {
-            let name = core::str::from_utf8(code).unwrap();
-            assert_eq!(outcome(code), Some(Outcome::Throttled), "{name}");
+        for name in THROTTLES {
+            assert_eq!(outcome(name), Some(Outcome::Throttled), "{name}");
             let dressed = format!("aws.protocoltests#{name}:http://internal.amazon.com/coral/");
             assert_eq!(outcome(dressed), Some(Outcome::Throttled), "{name}");
             assert_eq!(outcome(name.to_lowercase()), None, "{name}");

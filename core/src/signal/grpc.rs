@@ -1,6 +1,6 @@
 //! gRPC: status codes, and the pushback of gRFC A6.
 
-use super::text::Text;
+use super::text::digits;
 use crate::{Hint, Outcome, Reply, Span};
 
 /// What a gRPC status code says about the call (the codes of gRPC's `statuscodes.md`).
@@ -61,9 +61,8 @@ pub fn reply<const LIMITS: usize>(code: u32, pushback: Option<&[u8]>) -> Reply<L
 
 /// A 32-bit number that is not negative.
 fn millis(value: &[u8]) -> Option<u32> {
-    let mut text = Text::new(value);
-    let number = text.integer().and_then(|number| i32::try_from(number).ok())?;
-    text.is_empty().then_some(number.unsigned_abs())
+    let number = i32::try_from(digits(value)?).ok()?;
+    Some(number.unsigned_abs())
 }
 
 #[cfg(test)]

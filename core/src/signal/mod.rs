@@ -16,3 +16,4 @@ pub mod http;
 pub mod mqtt;
 
 mod text;
+mod word;

@@ -1,49 +1,81 @@
 //! Bytes read from the left: the small scanner that every text parser here is built on.
 
-use crate::fixed::mul_div_floor;
-use crate::time::Span;
-
 /// What is left to read. A copy is a place to come back to.
+///
+/// It fails for good: nothing is left of a text that is not what it must be, and it is not
+/// [`done`](Self::done). So a grammar is written down step by step, and asked about once at its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text<'a>(&'a [u8]);
+pub(super) struct Text<'a> {
+    rest: &'a [u8],
+    failed: bool,
+}
 
 impl<'a> Text<'a> {
-    /// `bytes` without the white space around them.
+    /// `bytes` without the white space before them.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes.trim_ascii())
+        let mut text = Self { rest: bytes, failed: false };
+        text.space();
+        text
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// What is read here is garbage.
+    pub(super) fn fail(&mut self) {
+        *self = Self { rest: &[], failed: true };
     }
 
-    pub(super) fn peek(&self) -> Option<u8> {
-        self.0.first().copied()
+    /// Whether all was read, but for white space, and nothing of it was garbage.
+    pub(super) fn done(&mut self) -> bool {
+        self.space();
+        self.rest.is_empty() && !self.failed
     }
 
-    pub(super) fn next(&mut self) -> Option<u8> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*first)
+    /// The next byte; zero at the end. No grammar here has a use for a zero, so it is garbage where
+    /// it was sent.
+    pub(super) fn peek(&self) -> u8 {
+        self.rest.first().copied().unwrap_or(0)
     }
 
-    /// Reads `literal`, or nothing.
-    pub(super) fn eat(&mut self, literal: &[u8]) -> Option<()> {
-        self.0 = self.0.strip_prefix(literal)?;
-        Some(())
+    /// Reads a byte; zero at the end.
+    pub(super) fn next(&mut self) -> u8 {
+        let Some((first, rest)) = self.rest.split_first() else { return 0 };
+        self.rest = rest;
+        *first
+    }
+
+    /// Reads `byte`, if it comes next.
+    pub(super) fn eat(&mut self, byte: u8) -> bool {
+        let comes = self.peek() == byte;
+        if comes {
+            self.next();
+        }
+        comes
+    }
+
+    /// Reads these bytes, which must come next.
+    pub(super) fn expect(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if !self.eat(*byte) {
+                self.fail();
+            }
+        }
     }
 
     /// Reads the longest run of bytes that are `wanted`.
-    pub(super) fn run(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
-        let end = self.0.iter().position(|byte| !wanted(*byte)).unwrap_or(self.0.len());
-        let (run, rest) = self.0.split_at_checked(end).unwrap_or((self.0, &[]));
-        self.0 = rest;
+    pub(super) fn run(&mut self, wanted: fn(u8) -> bool) -> &'a [u8] {
+        let end = self.rest.iter().position(|byte| !wanted(*byte)).unwrap_or(self.rest.len());
+        self.take(end)
+    }
+
+    /// Reads `count` bytes, or what there is.
+    pub(super) fn take(&mut self, count: usize) -> &'a [u8] {
+        let (run, rest) = self.rest.split_at_checked(count).unwrap_or((self.rest, &[]));
+        self.rest = rest;
         run
     }
 
-    /// The first `count` bytes, without reading them.
-    pub(super) fn first(&self, count: usize) -> Option<&'a [u8]> {
-        self.0.get(..count)
+    /// Reads letters.
+    pub(super) fn letters(&mut self) -> &'a [u8] {
+        self.run(|byte| byte.is_ascii_alphabetic())
     }
 
     /// Reads optional white space (RFC 9110 section 5.6.3).
@@ -51,83 +83,79 @@ impl<'a> Text<'a> {
         self.run(|byte| byte == b' ' || byte == b'\t');
     }
 
-    /// Reads exactly `count` digits.
-    pub(super) fn digits(&mut self, count: usize) -> Option<u32> {
-        let (digits, rest) = self.0.split_at_checked(count)?;
-        let number = digits.iter().try_fold(0u32, |number, byte| {
-            Some(number.saturating_mul(10).saturating_add(u32::from(digit(*byte)?)))
-        })?;
-        self.0 = rest;
-        Some(number)
+    /// Reads the comma between two members of a list, or the end. True where another member must
+    /// follow.
+    pub(super) fn comma(&mut self) -> bool {
+        self.space();
+        let more = !self.rest.is_empty();
+        if more {
+            self.expect(b",");
+            self.space();
+        }
+        more
     }
 
-    /// Reads digits; the number saturates.
-    pub(super) fn integer(&mut self) -> Option<u64> {
-        let run = self.run(|byte| byte.is_ascii_digit());
-        if run.is_empty() {
-            return None;
+    /// Reads exactly `count` digits; up to nine fit.
+    pub(super) fn digits(&mut self, count: u32) -> u32 {
+        let mut number = 0u32;
+        for _ in 0..count {
+            let digit = self.next().wrapping_sub(b'0');
+            if digit > 9 {
+                self.fail();
+            }
+            number = number.wrapping_mul(10).wrapping_add(u32::from(digit));
         }
-        Some(
-            run.iter().filter_map(|byte| digit(*byte)).fold(0u64, |number, digit| {
-                number.saturating_mul(10).saturating_add(u64::from(digit))
-            }),
-        )
+        number
     }
 
     /// Reads digits, or digits, a point and digits.
-    pub(super) fn decimal(&mut self) -> Option<Decimal> {
-        let whole = self.integer()?;
-        let billionths = match self.eat(b".") {
-            Some(()) => self.fraction()?,
-            None => 0,
-        };
-        Some(Decimal { whole, billionths })
+    pub(super) fn number(&mut self) -> Number<'a> {
+        let whole = Number { whole: 0, fraction: self.some_digits() };
+        let whole = whole.shifted(whole.fraction.len());
+        let fraction = if self.eat(b'.') { self.some_digits() } else { &[] };
+        Number { whole, fraction }
     }
 
-    /// Reads the digits behind a point, as billionths; what is finer is dropped.
-    pub(super) fn fraction(&mut self) -> Option<u32> {
-        let run = self.run(|byte| byte.is_ascii_digit());
-        if run.is_empty() {
-            return None;
+    /// Reads one digit or more.
+    pub(super) fn some_digits(&mut self) -> &'a [u8] {
+        let digits = self.run(|byte| byte.is_ascii_digit());
+        if digits.is_empty() {
+            self.fail();
         }
-        let digits = run.iter().copied().chain(core::iter::repeat(b'0')).take(9);
-        Some(
-            digits.filter_map(digit).fold(0u32, |number, digit| {
-                number.saturating_mul(10).saturating_add(u32::from(digit))
-            }),
-        )
-    }
-
-    /// Reads the comma between two members of a list; `None` where there is neither a comma nor
-    /// the end. True where another member must follow.
-    pub(super) fn comma(&mut self) -> Option<bool> {
-        self.space();
-        if self.is_empty() {
-            return Some(false);
-        }
-        self.eat(b",")?;
-        self.space();
-        Some(true)
+        digits
     }
 }
 
-fn digit(byte: u8) -> Option<u8> {
-    byte.checked_sub(b'0').filter(|digit| *digit <= 9)
-}
-
-/// A number that is not negative: as much as `whole` holds, and billionths of one.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Decimal {
+/// A number that is not negative.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number<'a> {
+    /// What is before the point; saturates.
     pub(super) whole: u64,
-    billionths: u32,
+    /// The digits behind the point.
+    pub(super) fraction: &'a [u8],
 }
 
-impl Decimal {
-    /// The number as a span, where one is `unit`; saturates, and drops what is below a nanosecond.
-    pub(super) fn times(self, unit: Span) -> Span {
-        let rest = mul_div_floor(u64::from(self.billionths), unit.as_nanos(), 1_000_000_000);
-        unit.saturating_mul(self.whole).saturating_add(Span::from_nanos(rest))
+impl Number<'_> {
+    /// The number with its point moved to the right, without what is behind it then; saturates.
+    /// Nine places make nanoseconds of seconds.
+    pub(super) fn shifted(&self, places: usize) -> u64 {
+        let digits = self.fraction.iter().chain(core::iter::repeat(&b'0')).take(places);
+        digits.fold(self.whole, |number, digit| {
+            // The last few numbers below the largest count as the largest.
+            if number >= u64::MAX / 10 {
+                return u64::MAX;
+            }
+            number.wrapping_mul(10).wrapping_add(u64::from(digit.wrapping_sub(b'0')))
+        })
     }
+}
+
+/// A value of digits and nothing else; the number saturates.
+pub(super) fn digits(value: &[u8]) -> Option<u64> {
+    let mut text = Text::new(value);
+    let number = text.number();
+    let whole = number.fraction.is_empty();
+    (text.done() && whole).then_some(number.whole)
 }
 
 #[cfg(test)]
@@ -135,21 +163,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decimal_keeps_nine_digits_and_saturates() {
-        let hour = Span::from_secs(3_600);
-        let cases: [(&[u8], Option<Span>); 8] = [
-            (b"1.5", Some(Span::from_secs(5_400))),
-            (b"0.000000001", Some(Span::from_nanos(3_600))),
-            (b"0.0000000019", Some(Span::from_nanos(3_600))),
-            (b"7", Some(Span::from_secs(25_200))),
-            (b"99999999999999999999999.9", Some(Span::MAX)),
+    fn a_number_keeps_the_digits_that_are_asked_for_and_saturates() {
+        let cases: [(&[u8], Option<u64>); 8] = [
+            (b"1.5", Some(1_500_000_000)),
+            (b"0.000000001", Some(1)),
+            (b"0.0000000019", Some(1)),
+            (b"7", Some(7_000_000_000)),
+            (b"99999999999999999999999.9", Some(u64::MAX)),
             (b"1.", None),
             (b".5", None),
             (b"-1", None),
         ];
         for (bytes, expected) in cases {
-            let read = Text::new(bytes).decimal().map(|number| number.times(hour));
-            assert_eq!(read, expected, "{:?}", bytes);
+            let mut text = Text::new(bytes);
+            let read = text.number().shifted(9);
+            assert_eq!(text.done().then_some(read), expected, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_text_that_failed() {
+        let mut text = Text::new(b" 12 34");
+        text.expect(b"12 ");
+        text.digits(3);
+        assert!(!text.done() && !text.comma() && text.peek() == 0);
     }
 }

@@ -71,10 +71,11 @@ fn real<const LAWS: usize>(
 where
     Call: AskOf<LAWS>,
 {
-    if threads <= 32 {
-        Box::new(Real::<LAWS, 32>::new(policy, seed, now))
-    } else {
-        Box::new(Real::<LAWS, 512>::new(policy, seed, now))
+    match threads {
+        ..=32 => Box::new(Real::<LAWS, 32>::new(policy, seed, now)),
+        ..=512 => Box::new(Real::<LAWS, 512>::new(policy, seed, now)),
+        ..=4_096 => Box::new(Real::<LAWS, 4_096>::new(policy, seed, now)),
+        _ => Box::new(Real::<LAWS, 16_384>::new(policy, seed, now)),
     }
 }
 

@@ -78,7 +78,7 @@ impl AdaptiveState {
     /// no luck: the search goes down from above.
     fn is_bad_luck(&mut self) -> bool {
         let refused = u32::from(self.epoch.ignored).saturating_add(1);
-        let searching = matches!(self.tier, Tier::Blind(habit) if habit.is_searching());
+        let searching = matches!(self.tier, Tier::Blind(habit) if habit.is_new());
         if searching || self.epoch.successes >= REFRACTORY || refused > self.epoch.successes {
             return false;
         }

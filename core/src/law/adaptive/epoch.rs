@@ -177,14 +177,9 @@ impl Epoch {
 }
 
 impl Habit {
-    /// Whether no epoch is over yet.
+    /// Whether no epoch is over yet: a first rate is being searched for.
     pub(super) const fn is_new(&self) -> bool {
         self.epochs == 0
-    }
-
-    /// Whether a first rate is being searched for.
-    pub(super) const fn is_searching(&self) -> bool {
-        self.epochs < 2
     }
 
     /// An epoch of so many own calls is over.

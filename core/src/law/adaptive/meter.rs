@@ -32,6 +32,11 @@ impl Meter {
         self.served = self.served.saturating_add(parts);
     }
 
+    /// Leaves out a silence that ends now: what nobody asked for, nobody could serve.
+    pub(super) fn skip(&mut self, silence: Span, now: Instant) {
+        self.from = self.from.max(self.from.saturating_add(silence).min(now));
+    }
+
     pub(super) fn cycle(&self, now: Instant) -> Span {
         now.saturating_since(self.from)
     }

@@ -195,10 +195,12 @@ impl AdaptiveState {
 /// that: on a bucket that refills 60 times a second it tells nothing of a period.
 const SHORTEST_WISH: Span = Span::from_secs(1);
 
-/// No wish of a server holds a client longer than this at a time: whoever tells of next year is asked
-/// again within the hour.
+/// No wish of a server holds a client longer than this at a time, but for the spread of a fleet, which
+/// is no longer either: whoever tells of next year is asked again.
+const LONGEST_HOLD: Span = Span::from_secs(3_600);
+
 fn longest_hold(now: Instant) -> Instant {
-    now.saturating_add(Span::from_secs(3_600))
+    now.saturating_add(LONGEST_HOLD)
 }
 
 impl Law for Adaptive {
@@ -249,8 +251,12 @@ impl Law for Adaptive {
         }
         let interval = state.usual.interval_of(cost, state.interval(now));
         let slots = state.has_slots();
-        if slots && !state.event.is_on() && state.pacer.silence(now).halved(IDLE_LOG2) > interval {
-            state.epoch.skip_to_acceleration();
+        let silence = state.pacer.silence(now);
+        if silence.halved(IDLE_LOG2) > interval {
+            state.meter.skip(silence, now);
+            if slots && !state.event.is_on() {
+                state.epoch.skip_to_acceleration();
+            }
         }
         state.pacer.advance(now, interval, slots, rng);
     }
@@ -280,7 +286,9 @@ impl Law for Adaptive {
         if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
             && (hint.period.is_some() || state.is_periodic(reset))
         {
-            let told = Told { limit, period: hint.period, remaining, reset };
+            let name = u32::try_from(hint.limit.unwrap_or(0)).unwrap_or(u32::MAX);
+            let retry_after = hint.retry_after.filter(|_| outcome.is_pushback());
+            let told = Told { name, limit, period: hint.period, remaining, reset, retry_after };
             return state.period(call, told, rng);
         }
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {

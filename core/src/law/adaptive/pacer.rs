@@ -1,5 +1,6 @@
 //! When the next call leaves: a grid of slots, each with its draw.
 
+use super::LONGEST_HOLD;
 use super::interval::Interval;
 use crate::rng::Rng;
 use crate::snapshot::fields;
@@ -95,9 +96,10 @@ impl Pacer {
         }
     }
 
-    /// Nothing leaves until some time within `spread` after `end`.
+    /// Nothing leaves until some time within `spread` after `end`, and within an hour of it.
     pub(super) fn hold_until(&mut self, end: Instant, spread: Span, rng: &mut Rng) {
-        self.hold = self.hold.max(end.saturating_add(rng.between(Span::ZERO, spread)));
+        let spread = rng.between(Span::ZERO, spread.min(LONGEST_HOLD));
+        self.hold = self.hold.max(end.saturating_add(spread));
         self.begin(self.hold);
     }
 }

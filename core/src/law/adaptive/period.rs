@@ -28,18 +28,22 @@ pub(super) struct Share {
     /// The longest reset that was told in this period, in 2^20 ns, which is about the period itself:
     /// for where the server does not tell that.
     longest: u32,
-    /// How many calls fit into it, by which it is told from the server's other limits; zero before
-    /// the first.
+    /// What the server says fits into it, by which it is told from the server's other limits; zero
+    /// before the first.
     limit: u32,
 }
 
 /// A period as the server describes it in one answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
+    /// In the server's own units, which stay the same where those of the law change.
+    pub(super) name: u32,
     pub(super) limit: u32,
     pub(super) period: Option<Span>,
     pub(super) remaining: u32,
     pub(super) reset: Span,
+    /// For a refused call: when the next one may leave, where the server says so.
+    pub(super) retry_after: Option<Span>,
 }
 
 /// What to do next.
@@ -54,6 +58,8 @@ pub(super) enum Next {
 
 /// The least time that is taken to be left, so that the rest of a period is no burst.
 const LEAST_LEFT: Span = Span::from_millis(50);
+/// Whatever the server tells of a period, a client calls about once a day.
+const LONGEST: Interval = Interval::of_span(Span::from_secs(86_400));
 
 impl Share {
     pub(super) const fn new() -> Self {
@@ -63,11 +69,12 @@ impl Share {
     pub(super) fn hear(&mut self, now: Instant, told: Told, served: u32, rng: &mut Rng) -> Next {
         // A server with several limits may tell now of one and now of another. Each is a period of its
         // own, so they are followed one at a time, unless another has no call left.
-        let another = told.limit != self.limit;
+        let another = told.name != self.limit;
         if another && self.limit != 0 && now < self.end && served > 0 && told.remaining > 0 {
+            self.own = self.own.saturating_add(served);
             return Next::Keep;
         }
-        self.limit = told.limit;
+        self.limit = told.name;
         let period = told.period.unwrap_or_else(|| self.longest(told.reset));
         let reset = told.reset.min(period);
         let end = now.saturating_add(reset);
@@ -82,15 +89,18 @@ impl Share {
         let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
         // From everybody's interval to one client's.
         let longer = (16 * OCTAVE).saturating_sub(log2(share.into()));
-        let fair = Interval::of_calls(period, told.limit).longer(longer);
+        let fair = Interval::of_calls(period, told.limit).longer(longer).min(LONGEST);
         let mine = told.remaining.saturating_mul(share.into());
         let lot = rng.next_u32() >> 16;
+        if let Some(wait) = told.retry_after {
+            return Next::Pause(fair, now.saturating_add(wait));
+        }
         if served == 0 || mine == 0 || lot > mine {
             return Next::Pause(fair, self.end);
         }
         let left = self.end.saturating_since(now).max(LEAST_LEFT);
         let even = Interval::of_calls(left, told.remaining).longer(longer);
-        let interval = even.max(fair.shorter(OCTAVE));
+        let interval = even.max(fair.shorter(OCTAVE)).min(LONGEST);
         let draw = rng.within(interval.span(), interval.span().halved(2));
         if now.saturating_add(draw) >= self.end {
             return Next::Pause(fair, self.end);

@@ -1,5 +1,6 @@
 //! Retry-After: a blackout whose end is told.
 
+use super::cost::PARTS;
 use super::epoch::Habit;
 use super::event::Event;
 use super::interval::Interval;
@@ -12,19 +13,26 @@ impl AdaptiveState {
     /// A long Retry-After is a blackout whose end is told.
     pub(super) fn blackout(&mut self, now: Instant, wait: Span, rng: &mut Rng) {
         let end = now.saturating_add(wait).min(longest_hold(now));
-        if let Tier::Open(_) = self.tier {
+        let served = self.meter.served;
+        let mut cycle = self.meter.cycle(end).max(Span::from_micros(1));
+        if let Tier::Open(open) = self.tier {
+            // Before the first congestion the cycle begins with whatever time there was no call in.
+            let calls = log2(served.into()).saturating_sub(log2(PARTS.into()));
+            let bright = open.interval(now, self.round_trip()).longer(calls).span();
+            cycle = cycle.min(end.saturating_since(now).saturating_add(bright));
             self.epoch.restart(self.pacer.interval);
             self.tier = Tier::Blind(Habit::default());
         }
-        let cycle = self.meter.cycle(end).max(Span::from_micros(1));
-        let measured = match self.meter.served {
+        let measured = match served {
             0 => Interval::of_span(cycle).doubled(1),
             parts => Interval::of_parts(cycle, parts),
         };
-        let mixed = if self.meter.set && self.pacer.interval > Interval::MIN {
-            mix_rates(self.pacer.interval, measured, self.meter.served)
-        } else {
-            measured
+        let own = self.pacer.interval;
+        let mixed = match (own > Interval::MIN, self.meter.set) {
+            (true, true) => mix_rates(own, measured, served),
+            // A rate that was read from a snapshot, and nothing to measure since.
+            (true, false) if served == 0 => own,
+            _ => measured,
         };
         self.pacer.interval = mixed.longer(const { log2_of(33, 32) });
         self.pacer.target = self.pacer.interval;

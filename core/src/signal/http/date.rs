@@ -1,148 +1,154 @@
 //! Dates as servers write them, as time since the start of 1970.
 
-use crate::signal::text::Text;
-use crate::time::Span;
+use crate::signal::text::{Number, Text};
 
-const WEEKDAYS: [&[u8]; 14] = [
-    b"Monday",
-    b"Tuesday",
-    b"Wednesday",
-    b"Thursday",
-    b"Friday",
-    b"Saturday",
-    b"Sunday",
-    b"Mon",
-    b"Tue",
-    b"Wed",
-    b"Thu",
-    b"Fri",
-    b"Sat",
-    b"Sun",
-];
+/// The days of the week and the months, three letters each.
+const NAMES: &[u8] = b"MonTueWedThuFriSatSunJanFebMarAprMayJunJulAugSepOctNovDec";
 
-/// Each month's name, its length, and the days of a common year before it.
-const MONTHS: [(&[u8], u32, u32); 12] = [
-    (b"Jan", 31, 0),
-    (b"Feb", 28, 31),
-    (b"Mar", 31, 59),
-    (b"Apr", 30, 90),
-    (b"May", 31, 120),
-    (b"Jun", 30, 151),
-    (b"Jul", 31, 181),
-    (b"Aug", 31, 212),
-    (b"Sep", 30, 243),
-    (b"Oct", 31, 273),
-    (b"Nov", 30, 304),
-    (b"Dec", 31, 334),
-];
+/// Reads the name of a day, 1 to 7, or of a month, 8 to 19. Three letters tell.
+fn name(text: &mut Text<'_>) -> u32 {
+    let word = text.letters();
+    let known = (1..).zip(NAMES.chunks_exact(3)).find(|(_, name)| word.starts_with(name));
+    known.map_or(0, |(number, _)| number)
+}
 
-/// Reads an HTTP-date in any of its three forms (RFC 9110 section 5.6.7).
+/// Reads an HTTP-date in any of its three forms (RFC 9110 section 5.6.7), in seconds.
 ///
 /// The weekday must be one, but need not be the right one. A date before 1970 is on the first day of
-/// 1970, which is past as well; the year 9999 is past the end of time and saturates.
-pub(super) fn http_date(text: &mut Text<'_>) -> Option<Span> {
-    let weekday = text.run(|byte| byte.is_ascii_alphabetic());
-    if !WEEKDAYS.contains(&weekday) {
-        return None;
+/// 1970, which is past as well.
+pub(super) fn http_date(text: &mut Text<'_>) -> u64 {
+    if !matches!(name(text), 1..=7) {
+        text.fail();
     }
-    let (year, month, day, time);
-    if text.eat(b", ").is_none() {
+    let mut ahead = *text;
+    let rfc_850 = matches!(ahead.take(5), [.., b'-']);
+    let form: &[u8] = if text.peek() == b' ' {
         // asctime: Sun Nov  6 08:49:37 1994
-        text.eat(b" ")?;
-        month = month_name(text)?;
-        text.eat(b" ")?;
-        day = if text.eat(b" ").is_some() { text.digits(1)? } else { text.digits(2)? };
-        text.eat(b" ")?;
-        time = clock(text)?;
-        text.eat(b" ")?;
-        year = text.digits(4)?;
+        b" N e h:m:s Y"
+    } else if rfc_850 {
+        // Sunday, 06-Nov-94 08:49:37 GMT
+        b", d-N-y h:m:s GMT"
     } else {
-        day = text.digits(2)?;
-        if text.eat(b" ").is_some() {
-            // IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
-            month = month_name(text)?;
-            text.eat(b" ")?;
-            year = text.digits(4)?;
-        } else {
-            // RFC 850: Sunday, 06-Nov-94 08:49:37 GMT. Two digits of a year below 70 are of this
-            // century, as in POSIX; to know better would take a clock.
-            text.eat(b"-")?;
-            month = month_name(text)?;
-            text.eat(b"-")?;
-            let short = text.digits(2)?;
-            year = short.saturating_add(if short < 70 { 2_000 } else { 1_900 });
-        }
-        text.eat(b" ")?;
-        time = clock(text)?;
-        text.eat(b" GMT")?;
-    }
-    Some(Span::from_secs(since_1970(year, month, day)?.saturating_add(time)))
+        // IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
+        b", d N Y h:m:s GMT"
+    };
+    let date = Date::read(text, form);
+    date.midnight(text).wrapping_add(date.time)
 }
 
-/// Reads a date-time of RFC 3339, with `T`, `t` or a space between date and time.
-pub(super) fn rfc_3339(text: &mut Text<'_>) -> Option<Span> {
-    let year = text.digits(4)?;
-    text.eat(b"-")?;
-    let month = text.digits(2)?;
-    text.eat(b"-")?;
-    let day = text.digits(2)?;
-    text.next().filter(|byte| matches!(byte, b'T' | b't' | b' '))?;
-    let time = clock(text)?;
-    let nanos = match text.eat(b".") {
-        Some(()) => text.fraction()?,
-        None => 0,
-    };
-    let local = since_1970(year, month, day)?.saturating_add(time);
-    let seconds = match text.next()? {
+/// Reads a date-time of RFC 3339 behind its year, with `T`, `t` or a space between date and time.
+pub(super) fn rfc_3339<'a>(text: &mut Text<'a>, year: u32) -> Number<'a> {
+    let date = Date { year, ..Date::read(text, b"-n-dth:m:s") };
+    let local = date.midnight(text).wrapping_add(date.time);
+    let fraction = if text.eat(b'.') { text.some_digits() } else { &[] };
+    let offset = |text: &mut Text<'a>| Date::read(text, b"h:m").time.wrapping_mul(60);
+    let whole = match text.next() {
         b'Z' | b'z' => local,
-        sign @ (b'+' | b'-') => {
-            let hours = text.digits(2).filter(|hours| *hours < 24)?;
-            text.eat(b":")?;
-            let minutes = text.digits(2).filter(|minutes| *minutes < 60)?;
-            let ahead = u64::from(hours.saturating_mul(60).saturating_add(minutes));
-            let ahead = ahead.saturating_mul(60);
-            if sign == b'+' { local.saturating_sub(ahead) } else { local.saturating_add(ahead) }
+        b'+' => local.saturating_sub(offset(text)),
+        b'-' => local.wrapping_add(offset(text)),
+        _ => {
+            text.fail();
+            0
         }
-        _ => return None,
     };
-    Some(Span::from_secs(seconds).saturating_add(Span::from_nanos(u64::from(nanos))))
+    Number { whole, fraction }
 }
 
-/// Reads `Jan` to `Dec` as 1 to 12.
-fn month_name(text: &mut Text<'_>) -> Option<u32> {
-    let name = text.run(|byte| byte.is_ascii_alphabetic());
-    (1..).zip(MONTHS).find(|(_, (known, ..))| *known == name).map(|(number, _)| number)
+/// A date, and the time since its midnight in the smallest unit that was read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Date {
+    year: u32,
+    month: u32,
+    day: u32,
+    time: u64,
 }
 
-/// Reads `hh:mm:ss` as seconds since midnight. A leap second is the next day's first.
-fn clock(text: &mut Text<'_>) -> Option<u64> {
-    let hours = text.digits(2).filter(|hours| *hours < 24)?;
-    text.eat(b":")?;
-    let minutes = text.digits(2).filter(|minutes| *minutes < 60)?;
-    text.eat(b":")?;
-    let seconds = text.digits(2).filter(|seconds| *seconds <= 60)?;
-    let minutes = hours.saturating_mul(60).saturating_add(minutes);
-    Some(u64::from(minutes.saturating_mul(60).saturating_add(seconds)))
-}
-
-/// The seconds from the start of 1970 to the start of this day; none for an earlier year. `None`
-/// where there is no such day.
-fn since_1970(year: u32, month: u32, day: u32) -> Option<u64> {
-    let leap = year.is_multiple_of(400) || (year.is_multiple_of(4) && !year.is_multiple_of(100));
-    let (_, (_, length, before)) = (1..).zip(MONTHS).find(|(number, _)| *number == month)?;
-    let length = length.saturating_add(u32::from(leap && month == 2));
-    if day == 0 || day > length {
-        return None;
+impl Date {
+    /// Reads what `form` says, letter by letter; what is none of these stands for itself.
+    fn read(text: &mut Text<'_>, form: &[u8]) -> Self {
+        let mut date = Self::default();
+        for step in form {
+            let end = match step {
+                b'Y' => {
+                    date.year = text.digits(4);
+                    continue;
+                }
+                // Two digits of a year below 70 are of this century, as in POSIX; to know better
+                // would take a clock.
+                b'y' => {
+                    let short = text.digits(2);
+                    date.year = short.wrapping_add(if short < 70 { 2_000 } else { 1_900 });
+                    continue;
+                }
+                b'N' => {
+                    date.month = name(text).wrapping_sub(7);
+                    continue;
+                }
+                b'n' => {
+                    date.month = text.digits(2);
+                    continue;
+                }
+                b'd' => {
+                    date.day = text.digits(2);
+                    continue;
+                }
+                b'e' => {
+                    date.day = if text.eat(b' ') { text.digits(1) } else { text.digits(2) };
+                    continue;
+                }
+                b't' => {
+                    if !matches!(text.next(), b'T' | b't' | b' ') {
+                        text.fail();
+                    }
+                    continue;
+                }
+                b'h' => 24,
+                b'm' => 60,
+                // A leap second is the next minute's first.
+                b's' => 61,
+                _ => {
+                    text.expect(&[*step]);
+                    continue;
+                }
+            };
+            let number = text.digits(2);
+            if number >= end {
+                text.fail();
+            }
+            date.time = date.time.wrapping_mul(60).wrapping_add(u64::from(number));
+        }
+        date
     }
-    let Some(years) = year.checked_sub(1_970) else { return Some(0) };
-    // Leap days up to the end of a year; 477 of them had been by the end of 1969.
-    let last = year.saturating_sub(1);
-    let leap_days = (last / 4).saturating_sub(last / 100).saturating_add(last / 400);
-    let days = years
-        .saturating_mul(365)
-        .saturating_add(leap_days.saturating_sub(477))
-        .saturating_add(before)
-        .saturating_add(u32::from(leap && month > 2))
-        .saturating_add(day.saturating_sub(1));
-    Some(u64::from(days).saturating_mul(86_400))
+
+    /// The seconds from the start of 1970 to the start of this day; none for an earlier one.
+    ///
+    /// It counts years from March on, so that a leap day comes last, and divides by shifts, which are
+    /// exact up to the year 9999 (Neri and Schneider, "Euclidean affine functions and their application
+    /// to calendar algorithms", 2022).
+    fn midnight(self, text: &mut Text<'_>) -> u64 {
+        let Self { year, month, day, .. } = self;
+        let hundreds = |year: u32| year.wrapping_mul(5_243) >> 19;
+        let century = hundreds(year);
+        let turn = year == century.wrapping_mul(100);
+        let leap = if turn { century & 3 == 0 } else { year & 3 == 0 };
+        let length = match month {
+            2 => 28u32.wrapping_add(u32::from(leap)),
+            // 31 days in every other month, in odd ones to July, in even ones from August on.
+            _ => 30 | ((month ^ (month >> 3)) & 1),
+        };
+        if year > 9_999 || !(1..=12).contains(&month) || !(1..=length).contains(&day) {
+            text.fail();
+            return 0;
+        }
+        let (year, month) = if month > 2 {
+            (year, month)
+        } else {
+            (year.saturating_sub(1), month.wrapping_add(12))
+        };
+        let century = hundreds(year);
+        let leap_days = (year >> 2).wrapping_sub(century).wrapping_add(century >> 2);
+        let before = month.wrapping_mul(979).wrapping_sub(2_919) >> 5;
+        let days = year.wrapping_mul(365).wrapping_add(leap_days).wrapping_add(before);
+        u64::from(days.wrapping_add(day).saturating_sub(719_469)).wrapping_mul(86_400)
+    }
 }

@@ -69,18 +69,19 @@
 
 mod answer;
 mod date;
-mod field;
+mod draft;
 mod limits;
 mod moment;
 mod reading;
 mod structured;
+mod vocabulary;
 
 pub use answer::{Answer, Which};
 pub use limits::{Limit, Name, Unit};
 pub use moment::Profile;
 pub use reading::Reading;
 
-use super::text::Text;
+use super::text::digits;
 use crate::{Outcome, Span};
 
 /// What an HTTP status says about the call.
@@ -140,13 +141,6 @@ pub fn retry_after(value: &[u8]) -> Option<Span> {
 #[must_use]
 pub fn remaining(value: &[u8]) -> Option<u64> {
     digits(value)
-}
-
-/// A value of digits and nothing else; the number saturates.
-fn digits(value: &[u8]) -> Option<u64> {
-    let mut text = Text::new(value);
-    let number = text.integer()?;
-    text.is_empty().then_some(number)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Points in time in all the forms that servers give them in.
 
 use super::date::{http_date, rfc_3339};
-use crate::signal::text::{Decimal, Text};
+use super::draft::{Draft, Part};
+use crate::signal::text::{Number, Text};
 use crate::time::Span;
 
 /// What a number in a reset header means.
@@ -39,141 +40,94 @@ pub enum Profile {
     EpochMillis,
 }
 
-impl Profile {
-    fn moment(self, number: Decimal) -> Option<Moment> {
-        let seconds = || number.times(Span::from_secs(1));
-        let millis = || number.times(Span::from_millis(1));
-        Some(match self {
-            Self::Auto => match number.whole {
-                0..1_000_000_000 => Moment::In(seconds()),
-                1_000_000_000..100_000_000_000 => Moment::At(seconds()),
-                100_000_000_000..100_000_000_000_000 => Moment::At(millis()),
-                _ => return None,
-            },
-            Self::Delta => Moment::In(seconds()),
-            Self::DeltaMillis => Moment::In(millis()),
-            Self::Epoch => Moment::At(seconds()),
-            Self::EpochMillis => Moment::At(millis()),
-        })
-    }
+/// How many digits nanoseconds have more than these.
+const SECONDS: usize = 9;
+const MILLIS: usize = 6;
+
+/// Where a number belongs, and its unit; `None` where it makes no sense.
+fn meaning(profile: Option<Profile>, number: u64) -> Option<(Part, usize)> {
+    Some(match profile.unwrap_or_default() {
+        Profile::Auto => match number {
+            0..1_000_000_000 => (Part::In, SECONDS),
+            1_000_000_000..100_000_000_000 => (Part::At, SECONDS),
+            100_000_000_000..100_000_000_000_000 => (Part::At, MILLIS),
+            // Digits are legal in any number where no profile rules.
+            _ if profile.is_none() => (Part::In, SECONDS),
+            _ => return None,
+        },
+        Profile::Delta => (Part::In, SECONDS),
+        Profile::DeltaMillis => (Part::In, MILLIS),
+        Profile::Epoch => (Part::At, SECONDS),
+        Profile::EpochMillis => (Part::At, MILLIS),
+    })
 }
 
-/// A point in time, from now or from the start of 1970.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Moment {
-    In(Span),
-    At(Span),
-}
-
-/// The points in time that one header named, or several that say the same: the latest of each
-/// kind.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Moments {
-    within: Option<Span>,
-    at: Option<Span>,
-}
-
-impl Moments {
-    pub(super) const NONE: Self = Self { within: None, at: None };
-
-    /// Reads the value of a reset header. Several values, as a client library joins them, are
-    /// several points in time; if one of them is garbage, all are.
-    pub(super) fn read(value: &[u8], profile: Profile) -> Option<Self> {
-        Self::each(value, |text| in_letters(text).or_else(|| profile.moment(text.decimal()?)))
-    }
-
-    /// Reads the value of `Retry-After`: as with [`Profile::Auto`], but digits are legal in any
-    /// number there, so one that makes no sense as a date is a delay that saturates.
-    pub(super) fn read_pause(value: &[u8]) -> Option<Self> {
-        Self::each(value, |text| {
-            in_letters(text).or_else(|| {
-                let number = text.decimal()?;
-                Some(Profile::Auto.moment(number).unwrap_or(Moment::In(Span::MAX)))
-            })
-        })
-    }
-
-    /// Reads the value of `Date`, as time since the start of 1970.
-    pub(super) fn read_date(value: &[u8]) -> Option<Span> {
-        Self::each(value, |text| http_date(text).map(Moment::At))?.at
-    }
-
-    /// Reads plain numbers of `unit`s from now.
-    pub(super) fn read_delta(value: &[u8], unit: Span) -> Option<Self> {
-        Self::each(value, |text| Some(Moment::In(text.decimal()?.times(unit))))
-    }
-
-    fn each(value: &[u8], read: impl Fn(&mut Text<'_>) -> Option<Moment>) -> Option<Self> {
-        let mut text = Text::new(value);
-        let mut moments = Self::NONE;
-        loop {
-            moments.add(match read(&mut text)? {
-                Moment::In(span) => Self::within(span),
-                Moment::At(span) => Self { within: None, at: Some(span) },
-            });
-            if !text.comma()? {
-                return Some(moments);
-            }
+/// Reads points in time, of which the latest counts. Several are what a client library joins; if one
+/// of them is garbage, all are. `Retry-After` and `Date` have no profile: it is [`Profile::Auto`],
+/// but a number that makes no sense as a date is a delay that saturates.
+pub(super) fn moments(text: &mut Text<'_>, draft: &mut Draft, profile: Option<Profile>) {
+    loop {
+        let (part, nanos) = moment(text, profile);
+        draft.tell(part, nanos);
+        if !text.comma() {
+            break;
         }
     }
-
-    /// `span` from now.
-    pub(super) const fn within(span: Span) -> Self {
-        Self { within: Some(span), at: None }
-    }
-
-    pub(super) fn add(&mut self, other: Self) {
-        self.within = self.within.max(other.within);
-        self.at = self.at.max(other.at);
-    }
-
-    /// How long it is from `now` (since 1970) until then; zero where it is past. A span wins over
-    /// a date, because it needs no clock; a date without a clock is nothing.
-    pub(super) fn from(&self, now: Option<Span>) -> Option<Span> {
-        self.within.or_else(|| Some(self.at?.saturating_sub(now?)))
-    }
-
-    pub(super) const fn is_none(&self) -> bool {
-        self.within.is_none() && self.at.is_none()
-    }
 }
 
-/// Reads a date or a duration, which cannot be taken for a number.
-fn in_letters(text: &mut Text<'_>) -> Option<Moment> {
-    let start = *text;
-    for form in [
-        |text: &mut Text<'_>| rfc_3339(text).map(Moment::At),
-        |text: &mut Text<'_>| http_date(text).map(Moment::At),
-        |text: &mut Text<'_>| duration(text).map(Moment::In),
-    ] {
-        *text = start;
-        if let Some(moment) = form(text) {
-            return Some(moment);
+fn moment(text: &mut Text<'_>, profile: Option<Profile>) -> (Part, u64) {
+    if text.peek().is_ascii_alphabetic() {
+        let date = Number { whole: http_date(text), fraction: &[] };
+        return (Part::At, date.shifted(SECONDS));
+    }
+    let number = text.number();
+    match text.peek() {
+        0 | b' ' | b'\t' | b',' => {
+            let Some((part, places)) = meaning(profile, number.whole) else {
+                text.fail();
+                return (Part::In, 0);
+            };
+            (part, number.shifted(places))
         }
+        b'-' => {
+            let year = u32::try_from(number.whole).unwrap_or(u32::MAX);
+            (Part::At, rfc_3339(text, year).shifted(SECONDS))
+        }
+        _ => (Part::In, duration(text, number).as_nanos()),
     }
-    *text = start;
-    None
 }
 
-/// Reads a duration as Go writes it: `1h2m3.5s`, `12ms`.
-fn duration(text: &mut Text<'_>) -> Option<Span> {
-    const UNITS: [(&[u8], Span); 8] = [
-        (b"ms", Span::from_millis(1)),
-        (b"us", Span::from_micros(1)),
-        ("\u{B5}s".as_bytes(), Span::from_micros(1)),
-        ("\u{3BC}s".as_bytes(), Span::from_micros(1)),
-        (b"ns", Span::from_nanos(1)),
-        (b"h", Span::from_secs(3_600)),
-        (b"m", Span::from_secs(60)),
-        (b"s", Span::from_secs(1)),
-    ];
+/// Reads a duration as Go writes it behind its first number: `1h2m3.5s`, `12ms`.
+fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> Span {
     let mut sum = Span::ZERO;
     loop {
-        let number = text.decimal()?;
-        let (_, unit) = UNITS.iter().find(|(name, _)| text.eat(name).is_some())?;
-        sum = sum.saturating_add(number.times(*unit));
-        if !text.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            return Some(sum);
+        let first = text.next();
+        let (places, count) = match first {
+            b'h' => (SECONDS, 3_600),
+            b'm' if text.peek() != b's' => (SECONDS, 60),
+            b's' => (SECONDS, 1),
+            _ => {
+                // Both ways to write the letter for micro take two bytes.
+                if matches!(first, 0xC2 | 0xCE) {
+                    text.next();
+                }
+                text.expect(b"s");
+                match first {
+                    b'm' => (MILLIS, 1),
+                    b'u' | 0xC2 | 0xCE => (3, 1),
+                    b'n' => (0, 1),
+                    _ => {
+                        text.fail();
+                        (0, 0)
+                    }
+                }
+            }
+        };
+        let part = Span::from_nanos(number.shifted(places)).saturating_mul(count);
+        sum = sum.saturating_add(part);
+        if !text.peek().is_ascii_digit() {
+            return sum;
         }
+        number = text.number();
     }
 }

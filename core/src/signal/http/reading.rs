@@ -1,11 +1,12 @@
 //! One response, read header by header.
 
 use super::answer::Answer;
-use super::field::{Field, Key, Part};
-use super::limits::{Limits, Name, TOLD, Unit};
-use super::moment::{Moments, Profile};
-use super::structured::{Bare, Item, dictionary, list};
-use super::{digits, outcome};
+use super::draft::{Draft, Drafts, Part, count};
+use super::limits::{Name, TOLD, Unit};
+use super::moment::{Profile, moments};
+use super::outcome;
+use super::structured::{Bare, is_dictionary, item, pair};
+use super::vocabulary::{Term, header};
 use crate::hint::Hint;
 use crate::outcome::Outcome;
 use crate::signal::aws;
@@ -30,16 +31,16 @@ use crate::time::Span;
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     status: u16,
-    profile: Profile,
-    date: Option<Span>,
-    cached: bool,
-    pause: Moments,
-    /// A pause that was told in milliseconds.
-    fine_pause: Moments,
-    code: Option<Outcome>,
-    no_retry: bool,
-    limits: Limits,
     ignored: u16,
+    profile: Profile,
+    cached: bool,
+    no_retry: bool,
+    code: Option<Outcome>,
+    date: Draft,
+    pause: Draft,
+    /// A pause that was told in milliseconds.
+    fine_pause: Draft,
+    limits: Drafts,
 }
 
 impl Reading {
@@ -52,27 +53,38 @@ impl Reading {
     /// The same, of a server whose reset headers mean what `profile` says.
     #[must_use]
     pub const fn with_profile(status: u16, profile: Profile) -> Self {
+        let nothing = Draft::NONE;
         Self {
             status,
-            profile,
-            date: None,
-            cached: false,
-            pause: Moments::NONE,
-            fine_pause: Moments::NONE,
-            code: None,
-            no_retry: false,
-            limits: Limits::new(),
             ignored: 0,
+            profile,
+            cached: false,
+            no_retry: false,
+            code: None,
+            date: nothing,
+            pause: nothing,
+            fine_pause: nothing,
+            limits: Drafts::NONE,
         }
     }
 
     /// Takes note of a header. One that came several times may be handed in several times, or once
     /// with its values joined by commas.
     pub fn header(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        if let Some(field) = Field::of(name.as_ref())
-            && self.read(field, value.as_ref()).is_none()
-        {
-            self.ignored = self.ignored.saturating_add(1);
+        self.note(name.as_ref(), value.as_ref());
+    }
+
+    fn note(&mut self, name: &[u8], value: &[u8]) {
+        let mut draft = Draft::NONE;
+        let Some(term) = header(name, &mut draft) else { return };
+        // Where any of a value turns out to be garbage, nothing of it is kept.
+        let mut read = *self;
+        let mut text = Text::new(value);
+        read.read(term, &mut draft, &mut text);
+        if text.done() {
+            *self = read;
+        } else {
+            count(&mut self.ignored);
         }
     }
 
@@ -80,22 +92,16 @@ impl Reading {
     /// dates in a response that has no `Date`; `None` where there is no such clock.
     #[must_use]
     pub fn finish(&self, now: Option<Span>) -> Answer {
-        let now = self.date.or(now);
-        let mut ignored = self.ignored;
+        let now = self.date.span(Part::At).or(now).map(Span::as_nanos);
         let mut limits = [None; TOLD];
+        let mut ignored = self.ignored;
         if !self.cached {
-            let garbage;
-            (limits, garbage) = self.limits.settle(now);
-            ignored = ignored.saturating_add(garbage);
+            self.limits.settle(now, &mut limits, &mut ignored);
         }
-        let pause = self.pause(now);
-        if pause.is_none() && !(self.pause.is_none() && self.fine_pause.is_none()) {
-            ignored = ignored.saturating_add(1);
-        }
-
+        let pause = self.pause(now, &mut ignored);
         let mut of_calls = limits.iter().flatten().filter(|limit| limit.unit == Unit::Requests);
         let hint = of_calls.next().map_or(Hint::NONE, |limit| limit.hint);
-        let outcome = self.outcome(pause, &hint);
+        let outcome = self.outcome(pause.is_some() || hint.remaining == Some(0));
         let retry_after = pause.filter(|_| outcome != Outcome::Ok);
         if let Some(Some(binding)) = limits.first_mut() {
             binding.hint.retry_after = retry_after;
@@ -106,8 +112,7 @@ impl Reading {
 
     /// The error code says more than the status. A 403 is GitHub's other way to throttle: it comes
     /// with a pause, or with no calls left.
-    fn outcome(&self, pause: Option<Span>, hint: &Hint) -> Outcome {
-        let limited = pause.is_some() || hint.remaining == Some(0);
+    fn outcome(&self, limited: bool) -> Outcome {
         match (self.code, self.status) {
             (Some(outcome), _) => outcome,
             (None, 403) if limited => Outcome::Throttled,
@@ -116,182 +121,121 @@ impl Reading {
     }
 
     /// Of two pauses that differ by rounding the finer one, else the longer one.
-    fn pause(&self, now: Option<Span>) -> Option<Span> {
-        let coarse = self.pause.from(now);
-        let Some(fine) = self.fine_pause.from(now) else { return coarse };
-        let longer = coarse.filter(|coarse| coarse.saturating_sub(fine) >= Span::from_secs(1));
-        longer.or(Some(fine))
+    fn pause(&self, now: Option<u64>, ignored: &mut u16) -> Option<Span> {
+        let coarse = self.pause.wait(now, ignored);
+        let fine = self.fine_pause.wait(now, ignored);
+        let second = Span::from_secs(1);
+        match (coarse, fine) {
+            (Some(long), Some(fine)) if long.saturating_sub(fine) >= second => coarse,
+            _ => fine.or(coarse),
+        }
     }
 
-    /// Reads the value of a field; `None` where it is of no use.
-    fn read(&mut self, field: Field, value: &[u8]) -> Option<()> {
-        match field {
-            Field::Date => {
-                let now = Moments::read_date(value)?;
-                self.date = self.date.max(Some(now));
-            }
-            Field::Age => self.cached |= digits(value)? > 0,
-            Field::Pause => self.pause.add(Moments::read_pause(value)?),
-            Field::PauseOf(unit) => {
-                let delay = Moments::read_delta(value, unit)?;
-                let precise = unit < Span::from_secs(1);
-                let pause = if precise { &mut self.fine_pause } else { &mut self.pause };
-                pause.add(delay);
-            }
-            Field::Service => return self.service(value),
-            Field::Policy => return self.policy(value),
-            Field::UsedOfLimit => return self.used_of_limit(value),
-            Field::AwsError => {
-                if self.code != Some(Outcome::Throttled) {
-                    self.code = aws::outcome(value).or(self.code);
-                }
-            }
-            Field::ShouldRetry => match value.trim_ascii() {
+    /// Reads the value of a header, which speaks of the limit that is drafted.
+    fn read(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
+        match term {
+            Term::Age => self.cached |= text.number().whole > 0,
+            Term::ShouldRetry => match text.letters() {
                 b"false" => self.no_retry = true,
                 b"true" => {}
-                _ => return None,
+                _ => text.fail(),
             },
-            Field::Part(part, key) => return self.part(part, key, value),
-        }
-        Some(())
-    }
-
-    /// A number of a limit. A limit may be a list in which quotas follow it: `100, 100;w=60`.
-    fn part(&mut self, part: Part, key: Key, value: &[u8]) -> Option<()> {
-        match part {
-            Part::Reset => {
-                let moments = Moments::read(value, self.profile)?;
-                self.limits.keyed(key)?.reset(moments);
-            }
-            Part::ResetAfter => {
-                let moments = Moments::read_delta(value, Span::from_secs(1))?;
-                self.limits.keyed(key)?.reset(moments);
-            }
-            Part::Remaining => {
-                let least = least(value, |_| true)?;
-                self.limits.keyed(key)?.remaining(least);
-            }
-            Part::Limit => {
-                // The first is the limit. Another is a quota, or the limit of another header.
-                least(value, |_| true)?;
-                let first = list(value).next()??.value.count()?;
-                let least = least(value, |item| item.w.is_none()).unwrap_or(first);
-                self.limits.keyed(key)?.limit(first.min(least));
-                for item in list(value).flatten() {
-                    self.loose(&item)?;
+            Term::AwsError => {
+                let code = aws::outcome(text.run(|_| true));
+                if self.code != Some(Outcome::Throttled) {
+                    self.code = code.or(self.code);
                 }
             }
-        }
-        Some(())
-    }
-
-    /// Keeps the quota of an item without a name, `100;w=60`, if it is one.
-    fn loose(&mut self, item: &Item<'_>) -> Option<()> {
-        match (item.value.count(), item.w.and_then(Bare::seconds)) {
-            (Some(count), Some(period)) if period > Span::ZERO => self.limits.loose(count, period),
-            _ => Some(()),
-        }
-    }
-
-    /// `RateLimit`: a list of policies with what is left of them, or the dictionary of draft 07.
-    fn service(&mut self, value: &[u8]) -> Option<()> {
-        let valid = |item: Item<'_>| {
-            let reset = item.t.is_none_or(|t| t.count().is_some());
-            reset && item.value.text().is_some() && item.r.and_then(Bare::count).is_some()
-        };
-        if !list(value).all(|item| item.is_some_and(valid)) {
-            return self.combined(value);
-        }
-        for item in list(value).flatten() {
-            let draft = self.limits.named(Name::of(item.value.text()?))?;
-            draft.remaining(item.r?.count()?);
-            if let Some(span) = item.t.and_then(Bare::seconds) {
-                draft.reset(Moments::within(span));
+            Term::UsedOfLimit => {
+                let used = text.number().whole;
+                text.expect(b"/");
+                let limit = text.number().whole;
+                draft.tell_least(Part::Limit, limit);
+                draft.tell_least(Part::Remaining, limit.saturating_sub(used));
             }
-            if let Some(key) = item.pk.and_then(Bare::text) {
-                draft.partition(Name::of(key));
+            Term::Service if is_dictionary(*text) => dictionary(text, draft),
+            Term::Service | Term::Policy | Term::Limit | Term::Remaining => {
+                self.list(term, draft, text);
+            }
+            _ => {
+                let profile = match term {
+                    Term::Date | Term::Pause => None,
+                    Term::FinePause => Some(Profile::DeltaMillis),
+                    Term::Reset => Some(self.profile),
+                    _ => Some(Profile::Delta),
+                };
+                moments(text, draft, profile);
             }
         }
-        Some(())
+        match term {
+            Term::Date if !draft.has(Part::At) => text.fail(),
+            Term::Date => self.date.merge(draft),
+            Term::Pause | Term::Delay => self.pause.merge(draft),
+            Term::FinePause => self.fine_pause.merge(draft),
+            _ if draft.tells() => self.add(draft),
+            _ => {}
+        }
     }
 
-    /// `limit=100, remaining=50, reset=5`
-    fn combined(&mut self, value: &[u8]) -> Option<()> {
-        let known = |(key, _): (&[u8], Bare<'_>)| matches!(key, b"limit" | b"remaining" | b"reset");
-        let valid = |member: (&[u8], Bare<'_>)| member.1.count().is_some() || !known(member);
-        if !dictionary(value).all(|member| member.is_some_and(valid)) {
-            return None;
-        }
-        let mut members = dictionary(value).flatten().filter(|member| known(*member)).peekable();
-        members.peek()?;
-        let draft = self.limits.keyed(Key::plain())?;
-        for (key, value) in members {
-            match key {
-                b"limit" => draft.limit(value.count()?),
-                b"remaining" => draft.remaining(value.count()?),
-                _ => draft.reset(Moments::within(value.seconds()?)),
+    /// Reads a list of quotas: `RateLimit` and `RateLimit-Policy` with or without names, and the
+    /// numbers of a limit behind which quotas may follow, `100, 100;w=60`.
+    fn list(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
+        loop {
+            let mut quota = Draft::NONE;
+            let value = item(text, &mut quota);
+            match (term, value) {
+                (Term::Service, Bare::Text(name)) if quota.has(Part::Remaining) => {
+                    quota.name = Name::of(name);
+                    self.add(&quota);
+                }
+                (Term::Policy, Bare::Text(name)) if quota.has(Part::Limit) => {
+                    quota.name = Name::of(name);
+                    if !quota.has(Part::Unit) {
+                        quota.count(&[], true);
+                    }
+                    self.add(&quota);
+                }
+                (Term::Remaining, Bare::Number(number)) => {
+                    draft.tell_least(Part::Remaining, number.whole);
+                }
+                (Term::Policy | Term::Limit, Bare::Number(number)) => {
+                    // The first is the limit. Another is a quota, or the limit of another header.
+                    let timed = quota.has(Part::Period);
+                    if term == Term::Limit && !(timed && draft.has(Part::Limit)) {
+                        draft.tell_least(Part::Limit, number.whole);
+                    }
+                    if timed {
+                        quota.name = Name::of_quota(number.whole, quota.most(Part::Period));
+                        quota.tell_least(Part::Limit, number.whole);
+                        quota.tell(Part::Loose, 1);
+                        self.add(&quota);
+                    }
+                }
+                _ => text.fail(),
+            }
+            if !text.comma() {
+                break;
             }
         }
-        Some(())
     }
 
-    /// `RateLimit-Policy`: a list of quotas with a name, or without one before draft 08.
-    fn policy(&mut self, value: &[u8]) -> Option<()> {
-        let valid = |item: Item<'_>| {
-            let quota = match item.value {
-                Bare::Text(_) => item.q,
-                unnamed => Some(unnamed),
-            };
-            let window = item.w.is_none_or(|w| w.seconds().is_some_and(|span| span > Span::ZERO));
-            let unit = item.qu.is_none_or(|qu| qu.text().is_some());
-            window && unit && quota.and_then(Bare::count).is_some()
-        };
-        if !list(value).all(|item| item.is_some_and(valid)) {
-            return None;
+    /// Keeps what a header told of a limit.
+    fn add(&mut self, draft: &Draft) {
+        if !self.limits.add(draft) {
+            count(&mut self.ignored);
         }
-        for item in list(value).flatten() {
-            let Some(name) = item.value.text() else {
-                self.loose(&item)?;
-                continue;
-            };
-            let draft = self.limits.named(Name::of(name))?;
-            draft.limit(item.q?.count()?);
-            draft.unit(item.qu.and_then(Bare::text).map_or(Unit::Requests, Unit::of_quota));
-            if let Some(span) = item.w.and_then(Bare::seconds) {
-                draft.period(span);
-            }
-            if let Some(key) = item.pk.and_then(Bare::text) {
-                draft.partition(Name::of(key));
-            }
-        }
-        Some(())
-    }
-
-    /// `32/40`
-    fn used_of_limit(&mut self, value: &[u8]) -> Option<()> {
-        let mut text = Text::new(value);
-        let used = text.integer()?;
-        text.eat(b"/")?;
-        let limit = text.integer()?;
-        if !text.is_empty() {
-            return None;
-        }
-        let draft = self.limits.keyed(Key::shopify())?;
-        draft.limit(limit);
-        draft.remaining(limit.saturating_sub(used));
-        Some(())
     }
 }
 
-/// The least count of a list, among the items that are `wanted`; `None` where one is no count.
-fn least(value: &[u8], wanted: impl Fn(&Item<'_>) -> bool) -> Option<u64> {
-    let mut least = None;
-    for item in list(value) {
-        let item = item?;
-        let count = item.value.count()?;
-        if wanted(&item) {
-            least = Some(least.map_or(count, |old: u64| old.min(count)));
+/// Reads `limit=100, remaining=50, reset=5`.
+fn dictionary(text: &mut Text<'_>, draft: &mut Draft) {
+    loop {
+        pair(text, draft);
+        if !text.comma() {
+            break;
         }
     }
-    least
+    if !draft.tells() {
+        text.fail();
+    }
 }

@@ -1,0 +1,156 @@
+//! How long one answer can keep a client of `adaptive` back, and what silence is taken for.
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
+
+use tidegate::law::Adaptive;
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
+
+type Gate = Controller<Adaptive>;
+
+const POLICY: Policy<Adaptive> = Policy::new(Adaptive::DEFAULT);
+const MILLIS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MILLIS;
+const HOUR: u64 = 3_600 * SECOND;
+const DAY: u64 = 24 * HOUR;
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn secs(count: u64) -> Span {
+    Span::from_secs(count)
+}
+
+/// A call that leaves now and comes back after 50 ms; returns when that is.
+fn call(gate: &mut Gate, now: u64, reply: impl Into<Reply>) -> u64 {
+    let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) else { panic!("has to wait") };
+    gate.settle(at(now + 50 * MILLIS), permit, reply);
+    now + 50 * MILLIS
+}
+
+fn wait(gate: &Gate, now: u64) -> u64 {
+    match gate.check(at(now), &Ask::new()) {
+        Verdict::Go => 0,
+        Verdict::Wait(until) => until.as_nanos() - now,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn interval(gate: &Gate, now: u64) -> u64 {
+    gate.intervals(at(now)).next().unwrap().unwrap().as_nanos()
+}
+
+/// A client alone at a server of ten calls a second, told nothing, for ten minutes.
+fn paced() -> (Gate, u64) {
+    let (mut gate, mut now) = (Gate::new(POLICY, 7, at(0)), 0);
+    let (mut level, mut latest) = (10 * SECOND, 0);
+    while now < 600 * SECOND {
+        now += wait(&gate, now);
+        level = (level + (now - latest) * 10).min(10 * SECOND);
+        latest = now;
+        let served = level >= SECOND;
+        level -= if served { SECOND } else { 0 };
+        now = call(&mut gate, now, if served { Outcome::Ok } else { Outcome::Throttled });
+    }
+    assert!((80 * MILLIS..130 * MILLIS).contains(&interval(&gate, now)));
+    (gate, now)
+}
+
+fn later(wish: u64) -> Reply {
+    Outcome::Throttled.with(Hint::retry_after(secs(wish)))
+}
+
+#[test]
+fn a_first_call_that_is_refused_after_days_waits_for_about_what_it_was_asked() {
+    for seed in 0..50 {
+        let mut gate = Gate::new(POLICY, seed, at(0));
+        let now = call(&mut gate, 3 * DAY, later(2));
+        assert!((2 * SECOND..5 * SECOND).contains(&wait(&gate, now)), "{}", wait(&gate, now));
+        assert!(interval(&gate, now) < 5 * SECOND);
+    }
+}
+
+#[test]
+fn a_night_without_calls_does_not_count_as_a_slow_server() {
+    let (mut gate, now) = paced();
+    let now = call(&mut gate, now + 8 * HOUR, later(30));
+    assert!((30 * SECOND..36 * SECOND).contains(&wait(&gate, now)));
+    assert!(interval(&gate, now) < SECOND, "{}", interval(&gate, now));
+}
+
+#[test]
+fn a_refusal_right_after_a_restart_does_not_undo_what_the_snapshot_kept() {
+    let (gate, now) = paced();
+    let mut record = [0; Gate::SNAPSHOT_BYTES];
+    gate.snapshot(at(now), &mut record).unwrap();
+    let mut gate = Gate::restore(POLICY, 8, &record, at(now + 8 * HOUR), secs(8 * 3_600)).unwrap();
+    let now = call(&mut gate, now + 8 * HOUR, later(30));
+    assert!((30 * SECOND..36 * SECOND).contains(&wait(&gate, now)));
+    assert!(interval(&gate, now) < SECOND, "{}", interval(&gate, now));
+}
+
+#[test]
+fn what_was_asked_for_wins_over_the_end_of_the_period() {
+    // GitHub's secondary limit: a minute, with most of the hour's calls left.
+    let told = |left| Hint::remaining(left).and_limit(5_000).and_reset(secs(3_000));
+    let mut gate = Gate::new(POLICY, 7, at(0));
+    let now = call(&mut gate, 0, Outcome::Ok.with(told(4_999)));
+    let now = now + wait(&gate, now);
+    let secondary = told(4_998).and_retry_after(secs(60));
+    let now = call(&mut gate, now, Outcome::Throttled.with(secondary));
+    assert!((60 * SECOND..70 * SECOND).contains(&wait(&gate, now)), "{}", wait(&gate, now));
+}
+
+#[test]
+fn whatever_a_server_tells_of_a_period_it_is_asked_again() {
+    let year = secs(365 * 86_400);
+    for hint in [
+        Hint::quota(1_000, year).and_remaining(1).and_reset(year),
+        Hint::quota(1, Span::MAX).and_remaining(1).and_reset(Span::MAX),
+        Hint::quota(1, Span::MAX).and_remaining(0).and_reset(Span::MAX),
+        Hint::quota(u64::MAX, secs(60)).and_remaining(0).and_reset(secs(60)),
+        Hint::remaining(1).and_limit(5).and_reset(Span::MAX),
+        Hint::remaining(0).and_limit(5).and_reset(Span::MAX).and_retry_after(Span::MAX),
+    ] {
+        for outcome in [Outcome::Ok, Outcome::Throttled, Outcome::Busy] {
+            for seed in 0..50 {
+                let mut gate = Gate::new(POLICY, seed, at(0));
+                let now = call(&mut gate, DAY, outcome.with(hint));
+                let most = if outcome == Outcome::Ok { DAY * 5 / 4 } else { 2 * HOUR };
+                assert!(wait(&gate, now) <= most, "{outcome:?} {hint:?}: {}", wait(&gate, now));
+                // A call of which nothing is heard teaches nothing, and the next is as near.
+                let due = now + wait(&gate, now);
+                let now = call(&mut gate, due, Outcome::Abandoned);
+                assert!(wait(&gate, now) <= DAY * 5 / 4, "{outcome:?} {hint:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_is_told_now_of_one_limit_and_now_of_another_uses_its_day() {
+    let (mut gate, mut now) = (Gate::new(POLICY, 7, at(0)), 0);
+    let (mut second, mut left, mut day) = (0, 10, 1_000);
+    while now < DAY {
+        if now / SECOND != second {
+            (second, left) = (now / SECOND, 10);
+        }
+        let served = left > 0 && day > 0;
+        (left, day) = if served { (left - 1, day - 1) } else { (left, day) };
+        // The one of which less is left.
+        let hint = if left * 100 < day {
+            Hint::quota(10, secs(1)).and_remaining(left).and_reset(secs(1))
+        } else {
+            Hint::quota(1_000, secs(86_400)).and_remaining(day).and_reset(secs(86_400 - second))
+        };
+        let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
+        now = call(&mut gate, now, outcome.with(hint));
+        now += wait(&gate, now);
+    }
+    assert!(day <= 50, "{day} of 1000 left");
+}

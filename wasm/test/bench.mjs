@@ -1,0 +1,79 @@
+// What a call costs that has nothing to wait for: `node bench.mjs [--json]`. Processor time, so that
+// what else the machine does counts little; the least of five rounds.
+
+import { AdaptiveRetryStrategy } from "@smithy/util-retry";
+import Bottleneck from "bottleneck";
+import { bulkhead, ExponentialBackoff, handleAll, retry, wrap } from "cockatiel";
+import { RateLimiter } from "limiter";
+import pLimit from "p-limit";
+import PQueue from "p-queue";
+import pThrottle from "p-throttle";
+import { tidegate } from "tidegate";
+import { pace } from "tidegate/pace";
+
+const noop = async () => {};
+const gate = tidegate();
+const fixed = tidegate({ law: "fixed", requests: { limit: 1e9, per: 1_000, burst: 1e6 } });
+const stopped = tidegate({ law: "fixed", requests: { limit: 1, per: 1e12 }, now: () => 5 });
+stopped.tryAcquire();
+const stepping = tidegate({ now: () => 5 });
+const fast = pace({ limit: 1e9, per: 1_000, burst: 1e6 });
+const bottleneck = new Bottleneck();
+const limit = pLimit(Infinity);
+const throttled = pThrottle({ limit: 1e12, interval: 1_000 })(noop);
+const queue = new PQueue();
+const limiter = new RateLimiter({ tokensPerInterval: 1e12, interval: "second" });
+const policy = wrap(retry(handleAll, { maxAttempts: 3, backoff: new ExponentialBackoff() }), bulkhead(1e6));
+const smithy = new AdaptiveRetryStrategy(async () => 3);
+
+/** How many calls a round takes, and what a call is; the synchronous ones are marked. */
+const CALLS = [
+  ["await (async () => {})()", 200_000, () => noop()],
+  ["tidegate run", 200_000, () => gate.run(noop)],
+  ["tidegate run, fixed", 200_000, () => fixed.run(noop)],
+  ["tidegate tryAcquire + settle", 200_000, () => gate.tryAcquire().settle(), "sync"],
+  ["tidegate tryAcquire + settle, clock given", 200_000, () => stepping.tryAcquire().settle(), "sync"],
+  ["tidegate tryAcquire, not now, clock given", 200_000, () => stopped.tryAcquire(), "sync"],
+  ["tidegate/pace take", 200_000, () => fast.take(), "sync"],
+  ["performance.now()", 200_000, () => performance.now(), "sync"],
+  ["bottleneck schedule", 300, () => bottleneck.schedule(noop)],
+  ["p-limit", 200_000, () => limit(noop)],
+  ["p-throttle", 50_000, () => throttled()],
+  ["p-queue add", 50_000, () => queue.add(noop)],
+  ["limiter removeTokens", 200_000, () => limiter.removeTokens(1)],
+  ["cockatiel retry + bulkhead", 200_000, () => policy.execute(noop)],
+  ["@smithy/util-retry adaptive", 100_000, async () => {
+    const token = await smithy.acquireInitialRetryToken("");
+    await noop();
+    smithy.recordSuccess(token);
+  }],
+];
+
+const ns = async (calls, round) => {
+  let least = Infinity;
+  for (let i = 0; i < 5; i++) {
+    const before = process.cpuUsage();
+    await round();
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, ((user + system) * 1_000) / calls);
+  }
+  return Math.round(least);
+};
+
+const rows = [];
+for (const [name, calls, call, sync] of CALLS) {
+  const one = await ns(calls, async () => {
+    if (sync) for (let i = 0; i < calls; i++) call();
+    else for (let i = 0; i < calls; i++) await call();
+  });
+  const burst = sync ? undefined : await ns(calls, async () => {
+    for (let left = calls; left > 0; left -= 1_000) await Promise.all(Array.from({ length: Math.min(left, 1_000) }, call));
+  });
+  rows.push({ name, one, burst });
+  if (!process.argv.includes("--json")) {
+    if (rows.length === 1) console.log(`${"call".padEnd(44)} ${"one by one".padStart(12)} ${"in a thousand".padStart(14)}   ns of processor time, Node ${process.version}`);
+    console.log(`${name.padEnd(44)} ${String(one).padStart(12)} ${String(burst ?? "").padStart(14)}`);
+  }
+}
+if (process.argv.includes("--json")) console.log(JSON.stringify(rows, null, 2));
+process.exit();
