@@ -495,12 +495,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         reply: &Reply<LIMITS>,
     ) {
         // Where the server says which limits refused the call, the others have nothing to learn.
-        let mut blame = false;
-        each(&flight.parts, |index, part| {
-            let hint = reply.hints.get(index);
-            blame |= hint.is_some_and(|hint| hint.is_used_up(part.cost));
-        });
-        blame &= reply.outcome == Outcome::Throttled;
+        // (One limit alone would be blamed or not asked.)
+        let blame = LIMITS > 1
+            && reply.outcome == Outcome::Throttled
+            && flight.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
         each_mut(&mut self.limits, |index, limit| {
             let (Some(part), Some(hint)) = (flight.parts.get(index), reply.hints.get(index)) else {
                 return;

@@ -88,6 +88,47 @@ impl Pace {
         }
     }
 
+    /// Asks, and charges where the answer is `Go`: all that a limiter on its own does for a call.
+    ///
+    /// ```
+    /// use tidegate::{Instant, Quota, Span, Verdict, gate::Pace};
+    ///
+    /// let quota = Quota::per_second(10).unwrap();
+    /// let start = Instant::ZERO;
+    /// let mut pace = Pace::new(start);
+    /// assert_eq!(pace.take(start, 1, &quota), Verdict::Go);
+    /// let next = start.saturating_add(Span::from_millis(100));
+    /// assert_eq!(pace.take(start, 1, &quota), Verdict::Wait(next));
+    /// assert_eq!(pace.take(next, 1, &quota), Verdict::Go);
+    /// ```
+    #[must_use = "a call may have to wait"]
+    #[inline]
+    pub fn take(&mut self, now: Instant, cost: u32, quota: &Quota) -> Verdict {
+        // What most calls come to, and nothing worked out twice. A cost within the burst is one that
+        // quotas are made for: its product fits.
+        if self.until <= now
+            && cost <= quota.burst.get()
+            && let Some(passed) = now.as_nanos().checked_sub(self.at.as_nanos())
+            && let Some(drained) = passed.checked_mul(quota.count.get())
+            && let call = quota.period.get().wrapping_mul(cost.into())
+            && let Some(level) = self.level.saturating_sub(drained).checked_add(call)
+            && level <= brim(*quota)
+        {
+            (self.level, self.at) = (level, now);
+            return Verdict::Go;
+        }
+        self.take_slowly(now, cost, quota)
+    }
+
+    #[cold]
+    fn take_slowly(&mut self, now: Instant, cost: u32, quota: &Quota) -> Verdict {
+        let verdict = self.check(now, cost, Some(*quota));
+        if verdict == Verdict::Go {
+            self.charge(now, cost, Some(*quota));
+        }
+        verdict
+    }
+
     /// Pours in what a call of `cost` takes. Ask [`check`](Self::check) first: what overflows the
     /// bucket is a debt, as in [`correct`](Self::correct).
     pub fn charge(&mut self, now: Instant, cost: u32, quota: Option<Quota>) {
@@ -166,8 +207,9 @@ impl Pace {
     }
 }
 
-fn brim(quota: Quota) -> u64 {
-    quota.period.get().saturating_mul(quota.burst.get().into())
+/// Quotas are made so that it fits 64 bits.
+const fn brim(quota: Quota) -> u64 {
+    quota.period.get().wrapping_mul(quota.burst.get() as u64)
 }
 
 fields!(Pace { level: u64, at: Instant, until: Instant });
@@ -175,6 +217,7 @@ fields!(Pace { level: u64, at: Instant, until: Instant });
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_bucket_that_is_resized_keeps_the_calls_that_may_leave_at_once() {
@@ -209,5 +252,31 @@ mod tests {
         pace.delay(Instant::from_nanos(7), Span::MAX);
         assert!(matches!(pace.check(Instant::ZERO, 1, None), Verdict::Wait(_)));
         assert_eq!(pace.check(Instant::MAX, 1, None), Verdict::Go);
+    }
+
+    proptest! {
+        #[test]
+        fn to_take_is_to_ask_and_to_charge_on_go(
+            (count, period) in (1u64.., 1u64..1 << 40), burst in 1u32..1 << 20, start: u64,
+            calls in prop::collection::vec((0u64..1 << 40, any::<bool>(), 0u32..1 << 21, 0u64..1 << 30), 0..50),
+        ) {
+            let quota = Quota::per(count, Span::from_nanos(period)).unwrap().with_burst(burst).unwrap();
+            let (mut now, mut one) = (start, Pace::new(Instant::from_nanos(start)));
+            let mut two = one.clone();
+            for (step, back, cost, pause) in calls {
+                now = if back { now.saturating_sub(step) } else { now.saturating_add(step) };
+                let at = Instant::from_nanos(now);
+                if pause < 1 << 24 {
+                    one.delay(at, Span::from_nanos(pause));
+                    two.delay(at, Span::from_nanos(pause));
+                }
+                let verdict = one.check(at, cost, Some(quota));
+                if verdict == Verdict::Go {
+                    one.charge(at, cost, Some(quota));
+                }
+                prop_assert_eq!(two.take(at, cost, &quota), verdict);
+                prop_assert_eq!(&one, &two);
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ const SUBJECTS: [(&str, &str); 12] = [
     ("fixed-pair", "fixed: poll + settle"),
     ("fixed-poll", "fixed: poll"),
     ("fixed-check", "fixed: check"),
-    ("pace", "plain GCRA (gate::Pace): check + charge"),
+    ("pace", "plain GCRA (gate::Pace): take"),
     ("governor", "governor: check, with a clock that costs nothing"),
     ("governor-clock", "governor: check, with its own clock"),
     ("cubic-f64", "cubic of the AWS SDKs in f64: acquire + update"),

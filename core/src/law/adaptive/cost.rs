@@ -76,6 +76,7 @@ impl Usual {
     }
 
     /// How many usual calls so much of a limit is worth, rounded down.
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub(super) fn calls_in(self, amount: u64) -> u32 {
         u32::try_from(amount >> self.octave()).unwrap_or(u32::MAX)
     }

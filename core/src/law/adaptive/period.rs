@@ -137,13 +137,14 @@ impl AdaptiveState {
     pub(super) fn period(&mut self, call: &Call, told: Told, rng: &mut Rng) -> Move {
         let now = call.now;
         let served = call.outcome == Outcome::Ok;
-        let mut share = match self.tier {
-            Tier::Period(share) => share,
-            _ => Share::new(),
-        };
         let parts = if served { self.usual.parts_of(call.cost) } else { 0 };
-        let next = share.hear(now, told, parts, rng);
-        self.tier = Tier::Period(share);
+        if !matches!(self.tier, Tier::Period(_)) {
+            self.tier = Tier::Period(Share::new());
+        }
+        let next = match &mut self.tier {
+            Tier::Period(share) => share.hear(now, told, parts, rng),
+            _ => Next::Keep,
+        };
         self.event.end();
         let before = self.pacer.interval;
         match next {

@@ -68,18 +68,11 @@ pub fn fixed_pair() {
 
 /// The bucket of a controller by itself: asked, and charged.
 pub fn pace() {
-    let quota = black_box(Some(quota()));
+    let quota = black_box(quota());
     let (mut pace, mut now) = (black_box(Pace::new(Instant::ZERO)), Instant::ZERO);
     run(|on| {
         now = now.saturating_add(STEP);
-        let verdict = meter(on, || {
-            let verdict = pace.check(now, 1, quota);
-            if verdict == Verdict::Go {
-                pace.charge(now, 1, quota);
-            }
-            verdict
-        });
-        assert_eq!(verdict, Verdict::Go);
+        assert_eq!(meter(on, || pace.take(now, 1, &quota)), Verdict::Go);
     });
 }
 
