@@ -229,19 +229,18 @@ impl<const LIMITS: usize> World<LIMITS> {
             let adaptive = matches!(law, AnyLaw::Adaptive(_));
             assert!(!adaptive || interval.is_none_or(|interval| interval <= bound), "{interval:?}");
         }
-        // As its source has it, this one halves its limit where a second ends: it may let a call go
-        // now and not later, and the next instant is asked for without a clock.
-        let halves = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Busy(_)));
-        let plain = Ask::new();
-        if halves && self.terms.cuts_for_each_refusal {
+        // The next instant is asked for without a clock. As its source has it, this law halves its limit
+        // where a second ends, so it may let a call go now and not later; and where it refuses, it
+        // hides a pause of its own, which it never makes but a record may tell of.
+        let busy = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Busy(_)));
+        let made_up = self.held == Instant::MAX;
+        if busy && (self.terms.cuts_for_each_refusal || made_up) {
             return;
         }
+        let plain = Ask::new();
         let (Verdict::Wait(_) | Verdict::Full) = self.gate.check(self.now, &plain) else { return };
         let Some(next) = self.gate.next_at() else {
-            panic!(
-                "{:?} is in the way, yet there is no next instant",
-                self.gate.why(self.now, &plain)
-            )
+            panic!("{:?} is in the way, and for no time", self.gate.why(self.now, &plain))
         };
         if next == Instant::MAX {
             return; // there is no later instant at which to see
