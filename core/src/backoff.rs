@@ -143,7 +143,8 @@ impl Backoff {
     pub fn climb(&self, rung: Span, rng: &mut Rng) -> Span {
         let next = match self.growth {
             Growth::Decorrelated => {
-                let top = rung.max(self.base).saturating_mul(3).min(self.most);
+                let rung = rung.max(self.base);
+                let top = rung.saturating_add(rung).saturating_add(rung).min(self.most);
                 return rng.between(self.base, top);
             }
             Growth::Constant => self.base,

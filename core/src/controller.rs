@@ -90,20 +90,40 @@ struct Limit<L: Law> {
     /// How often its law has cut. A call in flight remembers it from when it left. More than 65 535
     /// cuts during one call would make it look fresh.
     epoch: u16,
+    /// What that was when this law began.
+    began: u16,
 }
 
 impl<L: Law> Limit<L> {
     fn new(law: L, now: Instant) -> Self {
-        Self { state: law.start(now), law, pace: Pace::new(now), pressed: false, epoch: 0 }
+        Self {
+            state: law.start(now),
+            law,
+            pace: Pace::new(now),
+            pressed: false,
+            epoch: 0,
+            began: 0,
+        }
     }
 
-    /// What the pace and the law say together. A cost of zero is not subject to them.
-    fn check(&self, now: Instant, cost: u32) -> Verdict {
+    /// From when on the pace and the law let a call leave; `Err` where that is never. A cost of zero
+    /// is not subject to them.
+    fn due(&self, now: Instant, cost: u32) -> Result<Instant, Reason> {
         if cost == 0 {
-            return Verdict::Go;
+            return Ok(Instant::ZERO);
         }
-        let pace = self.pace.check(now, cost, self.law.quota(&self.state));
-        pace.max(self.law.check(&self.state, now))
+        let pace = self.pace.due(now, cost, self.law.quota(&self.state));
+        match (self.law.check(&self.state, now), pace) {
+            (Verdict::Refuse(one), Err(two)) => Err(one.max(two)),
+            (Verdict::Refuse(reason), _) | (_, Err(reason)) => Err(reason),
+            (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
+            (Verdict::Go | Verdict::Full, due) => due,
+        }
+    }
+
+    /// Whether a call left under this law, and not under one that another policy had.
+    fn has_charged(&self, part: &Part) -> bool {
+        part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
     /// A call of this cost leaves.
@@ -153,23 +173,29 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// What a poll would answer. It changes nothing and may be asked at any time.
     #[must_use]
     pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
-        let mut verdict = Verdict::Go;
-        each(&self.limits, |index, limit| {
-            verdict = verdict.max(limit.check(now, ask.cost_of(index)));
+        let mut due = self.hold.until().max(ask.not_before);
+        let mut refusal = None;
+        each(&self.limits, |index, limit| match limit.due(now, ask.cost_of(index)) {
+            Ok(at) => due = due.max(at),
+            Err(reason) => refusal = refusal.max(Some(reason)),
         });
-        let held = self.hold.until().max(ask.not_before);
-        if held > now {
-            verdict = verdict.max(Verdict::Wait(held));
-        }
         // A full window must not hide that the wait behind it is too long.
-        verdict = in_time(verdict, now, ask.deadline);
-        verdict = verdict.max(self.window.check(now, self.window_policy()));
+        let leaves = due.max(now);
+        if leaves > ask.deadline {
+            refusal = refusal.max(Some(Reason::Late(leaves)));
+        }
         if ask.attempt > 0
             && let (Some(budget), Some(policy)) = (&self.budget, self.rules.budget)
+            && let Verdict::Refuse(reason) = budget.check(policy)
         {
-            verdict = verdict.max(budget.check(policy));
+            refusal = refusal.max(Some(reason));
         }
-        verdict
+        match refusal {
+            Some(reason) => Verdict::Refuse(reason),
+            None if self.window.is_full(now, self.window_policy()) => Verdict::Full,
+            None if due > now => Verdict::Wait(due),
+            None => Verdict::Go,
+        }
     }
 
     /// Which gate stands in the way of `ask`; `None` where it may go. A deadline is nobody's gate:
@@ -183,7 +209,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             Verdict::Wait(until) | Verdict::Refuse(Reason::Late(until)) => {
                 let mut paced = false;
                 each(&self.limits, |index, limit| {
-                    paced |= limit.check(now, ask.cost_of(index)).is_wait(until);
+                    paced |= until > now && limit.due(now, ask.cost_of(index)) == Ok(until);
                 });
                 match paced {
                     true => Some(Gate::Pace),
@@ -226,18 +252,16 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         ask: &Ask<LIMITS>,
         reply: impl Into<Reply<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
-        self.try_again(now, ask, &reply.into())
+        let reply = reply.into();
+        let mut worth_it = reply.outcome.is_retryable();
+        each(&reply.hints, |_, hint| worth_it &= !hint.no_retry);
+        if worth_it { self.try_again(now, ask) } else { None }
     }
 
-    fn try_again(
-        &mut self,
-        now: Instant,
-        ask: &Ask<LIMITS>,
-        reply: &Reply<LIMITS>,
-    ) -> Option<Ask<LIMITS>> {
+    fn try_again(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Option<Ask<LIMITS>> {
         let attempt = ask.attempt.saturating_add(1);
         let spent = self.rules.attempts.is_some_and(|most| attempt >= most.get());
-        if spent || reply.hints.iter().any(|hint| hint.no_retry) || !reply.outcome.is_retryable() {
+        if spent {
             return None;
         }
         let (rung, delay) = match self.rules.backoff {
@@ -288,15 +312,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     pub fn next_at(&self) -> Option<Instant> {
         // Asked before all that has happened, whatever is in the way says when it will have ended. A
         // law that refuses within one second does not, and must not hide the others.
-        let mut verdict = self.hold.check(Instant::ZERO);
-        each(&self.limits, |_, limit| match limit.check(Instant::ZERO, 1) {
-            Verdict::Refuse(Reason::OverLimit) => {}
-            other => verdict = verdict.max(other),
+        let mut due = self.hold.until();
+        let mut helps = true;
+        each(&self.limits, |_, limit| match limit.due(Instant::ZERO, 1) {
+            Ok(at) => due = due.max(at),
+            Err(reason) => helps &= matches!(reason, Reason::OverLimit),
         });
-        let due = match verdict {
-            Verdict::Wait(until) => Some(until),
-            _ => None,
-        };
+        let due = (helps && due > Instant::ZERO).then_some(due);
         due.max(self.window.ready_at(self.window_policy()))
     }
 
@@ -317,8 +339,9 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     {
         for (limit, law) in self.limits.iter_mut().zip(policy.laws) {
             if limit.law != law {
-                // What is in flight remembers how often the limit had been cut, whatever the law.
-                *limit = Limit { epoch: limit.epoch, ..Limit::new(law, now) };
+                // What is in flight left under another law: it is no fresh call of this one's.
+                let began = limit.epoch.wrapping_add(1);
+                *limit = Limit { epoch: began, began, ..Limit::new(law, now) };
             }
         }
         if self.rules.budget != policy.rules.budget {
@@ -362,6 +385,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     #[cfg(feature = "keyed")]
     pub(crate) const fn next_permit(&self) -> u32 {
         self.window.next_number()
+    }
+
+    /// Whether a call is in flight whose lease has not ended.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn has_calls(&self, now: Instant) -> bool {
+        self.window.alive(now, self.rules.window) > 0
     }
 
     /// Numbers permits from here on, where none is out.
@@ -428,7 +457,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// wait is shorter than another's, or than a hold, is not.
     fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
         each_mut(&mut self.limits, |index, limit| {
-            limit.pressed |= limit.check(now, ask.cost_of(index)).is_wait(until);
+            let due = limit.due(now, ask.cost_of(index));
+            limit.pressed |= matches!(due, Ok(at) if at == until);
         });
     }
 
@@ -463,8 +493,11 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         }
         if let Some(used) = reply.used {
             each_mut(&mut self.limits, |index, limit| {
-                if let (Some(part), Some(used)) = (flight.parts.get(index), used.get(index)) {
+                if let (Some(part), Some(used)) = (flight.parts.get(index), used.get(index))
+                    && limit.has_charged(part)
+                {
                     limit.pace.correct(now, part.cost, *used, limit.law.quota(&limit.state));
+                    limit.law.corrected(&mut limit.state, now, part.cost, *used);
                 }
             });
         }
@@ -503,7 +536,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             let sample = Sample {
                 now,
                 sent,
-                cost: part.cost,
+                cost: reply
+                    .used
+                    .and_then(|used| used.get(index).copied())
+                    .map_or(part.cost, |used| used.max(1)),
                 outcome: reply.outcome,
                 hint,
                 fresh: part.epoch == limit.epoch,
@@ -542,14 +578,4 @@ fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], parts: &[Part; LIMITS]) ->
         }
     });
     longest
-}
-
-/// A verdict that keeps a deadline: what would leave too late is refused at once.
-fn in_time(verdict: Verdict, now: Instant, deadline: Instant) -> Verdict {
-    let leaves = match verdict {
-        Verdict::Wait(until) => until,
-        Verdict::Go | Verdict::Full => now,
-        Verdict::Refuse(_) => return verdict,
-    };
-    if leaves > deadline { Verdict::Refuse(Reason::Late(leaves)) } else { verdict }
 }

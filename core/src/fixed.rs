@@ -128,11 +128,15 @@ pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
 }
 
 /// `a / b`, and 0 where `b` is zero.
-pub(crate) fn div(a: u64, b: u64) -> u64 {
-    match NonZeroU64::new(b) {
-        Some(b) => div_rem(a, b).0,
-        None => 0,
-    }
+pub(crate) fn div(a: u32, b: u32) -> u32 {
+    let quotient = NonZeroU64::new(b.into()).map_or(0, |b| div_rem(a.into(), b).0);
+    u32::try_from(quotient).unwrap_or(u32::MAX)
+}
+
+/// `a / b`, rounded towards zero, and 0 where `b` is zero.
+pub(crate) fn div_signed(a: i32, b: u32) -> i32 {
+    let quotient = div(a.unsigned_abs(), b).cast_signed();
+    if a < 0 { quotient.wrapping_neg() } else { quotient }
 }
 
 /// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero answers 0).

@@ -77,7 +77,11 @@ impl Rng {
     /// A span drawn evenly from `middle` ± `part` of it. Both ends saturate, so a part above one
     /// reaches down to zero.
     pub fn around(&mut self, middle: Span, part: Ratio) -> Span {
-        let reach = Span::from_nanos(part.floor_of(middle.as_nanos()));
+        self.within(middle, Span::from_nanos(part.floor_of(middle.as_nanos())))
+    }
+
+    /// A span drawn evenly from `middle` ± `reach`.
+    pub(crate) const fn within(&mut self, middle: Span, reach: Span) -> Span {
         self.between(middle.saturating_sub(reach), middle.saturating_add(reach))
     }
 }

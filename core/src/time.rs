@@ -5,7 +5,36 @@
 //! lengthens waits by at most *d*, because the pace keeps the latest instant it has seen, and all
 //! else that waits, waits for a fixed instant.
 
+use core::cmp::Ordering;
 use core::num::NonZeroU32;
+
+/// The order of the nanoseconds, with functions of its own for the larger and the smaller of two: on
+/// 32-bit machines a call of them is half as long as what they do.
+macro_rules! ordered {
+    ($time:ident) => {
+        impl Ord for $time {
+            fn cmp(&self, other: &Self) -> Ordering {
+                self.0.cmp(&other.0)
+            }
+
+            #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+            fn max(self, other: Self) -> Self {
+                Self(self.0.max(other.0))
+            }
+
+            #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+            fn min(self, other: Self) -> Self {
+                Self(self.0.min(other.0))
+            }
+        }
+
+        impl PartialOrd for $time {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+    };
+}
 
 /// A point in time: nanoseconds since an epoch that the caller picked.
 ///
@@ -19,8 +48,10 @@ use core::num::NonZeroU32;
 /// // A clock that stepped back has not earned anything.
 /// assert_eq!(boot.saturating_since(later), Span::ZERO);
 /// ```
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Instant(u64);
+
+ordered!(Instant);
 
 impl Instant {
     /// The caller's epoch.
@@ -44,9 +75,8 @@ impl Instant {
 
     /// The instant `span` later, or [`Instant::MAX`] where that lies past the end of time.
     #[must_use]
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub const fn saturating_add(self, span: Span) -> Self {
-        Self(self.0.saturating_add(span.0))
+        Self(Span(self.0).saturating_add(span).0)
     }
 
     /// The instant `span` later, or `None` where that lies past the end of time.
@@ -58,11 +88,15 @@ impl Instant {
         }
     }
 
+    /// The instant `span` earlier, or the epoch where that lies before it.
+    pub(crate) const fn saturating_sub(self, span: Span) -> Self {
+        Self(Span(self.0).saturating_sub(span).0)
+    }
+
     /// How long after `earlier` this is; zero where `earlier` is the later one.
     #[must_use]
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub const fn saturating_since(self, earlier: Self) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span(self.0).saturating_sub(Span(earlier.0))
     }
 }
 
@@ -75,8 +109,10 @@ impl Instant {
 /// assert_eq!(Span::from_secs(u64::MAX), Span::MAX); // saturates
 /// assert_eq!(Span::from_nanos(1_999_999).as_millis(), 1); // rounds down
 /// ```
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Span(u64);
+
+ordered!(Span);
 
 impl Span {
     /// No time at all.
@@ -138,6 +174,11 @@ impl Span {
     #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
+    }
+
+    /// Half of this span, so many times over; rounded down.
+    pub(crate) const fn halved(self, times: u32) -> Self {
+        Self(self.0 >> times)
     }
 
     /// `count` times this span; saturates.

@@ -136,11 +136,6 @@ impl Verdict {
         }
     }
 
-    /// Whether it is a wait until then.
-    pub(crate) fn is_wait(self, until: Instant) -> bool {
-        matches!(self, Self::Wait(at) if at == until)
-    }
-
     /// The order of two of a kind.
     const fn instant(self) -> Instant {
         match self {

@@ -55,17 +55,26 @@ impl Pace {
     #[must_use]
     #[inline(always)] // a law without a quota then links no bucket
     pub fn check(&self, now: Instant, cost: u32, quota: Option<Quota>) -> Verdict {
-        if cost == 0 {
-            return Verdict::Go;
+        match self.due(now, cost, quota) {
+            Ok(due) if due > now => Verdict::Wait(due),
+            Ok(_) => Verdict::Go,
+            Err(reason) => Verdict::Refuse(reason),
         }
-        let paused = self.until > now && self.until > self.at;
+    }
+
+    /// From when on a call of `cost` may leave; `Err` where that is never.
+    #[inline(always)] // as above
+    pub(crate) fn due(
+        &self,
+        now: Instant,
+        cost: u32,
+        quota: Option<Quota>,
+    ) -> Result<Instant, Reason> {
+        let pause = if self.until > self.at { self.until } else { Instant::ZERO };
         match quota {
-            None if paused => Verdict::Wait(self.until),
-            None => Verdict::Go,
-            Some(quota) if paused => {
-                self.check_bucket(now, cost, quota).max(Verdict::Wait(self.until))
-            }
-            Some(quota) => self.check_bucket(now, cost, quota),
+            Some(quota) if cost > 0 => Ok(self.bucket_due(now, cost, quota)?.max(pause)),
+            None if cost > 0 => Ok(pause),
+            _ => Ok(Instant::ZERO),
         }
     }
 
@@ -137,22 +146,17 @@ impl Pace {
         self.at = self.at.max(now);
     }
 
-    fn check_bucket(&self, now: Instant, cost: u32, quota: Quota) -> Verdict {
-        let Some(rest) = quota.burst.get().checked_sub(cost) else {
-            return Verdict::Refuse(Reason::TooBig);
-        };
+    fn bucket_due(&self, now: Instant, cost: u32, quota: Quota) -> Result<Instant, Reason> {
+        let rest = quota.burst.get().checked_sub(cost).ok_or(Reason::TooBig)?;
         // The highest level at which the call still fits. Quotas are made so that it fits 64 bits.
-        let room = quota.period.get().saturating_mul(rest.into());
+        let room = quota.period.get().wrapping_mul(rest.into());
         let excess = self.level_at(now, quota).saturating_sub(room);
         if excess == 0 {
-            return Verdict::Go;
+            return Ok(Instant::ZERO);
         }
         let (drained, rest) = div_rem(excess, quota.count);
         let wait = Span::from_nanos(drained.saturating_add(u64::from(rest > 0)));
-        match self.at.max(now).checked_add(wait) {
-            Some(at) => Verdict::Wait(at),
-            None => Verdict::Refuse(Reason::Never),
-        }
+        self.at.max(now).checked_add(wait).ok_or(Reason::Never)
     }
 
     /// Where the product saturates it is above any level, so the difference is still exact.

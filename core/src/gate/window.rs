@@ -204,19 +204,17 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         self.in_flight
     }
 
-    /// Whether there is room without any lease that has ended.
-    pub(crate) fn has_room(&self, policy: WindowPolicy) -> bool {
-        self.in_flight < Self::limit(policy)
-    }
-
     /// Whether a call may leave: `Go` or `Full`.
     #[must_use]
     pub fn check(&self, now: Instant, policy: WindowPolicy) -> Verdict {
-        if self.has_room(policy) {
-            return Verdict::Go;
-        }
-        // A window that was narrowed may need more than one place, and then still is full.
-        if self.alive(now, policy) < Self::limit(policy) { Verdict::Go } else { Verdict::Full }
+        if self.is_full(now, policy) { Verdict::Full } else { Verdict::Go }
+    }
+
+    /// Whether there is no room, also where the leases that have ended do not count. (A window that
+    /// was narrowed may need more than one place, and then still is full.)
+    pub(crate) fn is_full(&self, now: Instant, policy: WindowPolicy) -> bool {
+        let most = Self::limit(policy);
+        self.in_flight >= most && self.alive(now, policy) >= most
     }
 
     /// When the window next has room through leases that end alone, or had it; `None` where it has
@@ -299,7 +297,8 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         policy.limit.min(Self::END)
     }
 
-    fn alive(&self, now: Instant, policy: WindowPolicy) -> u16 {
+    /// Calls in flight whose lease has not ended.
+    pub(crate) fn alive(&self, now: Instant, policy: WindowPolicy) -> u16 {
         let ended = self.slots.iter().filter(|slot| slot.has_ended(now, policy));
         ended.fold(self.in_flight, |alive, _| alive.saturating_sub(1))
     }

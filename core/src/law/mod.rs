@@ -68,7 +68,8 @@ pub trait Law {
     fn quota(&self, state: &Self::State) -> Option<Quota>;
 
     /// Whether the law has a reason of its own to keep a call back, besides its quota. It is asked
-    /// together with the pace, and held to the same contracts.
+    /// together with the pace, and held to the same contracts. What it has to say of calls in flight
+    /// it says with [`window`](Self::window): here, `Full` counts for nothing.
     fn check(&self, _: &Self::State, _: Instant) -> Verdict {
         Verdict::Go
     }

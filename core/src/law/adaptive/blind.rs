@@ -4,22 +4,23 @@ use super::cost::PARTS;
 use super::epoch::{self, Epoch, Habit};
 use super::event::BLACKOUT;
 use super::interval::Interval;
-use super::{AdaptiveState, Tier};
-use crate::fixed::Ratio;
-use crate::law::{Move, Sample};
+use super::octaves::{OCTAVE, log2, log2_of};
+use super::{AdaptiveState, Call, Tier};
+use crate::fixed::div;
+use crate::law::Move;
 use crate::outcome::Outcome;
 use crate::rng::Rng;
-use crate::time::{Instant, Span};
+use crate::time::Instant;
 
 /// So many successes after a cut a refusal may still be bad luck.
 const REFRACTORY: u32 = 3;
 
 impl AdaptiveState {
     /// A refusal (or, where `down`, a failure).
-    pub(super) fn miss(&mut self, sample: &Sample<'_>, down: bool, rng: &mut Rng) -> Move {
-        let now = sample.now;
-        if !sample.fresh {
-            self.survey(sample.outcome);
+    pub(super) fn miss(&mut self, call: &Call, down: bool, rng: &mut Rng) -> Move {
+        let now = call.now;
+        if !call.fresh {
+            self.survey(call.outcome);
             return Move::Held;
         }
         if let Tier::Open(open) = self.tier {
@@ -68,7 +69,7 @@ impl AdaptiveState {
         let served = self.epoch.successes.saturating_add(1);
         let all = served.saturating_add(self.epoch.ignored.into());
         self.pacer.interval =
-            self.pacer.target.times(Ratio::new(all, served).unwrap_or(Ratio::ONE));
+            self.pacer.target.longer(log2(all.into()).saturating_sub(log2(served.into())));
     }
 
     /// Refusals come in clusters, which are a small client's fate and not a dominant one's, while a
@@ -90,10 +91,9 @@ impl AdaptiveState {
         let ripe = self.meter.is_ripe();
         let cut = self.epoch.next_cut(self.pacer.interval);
         let reading = self.meter.reading(now);
-        let quarter_more = Ratio::of(5, 4);
         let exact = ripe
             && self.event.previous >= BLACKOUT
-            && reading > self.pacer.interval.times(quarter_more);
+            && reading > self.pacer.interval.longer(const { log2_of(5, 4) });
         let (hit, cut) =
             if exact { (reading, Epoch::least_cut()) } else { (self.pacer.interval, cut) };
         if ripe || !self.meter.set {
@@ -110,27 +110,27 @@ impl AdaptiveState {
     }
 
     /// A call was served, and the server said nothing that would make it another tier's.
-    pub(super) fn success(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
+    pub(super) fn success(&mut self, call: &Call, rng: &mut Rng) -> Move {
         self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.count(self.usual.parts_of(sample.cost));
+        self.meter.count(self.usual.parts_of(call.cost));
         if self.is_open() {
             return Move::Held;
         }
-        if !sample.fresh {
-            self.survey(sample.outcome);
+        if !call.fresh {
+            self.survey(call.outcome);
         }
-        if self.event.is_on() && sample.fresh {
-            self.recover(sample.now, rng);
+        if self.event.is_on() && call.fresh {
+            self.recover(call.now, rng);
         }
         let Tier::Blind(habit) = self.tier else { return Move::Held };
-        if !sample.paced || self.event.is_on() {
+        if !call.paced || self.event.is_on() {
             return Move::Held;
         }
         let interval = self.pacer.interval;
         let in_flight = interval.count_in(self.round_trip());
-        let guard = (1u64 << 20).checked_div(in_flight.max(1)).unwrap_or(0);
+        let guard = div(1 << 20, in_flight.max(1));
         self.pacer.interval = if interval > self.pacer.target {
-            interval.faster(guard.saturating_mul(4).min(1 << 23)).max(self.pacer.target)
+            interval.faster((guard << 2).min(1 << 23)).max(self.pacer.target)
         } else {
             let mut weight = match self.quota {
                 0 => habit.weight(interval),
@@ -160,11 +160,11 @@ impl AdaptiveState {
                     self.read_meter_after_blackout(now);
                 }
                 let slower = match misses {
-                    2 => Ratio::of(23, 16),
-                    3 => Ratio::of(3, 2),
-                    _ => Ratio::of(4, 1),
+                    2 => const { log2_of(23, 16) },
+                    3 => const { log2_of(3, 2) },
+                    _ => 2 * OCTAVE,
                 };
-                self.pacer.interval = self.pacer.interval.times(slower).max(self.pacer.target);
+                self.pacer.interval = self.pacer.interval.longer(slower).max(self.pacer.target);
                 if matches!(self.tier, Tier::Blind(habit) if habit.is_new()) && misses >= BLACKOUT {
                     // The rate that calls left at before says nothing about the server's: the probe
                     // that was served is nearer. The ramp finds out what lies between.
@@ -181,9 +181,9 @@ impl AdaptiveState {
     fn read_meter_after_blackout(&mut self, now: Instant) {
         let cycle = self.meter.cycle(now);
         let dark = now.saturating_since(self.event.at);
-        if self.meter.served > 4 * PARTS && dark > Span::from_nanos(cycle.as_nanos() / 4) {
+        if self.meter.served > 4 * PARTS && dark > cycle.halved(2) {
             let parts = self.meter.served.saturating_sub(PARTS);
-            let measured = Interval::of_parts(cycle, parts).times(Ratio::of(33, 32));
+            let measured = Interval::of_parts(cycle, parts).longer(const { log2_of(33, 32) });
             self.pacer.target = self.pacer.target.max(measured);
             self.meter.restart(now, PARTS);
         }

@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 
 use super::interval::Interval;
 use super::octaves::OCTAVE;
+use crate::fixed::Ratio;
 use crate::snapshot::{Field, Reader, Writer};
 use crate::time::Span;
 
@@ -61,13 +62,8 @@ impl Usual {
         if cost == 1 && self.octave == 0 {
             return interval;
         }
-        // (high * 2^octave + low) * cost / 2^octave, within 64 bits as long as the answer is.
-        let octave = self.octave();
-        let cost = u64::from(cost);
-        let nanos = interval.as_nanos();
-        let (high, low) = (nanos >> octave, nanos & (1u64 << octave).saturating_sub(1));
-        let low = low.saturating_mul(cost) >> octave;
-        Span::from_nanos(high.saturating_mul(cost).saturating_add(low))
+        let calls = Ratio::new(cost, 1 << self.octave()).unwrap_or(Ratio::ONE);
+        Span::from_nanos(calls.floor_of(interval.as_nanos()))
     }
 
     /// How many usual calls a cost is worth, in sixteenths.

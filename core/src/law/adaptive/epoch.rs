@@ -2,6 +2,7 @@
 
 use super::interval::Interval;
 use super::octaves::{Octaves, clip, exp2_roughly, log2_roughly};
+use crate::fixed::{div, div_signed};
 use crate::snapshot::fields;
 use crate::time::Span;
 
@@ -42,7 +43,7 @@ const LONGEST_LOG2: Octaves = 7 << 8;
 const CUT_LEAST: u32 = 65_536 / 16;
 const CUT_MOST: u32 = 65_536 / 4;
 /// Below this cut a client is calm.
-const CALM: u64 = 65_536 / 8;
+const CALM: u32 = 65_536 / 8;
 /// A rate within a sixteenth (in the natural logarithm) of the one at the latest hit is the same.
 const SAME: Octaves = 23;
 /// The interval at which a success has weight one: half a second, as log2 of nanoseconds with 8 bits
@@ -55,11 +56,11 @@ const KNEE_FAST: Octaves = 768;
 const SLOPE_MIDDLE: i32 = 96;
 const SLOPE_SLOW: i32 = 80;
 const SLOPE_FAST: i32 = 128;
-const WEIGHT_LEAST: u64 = 4;
-const WEIGHT_MOST: u64 = 16 << 8;
+const WEIGHT_LEAST: u32 = 4;
+const WEIGHT_MOST: u32 = 16 << 8;
 /// Growth for a success, in 1/2^24: a client survives a refusal rate p only if growth * (1 - p) is
 /// above p * cut, so a smaller bound would starve a client that has fallen behind.
-const GROWTH_MOST: u64 = (1 << 24) / 16;
+const GROWTH_MOST: u32 = (1 << 24) / 16;
 
 impl Epoch {
     pub(super) const fn new() -> Self {
@@ -96,10 +97,10 @@ impl Epoch {
     pub(super) fn next_cut(&mut self, at: Interval) -> u32 {
         let moved = at.log2().saturating_sub(self.hit.into()).saturating_abs();
         let cut = u32::from(self.cut);
-        let cut = if moved < SAME { cut.saturating_mul(7) / 10 } else { cut.saturating_mul(7) / 5 };
+        let cut = div(cut.saturating_mul(7), if moved < SAME { 10 } else { 5 });
         let cut = cut.clamp(CUT_LEAST, CUT_MOST);
         self.cut = u16::try_from(cut).unwrap_or(u16::MAX);
-        let early = 65_536u32.checked_div(self.successes.saturating_add(2)).unwrap_or(0);
+        let early = div(65_536, self.successes.saturating_add(2));
         early.clamp(cut, 32_768)
     }
 
@@ -133,18 +134,16 @@ impl Epoch {
     ///
     /// L * w / K until an epoch and a half are over without a refusal, and then up by the sixteenth
     /// power of how far they are over.
-    pub(super) fn grow(&mut self, weight: u64, guard: u64, interval: Interval) -> u64 {
+    pub(super) fn grow(&mut self, weight: u32, guard: u32, interval: Interval) -> u32 {
         let calm = self.calm(weight);
         let counted = if interval.log2() < ANCHOR.saturating_sub(KNEE_FAST) {
             calm.saturating_add(weight.saturating_sub(calm).saturating_mul(3) / 8)
         } else {
             calm
         };
-        self.progress = self.progress.saturating_add(u32::try_from(counted).unwrap_or(u32::MAX));
-        let per_weight = u64::from(self.cut).saturating_mul(calm);
-        let growth = per_weight.checked_div(u64::from(self.length)).unwrap_or(0);
-        let growth = growth.saturating_mul(self.acceleration()) >> 8;
-        growth.min(guard).min(GROWTH_MOST)
+        self.progress = self.progress.saturating_add(counted);
+        let growth = div(calm.saturating_mul(self.cut.into()), self.length.into());
+        scaled(growth, self.acceleration()).min(guard).min(GROWTH_MOST)
     }
 
     /// The weight of a success to a client whose hits repeat at the same rate: down to half of it.
@@ -153,16 +152,16 @@ impl Epoch {
     /// small client are luck. To be in no hurry halves the refusals of the one, and leaves room for
     /// the other. At fast rates three eighths of what is taken from growth still count towards the
     /// end of the epoch, because there a changed capacity is worth more calls than a refusal is.
-    fn calm(&self, weight: u64) -> u64 {
+    fn calm(&self, weight: u32) -> u32 {
         (weight.saturating_mul(self.cut.into()) / CALM).min(weight)
     }
 
     /// How far the epoch is over, to the sixteenth power, with 8 bits of fraction; one before that.
-    fn acceleration(&self) -> u64 {
-        let over = (u64::from(self.progress) << 8).checked_div(u64::from(self.threshold()));
-        let over = over.unwrap_or(0).clamp(256, 4_096);
-        // Four squarings; the bound holds the product with any growth within 64 bits.
-        (0..4).fold(over, |power, _| (power.saturating_mul(power) >> 8).min(1 << 34))
+    fn acceleration(&self) -> u32 {
+        let whole = self.threshold();
+        // Sixteen times as long is out of all bounds, whatever the growth.
+        let over = div(self.progress.min(whole.saturating_mul(16)) << 8, whole).max(256);
+        (0..4).fold(over, |power, _| scaled(power, power))
     }
 
     /// An epoch and a half, with 8 bits of fraction.
@@ -172,9 +171,8 @@ impl Epoch {
 
     /// The most that a success may weigh where several calls are in flight: each crossing costs as
     /// many refusals as are in flight, so an epoch lasts 16 round trips at least.
-    pub(super) fn weight_in_flight(&self, in_flight: u64) -> u64 {
-        let most = (u64::from(self.length) << 8).checked_div(in_flight.saturating_mul(16));
-        most.unwrap_or(u64::MAX).max(1)
+    pub(super) fn weight_in_flight(&self, in_flight: u32) -> u32 {
+        div(u32::from(self.length) << 4, in_flight).max(1)
     }
 }
 
@@ -186,12 +184,13 @@ impl Habit {
 
     /// An epoch of so many own calls is over.
     pub(super) fn note(&mut self, successes: u32) {
-        let length = i64::from(successes.min(60_000).saturating_add(1)) << 8;
-        let mean = i64::from(self.mean);
-        let share = i64::from(self.epochs).saturating_add(1);
-        let change = length.saturating_sub(mean).checked_div(share).unwrap_or(0);
-        let mean = if self.epochs == 0 { length } else { mean.saturating_add(change).max(256) };
-        self.mean = u32::try_from(mean).unwrap_or(u32::MAX);
+        let length = successes.min(60_000).saturating_add(1) << 8;
+        let change = length.wrapping_sub(self.mean).cast_signed();
+        let change = div_signed(change, u32::from(self.epochs).saturating_add(1));
+        self.mean = match self.epochs {
+            0 => length,
+            _ => self.mean.saturating_add_signed(change).max(256),
+        };
         self.epochs = self.epochs.saturating_add(1).min(63);
     }
 
@@ -205,7 +204,7 @@ impl Habit {
     ///
     /// Half of the distance to the weight that the own mean epoch would ask for is taken back: it
     /// says the same about refusals, and saves a part of them.
-    pub(super) fn weight(&self, interval: Interval) -> u64 {
+    pub(super) fn weight(&self, interval: Interval) -> u32 {
         let distance = interval.log2().saturating_sub(ANCHOR);
         let log = slope(distance);
         let corrected = log.saturating_add(self.correction(log));
@@ -213,7 +212,7 @@ impl Habit {
     }
 
     fn correction(&self, log: Octaves) -> Octaves {
-        const PRIOR: i32 = 8;
+        const PRIOR: u8 = 8;
         const MOST: Octaves = 3 << 8;
         if self.epochs == 0 {
             return 0;
@@ -221,14 +220,15 @@ impl Habit {
         let mean = log2_roughly(self.mean.max(256).into()).saturating_sub(8 << 8);
         let distance = log.saturating_sub(LONGEST_LOG2.saturating_sub(mean));
         let epochs = i32::from(self.epochs);
-        let weighed = distance.saturating_mul(epochs).checked_div(epochs.saturating_add(PRIOR));
-        (weighed.unwrap_or(0) >> 1).clamp(-MOST, MOST)
+        let weighed =
+            div_signed(distance.saturating_mul(epochs), self.epochs.saturating_add(PRIOR).into());
+        (weighed >> 1).clamp(-MOST, MOST)
     }
 }
 
 /// The weight where the quota is known: proportional to the interval, from 1/32 to 8, and one where
 /// the own share is an eighth of the quota. A known quota is the absolute scale that fairness needs.
-pub(super) fn weight_of_quota(interval: Interval, eight_intervals: Octaves) -> u64 {
+pub(super) fn weight_of_quota(interval: Interval, eight_intervals: Octaves) -> u32 {
     let log = interval.log2().saturating_sub(eight_intervals);
     exp2_roughly(log.clamp(-1_280, 768)).max(8)
 }
@@ -236,6 +236,12 @@ pub(super) fn weight_of_quota(interval: Interval, eight_intervals: Octaves) -> u
 /// log2 of eight intervals of a limit in its period.
 pub(super) fn eight_intervals(limit: u32, period: Span) -> i16 {
     clip(Interval::of_calls(period, limit).doubled(3).log2())
+}
+
+/// A number times a factor with 8 bits of fraction, up to 2^28: as a factor that is out of all bounds.
+fn scaled(number: u32, factor: u32) -> u32 {
+    let product = u64::from(number).wrapping_mul(factor.into()) >> 8;
+    u32::try_from(product).unwrap_or(u32::MAX).min(1 << 28)
 }
 
 fn slope(distance: Octaves) -> Octaves {

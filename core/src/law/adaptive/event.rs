@@ -20,7 +20,7 @@ pub(super) struct Event {
 /// So many misses in a row are a blackout: the server served nothing for a time.
 pub(super) const BLACKOUT: u8 = 3;
 /// A client probes an outage this often at least.
-const PROBE: Span = Span::from_secs(20);
+const PROBE: Interval = Interval::of_span(Span::from_secs(20));
 
 impl Event {
     pub(super) const fn new(now: Instant) -> Self {
@@ -37,10 +37,9 @@ impl Event {
     /// fleet of probes is: 50 a second for a thousand clients.
     pub(super) fn interval(&self, interval: Interval, now: Instant) -> Interval {
         let Some(times @ 1..) = self.misses.checked_sub(1) else { return interval };
-        let mut most = Interval::of_span(PROBE).max(interval.doubled(2));
+        let mut most = PROBE.max(interval.doubled(2));
         if !self.down {
-            let since = now.saturating_since(self.at).as_nanos() / 4;
-            most = most.max(Interval::of_span(Span::from_nanos(since)));
+            most = most.max(Interval::of_span(now.saturating_since(self.at).halved(2)));
         }
         interval.doubled(u32::from(times.min(20))).min(most).max(interval)
     }

@@ -1,7 +1,6 @@
 //! Intervals between calls, kept as their logarithms.
 
 use super::octaves::{Fine, OCTAVE, Octaves, exp2, log2, log2_of_1_and};
-use crate::fixed::Ratio;
 use crate::snapshot::{Field, Reader, Writer};
 use crate::time::Span;
 
@@ -39,10 +38,13 @@ impl Interval {
     }
 
     /// How often it fits into `span`.
-    pub(super) const fn count_in(self, span: Span) -> u64 {
+    pub(super) fn count_in(self, span: Span) -> u32 {
         match span.as_nanos() {
             0 => 0,
-            nanos => exp2(log2(nanos).saturating_add(UNIT).saturating_sub(self.0)),
+            nanos => {
+                let count = exp2(log2(nanos).saturating_add(UNIT).saturating_sub(self.0));
+                u32::try_from(count).unwrap_or(u32::MAX)
+            }
         }
     }
 
@@ -52,18 +54,14 @@ impl Interval {
     }
 
     /// Longer by so many octaves.
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     pub(super) const fn longer(self, octaves: Fine) -> Self {
         Self::of(self.0.saturating_add(octaves))
     }
 
     /// Shorter by so many octaves.
     pub(super) const fn shorter(self, octaves: Fine) -> Self {
-        Self::of(self.0.saturating_sub(octaves))
-    }
-
-    pub(super) const fn times(self, ratio: Ratio) -> Self {
-        let (numerator, denominator) = (ratio.numerator() as u64, ratio.denominator() as u64);
-        self.longer(log2(numerator).saturating_sub(log2(denominator)))
+        self.longer(octaves.saturating_neg())
     }
 
     pub(super) const fn doubled(self, times: u32) -> Self {
@@ -72,7 +70,7 @@ impl Interval {
     }
 
     /// The interval of a rate that is faster by `growth` / 2^24, for a growth of at most one.
-    pub(super) fn faster(self, growth: u64) -> Self {
+    pub(super) fn faster(self, growth: u32) -> Self {
         let growth = Fine::try_from(growth).unwrap_or(OCTAVE).min(OCTAVE);
         self.shorter(log2_of_1_and(growth))
     }
@@ -133,8 +131,7 @@ mod tests {
             for moved in [
                 ends.doubled(u32::MAX),
                 ends.after_cut(u32::MAX),
-                ends.faster(u64::MAX),
-                ends.times(Ratio::ZERO),
+                ends.faster(u32::MAX),
                 ends.longer(Fine::MAX),
                 ends.shorter(Fine::MAX),
                 ends.longer(Fine::MIN),
@@ -155,21 +152,22 @@ mod tests {
             let span = Span::from_nanos(nanos);
             prop_assert!(near(Interval::of_span(span).span(), nanos.into()));
             prop_assert!(near(Interval::of_calls(span, calls).span(), u128::from(nanos) / u128::from(calls)));
-            let count = Interval::of_span(Span::from_nanos(least)).count_in(span);
-            prop_assert!(near(Span::from_nanos(count), u128::from(nanos / least)));
+            let count = Interval::of_span(Span::from_nanos(least)).count_in(span).into();
+            let exact = (nanos / least).min(u32::MAX.into());
+            prop_assert!(near(Span::from_nanos(count), exact.into()));
         }
 
         #[test]
-        fn faster_and_cut_are_what_they_say(nanos in 1_000u64..1 << 47, growth in 0u64..=1 << 24, cut in 0u32..=32_768) {
+        fn faster_and_cut_are_what_they_say(nanos in 1_000u64..1 << 47, growth in 0u32..=1 << 24, cut in 0u32..=32_768) {
             let interval = Interval::of_span(Span::from_nanos(nanos));
-            let exact = (u128::from(nanos) << 24) / u128::from((1 << 24) + growth);
+            let exact = (u128::from(nanos) << 24) / u128::from((1u32 << 24) + growth);
             prop_assert!(near(interval.faster(growth).span(), exact));
             let exact = (u128::from(nanos) << 16) / u128::from(65_536 - cut);
             prop_assert!(near(interval.after_cut(cut).span(), exact));
         }
 
         #[test]
-        fn the_smallest_growth_is_none_that_is_lost(nanos in 1u64..1 << 47, growth in 64u64..1 << 12) {
+        fn the_smallest_growth_is_none_that_is_lost(nanos in 1u64..1 << 47, growth in 64u32..1 << 12) {
             let interval = Interval::of_span(Span::from_nanos(nanos));
             prop_assert!(interval.faster(growth) < interval || interval == Interval::MIN);
         }

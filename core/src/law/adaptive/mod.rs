@@ -25,7 +25,6 @@ use period::{Share, Told};
 use remaining::Pool;
 
 use crate::gate::Pace;
-use crate::hint::Hint;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -117,29 +116,31 @@ enum Tier {
     Period(Share),
 }
 
-/// After this many intervals of silence the old rate is old news.
-const IDLE: u64 = 64;
+/// What the tiers see of a call that has come back.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    now: Instant,
+    cost: u32,
+    outcome: Outcome,
+    fresh: bool,
+    paced: bool,
+}
+
+/// After 64 intervals of silence the old rate is old news.
+const IDLE_LOG2: u32 = 6;
 
 impl AdaptiveState {
     fn round_trip(&self) -> Span {
         Span::from_nanos(u64::from(self.round_trip) << 10)
     }
 
-    fn see_round_trip(&mut self, sample: &Sample<'_>) {
-        let took = sample.now.saturating_since(sample.sent).as_nanos() >> 10;
-        let latest = u32::try_from(took).unwrap_or(u32::MAX);
+    fn see_round_trip(&mut self, took: Span) {
+        let latest = u32::try_from(took.as_nanos() >> 10).unwrap_or(u32::MAX);
         self.round_trip = match self.round_trip {
             0 => latest,
             before if latest > before => before.saturating_add((latest.abs_diff(before)) / 16),
             before => before.saturating_sub((latest.abs_diff(before)) / 16),
         };
-    }
-
-    /// The limit in usual calls and its period, where the server tells both.
-    fn quota_of(&self, hint: &Hint) -> Option<(u32, Span)> {
-        let limit = self.usual.calls_in(hint.limit?);
-        let period = hint.period?;
-        (limit > 0 && period > Span::ZERO).then_some((limit, period))
     }
 
     /// A call leaves: what a usual call is may change, and with it all that is counted in them.
@@ -254,7 +255,7 @@ impl Law for Adaptive {
         let interval = state.usual.interval_of(cost, state.interval(now));
         let slots = state.has_slots();
         let silence = state.pacer.silence(now);
-        if silence > interval.saturating_mul(IDLE) {
+        if silence.halved(IDLE_LOG2) > interval {
             state.meter.skip(silence, now);
             if slots && !state.event.is_on() {
                 state.epoch.skip_to_acceleration();
@@ -282,24 +283,28 @@ impl Law for Adaptive {
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
-        state.see_round_trip(sample);
+        let Sample { now, sent, cost, outcome, fresh, paced, .. } = *sample;
+        let call = &Call { now, cost, outcome, fresh, paced };
+        state.see_round_trip(now.saturating_since(sent));
         if sample.outcome == Outcome::Failed {
-            return state.miss(sample, true, rng);
+            return state.miss(call, true, rng);
         }
         let hint = sample.hint;
         let left = hint.remaining.map(|left| state.usual.calls_in(left));
-        let quota = state.quota_of(hint);
+        let limit = hint.limit.map(|limit| state.usual.calls_in(limit));
+        // Where the server tells both.
+        let quota =
+            limit.zip(hint.period).filter(|(limit, period)| *limit > 0 && *period > Span::ZERO);
         if let Some((limit, period)) = quota {
             state.quota = epoch::eight_intervals(limit, period);
         }
-        let limit = hint.limit.map(|limit| state.usual.calls_in(limit));
         if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
             && (hint.period.is_some() || state.is_periodic(reset))
         {
             let name = u32::try_from(hint.limit.unwrap_or(0)).unwrap_or(u32::MAX);
-            let retry_after = hint.retry_after.filter(|_| sample.outcome.is_pushback());
+            let retry_after = hint.retry_after.filter(|_| outcome.is_pushback());
             let told = Told { name, limit, period: hint.period, remaining, reset, retry_after };
-            return state.period(sample, told, rng);
+            return state.period(call, told, rng);
         }
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {
             let due = sample.fresh && !state.event.is_on();
@@ -307,20 +312,20 @@ impl Law for Adaptive {
                 true => state.round_trip(),
                 false => state.pacer.interval.span(),
             };
-            if due && wait > own.saturating_mul(2) && wait > SHORTEST_WISH {
+            if due && wait > own.saturating_add(own) && wait > SHORTEST_WISH {
                 state.blackout(sample.now, wait, rng);
                 return Move::Slower;
             }
         }
         if let Some(left) = left
-            && let Some(moved) = state.remaining(sample, left, rng)
+            && let Some(moved) = state.remaining(call, left, quota, rng)
         {
             return moved;
         }
         if sample.outcome == Outcome::Ok {
-            state.success(sample, rng)
+            state.success(call, rng)
         } else {
-            state.miss(sample, false, rng)
+            state.miss(call, false, rng)
         }
     }
 }

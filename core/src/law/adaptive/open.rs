@@ -1,6 +1,6 @@
 //! Open: no throttle yet, hence no pace; only a measurement of how fast calls leave.
 
-use super::IDLE;
+use super::IDLE_LOG2;
 use super::cost::{self, PARTS};
 use super::interval::Interval;
 use super::octaves::{Octaves, clip};
@@ -54,7 +54,7 @@ impl Open {
         // Less than a round trip is no silence, and need not be looked at closer.
         knows && silence > round_trip && {
             let usual = self.interval(self.latest, round_trip).span();
-            silence > usual.saturating_mul(IDLE)
+            silence.halved(IDLE_LOG2) > usual
         }
     }
 

@@ -1,7 +1,7 @@
 //! When the next call leaves: a grid of slots, each with its draw.
 
+use super::LONGEST_HOLD;
 use super::interval::Interval;
-use crate::fixed::Ratio;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -54,14 +54,13 @@ impl Pacer {
 
     /// A call has left: the next one is due an interval later. At most one interval is caught up.
     pub(super) fn advance(&mut self, now: Instant, interval: Span, slots: bool, rng: &mut Rng) {
-        let start = self.slot.max(before(now, interval));
+        let start = self.slot.max(now.saturating_sub(interval));
         if slots {
             self.slot = start.saturating_add(interval);
-            let half = Span::from_nanos(interval.as_nanos() / 2);
             let draw = rng.between(Span::ZERO, interval);
-            self.release = before(self.slot, half).saturating_add(draw);
+            self.release = self.slot.saturating_sub(interval.halved(1)).saturating_add(draw);
         } else {
-            let step = rng.around(interval, Ratio::of(1, 8));
+            let step = rng.within(interval, interval.halved(3));
             self.slot = start.saturating_add(step);
             self.release = self.slot;
         }
@@ -76,7 +75,7 @@ impl Pacer {
     /// After a refusal: the next call leaves between a half and three halves of an interval from now,
     /// or later.
     pub(super) fn back_off(&mut self, now: Instant, interval: Span, rng: &mut Rng) {
-        let half = Span::from_nanos(interval.as_nanos() / 2);
+        let half = interval.halved(1);
         let next = rng.between(half, interval.saturating_add(half));
         self.slot = self.slot.max(now.saturating_add(interval));
         self.release = self.release.max(now.saturating_add(next));
@@ -105,20 +104,17 @@ impl Pacer {
 
     /// The next call leaves sooner by `refund`, but not sooner than now.
     pub(super) fn advance_by(&mut self, now: Instant, refund: Span) {
-        let sooner = |instant: Instant| instant.min(before(instant, refund).max(now));
+        let sooner = |instant: Instant| instant.min(instant.saturating_sub(refund).max(now));
         self.slot = sooner(self.slot);
         self.release = sooner(self.release);
     }
 
-    /// Nothing leaves until some time within `spread` after `end`.
+    /// Nothing leaves until some time within `spread` after `end`, and within an hour of it.
     pub(super) fn hold_until(&mut self, end: Instant, spread: Span, rng: &mut Rng) {
-        self.hold = self.hold.max(end.saturating_add(rng.between(Span::ZERO, spread)));
+        let spread = rng.between(Span::ZERO, spread.min(LONGEST_HOLD));
+        self.hold = self.hold.max(end.saturating_add(spread));
         self.begin(self.hold);
     }
-}
-
-fn before(instant: Instant, span: Span) -> Instant {
-    Instant::from_nanos(instant.as_nanos().saturating_sub(span.as_nanos()))
 }
 
 fn wait_until(instant: Instant, now: Instant) -> Verdict {

@@ -1,10 +1,13 @@
 //! Remaining and reset: a fixed period whose end and whose rest the server tells.
 
+use core::num::NonZeroU64;
+
 use super::cost::{self, PARTS};
 use super::interval::Interval;
-use super::{AdaptiveState, LONGEST_HOLD, Tier, longest_hold};
-use crate::fixed::{Ratio, div};
-use crate::law::{Move, Sample};
+use super::octaves::{OCTAVE, log2};
+use super::{AdaptiveState, Call, Tier, longest_hold};
+use crate::fixed::div_rem;
+use crate::law::Move;
 use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::snapshot::fields;
@@ -75,29 +78,30 @@ impl Share {
         let period = told.period.unwrap_or_else(|| self.longest(told.reset));
         let reset = told.reset.min(period);
         let end = now.saturating_add(reset);
-        let half = Span::from_nanos(period.as_nanos() / 2);
         // Further off than half a period is another period, or a server that has corrected itself.
         let moved = end.saturating_since(self.end).max(self.end.saturating_since(end));
-        if self.end == Instant::ZERO || moved > half || another {
+        if self.end == Instant::ZERO || moved > period.halved(1) || another {
             self.next_period(end);
         }
         self.own = self.own.saturating_add(served);
         self.used = told.limit.saturating_sub(told.remaining).saturating_mul(PARTS);
 
         let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
-        let fair = Interval::of_calls(period, told.limit).times(of_share(share)).min(LONGEST);
-        let mine = u64::from(told.remaining).saturating_mul(share.into());
-        let lot = u64::from(rng.next_u32() >> 16);
+        // From everybody's interval to one client's.
+        let longer = (16 * OCTAVE).saturating_sub(log2(share.into()));
+        let fair = Interval::of_calls(period, told.limit).longer(longer).min(LONGEST);
+        let mine = told.remaining.saturating_mul(share.into());
+        let lot = rng.next_u32() >> 16;
         if let Some(wait) = told.retry_after {
             return Next::Pause(fair, now.saturating_add(wait));
         }
-        if served == 0 || mine == 0 || (mine < 65_536 && lot > mine) {
+        if served == 0 || mine == 0 || lot > mine {
             return Next::Pause(fair, self.end);
         }
         let left = self.end.saturating_since(now).max(LEAST_LEFT);
-        let even = Interval::of_calls(left, told.remaining).times(of_share(share));
-        let interval = even.max(fair.times(Ratio::HALF)).min(LONGEST);
-        let draw = rng.around(interval.span(), Ratio::of(1, 4));
+        let even = Interval::of_calls(left, told.remaining).longer(longer);
+        let interval = even.max(fair.shorter(OCTAVE)).min(LONGEST);
+        let draw = rng.within(interval.span(), interval.span().halved(2));
         if now.saturating_add(draw) >= self.end {
             return Next::Pause(fair, self.end);
         }
@@ -130,14 +134,14 @@ impl Share {
 
 impl AdaptiveState {
     /// The server told what is left of a period, and for how long.
-    pub(super) fn period(&mut self, sample: &Sample<'_>, told: Told, rng: &mut Rng) -> Move {
-        let now = sample.now;
-        let served = sample.outcome == Outcome::Ok;
+    pub(super) fn period(&mut self, call: &Call, told: Told, rng: &mut Rng) -> Move {
+        let now = call.now;
+        let served = call.outcome == Outcome::Ok;
         let mut share = match self.tier {
             Tier::Period(share) => share,
             _ => Share::new(),
         };
-        let parts = if served { self.usual.parts_of(sample.cost) } else { 0 };
+        let parts = if served { self.usual.parts_of(call.cost) } else { 0 };
         let next = share.hear(now, told, parts, rng);
         self.tier = Tier::Period(share);
         self.event.end();
@@ -149,12 +153,11 @@ impl AdaptiveState {
             }
             Next::Pause(interval, end) => {
                 self.pacer.interval = interval;
-                let spread = interval.span().min(LONGEST_HOLD);
-                self.pacer.hold_until(end.min(longest_hold(now)), spread, rng);
+                self.pacer.hold_until(end.min(longest_hold(now)), interval.span(), rng);
             }
             Next::Keep => {}
         }
-        if !served && sample.fresh {
+        if !served && call.fresh {
             Move::Slower
         } else if self.pacer.interval < before {
             Move::Faster
@@ -167,12 +170,8 @@ impl AdaptiveState {
 /// What one client has of all that was used, in 1/2^16.
 fn portion(own: u32, used: u32) -> u16 {
     let all = u64::from(used.max(own).max(1));
-    u16::try_from(div(u64::from(own) << 16, all)).unwrap_or(u16::MAX)
-}
-
-/// The factor from everybody's interval to one client's.
-fn of_share(share: u16) -> Ratio {
-    Ratio::new(65_536, share.into()).unwrap_or(Ratio::ONE)
+    let portion = NonZeroU64::new(all).map_or(0, |all| div_rem(u64::from(own) << 16, all).0);
+    u16::try_from(portion).unwrap_or(u16::MAX)
 }
 
 fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16>, longest: u32, limit: u32 });

@@ -1,12 +1,14 @@
 //! Remaining: a bucket whose level the server tells.
 
+use core::num::NonZeroU64;
+
 use super::cost;
 use super::interval::Interval;
-use super::octaves::{OCTAVE, exp2, log2_roughly};
+use super::octaves::{OCTAVE, exp2, log2, log2_roughly};
 use super::open::Open;
-use super::{AdaptiveState, Tier};
-use crate::fixed::Ratio;
-use crate::law::{Move, Sample};
+use super::{AdaptiveState, Call, Tier};
+use crate::fixed::div_rem;
+use crate::law::Move;
 use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::snapshot::fields;
@@ -77,14 +79,14 @@ impl Pool {
         paced: bool,
     ) -> Interval {
         // ln = log2 * 0.693; half of that is 177 / 512. With 16 bits of fraction.
-        let level = |left: u32| i64::from(log2_roughly(u64::from(left).saturating_add(2)));
+        let level = |left: u32| log2_roughly(u64::from(left).saturating_add(2));
         let damping = self.previous.map_or(0, |previous| {
             let change = level(remaining).saturating_sub(level(previous));
             (change.saturating_mul(177) >> 9).clamp(-64, 64).saturating_mul(256)
         });
-        let threshold = i64::from(bucket.threshold) << 9;
-        let twice = i64::from(remaining).saturating_mul(2).saturating_add(1);
-        let price = threshold.checked_div(twice).unwrap_or(i64::MAX);
+        let twice = NonZeroU64::MIN.saturating_add(u64::from(remaining) << 1);
+        let price = div_rem(u64::from(bucket.threshold) << 9, twice).0.min(4_096);
+        let price = i32::try_from(price).unwrap_or(0);
         let weight = root_of_ratio(interval, bucket.anchor);
         let pull = weight.saturating_sub(price).clamp(-1_024, 1_024).saturating_mul(16);
         let step = damping.saturating_add(pull).clamp(-26_214, 14_418);
@@ -94,9 +96,8 @@ impl Pool {
         }
         // e^-step, near enough: 1 - x + x^2 / 2 for x in -0.4 to 0.22.
         let square = step.saturating_mul(step) >> 17;
-        let factor = 65_536i64.saturating_sub(step).saturating_add(square);
-        let factor = u32::try_from(factor).unwrap_or(65_536);
-        interval.times(Ratio::new(factor, 65_536).unwrap_or(Ratio::ONE))
+        let factor = 65_536i32.saturating_sub(step).saturating_add(square);
+        interval.longer(log2(factor.unsigned_abs().into()).saturating_sub(16 * OCTAVE))
     }
 }
 
@@ -104,18 +105,19 @@ impl AdaptiveState {
     /// The server told how many calls are left. `None`: another rule deals with the answer.
     pub(super) fn remaining(
         &mut self,
-        sample: &Sample<'_>,
+        call: &Call,
         left: u32,
+        quota: Option<(u32, Span)>,
         rng: &mut Rng,
     ) -> Option<Move> {
-        let now = sample.now;
-        let served = sample.outcome == Outcome::Ok;
+        let now = call.now;
+        let served = call.outcome == Outcome::Ok;
         if let Tier::Open(open) = self.tier {
             if !served || left > 2 {
                 return None;
             }
             let sending = open.interval(now, self.round_trip());
-            self.pacer.interval = match self.quota_of(sample.hint) {
+            self.pacer.interval = match quota {
                 Some((limit, period)) => sending.max(Interval::of_calls(period, limit)).doubled(2),
                 None => sending.doubled(1),
             };
@@ -135,14 +137,15 @@ impl AdaptiveState {
         pool.most = pool.most.max(left);
         if !served {
             pool.previous = Some(0);
-            self.tier = Tier::Remaining(pool);
+        }
+        self.tier = Tier::Remaining(pool);
+        if !served {
             return None;
         }
-        if !sample.fresh {
-            self.tier = Tier::Remaining(pool);
+        if !call.fresh {
             return Some(Move::Held);
         }
-        let bucket = match self.quota_of(sample.hint) {
+        let bucket = match quota {
             Some((limit, period)) => Bucket::of_quota(limit, period),
             None => Bucket::of_most(pool.most),
         };
@@ -157,18 +160,18 @@ impl AdaptiveState {
         }
         self.event.end();
         self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.count(self.usual.parts_of(sample.cost));
+        self.meter.count(self.usual.parts_of(call.cost));
         let before = self.pacer.interval;
-        self.pacer.interval = pool.steer(before, bucket, left, sample.paced);
+        self.pacer.interval = pool.steer(before, bucket, left, call.paced);
         self.tier = Tier::Remaining(pool);
         Some(if self.pacer.interval < before { Move::Faster } else { Move::Held })
     }
 }
 
 /// The square root of interval / anchor, with 8 bits of fraction, from 1/16 to 8.
-fn root_of_ratio(interval: Interval, anchor: Interval) -> i64 {
-    let root = exp2((interval.over(anchor) / 2).saturating_add(8 * OCTAVE));
-    i64::try_from(root).unwrap_or(i64::MAX).clamp(16, 2_048)
+fn root_of_ratio(interval: Interval, anchor: Interval) -> i32 {
+    let half = (interval.over(anchor) / 2).clamp(-4 * OCTAVE, 3 * OCTAVE);
+    i32::try_from(exp2(half.saturating_add(8 * OCTAVE))).unwrap_or(0)
 }
 
 fields!(Pool { most: u32, previous: Option<u32> });

@@ -4,9 +4,8 @@ use super::cost::PARTS;
 use super::epoch::Habit;
 use super::event::Event;
 use super::interval::Interval;
-use super::octaves::{OCTAVE, exp2, log2};
-use super::{AdaptiveState, LONGEST_HOLD, Tier, longest_hold};
-use crate::fixed::Ratio;
+use super::octaves::{OCTAVE, exp2, log2, log2_of};
+use super::{AdaptiveState, Tier, longest_hold};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
@@ -35,23 +34,24 @@ impl AdaptiveState {
             (true, false) if served == 0 => own,
             _ => measured,
         };
-        self.pacer.interval = mixed.times(Ratio::of(33, 32));
+        self.pacer.interval = mixed.longer(const { log2_of(33, 32) });
         self.pacer.target = self.pacer.interval;
         self.epoch.settle_at(self.pacer.interval);
         self.meter.restart(end, 0);
         self.event = Event { at: end, misses: 0, previous: 4, down: self.event.down };
-        self.pacer.hold_until(end, self.pacer.interval.span().min(cycle).min(LONGEST_HOLD), rng);
+        self.pacer.hold_until(end, self.pacer.interval.span().min(cycle), rng);
     }
 }
 
 /// The weighted mean of two rates, given as intervals: the measured one weighs a quarter to three
 /// quarters, by how much was served: from four calls to twelve.
 fn mix_rates(own: Interval, measured: Interval, parts: u32) -> Interval {
-    let weight = u64::from(parts.clamp(64, 192));
-    let own = own.max(measured.times(Ratio::HALF));
+    let weight = parts.clamp(64, 192);
+    let own = own.max(measured.shorter(OCTAVE));
     // own * 256 / (256 - weight + weight * own / measured), with the quotient in 1/2^16.
     let quotient = exp2(own.over(measured).saturating_add(16 * OCTAVE)).min(1 << 24);
-    let divisor =
-        (256u64.saturating_sub(weight) << 16).saturating_add(weight.saturating_mul(quotient));
-    own.longer(OCTAVE.saturating_mul(24).saturating_sub(log2(divisor)))
+    let quotient = u32::try_from(quotient).unwrap_or(0);
+    // At most 193 * 2^24.
+    let divisor = (256u32.wrapping_sub(weight) << 16).wrapping_add(weight.wrapping_mul(quotient));
+    own.longer((24 * OCTAVE).saturating_sub(log2(divisor.into())))
 }
