@@ -35,6 +35,8 @@ const NAMES: [&str; 16] = [
 pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     match input.u8() % 8 {
+        // Such bytes are read without a panic, and nothing is promised of them.
+        1 | 4 if is_odd(input.rest()) => _ = http::retry_after(input.rest()),
         0 => aws_code(input.rest()),
         1 => grpc_status(input.u8().into(), input.rest()),
         2 => coap_response(input.u8(), input.rest()),
@@ -93,6 +95,11 @@ fn unsigned(value: &[u8]) -> Option<u64> {
     let digits = core::str::from_utf8(value.trim_ascii()).ok()?;
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+/// Whether there is white space around it that no header and no trailer has.
+fn is_odd(value: &[u8]) -> bool {
+    value.iter().any(|byte| byte.is_ascii_whitespace() && !b" \t".contains(byte))
 }
 
 fn digits(value: &[u8]) {
