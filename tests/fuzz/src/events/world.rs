@@ -225,7 +225,7 @@ impl<const LIMITS: usize> World<LIMITS> {
 
     /// As its source has it, one law halves its limit where a second ends: it may let a call go now
     /// and not later, when another limit's wait is over.
-    fn halves_where_a_second_ends(&self) -> bool {
+    pub(super) fn halves_where_a_second_ends(&self) -> bool {
         let busy = |law: &AnyLaw| matches!(law, AnyLaw::Busy(_));
         self.terms.cuts_for_each_refusal && self.terms.laws.iter().any(busy)
     }
