@@ -54,7 +54,8 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///
 /// - Time is an argument. A `now` before the latest one earns nothing; one far ahead earns a burst.
 /// - [`Verdict::Wait`] lies after `now`, and at that instant the same gate does not answer the same
-///   ask with `Wait` again, unless something left or settled in between.
+///   ask with `Wait` again, unless something left or settled in between. (The faithful
+///   [`Busy`](crate::law::Busy) counts where a second ends, and may then say `Wait` after all.)
 /// - All gates are asked before any is charged; only `Go` charges.
 /// - A call that left before the latest cut cannot cut again, and a law grows only where it was
 ///   what calls waited for. Laws that are kept as their source has them may break these two:
