@@ -54,7 +54,8 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///
 /// - Time is an argument. A `now` before the latest one earns nothing; one far ahead earns a burst.
 /// - [`Verdict::Wait`] lies after `now`, and at that instant the same gate does not answer the same
-///   ask with `Wait` again, unless something left or settled in between.
+///   ask with `Wait` again, unless something left or settled in between. (The faithful
+///   [`Busy`](crate::law::Busy) counts where a second ends, and may then say `Wait` after all.)
 /// - All gates are asked before any is charged; only `Go` charges.
 /// - A call that left before the latest cut cannot cut again, and a law grows only where it was
 ///   what calls waited for. Laws that are kept as their source has them may break these two:
@@ -90,11 +91,20 @@ struct Limit<L: Law> {
     /// How often its law has cut. A call in flight remembers it from when it left. More than 65 535
     /// cuts during one call would make it look fresh.
     epoch: u16,
+    /// What that was when this law began.
+    began: u16,
 }
 
 impl<L: Law> Limit<L> {
     fn new(law: L, now: Instant) -> Self {
-        Self { state: law.start(now), law, pace: Pace::new(now), pressed: false, epoch: 0 }
+        Self {
+            state: law.start(now),
+            law,
+            pace: Pace::new(now),
+            pressed: false,
+            epoch: 0,
+            began: 0,
+        }
     }
 
     /// From when on the pace and the law let a call leave; `Err` where that is never. A cost of zero
@@ -110,6 +120,11 @@ impl<L: Law> Limit<L> {
             (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
             (Verdict::Go | Verdict::Full, due) => due,
         }
+    }
+
+    /// Whether a call left under this law, and not under one that another policy had.
+    fn has_charged(&self, part: &Part) -> bool {
+        part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
     /// A call of this cost leaves.
@@ -325,8 +340,9 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     {
         for (limit, law) in self.limits.iter_mut().zip(policy.laws) {
             if limit.law != law {
-                // What is in flight remembers how often the limit had been cut, whatever the law.
-                *limit = Limit { epoch: limit.epoch, ..Limit::new(law, now) };
+                // What is in flight left under another law: it is no fresh call of this one's.
+                let began = limit.epoch.wrapping_add(1);
+                *limit = Limit { epoch: began, began, ..Limit::new(law, now) };
             }
         }
         if self.rules.budget != policy.rules.budget {
@@ -370,6 +386,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     #[cfg(feature = "keyed")]
     pub(crate) const fn next_permit(&self) -> u32 {
         self.window.next_number()
+    }
+
+    /// Whether a call is in flight whose lease has not ended.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn has_calls(&self, now: Instant) -> bool {
+        self.window.alive(now, self.rules.window) > 0
     }
 
     /// Numbers permits from here on, where none is out.
@@ -472,8 +494,11 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         }
         if let Some(used) = reply.used {
             each_mut(&mut self.limits, |index, limit| {
-                if let (Some(part), Some(used)) = (flight.parts.get(index), used.get(index)) {
+                if let (Some(part), Some(used)) = (flight.parts.get(index), used.get(index))
+                    && limit.has_charged(part)
+                {
                     limit.pace.correct(now, part.cost, *used, limit.law.quota(&limit.state));
+                    limit.law.corrected(&mut limit.state, now, part.cost, *used);
                 }
             });
         }
@@ -510,7 +535,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             let sample = Sample {
                 now,
                 sent,
-                cost: part.cost,
+                cost: reply
+                    .used
+                    .and_then(|used| used.get(index).copied())
+                    .map_or(part.cost, |used| used.max(1)),
                 outcome: reply.outcome,
                 hint,
                 fresh: part.epoch == limit.epoch,

@@ -162,7 +162,7 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         let controller = Controller::new(self.policy, seed, now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
         let Err(mut entry) = self.entries.push(entry) else { return };
-        let order = |entry: &Entry<_, L, _, _>| (entry.controller.in_flight() > 0, entry.used);
+        let order = |entry: &Entry<_, L, _, _>| (entry.controller.has_calls(now), entry.used);
         if let Some(oldest) = self.entries.iter_mut().min_by_key(|entry| order(entry)) {
             // A late permit of a key that has gone must be unknown to whoever has the key then.
             self.fresh_number = self.fresh_number.max(oldest.controller.next_permit());
@@ -233,6 +233,17 @@ mod tests {
         full.settle(Instant::ZERO, &1, late, Outcome::Ok);
         let gate = full.get(&1).unwrap();
         assert_eq!((gate.in_flight(), gate.stats().unknown), (1, 1));
+    }
+
+    #[test]
+    fn a_call_that_was_lost_does_not_keep_its_key_for_good() {
+        let mut table = table();
+        let _ = (go(&mut table, 1), go(&mut table, 2), go(&mut table, 3));
+        let later = Instant::ZERO.saturating_add(Span::from_secs(86_400));
+        for key in [4, 5, 4, 5] {
+            assert!(matches!(table.poll(later, &key, &Ask::new()), Decision::Go(_)) || key < 6);
+        }
+        assert_eq!(table.evicted(), 2);
     }
 
     #[test]

@@ -198,3 +198,27 @@ fn each_of_two_limits_is_fed_by_its_own_hints() {
         assert!(!hints || refused <= 5, "{what}: {refused} refused");
     }
 }
+
+#[test]
+fn what_a_call_really_took_is_waited_for() {
+    let next = |used: u32| {
+        let mut gate: Controller<Adaptive> =
+            Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);
+        let ask = Ask::new().cost(100);
+        let mut now = Instant::from_nanos(SECOND);
+        let Decision::Go(first) = gate.poll(now, &ask) else { panic!() };
+        now = now.saturating_add(ROUND_TRIP);
+        gate.settle(now, first, Outcome::Throttled);
+        let Decision::Wait(until) = gate.poll(now, &ask) else { panic!() };
+        let Decision::Go(second) = gate.poll(until, &ask) else { panic!() };
+        gate.settle(until, second, Outcome::Ok.using([used]));
+        match gate.poll(until, &ask) {
+            Decision::Wait(then) => then.saturating_since(until).as_nanos(),
+            _ => 0,
+        }
+    };
+    let (less, same, more) = (next(50), next(100), next(1_000));
+    assert!(less < same && more > 5 * same, "{less} {same} {more}");
+    // However much it was, the debt ends.
+    assert!(next(u32::MAX) <= 2 * 86_400 * SECOND);
+}

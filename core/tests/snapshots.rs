@@ -10,9 +10,11 @@
 
 use proptest::prelude::*;
 use tidegate::gate::{BudgetPolicy, Permit};
-use tidegate::law::AnyLaw;
+use tidegate::law::{AnyLaw, Fixed};
 use tidegate::snapshot::{SnapshotError, VERSION};
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Span, Verdict};
+use tidegate::{
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Span, Verdict,
+};
 
 type Gate = Controller<AnyLaw, 1, 8>;
 
@@ -247,4 +249,27 @@ fn another_policy_keeps_what_its_law_has_learnt_and_what_is_in_flight() {
     assert_eq!((gate.intervals(at(SECOND)).next(), gate.in_flight()), (learnt, 1));
     gate.set_policy(Policy::named("none").unwrap(), at(SECOND));
     assert_eq!((gate.check(at(SECOND), &Ask::new()), gate.in_flight()), (Verdict::Go, 1));
+}
+
+#[test]
+fn a_refund_of_what_another_law_has_charged_is_no_credit() {
+    let fixed = |burst| {
+        let quota = Quota::per_second(1).unwrap().with_burst(burst).unwrap();
+        Policy::new(AnyLaw::from(Fixed::new(quota)))
+    };
+    let mut gate = Gate::new(fixed(100), 1, at(0));
+    let Decision::Go(old) = gate.poll(at(0), &Ask::new().cost(100)) else { panic!() };
+    gate.set_policy(fixed(50), at(0));
+    let Decision::Go(new) = gate.poll(at(0), &Ask::new().cost(50)) else { panic!() };
+    gate.settle(at(0), old, Outcome::Ok.using([0]));
+    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Wait(at(SECOND)));
+    gate.settle(at(0), new, Outcome::Ok.using([49]));
+    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Go);
+    // A refusal of a call that left before is none of the new law's.
+    let mut gate = Gate::new(Policy::named("none").unwrap(), 1, at(0));
+    let Decision::Go(old) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    gate.set_policy(Policy::named("aimd").unwrap(), at(0));
+    let before = gate.intervals(at(0)).next();
+    gate.settle(at(0), old, Outcome::Throttled);
+    assert_eq!(gate.intervals(at(0)).next(), before);
 }

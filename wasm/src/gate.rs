@@ -30,13 +30,19 @@ pub fn bytes() -> *mut u8 {
     BYTES.place().cast()
 }
 
-/// See [`Desk::open`]; the policy's row is in the numbers.
+/// Writes the numbers, where JavaScript does it by itself.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn set_row(row: &[f64; WORDS]) {
+    NUMBERS.with(|numbers| *numbers = *row);
+}
+
+/// See `Desk::open`; the policy's row is in the numbers.
 #[wasm_bindgen]
 pub fn open(high: u32, low: u32, now: f64) -> i32 {
     NUMBERS.with(|row| DESK.with(|desk| desk.open(row, [high, low], now)))
 }
 
-/// See [`Desk::restore`]; the policy's row is in the numbers, the record in the bytes.
+/// See `Desk::restore`; the policy's row is in the numbers, the record in the bytes.
 #[wasm_bindgen]
 pub fn restore(high: u32, low: u32, now: f64, length: usize, away: f64) -> i32 {
     NUMBERS.with(|row| {
@@ -47,82 +53,82 @@ pub fn restore(high: u32, low: u32, now: f64, length: usize, away: f64) -> i32 {
     })
 }
 
-/// See [`Desk::close`].
+/// See `Desk::close`.
 #[wasm_bindgen]
 pub fn close(gate: u32) {
     DESK.with(|desk| desk.close(gate));
 }
 
-/// See [`Desk::follow`]; the policy's row is in the numbers.
+/// See `Desk::follow`; the policy's row is in the numbers.
 #[wasm_bindgen]
 pub fn follow(gate: u32, now: f64) -> bool {
     NUMBERS.with(|row| DESK.with(|desk| desk.follow(gate, row, now)))
 }
 
-/// See [`Desk::poll`].
+/// See `Desk::poll`.
 #[wasm_bindgen]
 pub fn poll(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) -> f64 {
     let wish = Wish { call, deadline, costs: [requests, tokens] };
     DESK.with(|desk| desk.poll(gate, wish, now))
 }
 
-/// See [`Desk::reason`].
+/// See `Desk::reason`.
 #[wasm_bindgen]
 pub fn reason() -> u32 {
     DESK.with(|desk| desk.reason())
 }
 
-/// See [`Desk::late`].
+/// See `Desk::late`.
 #[wasm_bindgen]
 pub fn late() -> f64 {
     DESK.with(|desk| desk.late())
 }
 
-/// See [`Desk::why`].
+/// See `Desk::why`.
 #[wasm_bindgen]
 pub fn why(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) -> u32 {
     let wish = Wish { call, deadline, costs: [requests, tokens] };
     DESK.with(|desk| desk.why(gate, wish, now))
 }
 
-/// See [`Desk::settle`].
+/// See `Desk::settle`.
 #[wasm_bindgen]
 pub fn settle(gate: u32, permit: f64, now: f64) {
     DESK.with(|desk| desk.settle(gate, permit, now));
 }
 
-/// See [`Desk::retry`].
+/// See `Desk::retry`.
 #[wasm_bindgen]
 pub fn retry(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) -> i32 {
     let wish = Wish { call, deadline, costs: [requests, tokens] };
     DESK.with(|desk| desk.retry(gate, wish, now))
 }
 
-/// See [`Desk::not_before`].
+/// See `Desk::not_before`.
 #[wasm_bindgen]
 pub fn not_before(call: u32) -> f64 {
     DESK.with(|desk| desk.not_before(call))
 }
 
-/// See [`Desk::forget`].
+/// See `Desk::forget`.
 #[wasm_bindgen]
 pub fn forget(call: u32) {
     DESK.with(|desk| desk.forget(call));
 }
 
-/// See [`Desk::answer`].
+/// See `Desk::answer`.
 #[wasm_bindgen]
 pub fn answer(outcome: u32, pause: f64) {
     DESK.with(|desk| desk.answer(outcome, pause));
 }
 
-/// See [`Desk::status`].
+/// See `Desk::status`.
 #[wasm_bindgen]
 pub fn status(status: u32) {
     DESK.with(|desk| desk.status(status));
 }
 
-/// See [`Desk::header`]: the name's length, and the length of name and value together, which stand
+/// See `Desk::header`: the name's length, and the length of name and value together, which stand
 /// one behind the other in the bytes.
 #[wasm_bindgen]
 pub fn header(name: usize, both: usize) {
@@ -134,37 +140,37 @@ pub fn header(name: usize, both: usize) {
     });
 }
 
-/// See [`Desk::read`].
+/// See `Desk::read`.
 #[wasm_bindgen]
 pub fn read(clock: f64) -> u32 {
     DESK.with(|desk| desk.read(clock))
 }
 
-/// See [`Desk::pause`].
+/// See `Desk::pause`.
 #[wasm_bindgen]
 pub fn pause() -> f64 {
     DESK.with(|desk| desk.pause())
 }
 
-/// See [`Desk::used`].
+/// See `Desk::used`.
 #[wasm_bindgen]
 pub fn used(requests: f64, tokens: f64) {
     DESK.with(|desk| desk.used([requests, tokens]));
 }
 
-/// See [`Desk::next_at`].
+/// See `Desk::next_at`.
 #[wasm_bindgen]
 pub fn next_at(gate: u32) -> f64 {
     DESK.with(|desk| desk.next_at(gate))
 }
 
-/// See [`Desk::interval`].
+/// See `Desk::interval`.
 #[wasm_bindgen]
 pub fn interval(gate: u32, limit: u32, now: f64) -> f64 {
     DESK.with(|desk| desk.interval(gate, limit, now))
 }
 
-/// Writes the counters of [`Desk::stats`] into the numbers; whether there is such a controller.
+/// Writes the counters of `Desk::stats` into the numbers; whether there is such a controller.
 #[wasm_bindgen]
 pub fn stats(gate: u32) -> bool {
     let Some(told) = DESK.with(|desk| desk.stats(gate)) else { return false };
@@ -176,7 +182,7 @@ pub fn stats(gate: u32) -> bool {
     true
 }
 
-/// Writes a record into the bytes; see [`Desk::snapshot`].
+/// Writes a record into the bytes; see `Desk::snapshot`.
 #[wasm_bindgen]
 pub fn snapshot(gate: u32, now: f64) -> usize {
     BYTES.with(|bytes| DESK.with(|desk| desk.snapshot(gate, now, bytes)))

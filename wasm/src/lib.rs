@@ -16,7 +16,7 @@ mod number;
 #[cfg(feature = "gate")]
 mod desk;
 #[cfg(feature = "gate")]
-mod gate;
+pub mod gate;
 #[cfg(all(feature = "gate", not(feature = "laws")))]
 mod law;
 #[cfg(feature = "pace")]

@@ -234,6 +234,7 @@ impl Search<'_> {
         // Findings whose cause is gone are inputs like all others, and those that hurt most.
         command.args(["-merge=1", TIMEOUT, LONGEST]);
         command.args([&merged, corpus, &self.place("findings")?]);
+        command.arg(format!("-artifact_prefix={}/", self.place("unmerged")?.display()));
         let ended = progress::run(&format!("merging {}", self.name), command, None)?;
         if !ended.success() {
             bail!("the inputs cannot be merged: {}", ended.reason());

@@ -297,7 +297,8 @@ impl<T: Copy, const SLOTS: usize> Window<T, SLOTS> {
         policy.limit.min(Self::END)
     }
 
-    fn alive(&self, now: Instant, policy: WindowPolicy) -> u16 {
+    /// Calls in flight whose lease has not ended.
+    pub(crate) fn alive(&self, now: Instant, policy: WindowPolicy) -> u16 {
         let ended = self.slots.iter().filter(|slot| slot.has_ended(now, policy));
         ended.fold(self.in_flight, |alive, _| alive.saturating_sub(1))
     }

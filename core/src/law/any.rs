@@ -112,6 +112,13 @@ macro_rules! any_law {
                 }
             }
 
+            fn corrected(&self, state: &mut AnyState, now: Instant, charged: u32, used: u32) {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.corrected(state, now, charged, used),)*
+                    _ => {}
+                }
+            }
+
             fn observe(
                 &self,
                 state: &mut AnyState,

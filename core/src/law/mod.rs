@@ -88,6 +88,10 @@ pub trait Law {
     /// A call of this cost, which is not zero, has left, and the pace has been charged for it.
     fn released(&self, _: &mut Self::State, _: &mut Pace, _: Instant, _: u32, _: &mut Rng) {}
 
+    /// A call has come back that took `used` of what was `charged` for it, or more. The pace has been
+    /// corrected; a law that releases calls by itself corrects what it has planned.
+    fn corrected(&self, _: &mut Self::State, _now: Instant, _charged: u32, _used: u32) {}
+
     /// A call has come back. The pace has drained up to `sample.now` at the old rate. Calls that were
     /// abandoned, and those that cost nothing of this limit, are not shown to the law.
     fn observe(

@@ -1,9 +1,10 @@
 //! The npm package: the crate's tests, the build, and the installed package in every runtime.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::npm::{self, step};
 use crate::road::Roads;
@@ -12,8 +13,10 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the first with what must be seen first.
-const FILES: [&str; 8] =
-    ["queue", "fetch", "pace", "memory", "hints", "workerd", "runtimes", "bundles"];
+const FILES: [&str; 10] = [
+    "trace", "queue", "fetch", "pace", "memory", "hints", "workerd", "runtimes", "bundles",
+    "package",
+];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     for features in ["gate", "laws", "pace"] {
@@ -47,19 +50,46 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         command.args(["--release", "--package", "tidegate-live"]);
         command
     });
-    for file in FILES.into_iter().chain(["package"]) {
+    for module in TRACED {
+        tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
+    }
+    for file in FILES {
         let mut command = Command::new("node");
         // One test at a time: they measure the rates of real servers.
         command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
         command.arg(format!("{file}.test.mjs")).current_dir(&folder);
         command.env("TIDEGATE_LIVE", root().join("target/release/tidegate-live"));
         command.env("TIDEGATE_PACKED", packed());
+        for module in TRACED {
+            let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());
+            command.env(variable, traced(module));
+        }
         tally.check(file, command);
     }
 }
 
+/// The modules whose answers are compared with the crate's on this machine.
+const TRACED: [&str; 2] = ["gate", "laws"];
+
+/// Where a module's trace is.
+fn traced(module: &str) -> PathBuf {
+    root().join(format!("target/npm/{module}.jsonl"))
+}
+
+/// Writes down what the crate answers on this machine.
+fn trace(module: &str) -> Result<()> {
+    let mut command = cargo("run");
+    command.args(["--quiet", "--package", "tidegate-wasm", "--example", "trace"]);
+    command.args(["--no-default-features", "--features", module]);
+    let output = command.output().context("cargo does not start")?;
+    if !output.status.success() {
+        bail!("the trace failed\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    fs::write(traced(module), output.stdout).context("the trace cannot be written")
+}
+
 /// The packed package.
-fn packed() -> std::path::PathBuf {
+fn packed() -> PathBuf {
     root().join("target/npm/tidegate-0.1.0.tgz")
 }
 

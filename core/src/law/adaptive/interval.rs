@@ -18,7 +18,7 @@ impl Interval {
     /// The shortest: a quarter of a nanosecond.
     pub(super) const MIN: Self = Self(6 * OCTAVE);
     /// The longest, nine years: nothing is multiplied past this.
-    pub(super) const MAX: Self = Self(56 * OCTAVE);
+    pub(super) const MAX: Self = Self(66 * OCTAVE);
 
     pub(super) const fn of_span(span: Span) -> Self {
         match span.as_nanos() {

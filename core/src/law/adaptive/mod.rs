@@ -195,6 +195,9 @@ impl AdaptiveState {
 /// that: on a bucket that refills 60 times a second it tells nothing of a period.
 const SHORTEST_WISH: Span = Span::from_secs(1);
 
+/// No call that took more than it was charged for keeps the next one back for longer.
+const LONGEST_DEBT: Span = Span::from_secs(86_400);
+
 /// No wish of a server holds a client longer than this at a time, but for the spread of a fleet, which
 /// is no longer either: whoever tells of next year is asked again.
 const LONGEST_HOLD: Span = Span::from_secs(3_600);
@@ -259,6 +262,18 @@ impl Law for Adaptive {
             }
         }
         state.pacer.advance(now, interval, slots, rng);
+    }
+
+    fn corrected(&self, state: &mut AdaptiveState, now: Instant, charged: u32, used: u32) {
+        if state.is_open() {
+            return;
+        }
+        let difference = state.usual.interval_of(charged.abs_diff(used), state.interval(now));
+        if used > charged {
+            state.pacer.postpone(difference.min(LONGEST_DEBT));
+        } else {
+            state.pacer.advance_by(now, difference);
+        }
     }
 
     fn observe(

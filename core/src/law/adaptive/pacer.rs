@@ -96,6 +96,19 @@ impl Pacer {
         }
     }
 
+    /// The next call leaves later by `debt`.
+    pub(super) fn postpone(&mut self, debt: Span) {
+        self.slot = self.slot.saturating_add(debt);
+        self.release = self.release.saturating_add(debt);
+    }
+
+    /// The next call leaves sooner by `refund`, but not sooner than now.
+    pub(super) fn advance_by(&mut self, now: Instant, refund: Span) {
+        let sooner = |instant: Instant| instant.min(instant.saturating_sub(refund).max(now));
+        self.slot = sooner(self.slot);
+        self.release = sooner(self.release);
+    }
+
     /// Nothing leaves until some time within `spread` after `end`, and within an hour of it.
     pub(super) fn hold_until(&mut self, end: Instant, spread: Span, rng: &mut Rng) {
         let spread = rng.between(Span::ZERO, spread.min(LONGEST_HOLD));
