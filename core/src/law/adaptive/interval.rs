@@ -1,6 +1,6 @@
 //! Intervals between calls, kept as their logarithms.
 
-use super::octaves::{Fine, OCTAVE, Octaves, exp2, log2, log2_of_1_and};
+use super::octaves::{Fine, OCTAVE, Octaves, exp2, log2, log2_of_1_and, log2_roughly};
 use crate::snapshot::{Field, Reader, Writer};
 use crate::time::Span;
 
@@ -84,6 +84,11 @@ impl Interval {
     /// log2 in octaves above 2^-8 ns.
     pub(super) const fn log2(self) -> Octaves {
         self.0 >> 16
+    }
+
+    /// About the [`log2`](Self::log2) of the interval that is this long: 6 % off at most.
+    pub(super) const fn log2_roughly_of(span: Span) -> Octaves {
+        log2_roughly(span.as_nanos()).saturating_add(UNIT >> 16)
     }
 
     /// The interval of a [`log2`](Self::log2), to its 8 bits.

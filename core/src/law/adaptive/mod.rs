@@ -276,6 +276,7 @@ impl Law for Adaptive {
         }
     }
 
+    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
     fn observe(
         &self,
         state: &mut AdaptiveState,

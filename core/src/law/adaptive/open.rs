@@ -53,8 +53,8 @@ impl Open {
         let knows = self.measured != 0 || self.sends > PARTS;
         // Less than a round trip is no silence, and need not be looked at closer.
         knows && silence > round_trip && {
-            let usual = self.interval(self.latest, round_trip).span();
-            silence.halved(IDLE_LOG2) > usual
+            let usual = self.interval(self.latest, round_trip).log2();
+            Interval::log2_roughly_of(silence.halved(IDLE_LOG2)) > usual
         }
     }
 
