@@ -123,6 +123,6 @@ impl<const LIMITS: usize> Reply<LIMITS> {
 
 impl<const LIMITS: usize> From<Outcome> for Reply<LIMITS> {
     fn from(outcome: Outcome) -> Self {
-        outcome.with(Hint::NONE)
+        Self { outcome, hints: [Hint::NONE; LIMITS], used: None }
     }
 }
