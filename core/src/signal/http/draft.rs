@@ -8,7 +8,7 @@ use crate::time::Span;
 const COLLECTED: usize = 8;
 
 /// What can be told of a limit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
     /// How many calls fit into a period; the least counts.
     Limit,

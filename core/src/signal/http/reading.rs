@@ -180,29 +180,27 @@ impl Reading {
     /// Reads a list of quotas: `RateLimit` and `RateLimit-Policy` with or without names, and the
     /// numbers of a limit behind which quotas may follow, `100, 100;w=60`.
     fn list(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
+        let named = matches!(term, Term::Service | Term::Policy);
+        let needed = match term {
+            Term::Service | Term::Remaining => Part::Remaining,
+            _ => Part::Limit,
+        };
         loop {
             let mut quota = Draft::NONE;
-            let value = item(text, &mut quota);
-            match (term, value) {
-                (Term::Service, Bare::Text(name)) if quota.has(Part::Remaining) => {
+            match item(text, &mut quota) {
+                Bare::Text(name) if named && quota.has(needed) => {
                     quota.name = Name::of(name);
-                    self.add(&quota);
-                }
-                (Term::Policy, Bare::Text(name)) if quota.has(Part::Limit) => {
-                    quota.name = Name::of(name);
-                    if !quota.has(Part::Unit) {
+                    if term == Term::Policy && !quota.has(Part::Unit) {
                         quota.count(&[], true);
                     }
                     self.add(&quota);
                 }
-                (Term::Remaining, Bare::Number(number)) => {
-                    draft.tell_least(Part::Remaining, number.whole);
-                }
-                (Term::Policy | Term::Limit, Bare::Number(number)) => {
+                Bare::Number(number) if term != Term::Service => {
                     // The first is the limit. Another is a quota, or the limit of another header.
-                    let timed = quota.has(Part::Period);
-                    if term == Term::Limit && !(timed && draft.has(Part::Limit)) {
-                        draft.tell_least(Part::Limit, number.whole);
+                    let timed = needed == Part::Limit && quota.has(Part::Period);
+                    let more = timed && draft.has(Part::Limit);
+                    if !(named || more) {
+                        draft.tell_least(needed, number.whole);
                     }
                     if timed {
                         quota.name = Name::of_quota(number.whole, quota.most(Part::Period));

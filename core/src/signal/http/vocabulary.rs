@@ -4,7 +4,6 @@ use super::draft::{Draft, Part};
 use super::limits::{Name, Unit};
 use crate::signal::text::Text;
 use crate::signal::word::{Word, find};
-use crate::time::Span;
 
 /// What a header is about, or a number, or a part of a name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -174,7 +173,7 @@ impl Draft {
             if let Some((term, _)) = find(&UNITS, words.letters()) {
                 seen |= bit(term);
                 let period = match term {
-                    Term::Second => 1,
+                    Term::Second => 1u64,
                     Term::Minute => 60,
                     Term::Hour => 3_600,
                     Term::Day => 86_400,
@@ -182,7 +181,7 @@ impl Draft {
                 };
                 if period > 0 {
                     seen |= bit(Term::Requests);
-                    self.tell(Part::Period, Span::from_secs(period).as_nanos());
+                    self.tell(Part::Period, period.wrapping_mul(1_000_000_000));
                 }
             }
             if words.next() == 0 {
