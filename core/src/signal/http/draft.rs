@@ -51,6 +51,7 @@ impl Draft {
     pub(super) const NONE: Self = Self { name: Name::NONE, told: 0, numbers: [0; 8] };
 
     /// Notes a number of which the greatest counts.
+    #[inline(never)] // It is called from everywhere.
     pub(super) fn tell(&mut self, part: Part, number: u64) {
         self.told |= part.bit();
         self.set(part, number.max(self.most(part)));

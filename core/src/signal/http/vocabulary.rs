@@ -157,7 +157,7 @@ fn number_of(rest: &[u8]) -> Option<(Term, &[u8])> {
 }
 
 /// What a parameter of this name tells.
-pub(super) fn parameter(key: &[u8]) -> Option<Term> {
+pub(super) fn term(key: &[u8]) -> Option<Term> {
     let known = find(&NUMBERS, key).or_else(|| find(&PARAMETERS, key));
     known.and_then(|(term, rest)| rest.is_empty().then_some(term))
 }
