@@ -154,3 +154,18 @@ fn a_client_that_is_told_now_of_one_limit_and_now_of_another_uses_its_day() {
     }
     assert!(day <= 50, "{day} of 1000 left");
 }
+
+#[test]
+fn a_client_that_comes_back_within_a_period_has_what_is_left_and_not_what_it_began_with() {
+    // Alone, and restarted when 600 of its 5000 calls were gone: most of the rest is its own.
+    let (mut gate, mut now) = (Gate::new(POLICY, 7, at(0)), 0);
+    let (end, mut left) = (3_000 * SECOND, 4_400);
+    while now < end && left > 0 {
+        left -= 1;
+        let reset = Span::from_nanos(end - now);
+        let hint = Hint::remaining(left).and_limit(5_000).and_reset(reset);
+        now = call(&mut gate, now, Outcome::Ok.with(hint));
+        now += wait(&gate, now);
+    }
+    assert!(left <= 600, "{left} of 4400 left");
+}

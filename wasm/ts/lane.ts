@@ -226,6 +226,11 @@ export class Lane {
     waiter.before = waiter.after = undefined;
     this.waiting--;
     clearTimeout(waiter.timer);
+    if (!this.#first) {
+      // Nobody is left to wake, and a timer would keep a program from its end.
+      clearTimeout(this.#timer);
+      this.#wakes = 0;
+    }
     waiter.call.signal?.removeEventListener("abort", waiter.onAbort);
   }
 

@@ -1,7 +1,7 @@
 //! AWS: error codes, which say more than the status (`DynamoDB` throttles with a 400).
 
-use super::word::{digest, digests};
-use crate::Outcome;
+use super::word::digests;
+use crate::{Outcome, digest};
 
 /// The codes that AWS SDKs take for a throttle (botocore's `throttling` retry conditions, the same
 /// in the SDKs for Rust and JavaScript).
@@ -42,23 +42,22 @@ const TRANSIENT: [&str; 2] = ["RequestTimeout", "RequestTimeoutException"];
 /// ```
 #[must_use]
 pub fn outcome(code: impl AsRef<[u8]>) -> Option<Outcome> {
-    let code = digest(bare(code.as_ref()), false);
-    if const { digests(THROTTLES) }.contains(&code) {
+    let mut sum = digest::EMPTY;
+    for byte in code.as_ref() {
+        match byte {
+            b'#' => sum = digest::EMPTY,
+            b':' => break,
+            b' ' => {}
+            byte => sum = digest::and(sum, *byte),
+        }
+    }
+    if const { digests(THROTTLES) }.contains(&sum) {
         Some(Outcome::Throttled)
-    } else if const { digests(TRANSIENT) }.contains(&code) {
+    } else if const { digests(TRANSIENT) }.contains(&sum) {
         Some(Outcome::Failed)
     } else {
         None
     }
-}
-
-/// A code without what is put around it.
-fn bare(code: &[u8]) -> &[u8] {
-    let end = code.iter().position(|byte| *byte == b':').unwrap_or(code.len());
-    let code = code.get(..end).unwrap_or_default();
-    let hash = code.iter().rposition(|byte| *byte == b'#');
-    let code = hash.and_then(|hash| code.get(hash..)?.get(1..)).unwrap_or(code);
-    code.trim_ascii()
 }
 
 #[cfg(test)]

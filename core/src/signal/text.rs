@@ -19,6 +19,7 @@ impl<'a> Text<'a> {
     }
 
     /// What is read here is garbage.
+    #[inline(never)] // It is called from everywhere.
     pub(super) fn fail(&mut self) {
         *self = Self { rest: &[], failed: true };
     }

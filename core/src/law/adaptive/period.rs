@@ -10,21 +10,21 @@ use crate::fixed::div_rem;
 use crate::law::Move;
 use crate::outcome::Outcome;
 use crate::rng::Rng;
-use crate::snapshot::fields;
+use crate::snapshot::{Field, Reader, Writer, fields};
 use crate::time::{Instant, Span};
 
 /// Spreads this client's share of what is left over what is left of the period.
 ///
 /// Nothing is probed: the share is what this client had of the last period, averaged with what it
-/// had before, and the first guess is what it has had of the present one so far.
+/// had before, and the first guess is what it has had since it came, as if a few others had been
+/// heard of already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Share {
     end: Instant,
     /// What was served in this period, in sixteenths of a usual call: this client's, and everybody's.
     own: u32,
     used: u32,
-    /// This client's share in 1/2^16; `None` before a whole period has been seen.
-    share: Option<u16>,
+    known: Known,
     /// The longest reset that was told in this period, in 2^20 ns, which is about the period itself:
     /// for where the server does not tell that.
     longest: u32,
@@ -32,6 +32,21 @@ pub(super) struct Share {
     /// before the first.
     limit: u32,
 }
+
+/// What is known of this client's share.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Known {
+    /// Nothing was heard yet.
+    Nothing,
+    /// What everybody had used when the client came, which may have been long after the period
+    /// began, and was then not the others' alone.
+    Before(u32),
+    /// The share in 1/2^16, by the periods that have been seen whole.
+    Share(u16),
+}
+
+/// So many calls of others a newcomer takes as heard of, or the first to come would take all.
+const OTHERS: u32 = 3 * PARTS;
 
 /// A period as the server describes it in one answer.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +78,7 @@ const LONGEST: Interval = Interval::of_span(Span::from_secs(86_400));
 
 impl Share {
     pub(super) const fn new() -> Self {
-        Self { end: Instant::ZERO, own: 0, used: 0, share: None, longest: 0, limit: 0 }
+        Self { end: Instant::ZERO, own: 0, used: 0, known: Known::Nothing, longest: 0, limit: 0 }
     }
 
     pub(super) fn hear(&mut self, now: Instant, told: Told, served: u32, rng: &mut Rng) -> Next {
@@ -86,7 +101,13 @@ impl Share {
         self.own = self.own.saturating_add(served);
         self.used = told.limit.saturating_sub(told.remaining).saturating_mul(PARTS);
 
-        let share = self.share.unwrap_or_else(|| portion(self.own, self.used).max(64)).max(1);
+        if self.known == Known::Nothing {
+            self.known = Known::Before(self.used.saturating_sub(self.own));
+        }
+        let share = match self.known {
+            Known::Share(share) => share.max(1),
+            _ => self.latest(OTHERS).max(64),
+        };
         // From everybody's interval to one client's.
         let longer = (16 * OCTAVE).saturating_sub(log2(share.into()));
         let fair = Interval::of_calls(period, told.limit).longer(longer).min(LONGEST);
@@ -111,6 +132,9 @@ impl Share {
     pub(super) fn rescale(&mut self, octaves: i32) {
         self.own = cost::rescaled(self.own, octaves);
         self.used = cost::rescaled(self.used, octaves);
+        if let Known::Before(before) = &mut self.known {
+            *before = cost::rescaled(*before, octaves);
+        }
     }
 
     /// The period, as far as the resets tell; never so short that an empty one is no pause.
@@ -120,13 +144,21 @@ impl Share {
         Span::from_nanos(u64::from(self.longest) << 20).max(LEAST_LEFT)
     }
 
+    /// What the client has had of what was used since it came, and of `others`.
+    fn latest(&self, others: u32) -> u16 {
+        let before = if let Known::Before(before) = self.known { before } else { 0 };
+        portion(self.own, self.used.saturating_sub(before).saturating_add(others))
+    }
+
     fn next_period(&mut self, end: Instant) {
         if self.own > 0 {
-            let latest = portion(self.own, self.used);
-            self.share = Some(match self.share {
-                Some(share) => share.midpoint(latest),
-                None => latest,
+            let latest = self.latest(0);
+            self.known = Known::Share(match self.known {
+                Known::Share(share) => share.midpoint(latest),
+                _ => latest,
             });
+        } else if let Known::Before(before) = &mut self.known {
+            *before = 0;
         }
         *self = Self { end, own: 0, used: 0, longest: self.longest / 2, ..*self };
     }
@@ -175,4 +207,25 @@ fn portion(own: u32, used: u32) -> u16 {
     u16::try_from(portion).unwrap_or(u16::MAX)
 }
 
-fields!(Share { end: Instant, own: u32, used: u32, share: Option<u16>, longest: u32, limit: u32 });
+fields!(Share { end: Instant, own: u32, used: u32, known: Known, longest: u32, limit: u32 });
+
+impl Field for Known {
+    const BYTES: usize = 5;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Nothing => out.variant(Self::BYTES, 0, |_| {}),
+            Self::Before(before) => out.variant(Self::BYTES, 1, |out| out.u32(*before)),
+            Self::Share(share) => out.variant(Self::BYTES, 2, |out| out.u16(*share)),
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        input.variant(Self::BYTES, |tag, input| match tag {
+            0 => Some(Self::Nothing),
+            1 => input.u32().map(Self::Before),
+            2 => input.u16().map(Self::Share),
+            _ => None,
+        })
+    }
+}

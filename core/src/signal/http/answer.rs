@@ -33,8 +33,8 @@ pub struct Answer {
     /// limits of calls. Limits that count something else are in [`limits`](Self::limits).
     pub hint: Hint,
     pub(super) limits: [Option<Limit>; TOLD],
-    /// How much was about limits but of no use: headers that were malformed, numbers that contradict
-    /// others, dates without a clock, limits more than there is room for.
+    /// How much was about limits but of no use: headers that are malformed, numbers that contradict
+    /// others, dates without a clock, and limits that there is no room for.
     pub ignored: u16,
 }
 

@@ -41,11 +41,14 @@ pub(super) fn rfc_3339<'a>(text: &mut Text<'a>, year: u32) -> Number<'a> {
     let date = Date { year, ..Date::read(text, b"-n-dth:m:s") };
     let local = date.midnight(text).wrapping_add(date.time);
     let fraction = if text.eat(b'.') { text.some_digits() } else { &[] };
-    let offset = |text: &mut Text<'a>| Date::read(text, b"h:m").time.wrapping_mul(60);
-    let whole = match text.next() {
-        b'Z' | b'z' => local,
-        b'+' => local.saturating_sub(offset(text)),
-        b'-' => local.wrapping_add(offset(text)),
+    let zone = text.next();
+    if matches!(zone, b'Z' | b'z') {
+        return Number { whole: local, fraction };
+    }
+    let offset = Date::read(text, b"h:m").time.wrapping_mul(60);
+    let whole = match zone {
+        b'+' => local.saturating_sub(offset),
+        b'-' => local.wrapping_add(offset),
         _ => {
             text.fail();
             0

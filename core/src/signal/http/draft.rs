@@ -8,7 +8,7 @@ use crate::time::Span;
 const COLLECTED: usize = 8;
 
 /// What can be told of a limit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
     /// How many calls fit into a period; the least counts.
     Limit,
@@ -51,6 +51,7 @@ impl Draft {
     pub(super) const NONE: Self = Self { name: Name::NONE, told: 0, numbers: [0; 8] };
 
     /// Notes a number of which the greatest counts.
+    #[inline(never)] // It is called from everywhere.
     pub(super) fn tell(&mut self, part: Part, number: u64) {
         self.told |= part.bit();
         self.set(part, number.max(self.most(part)));

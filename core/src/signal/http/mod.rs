@@ -26,6 +26,7 @@
 //! |---|---|
 //! | `Retry-After`: seconds (also with a fraction), HTTP-date | RFC 9110 section 10.2.3; Shopify, Discord |
 //! | `retry-after-ms`, `x-ms-retry-after-ms`, `x-amz-retry-after`: milliseconds | OpenAI, Azure, AWS |
+//! | `X-RateLimit-Retry-After`, `X-Rate-Limit-Retry-After-Seconds`: seconds | MailerLite; Bucket4j |
 //! | `RateLimit: "name";r=50;t=30`, `RateLimit-Policy: "name";q=100;w=60;qu="requests";pk=:…:` | the IETF draft "`RateLimit` header fields for HTTP", 08 to 11; Cloudflare, Hugging Face, `PyPI` |
 //! | `RateLimit: limit=100, remaining=50, reset=5`, `RateLimit-Policy: 100;w=60` | its draft 07; Close |
 //! | `RateLimit-Limit: 100, 100;w=60`, `RateLimit-Remaining`, `RateLimit-Reset` | its drafts 00 to 06; GitLab, Heroku, Docker Hub |
@@ -40,8 +41,10 @@
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
 //!
 //! A reset is seconds from now, a date in any form, or a duration as Go writes it; [`Profile`] says
-//! how they are told apart. A date is read against the response's own `Date`, because that is the
-//! clock which made it; without one, against the clock of the caller; without that, it is ignored.
+//! how they are told apart. Pauses take the same forms. What a limit counts is told by the words in
+//! its header's name or in `qu`: tokens, bytes, concurrent, requests or a period. A date is read
+//! against the response's own `Date`, because that is the clock which made it; without one, against
+//! the clock of the caller; without that, it is ignored.
 //!
 //! # What wins
 //!
@@ -55,7 +58,7 @@
 //! 4. A `RateLimit` or `RateLimit-Policy` field with anything malformed in it is ignored as a
 //!    whole, as the draft demands.
 //! 5. Of several limits the binding one comes first: one that is used up, or else the one with the
-//!    least share left, or else what tells no share.
+//!    least share left, or else what tells no share; of equals the one of fewer calls.
 //! 6. What a cache kept (`Age` above zero) does not tell of limits (draft section "Caching").
 //! 7. A pause beside a response that served the call is not about the limit and ignored: Azure
 //!    puts the interval for polling there.

@@ -3,7 +3,6 @@
 use super::date::{http_date, rfc_3339};
 use super::draft::{Draft, Part};
 use crate::signal::text::{Number, Text};
-use crate::time::Span;
 
 /// What a number in a reset header means.
 ///
@@ -93,38 +92,43 @@ fn moment(text: &mut Text<'_>, profile: Option<Profile>) -> (Part, u64) {
             let year = u32::try_from(number.whole).unwrap_or(u32::MAX);
             (Part::At, rfc_3339(text, year).shifted(SECONDS))
         }
-        _ => (Part::In, duration(text, number).as_nanos()),
+        _ => (Part::In, duration(text, number)),
     }
 }
 
 /// Reads a duration as Go writes it behind its first number: `1h2m3.5s`, `12ms`.
-fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> Span {
-    let mut sum = Span::ZERO;
+fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u64 {
+    let mut sum = 0u64;
     loop {
-        let first = text.next();
-        let (places, count) = match first {
-            b'h' => (SECONDS, 3_600),
-            b'm' if text.peek() != b's' => (SECONDS, 60),
-            b's' => (SECONDS, 1),
-            _ => {
+        // How far to move the point, and how many times sixty.
+        let (places, sixties) = match text.next() {
+            b'h' => (SECONDS, 2),
+            b'm' if text.peek() != b's' => (SECONDS, 1),
+            b's' => (SECONDS, 0),
+            first => {
                 // Both ways to write the letter for micro take two bytes.
-                if matches!(first, 0xC2 | 0xCE) {
+                let micro = matches!(first, 0xC2 | 0xCE);
+                if micro {
                     text.next();
                 }
                 text.expect(b"s");
                 match first {
-                    b'm' => (MILLIS, 1),
-                    b'u' | 0xC2 | 0xCE => (3, 1),
-                    b'n' => (0, 1),
+                    b'm' => (MILLIS, 0),
+                    b'n' => (0, 0),
+                    _ if micro || first == b'u' => (3, 0),
                     _ => {
                         text.fail();
-                        (0, 0)
+                        return 0;
                     }
                 }
             }
         };
-        let part = Span::from_nanos(number.shifted(places)).saturating_mul(count);
-        sum = sum.saturating_add(part);
+        let mut nanos = number.shifted(places);
+        for _ in 0..sixties {
+            let fits = nanos <= u64::MAX / 60;
+            nanos = if fits { nanos.wrapping_mul(60) } else { u64::MAX };
+        }
+        sum = sum.saturating_add(nanos);
         if !text.peek().is_ascii_digit() {
             return sum;
         }

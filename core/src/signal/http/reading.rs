@@ -5,13 +5,16 @@ use super::draft::{Draft, Drafts, Part, count};
 use super::limits::{Name, TOLD, Unit};
 use super::moment::{Profile, moments};
 use super::outcome;
-use super::structured::{Bare, is_dictionary, item, pair};
+use super::structured::{Bare, item};
 use super::vocabulary::{Term, header};
 use crate::hint::Hint;
 use crate::outcome::Outcome;
 use crate::signal::aws;
 use crate::signal::text::Text;
 use crate::time::Span;
+
+const FALSE: Name = Name::known("false");
+const TRUE: Name = Name::known("true");
 
 /// Collects what the headers of one response say; see the [module](super) for which and how.
 ///
@@ -135,15 +138,15 @@ impl Reading {
     fn read(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
         match term {
             Term::Age => self.cached |= text.number().whole > 0,
-            Term::ShouldRetry => match text.letters() {
-                b"false" => self.no_retry = true,
-                b"true" => {}
+            Term::ShouldRetry => match Name::of(text.letters()) {
+                FALSE => self.no_retry = true,
+                TRUE => {}
                 _ => text.fail(),
             },
             Term::AwsError => {
                 let code = aws::outcome(text.run(|_| true));
-                if self.code != Some(Outcome::Throttled) {
-                    self.code = code.or(self.code);
+                if self.code.is_none() || code == Some(Outcome::Throttled) {
+                    self.code = code;
                 }
             }
             Term::UsedOfLimit => {
@@ -153,7 +156,6 @@ impl Reading {
                 draft.tell_least(Part::Limit, limit);
                 draft.tell_least(Part::Remaining, limit.saturating_sub(used));
             }
-            Term::Service if is_dictionary(*text) => dictionary(text, draft),
             Term::Service | Term::Policy | Term::Limit | Term::Remaining => {
                 self.list(term, draft, text);
             }
@@ -178,31 +180,37 @@ impl Reading {
     }
 
     /// Reads a list of quotas: `RateLimit` and `RateLimit-Policy` with or without names, and the
-    /// numbers of a limit behind which quotas may follow, `100, 100;w=60`.
+    /// numbers of a limit behind which quotas may follow, `100, 100;w=60`. Draft 07 has a dictionary
+    /// in its place, `limit=100, remaining=50, reset=5`.
     fn list(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
+        let named = matches!(term, Term::Service | Term::Policy);
+        let mut told = false;
+        let needed = match term {
+            Term::Service | Term::Remaining => Part::Remaining,
+            _ => Part::Limit,
+        };
         loop {
             let mut quota = Draft::NONE;
-            let value = item(text, &mut quota);
-            match (term, value) {
-                (Term::Service, Bare::Text(name)) if quota.has(Part::Remaining) => {
+            match item(text, &mut quota) {
+                Bare::Text(name) if named && quota.has(needed) => {
                     quota.name = Name::of(name);
-                    self.add(&quota);
-                }
-                (Term::Policy, Bare::Text(name)) if quota.has(Part::Limit) => {
-                    quota.name = Name::of(name);
-                    if !quota.has(Part::Unit) {
+                    if term == Term::Policy && !quota.has(Part::Unit) {
                         quota.count(&[], true);
                     }
                     self.add(&quota);
+                    told = true;
                 }
-                (Term::Remaining, Bare::Number(number)) => {
-                    draft.tell_least(Part::Remaining, number.whole);
+                Bare::Member if term == Term::Service => {
+                    draft.merge(&quota);
+                    told |= draft.tells();
                 }
-                (Term::Policy | Term::Limit, Bare::Number(number)) => {
+                Bare::Number(number) if term != Term::Service => {
+                    told = true;
                     // The first is the limit. Another is a quota, or the limit of another header.
-                    let timed = quota.has(Part::Period);
-                    if term == Term::Limit && !(timed && draft.has(Part::Limit)) {
-                        draft.tell_least(Part::Limit, number.whole);
+                    let timed = needed == Part::Limit && quota.has(Part::Period);
+                    let more = timed && draft.has(Part::Limit);
+                    if !(named || more) {
+                        draft.tell_least(needed, number.whole);
                     }
                     if timed {
                         quota.name = Name::of_quota(number.whole, quota.most(Part::Period));
@@ -217,6 +225,9 @@ impl Reading {
                 break;
             }
         }
+        if named && !told {
+            text.fail();
+        }
     }
 
     /// Keeps what a header told of a limit.
@@ -224,18 +235,5 @@ impl Reading {
         if !self.limits.add(draft) {
             count(&mut self.ignored);
         }
-    }
-}
-
-/// Reads `limit=100, remaining=50, reset=5`.
-fn dictionary(text: &mut Text<'_>, draft: &mut Draft) {
-    loop {
-        pair(text, draft);
-        if !text.comma() {
-            break;
-        }
-    }
-    if !draft.tells() {
-        text.fail();
     }
 }

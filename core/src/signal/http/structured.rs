@@ -1,12 +1,12 @@
 //! The part of structured fields (RFC 9651) that the `RateLimit` fields are made of: a list of
-//! items with parameters.
+//! items with parameters, or before draft 08 a dictionary.
 //!
 //! It is lenient where it costs nothing (numbers of any length saturate) and where a big server
 //! errs: Hugging Face puts the name of a policy where a parameter belongs.
 
 use super::draft::{Draft, Part};
 use super::limits::Name;
-use super::vocabulary::{Term, parameter};
+use super::vocabulary::{Term, term};
 use crate::signal::text::{Number, Text};
 
 /// A value without its parameters.
@@ -16,43 +16,40 @@ pub(super) enum Bare<'a> {
     Number(Number<'a>),
     /// A string or a token, or the base 64 of a byte sequence.
     Text(&'a [u8]),
+    /// A member of a dictionary (`limit=100`), which was noted.
+    Member,
     /// Something that no field here has a use for: a negative number, a boolean, a date.
     Other,
 }
 
-/// Reads an item; what its parameters tell is noted.
+/// Reads an item, or a member of a dictionary; what its parameters tell is noted.
 pub(super) fn item<'a>(text: &mut Text<'a>, draft: &mut Draft) -> Bare<'a> {
     let mut value = bare(text);
+    if let Bare::Text(key) = value
+        && text.peek() == b'='
+    {
+        parameter(text, key, draft);
+        return Bare::Member;
+    }
     while text.eat(b';') {
         text.space();
-        if text.peek() == b'"' {
-            value = bare(text);
-        } else {
-            pair(text, draft);
+        match text.peek() {
+            b'"' => value = bare(text),
+            b'a'..=b'z' | b'*' => {
+                let key = text.run(is_token);
+                parameter(text, key, draft);
+            }
+            _ => text.fail(),
         }
     }
     value
 }
 
-/// Whether a dictionary comes next, `limit=100, remaining=50`, and no list.
-pub(super) fn is_dictionary(mut text: Text<'_>) -> bool {
-    text.run(is_token);
-    text.peek() == b'='
-}
-
-/// Reads a parameter, or a member of a dictionary. Those of no meaning here are comments.
-pub(super) fn pair(text: &mut Text<'_>, draft: &mut Draft) {
-    if !text.peek().is_ascii_lowercase() && text.peek() != b'*' {
-        text.fail();
-    }
-    let Some(term) = parameter(text.run(is_token)) else {
-        if text.eat(b'=') {
-            bare(text);
-        }
-        return;
-    };
-    text.expect(b"=");
-    let (part, number) = match (term, bare(text)) {
+/// Reads a parameter behind its key. Those of no meaning here are comments.
+fn parameter(text: &mut Text<'_>, key: &[u8], draft: &mut Draft) {
+    let value = if text.eat(b'=') { bare(text) } else { Bare::Other };
+    let Some(term) = term(key) else { return };
+    let (part, number) = match (term, value) {
         (Term::Limit, Bare::Number(count)) => (Part::Limit, !count.whole),
         (Term::Remaining, Bare::Number(count)) => (Part::Remaining, !count.whole),
         (_, Bare::Number(seconds)) => {

@@ -4,7 +4,6 @@ use super::draft::{Draft, Part};
 use super::limits::{Name, Unit};
 use crate::signal::text::Text;
 use crate::signal::word::{Word, find};
-use crate::time::Span;
 
 /// What a header is about, or a number, or a part of a name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -158,7 +157,7 @@ fn number_of(rest: &[u8]) -> Option<(Term, &[u8])> {
 }
 
 /// What a parameter of this name tells.
-pub(super) fn parameter(key: &[u8]) -> Option<Term> {
+pub(super) fn term(key: &[u8]) -> Option<Term> {
     let known = find(&NUMBERS, key).or_else(|| find(&PARAMETERS, key));
     known.and_then(|(term, rest)| rest.is_empty().then_some(term))
 }
@@ -174,7 +173,7 @@ impl Draft {
             if let Some((term, _)) = find(&UNITS, words.letters()) {
                 seen |= bit(term);
                 let period = match term {
-                    Term::Second => 1,
+                    Term::Second => 1u64,
                     Term::Minute => 60,
                     Term::Hour => 3_600,
                     Term::Day => 86_400,
@@ -182,7 +181,7 @@ impl Draft {
                 };
                 if period > 0 {
                     seen |= bit(Term::Requests);
-                    self.tell(Part::Period, Span::from_secs(period).as_nanos());
+                    self.tell(Part::Period, period.wrapping_mul(1_000_000_000));
                 }
             }
             if words.next() == 0 {
