@@ -159,8 +159,11 @@ impl Epoch {
     /// How far the epoch is over, to the sixteenth power, with 8 bits of fraction; one before that.
     fn acceleration(&self) -> u32 {
         let whole = self.threshold();
+        if self.progress <= whole {
+            return 256;
+        }
         // Sixteen times as long is out of all bounds, whatever the growth.
-        let over = div(self.progress.min(whole.saturating_mul(16)) << 8, whole).max(256);
+        let over = div(self.progress.min(whole.saturating_mul(16)) << 8, whole);
         (0..4).fold(over, |power, _| scaled(power, power))
     }
 
