@@ -323,6 +323,54 @@ fn a_server_with_too_many_limits_has_four_and_is_counted() {
     assert_eq!((answer.limits().count(), answer.hint.remaining), (4, Some(0)));
 }
 
+/// Exact to one part in 2^32, however large the numbers are.
+#[test]
+fn the_lesser_share_binds_whatever_its_size() {
+    for (one, other) in [
+        ((1, 3), (334, 1_000)),
+        ((999_999_999, 1_000_000_000), (1, 1)),
+        ((3_333_333_333_333_333_333, 9_999_999_999_999_999_999), (1, 2)),
+        ((9_223_372_036_854_775_807, u64::MAX), (2, 3)),
+        ((u64::MAX - (1 << 33), u64::MAX), (u64::MAX - 1, u64::MAX)),
+        // As much is left of both, which is fewer calls of the first.
+        ((5, 10), (50, 100)),
+        ((10, 10), (u64::MAX, u64::MAX)),
+    ] {
+        let field = |name: &str, (left, limit): (u64, u64)| {
+            let policy = format!("\"{name}\";q={limit}");
+            [("RateLimit", format!("\"{name}\";r={left}")), ("RateLimit-Policy", policy)]
+        };
+        let [a, b] = field("a", one);
+        let [c, d] = field("b", other);
+        let answer = read(200, &[a, b, c, d]);
+        let first = answer.limits().next().map(|limit| limit.name);
+        assert_eq!(first, Some(Name::of("a")), "{one:?} {other:?}");
+    }
+}
+
+#[test]
+fn what_a_limit_counts_is_told_by_the_words_of_its_name() {
+    for (name, unit) in [
+        ("tokens", Unit::Tokens),
+        ("token-minute", Unit::Tokens),
+        ("input-tokens", Unit::InputTokens),
+        ("tokens_output", Unit::OutputTokens),
+        ("requests", Unit::Requests),
+        ("monthly", Unit::Requests),
+        ("hour", Unit::Requests),
+        ("content-bytes", Unit::Bytes),
+        ("concurrent-requests", Unit::InFlight),
+        ("input", Unit::Other),
+        ("credits", Unit::Other),
+    ] {
+        let header = format!("X-RateLimit-Remaining-{name}");
+        let policy = format!("\"a\";q=9;qu=\"{name}\"");
+        assert_eq!(read(200, &[(&header, "5")]).limits().next().unwrap().unit, unit, "{name}");
+        let answer = read(200, &[("RateLimit-Policy", &policy)]);
+        assert_eq!(answer.limits().next().unwrap().unit, unit, "{name}");
+    }
+}
+
 #[test]
 fn what_a_cache_kept_does_not_tell_of_limits() {
     let headers = |age| [("Age", age), ("RateLimit-Remaining", "0"), ("Retry-After", "5")];

@@ -140,14 +140,15 @@ impl Number<'_> {
     /// The number with its point moved to the right, without what is behind it then; saturates.
     /// Nine places make nanoseconds of seconds.
     pub(super) fn shifted(&self, places: usize) -> u64 {
-        let digits = self.fraction.iter().chain(core::iter::repeat(&b'0')).take(places);
-        digits.fold(self.whole, |number, digit| {
+        let mut number = self.whole;
+        for place in 0..places {
+            let digit = self.fraction.get(place).map_or(0, |digit| digit.wrapping_sub(b'0'));
             // The last few numbers below the largest count as the largest.
-            if number >= u64::MAX / 10 {
-                return u64::MAX;
-            }
-            number.wrapping_mul(10).wrapping_add(u64::from(digit.wrapping_sub(b'0')))
-        })
+            let fits = number < u64::MAX / 10;
+            let more = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+            number = if fits { more } else { u64::MAX };
+        }
+        number
     }
 }
 

@@ -74,6 +74,7 @@ pub(super) fn moments(text: &mut Text<'_>, draft: &mut Draft, profile: Option<Pr
     }
 }
 
+#[inline(never)] // Smaller than within its loop.
 fn moment(text: &mut Text<'_>, profile: Option<Profile>) -> (Part, u64) {
     if text.peek().is_ascii_alphabetic() {
         let date = Number { whole: http_date(text), fraction: &[] };
