@@ -73,8 +73,8 @@ where
 {
     match threads {
         ..=32 => Box::new(Real::<LAWS, 32>::new(policy, seed, now)),
-        ..=512 => Box::new(Real::<LAWS, 512>::new(policy, seed, now)),
-        ..=4_096 => Box::new(Real::<LAWS, 4_096>::new(policy, seed, now)),
+        33..=512 => Box::new(Real::<LAWS, 512>::new(policy, seed, now)),
+        513..=4_096 => Box::new(Real::<LAWS, 4_096>::new(policy, seed, now)),
         _ => Box::new(Real::<LAWS, 16_384>::new(policy, seed, now)),
     }
 }
