@@ -60,7 +60,7 @@ impl AdaptiveState {
     /// the part of them that is served tells how far the rate was above the capacity.
     fn survey(&mut self, outcome: Outcome) {
         let Tier::Blind(habit) = self.tier else { return };
-        if !habit.is_new() || self.event.misses != 1 || self.event.down {
+        if !habit.is_searching() || self.event.misses != 1 || self.event.down {
             return;
         }
         if outcome == Outcome::Throttled {

@@ -146,14 +146,16 @@ impl Epoch {
         scaled(growth, self.acceleration()).min(guard).min(GROWTH_MOST)
     }
 
-    /// The weight of a success to a client whose hits repeat at the same rate: down to half of it.
+    /// The weight of a success to a client whose hits repeat at the same rate: down to three quarters
+    /// of it.
     ///
     /// Such a client is alone, or the largest one: it sees the bucket as it is, while the hits of a
-    /// small client are luck. To be in no hurry halves the refusals of the one, and leaves room for
-    /// the other. At fast rates three eighths of what is taken from growth still count towards the
+    /// small client are luck. To be in less of a hurry saves refusals of the one, and leaves room
+    /// for the other; in no hurry at all it would be the last to notice that it is not alone. At fast rates three eighths of what is taken from growth still count towards the
     /// end of the epoch, because there a changed capacity is worth more calls than a refusal is.
     fn calm(&self, weight: u32) -> u32 {
-        (weight.saturating_mul(self.cut.into()) / CALM).min(weight)
+        let calm = weight.saturating_mul(self.cut.into()) / CALM;
+        calm.midpoint(weight).min(weight)
     }
 
     /// How far the epoch is over, to the sixteenth power, with 8 bits of fraction; one before that.
@@ -180,9 +182,14 @@ impl Epoch {
 }
 
 impl Habit {
-    /// Whether no epoch is over yet: a first rate is being searched for.
+    /// Whether no epoch is over yet.
     pub(super) const fn is_new(&self) -> bool {
         self.epochs == 0
+    }
+
+    /// Whether a first rate is being searched for.
+    pub(super) const fn is_searching(&self) -> bool {
+        self.epochs < 2
     }
 
     /// An epoch of so many own calls is over.
