@@ -39,14 +39,14 @@ const CASES: [Case; 17] = [
     Case { hints: "quota", api: BUCKET, told: Told::All, tier: "blind" },
     Case { hints: "remaining", api: BUCKET, told: Told::All, tier: "remaining" },
     Case { hints: "ietf", api: BUCKET, told: Told::All, tier: "remaining" },
-    Case { hints: "openai", api: BUCKET, told: Told::All, tier: "remaining" },
-    Case { hints: "discord", api: PERIOD, told: Told::All, tier: "remaining" },
-    Case { hints: "github", api: PERIOD, told: Told::All, tier: "remaining" },
+    Case { hints: "openai", api: BUCKET, told: Told::All, tier: "period" },
+    Case { hints: "discord", api: PERIOD, told: Told::All, tier: "period" },
+    Case { hints: "github", api: PERIOD, told: Told::All, tier: "period" },
     Case { hints: "ratelimit", api: PERIOD, told: Told::All, tier: "period" },
     Case { hints: "ietf", api: PERIOD, told: Told::All, tier: "period" },
     Case { hints: "ietf", api: TWO, told: Told::All, tier: "period" },
     Case { hints: "retry-after", api: TOKENS, told: Told::Refusals, tier: "blind" },
-    Case { hints: "openai", api: TOKENS, told: Told::All, tier: "remaining" },
+    Case { hints: "openai", api: TOKENS, told: Told::All, tier: "period" },
     Case { hints: "ietf", api: TOKENS, told: Told::All, tier: "remaining" },
 ];
 
