@@ -63,7 +63,6 @@ fn run_law(
     let (mut units, mut calls, mut refused) = (0, 0, 0);
     let (warm, end) = (Instant::from_nanos(60 * SECOND), Instant::from_nanos(660 * SECOND));
     let mut next = cost(&mut chance);
-    let mut asked = false;
     while now < end {
         match gate.poll(now, &Ask::new().cost(next)) {
             Decision::Go(permit) => {
@@ -84,12 +83,10 @@ fn run_law(
                 if served {
                     next = cost(&mut chance);
                 }
-                asked = false;
             }
             Decision::Wait(until) => {
-                assert!(!asked || until > now);
+                assert!(until > now, "a wait that is none");
                 now = until;
-                asked = true;
             }
             other => panic!("{other:?}"),
         }
