@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use crate::progress;
 
-/// How many lines of a failed check's output are shown, counted from the end.
+/// How many lines of a failed check's output are shown, counted from the end: without the tests that
+/// passed, for they would push out of sight the one that did not.
 const SHOWN: usize = 200;
 
 /// What passed and what failed so far.
@@ -55,7 +56,7 @@ impl Tally {
         let mark = if counted.failed == 0 { "ok  " } else { "FAIL" };
         println!("  {mark}  {label}: {counted} ({took} s)");
         if let Some(trouble) = trouble {
-            let lines: Vec<&str> = trouble.lines().collect();
+            let lines: Vec<&str> = trouble.lines().filter(|line| !is_passed(line)).collect();
             for line in &lines[lines.len().saturating_sub(SHOWN)..] {
                 println!("        {line}");
             }
@@ -84,6 +85,11 @@ const ONE_FAILED: Tally = Tally { passed: 0, failed: 1 };
 
 fn does_not_start(error: &std::io::Error) -> String {
     format!("it does not start: {error}")
+}
+
+/// A line of `cargo test` that tells of one test that passed.
+fn is_passed(line: &str) -> bool {
+    line.starts_with("test ") && line.ends_with(" ... ok")
 }
 
 /// Sums the lines `test result: ok. 3 passed; 1 failed; …` of a `cargo test`.
@@ -132,6 +138,13 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
     fn words_of_a_test_that_look_like_a_result_are_not_counted() {
         let output = "9 passed; 9 failed\nthe test result: ok. 9 passed\ntest result: 9\n";
         assert_eq!(count(output), Tally::default());
+    }
+
+    #[test]
+    fn only_a_test_that_passed_is_left_out_of_what_is_shown() {
+        assert!(is_passed("test a_name ... ok"));
+        assert!(!is_passed("test a_name ... FAILED"));
+        assert!(!is_passed("thread 'a_name' panicked: not ... ok"));
     }
 
     #[test]

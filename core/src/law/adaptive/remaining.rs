@@ -113,7 +113,8 @@ impl AdaptiveState {
         let now = call.now;
         let served = call.outcome == Outcome::Ok;
         if let Tier::Open(open) = self.tier {
-            if !served || left > 2 {
+            // What left before the latest cut tells of a bucket that has been heard of already.
+            if !served || !call.fresh || left > 2 {
                 return None;
             }
             let sending = open.interval(now, self.round_trip());
