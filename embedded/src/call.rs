@@ -1,0 +1,169 @@
+//! A call that is about to be made.
+
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::Poll;
+
+use embassy_time::{Duration, Instant};
+use tidegate::Ask;
+
+use crate::desk::{Standing, Verbs};
+use crate::permit::Permit;
+use crate::refusal::Refusal;
+use crate::replied::Replied;
+use crate::throttle::Shared;
+use crate::time::{self, wake_at};
+
+/// A call that is about to be made: what it costs, and until when it makes sense.
+///
+/// ```
+/// # embassy_futures::block_on(async {
+/// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+/// use embassy_time::Duration;
+/// use tidegate::{Policy, Quota, law::Fixed};
+/// use tidegate_embassy::{Refusal, Throttle};
+///
+/// let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
+/// let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(slow, 7);
+/// throttle.try_acquire().unwrap().settle(tidegate::Outcome::Ok);
+/// // The next may leave in a minute, which is learnt at once and not after ten seconds.
+/// let hasty = throttle.with_timeout(Duration::from_secs(10)).acquire().await;
+/// assert!(matches!(hasty, Err(Refusal::Late(_))));
+/// # });
+/// ```
+#[derive(Debug)]
+#[must_use = "a call that is not acquired or run is not made"]
+pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
+    throttle: &'a T,
+    key: T::Key,
+    costs: [u32; LIMITS],
+    deadline: Option<Instant>,
+}
+
+impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
+    pub(crate) const fn new(throttle: &'a T, key: T::Key) -> Self {
+        Self { throttle, key, costs: [1; LIMITS], deadline: None }
+    }
+
+    /// The same call with what it costs of each limit; 1 where it is not said. A call that costs
+    /// nothing of a limit is not subject to it.
+    pub fn costing(self, costs: [u32; LIMITS]) -> Self {
+        Self { costs, ..self }
+    }
+
+    /// The same call, which must leave at `deadline` or earlier; [`run`](Self::run) also gives up a
+    /// call that is under way then. A wait that would end later is refused at once, as far as is
+    /// known then.
+    pub fn with_deadline(self, deadline: Instant) -> Self {
+        Self { deadline: Some(deadline), ..self }
+    }
+
+    /// The same call with a deadline so far from now.
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { deadline: Instant::now().checked_add(timeout), ..self }
+    }
+
+    /// A permit, if a call may leave now and nobody waits for one.
+    pub fn try_acquire(self) -> Option<Permit<'a, T, LIMITS>> {
+        let raw = self.throttle.desk().take(&self.key, &self.ask())?;
+        Some(Permit::new(self.throttle, self.key, raw))
+    }
+
+    /// A permit, when a call may leave: first come, first served.
+    ///
+    /// It may be dropped at any time: whoever waits next takes the place.
+    ///
+    /// # Errors
+    /// [`Refusal`] says why waiting does not help.
+    pub async fn acquire(self) -> Result<Permit<'a, T, LIMITS>, Refusal> {
+        let ask = self.ask();
+        Place::new(&self).permit(&ask).await
+    }
+
+    /// Makes the call when it may leave, and again as long as that is worth it: whatever was refused
+    /// or failed, as far as the policy's attempts, time and budget go.
+    ///
+    /// What it returns says what became of it ([`Replied`]); the last answer is handed back. It may be
+    /// dropped at any time: a call that is under way then is abandoned.
+    ///
+    /// # Errors
+    /// [`Refusal`] where not even a first call could leave, or the deadline passed while one was under
+    /// way.
+    pub async fn run<R: Replied<LIMITS>>(
+        self,
+        mut call: impl AsyncFnMut() -> R,
+    ) -> Result<R, Refusal> {
+        let mut ask = self.ask();
+        let mut place = Place::new(&self);
+        let mut last = None;
+        loop {
+            let permit = match place.permit(&ask).await {
+                Ok(permit) => permit,
+                // What came back is worth more than why it is not tried again.
+                Err(refusal) => return last.ok_or(refusal),
+            };
+            drop(last);
+            let Some(answer) = until(self.deadline, call()).await else {
+                return Err(Refusal::Late(Instant::now()));
+            };
+            let Some(raw) = permit.into_raw() else { return Ok(answer) };
+            match self.throttle.desk().settle(&self.key, raw, answer.reply(), Some(&ask)) {
+                Some(next) => ask = next,
+                None => return Ok(answer),
+            }
+            last = Some(answer);
+        }
+    }
+
+    fn ask(&self) -> Ask<LIMITS> {
+        Ask::of(self.costs).deadline(self.deadline())
+    }
+
+    fn deadline(&self) -> tidegate::Instant {
+        self.deadline.map_or(tidegate::Instant::MAX, time::instant)
+    }
+}
+
+/// A call's place in line, which it gives back when it is dropped.
+struct Place<'c, 'a, T: Shared<LIMITS>, const LIMITS: usize> {
+    call: &'c Call<'a, T, LIMITS>,
+    standing: Standing,
+}
+
+impl<'c, 'a, T: Shared<LIMITS>, const LIMITS: usize> Place<'c, 'a, T, LIMITS> {
+    fn new(call: &'c Call<'a, T, LIMITS>) -> Self {
+        Self { call, standing: Standing::new(call.deadline()) }
+    }
+
+    async fn permit(&mut self, ask: &Ask<LIMITS>) -> Result<Permit<'a, T, LIMITS>, Refusal> {
+        let Call { throttle, key, .. } = self.call;
+        let raw =
+            poll_fn(|context| throttle.desk().stand(key, ask, &mut self.standing, context)).await?;
+        Ok(Permit::new(*throttle, key.clone(), raw))
+    }
+}
+
+impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Place<'_, '_, T, LIMITS> {
+    fn drop(&mut self) {
+        self.call.throttle.desk().leave(&self.call.key, &mut self.standing);
+    }
+}
+
+/// What `work` makes of it by the deadline; `None` where that comes first.
+async fn until<W: Future>(deadline: Option<Instant>, work: W) -> Option<W::Output> {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        if let Poll::Ready(output) = work.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
+        }
+        match deadline {
+            Some(at) if Instant::now() >= at => Poll::Ready(None),
+            Some(at) => {
+                wake_at(time::instant(at), context);
+                Poll::Pending
+            }
+            None => Poll::Pending,
+        }
+    })
+    .await
+}

@@ -1,0 +1,259 @@
+//! The desk: the gates and the line in front of them, behind one lock.
+//!
+//! Only the first in line asks the gates, and only it has a timer set for what they answer. Whoever
+//! leaves the line, with a permit or without, wakes the next; so does a call that comes back.
+
+use core::cell::RefCell;
+use core::task::{Context, Poll};
+
+use embassy_sync::blocking_mutex::Mutex;
+use embassy_sync::blocking_mutex::raw::RawMutex;
+use tidegate::gate::Permit;
+use tidegate::{Ask, Decision, Instant, Policy, Reply, Span, Verdict};
+
+use crate::gates::Gates;
+use crate::line::{Line, Ticket};
+use crate::refusal::Refusal;
+use crate::time::{self, wake_at};
+
+/// See the module.
+#[allow(missing_debug_implementations, reason = "the throttles have their own")]
+pub struct Desk<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
+    inner: Mutex<M, RefCell<Inner<G, WAITERS, LIMITS>>>,
+}
+
+struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
+    gates: Sown<G, LIMITS>,
+    line: Line<G::Key, WAITERS>,
+}
+
+/// Gates that are made when they are first asked, for neither a clock nor entropy is there when a
+/// `static` is made.
+enum Sown<G: Gates<LIMITS>, const LIMITS: usize> {
+    Seed(Policy<G::Law, LIMITS>, fn() -> u64),
+    Grown(G),
+}
+
+impl<G: Gates<LIMITS>, const LIMITS: usize> Sown<G, LIMITS> {
+    fn grown(&mut self) -> Option<&mut G> {
+        if let Self::Seed(policy, seed) = *self {
+            *self = Self::Grown(G::begin(policy, seed(), time::now()));
+        }
+        match self {
+            Self::Grown(gates) => Some(gates),
+            Self::Seed(..) => None, // not reached
+        }
+    }
+}
+
+/// Where a call stands.
+#[derive(Debug)]
+pub struct Standing {
+    ticket: Option<Ticket>,
+    /// From when on it is too late.
+    late: Instant,
+    /// What the gates told it, as the first in line.
+    told: Option<Verdict>,
+    waits: bool,
+}
+
+impl Standing {
+    /// Of a call that has just come, and is of no use after `deadline`.
+    pub(crate) const fn new(deadline: Instant) -> Self {
+        Self { ticket: None, late: deadline.saturating_add(TICK), told: None, waits: false }
+    }
+}
+
+/// What is later by this is later.
+const TICK: Span = Span::from_nanos(1);
+
+enum Step {
+    Go(Permit),
+    No(Refusal),
+    Until(Instant),
+}
+
+/// What [`Call`](crate::Call) and [`Permit`](crate::Permit) ask of a desk, whatever its types.
+pub trait Verbs<const LIMITS: usize> {
+    /// What a call is for.
+    type Key: Clone + Eq;
+
+    /// A permit, if a call may leave now and nobody waits for one.
+    fn take(&self, key: &Self::Key, ask: &Ask<LIMITS>) -> Option<Permit>;
+
+    /// A permit, when it is the call's turn.
+    fn stand(
+        &self,
+        key: &Self::Key,
+        ask: &Ask<LIMITS>,
+        standing: &mut Standing,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Permit, Refusal>>;
+
+    /// Waits no longer.
+    fn leave(&self, key: &Self::Key, standing: &mut Standing);
+
+    /// A call has come back. Tells the ask of its next attempt, where it is to be tried again.
+    fn settle(
+        &self,
+        key: &Self::Key,
+        permit: Permit,
+        reply: Reply<LIMITS>,
+        again: Option<&Ask<LIMITS>>,
+    ) -> Option<Ask<LIMITS>>;
+}
+
+impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
+    Desk<M, G, WAITERS, LIMITS>
+{
+    pub(crate) const fn sown(policy: Policy<G::Law, LIMITS>, seed: fn() -> u64) -> Self {
+        Self::of(Sown::Seed(policy, seed))
+    }
+
+    pub(crate) const fn grown(gates: G) -> Self {
+        Self::of(Sown::Grown(gates))
+    }
+
+    const fn of(gates: Sown<G, LIMITS>) -> Self {
+        Self { inner: Mutex::new(RefCell::new(Inner { gates, line: Line::new() })) }
+    }
+
+    /// Does `act` while nobody else does. A law or a waker that calls back into the throttle which
+    /// calls it finds nothing done, and gets `otherwise`.
+    pub(crate) fn with<R>(
+        &self,
+        otherwise: R,
+        act: impl FnOnce(&mut G, &mut Line<G::Key, WAITERS>) -> R,
+    ) -> R {
+        self.inner.lock(|cell| {
+            let Ok(mut inner) = cell.try_borrow_mut() else { return otherwise };
+            let Inner { gates, line } = &mut *inner;
+            match gates.grown() {
+                Some(gates) => act(gates, line),
+                None => otherwise,
+            }
+        })
+    }
+
+    /// Puts other gates in the place of these.
+    pub(crate) fn replace(&self, gates: G) {
+        self.with((), |old, line| {
+            *old = gates;
+            line.wake_all();
+        });
+    }
+}
+
+impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>
+    for Desk<M, G, WAITERS, LIMITS>
+{
+    type Key = G::Key;
+
+    fn take(&self, key: &G::Key, ask: &Ask<LIMITS>) -> Option<Permit> {
+        self.with(None, |gates, line| {
+            let ticket = line.ticket();
+            if !line.is_first(key, ticket) {
+                return None;
+            }
+            match gates.poll(key, time::now(), ask) {
+                Decision::Go(permit) => Some(permit),
+                _ => None,
+            }
+        })
+    }
+
+    fn stand(
+        &self,
+        key: &G::Key,
+        ask: &Ask<LIMITS>,
+        standing: &mut Standing,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Permit, Refusal>> {
+        let waker = context.waker();
+        let step = self.with(Step::Until(Instant::MAX), |gates, line| {
+            let ticket = *standing.ticket.get_or_insert_with(|| line.ticket());
+            let step = ask_gates(gates, line, key, ask, ticket, standing);
+            // Whom its own backoff keeps back is in nobody's way.
+            let waits = matches!(step, Step::Until(_)) && ask.not_before() <= time::now();
+            standing.waits = waits && line.join(key, ticket, waker);
+            let step = if waits == standing.waits { step } else { Step::No(Refusal::LineFull) };
+            if !standing.waits {
+                line.leave(ticket);
+            }
+            if !matches!(step, Step::Until(_)) {
+                line.wake_first(key);
+            }
+            step
+        });
+        match step {
+            Step::Go(permit) => Poll::Ready(Ok(permit)),
+            Step::No(refusal) => Poll::Ready(Err(refusal)),
+            Step::Until(at) => {
+                wake_at(at, context);
+                Poll::Pending
+            }
+        }
+    }
+
+    fn leave(&self, key: &G::Key, standing: &mut Standing) {
+        let Some(ticket) = standing.ticket.filter(|_| standing.waits) else { return };
+        standing.waits = false;
+        self.with((), |_, line| {
+            line.leave(ticket);
+            line.wake_first(key);
+        });
+    }
+
+    fn settle(
+        &self,
+        key: &G::Key,
+        permit: Permit,
+        reply: Reply<LIMITS>,
+        again: Option<&Ask<LIMITS>>,
+    ) -> Option<Ask<LIMITS>> {
+        self.with(None, |gates, line| {
+            let now = time::now();
+            gates.settle(key, now, permit, reply);
+            line.wake_first(key);
+            again.and_then(|ask| gates.retry(key, now, ask, reply))
+        })
+    }
+}
+
+/// What the gates say to a call in line. The gates count what they are asked and what they answer, so
+/// they are asked by the first alone, and again only where they would answer something else.
+fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
+    gates: &mut G,
+    line: &Line<G::Key, WAITERS>,
+    key: &G::Key,
+    ask: &Ask<LIMITS>,
+    ticket: Ticket,
+    standing: &mut Standing,
+) -> Step {
+    let (now, late) = (time::now(), standing.late);
+    let verdict = gates.check(key, now, ask);
+    let refused = matches!(verdict, Verdict::Refuse(_));
+    if !refused && ask.not_before() > now {
+        return Step::Until(ask.not_before().min(late));
+    }
+    if !refused && !line.is_first(key, ticket) {
+        standing.told = None;
+        return Step::Until(late);
+    }
+    let verdict = match standing.told {
+        Some(before) if before == verdict => verdict,
+        _ => match gates.poll(key, now, ask) {
+            Decision::Go(permit) => return Step::Go(permit),
+            Decision::Refuse(reason) => return Step::No(Refusal::of(reason)),
+            Decision::Wait(until) => Verdict::Wait(until),
+            Decision::Full => Verdict::Full,
+        },
+    };
+    standing.told = Some(verdict);
+    let due = match verdict {
+        Verdict::Wait(until) => until,
+        // A call that comes back wakes it; one that never does has a lease.
+        _ => gates.next_at(key).map_or(Instant::MAX, |at| at.max(now.saturating_add(TICK))),
+    };
+    Step::Until(due.min(late))
+}

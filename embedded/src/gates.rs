@@ -1,0 +1,74 @@
+//! What the desk needs of a controller, or of a table of them.
+
+use tidegate::gate::Permit;
+use tidegate::law::Law;
+use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply, Verdict};
+
+/// A controller for each key; one for all where the key is `()`.
+pub trait Gates<const LIMITS: usize> {
+    /// The law that they follow.
+    type Law: Law + Copy;
+    /// What tells calls of different limits apart.
+    type Key: Clone + Eq;
+
+    /// Gates that have seen nothing yet.
+    fn begin(policy: Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
+
+    /// [`Controller::check`].
+    fn check(&self, key: &Self::Key, now: Instant, ask: &Ask<LIMITS>) -> Verdict;
+
+    /// [`Controller::poll`].
+    fn poll(&mut self, key: &Self::Key, now: Instant, ask: &Ask<LIMITS>) -> Decision;
+
+    /// [`Controller::settle`].
+    fn settle(&mut self, key: &Self::Key, now: Instant, permit: Permit, reply: Reply<LIMITS>);
+
+    /// [`Controller::retry`].
+    fn retry(
+        &mut self,
+        key: &Self::Key,
+        now: Instant,
+        ask: &Ask<LIMITS>,
+        reply: Reply<LIMITS>,
+    ) -> Option<Ask<LIMITS>>;
+
+    /// [`Controller::next_at`].
+    fn next_at(&self, key: &Self::Key) -> Option<Instant>;
+}
+
+impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
+    for Controller<L, LIMITS, SLOTS>
+{
+    type Law = L;
+    type Key = ();
+
+    fn begin(policy: Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
+        Self::new(policy, seed, now)
+    }
+
+    fn check(&self, (): &(), now: Instant, ask: &Ask<LIMITS>) -> Verdict {
+        self.check(now, ask)
+    }
+
+    fn poll(&mut self, (): &(), now: Instant, ask: &Ask<LIMITS>) -> Decision {
+        self.poll(now, ask)
+    }
+
+    fn settle(&mut self, (): &(), now: Instant, permit: Permit, reply: Reply<LIMITS>) {
+        self.settle(now, permit, reply);
+    }
+
+    fn retry(
+        &mut self,
+        (): &(),
+        now: Instant,
+        ask: &Ask<LIMITS>,
+        reply: Reply<LIMITS>,
+    ) -> Option<Ask<LIMITS>> {
+        self.retry(now, ask, reply)
+    }
+
+    fn next_at(&self, (): &()) -> Option<Instant> {
+        self.next_at()
+    }
+}

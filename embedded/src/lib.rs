@@ -1,0 +1,28 @@
+//! tidegate for embassy: one throttle for all tasks that call a rate-limited API.
+#![no_std]
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, reason = "a test that overflows fails, which is right")
+)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod time;
+
+mod call;
+mod desk;
+mod gates;
+mod line;
+mod permit;
+mod refusal;
+mod replied;
+mod throttle;
+
+pub use call::Call;
+pub use permit::Permit;
+pub use refusal::Refusal;
+pub use replied::Replied;
+pub use throttle::{Shared, Throttle};
+
+pub use tidegate;

@@ -1,0 +1,66 @@
+//! The permit: the right to one call, as a guard.
+
+use tidegate::gate::Permit as Raw;
+use tidegate::{Outcome, Reply};
+
+use crate::desk::Verbs;
+use crate::throttle::Shared;
+
+/// The right to one call. Tell what became of it with [`settle`](Self::settle); a permit that is
+/// dropped instead (the task was cancelled, an early `?`) frees its place and teaches nothing.
+///
+/// ```
+/// # embassy_futures::block_on(async {
+/// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+/// use tidegate::{Outcome, Policy, law::Aimd};
+/// use tidegate_embassy::{Refusal, Throttle};
+///
+/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(Policy::new(Aimd::DEFAULT), 7);
+/// let permit = throttle.acquire().await?;
+/// // ... make the call ...
+/// permit.settle(Outcome::Ok);
+/// drop(throttle.acquire().await?); // or think better of it
+/// assert_eq!((throttle.stats().ok, throttle.stats().abandoned), (1, 1));
+/// # Ok::<(), Refusal>(()) }).unwrap();
+/// ```
+#[must_use = "a permit that is dropped frees its place and teaches nothing: settle it"]
+pub struct Permit<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
+    throttle: &'a T,
+    key: T::Key,
+    raw: Option<Raw>,
+}
+
+impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
+    pub(crate) const fn new(throttle: &'a T, key: T::Key, raw: Raw) -> Self {
+        Self { throttle, key, raw: Some(raw) }
+    }
+
+    /// Tells what became of the call: an [`Outcome`] will do, or a [`Reply`] with what the server
+    /// said about its limit.
+    pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
+        self.give_back(reply.into());
+    }
+
+    fn give_back(&mut self, reply: Reply<LIMITS>) {
+        if let Some(raw) = self.raw.take() {
+            self.throttle.desk().settle(&self.key, raw, reply, None);
+        }
+    }
+
+    /// Without settling.
+    pub(crate) fn into_raw(mut self) -> Option<Raw> {
+        self.raw.take()
+    }
+}
+
+impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Permit<'_, T, LIMITS> {
+    fn drop(&mut self) {
+        self.give_back(Outcome::Abandoned.into());
+    }
+}
+
+impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for Permit<'_, T, LIMITS> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Permit").field(&self.raw).finish()
+    }
+}

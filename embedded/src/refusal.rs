@@ -1,0 +1,54 @@
+//! Why a call did not leave.
+
+use embassy_time::Instant;
+use tidegate::Reason;
+
+use crate::time;
+
+/// Why a call will not leave; waiting would not help it.
+///
+/// ```
+/// use tidegate_embassy::Refusal;
+///
+/// assert_eq!(Refusal::LineFull.to_string(), "as many tasks wait already as the throttle has places");
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Its deadline is too early: it could have left at this instant, or somewhat later where others
+    /// wait before it.
+    Late(Instant),
+    /// As many tasks wait as the throttle has places. Make fewer calls, or give it more places.
+    LineFull,
+    /// The law lets no more calls leave in this second, and refuses those that come.
+    OverLimit,
+    /// Its cost is more than a limit's burst, so it can never fit.
+    TooBig,
+    /// It would have to wait beyond the end of time.
+    Never,
+}
+
+impl Refusal {
+    pub(crate) const fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::Late(at) => Self::Late(time::ticking(at)),
+            Reason::OverLimit => Self::OverLimit,
+            Reason::TooBig => Self::TooBig,
+            _ => Self::Never,
+        }
+    }
+}
+
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Late(_) => "the wait would outlast the call's deadline",
+            Self::LineFull => "as many tasks wait already as the throttle has places",
+            Self::OverLimit => "the law's limit for this second is used up",
+            Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
+            Self::Never => "the wait would outlast the clock",
+        })
+    }
+}
+
+impl core::error::Error for Refusal {}

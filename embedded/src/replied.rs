@@ -1,0 +1,58 @@
+//! What a call's answer tells a throttle.
+
+use tidegate::{Outcome, Reply};
+
+/// What came back, as far as a throttle is concerned: [`run`](crate::Throttle::run) takes it from
+/// whatever the call returns.
+///
+/// ```
+/// use tidegate::{Hint, Outcome, Reply, Span};
+/// use tidegate_embassy::Replied;
+///
+/// // An outcome, with or without a hint; and with whatever else the caller wants back.
+/// let busy: Reply = Outcome::Busy.with(Hint::retry_after(Span::from_secs(2)));
+/// assert_eq!((busy, "body").reply(), busy);
+/// // An error is a call that failed. What the server refused is no error here: say so with `Ok`.
+/// let lost: Result<Outcome, &str> = Err("connection reset");
+/// assert_eq!(lost.reply(), Reply::<1>::from(Outcome::Failed));
+/// let told: Result<Outcome, &str> = Ok(Outcome::Throttled);
+/// assert_eq!(told.reply(), Reply::<1>::from(Outcome::Throttled));
+/// ```
+pub trait Replied<const LIMITS: usize = 1> {
+    /// The outcome and the hints.
+    fn reply(&self) -> Reply<LIMITS>;
+}
+
+impl<const LIMITS: usize> Replied<LIMITS> for Outcome {
+    fn reply(&self) -> Reply<LIMITS> {
+        (*self).into()
+    }
+}
+
+impl<const LIMITS: usize> Replied<LIMITS> for Reply<LIMITS> {
+    fn reply(&self) -> Self {
+        *self
+    }
+}
+
+/// Nothing more to say than that it was served.
+impl<const LIMITS: usize> Replied<LIMITS> for () {
+    fn reply(&self) -> Reply<LIMITS> {
+        Outcome::Ok.into()
+    }
+}
+
+impl<R: Replied<LIMITS>, T, const LIMITS: usize> Replied<LIMITS> for (R, T) {
+    fn reply(&self) -> Reply<LIMITS> {
+        self.0.reply()
+    }
+}
+
+impl<R: Replied<LIMITS>, E, const LIMITS: usize> Replied<LIMITS> for Result<R, E> {
+    fn reply(&self) -> Reply<LIMITS> {
+        match self {
+            Ok(answer) => answer.reply(),
+            Err(_) => Outcome::Failed.into(),
+        }
+    }
+}

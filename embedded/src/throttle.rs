@@ -1,0 +1,258 @@
+//! The throttle: one controller for all tasks that share a limit.
+
+use embassy_sync::blocking_mutex::raw::RawMutex;
+use embassy_time::{Duration, Instant};
+use tidegate::gate::WindowPolicy;
+use tidegate::law::{Adaptive, Law};
+use tidegate::snapshot::{Record, SnapshotError};
+use tidegate::{Controller, Policy, Stats};
+
+use crate::call::Call;
+use crate::desk::Desk;
+use crate::permit::Permit;
+use crate::refusal::Refusal;
+use crate::replied::Replied;
+use crate::time;
+
+/// Either of the throttles, for the guards that they hand out. It is theirs alone to implement.
+pub trait Shared<const LIMITS: usize>: sealed::Desked<LIMITS> {}
+
+pub(crate) mod sealed {
+    use crate::desk::Verbs;
+
+    pub trait Desked<const LIMITS: usize> {
+        type Key: Clone + Eq;
+        type Desk: Verbs<LIMITS, Key = Self::Key>;
+        fn desk(&self) -> &Self::Desk;
+    }
+}
+
+/// Paces the calls of all tasks that share a limit, and learns from what comes back.
+///
+/// ```
+/// use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+/// use tidegate::{Outcome, Policy, law::Adaptive};
+/// use tidegate_embassy::Throttle;
+///
+/// # fn chip_id() -> u64 { 7 }
+/// # async fn post(_: &[u8]) -> Result<Outcome, ()> { Ok(Outcome::Ok) }
+/// // The seed is drawn at the first call: a hardware generator, or the chip's own number.
+/// static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
+///     Throttle::new(Policy::new(Adaptive::DEFAULT), chip_id);
+///
+/// # embassy_futures::block_on(async {
+/// // Waits until a call may leave, and tries again what the server refuses.
+/// let sent = UPLINK.run(async || post(b"21.5").await).await;
+/// assert_eq!(sent, Ok(Ok(Outcome::Ok)));
+/// # });
+/// ```
+///
+/// # Parameters
+///
+/// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) where all tasks
+/// run on one executor and the throttle is no `static`,
+/// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex) elsewhere.
+/// `L` is the law, `SLOTS` how many calls may be in flight, `WAITERS` how many tasks may wait, and
+/// `LIMITS` how many limits a call counts against.
+pub struct Throttle<
+    M: RawMutex,
+    L: Law + Copy = Adaptive,
+    const SLOTS: usize = 4,
+    const WAITERS: usize = 4,
+    const LIMITS: usize = 1,
+> {
+    desk: Desk<M, Controller<L, LIMITS, SLOTS>, WAITERS, LIMITS>,
+}
+
+impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
+    Throttle<M, L, SLOTS, WAITERS, LIMITS>
+{
+    /// A throttle for a `static`, which has seen nothing yet. `seed` is called once, at the first
+    /// use: give it a source that differs from device to device, and better from boot to boot; see
+    /// [`rng`](tidegate::rng).
+    #[must_use]
+    pub const fn new(policy: Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
+        Self { desk: Desk::sown(policy, seed) }
+    }
+
+    /// A throttle that begins now, where the seed is a number that is known already.
+    #[must_use]
+    pub fn seeded(policy: Policy<L, LIMITS>, seed: u64) -> Self {
+        Self { desk: Desk::grown(Controller::new(policy, seed, time::now())) }
+    }
+
+    /// A call, to say what it costs or by when it must leave.
+    pub const fn call(&self) -> Call<'_, Self, LIMITS> {
+        Call::new(self, ())
+    }
+
+    /// [`Call::with_deadline`].
+    pub fn with_deadline(&self, deadline: Instant) -> Call<'_, Self, LIMITS> {
+        self.call().with_deadline(deadline)
+    }
+
+    /// [`Call::with_timeout`].
+    pub fn with_timeout(&self, timeout: Duration) -> Call<'_, Self, LIMITS> {
+        self.call().with_timeout(timeout)
+    }
+
+    /// [`Call::acquire`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn acquire(&self) -> Result<Permit<'_, Self, LIMITS>, Refusal> {
+        self.call().acquire().await
+    }
+
+    /// [`Call::try_acquire`].
+    pub fn try_acquire(&self) -> Option<Permit<'_, Self, LIMITS>> {
+        self.call().try_acquire()
+    }
+
+    /// [`Call::run`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn run<R: Replied<LIMITS>>(
+        &self,
+        call: impl AsyncFnMut() -> R,
+    ) -> Result<R, Refusal> {
+        self.call().run(call).await
+    }
+
+    /// Follows another policy from now on; see [`Controller::set_policy`].
+    pub fn set_policy(&self, policy: Policy<L, LIMITS>)
+    where
+        L: PartialEq,
+    {
+        self.desk.with((), |gate, line| {
+            gate.set_policy(policy, time::now());
+            line.wake_all();
+        });
+    }
+
+    /// Opens or narrows the window, up to `SLOTS`; see [`Controller::set_window`]. An MQTT server's
+    /// Receive Maximum goes here.
+    pub fn set_window(&self, window: WindowPolicy) {
+        self.desk.with((), |gate, line| {
+            gate.set_window(window);
+            line.wake_all();
+        });
+    }
+
+    /// The counters so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.desk.with(Stats::default(), |gate, _| *gate.stats())
+    }
+
+    /// The time between two calls at present, by the law of the first limit; `None` where it keeps
+    /// nothing apart.
+    #[must_use]
+    pub fn interval(&self) -> Option<Duration> {
+        let interval = self.desk.with(None, |gate, _| gate.intervals(time::now()).next().flatten());
+        interval.map(time::duration)
+    }
+
+    /// When a plain call may leave if nothing comes back until then, and nobody else waits; it may lie
+    /// in the past. `None` where nothing is in the way, or where no time would help. A device that
+    /// sleeps between its calls sleeps until then.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        self.desk.with(None, |gate, _| gate.next_at()).map(time::ticking)
+    }
+
+    /// How many calls are in flight; see [`Controller::in_flight`].
+    #[must_use]
+    pub fn in_flight(&self) -> u16 {
+        self.desk.with(0, |gate, _| gate.in_flight())
+    }
+
+    /// How many tasks wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.desk.with(0, |_, line| line.len())
+    }
+}
+
+impl<M: RawMutex, L: Record + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
+    Throttle<M, L, SLOTS, WAITERS, LIMITS>
+{
+    /// How long a snapshot is.
+    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS, SLOTS>::SNAPSHOT_BYTES;
+
+    /// Writes what has been learnt to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`,
+    /// and returns how many these are: before a deep sleep, to memory that is kept, or to flash.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Length`] where `record` is too short.
+    pub fn snapshot(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
+        self.desk.with(Err(SnapshotError::Length), |gate, _| gate.snapshot(time::now(), record))
+    }
+
+    /// Goes on from a snapshot that was taken so long ago, under a policy with the same law. Calls
+    /// that are in flight are unknown from then on. Time that nobody has measured is no time away:
+    /// zero is always safe, and costs only waits.
+    ///
+    /// ```
+    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// use embassy_time::Duration;
+    /// use tidegate::{Outcome, Policy, law::Adaptive};
+    /// use tidegate_embassy::Throttle;
+    ///
+    /// const POLICY: Policy<Adaptive> = Policy::new(Adaptive::DEFAULT);
+    /// type Uplink = Throttle<NoopRawMutex, Adaptive>;
+    ///
+    /// let uplink = Uplink::seeded(POLICY, 7);
+    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled);
+    /// let mut record = [0; Uplink::SNAPSHOT_BYTES];
+    /// uplink.snapshot(&mut record).unwrap();
+    /// // ... asleep for an hour, by the clock that went on ...
+    /// let uplink = Uplink::seeded(POLICY, 8);
+    /// if let Err(error) = uplink.restore(POLICY, 8, &record, Duration::from_secs(3_600)) {
+    ///     eprintln!("beginning anew: {error}");
+    /// }
+    /// assert!(uplink.interval().is_some());
+    /// ```
+    ///
+    /// # Errors
+    /// [`SnapshotError`] says what is wrong with the record; the throttle goes on as it was.
+    pub fn restore(
+        &self,
+        policy: Policy<L, LIMITS>,
+        seed: u64,
+        record: &[u8],
+        away: Duration,
+    ) -> Result<(), SnapshotError> {
+        let now = time::now();
+        self.desk.replace(Controller::restore(policy, seed, record, now, time::span(away))?);
+        Ok(())
+    }
+}
+
+impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
+    sealed::Desked<LIMITS> for Throttle<M, L, SLOTS, WAITERS, LIMITS>
+{
+    type Key = ();
+    type Desk = Desk<M, Controller<L, LIMITS, SLOTS>, WAITERS, LIMITS>;
+
+    fn desk(&self) -> &Self::Desk {
+        &self.desk
+    }
+}
+
+impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
+    Shared<LIMITS> for Throttle<M, L, SLOTS, WAITERS, LIMITS>
+{
+}
+
+impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
+    core::fmt::Debug for Throttle<M, L, SLOTS, WAITERS, LIMITS>
+{
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Throttle")
+            .field("in_flight", &self.in_flight())
+            .field("waiting", &self.waiting())
+            .finish_non_exhaustive()
+    }
+}

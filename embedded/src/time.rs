@@ -1,0 +1,171 @@
+//! embassy's ticks and the core's nanoseconds, at whatever rate the firmware ticks.
+//!
+//! What has passed rounds down, and what is waited for rounds up: a timer never fires before the
+//! instant that it stands for, and a tick turned into nanoseconds and back is the same tick.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::Context;
+
+use embassy_time::{TICK_HZ, Timer};
+use tidegate::Span;
+
+/// The nanoseconds of so many ticks, as a fraction in lowest terms. At the usual rates one of the two
+/// is 1 or a power of two, and the compiler divides by shifting.
+#[derive(Clone, Copy)]
+struct Rate {
+    nanos: u64,
+    ticks: u64,
+}
+
+const RATE: Rate = Rate::of(TICK_HZ);
+
+impl Rate {
+    const fn of(hertz: u64) -> Self {
+        const SECOND: u64 = 1_000_000_000;
+        let (mut one, mut two) = (SECOND, hertz);
+        while let Some(rest) = one.checked_rem(two) {
+            (one, two) = (two, rest);
+        }
+        // A rate of zero is none that embassy-time has.
+        match (SECOND.checked_div(one), hertz.checked_div(one)) {
+            (Some(nanos), Some(ticks)) if ticks > 0 => Self { nanos, ticks },
+            _ => Self { nanos: 1, ticks: 1 },
+        }
+    }
+
+    /// Rounds down; saturates.
+    #[inline(always)] // with a rate that the compiler knows
+    const fn nanos(self, ticks: u64) -> u64 {
+        let (Some(whole), Some(rest)) =
+            (ticks.checked_div(self.ticks), ticks.checked_rem(self.ticks))
+        else {
+            return u64::MAX; // not reached: no rate divides by zero
+        };
+        // `rest` is below the 2^33 of the fastest rate, and a second has less than 2^30 ns.
+        let Some(part) = rest.saturating_mul(self.nanos).checked_div(self.ticks) else {
+            return u64::MAX;
+        };
+        whole.saturating_mul(self.nanos).saturating_add(part)
+    }
+
+    /// Rounds up; saturates.
+    #[inline(always)] // as above
+    const fn ticks(self, nanos: u64) -> u64 {
+        let (Some(whole), Some(rest)) =
+            (nanos.checked_div(self.nanos), nanos.checked_rem(self.nanos))
+        else {
+            return u64::MAX;
+        };
+        let share = rest.saturating_mul(self.ticks).saturating_add(self.nanos.saturating_sub(1));
+        let Some(part) = share.checked_div(self.nanos) else { return u64::MAX };
+        whole.saturating_mul(self.ticks).saturating_add(part)
+    }
+}
+
+/// The core's instant of one of embassy's: nanoseconds since the boot, rounded down.
+///
+/// ```
+/// use embassy_time::Instant;
+/// use tidegate_embassy::time;
+///
+/// let boot = time::instant(Instant::from_ticks(0));
+/// assert_eq!(boot, tidegate::Instant::ZERO);
+/// assert_eq!(time::instant(Instant::from_secs(2)).as_nanos(), 2_000_000_000);
+/// ```
+#[must_use]
+pub const fn instant(at: embassy_time::Instant) -> tidegate::Instant {
+    tidegate::Instant::from_nanos(RATE.nanos(at.as_ticks()))
+}
+
+/// The first of embassy's instants that is not before `at`.
+///
+/// ```
+/// use tidegate_embassy::time;
+///
+/// let at = tidegate::Instant::from_nanos(1);
+/// // At any rate below a gigahertz, a nanosecond takes a whole tick.
+/// assert_eq!(time::ticking(at).as_ticks(), 1);
+/// assert!(time::instant(time::ticking(at)) >= at);
+/// ```
+#[must_use]
+pub const fn ticking(at: tidegate::Instant) -> embassy_time::Instant {
+    embassy_time::Instant::from_ticks(RATE.ticks(at.as_nanos()))
+}
+
+/// The core's span of one of embassy's durations, rounded down.
+#[must_use]
+pub const fn span(duration: embassy_time::Duration) -> Span {
+    Span::from_nanos(RATE.nanos(duration.as_ticks()))
+}
+
+/// The shortest of embassy's durations that is no shorter than `span`.
+///
+/// ```
+/// use embassy_time::Duration;
+/// use tidegate::Span;
+/// use tidegate_embassy::time;
+///
+/// assert_eq!(time::duration(Span::from_secs(3)), Duration::from_secs(3));
+/// assert_eq!(time::duration(Span::from_nanos(1)), Duration::from_ticks(1));
+/// ```
+#[must_use]
+pub const fn duration(span: Span) -> embassy_time::Duration {
+    embassy_time::Duration::from_ticks(RATE.ticks(span.as_nanos()))
+}
+
+/// The present, for the core.
+pub(crate) fn now() -> tidegate::Instant {
+    instant(embassy_time::Instant::now())
+}
+
+/// Sees that the task wakes at `at`, or before; never for the end of time.
+pub(crate) fn wake_at(at: tidegate::Instant, context: &mut Context<'_>) {
+    if at < tidegate::Instant::MAX {
+        // A timer that is polled for the first time only asks to be woken.
+        _ = Pin::new(&mut Timer::at(ticking(at))).poll(context);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rates() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            Just(1_000),
+            Just(32_768),
+            Just(1_000_000),
+            Just(64_000_000),
+            Just(5_242_880_000), // the fastest that embassy-time has
+            1..=5_242_880_000u64,
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_has_passed_is_the_exact_quotient_rounded_down(hertz in rates(), ticks: u64) {
+            let exact = u128::from(ticks) * 1_000_000_000 / u128::from(hertz);
+            let exact = u64::try_from(exact).unwrap_or(u64::MAX);
+            prop_assert_eq!(Rate::of(hertz).nanos(ticks), exact);
+        }
+
+        #[test]
+        fn what_is_waited_for_is_the_exact_quotient_rounded_up(hertz in rates(), nanos: u64) {
+            let exact = (u128::from(nanos) * u128::from(hertz)).div_ceil(1_000_000_000);
+            let exact = u64::try_from(exact).unwrap_or(u64::MAX);
+            prop_assert_eq!(Rate::of(hertz).ticks(nanos), exact);
+        }
+
+        #[test]
+        fn a_tick_of_a_gigahertz_or_less_comes_back_as_the_same_tick(
+            hertz in rates(), seconds in 0..1_000_000_000u64, rest: u64,
+        ) {
+            prop_assume!(hertz <= 1_000_000_000);
+            let ticks = seconds * hertz + rest % hertz;
+            let rate = Rate::of(hertz);
+            prop_assert_eq!(rate.ticks(rate.nanos(ticks)), ticks);
+        }
+    }
+}
