@@ -1,0 +1,56 @@
+//! How deep the stack goes: what lies below it is painted, and what of that is painted still is
+//! looked for behind.
+
+use core::hint::black_box;
+
+/// How far below the caller is looked.
+const DEEPEST: usize = 2048;
+const PAINT: u32 = 0x5EA1_F00D;
+
+/// How many bytes of stack `work` takes, its own frames and those of all that it calls. No interrupt
+/// may come meanwhile.
+pub fn of(work: impl FnOnce()) -> usize {
+    taken(work).saturating_sub(taken(|| ()))
+}
+
+/// The same, with what measuring takes.
+#[inline(never)]
+fn taken(work: impl FnOnce()) -> usize {
+    let mark = 0_u32;
+    let below = (&raw const mark as usize & !3) - MARGIN;
+    paint(below);
+    run(work);
+    deepest(below).map_or(0, |lowest| below + MARGIN - lowest)
+}
+
+/// Room for the frames of the functions that paint and look.
+const MARGIN: usize = 64;
+
+/// In a frame of its own, so that what is measured is the work's.
+#[inline(never)]
+fn run(work: impl FnOnce()) {
+    work();
+    black_box(());
+}
+
+#[inline(never)]
+fn paint(below: usize) {
+    for word in words(below) {
+        // SAFETY: it is stack that nobody has taken yet: the boards have far more than `DEEPEST`.
+        unsafe { word.write_volatile(PAINT) };
+    }
+}
+
+#[inline(never)]
+fn deepest(below: usize) -> Option<usize> {
+    // SAFETY: as above.
+    words(below)
+        .rev()
+        .find(|word| unsafe { word.read_volatile() } != PAINT)
+        .map(|word| word as usize)
+}
+
+/// From the top to the bottom.
+fn words(below: usize) -> impl DoubleEndedIterator<Item = *mut u32> {
+    (0..DEEPEST / 4).map(move |index| (below - 4 * index) as *mut u32)
+}

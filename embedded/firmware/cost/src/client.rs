@@ -1,0 +1,50 @@
+//! A client that always has another call to make.
+
+use core::hint::black_box;
+
+use tidegate::gate::Permit;
+use tidegate::law::Law;
+use tidegate::{Ask, Controller, Decision, Instant, Policy, Span};
+
+use crate::meter::Meters;
+use crate::server::Server;
+
+/// How long a call takes.
+const ROUND_TRIP: Span = Span::from_millis(20);
+
+/// As many calls in flight as a small device makes.
+type Gate<L> = Controller<L, 1, 4>;
+
+/// Its gate, and its clock, which only moves when it waits or calls.
+pub struct Client<L: Law + Copy> {
+    gate: Gate<L>,
+    ask: Ask,
+    now: Instant,
+}
+
+impl<L: Law + Copy> Client<L> {
+    /// One that has called nobody yet.
+    pub fn new(policy: Policy<L>) -> Self {
+        let now = Instant::from_nanos(1_000_000_000);
+        Self { gate: black_box(Gate::new(policy, 7, now)), ask: black_box(Ask::new()), now }
+    }
+
+    /// Waits until a call may leave, makes it, and takes it back.
+    pub fn call(&mut self, server: &mut impl Server, meters: &mut Meters) {
+        let permit = loop {
+            let (ask, now) = (black_box(self.ask), black_box(self.now));
+            // Which meter it is for is known only when it has been answered.
+            let waits = !matches!(self.gate.check(now, &ask), tidegate::Verdict::Go);
+            let meter = if waits { &mut meters.wait } else { &mut meters.go };
+            match meter.of(&mut self.gate, |gate| gate.poll(now, &ask)) {
+                Decision::Go(permit) => break permit.into_raw(),
+                Decision::Wait(until) => self.now = until,
+                Decision::Full | Decision::Refuse(_) => board::fail(board::Trouble::Wrong),
+            }
+        };
+        let reply = black_box(server.serve(self.now));
+        self.now = self.now.saturating_add(ROUND_TRIP);
+        let now = black_box(self.now);
+        meters.settle.of(&mut self.gate, |gate| gate.settle(now, Permit::from_raw(permit), reply));
+    }
+}

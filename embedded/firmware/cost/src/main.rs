@@ -1,0 +1,50 @@
+//! What a decision costs on a microcontroller: instructions, and how deep the stack goes.
+//!
+//! It runs under `-icount shift=0`, where each instruction takes a nanosecond of the board's clock.
+#![no_std]
+#![no_main]
+
+mod client;
+mod meter;
+mod server;
+
+use board::count;
+use client::Client;
+use meter::Meters;
+use server::{Bucket, Period, Server};
+use tidegate::law::{Adaptive, Aimd, Fixed, Law};
+use tidegate::{Outcome, Policy, Quota};
+
+/// So many calls only warm up: they bring a law to where it stays.
+const WARMING: u32 = 300;
+/// So many are measured.
+const MEASURED: u32 = 2_000;
+
+/// A client meets a server, and the log tells what its verbs took.
+fn measure<L: Law + Copy>(name: &str, policy: Policy<L>, mut server: impl Server) {
+    let mut client = Client::new(policy.backoff(None));
+    let mut meters = Meters::new();
+    for call in 0..WARMING + MEASURED {
+        if call == WARMING {
+            meters = Meters::new();
+        }
+        client.call(&mut server, &mut meters);
+    }
+    meters.tell(name);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn main() -> ! {
+    count::start();
+    let adaptive = Policy::new(Adaptive::DEFAULT);
+    measure("adaptive, no refusal yet", adaptive, |_| Outcome::Ok.into());
+    measure("adaptive, refusals are all that is known", adaptive, Bucket::silent(4));
+    measure("adaptive, told what is left", adaptive, Bucket::telling(60));
+    measure("adaptive, told what is left and until when", adaptive, Period::new());
+    measure("aimd, refusals are all that is known", Policy::new(Aimd::DEFAULT), Bucket::silent(4));
+    match Quota::per_second(10) {
+        Ok(ten) => measure("fixed", Policy::new(Fixed::new(ten)), Bucket::silent(4)),
+        Err(_) => board::fail(board::Trouble::Wrong),
+    }
+    board::done()
+}
