@@ -7,7 +7,8 @@ use core::task::Poll;
 use embassy_time::{Duration, Instant};
 use tidegate::Ask;
 
-use crate::desk::{Standing, Verbs};
+use crate::acquire::Acquire;
+use crate::desk::Verbs;
 use crate::permit::Permit;
 use crate::refusal::Refusal;
 use crate::replied::Replied;
@@ -71,13 +72,10 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
 
     /// A permit, when a call may leave: first come, first served.
     ///
-    /// It may be dropped at any time: whoever waits next takes the place.
-    ///
-    /// # Errors
-    /// [`Refusal`] says why waiting does not help.
-    pub async fn acquire(self) -> Result<Permit<'a, T, LIMITS>, Refusal> {
-        let ask = self.ask();
-        Place::new(&self).permit(&ask).await
+    /// It resolves to a [`Refusal`] where waiting does not help.
+    pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
+        let (ask, deadline) = (self.ask(), self.deadline());
+        Acquire::new(self.throttle, self.key, ask, deadline)
     }
 
     /// Makes the call when it may leave, and again as long as that is worth it: whatever was refused
@@ -93,24 +91,25 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         self,
         mut call: impl AsyncFnMut() -> R,
     ) -> Result<R, Refusal> {
+        let deadline = self.deadline;
         let mut ask = self.ask();
-        let mut place = Place::new(&self);
+        let mut place = self.acquire();
         let mut last = None;
         loop {
-            let permit = match place.permit(&ask).await {
+            let permit = match (&mut place).await {
                 Ok(permit) => permit,
                 // What came back is worth more than why it is not tried again.
                 Err(refusal) => return last.ok_or(refusal),
             };
             drop(last);
-            let Some(answer) = until(self.deadline, call()).await else {
+            let Some(answer) = until(deadline, call()).await else {
                 return Err(Refusal::Late(Instant::now()));
             };
-            let Some(raw) = permit.into_raw() else { return Ok(answer) };
-            match self.throttle.desk().settle(&self.key, raw, answer.reply(), Some(&ask)) {
-                Some(next) => ask = next,
-                None => return Ok(answer),
-            }
+            let Some(next) = permit.settle_and_retry(answer.reply(), &ask) else {
+                return Ok(answer);
+            };
+            ask = next;
+            place.again(ask);
             last = Some(answer);
         }
     }
@@ -121,31 +120,6 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
 
     fn deadline(&self) -> tidegate::Instant {
         self.deadline.map_or(tidegate::Instant::MAX, time::instant)
-    }
-}
-
-/// A call's place in line, which it gives back when it is dropped.
-struct Place<'c, 'a, T: Shared<LIMITS>, const LIMITS: usize> {
-    call: &'c Call<'a, T, LIMITS>,
-    standing: Standing,
-}
-
-impl<'c, 'a, T: Shared<LIMITS>, const LIMITS: usize> Place<'c, 'a, T, LIMITS> {
-    fn new(call: &'c Call<'a, T, LIMITS>) -> Self {
-        Self { call, standing: Standing::new(call.deadline()) }
-    }
-
-    async fn permit(&mut self, ask: &Ask<LIMITS>) -> Result<Permit<'a, T, LIMITS>, Refusal> {
-        let Call { throttle, key, .. } = self.call;
-        let raw =
-            poll_fn(|context| throttle.desk().stand(key, ask, &mut self.standing, context)).await?;
-        Ok(Permit::new(*throttle, key.clone(), raw))
-    }
-}
-
-impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Place<'_, '_, T, LIMITS> {
-    fn drop(&mut self) {
-        self.call.throttle.desk().leave(&self.call.key, &mut self.standing);
     }
 }
 

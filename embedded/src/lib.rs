@@ -10,6 +10,7 @@ extern crate std;
 
 pub mod time;
 
+mod acquire;
 mod call;
 mod desk;
 mod gates;
@@ -19,6 +20,7 @@ mod refusal;
 mod replied;
 mod throttle;
 
+pub use acquire::Acquire;
 pub use call::Call;
 pub use permit::Permit;
 pub use refusal::Refusal;

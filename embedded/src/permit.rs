@@ -1,7 +1,7 @@
 //! The permit: the right to one call, as a guard.
 
 use tidegate::gate::Permit as Raw;
-use tidegate::{Outcome, Reply};
+use tidegate::{Ask, Outcome, Reply};
 
 use crate::desk::Verbs;
 use crate::throttle::Shared;
@@ -41,15 +41,20 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
         self.give_back(reply.into());
     }
 
+    /// Settles, and tells the ask of the next attempt where one is due.
+    pub(crate) fn settle_and_retry(
+        mut self,
+        reply: Reply<LIMITS>,
+        ask: &Ask<LIMITS>,
+    ) -> Option<Ask<LIMITS>> {
+        let raw = self.raw.take()?;
+        self.throttle.desk().settle(&self.key, raw, reply, Some(ask))
+    }
+
     fn give_back(&mut self, reply: Reply<LIMITS>) {
         if let Some(raw) = self.raw.take() {
             self.throttle.desk().settle(&self.key, raw, reply, None);
         }
-    }
-
-    /// Without settling.
-    pub(crate) fn into_raw(mut self) -> Option<Raw> {
-        self.raw.take()
     }
 }
 

@@ -7,6 +7,7 @@ use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Controller, Policy, Stats};
 
+use crate::acquire::Acquire;
 use crate::call::Call;
 use crate::desk::Desk;
 use crate::permit::Permit;
@@ -97,11 +98,8 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     }
 
     /// [`Call::acquire`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn acquire(&self) -> Result<Permit<'_, Self, LIMITS>, Refusal> {
-        self.call().acquire().await
+    pub fn acquire(&self) -> Acquire<'_, Self, LIMITS> {
+        self.call().acquire()
     }
 
     /// [`Call::try_acquire`].
