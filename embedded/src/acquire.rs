@@ -1,0 +1,76 @@
+//! A call that waits for its permit.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use tidegate::{Ask, Instant};
+
+use crate::desk::{Standing, Verbs};
+use crate::permit::Permit;
+use crate::refusal::Refusal;
+use crate::throttle::Shared;
+
+/// Waits for a permit: what [`Call::acquire`](crate::Call::acquire) returns.
+///
+/// It may be dropped at any time: it then leaves the line, and whoever is next takes its turn.
+///
+/// ```
+/// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+/// use tidegate::{Policy, law::Aimd};
+/// use tidegate_embassy::Throttle;
+///
+/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(Policy::new(Aimd::DEFAULT), 7);
+/// let (one, two) = (throttle.acquire(), throttle.acquire());
+/// drop(one);
+/// embassy_futures::block_on(two).unwrap().settle(tidegate::Outcome::Ok);
+/// assert_eq!(throttle.stats().gone, 1);
+/// ```
+#[must_use = "nothing waits until it is awaited"]
+pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
+    throttle: &'a T,
+    key: T::Key,
+    ask: Ask<LIMITS>,
+    standing: Standing,
+}
+
+impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
+    pub(crate) const fn new(
+        throttle: &'a T,
+        key: T::Key,
+        ask: Ask<LIMITS>,
+        deadline: Instant,
+    ) -> Self {
+        Self { throttle, key, ask, standing: Standing::new(deadline) }
+    }
+
+    /// Waits for the permit of a later attempt, in the place of the first.
+    pub(crate) const fn again(&mut self, ask: Ask<LIMITS>) {
+        self.ask = ask;
+    }
+}
+
+/// Nothing in it minds being moved.
+impl<T: Shared<LIMITS>, const LIMITS: usize> Unpin for Acquire<'_, T, LIMITS> {}
+
+impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMITS> {
+    type Output = Result<Permit<'a, T, LIMITS>, Refusal>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { throttle, key, ask, standing } = self.get_mut();
+        let answer = throttle.desk().stand(key, ask, standing, context);
+        answer.map_ok(|raw| Permit::new(*throttle, key.clone(), raw))
+    }
+}
+
+impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Acquire<'_, T, LIMITS> {
+    fn drop(&mut self) {
+        self.throttle.desk().leave(&self.key, &mut self.standing);
+    }
+}
+
+impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for Acquire<'_, T, LIMITS> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Acquire").field("ask", &self.ask).finish_non_exhaustive()
+    }
+}
