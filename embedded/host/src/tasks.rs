@@ -1,0 +1,122 @@
+//! The tasks: polled when they were woken and not otherwise, as embassy's executor does.
+
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Wake;
+
+use embassy_time::Instant;
+
+use crate::clock::Time;
+
+/// Counts how often a task was woken.
+#[derive(Debug, Default)]
+pub struct Woken(AtomicU64);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+struct Task<'a> {
+    future: Pin<Box<dyn Future<Output = ()> + 'a>>,
+    woken: Arc<Woken>,
+    seen: u64,
+    polls: u64,
+}
+
+/// Tasks that run side by side.
+#[derive(Default)]
+pub struct Tasks<'a> {
+    tasks: Vec<Option<Task<'a>>>,
+    polls: u64,
+}
+
+impl<'a> Tasks<'a> {
+    /// No task yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One more, and its number.
+    pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) -> usize {
+        let woken = Arc::new(Woken(AtomicU64::new(1)));
+        self.tasks.push(Some(Task { future: Box::pin(future), woken, seen: 0, polls: 0 }));
+        self.tasks.len() - 1
+    }
+
+    /// Polls once every task that was woken; whether there was one.
+    pub fn turn(&mut self) -> bool {
+        let mut any = false;
+        for slot in &mut self.tasks {
+            let Some(task) = slot else { continue };
+            let woken = task.woken.0.load(Ordering::SeqCst);
+            if woken == task.seen {
+                continue;
+            }
+            task.seen = woken;
+            task.polls += 1;
+            self.polls += 1;
+            any = true;
+            let waker = Waker::from(task.woken.clone());
+            if task.future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                *slot = None;
+            }
+        }
+        any
+    }
+
+    /// Runs until all are done or `end` has come.
+    ///
+    /// # Panics
+    /// Where a task is polled again and again and time stands still.
+    pub fn run(&mut self, time: &Time, end: Instant) {
+        loop {
+            let mut turns = 0;
+            while self.turn() {
+                turns += 1;
+                assert!(turns < 100_000, "a task spins");
+            }
+            if self.left() == 0 || Instant::now() >= end {
+                return;
+            }
+            time.jump(end);
+        }
+    }
+
+    /// Drops a task where it stands.
+    pub fn cancel(&mut self, number: usize) {
+        self.tasks[number] = None;
+    }
+
+    /// How many are not done.
+    pub fn left(&self) -> usize {
+        self.tasks.iter().flatten().count()
+    }
+
+    /// How often a task was polled; 0 where it is done.
+    pub fn polls_of(&self, number: usize) -> u64 {
+        self.tasks[number].as_ref().map_or(0, |task| task.polls)
+    }
+
+    /// How often all of them were polled.
+    pub fn polls(&self) -> u64 {
+        self.polls
+    }
+}
+
+/// Waits until the task is polled once more, and asks for that.
+pub async fn next_poll() {
+    let mut polled = false;
+    poll_fn(|context| {
+        if core::mem::replace(&mut polled, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

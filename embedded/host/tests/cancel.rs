@@ -1,0 +1,179 @@
+//! A task may be dropped at any await: it leaves no call in flight, no place in line and no waker.
+
+use std::cell::Cell;
+
+use embassy_futures::select::select;
+use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+use embassy_time::{Duration, Instant, Timer};
+use proptest::prelude::*;
+use tidegate::backoff::Backoff;
+use tidegate::gate::WindowPolicy;
+use tidegate::law::Fixed;
+use tidegate::{Outcome, Policy, Quota, Span};
+use tidegate_embassy::Throttle;
+use tidegate_embassy_host::{Tasks, Time, far, next_poll};
+
+type Uplink = Throttle<NoopRawMutex, Fixed, 2, 8>;
+
+/// Ten a second, two at a time, and a backoff between attempts.
+fn uplink() -> Uplink {
+    let law = Fixed::new(Quota::per_second(10).unwrap());
+    let window = WindowPolicy::new(2, Span::from_secs(30)).unwrap();
+    Uplink::seeded(Policy::new(law).window(window).backoff(Some(Backoff::DEFAULT)), 7)
+}
+
+/// Calls five times, for 300 ms a call: six of these keep the window full.
+async fn other(uplink: &Uplink, served: &Cell<u32>) {
+    for _ in 0..5 {
+        let work = async || {
+            Timer::after_millis(300).await;
+            Outcome::Ok
+        };
+        assert_eq!(uplink.run(work).await, Ok(Outcome::Ok));
+        served.set(served.get() + 1);
+    }
+}
+
+/// Runs `victim` among six others and drops it after so many polls; whether it was at its end before.
+fn ends_within(polls: u64, victim: impl AsyncFn(&Uplink)) -> bool {
+    let time = Time::begin();
+    let uplink = uplink();
+    let served = Cell::new(0);
+    let ended = Cell::new(false);
+    let mut tasks = Tasks::new();
+    for _ in 0..6 {
+        tasks.spawn(other(&uplink, &served));
+    }
+    let number = tasks.spawn(async {
+        victim(&uplink).await;
+        ended.set(true);
+    });
+    let mut dropped = polls == 0;
+    if dropped {
+        tasks.cancel(number);
+    }
+    while tasks.left() > 0 {
+        assert!(Instant::now() < far(), "dropped after {polls} polls, it holds somebody up");
+        if !dropped && !ended.get() && tasks.polls_of(number) == polls {
+            dropped = true;
+            tasks.cancel(number);
+        }
+        if !tasks.turn() {
+            time.jump(far());
+        }
+    }
+    assert_eq!(served.get(), 30, "dropped after {polls} polls");
+    assert_eq!(uplink.in_flight(), 0, "dropped after {polls} polls, it leaves a call in flight");
+    assert_eq!(uplink.waiting(), 0, "dropped after {polls} polls, it leaves a place in line");
+    let stats = uplink.stats();
+    assert_eq!(stats.gone, stats.settled() + stats.abandoned, "dropped after {polls} polls");
+    assert_eq!(stats.unknown, 0);
+    ended.get()
+}
+
+/// Drops `victim` after every number of polls up to its end, and tells how many these are.
+fn at_every_await(victim: impl AsyncFn(&Uplink)) -> u64 {
+    (0..10_000).find(|polls| ends_within(*polls, &victim)).expect("it comes to its end")
+}
+
+#[test]
+fn a_permit_that_is_waited_for_or_held() {
+    let polls = at_every_await(async |uplink| {
+        let permit = uplink.acquire().await.unwrap();
+        next_poll().await;
+        Timer::after_millis(400).await;
+        permit.settle(Outcome::Ok);
+        next_poll().await;
+    });
+    assert!(polls >= 5, "{polls}");
+}
+
+#[test]
+fn a_call_that_fails_twice_is_backed_off_and_served() {
+    let polls = at_every_await(async |uplink| {
+        let mut attempts = 0;
+        let work = async || {
+            next_poll().await;
+            Timer::after_millis(30).await;
+            attempts += 1;
+            if attempts < 3 { Outcome::Failed } else { Outcome::Ok }
+        };
+        assert_eq!(uplink.run(work).await, Ok(Outcome::Ok));
+    });
+    assert!(polls >= 10, "{polls}");
+}
+
+#[test]
+fn a_call_that_is_polled_for_other_reasons_too() {
+    let polls = at_every_await(async |uplink| {
+        let mut attempts = 0;
+        let calls = async {
+            let work = async || {
+                Timer::after_millis(30).await;
+                attempts += 1;
+                if attempts < 3 { Outcome::Throttled } else { Outcome::Ok }
+            };
+            assert_eq!(uplink.run(work).await, Ok(Outcome::Ok));
+        };
+        let ticks = async {
+            loop {
+                Timer::after_millis(17).await;
+            }
+        };
+        select(calls, ticks).await;
+    });
+    assert!(polls >= 40, "{polls}");
+}
+
+#[test]
+fn a_call_whose_deadline_passes_in_line_or_under_way() {
+    let polls = at_every_await(async |uplink| {
+        let late = uplink.with_timeout(Duration::from_millis(700));
+        _ = late.run(async || Timer::after_secs(3_600).await).await;
+        _ = uplink.with_timeout(Duration::from_millis(150)).acquire().await;
+    });
+    assert!(polls >= 3, "{polls}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn whoever_is_dropped_whenever_the_others_are_served_in_their_order(
+        victims in prop::collection::vec((0..2_000u64, 0..2_000u64, 0..400u64), 1..6),
+        stayers in prop::collection::vec((0..2_000u64, 0..400u64), 1..4),
+    ) {
+        let time = Time::begin();
+        let uplink = uplink();
+        let order = std::cell::RefCell::new(Vec::new());
+        let mut tasks = Tasks::new();
+        for (number, (comes, works)) in stayers.iter().copied().enumerate() {
+            let (uplink, order) = (&uplink, &order);
+            tasks.spawn(async move {
+                Timer::after_millis(comes).await;
+                let permit = uplink.acquire().await.unwrap();
+                order.borrow_mut().push(number);
+                Timer::after_millis(works).await;
+                permit.settle(Outcome::Ok);
+            });
+        }
+        for (comes, stays, works) in victims {
+            let uplink = &uplink;
+            tasks.spawn(async move {
+                Timer::after_millis(comes).await;
+                let call = uplink.run(async || {
+                    Timer::after_millis(works).await;
+                    Outcome::Failed
+                });
+                select(call, Timer::after_millis(stays)).await;
+            });
+        }
+        tasks.run(&time, far());
+        prop_assert_eq!(tasks.left(), 0);
+        prop_assert_eq!((uplink.in_flight(), uplink.waiting()), (0, 0));
+        let stats = uplink.stats();
+        prop_assert_eq!(stats.gone, stats.settled() + stats.abandoned);
+        let came: Vec<u64> = order.borrow().iter().map(|number| stayers[*number].0).collect();
+        prop_assert!(came.is_sorted(), "{came:?}");
+    }
+}

@@ -1,0 +1,243 @@
+//! The line: first come, first served, and whoever leaves makes room.
+
+use std::cell::{Cell, RefCell};
+
+use embassy_futures::join::join;
+use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+use embassy_time::{Duration, Instant};
+use tidegate::gate::WindowPolicy;
+use tidegate::law::Fixed;
+use tidegate::{Outcome, Policy, Quota, Span};
+use tidegate_embassy::{Refusal, Throttle, time};
+use tidegate_embassy_host::{Tasks, Time, far};
+
+/// Ten a second; two at a time, for 30 s at most.
+fn policy() -> Policy<Fixed> {
+    Policy::new(Fixed::new(Quota::per_second(10).unwrap()))
+        .window(WindowPolicy::new(2, Span::from_secs(30)).unwrap())
+}
+
+fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, 4, WAITERS> {
+    Throttle::seeded(policy(), 7)
+}
+
+#[test]
+fn sixteen_tasks_take_turns_for_a_thousand_rounds() {
+    let time = Time::begin();
+    let throttle = throttle::<16>();
+    let order = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for number in 0..16 {
+        let (throttle, order) = (&throttle, &order);
+        tasks.spawn(async move {
+            for _ in 0..1_000 {
+                let permit = throttle.acquire().await.unwrap();
+                order.borrow_mut().push(number);
+                permit.settle(Outcome::Ok);
+            }
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+    // The first one went before the others had come.
+    let order = order.take();
+    assert_eq!(order[0], 0);
+    for (place, number) in order[1..].iter().enumerate().take(15_984) {
+        assert_eq!(*number, place % 16);
+    }
+    // Woken for its turn and for its timer: nobody stirs for somebody else's.
+    assert!(tasks.polls() <= 3 * 16_000, "{} polls", tasks.polls());
+}
+
+#[test]
+fn one_task_more_than_there_are_places_is_refused_and_the_others_are_served() {
+    let time = Time::begin();
+    let throttle = throttle::<3>();
+    let served = Cell::new(0);
+    let refused = Cell::new(0);
+    let mut tasks = Tasks::new();
+    for _ in 0..5 {
+        tasks.spawn(async {
+            match throttle.acquire().await {
+                Ok(permit) => {
+                    served.set(served.get() + 1);
+                    permit.settle(Outcome::Ok);
+                }
+                Err(refusal) => {
+                    assert_eq!(refusal, Refusal::LineFull);
+                    refused.set(refused.get() + 1);
+                }
+            }
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!((served.get(), refused.get()), (4, 1));
+}
+
+#[test]
+fn nobody_goes_before_those_who_wait() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.turn();
+    assert_eq!(throttle.waiting(), 1);
+    // Its time has come, and it has not run yet.
+    time.pass(Duration::from_millis(100));
+    assert!(throttle.try_acquire().is_none());
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
+}
+
+#[test]
+fn a_call_that_comes_back_wakes_who_waits_for_room() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    let one = throttle.try_acquire().unwrap();
+    time.pass(Duration::from_millis(100));
+    let _two = throttle.try_acquire().unwrap();
+    let left_at = Cell::new(None);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let permit = throttle.acquire().await.unwrap();
+        left_at.set(Some(Instant::now()));
+        permit.settle(Outcome::Ok);
+    });
+    tasks.run(&time, Instant::from_secs(3));
+    assert_eq!(left_at.get(), None);
+    one.settle(Outcome::Ok);
+    tasks.run(&time, far());
+    assert_eq!(left_at.get(), Some(Instant::from_secs(3)));
+}
+
+#[test]
+fn a_call_that_never_comes_back_makes_room_when_its_lease_ends() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    core::mem::forget(throttle.try_acquire().unwrap());
+    time.pass(Duration::from_secs(1));
+    core::mem::forget(throttle.try_acquire().unwrap());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.run(&time, far());
+    assert_eq!(Instant::now(), Instant::from_secs(30));
+}
+
+#[test]
+fn a_deadline_that_cannot_be_met_is_refused_at_once_and_one_that_passes_in_line_then() {
+    let clock = Time::begin();
+    let throttle = throttle::<4>();
+    let one = throttle.try_acquire().unwrap();
+    let refused_at = Cell::new(None);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let due = tidegate::Instant::from_nanos(100_000_000);
+        let hasty = throttle.with_timeout(Duration::from_millis(99)).acquire().await;
+        assert_eq!(hasty.unwrap_err(), Refusal::Late(time::ticking(due)));
+        assert_eq!(Instant::now(), Instant::from_ticks(0));
+        // First in line, then behind nobody's fault but a full window's.
+        let two = throttle.acquire().await.unwrap();
+        let late = throttle.with_timeout(Duration::from_secs(2)).acquire().await;
+        assert!(matches!(late, Err(Refusal::Late(_))));
+        refused_at.set(Some(Instant::now()));
+        two.settle(Outcome::Ok);
+    });
+    tasks.run(&clock, far());
+    assert_eq!(tasks.left(), 0);
+    let refused_at = refused_at.get().unwrap();
+    assert!(refused_at > Instant::from_millis(2_100));
+    assert!(refused_at <= Instant::from_millis(2_100) + Duration::from_ticks(2));
+    assert_eq!(throttle.waiting(), 0);
+    one.settle(Outcome::Ok);
+}
+
+#[test]
+fn who_stands_behind_others_leaves_when_its_deadline_passes() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
+    throttle.set_policy(slow);
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let refused_at = Cell::new(None);
+    let mut tasks = Tasks::new();
+    for _ in 0..2 {
+        tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    }
+    tasks.spawn(async {
+        let late = throttle.with_timeout(Duration::from_secs(90)).acquire().await;
+        assert!(matches!(late, Err(Refusal::Late(_))));
+        refused_at.set(Some(Instant::now()));
+    });
+    tasks.run(&time, far());
+    let passed = refused_at.get().unwrap().saturating_duration_since(Instant::from_secs(90));
+    assert!(passed > Duration::from_ticks(0) && passed <= Duration::from_ticks(2), "{passed:?}");
+    assert_eq!((tasks.left(), throttle.stats().ok), (0, 3));
+}
+
+#[test]
+fn a_policy_that_is_faster_or_a_window_that_opens_is_felt_at_once() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    throttle.set_policy(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.run(&time, Instant::from_secs(1));
+    throttle.set_policy(policy());
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(1)));
+
+    throttle.set_window(WindowPolicy::new(1, Span::from_secs(30)).unwrap());
+    time.pass(Duration::from_secs(1));
+    let held = throttle.try_acquire().unwrap();
+    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.run(&time, Instant::from_secs(5));
+    assert_eq!(tasks.left(), 1);
+    throttle.set_window(WindowPolicy::new(2, Span::from_secs(30)).unwrap());
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(5)));
+    held.settle(Outcome::Ok);
+}
+
+#[test]
+fn two_waits_in_one_task_do_not_keep_it_spinning() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        for _ in 0..100 {
+            let (one, two) = join(throttle.acquire(), throttle.acquire()).await;
+            one.unwrap().settle(Outcome::Ok);
+            two.unwrap().settle(Outcome::Ok);
+        }
+    });
+    tasks.run(&time, far());
+    assert_eq!(throttle.stats().ok, 200);
+    assert!(tasks.polls() <= 800, "{} polls", tasks.polls());
+    // And the gates are not asked anew for each poll.
+    assert!(throttle.stats().waits <= 200, "{} waits", throttle.stats().waits);
+}
+
+#[test]
+fn a_retry_goes_before_the_calls_that_came_after_it() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    throttle.set_policy(policy().backoff(None));
+    let order = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for number in 0..4 {
+        let (throttle, order) = (&throttle, &order);
+        tasks.spawn(async move {
+            let mut attempts = 0;
+            let answer = throttle.run(async || {
+                order.borrow_mut().push(number);
+                attempts += 1;
+                if number == 0 && attempts < 3 { Outcome::Failed } else { Outcome::Ok }
+            });
+            assert_eq!(answer.await, Ok(Outcome::Ok));
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!(*order.borrow(), [0, 0, 0, 1, 2, 3]);
+}
