@@ -87,11 +87,6 @@ impl Epoch {
         self.progress = 0;
     }
 
-    /// After a long silence growth resumes where it accelerates: the old rate is old news.
-    pub(super) fn skip_to_acceleration(&mut self) {
-        self.progress = self.progress.max(self.threshold());
-    }
-
     /// The next cut, in 1/2^16, at a hit at this interval. L shrinks while hits repeat at the same
     /// rate and grows while they do not; an early second hit cuts deep, at most to a half.
     pub(super) fn next_cut(&mut self, at: Interval) -> u32 {

@@ -126,7 +126,7 @@ struct Call {
     paced: bool,
 }
 
-/// After 64 intervals of silence the old rate is old news.
+/// After 64 intervals of silence a client begins its grid anew.
 const IDLE_LOG2: u32 = 6;
 
 impl AdaptiveState {
@@ -257,9 +257,9 @@ impl Law for Adaptive {
         let silence = state.pacer.silence(now);
         if silence.halved(IDLE_LOG2) > interval {
             state.meter.skip(silence, now);
-            if slots && !state.event.is_on() {
-                state.epoch.skip_to_acceleration();
-            }
+            // Without the interval that is caught up after a short gap: those whom the same event
+            // wakes would send two calls each, and a refusal of these tells nothing of the rate.
+            state.pacer.begin(now);
         }
         state.pacer.advance(now, interval, slots, rng);
     }
