@@ -7,6 +7,7 @@ mod fuzz;
 mod lint;
 mod npm;
 mod progress;
+mod relay;
 mod road;
 mod rustup;
 mod setup;
@@ -76,6 +77,10 @@ enum Verb {
 
     /// Check formatting and clippy, with warnings as errors, on the host and on every target
     Lint,
+
+    /// Join standard input and output with a port of this machine's loopback: for emulated boards
+    #[command(hide = true)]
+    Relay { port: u16 },
 }
 
 fn main() -> ExitCode {
@@ -88,6 +93,7 @@ fn main() -> ExitCode {
         Verb::Test { parts } => test::run(&mut roads, &parts),
         Verb::Bench { what } => bench::run(&mut roads, what),
         Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
+        Verb::Relay { port } => relay::run(port),
         Verb::Lint => {
             let mut tally = Tally::default();
             lint::run(&mut roads, &mut tally);

@@ -1,11 +1,11 @@
 //! The Cortex-M boards.
 
+#[cfg(feature = "net")]
+#[path = "arm/lan9118.rs"]
+pub(crate) mod card;
 #[cfg(feature = "time")]
 mod cmsdk;
 pub mod count;
-#[cfg(feature = "net")]
-#[path = "arm/lan9118.rs"]
-pub mod net;
 
 use cortex_m_rt::{ExceptionFrame, exception};
 
@@ -44,7 +44,7 @@ unsafe fn DefaultHandler(interrupt: i16) {
         #[cfg(feature = "time")]
         8 | 9 => cmsdk::on_interrupt(),
         #[cfg(feature = "net")]
-        net::INTERRUPT => net::on_interrupt(),
+        card::INTERRUPT => card::on_interrupt(),
         _ => fail(Trouble::Interrupt),
     }
 }

@@ -23,6 +23,8 @@ use riscv as machine;
 
 #[cfg(feature = "time")]
 mod executor;
+#[cfg(feature = "net")]
+pub mod net;
 #[cfg(any(feature = "time", target_arch = "riscv32"))]
 mod register;
 pub mod retained;
@@ -32,8 +34,6 @@ use defmt_semihosting as _;
 
 #[cfg(feature = "time")]
 pub use executor::run;
-#[cfg(feature = "net")]
-pub use machine::net;
 pub use machine::{count, reset};
 
 /// How an image that fails ends.

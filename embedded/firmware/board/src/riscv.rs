@@ -1,11 +1,11 @@
 //! QEMU's riscv32 virt machine.
 
+#[cfg(feature = "net")]
+#[path = "riscv/virtio.rs"]
+pub(crate) mod card;
 #[cfg(feature = "time")]
 mod clint;
 pub mod count;
-#[cfg(feature = "net")]
-#[path = "riscv/virtio.rs"]
-pub mod net;
 
 use crate::register::write;
 use crate::{Trouble, fail};

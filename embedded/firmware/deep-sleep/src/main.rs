@@ -1,0 +1,141 @@
+//! A throttle that goes on after a deep sleep: it neither bursts, nor forgets what it has learnt,
+//! nor calls in a hold that the server asked for before.
+//!
+//! Deep sleep ends with a reset, after which only the retained memory is as it was. The image wakes
+//! twice. The server that it calls is in it too, and lives on in the retained memory: the time of the
+//! machine may then jump from alarm to alarm, and minutes take no time.
+#![no_std]
+#![no_main]
+
+mod server;
+mod world;
+
+use board::{Trouble, done, fail};
+use embassy_executor::Spawner;
+use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+use embassy_time::{Duration, Instant, Timer};
+use server::Server;
+use tidegate::Policy;
+use tidegate::law::Adaptive;
+use tidegate_embassy::Throttle;
+use world::World;
+
+const POLICY: Policy<Adaptive> = Policy::new(Adaptive::DEFAULT).backoff(None);
+type Uplink = Throttle<NoopRawMutex, Adaptive>;
+/// What is retained of it.
+type Kept = [u8; Uplink::SNAPSHOT_BYTES];
+
+/// Awake for so long, the first time and the second.
+const AWAKE: Duration = Duration::from_secs(60);
+/// How the device begins is seen within so long.
+const BEGINNING: Duration = Duration::from_secs(5);
+const LONG_SLEEP: Duration = Duration::from_secs(600);
+/// What the server asks for before the second sleep, which is shorter.
+const HOLD: Duration = Duration::from_secs(60);
+const SHORT_SLEEP: Duration = Duration::from_secs(20);
+
+#[unsafe(no_mangle)]
+extern "C" fn main() -> ! {
+    board::run(|spawner: Spawner| spawner.spawn(defmt::unwrap!(live())))
+}
+
+#[embassy_executor::task]
+async fn live() {
+    match World::load() {
+        None => first_day().await,
+        Some(world) if world.day == 2 => second_day(world).await,
+        Some(world) => third_day(world),
+    }
+}
+
+/// Knows nothing, and learns the server's rate by its refusals.
+async fn first_day() -> ! {
+    defmt::info!("deep-sleep: day 1, nothing is retained");
+    let uplink = Uplink::seeded(POLICY, 7);
+    let mut server = Server::new();
+    let refused = call(&uplink, &mut server, BEGINNING).await;
+    call(&uplink, &mut server, AWAKE - BEGINNING).await;
+    defmt::info!("deep-sleep: {=u32} refusals at the beginning", refused);
+    check(refused > 0, "a client that knows nothing is refused at its beginning");
+    sleep(2, &uplink, server, LONG_SLEEP, refused).await
+}
+
+/// Goes on at the rate that it had learnt.
+async fn second_day(world: World) -> ! {
+    let mut server = world.server();
+    let uplink = Uplink::seeded(POLICY, 8);
+    let restored = uplink.restore(POLICY, 9, &world.record, LONG_SLEEP);
+    check(restored.is_ok(), "the record is whole");
+    let interval = uplink.interval();
+    let refused = call(&uplink, &mut server, BEGINNING).await;
+    defmt::info!(
+        "deep-sleep: day 2, one call in {=u64} ms, {=u32} refusals at the beginning",
+        interval.map_or(0, |interval| interval.as_millis()),
+        refused
+    );
+    check(interval.is_some(), "the rate has been kept");
+    check(refused == 0, "nothing is refused at the beginning: there is no burst");
+    check(refused < world.refused, "it begins better than it began on the first day");
+    call(&uplink, &mut server, AWAKE - BEGINNING).await;
+    server.close(HOLD);
+    call(&uplink, &mut server, Duration::from_secs(1)).await;
+    check(server.has_asked(), "the server has asked for a hold");
+    sleep(3, &uplink, server, SHORT_SLEEP, refused).await
+}
+
+/// Keeps the rest of the hold; and begins anew where the record is damaged.
+fn third_day(world: World) -> ! {
+    let uplink = Uplink::seeded(POLICY, 10);
+    let mut damaged = world.record;
+    damaged[20] ^= 1 << 3;
+    let refused = uplink.restore(POLICY, 11, &damaged, SHORT_SLEEP);
+    check(refused.is_err(), "a flipped bit is seen");
+    check(uplink.try_acquire().is_some(), "without a record it begins anew");
+
+    let restored = uplink.restore(POLICY, 11, &world.record, SHORT_SLEEP);
+    check(restored.is_ok(), "the record is whole");
+    let now = Instant::now();
+    let left = uplink.next_at().map(|at| at.saturating_duration_since(now));
+    let seconds = left.map_or(0, |left| left.as_secs());
+    defmt::info!("deep-sleep: day 3, the hold lasts {=u64} s more", seconds);
+    // It began within a second of the sleep.
+    let rest = HOLD - SHORT_SLEEP - Duration::from_secs(2);
+    check(uplink.try_acquire().is_none(), "nothing leaves in the hold");
+    check(left.is_some_and(|left| left >= rest), "the hold lasts as long as was asked for");
+    done()
+}
+
+/// Calls the server as often as the throttle lets it; how many calls were refused.
+async fn call(uplink: &Uplink, server: &mut Server, time: Duration) -> u32 {
+    let until = Instant::now() + time;
+    let before = uplink.stats().throttled;
+    while Instant::now() < until {
+        let Ok(permit) = uplink.with_deadline(until).acquire().await else {
+            // The next call is due later than that.
+            Timer::at(until).await;
+            break;
+        };
+        Timer::after_millis(20).await;
+        let reply = server.serve(Instant::now());
+        permit.settle(reply);
+    }
+    uplink.stats().throttled - before
+}
+
+/// Retains what has been learnt, sleeps, and wakes with a reset.
+async fn sleep(day: u8, uplink: &Uplink, server: Server, time: Duration, refused: u32) -> ! {
+    let mut record: Kept = [0; _];
+    check(uplink.snapshot(&mut record).is_ok(), "there is room for the record");
+    Timer::after(time).await;
+    World { day, refused, record, full: server.full_in(Instant::now()) }.store();
+    defmt::info!("deep-sleep: asleep for {=u64} s, and awake by a reset", time.as_secs());
+    board::reset()
+}
+
+/// Ends the image where something is not as it must be.
+fn check(holds: bool, what: &str) {
+    if !holds {
+        defmt::error!("deep-sleep: it does not hold that {=str}", what);
+        fail(Trouble::Wrong)
+    }
+}

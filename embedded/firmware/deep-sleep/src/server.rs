@@ -1,0 +1,57 @@
+//! The server: five calls a second in bursts of five, until it closes for a while.
+
+use embassy_time::{Duration, Instant};
+use tidegate::{Hint, Outcome, Reply, Span};
+
+/// How long it takes to regain one call.
+const REGAIN: Duration = Duration::from_millis(200);
+const BURST: u32 = 5;
+
+/// What it knows of its one client.
+pub struct Server {
+    /// When its bucket is full again.
+    full: Instant,
+    /// How long it wants to be left alone.
+    closed: Option<Duration>,
+    asked: bool,
+}
+
+impl Server {
+    /// Open, with a full bucket.
+    pub const fn new() -> Self {
+        Self::full_at(Instant::MIN)
+    }
+
+    /// Open, with a bucket that is full then.
+    pub const fn full_at(full: Instant) -> Self {
+        Self { full, closed: None, asked: false }
+    }
+
+    /// How far from now its bucket is full.
+    pub fn full_in(&self, now: Instant) -> Duration {
+        self.full.saturating_duration_since(now)
+    }
+
+    /// From now on it asks for a pause of this length.
+    pub const fn close(&mut self, pause: Duration) {
+        self.closed = Some(pause);
+    }
+
+    /// Whether it has asked for one.
+    pub const fn has_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// What it answers to a call.
+    pub fn serve(&mut self, now: Instant) -> Reply {
+        if let Some(pause) = self.closed {
+            self.asked = true;
+            return Outcome::Busy.with(Hint::retry_after(Span::from_micros(pause.as_micros())));
+        }
+        if self.full_in(now) > REGAIN * (BURST - 1) {
+            return Outcome::Throttled.into();
+        }
+        self.full = self.full.max(now) + REGAIN;
+        Outcome::Ok.into()
+    }
+}

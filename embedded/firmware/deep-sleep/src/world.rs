@@ -1,0 +1,65 @@
+//! What is retained over a deep sleep: the throttle's record, and the server that is part of this
+//! image.
+
+use board::retained;
+use embassy_time::{Duration, Instant};
+
+use crate::Kept;
+use crate::server::Server;
+
+/// It has been written by this image, and not by chance.
+const MARK: [u8; 8] = *b"tidegate";
+
+/// The retained memory.
+pub struct World {
+    /// Which day begins after the sleep.
+    pub day: u8,
+    /// How many calls were refused at the beginning of the day.
+    pub refused: u32,
+    /// What the throttle has learnt.
+    pub record: Kept,
+    /// How far from the reset the server's bucket is full.
+    pub full: Duration,
+}
+
+impl World {
+    /// What is there; nothing after power has come.
+    pub fn load() -> Option<Self> {
+        let bytes = retained::load();
+        let (mark, rest) = bytes.split_first_chunk()?;
+        let ([day], rest) = rest.split_first_chunk()?;
+        let (refused, rest) = rest.split_first_chunk()?;
+        let (full, rest) = rest.split_first_chunk()?;
+        let (record, _) = rest.split_first_chunk()?;
+        (*mark == MARK).then_some(Self {
+            day: *day,
+            refused: u32::from_le_bytes(*refused),
+            record: *record,
+            full: Duration::from_micros(u64::from_le_bytes(*full)),
+        })
+    }
+
+    /// Keeps it.
+    pub fn store(&self) {
+        let mut bytes = [0; retained::BYTES];
+        let parts: [&[u8]; 5] = [
+            &MARK,
+            &[self.day],
+            &self.refused.to_le_bytes(),
+            &self.full.as_micros().to_le_bytes(),
+            &self.record,
+        ];
+        let mut rest = &mut bytes[..];
+        for part in parts {
+            let (place, behind) = rest.split_at_mut(part.len());
+            place.copy_from_slice(part);
+            rest = behind;
+        }
+        retained::store(&bytes);
+    }
+
+    /// The server, whose clock is this machine's.
+    pub fn server(&self) -> Server {
+        Server::full_at(Instant::now() + self.full)
+    }
+}

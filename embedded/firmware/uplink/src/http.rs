@@ -1,0 +1,87 @@
+//! One batch, posted over HTTP.
+
+use core::cell::Cell;
+use core::fmt::Write;
+
+use board::net::HOST;
+use embassy_net::Stack;
+use embassy_net::dns::DnsSocket;
+use embassy_net::tcp::client::{TcpClient, TcpClientState};
+use embassy_sync::blocking_mutex::CriticalSectionMutex;
+use embassy_time::{Duration, with_timeout};
+use heapless::String;
+use reqwless::client::HttpClient;
+use reqwless::request::{Method, RequestBuilder};
+use tidegate::Reply;
+use tidegate::signal::http::Reading;
+
+use crate::hold;
+use crate::queue::Batch;
+
+/// What two connections at once take of memory.
+pub type Line = TcpClientState<2, 1024, 1024>;
+
+/// A call that takes longer is lost, whether or not the server has served it.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+static LOST: CriticalSectionMutex<Cell<u32>> = CriticalSectionMutex::new(Cell::new(0));
+
+/// How many calls have had no answer: the server may have served them.
+pub fn lost() -> u32 {
+    LOST.lock(Cell::get)
+}
+
+/// No answer came.
+#[derive(Debug)]
+pub struct Lost;
+
+/// What calls are made over.
+pub struct Connection {
+    tcp: TcpClient<'static, 2, 1024, 1024>,
+    names: DnsSocket<'static>,
+}
+
+impl Connection {
+    /// One of this stack's.
+    pub fn new(stack: Stack<'static>, line: &'static Line) -> Self {
+        Self { tcp: TcpClient::new(stack, line), names: DnsSocket::new(stack) }
+    }
+
+    /// What the server says of a batch, and its status.
+    pub async fn post(&mut self, batch: &Batch) -> Result<(Reply, u16), Lost> {
+        hold::leaving();
+        match with_timeout(PATIENCE, self.call(batch)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) | Err(_) => {
+                LOST.lock(|lost| lost.set(lost.get() + 1));
+                Err(Lost)
+            }
+        }
+    }
+
+    async fn call(&mut self, batch: &Batch) -> Result<(Reply, u16), reqwless::Error> {
+        let mut url: String<32> = String::new();
+        let mut body: String<160> = String::new();
+        let Batch { number, at, celsius } = batch;
+        let fits = write!(url, "http://{HOST}/").is_ok()
+            && write!(body, r#"{{"batch":{number},"ms":{at},"celsius":{celsius:?}}}"#).is_ok();
+        defmt::assert!(fits, "a batch is longer than its room");
+
+        let mut room = [0; 768];
+        let mut client = HttpClient::new(&self.tcp, &self.names);
+        let request = client.request(Method::GET, &url).await?;
+        let mut request = request.body(body.as_bytes());
+        let response = request.send(&mut room).await?;
+        let status = response.status.0;
+        let mut reading = Reading::new(status);
+        for (name, value) in response.headers() {
+            reading.header(name, value);
+        }
+        let answer = reading.finish(None);
+        if let Some(pause) = answer.hint.retry_after {
+            hold::asked(Duration::from_micros(pause.as_nanos() / 1_000));
+        }
+        response.body().read_to_end().await?;
+        Ok((answer.into(), status))
+    }
+}

@@ -1,0 +1,42 @@
+//! `cargo xtask relay PORT`: standard input and output, joined with a port of this machine's loopback.
+//!
+//! QEMU starts it for each connection of an emulated board, which so reaches one server and nothing
+//! else.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::{Context, Result};
+
+/// Carries bytes both ways until the server closes.
+pub fn run(port: u16) -> Result<ExitCode> {
+    let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .with_context(|| format!("nobody listens on port {port} of this machine"))?;
+    server.set_nodelay(true)?;
+    // As files, because Rust's own standard output waits for the end of a line.
+    let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let there = server.try_clone()?;
+    thread::spawn(move || {
+        let ended = carry(&input, &there);
+        // Half a connection may go on; a broken one cannot.
+        let half = if ended.is_ok() { Shutdown::Write } else { Shutdown::Both };
+        _ = there.shutdown(half);
+    });
+    _ = carry(&server, &output);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn carry(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
+    let mut room = [0; 4096];
+    loop {
+        match from.read(&mut room)? {
+            0 => return Ok(()),
+            length => to.write_all(&room[..length])?,
+        }
+    }
+}
