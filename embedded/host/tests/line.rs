@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use embassy_futures::join::join;
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant};
+use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
@@ -132,9 +133,8 @@ fn a_deadline_that_cannot_be_met_is_refused_at_once_and_one_that_passes_in_line_
     let refused_at = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
-        let due = tidegate::Instant::from_nanos(100_000_000);
         let hasty = throttle.with_timeout(Duration::from_millis(99)).acquire().await;
-        assert_eq!(hasty.unwrap_err(), Refusal::Late(time::ticking(due)));
+        assert_eq!(hasty.unwrap_err(), Refusal::Late(due(100)));
         assert_eq!(Instant::now(), Instant::from_ticks(0));
         // First in line, then behind nobody's fault but a full window's.
         let two = throttle.acquire().await.unwrap();
@@ -240,4 +240,60 @@ fn a_retry_goes_before_the_calls_that_came_after_it() {
     }
     tasks.run(&time, far());
     assert_eq!(*order.borrow(), [0, 0, 0, 1, 2, 3]);
+}
+
+#[test]
+fn whoever_is_next_takes_the_turn_of_one_who_was_dropped_or_keeps_its_permit() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    throttle.set_policy(Policy::new(Fixed::new(Quota::per_second(10).unwrap())));
+    // Nothing comes back that could wake anybody.
+    let _kept = throttle.try_acquire().unwrap();
+    let left_at = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    let first = tasks.spawn(async { drop(throttle.acquire().await) });
+    for _ in 0..2 {
+        tasks.spawn(async {
+            let permit = throttle.acquire().await.unwrap();
+            left_at.borrow_mut().push(Instant::now());
+            core::mem::forget(permit);
+        });
+    }
+    tasks.turn();
+    tasks.cancel(first);
+    tasks.run(&time, Instant::from_secs(10));
+    assert_eq!(*left_at.borrow(), [100, 200].map(due));
+}
+
+#[test]
+fn a_call_that_is_backed_off_is_in_nobodys_way() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let minute = Span::from_secs(60);
+    let backoff = Backoff::new(Growth::Constant, Jitter::None, minute, minute).unwrap();
+    throttle.set_policy(policy().backoff(Some(backoff)));
+    let order = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let mut attempts = 0;
+        let answer = throttle.run(async || {
+            order.borrow_mut().push(("first", Instant::now()));
+            attempts += 1;
+            if attempts < 2 { Outcome::Failed } else { Outcome::Ok }
+        });
+        assert_eq!(answer.await, Ok(Outcome::Ok));
+    });
+    tasks.turn();
+    tasks.spawn(async {
+        let permit = throttle.acquire().await.unwrap();
+        order.borrow_mut().push(("second", Instant::now()));
+        permit.settle(Outcome::Ok);
+    });
+    tasks.run(&time, far());
+    assert_eq!(*order.borrow(), [("first", due(0)), ("second", due(100)), ("first", due(60_000))]);
+}
+
+/// The first tick that is not before so many milliseconds.
+fn due(millis: u64) -> Instant {
+    time::ticking(tidegate::Instant::from_nanos(millis * 1_000_000))
 }
