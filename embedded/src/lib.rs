@@ -14,6 +14,8 @@ mod acquire;
 mod call;
 mod desk;
 mod gates;
+#[cfg(feature = "keyed")]
+mod keyed;
 mod line;
 mod permit;
 mod refusal;
@@ -22,6 +24,8 @@ mod throttle;
 
 pub use acquire::Acquire;
 pub use call::Call;
+#[cfg(feature = "keyed")]
+pub use keyed::KeyedThrottle;
 pub use permit::Permit;
 pub use refusal::Refusal;
 pub use replied::Replied;

@@ -1,0 +1,197 @@
+//! A throttle for each key, in a table that does not grow.
+
+use embassy_sync::blocking_mutex::raw::RawMutex;
+use embassy_time::Instant;
+use tidegate::gate::Permit;
+use tidegate::law::{Adaptive, Law};
+use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Stats, Verdict};
+
+use crate::call::Call;
+use crate::desk::Desk;
+use crate::gates::Gates;
+use crate::throttle::{Shared, sealed};
+use crate::time;
+
+/// A throttle for each host, token or topic: what one of them says does not slow the others.
+///
+/// ```
+/// use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+/// use tidegate::{Outcome, Policy, law::Adaptive};
+/// use tidegate_embassy::KeyedThrottle;
+///
+/// # fn chip_id() -> u64 { 7 }
+/// static APIS: KeyedThrottle<CriticalSectionRawMutex, &str, Adaptive> =
+///     KeyedThrottle::new(Policy::new(Adaptive::DEFAULT), chip_id);
+///
+/// # embassy_futures::block_on(async {
+/// let weather = APIS.call("api.weather.example").acquire().await.unwrap();
+/// weather.settle(Outcome::Throttled);
+/// assert!(APIS.call("api.weather.example").try_acquire().is_none());
+/// let sent = APIS.call("api.logs.example").run(async || Outcome::Ok).await;
+/// assert_eq!(sent, Ok(Outcome::Ok));
+/// assert_eq!(APIS.keys(), 2);
+/// # });
+/// ```
+///
+/// # Parameters
+///
+/// As [`Throttle`](crate::Throttle) has them, and `K` the key, of which there is room for `KEYS`: where
+/// the table is full, the key that was used longest ago goes, with what was learnt of it. The places
+/// for `WAITERS` are for all keys together, and each key has a line of its own.
+pub struct KeyedThrottle<
+    M: RawMutex,
+    K: Clone + Eq,
+    L: Law + Copy = Adaptive,
+    const KEYS: usize = 4,
+    const SLOTS: usize = 4,
+    const WAITERS: usize = 4,
+    const LIMITS: usize = 1,
+> {
+    desk: Desk<M, Keyed<K, L, KEYS, LIMITS, SLOTS>, WAITERS, LIMITS>,
+}
+
+impl<
+    M: RawMutex,
+    K: Clone + Eq,
+    L: Law + Copy,
+    const KEYS: usize,
+    const SLOTS: usize,
+    const WAITERS: usize,
+    const LIMITS: usize,
+> KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+{
+    /// A throttle for a `static`, which has seen no key yet; `seed` as for
+    /// [`Throttle::new`](crate::Throttle::new).
+    #[must_use]
+    pub const fn new(policy: Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
+        Self { desk: Desk::sown(policy, seed) }
+    }
+
+    /// A throttle where the seed is a number that is known already.
+    #[must_use]
+    pub fn seeded(policy: Policy<L, LIMITS>, seed: u64) -> Self {
+        Self { desk: Desk::grown(Keyed::new(policy, seed)) }
+    }
+
+    /// A call that falls under `key`'s limit.
+    pub const fn call(&self, key: K) -> Call<'_, Self, LIMITS> {
+        Call::new(self, key)
+    }
+
+    /// The counters of a key so far; `None` where it is not in the table.
+    #[must_use]
+    pub fn stats(&self, key: &K) -> Option<Stats> {
+        self.desk.with(None, |gates, _| gates.get(key).map(|gate| *gate.stats()))
+    }
+
+    /// When a plain call of this key may leave, as [`Throttle::next_at`](crate::Throttle::next_at)
+    /// has it.
+    #[must_use]
+    pub fn next_at(&self, key: &K) -> Option<Instant> {
+        self.desk.with(None, |gates, _| gates.get(key)?.next_at()).map(time::ticking)
+    }
+
+    /// How many keys are in the table.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.desk.with(0, |gates, _| gates.len())
+    }
+
+    /// How many keys had to go for others. Where it rises all the time, the table is too small.
+    #[must_use]
+    pub fn evicted(&self) -> u32 {
+        self.desk.with(0, |gates, _| gates.evicted())
+    }
+
+    /// How many tasks wait, for whatever key.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.desk.with(0, |_, line| line.len())
+    }
+}
+
+impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const SLOTS: usize>
+    Gates<LIMITS> for Keyed<K, L, KEYS, LIMITS, SLOTS>
+{
+    type Law = L;
+    type Key = K;
+
+    fn begin(policy: Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
+        Self::new(policy, seed)
+    }
+
+    fn check(&self, key: &K, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Verdict {
+        // Whom nobody knows, nothing keeps.
+        self.get(key).map_or(Verdict::Go, |gate| gate.check(now, ask))
+    }
+
+    fn poll(&mut self, key: &K, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Decision {
+        self.poll(now, key, ask)
+    }
+
+    fn settle(&mut self, key: &K, now: tidegate::Instant, permit: Permit, reply: Reply<LIMITS>) {
+        self.settle(now, key, permit, reply);
+    }
+
+    fn retry(
+        &mut self,
+        key: &K,
+        now: tidegate::Instant,
+        ask: &Ask<LIMITS>,
+        reply: Reply<LIMITS>,
+    ) -> Option<Ask<LIMITS>> {
+        self.retry(now, key, ask, reply)
+    }
+
+    fn next_at(&self, key: &K) -> Option<tidegate::Instant> {
+        self.get(key).and_then(Controller::next_at)
+    }
+}
+
+impl<
+    M: RawMutex,
+    K: Clone + Eq,
+    L: Law + Copy,
+    const KEYS: usize,
+    const SLOTS: usize,
+    const WAITERS: usize,
+    const LIMITS: usize,
+> sealed::Desked<LIMITS> for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+{
+    type Key = K;
+    type Desk = Desk<M, Keyed<K, L, KEYS, LIMITS, SLOTS>, WAITERS, LIMITS>;
+
+    fn desk(&self) -> &Self::Desk {
+        &self.desk
+    }
+}
+
+impl<
+    M: RawMutex,
+    K: Clone + Eq,
+    L: Law + Copy,
+    const KEYS: usize,
+    const SLOTS: usize,
+    const WAITERS: usize,
+    const LIMITS: usize,
+> Shared<LIMITS> for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+{
+}
+
+impl<
+    M: RawMutex,
+    K: Clone + Eq,
+    L: Law + Copy,
+    const KEYS: usize,
+    const SLOTS: usize,
+    const WAITERS: usize,
+    const LIMITS: usize,
+> core::fmt::Debug for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+{
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("KeyedThrottle")
+            .field("keys", &self.keys())
+            .field("waiting", &self.waiting())
+            .finish_non_exhaustive()
+    }
+}
