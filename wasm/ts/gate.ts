@@ -2,7 +2,7 @@
 
 import type { Core } from "./core.js";
 import { Closed, TidegateError } from "./errors.js";
-import { Lane, type Call, type Cause, type House } from "./lane.js";
+import type { Call, Cause, House, Lane } from "./lane.js";
 import { write, type Policy } from "./policy.js";
 import { OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
 import { Guard, nap } from "./wait.js";
@@ -127,8 +127,14 @@ type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
-/** Makes the `tidegate` of an entry: from its core, how many laws that has, and whether it is for edge workers. */
-export const maker = (load: () => Core, laws: number, edge = false) => (options: Options = {}): Gate => {
+/** A kind of lanes, and how long one of their calls may take before it is taken for lost. */
+interface Lanes {
+  new (key: string, gate: number, house: House): Lane;
+  readonly lease: number;
+}
+
+/** Makes the `tidegate` of an entry: from its core, how many laws that has, and its kind of lanes. */
+export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: Options = {}): Gate => {
   const now = options.now ?? (() => performance.now());
   const most = options.keys ?? 1000;
   const lanes = new Map<string, Lane>();
@@ -149,7 +155,6 @@ export const maker = (load: () => Core, laws: number, edge = false) => (options:
       core: (core = load()),
       now,
       queue: options.queue ?? 10_000,
-      edge,
       waits({ key }, cause, ms) {
         causes[cause]++;
         emit("wait", () => ({ key, cause, ms }));
@@ -171,7 +176,7 @@ export const maker = (load: () => Core, laws: number, edge = false) => (options:
     } else {
       if (lanes.size >= most) evict();
       const core = open().core;
-      write(core.row(), policy, laws);
+      write(core.row(), policy, laws, Kind.lease);
       lane = admit(key, core.open(entropy(), entropy(), now()));
     }
     lanes.set(key, lane);
@@ -182,13 +187,13 @@ export const maker = (load: () => Core, laws: number, edge = false) => (options:
     if (slot === -1) throw new TidegateError("MEMORY", "there is no memory for another key: lower the option keys");
     if (slot === -2) throw new TidegateError("POLICY", "a quota's burst times its period is too long, or its period too short");
     if (slot < 0) throw new TidegateError("SNAPSHOT", `the snapshot of ${key || "the gate"} is damaged, or of another law`);
-    return new Lane(key, slot, house!);
+    return new Kind(key, slot, house!);
   };
 
   const evict = () => {
-    const stale = now() - (policy.lease ?? 300_000);
+    const stale = now() - (policy.lease ?? Kind.lease);
     for (const lane of lanes.values()) {
-      if (!lane.calls || (!lane.waiting && lane.used < stale)) {
+      if (lane.isIdle(stale)) {
         lanes.delete(lane.key);
         if (latest === lane) latest = undefined;
         return lane.close();
@@ -336,11 +341,11 @@ export const maker = (load: () => Core, laws: number, edge = false) => (options:
 
   const setPolicy: Gate["setPolicy"] = (next) => {
     const { core } = open();
-    write(core.row(), next, laws);
+    write(core.row(), next, laws, Kind.lease);
     policy = next;
     for (const lane of lanes.values()) {
       core.follow(lane.gate, now());
-      lane.pump();
+      lane.changed();
     }
   };
 
@@ -358,7 +363,7 @@ export const maker = (load: () => Core, laws: number, edge = false) => (options:
     for (const [key, record] of Object.entries(keys)) {
       const before = lanes.get(key);
       if (before?.calls) continue;
-      write(core.row(), policy, laws);
+      write(core.row(), policy, laws, Kind.lease);
       core.room().set(record.subarray(0, 4096));
       const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at));
       before?.close();

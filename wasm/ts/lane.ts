@@ -1,20 +1,17 @@
 /**
  * One key's queue in front of its controller: first come, first served within a priority.
  *
- * Whoever's timer fires asks for the one at the front, and that one goes. One timer is enough, set
- * for the front. But in an edge worker a timer dies with the request that made it, and nobody may
- * depend on another's: there every waiter has its own besides, set for its turn when it arrives.
+ * How those who wait are woken differs: see `PumpedLane`, and `LoneLane` for edge workers.
  */
 
 import type { Core } from "./core.js";
 import { Closed, Late, QueueFull, Refused } from "./errors.js";
-import { delay } from "./wait.js";
 
 /** Which gate keeps a call back. */
 export type Cause = "pace" | "hold" | "window" | "budget";
 
 /** The causes in the core's order. */
-export const CAUSES: readonly Cause[] = ["pace", "hold", "window", "budget"];
+const CAUSES: readonly Cause[] = ["pace", "hold", "window", "budget"];
 
 /** A call on its way: what it asks for, and where it stands. */
 export interface Call {
@@ -30,16 +27,14 @@ export interface Call {
   readonly turn: number;
 }
 
-interface Waiter {
+/** A call that waits, in a list of them. */
+export interface Waiter {
   readonly call: Call;
-  readonly go: (permit: number) => void;
-  readonly fail: (error: unknown) => void;
-  readonly onAbort: () => void;
-  /** The intervals of all that came before it, and its own. */
-  ahead: number;
-  timer: ReturnType<typeof setTimeout> | undefined;
-  /** When its own timer fires, where it has one. */
-  wakes: number;
+  /** The costs of all that came before it, and its own. */
+  requests: number;
+  tokens: number;
+  /** Whether it is in the list. */
+  listed: boolean;
   before: Waiter | undefined;
   after: Waiter | undefined;
 }
@@ -49,12 +44,11 @@ export interface House {
   readonly core: Core;
   readonly now: () => number;
   readonly queue: number;
-  /** Timers die with the request that made them. */
-  readonly edge: boolean;
   waits(lane: Lane, cause: Cause, ms: number): void;
 }
 
-export class Lane {
+/** See the module. `W` is what a kind of lane keeps of a waiter. */
+export abstract class Lane<W extends Waiter = Waiter> {
   /** Calls that wait. */
   waiting = 0;
   /** Calls under way: waiting, in flight, or between two attempts. */
@@ -66,13 +60,11 @@ export class Lane {
   /** When it was used last. */
   used = 0;
   closed = false;
-  #first: Waiter | undefined;
-  #last: Waiter | undefined;
-  /** When the one at the front may go, as the core said. */
-  #due = 0;
-  /** The timer that is set for the front, and when it fires; 0 where none is set. */
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #wakes = 0;
+  /** Who goes next. */
+  first: W | undefined;
+  #last: W | undefined;
+  /** When the first may go, as the core said; the past where that hangs on a call in flight. */
+  due = 0;
 
   constructor(
     readonly key: string,
@@ -81,13 +73,26 @@ export class Lane {
     readonly house: House,
   ) {}
 
+  /** Resolves to the permit of a waiter that has joined, and whose turn is expected then. */
+  protected abstract wait(waiter: W, due: number): Promise<number>;
+
+  /** A call has come back, or the policy has changed: the next may leave earlier. */
+  abstract changed(): void;
+
+  /** Whether nothing is under way any more, but for what was lost before `stale`. */
+  isIdle(stale: number): boolean {
+    return !this.calls || (!this.waiting && this.used < stale);
+  }
+
   /** A permit, at once; or less than 0, or NaN, where there is none now. */
   take(call: Call): number {
-    const { core, now } = this.house;
-    const time = (this.used = now());
-    if (this.#first) return -Infinity;
-    const permit = core.poll(this.gate, call.slot, time, call.deadline, call.requests, call.tokens);
-    return permit;
+    const time = (this.used = this.house.now());
+    return this.first ? -Infinity : this.ask(call, time);
+  }
+
+  /** What the core answers a call. */
+  protected ask({ slot, deadline, requests, tokens }: Call, time: number): number {
+    return this.house.core.poll(this.gate, slot, time, deadline, requests, tokens);
   }
 
   /** A permit, at once or when it is the call's turn. What can be refused at once throws. */
@@ -96,155 +101,90 @@ export class Lane {
     const answer = this.take(call);
     if (answer >= 0) return answer;
     const { house } = this;
-    if (answer !== answer) throw this.#refusal(this.used);
+    if (answer !== answer) throw this.refusal(this.used);
     call.signal?.throwIfAborted();
     if (this.waiting >= house.queue) {
       const whom = this.key || "the gate";
       throw new QueueFull("QUEUE_FULL", `${house.queue} calls wait for ${whom} already: send fewer, or raise the option queue`);
     }
-    let before = this.#last;
-    while (before && isBefore(call, before.call)) before = before.before;
-    const after = before ? before.after : this.#first;
-    const ahead = before ? before.ahead + this.#interval(call, this.used) : (after?.ahead ?? 0);
-    if (!this.#first) this.#front(answer, this.used);
-    const due = this.#due + (this.#first ? ahead - this.#first.ahead : 0);
-    if (due > call.deadline) throw new Late(due - this.used);
-    return new Promise((go, fail) => {
-      const onAbort = () => {
-        this.#leave(waiter);
-        fail(call.signal!.reason);
-        this.pump();
-      };
-      const waiter: Waiter = { call, go, fail, onAbort, ahead, timer: undefined, wakes: 0, before, after };
-      if (before) before.after = waiter;
-      else this.#first = waiter;
-      if (after) after.before = waiter;
-      else this.#last = waiter;
-      this.waiting++;
-      call.signal?.addEventListener("abort", onAbort);
-      // A timer of its own: for its turn, or at least for its deadline.
-      if (house.edge) this.#sleep(waiter, due, this.used);
-      else if (call.deadline > 0) this.#sleep(waiter, call.deadline, this.used);
-      // Who goes before all others may cost less than they do.
-      if (waiter === this.#first && after) this.pump();
-      else if (waiter === this.#first) this.#rouse(waiter, this.used);
-      house.waits(this, this.#cause(call, this.used), due - this.used);
-    });
+    if (!this.first) this.note(answer, this.used);
+    const waiter = { call, requests: 0, tokens: 0, listed: false, before: undefined, after: undefined } as Waiter as W;
+    const due = this.join(waiter, this.used);
+    const ms = due - this.used;
+    if (due > call.deadline) {
+      this.leave(waiter);
+      throw new Late(ms);
+    }
+    const { slot, deadline, requests, tokens } = call;
+    const why = house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
+    house.waits(this, CAUSES[why - 1] ?? "pace", ms);
+    return this.wait(waiter, due);
   }
 
   /** The call has come back, and the core's reply is prepared: of this outcome's number. */
   settle(permit: number, outcome: number): void {
     this.outcome = outcome;
-    const { core, now } = this.house;
     // By now the slot may be another's.
     if (this.closed) return;
-    core.settle(this.gate, permit, now());
-    if (this.#first) this.pump();
+    this.house.core.settle(this.gate, permit, this.house.now());
+    if (this.first) this.changed();
   }
 
-  /** Lets go whoever may go. */
-  pump(): void {
-    const { core, now } = this.house;
-    for (let waiter; (waiter = this.#first); ) {
-      const time = now();
-      const { slot, deadline, requests, tokens } = waiter.call;
-      const permit = core.poll(this.gate, slot, time, deadline, requests, tokens);
-      if (permit >= 0) {
-        this.#leave(waiter);
-        waiter.go(permit);
-      } else if (permit < 0) {
-        this.#front(permit, time);
-        return this.#rouse(waiter, time);
-      } else {
-        this.#leave(waiter);
-        waiter.fail(this.#refusal(time));
-      }
-    }
-  }
-
-  /** Sends everybody home. */
+  /** Takes nobody any more. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    for (let waiter; (waiter = this.#first); ) {
-      this.#leave(waiter);
-      waiter.fail(new Closed("CLOSED", "the gate was closed while the call waited"));
-    }
-    clearTimeout(this.#timer);
     this.house.core.close(this.gate);
   }
 
-  /** Notes until when the front waits. */
-  #front(answer: number, time: number): void {
-    // A full window opens when a call settles, at the latest when a lease ends.
-    this.#due = answer > -Infinity ? time - answer : Math.max(this.house.core.next_at(this.gate), time + 1) || Infinity;
+  /** Notes until when the first waits. */
+  protected note(answer: number, time: number): void {
+    this.due = answer > -Infinity ? time - answer : 0;
   }
 
-  /** Sees that somebody wakes when the front may go. */
-  #rouse(front: Waiter, time: number): void {
-    const due = this.#due;
-    if (this.house.edge && front.timer === undefined) return this.#sleep(front, due, time);
-    // An earlier one than this may have died with its request: then the waiter's own is there still.
-    const soon = (wakes: number) => wakes > time && wakes <= due + 1;
-    if (soon(this.#wakes) || (this.house.edge && soon(front.wakes))) return;
-    clearTimeout(this.#timer);
-    this.#wakes = due;
-    this.#timer = setTimeout(() => {
-      this.#wakes = 0;
-      this.pump();
-    }, delay(due - time));
+  /** Puts a waiter where it belongs, and tells when its turn comes. */
+  protected join(waiter: W, time: number): number {
+    const { call } = waiter;
+    let before = this.#last as Waiter | undefined;
+    while (before && isBefore(call, before.call)) before = before.before;
+    const after = before ? before.after : this.first;
+    waiter.before = before;
+    waiter.after = after;
+    waiter.requests = before ? before.requests + call.requests : (after?.requests ?? 0);
+    waiter.tokens = before ? before.tokens + call.tokens : (after?.tokens ?? 0);
+    if (before) before.after = waiter;
+    else this.first = waiter;
+    if (after) after.before = waiter;
+    else this.#last = waiter;
+    waiter.listed = true;
+    this.waiting++;
+    return this.turnOf(waiter, time);
   }
 
-  /** A waiter's own timer. */
-  #sleep(waiter: Waiter, due: number, time: number): void {
-    const { deadline } = waiter.call;
-    waiter.wakes = due > deadline ? deadline : due;
-    waiter.timer = setTimeout(() => {
-      waiter.timer = undefined;
-      this.pump();
-      if (!this.#holds(waiter) || waiter.timer !== undefined) return;
-      // Its turn has not come: all have become slower, or somebody went before it.
-      const now = this.house.now();
-      const due = this.#due + waiter.ahead - this.#first!.ahead;
-      if (now < deadline || deadline !== deadline) return this.#sleep(waiter, due, now);
-      this.#leave(waiter);
-      waiter.fail(new Late(Math.max(due - now, 1)));
-    }, delay(waiter.wakes - time));
+  /** When a waiter's turn comes, by all that is known now. */
+  protected turnOf({ requests, tokens }: W, time: number): number {
+    const { first, due } = this;
+    return Math.max(due, time) + this.spacing(requests - first!.requests, tokens - first!.tokens, time);
   }
 
-  #holds(waiter: Waiter): boolean {
-    return waiter.before !== undefined || this.#first === waiter;
+  /** How long the law keeps the next call back after one of this cost. */
+  protected spacing(requests: number, tokens: number, time: number): number {
+    const after = (limit: number, cost: number) => cost && cost * this.house.core.interval(this.gate, limit, time);
+    return Math.max(after(0, requests), after(1, tokens));
   }
 
-  #leave(waiter: Waiter): void {
+  protected leave(waiter: W): void {
+    if (!waiter.listed) return;
     const { before, after } = waiter;
-    if (!this.#holds(waiter)) return;
     if (before) before.after = after;
-    else this.#first = after;
+    else this.first = after as W | undefined;
     if (after) after.before = before;
-    else this.#last = before;
-    waiter.before = waiter.after = undefined;
+    else this.#last = before as W | undefined;
+    waiter.listed = false;
     this.waiting--;
-    clearTimeout(waiter.timer);
-    if (!this.#first) {
-      // Nobody is left to wake, and a timer would keep a program from its end.
-      clearTimeout(this.#timer);
-      this.#wakes = 0;
-    }
-    waiter.call.signal?.removeEventListener("abort", waiter.onAbort);
   }
 
-  #interval({ requests, tokens }: Call, time: number): number {
-    const { core } = this.house;
-    return Math.max(requests * core.interval(this.gate, 0, time), tokens && tokens * core.interval(this.gate, 1, time));
-  }
-
-  #cause(call: Call, time: number): Cause {
-    const why = this.house.core.why(this.gate, call.slot, time, call.deadline, call.requests, call.tokens);
-    return CAUSES[why - 1] ?? "pace";
-  }
-
-  #refusal(time: number): Error {
+  protected refusal(time: number): Error {
     const { core } = this.house;
     switch (core.reason()) {
       case 1:

@@ -2,9 +2,10 @@
 
 import { instance, lazily } from "./core.js";
 import { maker } from "./gate.js";
+import { LoneLane } from "./lone.js";
 import module from "./laws.wasm";
 
 /** Makes a gate whose policy may name any law. */
-export const tidegate = maker(lazily(() => instance(module)), 13, true);
+export const tidegate = maker(lazily(() => instance(module)), 13, LoneLane);
 
 export * from "./public.js";

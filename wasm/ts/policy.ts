@@ -40,7 +40,7 @@ export interface Policy {
    * nothing is known of yet, a few calls find out. @defaultValue 2 for `adaptive`, else no limit
    */
   opening?: number;
-  /** After so many milliseconds a call that never ended gives its place back. @defaultValue 300000 */
+  /** After so many milliseconds a call that never ended gives its place back. @defaultValue 300000; in edge workers, where calls die with their request, 30000 */
   lease?: number;
   /** The longest pause in milliseconds that a server can ask for. @defaultValue 3600000 */
   maxHold?: number;
@@ -58,7 +58,7 @@ export interface Policy {
 }
 
 /** Writes the row; throws a `PolicyError` that names what is wrong. */
-export function write(row: Float64Array, policy: Policy, laws: number): void {
+export function write(row: Float64Array, policy: Policy, laws: number, lease: number): void {
   const law = LAWS.indexOf(policy.law ?? "adaptive");
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
   if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);
@@ -81,7 +81,7 @@ export function write(row: Float64Array, policy: Policy, laws: number): void {
   limit("requests", requests);
   limit("tokens", tokens);
   put("concurrency", policy.concurrency, 1, 128);
-  put("lease", policy.lease, 1, 1e12);
+  put("lease", policy.lease ?? lease, 1, 1e12);
   put("maxHold", policy.maxHold, 1, 1e12);
   put("backoff.base", backoff?.base, 1e-6, 1e12);
   put("backoff.max", backoff?.max, backoff?.base ?? 100, 1e12);
