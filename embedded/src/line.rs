@@ -88,7 +88,7 @@ impl<K: Clone + Eq, const PLACES: usize> Line<K, PLACES> {
 
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
-        self.waiters().count()
+        self.waiters().fold(0, |count, _| count.saturating_add(1))
     }
 
     fn waiters(&self) -> impl Iterator<Item = &Waiter<K>> {

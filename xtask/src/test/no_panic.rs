@@ -1,10 +1,9 @@
-//! Proof by the linker that no panic can be reached in core.
+//! Proof by the linker that no panic can be reached, in core and in what firmware puts around it.
 //!
-//! The image in tests/no-panic calls a function that does not exist when it panics. It links only
+//! An image as the one in tests/no-panic calls a function that does not exist when it panics. It links only
 //! if the optimiser could remove every such call.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -19,64 +18,94 @@ const TARGET: &str = "thumbv6m-none-eabi";
 /// The function that does not exist.
 const ABSENT: &str = "a_panic_is_reachable";
 
-/// The proof, and its control: an image with one reachable panic must not link.
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    let road = match roads.to(TARGET) {
-        Ok(road) => road,
-        Err(error) => return tally.verdict(TARGET, || Err(error)),
-    };
-    tally.verdict("no panic is reachable", || proof(road));
-    tally.verdict("a panic that is reachable would be found", || control(road));
+    Image { folder: "tests/no-panic", whose: "core" }.prove(roads, tally);
 }
 
-fn proof(road: Road) -> Result<()> {
-    let ended = progress::run("linking", build("build", road), None)?;
-    if ended.success() {
-        return Ok(());
-    }
-    if !misses_the_function(&ended.output) {
-        bail!("tests/no-panic does not build:\n{}", ended.output);
-    }
-    let places = search(road).unwrap_or_else(|error| vec![format!("(not found: {error:#})")]);
-    bail!("a panic is reachable in core:\n{}", places.join("\n"))
+/// An image that links only if no panic can be reached in it.
+pub struct Image {
+    /// The workspace that makes it, with the feature `bad` for the control.
+    pub folder: &'static str,
+    /// Whose verbs it holds.
+    pub whose: &'static str,
 }
 
-/// Links all the same, and reads in the assembly where the panics are.
-fn search(road: Road) -> Result<Vec<String>> {
-    let assembly = folder().join("target/assembly.s");
-    let mut command = build("rustc", road);
-    command.env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
-    command.args(["--", "-Clink-arg=--unresolved-symbols=ignore-all"]);
-    command.arg(format!("--emit=asm={}", assembly.display()));
-    let ended = progress::run("looking where", command, None)?;
-    if !ended.success() {
-        bail!("{}", ended.reason());
+impl Image {
+    /// The proof, and its control: an image with one reachable panic must not link.
+    pub fn prove(&self, roads: &mut Roads, tally: &mut Tally) {
+        let road = match roads.to(TARGET) {
+            Ok(road) => road,
+            Err(error) => return tally.verdict(TARGET, || Err(error)),
+        };
+        tally.verdict("no panic is reachable", || self.proof(road));
+        tally.verdict("a panic that is reachable would be found", || self.control(road));
     }
-    Ok(culprit::places(&fs::read_to_string(assembly)?))
-}
 
-fn control(road: Road) -> Result<()> {
-    let mut command = build("build", road);
-    command.args(["--features", "bad"]);
-    let ended = progress::run("linking", command, None)?;
-    if ended.success() {
-        bail!("an image with a division by zero has linked: the proof above proves nothing");
+    fn proof(&self, road: Road) -> Result<()> {
+        let ended = progress::run("linking", self.build("build", road), None)?;
+        if ended.success() {
+            return Ok(());
+        }
+        if !misses_the_function(&ended.output) {
+            bail!("{} does not build:\n{}", self.folder, ended.output);
+        }
+        let places =
+            self.places(road, &[]).unwrap_or_else(|error| vec![format!("(not found: {error:#})")]);
+        bail!("a panic is reachable in {}:\n{}", self.whose, places.join("\n"))
     }
-    if !misses_the_function(&ended.output) {
-        bail!("the control failed for another reason than `{ABSENT}`:\n{}", ended.output);
+
+    /// Links all the same, and reads in the assembly where the panics are.
+    fn places(&self, road: Road, more: &[&str]) -> Result<Vec<String>> {
+        let target = root().join("target/no-panic");
+        fs::create_dir_all(&target)?;
+        let assembly = target.join(format!("{}.s", self.whose));
+        let mut command = self.build("rustc", road);
+        command.env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only").args(more);
+        command.args(["--", "-Clink-arg=--unresolved-symbols=ignore-all"]);
+        command.arg(format!("--emit=asm={}", assembly.display()));
+        let ended = progress::run("looking where", command, None)?;
+        if !ended.success() {
+            bail!("{}", ended.reason());
+        }
+        Ok(culprit::places(&fs::read_to_string(assembly)?))
     }
-    Ok(())
-}
 
-fn build(verb: &str, road: Road) -> Command {
-    let mut command = road.cargo(verb, TARGET, &folder());
-    // The lock file in the repository is the one the proof was made with.
-    command.args(["--release", "--locked"]);
-    command
-}
+    /// Whether all panics of the image with `more` are those that the compiler puts into every async
+    /// function, for whoever polls it after its end; and whether it has them, for else the search would
+    /// have found nothing because it is blind.
+    pub fn only_ends_async(&self, roads: &mut Roads, more: &[&str]) -> Result<()> {
+        let road = roads.to(TARGET)?;
+        let places = self.places(road, more)?;
+        if places.is_empty() {
+            bail!("the image with {} holds no panic at all: the search is blind", more.join(" "));
+        }
+        let others: Vec<String> =
+            places.into_iter().filter(|place| !place.contains("async_fn_resumed")).collect();
+        if !others.is_empty() {
+            bail!("a panic is reachable in {}:\n{}", self.whose, others.join("\n"));
+        }
+        Ok(())
+    }
 
-fn folder() -> PathBuf {
-    root().join("tests/no-panic")
+    fn control(&self, road: Road) -> Result<()> {
+        let mut command = self.build("build", road);
+        command.args(["--features", "bad"]);
+        let ended = progress::run("linking", command, None)?;
+        if ended.success() {
+            bail!("an image with a division by zero has linked: the proof above proves nothing");
+        }
+        if !misses_the_function(&ended.output) {
+            bail!("the control failed for another reason than `{ABSENT}`:\n{}", ended.output);
+        }
+        Ok(())
+    }
+
+    fn build(&self, verb: &str, road: Road) -> Command {
+        let mut command = road.cargo(verb, TARGET, &root().join(self.folder));
+        // The lock file in the repository is the one the proof was made with.
+        command.args(["--release", "--locked"]);
+        command
+    }
 }
 
 /// Whether the linker's complaint is the one the proof rests on.

@@ -1,0 +1,189 @@
+//! An image of the throttle's verbs that links only if no panic can be reached from any of them; how
+//! it works is told in tests/no-panic, which is the same for core.
+#![no_std]
+#![no_main]
+
+mod board;
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use embassy_time::{Duration, Instant};
+use tidegate::gate::WindowPolicy;
+use tidegate::law::{Adaptive, Aimd, Law};
+use tidegate::snapshot::{Record, SnapshotError};
+use tidegate::{Policy, Reply, Span, Stats};
+use tidegate_embassy::{Acquire, Call, KeyedThrottle, Permit, Refusal, Throttle, time};
+
+unsafe extern "C" {
+    fn a_panic_is_reachable() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    unsafe { a_panic_is_reachable() }
+}
+
+type Mutex = CriticalSectionRawMutex;
+
+/// As firmware has it: the policy is a constant, and the rest grows at the first call.
+static UPLINK: Throttle<Mutex, Adaptive> =
+    Throttle::new(Policy::new(Adaptive::DEFAULT), board::seed);
+
+/// The throttle of a `static`.
+#[unsafe(no_mangle)]
+pub static STATIC: fn() -> &'static Throttle<Mutex, Adaptive> = || &UPLINK;
+
+/// The default.
+#[unsafe(no_mangle)]
+pub static ADAPTIVE: Verbs<Adaptive, 4, 4, 1> = Verbs::ALL;
+
+/// Two limits for each call, of another law, in other numbers.
+#[unsafe(no_mangle)]
+pub static AIMD: Verbs<Aimd, 1, 9, 2> = Verbs::ALL;
+
+/// A line for each key.
+#[unsafe(no_mangle)]
+pub static KEYED: Table = Table {
+    new: |policy| KeyedThrottle::new(policy, board::seed),
+    acquire: |apis, key| apis.call(key).acquire(),
+    poll: |acquire, context| acquire.poll(context),
+    leave: |_| (),
+    settle: |permit, reply| permit.settle(reply),
+    stats: KeyedThrottle::stats,
+    next_at: KeyedThrottle::next_at,
+};
+
+/// Clocks, at a rate that is no multiple of anything decimal.
+#[unsafe(no_mangle)]
+pub static CONVERSIONS: Conversions = Conversions {
+    instant: time::instant,
+    ticking: time::ticking,
+    span: time::span,
+    duration: time::duration,
+};
+
+/// The verbs of a throttle.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Verbs<
+    L: Law + Copy + 'static,
+    const SLOTS: usize,
+    const WAITERS: usize,
+    const LIMITS: usize,
+> {
+    new: fn(Policy<L, LIMITS>) -> Uplink<L, SLOTS, WAITERS, LIMITS>,
+    seeded: fn(Policy<L, LIMITS>, u64) -> Uplink<L, SLOTS, WAITERS, LIMITS>,
+    call: for<'a> fn(
+        &'a Uplink<L, SLOTS, WAITERS, LIMITS>,
+        [u32; LIMITS],
+        Duration,
+    ) -> Call<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>,
+    with_deadline: for<'a> fn(
+        &'a Uplink<L, SLOTS, WAITERS, LIMITS>,
+        Instant,
+    ) -> Acquire<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>,
+    try_acquire: for<'a> fn(
+        &'a Uplink<L, SLOTS, WAITERS, LIMITS>,
+    ) -> Option<Permit<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>>,
+    poll: for<'a> fn(
+        Pin<&mut Acquire<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>>,
+        &mut Context<'_>,
+    ) -> Poll<
+        Result<Permit<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>, Refusal>,
+    >,
+    /// Drops it, wherever it stands.
+    leave: for<'a> fn(Acquire<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>),
+    settle: for<'a> fn(Permit<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
+    set_policy: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>, Policy<L, LIMITS>),
+    set_window: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>, WindowPolicy),
+    stats: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> Stats,
+    interval: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> Option<Duration>,
+    next_at: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> Option<Instant>,
+    in_flight: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> u16,
+    waiting: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> usize,
+    snapshot: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>, &mut [u8]) -> Result<usize, SnapshotError>,
+    restore: fn(
+        &Uplink<L, SLOTS, WAITERS, LIMITS>,
+        Policy<L, LIMITS>,
+        u64,
+        &[u8],
+        Duration,
+    ) -> Result<(), SnapshotError>,
+    /// The control: this one can panic, and the image with it must not link.
+    #[cfg(feature = "bad")]
+    bad: fn(u64, u64) -> u64,
+    /// A call that is asked for with a function, so that no panic in it is the caller's.
+    #[cfg(feature = "run")]
+    run: fn(
+        &'static Uplink<L, SLOTS, WAITERS, LIMITS>,
+        fn() -> Reply<LIMITS>,
+        &mut Context<'_>,
+    ) -> Poll<Result<Reply<LIMITS>, Refusal>>,
+}
+
+type Uplink<L, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize> =
+    Throttle<Mutex, L, SLOTS, WAITERS, LIMITS>;
+
+impl<
+    L: Record + Copy + PartialEq + 'static,
+    const SLOTS: usize,
+    const WAITERS: usize,
+    const LIMITS: usize,
+> Verbs<L, SLOTS, WAITERS, LIMITS>
+{
+    const ALL: Self = Self {
+        new: |policy| Throttle::new(policy, board::seed),
+        seeded: Throttle::seeded,
+        call: |uplink, costs, timeout| uplink.with_timeout(timeout).costing(costs),
+        with_deadline: |uplink, at| uplink.with_deadline(at).acquire(),
+        try_acquire: Throttle::try_acquire,
+        poll: |acquire, context| acquire.poll(context),
+        leave: |_| (),
+        settle: |permit, reply| permit.settle(reply),
+        set_policy: Throttle::set_policy,
+        set_window: Throttle::set_window,
+        stats: Throttle::stats,
+        interval: Throttle::interval,
+        next_at: Throttle::next_at,
+        in_flight: Throttle::in_flight,
+        waiting: Throttle::waiting,
+        snapshot: Throttle::snapshot,
+        restore: Throttle::restore,
+        #[cfg(feature = "bad")]
+        bad: |dividend, divisor| dividend / divisor,
+        #[cfg(feature = "run")]
+        run: |uplink, work, context| {
+            let call = uplink.run(async || work());
+            // It may stand at any of its awaits.
+            core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
+        },
+    };
+}
+
+type Apis = KeyedThrottle<Mutex, u32, Aimd, 3>;
+
+/// The verbs of a table of throttles.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Table {
+    new: fn(Policy<Aimd>) -> Apis,
+    acquire: for<'a> fn(&'a Apis, u32) -> Acquire<'a, Apis>,
+    poll: for<'a> fn(
+        Pin<&mut Acquire<'a, Apis>>,
+        &mut Context<'_>,
+    ) -> Poll<Result<Permit<'a, Apis>, Refusal>>,
+    leave: for<'a> fn(Acquire<'a, Apis>),
+    settle: for<'a> fn(Permit<'a, Apis>, Reply),
+    stats: fn(&Apis, &u32) -> Option<Stats>,
+    next_at: fn(&Apis, &u32) -> Option<Instant>,
+}
+
+/// Between embassy's clock and the core's.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Conversions {
+    instant: fn(Instant) -> tidegate::Instant,
+    ticking: fn(tidegate::Instant) -> Instant,
+    span: fn(Duration) -> Span,
+    duration: fn(Span) -> Duration,
+}

@@ -1,0 +1,68 @@
+//! The throttle for embassy: it builds for firmware, cannot panic, keeps its promises in virtual time,
+//! and works in images on emulated boards.
+
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::workspace::{cargo, root};
+
+use super::firmware;
+use super::no_panic::Image;
+
+const TARGETS: [&str; 4] = [
+    "thumbv6m-none-eabi",
+    "thumbv7em-none-eabihf",
+    "riscv32imc-unknown-none-elf",
+    "riscv32imac-unknown-none-elf",
+];
+
+/// The tick rates that the tests run at: a slow one, one that fits no decimal, and embassy's own.
+const RATES: [&str; 3] = ["1_000", "32_768", "1_000_000"];
+
+const IMAGE: Image = Image { folder: "embedded/no-panic", whose: "tidegate-embassy" };
+
+pub fn run(roads: &mut Roads, tally: &mut Tally) {
+    library(tally);
+    virtual_time(tally);
+    for target in TARGETS {
+        builds(target, roads, tally);
+    }
+    IMAGE.prove(roads, tally);
+    tally.verdict("run panics only where it is polled after its end", || {
+        IMAGE.only_ends_async(roads, &["--features", "run"])
+    });
+    firmware::run(roads, tally);
+}
+
+fn library(tally: &mut Tally) {
+    let mut command = cargo("test");
+    command.args(["--package", "tidegate-embassy", "--features", "keyed"]);
+    tally.tests("the crate and its examples", command);
+}
+
+/// Once for each rate, because a program has one.
+fn virtual_time(tally: &mut Tally) {
+    let folder = root().join("embedded/host");
+    for rate in RATES {
+        let mut command = cargo("test");
+        command.args(["--locked", "--no-default-features", "--features"]);
+        command.arg(format!("hz-{rate}")).current_dir(&folder);
+        tally.tests(&format!("virtual time, {} Hz", rate.replace('_', " ")), command);
+    }
+    let mut command = cargo("clippy");
+    command.args(["--locked", "--all-targets", "--", "-D", "warnings"]).current_dir(&folder);
+    tally.check("clippy, virtual time", command);
+}
+
+/// Without and with what else it can do, for a feature may take what a target lacks.
+fn builds(target: &str, roads: &mut Roads, tally: &mut Tally) {
+    let road = match roads.to(target) {
+        Ok(road) => road,
+        Err(error) => return tally.verdict(target, || Err(error)),
+    };
+    let mut command = road.cargo("build", target, root());
+    command.args(["--release", "--package", "tidegate-embassy"]);
+    tally.check(&format!("build, {target}"), command);
+    let mut command = road.cargo("clippy", target, root());
+    command.args(["--package", "tidegate-embassy", "--features", "keyed", "--", "-D", "warnings"]);
+    tally.check(&format!("clippy, {target}"), command);
+}
