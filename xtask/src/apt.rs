@@ -41,6 +41,14 @@ pub fn install(packages: &[&str]) -> Result<()> {
     }
 }
 
+/// Brings the lists of what there is up to date.
+pub fn update() -> Result<()> {
+    let Some(root) = root() else {
+        bail!("`apt-get update` needs root or a `sudo` that asks no password");
+    };
+    apt_get(root, &["update"])
+}
+
 /// What to write before a command to run it as root: nothing when we are root.
 fn root() -> Option<&'static [&'static str]> {
     let id = Command::new("id").arg("-u").output().ok()?;

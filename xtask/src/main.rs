@@ -1,8 +1,10 @@
 //! `cargo xtask`: the one way to set up, run and check tidegate, on a laptop and in CI.
 
 mod apt;
+mod aside;
 mod bench;
 mod demo;
+mod firmware;
 mod fuzz;
 mod lint;
 mod npm;

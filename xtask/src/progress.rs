@@ -2,10 +2,11 @@
 
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 /// How often a log, which cannot show a moving line, gets a line.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -42,9 +43,20 @@ impl Ended {
 }
 
 /// Runs `command` to its end, or until `limit` is over.
-pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> io::Result<Ended> {
+pub fn run(label: &str, command: Command, limit: Option<Duration>) -> io::Result<Ended> {
+    watch(label, command, Stdio::null(), limit, |_| ())
+}
+
+/// The same, fed by `input`, and with someone who sees each line that it writes.
+pub fn watch(
+    label: &str,
+    mut command: Command,
+    input: Stdio,
+    limit: Option<Duration>,
+    mut see: impl FnMut(&str),
+) -> io::Result<Ended> {
     let (reader, writer) = io::pipe()?;
-    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    command.stdin(input).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn()?;
     drop(command); // Its ends of the pipe would keep the reader waiting.
 
@@ -64,6 +76,7 @@ pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> io::Re
         match lines.recv_timeout(TICK) {
             Ok(line) => {
                 life.show(&line);
+                see(&line);
                 output.push_str(&line);
                 output.push('\n');
             }
@@ -83,6 +96,9 @@ pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> io::Re
     Ok(Ended { status, output })
 }
 
+/// All spinners, so that programs that run at once have a line each.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
 /// The sign of life: a spinner with the newest line on a terminal, a line now and then in a log.
 struct Life<'a> {
     label: &'a str,
@@ -101,7 +117,7 @@ impl<'a> Life<'a> {
                 bar.set_style(style);
             }
             bar.enable_steady_tick(TICK);
-            bar
+            BARS.add(bar)
         });
         Self { label, since: Instant::now(), beats: 0, bar }
     }
@@ -131,6 +147,8 @@ impl Drop for Life<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     fn sh(script: &str) -> Command {
@@ -166,6 +184,17 @@ mod tests {
         assert!(ended.status.is_none() && !ended.success());
         assert_eq!(ended.output, "begun\n");
         assert_eq!(ended.reason(), "it did not end in time");
+    }
+
+    #[test]
+    fn what_it_is_fed_comes_in_and_each_line_is_seen() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"one\ntwo\n").unwrap();
+        drop(writer);
+        let mut seen = Vec::new();
+        let ended = watch("cat", sh("cat"), reader.into(), None, |line| seen.push(line.to_owned()));
+        assert_eq!(ended.unwrap().output, "one\ntwo\n");
+        assert_eq!(seen, ["one", "two"]);
     }
 
     #[test]

@@ -70,8 +70,7 @@ fn take(step: &str, roads: &mut Roads) -> Result<()> {
 }
 
 fn bring_tool(tool: &Tool) -> Result<()> {
-    let how = format!("apt-get install {}", tool.packages());
-    bring(tool.name, tool.is_there(), &how, || tool.bring())
+    bring(tool.name, tool.is_there(), &tool.how(), || tool.bring())
 }
 
 /// Brings the tool of this name if it is missing, without a word if it is there.

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, anyhow};
 
-use crate::apt;
 use crate::workspace::on_path;
+use crate::{apt, aside};
 
 /// One row of the table.
 pub struct Tool {
@@ -12,58 +12,86 @@ pub struct Tool {
     /// The tool is there when all of these are on the PATH.
     programs: &'static [&'static str],
     packages: &'static [&'static str],
+    /// Its packages are unpacked and not installed; see [`aside`].
+    aside: bool,
 }
 
-pub const TOOLS: [Tool; 6] = [
+pub const TOOLS: [Tool; 7] = [
     Tool {
         name: "node",
         why: "runs what is built for wasm",
         programs: &["node"],
         packages: &["nodejs"],
+        aside: false,
     },
     Tool {
         name: "npm",
         why: "builds and tests the npm package",
         programs: &["npm"],
         packages: &["npm"],
+        aside: false,
     },
     Tool {
         name: "qemu",
         why: "runs the firmware images",
         programs: &["qemu-system-arm", "qemu-system-riscv32"],
         packages: &["qemu-system-arm", "qemu-system-misc"],
+        aside: true,
+    },
+    Tool {
+        name: "mosquitto",
+        why: "is the MQTT broker that firmware meets",
+        programs: &["mosquitto"],
+        packages: &["mosquitto"],
+        aside: true,
     },
     Tool {
         name: "chromium",
         why: "runs the web page's tests",
         programs: &["chromium"],
         packages: &["chromium"],
+        aside: false,
     },
     Tool {
         name: "valgrind",
         why: "counts instructions on the host",
         programs: &["valgrind"],
         packages: &["valgrind"],
+        aside: false,
     },
     Tool {
         name: "c++",
         why: "builds the engine of `fuzz`",
         programs: &["c++"],
         packages: &["g++"],
+        aside: false,
     },
 ];
 
 impl Tool {
     pub fn is_there(&self) -> bool {
-        self.programs.iter().all(|program| on_path(program))
+        self.programs
+            .iter()
+            .all(|program| on_path(program) || (self.aside && aside::holds(program)))
     }
 
     pub fn packages(&self) -> String {
         self.packages.join(" ")
     }
 
+    /// The command that brings it, for people.
+    pub fn how(&self) -> String {
+        match self.aside {
+            true => format!("apt-get download {}, unpacked below target", self.packages()),
+            false => format!("apt-get install {}", self.packages()),
+        }
+    }
+
     pub fn bring(&self) -> Result<()> {
-        let result = apt::install(self.packages);
+        let result = match self.aside {
+            true => aside::bring(self.packages),
+            false => apt::install(self.packages),
+        };
         let missing =
             |why: String| anyhow!("{} is missing ({why}): install {}", self.name, self.packages());
         match result {

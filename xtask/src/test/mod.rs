@@ -1,6 +1,8 @@
 //! `cargo xtask test`: everything that must pass, part by part.
 
 mod culprit;
+mod embedded;
+mod firmware;
 mod fuzz;
 mod no_panic;
 mod purity;
@@ -24,7 +26,7 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
@@ -35,6 +37,7 @@ const PARTS: [Part; 12] = [
     Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
     Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },
     Part { name: "live", about: "the real server and fleet", run: live },
+    Part { name: "embedded", about: "the throttle for embassy, and firmware", run: embedded::run },
     Part { name: "wasm", about: "the npm package, in every runtime it names", run: wasm::run },
     Part { name: "xtask", about: "this tool's own tests", run: xtask },
 ];

@@ -29,13 +29,12 @@ impl Meters {
     pub fn tell(&self, name: &str) {
         let empty = empty();
         for (verb, meter) in [("Go", &self.go), ("wait", &self.wait), ("settle", &self.settle)] {
-            if meter.calls > 0 {
-                let mean = (meter.instructions / meter.calls).saturating_sub(empty);
+            if let Some(mean) = meter.instructions.checked_div(meter.calls) {
                 defmt::info!(
                     "cost {=str}: {=str} {=u64} instructions, {=usize} bytes of stack, {=u64} calls",
                     name,
                     verb,
-                    mean,
+                    mean.saturating_sub(empty),
                     meter.stack,
                     meter.calls
                 );

@@ -1,0 +1,128 @@
+//! Debian packages set aside: unpacked below the target folder, and installed nowhere.
+//!
+//! Emulators and brokers come this way. Installed, a broker would start as a service, and an emulator
+//! may stand against another version's tools; and this needs no root.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{on_path, root};
+use crate::{apt, progress};
+
+/// Where programs are in what has been unpacked.
+const PROGRAMS: [&str; 2] = ["usr/bin", "usr/sbin"];
+
+/// Whether a program of this name has been set aside.
+pub fn holds(program: &str) -> bool {
+    find(program).is_some()
+}
+
+/// The program: the machine's own where it has one, else the one that has been set aside.
+pub fn command(program: &str) -> Command {
+    let Some(path) = find(program).filter(|_| !on_path(program)) else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(path);
+    command.env("LD_LIBRARY_PATH", libraries());
+    command
+}
+
+/// Where QEMU looks for what it needs besides itself, if it has been set aside.
+pub fn data(of: &str) -> Option<PathBuf> {
+    Some(folder().join("usr/share").join(of)).filter(|folder| folder.is_dir())
+}
+
+/// Downloads these packages and those that they need and the machine lacks, and unpacks them.
+pub fn bring(packages: &[&str]) -> Result<()> {
+    if !on_path("apt-get") || !on_path("dpkg-deb") {
+        bail!("this machine has no apt-get");
+    }
+    let mut names = needed(packages);
+    if names.is_err() {
+        apt::update()?;
+        names = needed(packages);
+    }
+    let names = names?;
+    let downloads = root().join("target/aside/packages");
+    fs::create_dir_all(&downloads).with_context(|| downloads.display().to_string())?;
+    let mut download = Command::new("apt-get");
+    download.arg("download").args(&names).current_dir(&downloads);
+    let ended = progress::run("apt-get download", download, None)?;
+    if !ended.success() {
+        bail!("`apt-get download` says: {}", ended.reason());
+    }
+    for package in downloads.read_dir()?.flatten().map(|entry| entry.path()) {
+        let mut unpack = Command::new("dpkg-deb");
+        unpack.arg("--extract").arg(&package).arg(folder());
+        let ended = progress::run("unpacking", unpack, None)?;
+        if !ended.success() {
+            bail!("{} cannot be unpacked: {}", package.display(), ended.reason());
+        }
+        fs::remove_file(&package)?;
+    }
+    Ok(())
+}
+
+/// What installing `packages` would install.
+fn needed(packages: &[&str]) -> Result<Vec<String>> {
+    let mut plan = Command::new("apt-get");
+    plan.args(["install", "--simulate", "--no-install-recommends"]).args(packages);
+    let output = plan.stderr(Stdio::piped()).output().context("apt-get does not start")?;
+    if !output.status.success() {
+        bail!("apt-get does not know {}", packages.join(" "));
+    }
+    Ok(names(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// The packages of a plan: `Inst NAME (VERSION …)`.
+fn names(plan: &str) -> Vec<String> {
+    let names = plan.lines().filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+fn folder() -> PathBuf {
+    root().join("target/aside/root")
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    let mut places = PROGRAMS.iter().map(|place| folder().join(place).join(program));
+    places.find(|path| path.is_file())
+}
+
+/// Every folder of libraries, as the dynamic linker reads a list of them.
+fn libraries() -> std::ffi::OsString {
+    let mut folders = Vec::new();
+    for place in ["usr/lib", "lib"] {
+        let place = folder().join(place);
+        let machines = place.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        folders.extend(machines.filter(|path| is_of_a_machine(path)));
+        folders.push(place);
+    }
+    env::join_paths(folders).unwrap_or_default()
+}
+
+/// Such as `x86_64-linux-gnu`.
+fn is_of_a_machine(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains("-linux-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_names_what_would_be_installed_and_not_what_would_be_removed() {
+        let plan = "\
+Reading package lists...
+Remv qemu-utils [1:10.0.2]
+Inst libfdt1 (1.6.1-4 Debian:12.15/oldstable [amd64])
+Inst qemu-system-arm (1:7.2 Debian:12.15/oldstable [amd64])
+Conf libfdt1 (1.6.1-4 Debian:12.15/oldstable [amd64])
+";
+        assert_eq!(names(plan), ["libfdt1", "qemu-system-arm"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! One run of an image in QEMU, and its log.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::{Board, decoder};
+use crate::workspace::root;
+use crate::{aside, progress};
+
+/// How long QEMU may take to end when its log has.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What is run, and how.
+pub struct Run<'a> {
+    pub board: Board,
+    /// The folder that the images are in.
+    pub folder: &'a Path,
+    pub image: &'a str,
+    /// What QEMU is told besides.
+    pub options: Vec<String>,
+    /// A run that takes longer has failed.
+    pub limit: Duration,
+}
+
+impl Run<'_> {
+    /// Runs it to its end, which must be good, and hands back its log. `see` is shown each line as it
+    /// comes.
+    pub fn to_its_end(&self, see: impl FnMut(&str)) -> Result<String> {
+        let (board, image) = (self.board.name(), self.image);
+        let trouble = self.root().join(format!("{image}-{board}.err"));
+        let mut qemu = Machine(self.start(&trouble)?);
+        let log = qemu.0.stdout.take().context("QEMU has no output")?;
+        let mut print = Command::new(decoder());
+        print.arg("-e").arg(self.folder.join(image)).arg("stdin");
+        let label = format!("{image} on {board}");
+        let ended = progress::watch(&label, print, log.into(), Some(self.limit), see)
+            .context("defmt-print, which decodes the log, does not start")?;
+        let status = qemu.end(if ended.status.is_some() { GRACE } else { Duration::ZERO })?;
+        let kept = self.root().join(format!("{image}-{board}.log"));
+        fs::write(&kept, &ended.output).with_context(|| kept.display().to_string())?;
+        let why = match (ended.status, status.and_then(|status| status.code())) {
+            (None, _) => format!("has not ended within {} s", self.limit.as_secs()),
+            (_, Some(0)) => return Ok(ended.output),
+            (_, Some(1)) => "says that something is not as it must be".into(),
+            (_, Some(101)) => "has panicked".into(),
+            (_, Some(102)) => "has stopped at an instruction (a hard fault)".into(),
+            (_, Some(103)) => "was interrupted by a device that it does not know".into(),
+            (_, code) => format!("has ended with {code:?}"),
+        };
+        let said = fs::read_to_string(&trouble).unwrap_or_default();
+        Err(anyhow!("{label} {why}; its log, kept in {}:\n{}{said}", kept.display(), ended.output))
+    }
+
+    fn start(&self, trouble: &Path) -> Result<Child> {
+        let program = match self.board {
+            Board::Microbit | Board::Mps2 => "qemu-system-arm",
+            Board::Virt => "qemu-system-riscv32",
+        };
+        let mut qemu = aside::command(program);
+        if let Some(data) = aside::data("qemu") {
+            qemu.arg("-L").arg(data);
+        }
+        qemu.args(["-machine", self.board.name(), "-nographic", "-monitor", "none"]);
+        qemu.args(["-serial", "null", "-semihosting-config", "enable=on,target=native"]);
+        if self.board == Board::Virt {
+            // As bare as the target: multiplication and short instructions, nothing more.
+            qemu.args(["-bios", "none", "-cpu", "rv32,a=false,f=false,d=false"]);
+        }
+        qemu.args(&self.options).arg("-kernel").arg(self.folder.join(self.image));
+        fs::create_dir_all(self.root())?;
+        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(trouble)?);
+        qemu.spawn().with_context(|| {
+            format!("{program} does not start; `cargo xtask setup qemu` brings it")
+        })
+    }
+
+    fn root(&self) -> PathBuf {
+        root().join("target/firmware")
+    }
+}
+
+/// A running QEMU, which ends with its owner.
+struct Machine(Child);
+
+impl Machine {
+    /// How it has ended, or nothing where it had to be stopped.
+    fn end(&mut self, patience: Duration) -> Result<Option<ExitStatus>> {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(Some(status));
+            }
+            if since.elapsed() >= patience {
+                self.0.kill()?;
+                self.0.wait()?;
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// The lines of a log that begin with `what` behind the time and the level, without them.
+pub fn told<'a>(log: &'a str, what: &str) -> Vec<&'a str> {
+    log.lines().filter_map(|line| Some(&line[line.find(what)?..])).collect()
+}
+
+/// The numbers in a line, in their order.
+pub fn numbers(line: &str) -> Result<Vec<u64>> {
+    let words = line.split(|letter: char| !letter.is_ascii_digit());
+    let numbers = words.filter(|word| !word.is_empty()).map(str::parse);
+    match numbers.collect::<Result<Vec<u64>, _>>() {
+        Ok(numbers) if !numbers.is_empty() => Ok(numbers),
+        _ => bail!("there is no number in `{line}`"),
+    }
+}

@@ -1,0 +1,110 @@
+//! The images of embedded/firmware: how they are built, and how QEMU runs them.
+
+mod machine;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+pub use machine::{Run, numbers, told};
+
+use crate::road::{Road, Roads};
+use crate::workspace::{cargo, root};
+use crate::{progress, setup};
+
+/// An emulated board. Its target's name chooses it in the images too.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Board {
+    /// A Cortex-M0.
+    Microbit,
+    /// A Cortex-M4F.
+    Mps2,
+    /// A 32-bit RISC-V.
+    Virt,
+}
+
+impl Board {
+    pub const ALL: [Self; 3] = [Self::Microbit, Self::Mps2, Self::Virt];
+    /// Those with a network card.
+    pub const NETWORKED: [Self; 2] = [Self::Mps2, Self::Virt];
+
+    pub const fn target(self) -> &'static str {
+        match self {
+            Self::Microbit => "thumbv6m-none-eabi",
+            Self::Mps2 => "thumbv7em-none-eabihf",
+            Self::Virt => "riscv32imc-unknown-none-elf",
+        }
+    }
+
+    /// The name of QEMU's machine.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Microbit => "microbit",
+            Self::Mps2 => "mps2-an386",
+            Self::Virt => "virt",
+        }
+    }
+}
+
+/// What decodes the log.
+const DECODER: [&str; 2] = ["defmt-print", "1.2.0"];
+
+/// Brings what runs the images: the emulator, and the decoder of their log.
+pub fn bring_tools() -> Result<()> {
+    setup::missing_tool("qemu")?;
+    if decoder().is_file() {
+        return Ok(());
+    }
+    let [name, version] = DECODER;
+    eprintln!("  setup {name}: cargo install {name} --version {version} (some minutes, once)");
+    let mut install = cargo("install");
+    install.args([name, "--version", version, "--locked", "--root"]).arg(tools());
+    let ended = progress::run(&format!("building {name}"), install, None)?;
+    if !ended.success() {
+        bail!("`cargo install {name} --version {version}` says: {}", ended.reason());
+    }
+    Ok(())
+}
+
+fn tools() -> PathBuf {
+    root().join("target/tools")
+}
+
+fn decoder() -> PathBuf {
+    tools().join("bin").join(DECODER[0])
+}
+
+/// Builds these images for a board, and says which folder they are in.
+pub fn build(roads: &mut Roads, board: Board, images: &[&str]) -> Result<PathBuf> {
+    let target = board.target();
+    let road = roads.to(target)?;
+    let output = root().join("target/firmware").join(match road {
+        Road::Active => "active",
+        Road::Debian => "debian",
+    });
+    let mut command = road.cargo("build", target, &root().join("embedded/firmware"));
+    command.args(["--release", "--locked", "--target-dir"]).arg(&output);
+    for image in images {
+        command.args(["--package", image]);
+    }
+    let ended = progress::run(&format!("building for {}", board.name()), command, None)?;
+    if !ended.success() {
+        bail!("embedded/firmware does not build for {target}:\n{}", ended.output);
+    }
+    Ok(output.join(target).join("release"))
+}
+
+/// Builds and runs an image on this machine, and hands back what it writes.
+pub fn on_the_host(image: &str) -> Result<String> {
+    let folder = root().join("embedded/firmware");
+    let mut command: Command = cargo("run");
+    command.args(["--quiet", "--release", "--locked", "--package", image, "--target-dir"]);
+    command.arg(root().join("target/firmware/host")).current_dir(folder);
+    let ended = progress::run(&format!("{image} on this machine"), command, None)
+        .context("cargo does not start")?;
+    if !ended.success() {
+        bail!("`{image}` fails on this machine:\n{}", ended.output);
+    }
+    Ok(ended.output)
+}
