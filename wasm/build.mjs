@@ -26,12 +26,14 @@ const enable = FEATURES.map(({ name }) => `--enable-${name}`);
 fs.rmSync(dist, { recursive: true, force: true });
 fs.mkdirSync(dist);
 
+// The stack grows down to address 0, and 64 kB of it are never used up: so nobody reads the first
+// kilobyte, which is what `--low-memory-unused` says.
 const modules = { gate: "tidegate", laws: "laws", pace: "pace" };
 for (const [module, name] of Object.entries(modules)) {
   const file = path.join(dist, `${name}.wasm`);
   fs.writeFileSync(file, prune(fs.readFileSync(path.join(bound, module, `${module}_bg.wasm`))));
   execFileSync(path.join(tools, "wasm-opt"), [
-    file, "-o", file, "-Oz", "--converge", "--zero-filled-memory", ...enable,
+    file, "-o", file, "-Oz", "--converge", "--zero-filled-memory", "--low-memory-unused", ...enable,
     "--strip-debug", "--strip-producers", "--strip-target-features", "--remove-unused-module-elements",
   ]);
 }
@@ -70,19 +72,21 @@ function toJavaScript(wasm) {
 
 /** The bytes as a string that gzip can read; `unpack` in ts/core.ts is its inverse. */
 function pack(bytes) {
-  const write = (first) => {
-    let text = "";
-    for (const byte of bytes) {
-      let code = (byte - first) & 255;
-      if (code >= 91) text += code < 182 ? "!" : " ";
-      code = 35 + (code % 91);
-      text += String.fromCharCode(code < 92 ? code : code + 1);
-    }
-    return text;
-  };
-  const texts = Array.from({ length: 256 }, (_, first) => write(first));
-  const packed = texts.reduce((best, text) => (text.length < best.length ? text : best));
-  return { first: texts.indexOf(packed), packed };
+  const counts = Array.from({ length: 256 }, (_, byte) => ({ byte, count: 0 }));
+  for (const byte of bytes) counts[byte].count++;
+  const ranked = counts.toSorted((a, b) => b.count - a.count || a.byte - b.byte).map(({ byte }) => byte);
+  const ascending = (bytes) => bytes.toSorted((a, b) => a - b);
+  const common = ascending(ranked.slice(0, 91));
+  const order = [...common, ...ascending(ranked.slice(91))];
+  let packed = "";
+  for (const byte of bytes) {
+    const place = order.indexOf(byte);
+    const code = 35 + (place % 91);
+    packed += (place < 91 ? "" : place < 182 ? "!" : " ") + String.fromCharCode(code < 92 ? code : code + 1);
+  }
+  const bits = Array.from({ length: 64 }, () => 0);
+  for (const byte of common) bits[byte >> 2] |= 1 << (byte & 3);
+  return { common: bits.map((four) => four.toString(16)).join(""), packed };
 }
 
 /** Puts the modules in the place of `#packed/…` and `#plain/…`. */
@@ -92,8 +96,8 @@ const inlined = {
     build.onResolve({ filter: /^#(packed|plain)\// }, ({ path }) => ({ path, namespace: "inlined" }));
     build.onLoad({ filter: /^#packed\//, namespace: "inlined" }, ({ path: name }) => {
       const wasm = modules[name.slice("#packed/".length)];
-      const { first, packed } = pack(fs.readFileSync(path.join(dist, `${wasm}.wasm`)));
-      return { contents: `export const first = ${first}, packed = ${JSON.stringify(packed)};` };
+      const { common, packed } = pack(fs.readFileSync(path.join(dist, `${wasm}.wasm`)));
+      return { contents: `export const common = "${common}", packed = ${JSON.stringify(packed)};` };
     });
     build.onLoad({ filter: /^#plain\//, namespace: "inlined" }, () => ({ contents: plain }));
     build.onResolve({ filter: /\.wasm(\?module)?$/ }, ({ path }) => ({ path, external: true }));

@@ -86,5 +86,4 @@ fn run(slot: u32, draw: &mut Draw) {
             say("interval", &[gate_of, 0.0, now], gate::interval(slot, 0, now));
         }
     }
-    say("next_at", &[gate_of], gate::next_at(slot));
 }

@@ -261,12 +261,6 @@ impl Desk {
         self.reply.used = Some(costs.map(count));
     }
 
-    /// When a call may leave if nothing settles; NaN where no time would help.
-    pub fn next_at(&mut self, gate: u32) -> f64 {
-        let at = self.gates.get(gate).and_then(|kept| kept.gate.next_at());
-        at.map_or(f64::NAN, |at| millis(at.saturating_since(Instant::ZERO)))
-    }
-
     /// The time between two calls by the law of a limit; 0 where it keeps nothing apart.
     pub fn interval(&mut self, gate: u32, limit: u32, now: f64) -> f64 {
         let now = self.clock.read(now);

@@ -158,12 +158,6 @@ pub fn used(requests: f64, tokens: f64) {
     DESK.with(|desk| desk.used([requests, tokens]));
 }
 
-/// See `Desk::next_at`.
-#[wasm_bindgen]
-pub fn next_at(gate: u32) -> f64 {
-    DESK.with(|desk| desk.next_at(gate))
-}
-
 /// See `Desk::interval`.
 #[wasm_bindgen]
 pub fn interval(gate: u32, limit: u32, now: f64) -> f64 {

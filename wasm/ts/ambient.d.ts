@@ -1,15 +1,15 @@
 /** What the build puts in place of these names. */
 
 declare module "#packed/gate" {
-  export const first: number;
+  export const common: string;
   export const packed: string;
 }
 declare module "#packed/laws" {
-  export const first: number;
+  export const common: string;
   export const packed: string;
 }
 declare module "#packed/pace" {
-  export const first: number;
+  export const common: string;
   export const packed: string;
 }
 declare module "#plain/gate" {

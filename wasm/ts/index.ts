@@ -3,9 +3,9 @@
 import { instance, lazily, unpack } from "./core.js";
 import { maker } from "./gate.js";
 import { PumpedLane } from "./pumped.js";
-import { first, packed } from "#packed/gate";
+import { common, packed } from "#packed/gate";
 
 /** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
-export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, first)))), 4, PumpedLane);
+export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, common)))), 4, PumpedLane);
 
 export * from "./public.js";

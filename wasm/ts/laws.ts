@@ -3,9 +3,9 @@
 import { instance, lazily, unpack } from "./core.js";
 import { maker } from "./gate.js";
 import { PumpedLane } from "./pumped.js";
-import { first, packed } from "#packed/laws";
+import { common, packed } from "#packed/laws";
 
 /** Makes a gate whose policy may name any law. */
-export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, first)))), 13, PumpedLane);
+export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, common)))), 13, PumpedLane);
 
 export * from "./public.js";

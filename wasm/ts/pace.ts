@@ -5,10 +5,10 @@
  */
 
 import { instance, unpack } from "./core.js";
-import { first, packed } from "#packed/pace";
+import { common, packed } from "#packed/pace";
 import { of } from "./pacing.js";
 
 /** Makes a pace. */
-export const pace = of(() => instance(new WebAssembly.Module(unpack(packed, first))));
+export const pace = of(() => instance(new WebAssembly.Module(unpack(packed, common))));
 
 export type { Pace, PaceOptions } from "./pacing.js";

@@ -9,6 +9,9 @@ import { delay } from "./wait.js";
 
 type Timer = ReturnType<typeof setTimeout>;
 
+/** While the window is full, so often one looks whether a lease has ended. */
+const LOOK = 1_000;
+
 interface Pumped extends Waiter {
   go: (permit: number) => void;
   fail: (error: unknown) => void;
@@ -74,8 +77,8 @@ export class PumpedLane extends Lane<Pumped> {
 
   /** Sees that somebody wakes when the first may go. */
   #rouse(time: number): void {
-    // A full window opens when a call settles, which pumps; at the latest when a lease ends.
-    const due = this.due || Math.max(this.house.core.next_at(this.gate), time + 1) || Infinity;
+    // A full window opens when a call settles, which pumps, or when the lease of one ends.
+    const due = this.due || time + LOOK;
     if (this.#wakes > time && this.#wakes <= due + 1) return;
     clearTimeout(this.#timer);
     this.#wakes = due;
