@@ -25,6 +25,7 @@ use crate::time::Span;
 /// assert!(climb(Growth::Decorrelated).iter().all(|rung| (4..=13).contains(rung)));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Growth {
     /// The same delay each time.
@@ -59,6 +60,7 @@ pub enum Growth {
 /// assert_eq!(reach(fifth, Span::from_millis(1_000)), (800, 999));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Jitter {
     /// Exactly the delay.
@@ -92,6 +94,7 @@ pub enum Jitter {
 /// assert_eq!(delays, [100, 200, 300, 350, 350]);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Backoff {
     growth: Growth,
     jitter: Jitter,
@@ -199,6 +202,7 @@ impl Default for Backoff {
 /// assert_eq!(made(Growth::Linear, more, short, long), BackoffError::SpreadAboveOne);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum BackoffError {
     /// A base of zero would stay zero for ever.

@@ -70,6 +70,7 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 /// `L` is the law; `LIMITS` is how many limits an ask has costs for; `SLOTS` is how many calls can
 /// be in flight at once, at 24 bytes each where there is one limit and 48 where there are four.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usize = 32> {
     limits: [Limit<L>; LIMITS],
     rules: Rules,
@@ -82,6 +83,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usi
 
 /// One of the limits that a controller keeps.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Limit<L: Law> {
     law: L,
     state: L::State,
@@ -140,6 +142,7 @@ impl<L: Law> Limit<L> {
 
 /// What the window keeps of a call in flight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Flight<const LIMITS: usize> {
     parts: [Part; LIMITS],
     attempt: u16,
@@ -147,6 +150,7 @@ struct Flight<const LIMITS: usize> {
 
 /// The part of a call in flight that one limit keeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Part {
     cost: u32,
     epoch: u16,

@@ -17,6 +17,7 @@ use core::num::{NonZeroU32, NonZeroU64};
 /// assert!(Ratio::new(1, 0).is_none());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ratio {
     numerator: u32,
     denominator: NonZeroU32,

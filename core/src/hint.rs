@@ -18,6 +18,7 @@ use crate::time::Span;
 /// assert_eq!((hint.retry_after, hint.remaining), (Some(Span::from_secs(1)), Some(0)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Hint {
     /// How long to wait before the next call (`Retry-After`, RFC 9110 section 10.2.3; the gRPC

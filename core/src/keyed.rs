@@ -36,6 +36,7 @@ use crate::verdict::{Ask, Decision};
 /// assert_eq!(gates.len(), 2);
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Keyed<
     K,
     L: Law = AnyLaw,
@@ -54,6 +55,7 @@ pub struct Keyed<
 }
 
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Entry<K, L: Law, const LIMITS: usize, const SLOTS: usize> {
     key: K,
     controller: Controller<L, LIMITS, SLOTS>,

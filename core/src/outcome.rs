@@ -14,6 +14,7 @@ use crate::hint::Hint;
 /// assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(2)));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Outcome {
     /// The call was served.
     Ok,
@@ -76,6 +77,7 @@ impl Outcome {
 /// assert_eq!(exact.used, Some([1, 812]));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reply<const LIMITS: usize = 1> {
     /// What became of the call.
     pub outcome: Outcome,

@@ -25,6 +25,7 @@ use crate::time::Span;
 /// assert_ne!(narrow, POLICY);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
     pub(crate) laws: [L; LIMITS],
     pub(crate) rules: Rules,
@@ -32,6 +33,7 @@ pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
 
 /// What holds for all limits alike.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct Rules {
     pub(crate) hold: HoldPolicy,
     pub(crate) window: WindowPolicy,

@@ -19,6 +19,7 @@ use crate::time::Span;
 /// assert_eq!(Quota::per_second(0), Err(QuotaError::ZeroCount));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Quota {
     pub(crate) count: NonZeroU64,
     pub(crate) period: NonZeroU64,
@@ -136,6 +137,7 @@ impl Quota {
 
 /// A burst that fits the period which laws count in: 1 to 17 592.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct LawBurst(NonZeroU32);
 
 impl LawBurst {
@@ -176,6 +178,7 @@ impl LawBurst {
 /// assert!(Quota::per_minute(694).unwrap().with_burst(1_000_000).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum QuotaError {
     /// A count of zero would never let a call leave.

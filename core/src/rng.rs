@@ -25,6 +25,7 @@ use crate::time::Span;
 /// assert_eq!(delay, twin.between(Span::from_millis(50), Span::from_millis(100)));
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Rng {
     low: u32,
     high: u32,

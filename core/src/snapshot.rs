@@ -51,6 +51,7 @@ pub const VERSION: u8 = 1;
 /// assert_eq!(again(&record), Err(SnapshotError::Damaged));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum SnapshotError {
     /// The slice is shorter than a record, or a record is of another length: it was cut, or another
@@ -122,6 +123,7 @@ pub trait Record: Law {
 /// assert_eq!(input.u64(), None);
 /// ```
 #[derive(Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Writer<'a> {
     room: &'a mut [u8],
     now: Instant,
@@ -193,6 +195,7 @@ const MOST: u64 = NEVER - 1;
 
 /// Reads a record from its beginning to its end.
 #[derive(Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reader<'a> {
     rest: &'a [u8],
     then: Instant,

@@ -19,6 +19,7 @@ use crate::time::Span;
 /// assert_eq!(stats.settled(), 1);
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Stats {
     /// Polls answered with `Go`.

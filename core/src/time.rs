@@ -49,6 +49,7 @@ macro_rules! ordered {
 /// assert_eq!(boot.saturating_since(later), Span::ZERO);
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Instant(u64);
 
 ordered!(Instant);
@@ -110,6 +111,7 @@ impl Instant {
 /// assert_eq!(Span::from_nanos(1_999_999).as_millis(), 1); // rounds down
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Span(u64);
 
 ordered!(Span);
@@ -206,6 +208,7 @@ impl Span {
 /// assert_eq!(ticks.to_ticks_ceil(Span::from_nanos(1)), 1);
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ticks {
     hertz: NonZeroU32,
     /// `None` until the first reading, which may be anything.

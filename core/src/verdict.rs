@@ -23,6 +23,7 @@ use crate::time::{Instant, Span};
 /// # let _: (Ask, Ask<2>) = (heavy, tokens);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ask<const LIMITS: usize = 1> {
     pub(crate) costs: [u32; LIMITS],
     pub(crate) deadline: Instant,
@@ -108,6 +109,7 @@ impl<const LIMITS: usize> Default for Ask<LIMITS> {
 /// assert!(Verdict::Refuse(Reason::Budget) > Verdict::Full);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Verdict {
     /// The call may leave now.
     Go,
@@ -178,6 +180,7 @@ impl PartialOrd for Verdict {
 /// assert_eq!(gate.poll(due, &Ask::new().cost(2)), Decision::Refuse(Reason::TooBig));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 // A byte tells them apart: the compiler would take eight, to fill the room before the instant, and
 // code for 32-bit machines would compare all of them.
@@ -226,6 +229,7 @@ impl core::error::Error for Reason {}
 /// # let _ = permit;
 /// ```
 #[derive(Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a permit that is not settled holds its place in the window until the lease ends"]
 pub enum Decision {
     /// The call may leave now, and the gates have been charged for it.

@@ -19,6 +19,7 @@ use crate::verdict::{Reason, Verdict};
 /// assert_eq!(BudgetPolicy::new(Ratio::HALF, 0), Err(BudgetError::ZeroReserve));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct BudgetPolicy {
     per_success: Ratio,
     reserve: u32,
@@ -63,6 +64,7 @@ impl BudgetPolicy {
 /// assert_eq!(BudgetPolicy::new(Ratio::ONE, 0), Err(BudgetError::ZeroReserve));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum BudgetError {
     /// With nothing saved up, no retry could ever leave.
@@ -97,6 +99,7 @@ impl core::error::Error for BudgetError {}
 /// assert_eq!(budget.check(policy), Verdict::Go);
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Budget {
     saved: u64,
 }

@@ -16,6 +16,7 @@ use crate::verdict::Verdict;
 /// assert_eq!(HoldPolicy::new(Span::ZERO, Ratio::ZERO), Err(HoldError::ZeroCeiling));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct HoldPolicy {
     ceiling: Span,
     spread: Ratio,
@@ -84,6 +85,7 @@ impl Default for HoldPolicy {
 /// assert!(HoldPolicy::new(Span::MAX, Ratio::ZERO).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum HoldError {
     /// A ceiling of zero would ignore every server.
@@ -117,6 +119,7 @@ impl core::error::Error for HoldError {}
 /// assert_eq!(hold.check(until), Verdict::Go);
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Hold {
     until: Instant,
 }

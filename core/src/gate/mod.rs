@@ -45,6 +45,7 @@ pub use window::{Permit, Window, WindowError, WindowPolicy};
 /// assert_eq!(gate.why(now, &ask), Some(Gate::Hold)); // for the five seconds that were asked for
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Gate {
     /// The law's rate.

@@ -33,6 +33,7 @@ use crate::verdict::{Reason, Verdict};
 /// assert_eq!(pace.check(next, 1, Some(quota)), Verdict::Go);
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pace {
     /// What is in the bucket, in 1/period of a call.
     level: u64,

@@ -18,6 +18,7 @@ use crate::verdict::Verdict;
 /// }
 /// ```
 #[derive(Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a permit that is not settled holds its place in the window until the lease ends"]
 pub struct Permit {
     slot: u16,
@@ -50,6 +51,7 @@ impl Permit {
 /// assert_eq!(WindowPolicy::new(0, Span::from_secs(30)), Err(WindowError::ZeroLimit));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct WindowPolicy {
     limit: u16,
     lease: Span,
@@ -114,6 +116,7 @@ impl Default for WindowPolicy {
 /// assert!(WindowPolicy::new(4, Span::MAX).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum WindowError {
     /// With no call in flight, none could ever leave.
@@ -153,6 +156,7 @@ impl core::error::Error for WindowError {}
 /// assert_eq!(window.release(Permit::from_raw(raw)), None); // repeated, and harmless
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Window<T, const SLOTS: usize> {
     slots: [Slot<T>; SLOTS],
     /// The first slot of the list of those that were freed; `SLOTS` ends the list.
@@ -164,6 +168,7 @@ pub struct Window<T, const SLOTS: usize> {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 enum Slot<T> {
     Free { next: u16 },
     Taken { number: u32, since: Instant, call: T },

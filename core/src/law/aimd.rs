@@ -34,6 +34,7 @@ use crate::time::{Instant, Span};
 /// assert_eq!(after(Outcome::Busy, true), of(6));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdConfig {
     /// The rate to begin with. Its burst, 17 592 at most, is the law's burst at every rate.
     pub start: Quota,
@@ -78,6 +79,7 @@ pub struct AimdConfig {
 /// assert!((25..=50).contains(&after(Outcome::Throttled).unwrap()));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pause {
     /// The unit: the n-th cut pauses for 2^n of it, half of which is left to chance. Above zero, and
     /// not above `most`.
@@ -138,6 +140,7 @@ const fn per_second(count: u64) -> Quota {
 /// assert_eq!(Aimd::new(never), Err(AimdError::KeepNotBelowOne));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Aimd {
     start: u64,
     floor: u64,
@@ -163,6 +166,7 @@ pub struct Aimd {
 /// assert_eq!(quota.interval(), Span::from_millis(100));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdState {
     /// Calls a second with 20 bits of fraction.
     rate: u64,
@@ -340,6 +344,7 @@ impl Pause {
 /// assert!(Aimd::new(AimdConfig { start: ceiling, ceiling, ..config }).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum AimdError {
     /// The start's burst is above 17 592. (A burst of zero no quota has.)

@@ -27,6 +27,7 @@ macro_rules! any_law {
         /// # let _ = gate;
         /// ```
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         #[non_exhaustive]
         pub enum AnyLaw {
             $(#[doc = concat!("[`", stringify!($law), "`].")] $law($law),)*
@@ -48,6 +49,7 @@ macro_rules! any_law {
         /// assert_eq!((other.quota(state), other.window(state)), (None, None));
         /// ```
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         #[non_exhaustive]
         pub enum AnyState {
             $(#[doc = concat!("Of [`AnyLaw::", stringify!($law), "`].")] $law(<$law as Law>::State),)*

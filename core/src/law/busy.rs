@@ -45,6 +45,7 @@ use crate::verdict::{Reason, Verdict};
 /// assert_eq!(limits(BusyVariant::Promised), [4, 4, 12, 36]);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum BusyVariant {
     /// As the source's program behaves, for comparison.
     Faithful,
@@ -74,6 +75,7 @@ pub enum BusyVariant {
 /// assert_eq!(limits(Recovery::Value(200)), [1, 201, 401, 601]);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Recovery {
     /// By a rate, as [`BusyVariant`] reads it: 1 to 14, and from 2 where the text is followed.
     Rate(u32),
@@ -99,6 +101,7 @@ pub enum Recovery {
 /// assert_eq!(second_call(Over::Wait), Decision::Wait(Instant::from_nanos(1_000_000_000)));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Over {
     /// It is refused at once ([`Reason::OverLimit`]), as the source does it.
     Refuse,
@@ -125,6 +128,7 @@ pub enum Over {
 /// assert_eq!(gate.poll(start, &Ask::new()), Decision::Wait(next));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct BusyConfig {
     /// The limit to begin with, and the highest one, in calls a second: up to 9 999 999.
     pub most: NonZeroU32,
@@ -172,6 +176,7 @@ impl Default for BusyConfig {
 /// assert_eq!(Busy::new(stuck), Err(BusyError::NoRecovery));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Busy {
     config: BusyConfig,
 }
@@ -189,6 +194,7 @@ pub struct Busy {
 /// assert_eq!(Busy::DEFAULT.interval(state, Instant::ZERO), None);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct BusyState {
     /// When the present second began.
     second: Instant,
@@ -404,6 +410,7 @@ impl Law for Busy {
 /// assert_eq!(made(BusyConfig { most, ..BusyConfig::DEFAULT }), Err(BusyError::MostTooLarge));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum BusyError {
     /// A recovery of nothing would never grow back, nor would a rate of one where the text is

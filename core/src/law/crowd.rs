@@ -30,6 +30,7 @@ use crate::time::Instant;
 /// assert_eq!(windows, [4, 2, 1, 1, 1]); // rounded down, but never shut
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct CrowdConfig {
     /// Calls in flight to begin with, at least one.
     pub start: NonZeroU16,
@@ -72,6 +73,7 @@ impl Default for CrowdConfig {
 /// assert_eq!(Crowd::new(never), Err(CrowdError::KeepNotBelowOne));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Crowd {
     config: CrowdConfig,
 }
@@ -92,6 +94,7 @@ pub struct Crowd {
 /// assert_eq!(law.window(&state).unwrap().get(), 6);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct CrowdState {
     window: NonZeroU16,
     successes: u16,
@@ -184,6 +187,7 @@ impl Law for Crowd {
 /// assert!(Crowd::new(CrowdConfig { start: most, most, ..config }).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum CrowdError {
     /// A cut that keeps everything is no cut.

@@ -35,6 +35,7 @@ use crate::time::{Instant, Span};
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Cubic;
 
 /// What [`Cubic`] remembers. Rates are calls a second with 20 bits of fraction.
@@ -53,6 +54,7 @@ pub struct Cubic;
 /// assert_eq!(gate.poll(now, &Ask::new().cost(3)), Decision::Refuse(Reason::TooBig));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct CubicState {
     /// The present rate.
     rate: u64,

@@ -18,6 +18,7 @@ use crate::time::Instant;
 /// # let _ = gate;
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Fixed {
     quota: Option<Quota>,
 }

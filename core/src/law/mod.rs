@@ -121,6 +121,7 @@ pub trait Law {
 /// assert_eq!(state, before);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Sample<'a> {
     /// When the answer arrived.
@@ -183,6 +184,7 @@ impl Sample<'_> {
 /// assert_eq!(moves.position(|counted| counted == (0, 2)), Some(9));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Move {
     /// It keeps its rate.
     Held,

@@ -38,6 +38,7 @@ use crate::time::{Instant, Span};
 /// assert_eq!(after(Strategy::Remaining, Hint::NONE), 4_500);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Strategy {
     /// `ExponentialBackoff`: to nothing. Each call begins anew.
     Exponential,
@@ -73,6 +74,7 @@ pub enum Strategy {
 /// assert_eq!(refused(ProportionalConfig::DEMO), (1_600, 1_600));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ProportionalConfig {
     /// How a success shortens the sleep.
     pub strategy: Strategy,
@@ -162,6 +164,7 @@ impl Default for ProportionalConfig {
 /// assert_eq!(Proportional::new(stuck), Err(ProportionalError::StuckAtZero));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Proportional {
     config: ProportionalConfig,
 }
@@ -188,6 +191,7 @@ pub struct Proportional {
 /// assert_eq!(state.sleep().as_millis(), 0);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ProportionalState {
     sleep: Span,
     /// Refusals since the latest success.
@@ -369,6 +373,7 @@ impl Law for Proportional {
 /// assert_eq!(made(config), Err(ProportionalError::ZeroCalm));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum ProportionalError {
     /// A factor below one would shorten the sleep on refusal.

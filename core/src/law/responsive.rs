@@ -42,6 +42,7 @@ use crate::time::{Instant, Span};
 /// assert_eq!(delay(ResponsiveVariant::Mended), 750);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ResponsiveVariant {
     /// The source's behaviour, for comparison.
     Faithful,
@@ -73,6 +74,7 @@ pub enum ResponsiveVariant {
 /// assert_eq!(delays, [0, 10_000, 10_000, 11_000, 12_100]);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ResponsiveConfig {
     /// The delay after the first failure; a step down below it ends the delay.
     pub initial: Span,
@@ -133,6 +135,7 @@ impl Default for ResponsiveConfig {
 /// assert_eq!(Responsive::new(upside_down), Err(ResponsiveError::InitialAboveMost));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Responsive {
     config: ResponsiveConfig,
 }
@@ -156,6 +159,7 @@ pub struct Responsive {
 /// assert_eq!(delay(&gate), Span::ZERO);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ResponsiveState {
     delay: Span,
     successes: u16,
@@ -395,6 +399,7 @@ impl Law for Responsive {
 /// assert_eq!(made(ResponsiveConfig { threshold: 0, variant, ..config }), Ok(()));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum ResponsiveError {
     /// An initial delay of zero would stay zero for ever.

@@ -77,6 +77,7 @@ use crate::time::Instant;
 /// assert!(out.len() <= 2);
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Vegas;
 
 /// What [`Vegas`] remembers: 48 bytes at most.
@@ -89,6 +90,7 @@ pub struct Vegas;
 /// assert_eq!(Vegas.window(&Vegas.start(Instant::ZERO)), None);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct VegasState {
     round: Round,
     base: Base,
@@ -110,6 +112,7 @@ const ROUNDS: u8 = 32;
 
 /// The calls since the latest round was over. Times are in microseconds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Round {
     began: Instant,
     sum: u64,
@@ -176,6 +179,7 @@ impl Reading {
 
 /// The round trip without a queue: the least that this period and the one before have shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Base {
     before: u32,
     latest: u32,

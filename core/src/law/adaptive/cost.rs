@@ -16,6 +16,7 @@ use crate::time::Span;
 /// takes two intervals. The usual is a power of two, so that a change of it moves every number of
 /// the law by whole octaves and loses nothing; where every call costs one, it is one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Usual {
     /// The mean cost of about sixteen calls, with 4 bits of fraction; zero before the first.
     mean: u32,

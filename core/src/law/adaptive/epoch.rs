@@ -13,6 +13,7 @@ use crate::time::Span;
 /// cut of L. An epoch aims at a length of K weighted successes; K doubles from cut to cut up to 128
 /// and L shrinks to a sixteenth while the rate is steady.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Epoch {
     /// K: how many weighted successes an epoch aims at.
     length: u16,
@@ -30,6 +31,7 @@ pub(super) struct Epoch {
 
 /// What a blind client has learnt of its own epochs: their mean length in own calls.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Habit {
     /// With 8 bits of fraction.
     mean: u32,

@@ -6,6 +6,7 @@ use crate::time::{Instant, Span};
 
 /// A run of misses (refusals and failures) without a success in between.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Event {
     /// When the latest event began.
     pub(super) at: Instant,

@@ -9,6 +9,7 @@ use crate::time::Span;
 /// The law is free of scale: it never adds to a rate, it multiplies. In logarithms that is a sum,
 /// an interval of nine years takes four bytes as one of a nanosecond does, and nothing overflows.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Interval(Fine);
 
 /// The unit in which intervals are at least one: 2^-8 ns.

@@ -8,6 +8,7 @@ use crate::time::{Instant, Span};
 /// again (a fixed window that is used up), served calls over the whole cycle are an exact reading
 /// of the capacity, which the rate of the bright part alone is not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Meter {
     pub(super) from: Instant,
     /// In sixteenths of a usual call.

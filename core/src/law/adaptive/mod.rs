@@ -51,6 +51,7 @@ use crate::verdict::Verdict;
 /// assert!(matches!(gate.poll(later, &Ask::new()), Decision::Wait(_)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Adaptive {
     quota: Option<Quota>,
 }
@@ -87,6 +88,7 @@ impl Adaptive {
 /// assert_eq!((interval.as_nanos() + 500_000) / 1_000_000, 200);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AdaptiveState {
     pacer: Pacer,
     event: Event,
@@ -105,6 +107,7 @@ const _: () = assert!(size_of::<AdaptiveState>() <= 128);
 
 /// What the law may use, and what it keeps for that.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 enum Tier {
     /// No refusal yet.
     Open(Open),
@@ -118,6 +121,7 @@ enum Tier {
 
 /// What the tiers see of a call that has come back.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Call {
     now: Instant,
     cost: u32,

@@ -13,6 +13,7 @@ use crate::time::{Instant, Span};
 /// A block of 16 calls alone would end within a round trip, and measure a burst for a rate: at
 /// 100 ms it could not tell 320 calls a second from more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Open {
     block_from: Instant,
     /// When the latest call left.

@@ -15,6 +15,7 @@ use crate::verdict::{Reason, Verdict};
 /// every token, and the others meet an empty bucket: the phase effect.) With hints there is no
 /// contest for tokens, and an eighth of the interval is enough.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Pacer {
     pub(super) interval: Interval,
     /// The interval to return to after an outage or a blackout: that of the last good rate.

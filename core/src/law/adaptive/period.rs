@@ -19,6 +19,7 @@ use crate::time::{Instant, Span};
 /// had before, and the first guess is what it has had since it came, as if a few others had been
 /// heard of already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Share {
     end: Instant,
     /// What was served in this period, in sixteenths of a usual call: this client's, and everybody's.
@@ -35,6 +36,7 @@ pub(super) struct Share {
 
 /// What is known of this client's share.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 enum Known {
     /// Nothing was heard yet.
     Nothing,
@@ -50,6 +52,7 @@ const OTHERS: u32 = 3 * PARTS;
 
 /// A period as the server describes it in one answer.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Told {
     /// In the server's own units, which stay the same where those of the law change.
     pub(super) name: u32,

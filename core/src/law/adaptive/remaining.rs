@@ -21,6 +21,7 @@ use crate::time::Span;
 /// of a call, threshold over remaining, equals the square root of its interval: a proportional and
 /// integral controller, in which half of the change of ln(remaining) damps and the price pulls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Pool {
     /// The most that were ever left: the size of the bucket, where the server does not tell it.
     pub(super) most: u32,
@@ -30,6 +31,7 @@ pub(super) struct Pool {
 
 /// A bucket as the server describes it.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Bucket {
     /// Below this many the price is above one.
     threshold: u32,

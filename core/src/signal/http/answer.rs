@@ -25,6 +25,7 @@ use crate::outcome::{Outcome, Reply};
 /// assert_eq!(answer.limits().next().unwrap().unit, Unit::Tokens); // these run out first
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Answer {
     /// What became of the call.
@@ -114,6 +115,7 @@ impl Answer {
 /// assert_eq!(Which::from(Name::of("day")), Which::Named(Name::of("day")));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Which {
     /// The binding one of those that count this.
     Counting(Unit),

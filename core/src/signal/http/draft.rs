@@ -9,6 +9,7 @@ const COLLECTED: usize = 8;
 
 /// What can be told of a limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) enum Part {
     /// How many calls fit into a period; the least counts.
     Limit,
@@ -38,6 +39,7 @@ impl Part {
 /// A limit while its numbers come together. Where a number was told twice, the more careful one
 /// counts, whichever came first.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Draft {
     pub(super) name: Name,
     /// Which parts were told, a bit each.
@@ -195,6 +197,7 @@ pub(super) fn count(ignored: &mut u16) {
 
 /// The limits collected so far, from the left.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Drafts([Draft; COLLECTED]);
 
 impl Drafts {

@@ -21,6 +21,7 @@ pub(super) const TOLD: usize = 4;
 /// assert_eq!((answer.hint.limit, answer.hint.remaining), (None, None));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Unit {
     /// Calls.
@@ -66,6 +67,7 @@ impl Unit {
 /// assert_ne!(Name::of("daily"), Name::of("hourly"));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Name(u32);
 
 impl Name {
@@ -119,6 +121,7 @@ impl Name {
 /// assert_eq!((limit.hint.remaining, limit.hint.reset), (None, limit.hint.period));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Limit {
     /// What it counts.

@@ -22,6 +22,7 @@ use crate::signal::text::{Number, Text};
 /// assert_eq!(reading.finish(None).hint.reset, Some(Span::from_millis(1_500)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Profile {
     /// By size. Below 10^9, seconds from now: that is 31 years, and as a date it lies before any

@@ -32,6 +32,7 @@ const TRUE: Name = Name::known("true");
 /// assert_eq!(hint, minute.and_remaining(50).and_reset(Span::from_secs(30)));
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reading {
     status: u16,
     ignored: u16,
