@@ -7,9 +7,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::row::{self, Row, figure};
-use super::{compiler, publish, thousands};
+use super::{boards, compiler, publish, thousands};
 use crate::progress;
-use crate::road::Road;
+use crate::road::{Road, Roads};
 use crate::setup;
 use crate::workspace::{cargo, root};
 
@@ -35,7 +35,7 @@ const EMPTY: &str = "empty";
 /// What `adaptive`'s pairs of a poll that leaves and its settle may take.
 const PAIR: u64 = 200;
 
-pub fn run(json: bool) -> Result<()> {
+pub fn run(roads: &mut Roads, json: bool) -> Result<()> {
     setup::missing_tool("valgrind")?;
     let folder = root().join("target/cost");
     build(&folder)?;
@@ -45,12 +45,14 @@ pub fn run(json: bool) -> Result<()> {
         let counted = count(&folder, subject)?;
         Ok(Row { what, target: target.clone(), figure: counted.saturating_sub(empty) })
     });
-    let rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
+    let mut rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
+    let counted = boards::count(roads)?;
     if json {
+        rows.extend(counted.instructions);
         println!("{}", row::json(&rows, "instructions"));
         return Ok(());
     }
-    publish("cost.md", &page(&rows, &target))
+    publish("cost.md", &(page(&rows, &target) + &boards::section(&counted)))
 }
 
 fn build(folder: &Path) -> Result<()> {

@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: how well it controls, what a decision costs, and how large it is.
 
+mod boards;
 mod control;
 mod cost;
 mod image;
@@ -27,7 +28,7 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Count the instructions of a decision, beside other limiters
+    /// Count the instructions of a decision, beside other limiters and on microcontrollers
     Cost {
         /// Print rows `{"what","target","instructions"}`, and write no page
         #[arg(long)]
@@ -47,7 +48,7 @@ pub enum Bench {
 pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
     match bench {
         Bench::Control { args } => control::run(args)?,
-        Bench::Cost { json } => cost::run(json)?,
+        Bench::Cost { json } => cost::run(roads, json)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
     }
     Ok(ExitCode::SUCCESS)

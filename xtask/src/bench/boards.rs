@@ -1,0 +1,156 @@
+//! What a decision costs on microcontrollers: an image counts it itself, on emulated boards.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::row::{Row, figure};
+use super::thousands;
+use crate::firmware::{self, Board, Run, numbers, told};
+use crate::road::Roads;
+
+/// What the image measures, by the names that it has for it.
+const SUBJECTS: [&str; 17] = [
+    "adaptive, no refusal yet: Go",
+    "adaptive, no refusal yet: settle",
+    "adaptive, refusals are all that is known: Go",
+    "adaptive, refusals are all that is known: wait",
+    "adaptive, refusals are all that is known: settle",
+    "adaptive, told what is left: Go",
+    "adaptive, told what is left: wait",
+    "adaptive, told what is left: settle",
+    "adaptive, told what is left and until when: Go",
+    "adaptive, told what is left and until when: wait",
+    "adaptive, told what is left and until when: settle",
+    "aimd, refusals are all that is known: Go",
+    "aimd, refusals are all that is known: wait",
+    "aimd, refusals are all that is known: settle",
+    "fixed: Go",
+    "fixed: wait",
+    "fixed: settle",
+];
+
+/// What `adaptive`'s Go and its settle may take, each.
+const BARS: [(Board, u64); 2] = [(Board::Microbit, 1_500), (Board::Mps2, 350)];
+/// How deep any of it may go.
+const STACK: u64 = 400;
+
+/// Each instruction takes a nanosecond of the board's clock.
+const COUNTED: [&str; 2] = ["-icount", "shift=0"];
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// All figures of all boards.
+pub struct Figures {
+    pub instructions: Vec<Row>,
+    pub stack: Vec<Row>,
+}
+
+/// Builds the image for every board, and runs it there.
+pub fn count(roads: &mut Roads) -> Result<Figures> {
+    firmware::bring_tools()?;
+    let mut figures = Figures { instructions: Vec::new(), stack: Vec::new() };
+    for board in Board::ALL {
+        let folder = firmware::build(roads, board, &["cost"])?;
+        let options = COUNTED.map(str::to_owned).to_vec();
+        let run = Run { board, folder: &folder, image: "cost", options, limit: LIMIT };
+        let log = run.to_its_end(|_| ())?;
+        for what in SUBJECTS {
+            let (instructions, stack) = read(&log, what)
+                .with_context(|| format!("`cost` on {} is silent of {what}", board.name()))?;
+            let row = |figure| Row { what, target: board.target().into(), figure };
+            figures.instructions.push(row(instructions));
+            figures.stack.push(row(stack));
+        }
+    }
+    Ok(figures)
+}
+
+/// Finds `cost WHAT 711 instructions, 348 bytes of stack, 2000 calls`.
+fn read(log: &str, what: &str) -> Option<(u64, u64)> {
+    let line = *told(log, &format!("cost {what} ")).first()?;
+    match numbers(line).ok()?[..] {
+        [instructions, stack, _] => Some((instructions, stack)),
+        _ => None,
+    }
+}
+
+/// The part of the page that tells them.
+pub fn section(figures: &Figures) -> String {
+    let mut page = String::from(
+        "\n## On microcontrollers\n\n\
+         Instructions of one call, as QEMU counts them (`-icount shift=0`): the mean of 2000 calls \
+         after 300 that warm up, of a controller with four calls in flight, compiled with opt-level \
+         \"s\" and fat LTO. They are no cycles: memory that makes a processor wait is not in them. A \
+         server of ten calls a second answers; the calls of `adaptive` and `aimd` that it refuses are \
+         in the figures as often as they come.\n\n",
+    );
+    table(&mut page, "instructions", &figures.instructions);
+    page.push_str("\nHow deep the stack goes, with what the call itself hands over:\n\n");
+    table(&mut page, "bytes of stack", &figures.stack);
+
+    page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
+    for (board, goal) in BARS {
+        for verb in ["Go", "settle"] {
+            let worst = worst(&figures.instructions, &format!(": {verb}"), board);
+            bar(
+                &mut page,
+                &format!("adaptive, {}: {verb}, the dearest", board.target()),
+                goal,
+                worst,
+            );
+        }
+    }
+    for (board, _) in BARS {
+        let deepest = worst(&figures.stack, "", board);
+        bar(&mut page, &format!("adaptive, {}: deepest stack", board.target()), STACK, deepest);
+    }
+    page
+}
+
+/// The largest figure of `adaptive` with this end of its name.
+fn worst(rows: &[Row], end: &str, board: Board) -> u64 {
+    let of = rows.iter().filter(|row| row.target == board.target());
+    let of = of.filter(|row| row.what.starts_with("adaptive") && row.what.ends_with(end));
+    of.map(|row| row.figure).max().unwrap_or(0)
+}
+
+fn bar(page: &mut String, name: &str, goal: u64, is: u64) {
+    let verdict = match is.checked_sub(goal) {
+        None | Some(0) => "met".into(),
+        Some(above) => format!("**{} above**", thousands(above)),
+    };
+    _ = writeln!(page, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
+}
+
+fn table(page: &mut String, unit: &str, rows: &[Row]) {
+    let targets = Board::ALL.map(Board::target);
+    _ = writeln!(page, "| {unit} | {} |", targets.join(" | "));
+    _ = writeln!(page, "|---|{}", "---:|".repeat(targets.len()));
+    for what in SUBJECTS {
+        let cells = targets.map(|target| figure(rows, what, target).map_or("-".into(), thousands));
+        _ = writeln!(page, "| {what} | {} |", cells.join(" | "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_of_a_subject_are_not_those_of_one_with_a_longer_name() {
+        let log = "INFO  cost fixed: wait 9 instructions, 8 bytes of stack, 7 calls\n\
+                   INFO  cost fixed: Go 711 instructions, 348 bytes of stack, 2000 calls\n";
+        assert_eq!(read(log, "fixed: Go"), Some((711, 348)));
+        assert_eq!(read(log, "fixed"), None);
+        assert_eq!(read(log, "fixed: settle"), None);
+    }
+
+    #[test]
+    fn a_bar_is_met_up_to_its_goal() {
+        let mut page = String::new();
+        bar(&mut page, "a", 400, 400);
+        bar(&mut page, "b", 400, 1_401);
+        assert_eq!(page, "| a | 400 | 400: met |\n| b | 400 | 1 401: **1 001 above** |\n");
+    }
+}
