@@ -74,3 +74,10 @@ impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for Acquire<'_, T,
         f.debug_struct("Acquire").field("ask", &self.ask).finish_non_exhaustive()
     }
 }
+
+#[cfg(feature = "defmt")]
+impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Acquire<'_, T, LIMITS> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "Acquire {{ ask: {} }}", self.ask);
+    }
+}

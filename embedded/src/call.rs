@@ -33,6 +33,7 @@ use crate::time::{self, wake_at};
 /// # });
 /// ```
 #[derive(Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,

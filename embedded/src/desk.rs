@@ -13,6 +13,7 @@ use tidegate::{Ask, Decision, Instant, Policy, Reply, Span, Verdict};
 
 use crate::gates::Gates;
 use crate::line::{Line, Ticket};
+use crate::log::{debug, trace};
 use crate::refusal::Refusal;
 use crate::time::{self, wake_at};
 
@@ -170,6 +171,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         context: &mut Context<'_>,
     ) -> Poll<Result<Permit, Refusal>> {
         let waker = context.waker();
+        let before = standing.told;
         let step = self.with(Step::Until(Instant::MAX), |gates, line| {
             let ticket = *standing.ticket.get_or_insert_with(|| line.ticket());
             let step = ask_gates(gates, line, key, ask, ticket, standing);
@@ -189,6 +191,9 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             Step::Go(permit) => Poll::Ready(Ok(permit)),
             Step::No(refusal) => Poll::Ready(Err(refusal)),
             Step::Until(at) => {
+                if let Some(told) = standing.told.filter(|told| before != Some(*told)) {
+                    trace!("waits: {:?}", told);
+                }
                 wake_at(at, context);
                 Poll::Pending
             }
@@ -211,12 +216,18 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         reply: Reply<LIMITS>,
         again: Option<&Ask<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
-        self.with(None, |gates, line| {
+        let next = self.with(None, |gates, line| {
             let now = time::now();
             gates.settle(key, now, permit, reply);
             line.wake_first(key);
             again.and_then(|ask| gates.retry(key, now, ask, reply))
-        })
+        });
+        match &next {
+            Some(next) => debug!("{:?}: attempt {} to come", reply.outcome, next.attempt()),
+            None if reply.outcome.is_pushback() => debug!("{:?}", reply.outcome),
+            None => {}
+        }
+        next
     }
 }
 

@@ -195,3 +195,19 @@ impl<
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(feature = "defmt")]
+impl<
+    M: RawMutex,
+    K: Clone + Eq,
+    L: Law + Copy,
+    const KEYS: usize,
+    const SLOTS: usize,
+    const WAITERS: usize,
+    const LIMITS: usize,
+> defmt::Format for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+{
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "KeyedThrottle {{ keys: {}, waiting: {} }}", self.keys(), self.waiting());
+    }
+}

@@ -2,7 +2,11 @@
 #![no_std]
 #![cfg_attr(
     test,
-    allow(clippy::arithmetic_side_effects, reason = "a test that overflows fails, which is right")
+    allow(
+        clippy::arithmetic_side_effects,
+        clippy::unwrap_used,
+        reason = "a test that overflows or panics fails, which is right"
+    )
 )]
 
 #[cfg(test)]
@@ -12,11 +16,13 @@ pub mod time;
 
 mod acquire;
 mod call;
+mod client;
 mod desk;
 mod gates;
 #[cfg(feature = "keyed")]
 mod keyed;
 mod line;
+mod log;
 mod permit;
 mod refusal;
 mod replied;

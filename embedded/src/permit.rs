@@ -69,3 +69,10 @@ impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for Permit<'_, T, 
         f.debug_tuple("Permit").field(&self.raw).finish()
     }
 }
+
+#[cfg(feature = "defmt")]
+impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Permit<'_, T, LIMITS> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "Permit({})", self.raw);
+    }
+}

@@ -13,6 +13,7 @@ use crate::time;
 /// assert_eq!(Refusal::LineFull.to_string(), "as many tasks wait already as the throttle has places");
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Refusal {
     /// Its deadline is too early: it could have left at this instant, or somewhat later where others

@@ -1,5 +1,6 @@
 //! What a call's answer tells a throttle.
 
+use tidegate::signal::http::Answer;
 use tidegate::{Outcome, Reply};
 
 /// What came back, as far as a throttle is concerned: [`run`](crate::Throttle::run) takes it from
@@ -18,6 +19,18 @@ use tidegate::{Outcome, Reply};
 /// let told: Result<Outcome, &str> = Ok(Outcome::Throttled);
 /// assert_eq!(told.reply(), Reply::<1>::from(Outcome::Throttled));
 /// ```
+///
+/// With the features `reqwless` and `rust-mqtt`, responses, reason codes and errors of these clients
+/// tell it as well. What others hand over goes through the core's [`signal`](tidegate::signal):
+///
+/// ```
+/// use tidegate::{Outcome, Reply, Span, signal::coap};
+///
+/// // A CoAP response: 4.29, and its Max-Age option.
+/// let reply: Reply = coap::reply(4 << 5 | 29, coap::max_age(&[30]));
+/// assert_eq!(reply.outcome, Outcome::Throttled);
+/// assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(30)));
+/// ```
 pub trait Replied<const LIMITS: usize = 1> {
     /// The outcome and the hints.
     fn reply(&self) -> Reply<LIMITS>;
@@ -32,6 +45,12 @@ impl<const LIMITS: usize> Replied<LIMITS> for Outcome {
 impl<const LIMITS: usize> Replied<LIMITS> for Reply<LIMITS> {
     fn reply(&self) -> Self {
         *self
+    }
+}
+
+impl<const LIMITS: usize> Replied<LIMITS> for Answer {
+    fn reply(&self) -> Reply<LIMITS> {
+        (*self).into()
     }
 }
 

@@ -254,3 +254,17 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(feature = "defmt")]
+impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
+    defmt::Format for Throttle<M, L, SLOTS, WAITERS, LIMITS>
+{
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(
+            f,
+            "Throttle {{ in_flight: {}, waiting: {} }}",
+            self.in_flight(),
+            self.waiting()
+        );
+    }
+}

@@ -35,7 +35,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
 
 fn library(tally: &mut Tally) {
     let mut command = cargo("test");
-    command.args(["--package", "tidegate-embassy", "--features", "keyed"]);
+    command.args(["--package", "tidegate-embassy", "--all-features"]);
     tally.tests("the crate and its examples", command);
 }
 
@@ -63,6 +63,6 @@ fn builds(target: &str, roads: &mut Roads, tally: &mut Tally) {
     command.args(["--release", "--package", "tidegate-embassy"]);
     tally.check(&format!("build, {target}"), command);
     let mut command = road.cargo("clippy", target, root());
-    command.args(["--package", "tidegate-embassy", "--features", "keyed", "--", "-D", "warnings"]);
+    command.args(["--package", "tidegate-embassy", "--all-features", "--", "-D", "warnings"]);
     tally.check(&format!("clippy, {target}"), command);
 }

@@ -1,0 +1,61 @@
+//! Responses of `reqwless`: the status, and what the headers say about limits.
+
+use embedded_io_async::Read;
+use reqwless::response::Response;
+use tidegate::Reply;
+use tidegate::signal::http::Reading;
+
+use crate::replied::Replied;
+
+/// Reads status and headers. For several limits, or for what the clock says, read them with
+/// [`Reading`] yourself.
+impl<C: Read, const LIMITS: usize> Replied<LIMITS> for Response<'_, '_, C> {
+    fn reply(&self) -> Reply<LIMITS> {
+        let mut reading = Reading::new(self.status.0);
+        for (name, value) in self.headers().take_while(|(name, _)| !name.is_empty()) {
+            reading.header(name, value);
+        }
+        reading.finish(None).reply()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwless::request::Method;
+    use std::io::Cursor;
+    use std::vec::Vec;
+    use tidegate::{Outcome, Span};
+
+    /// A connection that the server has written to already.
+    struct Wire(Cursor<Vec<u8>>);
+
+    impl embedded_io_async::ErrorType for Wire {
+        type Error = core::convert::Infallible;
+    }
+
+    impl Read for Wire {
+        async fn read(&mut self, into: &mut [u8]) -> Result<usize, Self::Error> {
+            Ok(std::io::Read::read(&mut self.0, into).unwrap())
+        }
+    }
+
+    fn reply(text: &str) -> Reply {
+        let mut wire = Wire(Cursor::new(text.as_bytes().to_vec()));
+        let mut room = [0; 1_024];
+        let response = Response::read(&mut wire, Method::POST, &mut room);
+        embassy_futures::block_on(response).unwrap().reply()
+    }
+
+    #[test]
+    fn a_response_tells_its_outcome_and_its_pause() {
+        let told =
+            reply("HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n");
+        assert_eq!(told.outcome, Outcome::Throttled);
+        assert_eq!(told.hints[0].retry_after, Some(Span::from_secs(7)));
+        let told =
+            reply("HTTP/1.1 200 OK\r\nRateLimit: \"a\";r=3;t=10\r\ncontent-length: 0\r\n\r\n");
+        assert_eq!(told.outcome, Outcome::Ok);
+        assert_eq!(told.hints[0].remaining, Some(3));
+    }
+}

@@ -1,0 +1,62 @@
+//! Reason codes and errors of `rust-mqtt`, MQTT 5.
+
+use rust_mqtt::client::MqttError;
+use rust_mqtt::types::ReasonCode;
+use tidegate::signal::mqtt;
+use tidegate::{Outcome, Reply};
+
+use crate::replied::Replied;
+
+/// What the broker answers a packet with; see [`mqtt::outcome`].
+///
+/// ```
+/// use rust_mqtt::types::ReasonCode;
+/// use tidegate::{Outcome, Reply};
+/// use tidegate_embassy::Replied;
+///
+/// assert_eq!(ReasonCode::QuotaExceeded.reply(), Reply::<1>::from(Outcome::Throttled));
+/// ```
+impl<const LIMITS: usize> Replied<LIMITS> for ReasonCode {
+    fn reply(&self) -> Reply<LIMITS> {
+        mqtt::outcome(self.value()).into()
+    }
+}
+
+/// The broker's reason where it ended the connection, a failure where the connection is lost; and
+/// nothing to learn from where the client itself refused.
+impl<const PROPERTIES: usize, A, const LIMITS: usize> Replied<LIMITS>
+    for MqttError<'_, PROPERTIES, A>
+{
+    fn reply(&self) -> Reply<LIMITS> {
+        match self {
+            Self::Disconnect { reason, .. } => reason.reply(),
+            Self::Network(_) | Self::Server | Self::RecoveryRequired => Outcome::Failed.into(),
+            _ => Outcome::Abandoned.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Error = MqttError<'static, 0>;
+
+    fn disconnect(reason: ReasonCode) -> Error {
+        let user_properties = heapless::Vec::new();
+        Error::Disconnect { reason, reason_string: None, user_properties, server_reference: None }
+    }
+
+    #[test]
+    fn a_disconnect_tells_its_reason_and_a_mistake_of_our_own_nothing() {
+        for (error, outcome) in [
+            (disconnect(ReasonCode::ServerBusy), Outcome::Busy),
+            (disconnect(ReasonCode::ConnectionRateExceeded), Outcome::Throttled),
+            (disconnect(ReasonCode::ServerShuttingDown), Outcome::Failed),
+            (Error::RecoveryRequired, Outcome::Failed),
+            (Error::AllPacketIdentifiersUsed, Outcome::Abandoned),
+        ] {
+            assert_eq!(error.reply(), Reply::<1>::from(outcome), "{error:?}");
+        }
+    }
+}
