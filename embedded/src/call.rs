@@ -38,36 +38,38 @@ use crate::time::{self, wake_at};
 pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
-    costs: [u32; LIMITS],
-    deadline: Option<Instant>,
+    ask: Ask<LIMITS>,
+    /// The end of time where there is none.
+    deadline: tidegate::Instant,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     pub(crate) const fn new(throttle: &'a T, key: T::Key) -> Self {
-        Self { throttle, key, costs: [1; LIMITS], deadline: None }
+        Self { throttle, key, ask: Ask::new(), deadline: tidegate::Instant::MAX }
     }
 
     /// The same call with what it costs of each limit; 1 where it is not said. A call that costs
     /// nothing of a limit is not subject to it.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
-        Self { costs, ..self }
+        Self { ask: Ask::of(costs).deadline(self.deadline), ..self }
     }
 
     /// The same call, which must leave at `deadline` or earlier; [`run`](Self::run) also gives up a
     /// call that is under way then. A wait that would end later is refused at once, as far as is
     /// known then.
     pub fn with_deadline(self, deadline: Instant) -> Self {
-        Self { deadline: Some(deadline), ..self }
+        let deadline = time::instant(deadline);
+        Self { ask: self.ask.deadline(deadline), deadline, ..self }
     }
 
     /// The same call with a deadline so far from now.
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        Self { deadline: Instant::now().checked_add(timeout), ..self }
+        self.with_deadline(Instant::now().checked_add(timeout).unwrap_or(Instant::MAX))
     }
 
     /// A permit, if a call may leave now and nobody waits for one.
     pub fn try_acquire(self) -> Option<Permit<'a, T, LIMITS>> {
-        let raw = self.throttle.desk().take(&self.key, &self.ask())?;
+        let raw = self.throttle.desk().take(&self.key, &self.ask)?;
         Some(Permit::new(self.throttle, self.key, raw))
     }
 
@@ -75,8 +77,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     ///
     /// It resolves to a [`Refusal`] where waiting does not help.
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
-        let (ask, deadline) = (self.ask(), self.deadline());
-        Acquire::new(self.throttle, self.key, ask, deadline)
+        Acquire::new(self.throttle, self.key, self.ask, self.deadline)
     }
 
     /// Makes the call when it may leave, and again as long as that is worth it: whatever was refused
@@ -92,8 +93,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         self,
         mut call: impl AsyncFnMut() -> R,
     ) -> Result<R, Refusal> {
-        let deadline = self.deadline;
-        let mut ask = self.ask();
+        let Self { deadline, mut ask, .. } = self;
         let mut place = self.acquire();
         let mut last = None;
         loop {
@@ -114,31 +114,20 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
             last = Some(answer);
         }
     }
-
-    fn ask(&self) -> Ask<LIMITS> {
-        Ask::of(self.costs).deadline(self.deadline())
-    }
-
-    fn deadline(&self) -> tidegate::Instant {
-        self.deadline.map_or(tidegate::Instant::MAX, time::instant)
-    }
 }
 
 /// What `work` makes of it by the deadline; `None` where that comes first.
-async fn until<W: Future>(deadline: Option<Instant>, work: W) -> Option<W::Output> {
+async fn until<W: Future>(deadline: tidegate::Instant, work: W) -> Option<W::Output> {
     let mut work = pin!(work);
     poll_fn(|context| {
         if let Poll::Ready(output) = work.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        match deadline {
-            Some(at) if Instant::now() >= at => Poll::Ready(None),
-            Some(at) => {
-                wake_at(time::instant(at), context);
-                Poll::Pending
-            }
-            None => Poll::Pending,
+        if time::now() >= deadline {
+            return Poll::Ready(None);
         }
+        wake_at(deadline, context);
+        Poll::Pending
     })
     .await
 }
