@@ -5,6 +5,8 @@
 //! could need.
 #![no_std]
 
+pub mod board;
+
 use tidegate::gate::Permit;
 use tidegate::law::Law;
 use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply};

@@ -1,0 +1,9 @@
+//! A controller with `aimd` and no other law.
+#![no_std]
+#![no_main]
+
+use tidegate::law::Aimd;
+use tidegate_size::Verbs;
+
+#[unsafe(no_mangle)]
+pub static ROOTS: Verbs<Aimd> = Verbs::ALL;

@@ -1,0 +1,45 @@
+//! A throttle with `adaptive` that reads what an HTTP server says of its limit.
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+use core::pin::pin;
+use core::task::{Context, Poll};
+
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use tidegate::law::Adaptive;
+use tidegate::signal::http::Reading;
+use tidegate::{Policy, Reply};
+use tidegate_embassy::{Refusal, Throttle};
+use tidegate_size::board;
+
+static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
+    Throttle::new(Policy::new(Adaptive::DEFAULT).backoff(None), board::seed);
+
+/// What an HTTP client hands over.
+pub struct Response {
+    status: u16,
+    headers: &'static [(&'static str, &'static [u8])],
+}
+
+#[unsafe(no_mangle)]
+pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<Reply, Refusal>> =
+    |post, context| {
+        let call = UPLINK.run(async || {
+            let response = post();
+            let mut reading = Reading::new(response.status);
+            for (name, value) in response.headers {
+                reading.header(name, value);
+            }
+            Reply::from(reading.finish(None))
+        });
+        // It may stand at any of its awaits.
+        black_box(pin!(call)).as_mut().poll(context)
+    };
+
+/// The compiler lets every `async` block panic that is polled after its end. Nobody does, but the
+/// linker cannot know.
+#[unsafe(no_mangle)]
+extern "C" fn a_panic_is_reachable() -> ! {
+    loop {}
+}

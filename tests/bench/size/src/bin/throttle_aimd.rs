@@ -1,0 +1,31 @@
+//! A throttle with `aimd`, whose server says no more than an outcome.
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+use core::pin::pin;
+use core::task::{Context, Poll};
+
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use tidegate::law::Aimd;
+use tidegate::{Outcome, Policy};
+use tidegate_embassy::{Refusal, Throttle};
+use tidegate_size::board;
+
+static UPLINK: Throttle<CriticalSectionRawMutex, Aimd> =
+    Throttle::new(Policy::new(Aimd::DEFAULT), board::seed);
+
+#[unsafe(no_mangle)]
+pub static ROOTS: fn(fn() -> Outcome, &mut Context<'_>) -> Poll<Result<Outcome, Refusal>> =
+    |publish, context| {
+        let call = UPLINK.run(async || publish());
+        // It may stand at any of its awaits.
+        black_box(pin!(call)).as_mut().poll(context)
+    };
+
+/// The compiler lets every `async` block panic that is polled after its end. Nobody does, but the
+/// linker cannot know.
+#[unsafe(no_mangle)]
+extern "C" fn a_panic_is_reachable() -> ! {
+    loop {}
+}
