@@ -276,7 +276,10 @@ impl Law for Adaptive {
         }
     }
 
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
     fn observe(
         &self,
         state: &mut AdaptiveState,
