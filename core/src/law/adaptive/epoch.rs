@@ -50,7 +50,7 @@ const SAME: Octaves = 23;
 /// of fraction.
 const ANCHOR: Octaves = 9_443;
 /// The slope of log2(weight) over log2(interval) is 3/8 about the anchor, 5/16 from 3 1/2 octaves
-/// slower on, 1/2 from 3 octaves faster on.
+/// slower on, 1/2 from 2 1/2 octaves faster on.
 const KNEE_SLOW: Octaves = 896;
 const KNEE_FAST: Octaves = 640;
 const SLOPE_MIDDLE: i32 = 96;
