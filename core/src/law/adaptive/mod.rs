@@ -97,7 +97,7 @@ pub struct AdaptiveState {
     /// The smoothed round trip in 1024 ns, for a division by 1000 is a long one where the hardware has
     /// none; zero before the first answer.
     round_trip: u32,
-    /// log2 of eight intervals of the limit that all clients share; zero where it is not known.
+    /// log2 of twenty intervals of the limit that all clients share; zero where it is not known.
     quota: i16,
 }
 
@@ -220,7 +220,7 @@ impl Law for Adaptive {
             round_trip: 0,
             quota: self.quota.map_or(0, |quota| {
                 let limit = u32::try_from(quota.count()).unwrap_or(u32::MAX);
-                epoch::eight_intervals(limit, quota.period())
+                epoch::anchor_of_quota(limit, quota.period())
             }),
         }
     }
@@ -300,7 +300,7 @@ impl Law for Adaptive {
         let quota =
             limit.zip(hint.period).filter(|(limit, period)| *limit > 0 && *period > Span::ZERO);
         if let Some((limit, period)) = quota {
-            state.quota = epoch::eight_intervals(limit, period);
+            state.quota = epoch::anchor_of_quota(limit, period);
         }
         if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
             && (hint.period.is_some() || state.is_periodic(reset))
