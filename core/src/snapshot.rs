@@ -82,7 +82,8 @@ impl core::error::Error for SnapshotError {}
 /// A law whose state can be written down.
 ///
 /// Every law of this crate is one. For a law of your own, write the state with [`Writer`] and read
-/// the same with [`Reader`], and answer `None` for what the law never reaches.
+/// the same with [`Reader`], and answer `None` for what the law never reaches. What it reads of a
+/// record that is too short counts for nothing: the record is refused as a whole.
 ///
 /// ```
 /// use tidegate::law::{Aimd, Law};
@@ -118,9 +119,11 @@ pub trait Record: Law {
 /// out.instant(Instant::from_nanos(900));
 /// // 200 ns later than the record, whatever the clock counts from now.
 /// let mut input = Reader::new(&bytes, now);
-/// assert_eq!(input.u64(), Some(42));
-/// assert_eq!(input.instant(), Some(Instant::from_nanos(5_000_200)));
-/// assert_eq!(input.u64(), None);
+/// assert_eq!(input.u64(), 42);
+/// assert_eq!(input.instant(), Instant::from_nanos(5_000_200));
+/// assert!(input.is_whole());
+/// assert_eq!(input.u64(), 0); // past the end
+/// assert!(!input.is_whole());
 /// ```
 #[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -135,32 +138,39 @@ impl<'a> Writer<'a> {
         Self { room, now }
     }
 
-    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+    /// The low `bytes` bytes of `value`. Not inlined where every byte counts: a record has many fields.
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
+    fn put(&mut self, value: u64, bytes: usize) {
         let room = core::mem::take(&mut self.room);
-        if let Some((place, rest)) = room.split_first_chunk_mut() {
-            *place = bytes;
+        if let Some((place, rest)) = room.split_at_mut_checked(bytes) {
+            for (byte, value) in place.iter_mut().zip(value.to_le_bytes()) {
+                *byte = value;
+            }
             self.room = rest;
         }
     }
 
     /// One byte.
     pub fn u8(&mut self, value: u8) {
-        self.put([value]);
+        self.put(value.into(), 1);
     }
 
     /// Two bytes.
     pub fn u16(&mut self, value: u16) {
-        self.put(value.to_le_bytes());
+        self.put(value.into(), 2);
     }
 
     /// Four bytes.
     pub fn u32(&mut self, value: u32) {
-        self.put(value.to_le_bytes());
+        self.put(value.into(), 4);
     }
 
     /// Eight bytes.
     pub fn u64(&mut self, value: u64) {
-        self.put(value.to_le_bytes());
+        self.put(value, 8);
     }
 
     /// Eight bytes: the distance from the record's own instant. The end of time stays the end of time,
@@ -193,69 +203,101 @@ const NEVER: u64 = (1 << 63) - 1;
 /// The longest distance, either way: 292 years.
 const MOST: u64 = NEVER - 1;
 
-/// Reads a record from its beginning to its end.
+/// Reads a record from its beginning to its end. Past the end all is zero, and the record
+/// [whole](Self::is_whole) no more.
 #[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reader<'a> {
     rest: &'a [u8],
     then: Instant,
+    whole: bool,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `record`, whose own instant is `then` on the present clock.
     #[must_use]
     pub const fn new(record: &'a [u8], then: Instant) -> Self {
-        Self { rest: record, then }
+        Self { rest: record, then, whole: true }
     }
 
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (bytes, rest) = self.rest.split_first_chunk()?;
+    /// Whether all that was read was there, and each number one that its kind can have.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Takes what was read for none of its kind.
+    pub(crate) const fn refuse(&mut self) {
+        self.whole = false;
+    }
+
+    /// When the record was written, on the present clock.
+    pub(crate) const fn then(&self) -> Instant {
+        self.then
+    }
+
+    /// A number of so many bytes.
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
+    fn take(&mut self, bytes: usize) -> u64 {
+        let Some((number, rest)) = self.rest.split_at_checked(bytes) else {
+            self.refuse();
+            return 0;
+        };
         self.rest = rest;
-        Some(*bytes)
+        number.iter().rev().fold(0, |value, byte| (value << 8) | u64::from(*byte))
     }
 
-    /// One byte; `None` at the end, as for all that follow.
-    pub fn u8(&mut self) -> Option<u8> {
-        self.take().map(u8::from_le_bytes)
+    /// One byte.
+    #[expect(clippy::cast_possible_truncation, reason = "of so many bytes, as in the next two")]
+    pub fn u8(&mut self) -> u8 {
+        self.take(1) as u8
     }
 
     /// Two bytes.
-    pub fn u16(&mut self) -> Option<u16> {
-        self.take().map(u16::from_le_bytes)
+    #[expect(clippy::cast_possible_truncation, reason = "of so many bytes")]
+    pub fn u16(&mut self) -> u16 {
+        self.take(2) as u16
     }
 
     /// Four bytes.
-    pub fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
+    #[expect(clippy::cast_possible_truncation, reason = "of so many bytes")]
+    pub fn u32(&mut self) -> u32 {
+        self.take(4) as u32
     }
 
     /// Eight bytes.
-    pub fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
+    pub fn u64(&mut self) -> u64 {
+        self.take(8)
     }
 
     /// Eight bytes: an instant on the present clock; its beginning where it would lie before that.
-    pub fn instant(&mut self) -> Option<Instant> {
-        let distance = self.u64()?;
+    pub fn instant(&mut self) -> Instant {
+        let distance = self.u64();
         let then = self.then.as_nanos();
-        Some(Instant::from_nanos(match distance {
+        Instant::from_nanos(match distance {
             NEVER => u64::MAX,
             ..NEVER => then.saturating_add(distance).min(u64::MAX - 1),
             _ => then.saturating_sub(distance.wrapping_neg()),
-        }))
+        })
     }
 
-    /// One of several kinds of value, as [`Writer::variant`] wrote it in `bytes` bytes.
+    /// One of several kinds of value, as [`Writer::variant`] wrote it in `bytes` bytes; `None` where
+    /// `read` knows no kind of this tag.
     pub fn variant<T>(
         &mut self,
         bytes: usize,
         read: impl FnOnce(u8, &mut Reader<'_>) -> Option<T>,
     ) -> Option<T> {
-        let (place, rest) = self.rest.split_at_checked(bytes)?;
+        let (place, rest) = self.rest.split_at_checked(bytes).unwrap_or_default();
         self.rest = rest;
-        let mut input = Reader { rest: place, then: self.then };
-        let tag = input.u8()?;
-        read(tag, &mut input)
+        let mut input = Reader { rest: place, ..*self };
+        let tag = input.u8();
+        let value = read(tag, &mut input);
+        self.whole = input.whole && value.is_some();
+        value
     }
 }
 
@@ -263,7 +305,8 @@ impl<'a> Reader<'a> {
 pub(crate) trait Field: Sized {
     const BYTES: usize;
     fn write(&self, out: &mut Writer<'_>);
-    fn read(input: &mut Reader<'_>) -> Option<Self>;
+    /// Refuses the record where this is no value of the kind, and then returns any.
+    fn read(input: &mut Reader<'_>) -> Self;
 }
 
 macro_rules! numbers {
@@ -275,7 +318,7 @@ macro_rules! numbers {
                 out.$number(*self);
             }
 
-            fn read(input: &mut Reader<'_>) -> Option<Self> {
+            fn read(input: &mut Reader<'_>) -> Self {
                 input.$number()
             }
         }
@@ -288,11 +331,11 @@ impl Field for i16 {
     const BYTES: usize = 2;
 
     fn write(&self, out: &mut Writer<'_>) {
-        out.put(self.to_le_bytes());
+        out.u16(self.cast_unsigned());
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        input.take().map(Self::from_le_bytes)
+    fn read(input: &mut Reader<'_>) -> Self {
+        input.u16().cast_signed()
     }
 }
 
@@ -303,12 +346,12 @@ impl Field for bool {
         out.u8((*self).into());
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        match input.u8()? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
+    fn read(input: &mut Reader<'_>) -> Self {
+        let value = input.u8();
+        if value > 1 {
+            input.refuse();
         }
+        value == 1
     }
 }
 
@@ -319,8 +362,11 @@ impl Field for NonZeroU16 {
         out.u16(self.get());
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        Self::new(input.u16()?)
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self::new(input.u16()).unwrap_or_else(|| {
+            input.refuse();
+            Self::MIN
+        })
     }
 }
 
@@ -331,8 +377,8 @@ impl Field for Span {
         out.u64(self.as_nanos());
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        input.u64().map(Self::from_nanos)
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self::from_nanos(input.u64())
     }
 }
 
@@ -343,7 +389,7 @@ impl Field for Instant {
         out.instant(*self);
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
+    fn read(input: &mut Reader<'_>) -> Self {
         input.instant()
     }
 }
@@ -359,12 +405,13 @@ impl<T: Field> Field for Option<T> {
         });
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        input.variant(Self::BYTES, |tag, input| match tag {
+    fn read(input: &mut Reader<'_>) -> Self {
+        let value = input.variant(Self::BYTES, |tag, input| match tag {
             0 => Some(None),
-            1 => T::read(input).map(Some),
+            1 => Some(Some(T::read(input))),
             _ => None,
-        })
+        });
+        value.flatten()
     }
 }
 
@@ -379,24 +426,43 @@ macro_rules! fields {
                 $($crate::snapshot::Field::write(&self.$field, out);)*
             }
 
-            fn read(input: &mut $crate::snapshot::Reader<'_>) -> Option<Self> {
+            fn read(input: &mut $crate::snapshot::Reader<'_>) -> Self {
                 $(let $now = input.then();)?
-                Some(Self {
-                    $($field: <$kind as $crate::snapshot::Field>::read(input)?,)*
+                Self {
+                    $($field: <$kind as $crate::snapshot::Field>::read(input),)*
                     $($($other: $start,)*)?
-                })
+                }
             }
         }
     };
 }
 pub(crate) use fields;
 
-impl Reader<'_> {
-    /// When the record was written, on the present clock.
-    pub(crate) const fn then(&self) -> Instant {
-        self.then
-    }
+/// Makes a law whose state is a [`Field`] a [`Record`]. What comes after `where` says whether a state
+/// is one that the law reaches.
+macro_rules! record {
+    ($law:ty, $state:ty $(where |$self:ident, $read:ident| $reached:expr)?) => {
+        impl $crate::snapshot::Record for $law {
+            const BYTES: usize = <$state as $crate::snapshot::Field>::BYTES;
+
+            fn write(&self, state: &$state, out: &mut $crate::snapshot::Writer<'_>) {
+                $crate::snapshot::Field::write(state, out);
+            }
+
+            fn read(&self, input: &mut $crate::snapshot::Reader<'_>) -> Option<$state> {
+                let state = <$state as $crate::snapshot::Field>::read(input);
+                $(
+                    let ($self, $read) = (self, &state);
+                    if !$reached {
+                        return None;
+                    }
+                )?
+                Some(state)
+            }
+        }
+    };
 }
+pub(crate) use record;
 
 /// The most bytes of several kinds.
 pub(crate) const fn longest<const N: usize>(kinds: [usize; N]) -> usize {
@@ -456,8 +522,8 @@ pub(crate) fn unseal(
         return Err(SnapshotError::Damaged);
     }
     let mut input = Reader::new(body, then);
-    let told = input.u8().and(input.u8()).map(usize::from);
-    if told != Some(limits) {
+    input.u8(); // the version
+    if usize::from(input.u8()) != limits {
         return Err(SnapshotError::OtherPolicy);
     }
     Ok(input)

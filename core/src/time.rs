@@ -17,12 +17,18 @@ macro_rules! ordered {
                 self.0.cmp(&other.0)
             }
 
-            #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+            #[cfg_attr(
+                any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+                inline(never)
+            )]
             fn max(self, other: Self) -> Self {
                 Self(self.0.max(other.0))
             }
 
-            #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+            #[cfg_attr(
+                any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+                inline(never)
+            )]
             fn min(self, other: Self) -> Self {
                 Self(self.0.min(other.0))
             }
@@ -166,14 +172,20 @@ impl Span {
 
     /// The sum; saturates.
     #[must_use]
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
     /// The difference; zero where `other` is the longer one.
     #[must_use]
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -185,7 +197,10 @@ impl Span {
 
     /// `count` times this span; saturates.
     #[must_use]
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
     pub const fn saturating_mul(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
     }

@@ -74,21 +74,21 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         let then = Instant::from_nanos(now.as_nanos().saturating_sub(away.as_nanos()));
         let mut input = snapshot::unseal(record, then, LIMITS, Self::SNAPSHOT_BYTES)?;
         let mut made = Self::new(policy, seed, now);
-        made.read(&mut input).ok_or(SnapshotError::OtherPolicy)?;
-        Ok(made)
+        let reached = made.read(&mut input).is_some();
+        if reached && input.is_whole() { Ok(made) } else { Err(SnapshotError::OtherPolicy) }
     }
 
     fn read(&mut self, input: &mut Reader<'_>) -> Option<()> {
-        self.hold = Hold::read(input)?;
-        let saved = Option::<Budget>::read(input)?;
+        self.hold = Hold::read(input);
+        let saved = Option::<Budget>::read(input);
         if let (Some(budget), Some(saved), Some(policy)) =
             (&mut self.budget, saved, self.rules.budget)
         {
             *budget = saved.within(policy);
         }
-        self.window = Window::successor(input.u32()?);
+        self.window = Window::successor(input.u32());
         for limit in &mut self.limits {
-            limit.pace = Pace::read(input)?;
+            limit.pace = Pace::read(input);
             limit.state = limit.law.read(input)?;
         }
         Some(())

@@ -6,7 +6,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::{LawBurst, Quota, QuotaError};
 use crate::rng::Rng;
-use crate::snapshot::{Field, Reader, Record, Writer, fields};
+use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
 /// What [`Aimd`] is made of. Start from [`AimdConfig::DEFAULT`] and change what differs.
@@ -376,19 +376,7 @@ impl core::fmt::Display for AimdError {
 impl core::error::Error for AimdError {}
 
 fields!(AimdState { rate: u64, successes: u16, cuts: u8, calm: u16 });
-
-impl Record for Aimd {
-    const BYTES: usize = <AimdState as Field>::BYTES;
-
-    fn write(&self, state: &AimdState, out: &mut Writer<'_>) {
-        Field::write(state, out);
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<AimdState> {
-        <AimdState as Field>::read(input)
-            .filter(|state| (self.floor..=self.ceiling).contains(&state.rate))
-    }
-}
+record!(Aimd, AimdState where |law, state| (law.floor..=law.ceiling).contains(&state.rate));
 
 #[cfg(test)]
 mod tests {

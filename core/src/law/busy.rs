@@ -6,7 +6,7 @@ use crate::gate::Pace;
 use crate::law::{Law, Move, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{Field, Reader, Record, Writer, fields};
+use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
@@ -435,29 +435,19 @@ impl core::fmt::Display for BusyError {
 impl core::error::Error for BusyError {}
 
 fields!(BusyState { second: Instant, limit: u64, sent: u32, busy: u32, streak: u8, quiet: u8 });
-
-impl Record for Busy {
-    const BYTES: usize = <BusyState as Field>::BYTES;
-
-    fn write(&self, state: &BusyState, out: &mut Writer<'_>) {
-        Field::write(state, out);
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<BusyState> {
-        // From a limit of nothing it would never grow back, nor come to rest at the top with a streak
-        // that nothing ends: each would be a loop over all seconds since.
-        let most = if self.is_faithful() { 0 } else { MOST_STREAK };
-        <BusyState as Field>::read(input).filter(|state| {
-            let limit = (1..=self.most()).contains(&state.limit);
-            limit && state.streak <= most && state.quiet <= most
-        })
-    }
-}
+record!(Busy, BusyState where |law, state| {
+    // From a limit of nothing it would never grow back, nor come to rest at the top with a streak
+    // that nothing ends: each would be a loop over all seconds since.
+    let most = if law.is_faithful() { 0 } else { MOST_STREAK };
+    let limit = (1..=law.most()).contains(&state.limit);
+    limit && state.streak <= most && state.quiet <= most
+});
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::outcome::Outcome;
+    use crate::snapshot::{Reader, Record, Writer};
     use std::vec::Vec;
 
     const FAITHFUL: BusyConfig =

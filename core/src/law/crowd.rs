@@ -8,7 +8,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{Field, Reader, Record, Writer, fields};
+use crate::snapshot::{fields, record};
 use crate::time::Instant;
 
 /// What [`Crowd`] is made of. Start from [`CrowdConfig::DEFAULT`] and change what differs.
@@ -208,18 +208,7 @@ impl core::fmt::Display for CrowdError {
 impl core::error::Error for CrowdError {}
 
 fields!(CrowdState { window: NonZeroU16, successes: u16 });
-
-impl Record for Crowd {
-    const BYTES: usize = <CrowdState as Field>::BYTES;
-
-    fn write(&self, state: &CrowdState, out: &mut Writer<'_>) {
-        Field::write(state, out);
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<CrowdState> {
-        <CrowdState as Field>::read(input).filter(|state| state.window <= self.config.most)
-    }
-}
+record!(Crowd, CrowdState where |law, state| state.window <= law.config.most);
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use crate::gate::Pace;
 use crate::law::{Law, Move, Sample};
 use crate::rate::{LawBurst, Quota};
 use crate::rng::Rng;
-use crate::snapshot::{Field, Reader, Record, Writer, fields};
+use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
 /// The AWS SDKs' client rate limiter: off until the first throttling response, then a token bucket
@@ -245,18 +245,7 @@ fields!(CubicState {
     half_second: now.as_nanos() / HALF_SECOND,
     responses: 0,
 });
-
-impl Record for Cubic {
-    const BYTES: usize = <CubicState as Field>::BYTES;
-
-    fn write(&self, state: &CubicState, out: &mut Writer<'_>) {
-        Field::write(state, out);
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<CubicState> {
-        <CubicState as Field>::read(input).filter(|state| state.rate >= FLOOR)
-    }
-}
+record!(Cubic, CubicState where |_law, state| state.rate >= FLOOR);
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{Field, Reader, Record, Writer, fields};
+use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
 /// How a success shortens the sleep: four of the source's five strategies. (The fifth, `Null`, does
@@ -400,18 +400,7 @@ impl core::fmt::Display for ProportionalError {
 impl core::error::Error for ProportionalError {}
 
 fields!(ProportionalState { sleep: Span, run: u16, raised: Instant, refused: Instant });
-
-impl Record for Proportional {
-    const BYTES: usize = <ProportionalState as Field>::BYTES;
-
-    fn write(&self, state: &ProportionalState, out: &mut Writer<'_>) {
-        Field::write(state, out);
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<ProportionalState> {
-        <ProportionalState as Field>::read(input)
-    }
-}
+record!(Proportional, ProportionalState);
 
 #[cfg(test)]
 mod tests {

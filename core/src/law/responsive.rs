@@ -6,7 +6,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{Field, Reader, Record, Writer, fields};
+use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
 /// Whether [`Responsive`] keeps to its source or mends it.
@@ -432,15 +432,4 @@ impl core::fmt::Display for ResponsiveError {
 impl core::error::Error for ResponsiveError {}
 
 fields!(ResponsiveState { delay: Span, successes: u16, quiet_from: Instant });
-
-impl Record for Responsive {
-    const BYTES: usize = <ResponsiveState as Field>::BYTES;
-
-    fn write(&self, state: &ResponsiveState, out: &mut Writer<'_>) {
-        Field::write(state, out);
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<ResponsiveState> {
-        <ResponsiveState as Field>::read(input)
-    }
-}
+record!(Responsive, ResponsiveState);

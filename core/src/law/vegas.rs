@@ -7,7 +7,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{Field, Reader, Record, Writer, fields};
+use crate::snapshot::{fields, record};
 use crate::time::Instant;
 
 /// A window steered by delay: it closes when the client's own calls stand in line at the server, before
@@ -306,18 +306,7 @@ fields!(VegasState { window: u16, open: bool, refused: bool } else |now| {
     round: Round::new(now),
     base: Base::new(),
 });
-
-impl Record for Vegas {
-    const BYTES: usize = <VegasState as Field>::BYTES;
-
-    fn write(&self, state: &VegasState, out: &mut Writer<'_>) {
-        Field::write(state, out);
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<VegasState> {
-        <VegasState as Field>::read(input).filter(|state| state.window <= MOST)
-    }
-}
+record!(Vegas, VegasState where |_law, state| state.window <= MOST);
 
 #[cfg(test)]
 mod tests {

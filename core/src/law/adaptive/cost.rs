@@ -77,7 +77,10 @@ impl Usual {
     }
 
     /// How many usual calls so much of a limit is worth, rounded down.
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
     pub(super) fn calls_in(self, amount: u64) -> u32 {
         u32::try_from(amount >> self.octave()).unwrap_or(u32::MAX)
     }
@@ -112,10 +115,13 @@ impl Field for Usual {
         out.u8(self.octave);
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        let usual = Self { mean: input.u32()?, octave: input.u8()? };
+    fn read(input: &mut Reader<'_>) -> Self {
+        let usual = Self { mean: input.u32(), octave: input.u8() };
         // No mean is in a higher octave.
-        (usual.octave < 28).then_some(usual)
+        if usual.octave >= 28 {
+            input.refuse();
+        }
+        usual
     }
 }
 

@@ -55,7 +55,10 @@ impl Interval {
     }
 
     /// Longer by so many octaves.
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
     pub(super) const fn longer(self, octaves: Fine) -> Self {
         Self::of(self.0.saturating_add(octaves))
     }
@@ -115,8 +118,8 @@ impl Field for Interval {
         out.u32(self.0.cast_unsigned());
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        input.u32().map(|log| Self::of(log.cast_signed()))
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self::of(input.u32().cast_signed())
     }
 }
 

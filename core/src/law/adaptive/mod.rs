@@ -99,7 +99,7 @@ pub struct AdaptiveState {
     /// The smoothed round trip in 1024 ns, for a division by 1000 is a long one where the hardware has
     /// none; zero before the first answer.
     round_trip: u32,
-    /// log2 of eight intervals of the limit that all clients share; zero where it is not known.
+    /// log2 of twenty intervals of the limit that all clients share; zero where it is not known.
     quota: i16,
 }
 
@@ -224,7 +224,7 @@ impl Law for Adaptive {
             round_trip: 0,
             quota: self.quota.map_or(0, |quota| {
                 let limit = u32::try_from(quota.count()).unwrap_or(u32::MAX);
-                epoch::eight_intervals(limit, quota.period())
+                epoch::anchor_of_quota(limit, quota.period())
             }),
         }
     }
@@ -280,7 +280,10 @@ impl Law for Adaptive {
         }
     }
 
-    #[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
+    #[cfg_attr(
+        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+        inline(never)
+    )]
     fn observe(
         &self,
         state: &mut AdaptiveState,
@@ -301,7 +304,7 @@ impl Law for Adaptive {
         let quota =
             limit.zip(hint.period).filter(|(limit, period)| *limit > 0 && *period > Span::ZERO);
         if let Some((limit, period)) = quota {
-            state.quota = epoch::eight_intervals(limit, period);
+            state.quota = epoch::anchor_of_quota(limit, period);
         }
         if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
             && (hint.period.is_some() || state.is_periodic(reset))

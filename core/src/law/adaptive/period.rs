@@ -223,12 +223,12 @@ impl Field for Known {
         }
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        input.variant(Self::BYTES, |tag, input| match tag {
-            0 => Some(Self::Nothing),
-            1 => input.u32().map(Self::Before),
-            2 => input.u16().map(Self::Share),
-            _ => None,
-        })
+    fn read(input: &mut Reader<'_>) -> Self {
+        let known = input.variant(Self::BYTES, |tag, input| match tag {
+            1 => Some(Self::Before(input.u32())),
+            2 => Some(Self::Share(input.u16())),
+            _ => (tag == 0).then_some(Self::Nothing),
+        });
+        known.unwrap_or(Self::Nothing)
     }
 }

@@ -8,7 +8,7 @@ use super::pacer::Pacer;
 use super::period::Share;
 use super::remaining::Pool;
 use super::{Adaptive, AdaptiveState, Tier, Usual};
-use crate::snapshot::{Field, Reader, Record, Writer, fields, longest};
+use crate::snapshot::{Field, Reader, Writer, fields, longest, record};
 
 // What was served since the latest congestion says nothing once some unknown time has passed.
 fields!(AdaptiveState {
@@ -40,25 +40,15 @@ impl Field for Tier {
         }
     }
 
-    fn read(input: &mut Reader<'_>) -> Option<Self> {
-        input.variant(Self::BYTES, |tag, input| match tag {
-            0 => Open::read(input).map(Self::Open),
-            1 => Habit::read(input).map(Self::Blind),
-            2 => Pool::read(input).map(Self::Remaining),
-            3 => Share::read(input).map(Self::Period),
-            _ => None,
-        })
+    fn read(input: &mut Reader<'_>) -> Self {
+        let tier = input.variant(Self::BYTES, |tag, input| match tag {
+            1 => Some(Self::Blind(Habit::read(input))),
+            2 => Some(Self::Remaining(Pool::read(input))),
+            3 => Some(Self::Period(Share::read(input))),
+            _ => (tag == 0).then(|| Self::Open(Open::read(input))),
+        });
+        tier.unwrap_or(Self::Blind(Habit::default()))
     }
 }
 
-impl Record for Adaptive {
-    const BYTES: usize = <AdaptiveState as Field>::BYTES;
-
-    fn write(&self, state: &AdaptiveState, out: &mut Writer<'_>) {
-        Field::write(state, out);
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<AdaptiveState> {
-        <AdaptiveState as Field>::read(input)
-    }
-}
+record!(Adaptive, AdaptiveState);
