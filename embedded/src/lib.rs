@@ -1,4 +1,38 @@
-//! tidegate for embassy: one throttle for all tasks that call a rate-limited API.
+//! tidegate for embassy: one throttle for all tasks of a firmware that call a rate-limited API.
+//!
+//! It decides when the next call may leave, tries again what the server refused, and learns its rate
+//! from what comes back. Start at [`Throttle`]: [`run`](Throttle::run) makes a call with its retries,
+//! [`acquire`](Throttle::acquire) waits for the right to make one.
+//!
+//! ```
+//! use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+//! use embassy_time::Duration;
+//! use tidegate::{Hint, Outcome, Policy, Reply, Span, law::Adaptive};
+//! use tidegate_embassy::Throttle;
+//!
+//! static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
+//!     Throttle::new(Policy::new(Adaptive::DEFAULT), || 7); // the chip's own number
+//!
+//! # embassy_futures::block_on(async {
+//! let mut refusals = 1;
+//! let call = async || -> Result<Reply, &str> {
+//!     // ... what your HTTP, MQTT or CoAP client makes of it; here, a server that refuses once:
+//!     refusals -= 1;
+//!     if refusals < 0 {
+//!         return Ok(Outcome::Ok.into());
+//!     }
+//!     Ok(Outcome::Throttled.with(Hint::retry_after(Span::from_millis(30))))
+//! };
+//! let answer = UPLINK.with_timeout(Duration::from_secs(5)).run(call).await;
+//! assert_eq!(answer, Ok(Ok(Outcome::Ok.into())));
+//! assert_eq!((UPLINK.stats().throttled, UPLINK.stats().ok), (1, 1));
+//! # });
+//! ```
+//!
+//! # What it does not do
+//!
+//! It does not call, and brings no network crate; with the features `reqwless` and `rust-mqtt` it reads
+//! what these clients hand over. It sets no tick rate, allocates nothing, and does not panic.
 #![no_std]
 #![cfg_attr(
     test,
@@ -11,6 +45,11 @@
 
 #[cfg(test)]
 extern crate std;
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub mod time;
 
