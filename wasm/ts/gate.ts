@@ -157,7 +157,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       queue: options.queue ?? 10_000,
       waits({ key }, cause, ms) {
         causes[cause]++;
-        emit("wait", () => ({ key, cause, ms }));
+        emit("wait", () => ({ key, cause, ms: ms() }));
       },
     });
 
@@ -203,12 +203,11 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   };
 
   const callOf = (lane: Lane, options: CallOptions | undefined): Call => {
-    const [requests, tokens] = parts(options?.cost);
     return {
       slot: -1,
       deadline: options?.deadline === undefined ? NaN : now() + options.deadline,
-      requests,
-      tokens,
+      requests: requestsOf(options?.cost),
+      tokens: tokensOf(options?.cost),
       priority: options?.priority ?? 0,
       signal: options?.signal,
       turn: lane.turns++,
@@ -313,7 +312,8 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
 
   const tryAcquire: Gate["tryAcquire"] = (options) => {
     const lane = laneOf(options?.key ?? "");
-    const permit = lane.take(callOf(lane, options));
+    const cost = options?.cost;
+    const permit = lane.take(-1, NaN, requestsOf(cost), tokensOf(cost));
     return permit >= 0 ? new Pass(lane, permit) : null;
   };
 
@@ -411,15 +411,18 @@ class Pass implements Permit {
   }
 }
 
-/** Requests and tokens of a cost. */
-function parts(cost: Cost = 1): [number, number] {
-  return typeof cost === "object" ? [cost.requests ?? 1, cost.tokens ?? 0] : [cost, 0];
+function requestsOf(cost: Cost = 1): number {
+  return typeof cost === "object" ? (cost.requests ?? 1) : cost;
+}
+
+function tokensOf(cost: Cost = 1): number {
+  return typeof cost === "object" ? (cost.tokens ?? 0) : 0;
 }
 
 /** Prepares the core's reply for a call that has come back, and tells its outcome's number. */
 function report(core: Core, reply: Reply, used: Cost | undefined): number {
   const outcome = tell(core, reply);
-  if (used !== undefined) core.used(...parts(used));
+  if (used !== undefined) core.used(requestsOf(used), tokensOf(used));
   return outcome;
 }
 

@@ -44,7 +44,7 @@ export interface House {
   readonly core: Core;
   readonly now: () => number;
   readonly queue: number;
-  waits(lane: Lane, cause: Cause, ms: number): void;
+  waits(lane: Lane, cause: Cause, ms: () => number): void;
 }
 
 /** See the module. `W` is what a kind of lane keeps of a waiter. */
@@ -65,6 +65,8 @@ export abstract class Lane<W extends Waiter = Waiter> {
   #last: W | undefined;
   /** When the first may go, as the core said; the past where that hangs on a call in flight. */
   due = 0;
+  /** What keeps the first back, and with it all others, once somebody has asked. */
+  #cause: Cause | undefined;
 
   constructor(
     readonly key: string,
@@ -73,11 +75,11 @@ export abstract class Lane<W extends Waiter = Waiter> {
     readonly house: House,
   ) {}
 
-  /** Resolves to the permit of a waiter that has joined, and whose turn is expected then. */
-  protected abstract wait(waiter: W, due: number): Promise<number>;
+  /** Resolves to the permit of a waiter that has joined. */
+  protected abstract wait(waiter: W): Promise<number>;
 
   /** A call has come back, or the policy has changed: the next may leave earlier. */
-  abstract changed(): void;
+  abstract changed(time?: number): void;
 
   /** Whether nothing is under way any more, but for what was lost before `stale`. */
   isIdle(stale: number): boolean {
@@ -85,12 +87,12 @@ export abstract class Lane<W extends Waiter = Waiter> {
   }
 
   /** A permit, at once; or less than 0, or NaN, where there is none now. */
-  take(call: Call): number {
+  take(slot: number, deadline: number, requests: number, tokens: number): number {
     const time = (this.used = this.house.now());
-    return this.first ? -Infinity : this.ask(call, time);
+    return this.first ? -Infinity : this.house.core.poll(this.gate, slot, time, deadline, requests, tokens);
   }
 
-  /** What the core answers a call. */
+  /** What the core answers a call that waits. */
   protected ask({ slot, deadline, requests, tokens }: Call, time: number): number {
     return this.house.core.poll(this.gate, slot, time, deadline, requests, tokens);
   }
@@ -98,7 +100,8 @@ export abstract class Lane<W extends Waiter = Waiter> {
   /** A permit, at once or when it is the call's turn. What can be refused at once throws. */
   enter(call: Call): number | Promise<number> {
     if (this.closed) throw new Closed("CLOSED", "the gate was closed");
-    const answer = this.take(call);
+    const { slot, deadline, requests, tokens } = call;
+    const answer = this.take(slot, deadline, requests, tokens);
     if (answer >= 0) return answer;
     const { house } = this;
     if (answer !== answer) throw this.refusal(this.used);
@@ -109,16 +112,17 @@ export abstract class Lane<W extends Waiter = Waiter> {
     }
     if (!this.first) this.note(answer, this.used);
     const waiter = { call, requests: 0, tokens: 0, listed: false, before: undefined, after: undefined } as Waiter as W;
-    const due = this.join(waiter, this.used);
-    const ms = due - this.used;
-    if (due > call.deadline) {
+    const time = this.used;
+    this.join(waiter);
+    const ms = () => this.turnOf(waiter, time) - time;
+    if (deadline >= 0 && time + ms() > deadline) {
+      const late = new Late(ms());
       this.leave(waiter);
-      throw new Late(ms);
+      throw late;
     }
-    const { slot, deadline, requests, tokens } = call;
-    const why = house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
-    house.waits(this, CAUSES[why - 1] ?? "pace", ms);
-    return this.wait(waiter, due);
+    this.#cause ??= CAUSES[house.core.why(this.gate, slot, time, deadline, requests, tokens) - 1] ?? "pace";
+    house.waits(this, this.#cause, ms);
+    return this.wait(waiter);
   }
 
   /** The call has come back, and the core's reply is prepared: of this outcome's number. */
@@ -126,8 +130,9 @@ export abstract class Lane<W extends Waiter = Waiter> {
     this.outcome = outcome;
     // By now the slot may be another's.
     if (this.closed) return;
-    this.house.core.settle(this.gate, permit, this.house.now());
-    if (this.first) this.changed();
+    const time = this.house.now();
+    this.house.core.settle(this.gate, permit, time);
+    if (this.first) this.changed(time);
   }
 
   /** Takes nobody any more. */
@@ -140,10 +145,11 @@ export abstract class Lane<W extends Waiter = Waiter> {
   /** Notes until when the first waits. */
   protected note(answer: number, time: number): void {
     this.due = answer > -Infinity ? time - answer : 0;
+    this.#cause = undefined;
   }
 
-  /** Puts a waiter where it belongs, and tells when its turn comes. */
-  protected join(waiter: W, time: number): number {
+  /** Puts a waiter where it belongs. */
+  protected join(waiter: W): void {
     const { call } = waiter;
     let before = this.#last as Waiter | undefined;
     while (before && isBefore(call, before.call)) before = before.before;
@@ -158,7 +164,6 @@ export abstract class Lane<W extends Waiter = Waiter> {
     else this.#last = waiter;
     waiter.listed = true;
     this.waiting++;
-    return this.turnOf(waiter, time);
   }
 
   /** When a waiter's turn comes, by all that is known now. */

@@ -7,7 +7,7 @@
  */
 
 import { Closed, Late } from "./errors.js";
-import { Lane, type Call, type Waiter } from "./lane.js";
+import { Lane, type Waiter } from "./lane.js";
 import { nap } from "./wait.js";
 
 /** So many milliseconds late, a waiter is taken for lost. */
@@ -28,9 +28,9 @@ interface Lone extends Waiter {
 /** See the module. */
 export class LoneLane extends Lane<Lone> {
   static readonly lease = 30_000;
-  override take(call: Call): number {
+  override take(slot: number, deadline: number, requests: number, tokens: number): number {
     this.#forget(this.house.now());
-    return super.take(call);
+    return super.take(slot, deadline, requests, tokens);
   }
 
   override isIdle(stale: number): boolean {
@@ -41,10 +41,11 @@ export class LoneLane extends Lane<Lone> {
   // Each finds out by itself.
   changed(): void {}
 
-  protected async wait(waiter: Lone, due: number): Promise<number> {
+  protected async wait(waiter: Lone): Promise<number> {
     const { call } = waiter;
     const { deadline, signal } = call;
     let time = this.used;
+    let due = this.turnOf(waiter, time);
     try {
       for (;;) {
         const full = this.due ? 0 : LOOK * (1 + Math.max((call.turn - this.first!.call.turn) >> 5, 0));
@@ -56,7 +57,7 @@ export class LoneLane extends Lane<Lone> {
         if (this.closed) throw new Closed("CLOSED", "the gate was closed while the call waited");
         time = this.house.now();
         waiter.wakes = undefined;
-        if (!waiter.listed) this.join(waiter, time);
+        if (!waiter.listed) this.join(waiter);
         this.#forget(time);
         if (this.first === waiter) {
           const permit = this.ask(call, time);

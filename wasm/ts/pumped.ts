@@ -52,10 +52,8 @@ export class PumpedLane extends Lane<Pumped> {
     });
   }
 
-  changed(): void {
-    const { now } = this.house;
+  changed(time = this.house.now()): void {
     for (let waiter; (waiter = this.first); ) {
-      const time = now();
       const permit = this.ask(waiter.call, time);
       if (permit < 0) {
         this.note(permit, time);

@@ -14,9 +14,9 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone.
 const MODULES: [&str; 3] = ["gate", "laws", "pace"];
 
-/// LLVM's own threshold for small code inlines what repeats, which costs a fortieth more.
-const INLINE_LITTLE: &str =
-    "target.wasm32-unknown-unknown.rustflags=['-Cllvm-args=-inline-threshold=5']";
+/// What repeats is neither inlined nor unrolled: LLVM's own thresholds cost an eighth more bytes.
+const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
+    ['-Cllvm-args=-inline-threshold=5', '-Cllvm-args=-unroll-count=1']";
 
 /// What is published.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -51,7 +51,7 @@ pub fn build(roads: &mut Roads) -> Result<()> {
         let mut build = road.cargo("build", TARGET, root());
         build.args(["--package", "tidegate-wasm", "--profile", "wasm", "--no-default-features"]);
         build.args(["--features", module, "--target-dir"]).arg(&out);
-        build.args(["--config", INLINE_LITTLE]);
+        build.args(["--config", COMPACT]);
         step(&format!("cargo build, {module}"), build)?;
         let made = out.join(TARGET).join("wasm/tidegate_wasm.wasm");
         let named = out.join(format!("{module}.wasm"));
