@@ -153,7 +153,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     fn take(&self, key: &G::Key, ask: &Ask<LIMITS>) -> Option<Permit> {
         self.with(None, |gates, line| {
             let ticket = line.ticket();
-            if !line.is_first(key, ticket) {
+            if line.ahead(key, ticket) > 0 {
                 return None;
             }
             match gates.poll(key, time::now(), ask) {
@@ -247,9 +247,17 @@ fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
     if !refused && ask.not_before() > now {
         return Step::Until(ask.not_before().min(late));
     }
-    if !refused && !line.is_first(key, ticket) {
+    let ahead = line.ahead(key, ticket);
+    if !refused && ahead > 0 {
         standing.told = None;
-        return Step::Until(late);
+        // As far as can be told now: those ahead may cost more, or give up.
+        let first = if let Verdict::Wait(until) = verdict { until } else { now };
+        let due = first.saturating_add(gates.interval(key, now).saturating_mul(ahead.into()));
+        return if due < late || standing.waits {
+            Step::Until(late)
+        } else {
+            Step::No(Refusal::Late(time::ticking(due)))
+        };
     }
     let verdict = match standing.told {
         Some(before) if before == verdict => verdict,

@@ -2,7 +2,7 @@
 
 use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply, Verdict};
+use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply, Span, Verdict};
 
 /// A controller for each key; one for all where the key is `()`.
 pub trait Gates<const LIMITS: usize> {
@@ -34,6 +34,9 @@ pub trait Gates<const LIMITS: usize> {
 
     /// [`Controller::next_at`].
     fn next_at(&self, key: &Self::Key) -> Option<Instant>;
+
+    /// The longest of [`Controller::intervals`].
+    fn interval(&self, key: &Self::Key, now: Instant) -> Span;
 }
 
 impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
@@ -70,5 +73,9 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
 
     fn next_at(&self, (): &()) -> Option<Instant> {
         self.next_at()
+    }
+
+    fn interval(&self, (): &(), now: Instant) -> Span {
+        self.intervals(now).flatten().fold(Span::ZERO, Span::max)
     }
 }

@@ -4,7 +4,7 @@ use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::Instant;
 use tidegate::gate::Permit;
 use tidegate::law::{Adaptive, Law};
-use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Stats, Verdict};
+use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Span, Stats, Verdict};
 
 use crate::call::Call;
 use crate::desk::Desk;
@@ -145,6 +145,10 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
 
     fn next_at(&self, key: &K) -> Option<tidegate::Instant> {
         self.get(key).and_then(Controller::next_at)
+    }
+
+    fn interval(&self, key: &K, now: tidegate::Instant) -> Span {
+        self.get(key).map_or(Span::ZERO, |gate| Gates::interval(gate, &(), now))
     }
 }
 

@@ -41,9 +41,10 @@ impl<K: Clone + Eq, const PLACES: usize> Line<K, PLACES> {
         ticket
     }
 
-    /// Whether nobody who waits for the same key came before.
-    pub(crate) fn is_first(&self, key: &K, ticket: Ticket) -> bool {
-        !self.waiters().any(|waiter| waiter.key == *key && waiter.ticket.is_before(ticket))
+    /// How many who wait for the same key came before.
+    pub(crate) fn ahead(&self, key: &K, ticket: Ticket) -> u32 {
+        let before = |waiter: &&Waiter<K>| waiter.key == *key && waiter.ticket.is_before(ticket);
+        self.waiters().filter(before).fold(0, |count, _| count.saturating_add(1))
     }
 
     /// Takes a place, or keeps the one it has; `false` where there is none left.

@@ -153,15 +153,36 @@ fn a_deadline_that_cannot_be_met_is_refused_at_once_and_one_that_passes_in_line_
 }
 
 #[test]
+fn who_would_stand_behind_too_many_is_refused_at_once() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    throttle.set_policy(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let mut tasks = Tasks::new();
+    for _ in 0..2 {
+        tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    }
+    tasks.spawn(async {
+        // The two before it leave after one minute and after two.
+        let late = throttle.with_timeout(Duration::from_secs(179)).acquire().await;
+        assert_eq!(late.unwrap_err(), Refusal::Late(Instant::from_secs(180)));
+        assert_eq!(Instant::now(), Instant::from_ticks(0));
+        let permit = throttle.with_timeout(Duration::from_secs(180)).acquire().await;
+        permit.unwrap().settle(Outcome::Ok);
+        assert_eq!(Instant::now(), Instant::from_secs(180));
+    });
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), throttle.stats().ok), (0, 4));
+}
+
+#[test]
 fn who_stands_behind_others_leaves_when_its_deadline_passes() {
     let time = Time::begin();
     let throttle = throttle::<8>();
-    let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
-    throttle.set_policy(slow);
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
     let refused_at = Cell::new(None);
     let mut tasks = Tasks::new();
-    for _ in 0..2 {
+    for _ in 0..3 {
         tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
     }
     tasks.spawn(async {
@@ -169,10 +190,13 @@ fn who_stands_behind_others_leaves_when_its_deadline_passes() {
         assert!(matches!(late, Err(Refusal::Late(_))));
         refused_at.set(Some(Instant::now()));
     });
+    tasks.turn();
+    // It looked well when it came.
+    throttle.set_policy(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
     tasks.run(&time, far());
     let passed = refused_at.get().unwrap().saturating_duration_since(Instant::from_secs(90));
     assert!(passed > Duration::from_ticks(0) && passed <= Duration::from_ticks(2), "{passed:?}");
-    assert_eq!((tasks.left(), throttle.stats().ok), (0, 3));
+    assert_eq!((tasks.left(), throttle.stats().ok), (0, 4));
 }
 
 #[test]
