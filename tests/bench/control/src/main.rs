@@ -5,6 +5,7 @@ mod bars;
 mod metric;
 mod page;
 mod picture;
+mod reasons;
 mod rows;
 
 use std::collections::BTreeSet;
