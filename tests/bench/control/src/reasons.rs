@@ -55,13 +55,14 @@ const REASONS: &[Reason] = &[
     Reason {
         metric: "recovery_s",
         scenarios: &["d-steady"],
-        why: "Speed: 8 s would take refusals of one per cent and more, and the bar for these is 0.65 %.",
+        why: "An epoch at 200 calls a second is 1900 calls, or ten seconds, and growth hastens when it is \
+              over. Shorter ones cost more refusals: the bar for these is 0.65 %, and 0.6 % is reached.",
     },
     Reason {
         metric: "overload_util",
         scenarios: &["d-flappy"],
         why: "The aim is meant at 2 % of refusals, the must at 0.7 %, and the law is made for the \
-              latter: the good second in three is shorter than an epoch.",
+              latter: the two good seconds in three are shorter than an epoch.",
     },
     Reason {
         metric: "throttled",
@@ -122,8 +123,8 @@ const REASONS: &[Reason] = &[
     Reason {
         metric: "jain_process",
         scenarios: &["s-0.01-4", "s-1-4", "s-100-4"],
-        why: "Fairness: .95 takes 20 / (*a*² *p*) calls of each client, 10 000 and more; each makes one \
-              thousand in the run.",
+        why: "Fairness: .95 takes 1400 calls of each client at the refusals of one call a second, and \
+              4400 at those of a hundred; each makes one thousand in the run.",
     },
     Reason {
         metric: "on_util",
