@@ -99,8 +99,8 @@ const REASONS: &[Reason] = &[
     Reason {
         metric: "server_p50_ms",
         scenarios: &["h"],
-        why: "Each client keeps three calls in line, so that the line never runs dry; the delay of the \
-              line is what the window steers by.",
+        why: "Each client keeps a call or more in line, 3/8 of the root of its window, so that the server \
+              never runs dry; those of several clients add up.",
     },
     Reason {
         metric: "eight_jain",
