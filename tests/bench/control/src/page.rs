@@ -6,6 +6,7 @@ use tidegate_sim::{Scenario, controllers};
 
 use crate::bars::{self, LAW, Measured, Reached, WINDOWED};
 use crate::metric::{self, head, telling, use_and_refusals, written};
+use crate::reasons::{self, BOUNDS};
 use crate::rows::Rows;
 
 /// What knows the server's schedule is no law, and takes no mark.
@@ -74,6 +75,29 @@ fn write_bars(page: &mut String, measured: &[Measured]) {
             bar.sign(bar.aim),
             written(bar.metric, bar.figure),
         );
+    }
+    page.push('\n');
+    write_reasons(page, measured);
+}
+
+/// Why not more: one line for each reason, with all the marks that it is the reason for.
+fn write_reasons(page: &mut String, measured: &[Measured]) {
+    let missed = measured.iter().filter(|m| m.reached() != Reached::Both);
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for bar in missed {
+        let why = reasons::reason(bar).unwrap_or("Not known.");
+        let mark = format!("{}, {}", bar.scenario, head(bar.metric));
+        match lines.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, marks)) => marks.push(mark),
+            None => lines.push((why, vec![mark])),
+        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    _ = writeln!(page, "## Why not more\n\n{BOUNDS}\n\n| missed | why |\n|---|---|");
+    for (why, marks) in lines {
+        _ = writeln!(page, "| {} | {why} |", marks.join("; "));
     }
     page.push('\n');
 }
