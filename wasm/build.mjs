@@ -67,7 +67,9 @@ function toJavaScript(wasm) {
   const begin = text.indexOf("var retasmFunc");
   const call = /var retasmFunc = asmFunc\(([\s\S]*?)\);\n/.exec(text.slice(begin));
   if (!call) throw new Error("wasm2js has changed what it writes: there is no `var retasmFunc = asmFunc(…);`");
-  return `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
+  const plain = `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
+  fs.writeFileSync(path.join(bound, "plain.mjs"), plain);
+  return plain;
 }
 
 /** The bytes as a string that gzip can read; `unpack` in ts/core.ts is its inverse. */

@@ -20,6 +20,20 @@ test("a million gates that were made and disposed of take no more memory than a 
   assert.ok(after - before < 16 * 2 ** 20, `${after - before} bytes more`);
 });
 
+test("a hundred thousand keys take no more memory than the thousand that are remembered", () => {
+  const gate = tidegate({ seed: 1 });
+  const touch = (keys) => {
+    for (let i = 0; i < keys; i++) gate.tryAcquire({ key: `key ${i}` }).settle();
+    globalThis.gc?.();
+    const { external, heapUsed } = process.memoryUsage();
+    return external + heapUsed;
+  };
+  const before = touch(2_000);
+  const after = touch(100_000);
+  assert.equal(gate.stats().keys, 1_000);
+  assert.ok(after - before < 4 * 2 ** 20, `${after - before} bytes more`);
+});
+
 test("a million calls that were given up leave no waiter, timer or listener", async () => {
   const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 }, queue: 2_000 });
   await gate.run(() => {});

@@ -1,6 +1,6 @@
 //! The npm package: from the crate to `wasm/dist`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
@@ -28,7 +28,7 @@ pub enum Product {
 /// Builds a product.
 pub fn run(roads: &mut Roads, what: Product) -> Result<ExitCode> {
     let Product::Wasm = what;
-    build(roads)?;
+    build(roads, &out())?;
     println!("  done  {}", folder().join("dist").display());
     Ok(ExitCode::SUCCESS)
 }
@@ -38,11 +38,15 @@ pub fn folder() -> PathBuf {
     root().join("wasm")
 }
 
-/// Builds the package, from the crate to the files that `npm pack` takes.
-pub fn build(roads: &mut Roads) -> Result<()> {
+/// Where its parts are put together.
+pub fn out() -> PathBuf {
+    root().join("target/npm")
+}
+
+/// Builds the package, from the crate to the files that `npm pack` takes, with its parts in `out`.
+pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
     setup::missing_tool("node")?;
     setup::missing_tool("npm")?;
-    let out = root().join("target/npm");
     let mut tools = Command::new("npm");
     tools.arg("ci").current_dir(folder());
     step("npm ci", tools)?;
@@ -50,7 +54,7 @@ pub fn build(roads: &mut Roads) -> Result<()> {
     for module in MODULES {
         let mut build = road.cargo("build", TARGET, root());
         build.args(["--package", "tidegate-wasm", "--profile", "wasm", "--no-default-features"]);
-        build.args(["--features", module, "--target-dir"]).arg(&out);
+        build.args(["--features", module, "--target-dir"]).arg(out);
         build.args(["--config", COMPACT]);
         step(&format!("cargo build, {module}"), build)?;
         let made = out.join(TARGET).join("wasm/tidegate_wasm.wasm");
@@ -61,7 +65,7 @@ pub fn build(roads: &mut Roads) -> Result<()> {
         step(&format!("wasm-bindgen, {module}"), bind)?;
     }
     let mut pack = Command::new("node");
-    pack.arg("build.mjs").arg(&out).current_dir(folder());
+    pack.arg("build.mjs").arg(out).current_dir(folder());
     step("build.mjs", pack)
 }
 

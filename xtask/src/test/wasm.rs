@@ -13,9 +13,9 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the first with what must be seen first.
-const FILES: [&str; 10] = [
-    "trace", "queue", "fetch", "pace", "memory", "hints", "workerd", "runtimes", "bundles",
-    "package",
+const FILES: [&str; 12] = [
+    "trace", "queue", "fetch", "pace", "memory", "hints", "workerd", "edge", "runtimes", "bundles",
+    "examples", "package",
 ];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
@@ -27,13 +27,14 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
     let mut built = false;
     tally.verdict("build", || {
-        npm::build(roads)?;
+        npm::build(roads, &npm::out())?;
         built = true;
         Ok(())
     });
     if !built {
         return;
     }
+    tally.verdict("the same bytes, built elsewhere", || repeat(roads));
     let folder = npm::folder().join("test");
     let mut ready = false;
     tally.verdict("pack and install", || {
@@ -47,7 +48,9 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     tally.verdict("the browser", || setup::missing_tool("chromium"));
     tally.check("the server", {
         let mut command = cargo("build");
-        command.args(["--release", "--package", "tidegate-live"]);
+        // Where the tests look for it, wherever cargo would put it.
+        command.args(["--release", "--package", "tidegate-live", "--target-dir"]);
+        command.arg(root().join("target"));
         command
     });
     for module in TRACED {
@@ -60,6 +63,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         command.arg(format!("{file}.test.mjs")).current_dir(&folder);
         command.env("TIDEGATE_LIVE", root().join("target/release/tidegate-live"));
         command.env("TIDEGATE_PACKED", packed());
+        command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
         for module in TRACED {
             let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());
             command.env(variable, traced(module));
@@ -68,12 +72,39 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
+/// Builds the package once more, from nothing and in another folder.
+fn repeat(roads: &mut Roads) -> Result<()> {
+    let before = dist()?;
+    let elsewhere = root().join("target/npm-again");
+    if elsewhere.exists() {
+        fs::remove_dir_all(&elsewhere).context("the folder of the build before")?;
+    }
+    npm::build(roads, &elsewhere)?;
+    let differ: Vec<String> =
+        dist()?.into_iter().filter(|file| !before.contains(file)).map(|(name, _)| name).collect();
+    if !differ.is_empty() {
+        bail!("another build made other bytes of {}", differ.join(", "));
+    }
+    Ok(())
+}
+
+/// What is published, file by file.
+fn dist() -> Result<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(npm::folder().join("dist")).context("wasm/dist")? {
+        let entry = entry.context("wasm/dist")?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        files.push((name, fs::read(entry.path()).context("wasm/dist")?));
+    }
+    Ok(files)
+}
+
 /// The modules whose answers are compared with the crate's on this machine.
 const TRACED: [&str; 2] = ["gate", "laws"];
 
 /// Where a module's trace is.
 fn traced(module: &str) -> PathBuf {
-    root().join(format!("target/npm/{module}.jsonl"))
+    npm::out().join(format!("{module}.jsonl"))
 }
 
 /// Writes down what the crate answers on this machine.
@@ -90,7 +121,7 @@ fn trace(module: &str) -> Result<()> {
 
 /// The packed package.
 fn packed() -> PathBuf {
-    root().join("target/npm/tidegate-0.1.0.tgz")
+    npm::out().join("tidegate-0.1.0.tgz")
 }
 
 /// Installs the packed package beside the tools of its tests, as its users do.
@@ -100,9 +131,8 @@ fn install(folder: &Path) -> Result<()> {
         command.args(args).current_dir(folder);
         command
     };
-    let out = root().join("target/npm");
     let mut pack = npm(&["pack", "--pack-destination"], &npm::folder());
-    pack.arg(&out);
+    pack.arg(npm::out());
     step("npm pack", pack)?;
     // Not `npm ci`: it wants the lock to name every platform's Deno, and a registry need not have all.
     step("npm install", npm(&["install", "--no-save"], folder))?;

@@ -1,0 +1,48 @@
+// The condition `edge-light`, by the runtime that Vercel's tools test with: it compiles no wasm, and
+// the host hands over the module of an import that ends in `?module`.
+
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import test from "node:test";
+import { EdgeVM } from "@edge-runtime/vm";
+import { build } from "esbuild";
+import { api } from "./live.mjs";
+
+const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
+
+/** What a framework makes of `import module from "….wasm?module"`: a value of its own. */
+const handedOver = {
+  name: "handed over",
+  setup(build) {
+    build.onResolve({ filter: /\.wasm\?module$/ }, ({ path }) => ({ path, namespace: "wasm" }));
+    build.onLoad({ filter: /.*/, namespace: "wasm" }, () => ({ contents: "export default globalThis.module_of_wasm;" }));
+  },
+};
+
+/** Bundles a program for the edge and runs it. */
+async function edge(source) {
+  const { outputFiles } = await build({
+    stdin: { contents: source, resolveDir: import.meta.dirname },
+    bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver], write: false,
+  });
+  const module = await WebAssembly.compile(fs.readFileSync(new URL("tidegate.wasm", dist)));
+  const vm = new EdgeVM({
+    codeGeneration: { strings: false, wasm: false },
+    extend: (context) => Object.assign(context, { module_of_wasm: module }),
+  });
+  vm.evaluate(outputFiles[0].text);
+  return vm;
+}
+
+test("a gate of the module serves real calls where no wasm is compiled", async (t) => {
+  const { url, counts } = await api(t, "--hints", "ietf");
+  const vm = await edge(`
+    import { tidegate } from "tidegate";
+    const gate = tidegate();
+    globalThis.call = (url) => gate.fetch(url).then((answer) => answer.text());`);
+  assert.throws(() => vm.evaluate("new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))"), /disallowed/);
+  const call = vm.evaluate("globalThis.call");
+  const bodies = await Promise.all(Array.from({ length: 40 }, () => call(url)));
+  assert.deepEqual(bodies, Array(40).fill("served\n"));
+  assert.equal((await counts()).served, 40);
+});
