@@ -86,6 +86,22 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// What it returns says what became of it ([`Replied`]); the last answer is handed back. It may be
     /// dropped at any time: a call that is under way then is abandoned.
     ///
+    /// A call that failed may have been served all the same, for the answer can be lost as well as the
+    /// question. Number what must not arrive twice, or do not have it tried again:
+    ///
+    /// ```
+    /// # embassy_futures::block_on(async {
+    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// # use tidegate_embassy::Throttle;
+    /// use tidegate::{Hint, Outcome, Policy, Reply, law::Aimd};
+    ///
+    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(Policy::new(Aimd::DEFAULT), 7);
+    /// let once: Reply = Outcome::Failed.with(Hint::NONE.and_no_retry());
+    /// assert_eq!(throttle.run(async || once).await, Ok(once));
+    /// assert_eq!(throttle.stats().failed, 1);
+    /// # });
+    /// ```
+    ///
     /// # Errors
     /// [`Refusal`] where not even a first call could leave, or the deadline passed while one was under
     /// way.

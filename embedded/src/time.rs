@@ -2,6 +2,21 @@
 //!
 //! What has passed rounds down, and what is waited for rounds up: a timer never fires before the
 //! instant that it stands for, and a tick turned into nanoseconds and back is the same tick.
+//!
+//! Where a 32-bit counter alone goes on through a deep sleep, the core's
+//! [`Ticks`](tidegate::time::Ticks) tells how long it was, even where the counter wrapped once:
+//!
+//! ```
+//! use core::num::NonZeroU32;
+//! use embassy_time::Duration;
+//! use tidegate::time::Ticks;
+//! use tidegate_embassy::time;
+//!
+//! let (before, after) = (u32::MAX - 32_767, 32_768); // as read from the counter
+//! let mut rtc = Ticks::new(NonZeroU32::new(32_768).unwrap());
+//! let (asleep, awake) = (rtc.extend(before), rtc.extend(after));
+//! assert_eq!(time::duration(awake.saturating_since(asleep)), Duration::from_secs(2));
+//! ```
 
 use core::future::Future;
 use core::pin::Pin;

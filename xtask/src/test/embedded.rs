@@ -18,6 +18,14 @@ const TARGETS: [&str; 4] = [
 /// The tick rates that the tests run at: a slow one, one that fits no decimal, and embassy's own.
 const RATES: [&str; 3] = ["1_000", "32_768", "1_000_000"];
 
+/// The examples for chips whose drivers are no part of this repository.
+const WIRINGS: [(&str, &str); 4] = [
+    ("rp2040", "thumbv6m-none-eabi"),
+    ("nrf52840", "thumbv7em-none-eabihf"),
+    ("stm32f4", "thumbv7em-none-eabihf"),
+    ("esp32c3", "riscv32imc-unknown-none-elf"),
+];
+
 const IMAGE: Image = Image { folder: "embedded/no-panic", whose: "tidegate-embassy" };
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
@@ -33,10 +41,30 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     firmware::run(roads, tally);
 }
 
+/// Compiles the wiring of each chip. A part of its own, for the drivers are large.
+pub fn wiring(roads: &mut Roads, tally: &mut Tally) {
+    for (chip, target) in WIRINGS {
+        let road = match roads.to(target) {
+            Ok(road) => road,
+            Err(error) => {
+                tally.verdict(chip, || Err(error));
+                continue;
+            }
+        };
+        let mut command = road.cargo("check", target, &root().join("embedded/wiring").join(chip));
+        command.args(["--release", "--locked"]);
+        tally.check(chip, command);
+    }
+}
+
 fn library(tally: &mut Tally) {
     let mut command = cargo("test");
     command.args(["--package", "tidegate-embassy", "--all-features"]);
     tally.tests("the crate and its examples", command);
+    let mut command = cargo("doc");
+    command.args(["--package", "tidegate-embassy", "--no-deps", "--all-features"]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    tally.check("cargo doc", command);
 }
 
 /// Once for each rate, because a program has one.

@@ -26,7 +26,7 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
@@ -38,6 +38,7 @@ const PARTS: [Part; 13] = [
     Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },
     Part { name: "live", about: "the real server and fleet", run: live },
     Part { name: "embedded", about: "the throttle for embassy, and firmware", run: embedded::run },
+    Part { name: "wiring", about: "the throttle on four chips", run: embedded::wiring },
     Part { name: "wasm", about: "the npm package, in every runtime it names", run: wasm::run },
     Part { name: "xtask", about: "this tool's own tests", run: xtask },
 ];
@@ -152,6 +153,7 @@ fn sim(roads: &mut Roads, tally: &mut Tally) {
     let module = folder.join(WASM).join("release/tidegate_sim_wasm.wasm");
     command.env("TIDEGATE_SIM_WASM", module);
     tally.tests("native, and in wasm", command);
+    tally.tests("the page of bars", cargo_test("tidegate-control", &["--release"]));
 }
 
 fn live(_: &mut Roads, tally: &mut Tally) {
