@@ -185,6 +185,7 @@ export abstract class Lane<W extends Waiter = Waiter> {
     else this.first = after as W | undefined;
     if (after) after.before = before;
     else this.#last = before as W | undefined;
+    waiter.before = waiter.after = undefined;
     waiter.listed = false;
     this.waiting--;
   }
