@@ -92,34 +92,41 @@ const fn subtract_and_shift(dividend: u64, divisor: u64) -> (u64, u64) {
     (quotient, rest)
 }
 
-/// The core's instant of one of embassy's: nanoseconds since the boot, rounded down.
+/// The boot, in the core's nanoseconds: 146 years after its epoch, and 438 before its end. embassy's
+/// clock begins anew with every reset, and what was before a deep sleep needs an instant too.
+const BOOT: u64 = 1 << 62;
+
+/// The core's instant of one of embassy's, rounded down to the nanosecond.
 ///
 /// ```
 /// use embassy_time::Instant;
+/// use tidegate::Span;
 /// use tidegate_embassy::time;
 ///
-/// let boot = time::instant(Instant::from_ticks(0));
-/// assert_eq!(boot, tidegate::Instant::ZERO);
-/// assert_eq!(time::instant(Instant::from_secs(2)).as_nanos(), 2_000_000_000);
+/// let [boot, later] = [0, 2].map(|secs| time::instant(Instant::from_secs(secs)));
+/// assert_eq!(later.saturating_since(boot), Span::from_secs(2));
+/// // There is time before the boot, for what a snapshot tells of.
+/// assert!(boot > tidegate::Instant::ZERO);
 /// ```
 #[must_use]
 pub const fn instant(at: embassy_time::Instant) -> tidegate::Instant {
-    tidegate::Instant::from_nanos(RATE.nanos(at.as_ticks()))
+    tidegate::Instant::from_nanos(RATE.nanos(at.as_ticks()).saturating_add(BOOT))
 }
 
 /// The first of embassy's instants that is not before `at`.
 ///
 /// ```
+/// use embassy_time::Instant;
+/// use tidegate::Span;
 /// use tidegate_embassy::time;
 ///
-/// let at = tidegate::Instant::from_nanos(1);
+/// let at = time::instant(Instant::from_secs(2)).saturating_add(Span::from_nanos(1));
 /// // At any rate below a gigahertz, a nanosecond takes a whole tick.
-/// assert_eq!(time::ticking(at).as_ticks(), 1);
-/// assert!(time::instant(time::ticking(at)) >= at);
+/// assert_eq!(time::ticking(at), Instant::from_secs(2) + embassy_time::Duration::from_ticks(1));
 /// ```
 #[must_use]
 pub const fn ticking(at: tidegate::Instant) -> embassy_time::Instant {
-    embassy_time::Instant::from_ticks(RATE.ticks(at.as_nanos()))
+    embassy_time::Instant::from_ticks(RATE.ticks(at.as_nanos().saturating_sub(BOOT)))
 }
 
 /// The core's span of one of embassy's durations, rounded down.

@@ -319,5 +319,5 @@ fn a_call_that_is_backed_off_is_in_nobodys_way() {
 
 /// The first tick that is not before so many milliseconds.
 fn due(millis: u64) -> Instant {
-    time::ticking(tidegate::Instant::from_nanos(millis * 1_000_000))
+    time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
 }

@@ -1,0 +1,69 @@
+//! Real threads that run at once: nobody's wake-up is lost.
+#![allow(clippy::std_instead_of_core, clippy::unwrap_used, reason = "this is no firmware")]
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use embassy_time::Timer;
+use tidegate::gate::WindowPolicy;
+use tidegate::law::Fixed;
+use tidegate::{Outcome, Policy, Quota, Span};
+use tidegate_embassy::Throttle;
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future on this thread, which sleeps until it is woken.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn eight_threads_share_two_places_and_all_come_to_their_end() {
+    let quota = Quota::per_second(2_000).unwrap();
+    let window = WindowPolicy::new(2, Span::from_secs(3_600)).unwrap();
+    let policy = Policy::new(Fixed::new(quota)).window(window);
+    let throttle: Throttle<CriticalSectionRawMutex, Fixed, 2, 8> = Throttle::seeded(policy, 7);
+    let at_once = AtomicU32::new(0);
+    let work = async || {
+        assert!(at_once.fetch_add(1, Ordering::SeqCst) < 2, "three calls are in flight");
+        Timer::after_micros(200).await;
+        at_once.fetch_sub(1, Ordering::SeqCst);
+        Outcome::Ok
+    };
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let (throttle, work) = (&throttle, &work);
+            scope.spawn(move || {
+                for call in 0..50 {
+                    if (number + call) % 5 == 0 {
+                        // Some think better of it.
+                        block_on(async { drop(throttle.acquire().await) });
+                    } else {
+                        assert_eq!(block_on(throttle.run(work)), Ok(Outcome::Ok));
+                    }
+                }
+            });
+        }
+    });
+    let stats = throttle.stats();
+    assert_eq!((stats.ok, stats.abandoned), (320, 80));
+    assert_eq!((throttle.in_flight(), throttle.waiting()), (0, 0));
+}
