@@ -41,8 +41,8 @@ pub const TOOLS: [Tool; 7] = [
     Tool {
         name: "mosquitto",
         why: "is the MQTT broker that firmware meets",
-        programs: &["mosquitto"],
-        packages: &["mosquitto"],
+        programs: &["mosquitto", "mosquitto_sub"],
+        packages: &["mosquitto", "mosquitto-clients"],
         aside: true,
     },
     Tool {

@@ -53,7 +53,8 @@ pub fn count(roads: &mut Roads) -> Result<Figures> {
     for board in Board::ALL {
         let folder = firmware::build(roads, board, &["cost"])?;
         let options = COUNTED.map(str::to_owned).to_vec();
-        let run = Run { board, folder: &folder, image: "cost", options, limit: LIMIT };
+        let run =
+            Run { name: "cost", board, folder: &folder, image: "cost", options, limit: LIMIT };
         let log = run.to_its_end(|_| ())?;
         for what in SUBJECTS {
             let (instructions, stack) = read(&log, what)

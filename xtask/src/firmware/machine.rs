@@ -16,6 +16,8 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// What is run, and how.
 pub struct Run<'a> {
+    /// What people call it.
+    pub name: &'a str,
     pub board: Board,
     /// The folder that the images are in.
     pub folder: &'a Path,
@@ -30,17 +32,18 @@ impl Run<'_> {
     /// Runs it to its end, which must be good, and hands back its log. `see` is shown each line as it
     /// comes.
     pub fn to_its_end(&self, see: impl FnMut(&str)) -> Result<String> {
-        let (board, image) = (self.board.name(), self.image);
-        let trouble = self.root().join(format!("{image}-{board}.err"));
+        let board = self.board.name();
+        let file = format!("{}-{board}", self.name).replace([' ', ','], "");
+        let trouble = self.root().join(format!("{file}.err"));
         let mut qemu = Machine(self.start(&trouble)?);
         let log = qemu.0.stdout.take().context("QEMU has no output")?;
         let mut print = Command::new(decoder());
-        print.arg("-e").arg(self.folder.join(image)).arg("stdin");
-        let label = format!("{image} on {board}");
+        print.arg("-e").arg(self.folder.join(self.image)).arg("stdin");
+        let label = format!("{} on {board}", self.name);
         let ended = progress::watch(&label, print, log.into(), Some(self.limit), see)
             .context("defmt-print, which decodes the log, does not start")?;
         let status = qemu.end(if ended.status.is_some() { GRACE } else { Duration::ZERO })?;
-        let kept = self.root().join(format!("{image}-{board}.log"));
+        let kept = self.root().join(format!("{file}.log"));
         fs::write(&kept, &ended.output).with_context(|| kept.display().to_string())?;
         let why = match (ended.status, status.and_then(|status| status.code())) {
             (None, _) => format!("has not ended within {} s", self.limit.as_secs()),

@@ -1,5 +1,9 @@
 //! The images of embedded/firmware on emulated boards: each ends by its exit code, within a limit.
 
+mod broker;
+mod cable;
+mod mosquitto;
+mod mqtt;
 mod uplink;
 
 use std::path::PathBuf;
@@ -10,12 +14,13 @@ use anyhow::{Result, bail, ensure};
 
 use crate::firmware::{self, Board, Run, told};
 use crate::road::Roads;
+use crate::setup;
 use crate::tally::Tally;
 
 /// What needs nothing but a processor.
 const BARE: [&str; 1] = ["trace"];
 /// What needs a clock or a network.
-const NETWORKED: [&str; 2] = ["deep-sleep", "uplink"];
+const NETWORKED: [&str; 3] = ["deep-sleep", "mqtt", "uplink"];
 
 /// Every instruction takes its time of the machine's clock, and none of the host's.
 const COUNTED: [&str; 2] = ["-icount", "shift=5"];
@@ -52,7 +57,8 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         });
     }
     tally.verdict("the server", uplink::build_server);
-    at_once(networked(), "uplink", uplink::run, tally);
+    tally.verdict("mosquitto", || setup::missing_tool("mosquitto"));
+    at_once(networked(), tally);
 }
 
 fn build(roads: &mut Roads, board: Board) -> Result<PathBuf> {
@@ -66,7 +72,7 @@ fn build(roads: &mut Roads, board: Board) -> Result<PathBuf> {
 
 fn bare<'a>(board: Board, folder: &'a PathBuf, image: &'a str, options: &[&str]) -> Run<'a> {
     let options = options.iter().map(ToString::to_string).collect();
-    Run { board, folder, image, options, limit: LIMIT }
+    Run { name: image, board, folder, image, options, limit: LIMIT }
 }
 
 /// The same decisions fall on every board as on this machine.
@@ -92,24 +98,31 @@ fn traces(built: &[(Board, PathBuf)], tally: &mut Tally) {
     }
 }
 
-/// Runs that wait more than they compute go side by side.
-fn at_once<'a>(
-    built: impl Iterator<Item = &'a (Board, PathBuf)>,
-    image: &str,
-    run: fn(Board, &PathBuf) -> Result<()>,
-    tally: &mut Tally,
-) {
-    let results: Vec<(Board, Result<()>)> = thread::scope(|scope| {
-        let running: Vec<_> = built
-            .map(|(board, folder)| (*board, scope.spawn(move || run(*board, folder))))
-            .collect();
-        let ended = running.into_iter().map(|(board, thread)| {
-            let result = thread.join().unwrap_or_else(|_| bail!("the run has panicked"));
-            (board, result)
+/// What a board does with a network.
+type Networked = (&'static str, fn(Board, &PathBuf) -> Result<()>);
+
+const RUNS: [Networked; 3] = [
+    ("uplink", uplink::run),
+    ("mqtt, mosquitto", mqtt::mosquitto),
+    ("mqtt, rare reason codes", mqtt::reasons),
+];
+
+/// They wait more than they compute, so they go side by side.
+fn at_once<'a>(built: impl Iterator<Item = &'a (Board, PathBuf)>, tally: &mut Tally) {
+    let results = thread::scope(|scope| {
+        let mut running = Vec::new();
+        for (board, folder) in built {
+            for (name, run) in RUNS {
+                let label = format!("{name}, {}", board.name());
+                running.push((label, scope.spawn(move || run(*board, folder))));
+            }
+        }
+        let ended = running.into_iter().map(|(label, thread)| {
+            (label, thread.join().unwrap_or_else(|_| bail!("the run has panicked")))
         });
-        ended.collect()
+        ended.collect::<Vec<_>>()
     });
-    for (board, result) in results {
-        tally.verdict(&format!("{image}, {}", board.name()), || result);
+    for (label, result) in results {
+        tally.verdict(&label, || result);
     }
 }

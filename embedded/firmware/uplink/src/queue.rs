@@ -72,7 +72,7 @@ impl Queue {
     /// One more has been served.
     pub fn delivered(&self) {
         self.change(|counts| counts.delivered += 1);
-        if self.count() % 20 == 0 {
+        if self.count().is_multiple_of(20) {
             defmt::info!("uplink: {=u32} of {=u32} batches", self.count(), BATCHES);
         }
     }

@@ -3,14 +3,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use super::cable::Cable;
 use crate::firmware::{Board, Run, numbers, told};
 use crate::progress;
 use crate::workspace::{cargo, root};
@@ -38,12 +37,18 @@ pub fn build_server() -> Result<()> {
 /// Runs it, and holds what the board says against what the server has counted.
 pub fn run(board: Board, folder: &PathBuf) -> Result<()> {
     let server = Server::start()?;
-    let cable = Cable::new(board);
-    let run =
-        Run { board, folder, image: "uplink", options: cable.options(server.port)?, limit: LIMIT };
+    let cable = Cable::new(board, 80, server.port);
+    let run = Run {
+        name: "uplink",
+        board,
+        folder,
+        image: "uplink",
+        options: cable.options()?,
+        limit: LIMIT,
+    };
     let log = run.to_its_end(|line| {
         if line.contains(LOST_AT) {
-            cable.lose();
+            cable.lose(LOST_FOR);
         }
     })?;
     judge(&log, server.counts()?).with_context(|| format!("the log:\n{log}"))
@@ -138,66 +143,4 @@ impl Drop for Server {
         _ = self.child.kill();
         _ = self.child.wait();
     }
-}
-
-/// The cable between a board and this machine, which can be pulled out.
-pub struct Cable {
-    board: Board,
-    /// Where QEMU takes commands.
-    socket: PathBuf,
-}
-
-impl Cable {
-    /// One for this board.
-    pub fn new(board: Board) -> Self {
-        let name = format!("tidegate-{}-{}.sock", std::process::id(), board.name());
-        Self { board, socket: std::env::temp_dir().join(name) }
-    }
-
-    /// What QEMU is told: one server behind one address, and nothing else in the world.
-    pub fn options(&self, port: u16) -> Result<Vec<String>> {
-        let relay = std::env::current_exe().context("this program does not know where it is")?;
-        let world = format!(
-            "user,id=n0,restrict=on,guestfwd=tcp:10.0.2.100:80-cmd:{} relay {port}",
-            relay.display()
-        );
-        let control = format!("unix:{},server=on,wait=off", self.socket.display());
-        let nic = format!("{world},model=lan9118");
-        let card: &[&str] = match self.board {
-            Board::Virt => &["-netdev", &world, "-device", "virtio-net-device,netdev=n0"],
-            Board::Microbit | Board::Mps2 => &["-nic", &nic],
-        };
-        Ok([card, &["-qmp", &control]].concat().iter().map(ToString::to_string).collect())
-    }
-
-    /// Pulls it out, and puts it in again a while later.
-    pub fn lose(&self) {
-        let socket = self.socket.clone();
-        thread::spawn(move || {
-            // Where QEMU has gone in the meantime, there is nothing to put in again.
-            _ = set(&socket, false);
-            thread::sleep(LOST_FOR);
-            _ = set(&socket, true);
-        });
-    }
-}
-
-impl Drop for Cable {
-    fn drop(&mut self) {
-        _ = std::fs::remove_file(&self.socket);
-    }
-}
-
-fn set(socket: &Path, up: bool) -> Result<()> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    let mut answers = BufReader::new(stream.try_clone()?);
-    let mut answer = String::new();
-    answers.read_line(&mut answer)?;
-    let link = format!(r#""set_link","arguments":{{"name":"n0","up":{up}}}"#);
-    for command in [r#""qmp_capabilities""#, &link] {
-        writeln!(stream, "{{\"execute\":{command}}}")?;
-        answers.read_line(&mut answer)?;
-    }
-    Ok(())
 }

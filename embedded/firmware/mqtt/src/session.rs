@@ -1,0 +1,173 @@
+//! One connection, from its first packet to its end.
+
+use core::fmt::Write;
+use core::future::pending;
+
+use board::net::HOST;
+use embassy_futures::select::{Either3, select3};
+use embassy_net::Stack;
+use embassy_net::tcp::TcpSocket;
+use embassy_time::{Duration, Instant, Ticker, TimeoutError, with_deadline, with_timeout};
+use heapless::String;
+use rust_mqtt::Bytes;
+use rust_mqtt::buffer::BumpBuffer;
+use rust_mqtt::client::event::Event;
+use rust_mqtt::client::options::{
+    ConnectOptions, DisconnectOptions, PublicationOptions, TopicReference,
+};
+use rust_mqtt::client::{Client, MqttError};
+use rust_mqtt::types::{MqttString, TopicName};
+use tidegate::gate::WindowPolicy;
+use tidegate::signal::mqtt;
+use tidegate::{Outcome, Span};
+
+use crate::post::Post;
+use crate::{MESSAGES, SLOTS};
+
+const PORT: u16 = 1883;
+const NAME: &str = "sensor";
+const TOPIC: &str = "telemetry";
+
+/// The sensor has so many messages at once, and so often: more than the broker takes at once.
+const BURST: u32 = 8;
+const EVERY: Duration = Duration::from_millis(400);
+/// Whoever does not answer for so long is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A message that has no answer for so long no longer counts as in flight.
+const LEASE: Span = Span::from_secs(60);
+
+type Mqtt<'a> = Client<'a, 'a, TcpSocket<'a>, BumpBuffer<'a>, 0, 1, SLOTS, 0, 0, 0, 0>;
+
+/// Connects, and sends messages until all are acknowledged or the connection ends. What became of the
+/// connecting: it is a call like others.
+pub async fn hold(stack: Stack<'static>, post: &mut Post) -> Outcome {
+    let (mut receive, mut send, mut room) = ([0; 1024], [0; 1024], [0; 512]);
+    let mut buffer = BumpBuffer::new(&mut room);
+    let mut socket = TcpSocket::new(stack, &mut receive, &mut send);
+    socket.set_timeout(Some(PATIENCE));
+    if socket.connect((HOST, PORT)).await.is_err() {
+        return Outcome::Failed;
+    }
+    let mut client = Mqtt::new(&mut buffer);
+    if let Err(outcome) = connect(&mut client, socket).await {
+        return outcome;
+    }
+    let ended = exchange(&mut client, post).await;
+    post.lost(ended);
+    Outcome::Ok
+}
+
+async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(), Outcome> {
+    let name = MqttString::from_str(NAME).map_err(|_| Outcome::Failed)?;
+    let options = ConnectOptions::new().clean_start();
+    match with_timeout(PATIENCE, client.connect(socket, &options, Some(name))).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => return Err(outcome_of(&error)),
+        Err(TimeoutError) => return Err(Outcome::Failed),
+    }
+    let most = client.server_config().receive_maximum;
+    defmt::info!("mqtt: connected, the broker takes {=u16} messages at once", most.get());
+    match WindowPolicy::new(most.get(), LEASE) {
+        Ok(window) => MESSAGES.set_window(window),
+        Err(_) => return Err(Outcome::Failed),
+    }
+    Ok(())
+}
+
+/// Sends and receives; how it ended.
+async fn exchange(client: &mut Mqtt<'_>, post: &mut Post) -> Outcome {
+    let mut sensor = Ticker::every(EVERY);
+    let mut heard = Instant::now();
+    while !post.is_done() {
+        let permit = async {
+            match post.next() {
+                Some(number) => (number, MESSAGES.acquire().await),
+                None => pending().await,
+            }
+        };
+        let header = async {
+            match post.is_flying() {
+                true => with_deadline(heard + PATIENCE, client.poll_header()).await,
+                false => Ok(client.poll_header().await),
+            }
+        };
+        let result = match select3(sensor.next(), permit, header).await {
+            Either3::First(()) => {
+                post.offer(BURST);
+                Ok(())
+            }
+            Either3::Second((number, Ok(permit))) => match publish(client, number).await {
+                Ok(Some(packet)) => {
+                    // Silence counts from the first message that something is to be said of.
+                    if !post.is_flying() {
+                        heard = Instant::now();
+                    }
+                    post.left(packet, permit);
+                    Ok(())
+                }
+                // Nothing has left, and the permit goes back.
+                Ok(None) => Ok(()),
+                Err(error) => Err(outcome_of(&error)),
+            },
+            Either3::Second((_, Err(_))) | Either3::Third(Err(TimeoutError)) => {
+                Err(Outcome::Failed)
+            }
+            Either3::Third(Ok(header)) => {
+                heard = Instant::now();
+                receive(client, header, post).await
+            }
+        };
+        if let Err(outcome) = result {
+            return outcome;
+        }
+        // SAFETY: all that has been received has been dropped.
+        unsafe { client.buffer_mut().reset() };
+    }
+    let _ = client.disconnect(&DisconnectOptions::new()).await;
+    Outcome::Ok
+}
+
+type Published<'a> = Result<Option<rust_mqtt::types::PacketIdentifier>, MqttError<'a, 0>>;
+
+async fn publish<'a>(client: &mut Mqtt<'a>, number: u32) -> Published<'a> {
+    let topic = MqttString::from_str(TOPIC).ok().and_then(TopicName::new);
+    let mut payload: String<16> = String::new();
+    let (Some(topic), Ok(())) = (topic, write!(payload, "{number}")) else {
+        defmt::panic!("a message is longer than its room");
+    };
+    let options = PublicationOptions::new(TopicReference::Name(topic)).at_least_once();
+    client.publish(&options, Bytes::from(payload.as_bytes())).await
+}
+
+async fn receive<'a>(
+    client: &mut Mqtt<'a>,
+    header: Result<rust_mqtt::header::FixedHeader, MqttError<'a, 0>>,
+    post: &mut Post,
+) -> Result<(), Outcome> {
+    let header = header.map_err(|error| outcome_of(&error))?;
+    match client.poll_body(header).await {
+        Ok(Event::PublishAcknowledged(answer)) => {
+            post.answered(answer.packet_identifier, mqtt::outcome(answer.reason_code.value()));
+        }
+        Ok(Event::PublishRejected(answer)) => {
+            post.answered(answer.packet_identifier, mqtt::outcome(answer.reason_code.value()));
+        }
+        Ok(_) => {}
+        Err(error) => return Err(outcome_of(&error)),
+    }
+    Ok(())
+}
+
+/// What an error says of the call that it ended.
+fn outcome_of<const N: usize>(error: &MqttError<'_, N>) -> Outcome {
+    match error {
+        MqttError::Disconnect { reason, .. } => {
+            defmt::warn!("mqtt: the broker says {=u8:#04x}", reason.value());
+            mqtt::outcome(reason.value())
+        }
+        _ => {
+            defmt::warn!("mqtt: no connection");
+            Outcome::Failed
+        }
+    }
+}

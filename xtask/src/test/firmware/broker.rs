@@ -1,0 +1,204 @@
+//! A small MQTT 5 broker that says what mosquitto never does: connection rate exceeded (0x9F), server
+//! busy (0x89), quota exceeded (0x97).
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// What the first connections are told instead of being taken.
+const REFUSED: [u8; 2] = [0x9F, 0x89];
+/// How many messages it takes at once.
+pub const AT_ONCE: u16 = 2;
+/// How long it thinks about a message.
+const THOUGHT: Duration = Duration::from_millis(20);
+/// It regains one message in this time, up to a burst.
+const REGAIN: Duration = Duration::from_millis(100);
+const BURST: u32 = 5;
+/// After so many it ends the connection once, because it is busy.
+const BUSY_AFTER: u32 = 60;
+
+/// What it has seen.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub connections: usize,
+    pub accepted: BTreeSet<String>,
+    /// Messages that were accepted a second time.
+    pub twice: u32,
+    pub over_quota: u32,
+    /// The most messages that were without an answer at once.
+    pub most_at_once: u16,
+    at_once: u16,
+    taken: u32,
+    /// When its bucket is full again.
+    full: Option<Instant>,
+    was_busy: bool,
+}
+
+/// Shared with its threads.
+#[derive(Clone, Default)]
+struct Desk(Arc<Mutex<Seen>>);
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A broker on a free port of the loopback interface. It serves as long as this program runs.
+pub struct Broker {
+    desk: Desk,
+    pub port: u16,
+}
+
+impl Broker {
+    pub fn start() -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let (port, desk) = (listener.local_addr()?.port(), Desk::default());
+        let here = desk.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let desk = here.clone();
+                thread::spawn(move || {
+                    _ = serve(&stream, &desk);
+                    _ = stream.shutdown(Shutdown::Both);
+                });
+            }
+        });
+        Ok(Self { desk, port })
+    }
+
+    /// What it has seen up to now.
+    pub fn seen(&self) -> Seen {
+        self.desk.lock().clone()
+    }
+}
+
+fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
+    stream.set_nodelay(true)?;
+    let (kind, _) = packet(stream)?;
+    ensure!(kind >> 4 == 1, "the first packet is no CONNECT");
+    let number = {
+        let mut seen = desk.lock();
+        seen.connections += 1;
+        seen.at_once = 0;
+        seen.connections
+    };
+    if let Some(reason) = REFUSED.get(number - 1) {
+        return Ok((&*stream).write_all(&[0x20, 3, 0, *reason, 0])?);
+    }
+    // CONNACK with one property: Receive Maximum.
+    let [high, low] = AT_ONCE.to_be_bytes();
+    (&*stream).write_all(&[0x20, 6, 0, 0, 3, 0x21, high, low])?;
+    let (sender, thinking) = mpsc::channel::<(Instant, [u8; 5])>();
+    let (answers, here) = (stream.try_clone()?, desk.clone());
+    thread::spawn(move || {
+        for (due, answer) in thinking {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            // Before the answer leaves: the next message may come as soon as it has.
+            here.lock().at_once -= 1;
+            if (&answers).write_all(&answer).is_err() {
+                break;
+            }
+        }
+    });
+    loop {
+        let (kind, body) = packet(stream)?;
+        match kind >> 4 {
+            3 => {
+                let (id, payload) = publish(&body)?;
+                let Some(reason) = decide(desk, payload) else {
+                    return Ok((&*stream).write_all(&[0xE0, 2, 0x89, 0])?);
+                };
+                let answer = [0x40, 3, id[0], id[1], reason];
+                sender.send((Instant::now() + THOUGHT, answer)).context("nobody answers")?;
+            }
+            12 => (&*stream).write_all(&[0xD0, 0])?,
+            14 => return Ok(()),
+            other => bail!("a packet of kind {other} is not for a broker"),
+        }
+    }
+}
+
+/// The reason code for a message; nothing where the connection ends instead.
+fn decide(desk: &Desk, payload: &[u8]) -> Option<u8> {
+    let mut seen = desk.lock();
+    if seen.taken >= BUSY_AFTER && !seen.was_busy {
+        seen.was_busy = true;
+        return None;
+    }
+    seen.at_once += 1;
+    seen.most_at_once = seen.most_at_once.max(seen.at_once);
+    let now = Instant::now();
+    let full = seen.full.unwrap_or(now).max(now);
+    if full - now > REGAIN * (BURST - 1) {
+        seen.over_quota += 1;
+        return Some(0x97);
+    }
+    seen.full = Some(full + REGAIN);
+    seen.taken += 1;
+    if !seen.accepted.insert(String::from_utf8_lossy(payload).into_owned()) {
+        seen.twice += 1;
+    }
+    Some(0)
+}
+
+/// One packet: its first byte, and all behind its length.
+fn packet(mut stream: &TcpStream) -> Result<(u8, Vec<u8>)> {
+    let mut byte = [0];
+    stream.read_exact(&mut byte)?;
+    let kind = byte[0];
+    let mut length = 0;
+    for shift in [0, 7, 14, 21] {
+        stream.read_exact(&mut byte)?;
+        length |= usize::from(byte[0] & 0x7F) << shift;
+        if byte[0] & 0x80 == 0 {
+            break;
+        }
+    }
+    ensure!(length <= 4096, "a packet of {length} bytes is too long");
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok((kind, body))
+}
+
+/// The packet's number and its payload, of a PUBLISH with QoS 1 and without properties.
+fn publish(body: &[u8]) -> Result<([u8; 2], &[u8])> {
+    let short = || anyhow::anyhow!("a PUBLISH is too short");
+    let (length, rest) = body.split_first_chunk().ok_or_else(short)?;
+    let rest = rest.get(usize::from(u16::from_be_bytes(*length))..).ok_or_else(short)?;
+    let (id, rest) = rest.split_first_chunk().ok_or_else(short)?;
+    match rest {
+        [0, payload @ ..] => Ok((*id, payload)),
+        _ => bail!("a PUBLISH has properties, which this broker does not read"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_and_a_torn_one_is_an_error() {
+        let whole = [0, 1, b't', 0, 9, 0, b'4', b'2'];
+        assert_eq!(publish(&whole).unwrap(), ([0, 9], &b"42"[..]));
+        for torn in 0..6 {
+            assert!(publish(&whole[..torn]).is_err(), "{torn} bytes");
+        }
+    }
+
+    #[test]
+    fn the_quota_is_a_bucket_and_the_connection_ends_once() {
+        let desk = Desk::default();
+        let answers: Vec<_> = (0..10).map(|number| decide(&desk, &[b'0' + number])).collect();
+        assert_eq!(answers[..4], [Some(0); 4]);
+        assert!(answers[5..].contains(&Some(0x97)));
+        desk.lock().taken = BUSY_AFTER;
+        assert_eq!(decide(&desk, b"x"), None);
+        assert!(decide(&desk, b"x").is_some());
+    }
+}

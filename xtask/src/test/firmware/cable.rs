@@ -1,0 +1,78 @@
+//! The cable between a board and this machine, which can be pulled out.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::firmware::Board;
+
+/// What it leads to: a port of this machine's loopback, behind the one address that boards know.
+pub struct Cable {
+    board: Board,
+    /// Where QEMU takes commands.
+    socket: PathBuf,
+    seen_as: u16,
+    port: u16,
+}
+
+impl Cable {
+    /// From a board, which sees port `seen_as`, to `port` here.
+    pub fn new(board: Board, seen_as: u16, port: u16) -> Self {
+        let name = format!("tidegate-{}-{}-{port}.sock", std::process::id(), board.name());
+        Self { board, socket: std::env::temp_dir().join(name), seen_as, port }
+    }
+
+    /// What QEMU is told: one server behind one address, and nothing else in the world.
+    pub fn options(&self) -> Result<Vec<String>> {
+        let relay = std::env::current_exe().context("this program does not know where it is")?;
+        let world = format!(
+            "user,id=n0,restrict=on,guestfwd=tcp:10.0.2.100:{}-cmd:{} relay {}",
+            self.seen_as,
+            relay.display(),
+            self.port
+        );
+        let control = format!("unix:{},server=on,wait=off", self.socket.display());
+        let nic = format!("{world},model=lan9118");
+        let card: &[&str] = match self.board {
+            Board::Virt => &["-netdev", &world, "-device", "virtio-net-device,netdev=n0"],
+            Board::Microbit | Board::Mps2 => &["-nic", &nic],
+        };
+        Ok([card, &["-qmp", &control]].concat().iter().map(ToString::to_string).collect())
+    }
+
+    /// Pulls it out, and puts it in again a while later.
+    pub fn lose(&self, time: Duration) {
+        let socket = self.socket.clone();
+        thread::spawn(move || {
+            // Where QEMU has gone in the meantime, there is nothing to put in again.
+            _ = set(&socket, false);
+            thread::sleep(time);
+            _ = set(&socket, true);
+        });
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// Each command has its line of an answer, and the first one tells who answers.
+fn set(socket: &Path, up: bool) -> Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let mut answers = BufReader::new(stream.try_clone()?);
+    let mut answer = String::new();
+    answers.read_line(&mut answer)?;
+    let link = format!(r#""set_link","arguments":{{"name":"n0","up":{up}}}"#);
+    for command in [r#""qmp_capabilities""#, &link] {
+        writeln!(stream, "{{\"execute\":{command}}}")?;
+        answers.read_line(&mut answer)?;
+    }
+    Ok(())
+}

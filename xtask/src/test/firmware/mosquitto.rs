@@ -1,0 +1,130 @@
+//! mosquitto, the real MQTT broker, on a port of the loopback interface, with someone who listens.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::aside;
+use crate::workspace::root;
+
+/// How long the broker may take to listen, or to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often each message has come.
+type Heard = Arc<Mutex<BTreeMap<String, u32>>>;
+
+/// A broker, and its one subscriber.
+pub struct Mosquitto {
+    broker: Child,
+    subscriber: Child,
+    heard: Heard,
+    folder: PathBuf,
+    pub port: u16,
+}
+
+impl Mosquitto {
+    /// One that takes so many messages of a client at once, in a folder of this name.
+    pub fn start(name: &str, at_once: u16) -> Result<Self> {
+        let folder = root().join("target/firmware").join(name);
+        _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        // Free a moment ago, and the broker must be there again after a restart.
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let config = format!(
+            "listener {port} 127.0.0.1\nallow_anonymous true\nuser root\n\
+             max_inflight_messages {at_once}\nmax_queued_messages 0\n\
+             persistence true\npersistence_location {}/\n",
+            folder.display()
+        );
+        fs::write(folder.join("mosquitto.conf"), config)?;
+        let broker = broker(&folder, port)?;
+        let mut subscriber = aside::command("mosquitto_sub");
+        // Its session outlives the broker's restart, and so does what is queued for it.
+        subscriber.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-V", "mqttv5"]);
+        subscriber.args(["-q", "1", "-c", "-x", "3600", "-i", "listener", "-t", "telemetry"]);
+        subscriber.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut subscriber = subscriber.spawn().context("mosquitto_sub does not start")?;
+        let output = subscriber.stdout.take().context("mosquitto_sub has no output")?;
+        let heard = Heard::default();
+        let here = heard.clone();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                *lock(&here).entry(line).or_default() += 1;
+            }
+        });
+        Ok(Self { broker, subscriber, heard, folder, port })
+    }
+
+    /// Ends the broker in an orderly way, and starts it again.
+    pub fn restart(&mut self, away: Duration) -> Result<()> {
+        self.end()?;
+        thread::sleep(away);
+        self.broker = broker(&self.folder, self.port)?;
+        Ok(())
+    }
+
+    /// How often each message has come, once so many have: what is queued comes after a while.
+    pub fn heard(&self, messages: usize) -> BTreeMap<String, u32> {
+        let since = Instant::now();
+        while lock(&self.heard).len() < messages && since.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(50));
+        }
+        lock(&self.heard).clone()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let mut terminate = Command::new("kill");
+        terminate.arg(self.broker.id().to_string());
+        ensure!(terminate.status()?.success(), "mosquitto cannot be told to end");
+        let since = Instant::now();
+        while self.broker.try_wait()?.is_none() {
+            if since.elapsed() > PATIENCE {
+                bail!("mosquitto does not end");
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Mosquitto {
+    fn drop(&mut self) {
+        for child in [&mut self.subscriber, &mut self.broker] {
+            _ = child.kill();
+            _ = child.wait();
+        }
+    }
+}
+
+fn lock(heard: &Heard) -> std::sync::MutexGuard<'_, BTreeMap<String, u32>> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts it, and waits until it listens.
+fn broker(folder: &PathBuf, port: u16) -> Result<Child> {
+    let log = folder.join("mosquitto.log");
+    let mut command = aside::command("mosquitto");
+    command.arg("-c").arg(folder.join("mosquitto.conf")).current_dir(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
+    let mut child = command
+        .spawn()
+        .context("mosquitto does not start; `cargo xtask setup mosquitto` brings it")?;
+    let since = Instant::now();
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        if since.elapsed() > PATIENCE || child.try_wait()?.is_some() {
+            _ = child.kill();
+            _ = child.wait();
+            bail!("mosquitto does not listen:\n{}", fs::read_to_string(&log).unwrap_or_default());
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(child)
+}

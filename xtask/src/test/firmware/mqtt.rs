@@ -1,0 +1,130 @@
+//! `mqtt`: 120 messages through mosquitto, which takes few at once and is restarted in the middle;
+//! and through a broker that says what mosquitto never does.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::broker::{AT_ONCE, Broker};
+use super::cable::Cable;
+use super::mosquitto::Mosquitto;
+use crate::firmware::{Board, Run, numbers, told};
+
+/// It takes ten to thirty seconds; a busy machine takes longer.
+const LIMIT: Duration = Duration::from_secs(120);
+/// MQTT's own port, as the boards see it.
+const PORT: u16 = 1883;
+const MESSAGES: usize = 120;
+
+/// What mosquitto is told to take at once.
+const MOST: u16 = 3;
+/// When mosquitto is restarted, and how long it is away.
+const RESTART_AT: &str = "mqtt: 40 of";
+const AWAY: Duration = Duration::from_secs(2);
+
+/// With mosquitto.
+pub fn mosquitto(board: Board, folder: &PathBuf) -> Result<()> {
+    let mut broker = Mosquitto::start(&format!("mosquitto-{}", board.name()), MOST)?;
+    let cable = Cable::new(board, PORT, broker.port);
+    let options = cable.options()?;
+    let run = Run { name: "mqtt, mosquitto", board, folder, image: "mqtt", options, limit: LIMIT };
+    // The log must be read on while the broker is away.
+    let (restart, when) = mpsc::channel();
+    let (log, restarted) = std::thread::scope(|scope| {
+        let broker = &mut broker;
+        let restarting = scope.spawn(move || match when.recv() {
+            Ok(()) => broker.restart(AWAY),
+            Err(_) => bail!("the board has not come to where mosquitto is restarted"),
+        });
+        let log = run.to_its_end(|line| {
+            if line.contains(RESTART_AT) {
+                _ = restart.send(());
+            }
+        });
+        drop(restart);
+        (log, restarting.join())
+    });
+    let log = log?;
+    let judged = match restarted {
+        Ok(restarted) => restarted.and_then(|()| through_mosquitto(&log, &broker)),
+        Err(_) => bail!("the restart has panicked"),
+    };
+    judged.with_context(|| format!("the log:\n{log}"))
+}
+
+fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<()> {
+    let told_most = format!("mqtt: connected, the broker takes {MOST} ");
+    ensure!(
+        told(log, &told_most).len() >= 2,
+        "the board has not connected again, or has not been told that {MOST} may be in flight"
+    );
+    let again = sent_again(log)?;
+    let heard = broker.heard(MESSAGES);
+    let missing = (1..=MESSAGES).filter(|number| !heard.contains_key(&number.to_string()));
+    let missing: Vec<usize> = missing.collect();
+    ensure!(missing.is_empty(), "messages are lost: {missing:?}");
+    let twice: u64 = heard.values().map(|times| u64::from(*times) - 1).sum();
+    ensure!(
+        twice <= again,
+        "{twice} messages have come twice, and {again} only had no acknowledgement"
+    );
+    Ok(())
+}
+
+/// With the small broker.
+pub fn reasons(board: Board, folder: &PathBuf) -> Result<()> {
+    let broker = Broker::start()?;
+    let options = Cable::new(board, PORT, broker.port).options()?;
+    let run = Run {
+        name: "mqtt, rare reason codes",
+        board,
+        folder,
+        image: "mqtt",
+        options,
+        limit: LIMIT,
+    };
+    let log = run.to_its_end(|_| ())?;
+    through_reasons(&log, &broker).with_context(|| format!("the log:\n{log}"))
+}
+
+fn through_reasons(log: &str, broker: &Broker) -> Result<()> {
+    let seen = broker.seen();
+    let again = sent_again(log)?;
+    ensure!(seen.accepted.len() == MESSAGES, "{} messages have come", seen.accepted.len());
+    ensure!(u64::from(seen.twice) <= again, "{} messages were sent twice for nothing", seen.twice);
+    ensure!(
+        seen.most_at_once <= AT_ONCE,
+        "{} messages were in flight, where {AT_ONCE} may be",
+        seen.most_at_once
+    );
+    ensure!(seen.over_quota > 0, "the broker never said 0x97: the run shows nothing");
+    let connections = line(log, "mqtt: connections ")?;
+    let [tried, throttled, busy, _failed] = connections[..] else {
+        bail!("the board's count of connections is another than expected: {connections:?}");
+    };
+    ensure!(
+        seen.connections as u64 == tried,
+        "{tried} connections tried, {} seen",
+        seen.connections
+    );
+    ensure!((throttled, busy) == (1, 1), "0x9F and 0x89 were taken for {throttled} and {busy}");
+    let messages = line(log, "mqtt: messages ")?;
+    ensure!(
+        messages.get(1) == Some(&u64::from(seen.over_quota)),
+        "the broker has said 0x97 {} times, and the board has counted {messages:?}",
+        seen.over_quota
+    );
+    Ok(())
+}
+
+fn sent_again(log: &str) -> Result<u64> {
+    let end = line(log, "mqtt: 120 acknowledged")?;
+    end.get(2).copied().context("the board does not say how many messages it has sent again")
+}
+
+/// The numbers of the line that begins so.
+fn line(log: &str, what: &str) -> Result<Vec<u64>> {
+    numbers(told(log, what).first().with_context(|| format!("the board does not say `{what}…`"))?)
+}
