@@ -183,6 +183,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 line.leave(ticket);
             }
             if !matches!(step, Step::Until(_)) {
+                // The next attempt is another question.
+                standing.told = None;
                 line.wake_first(key);
             }
             step

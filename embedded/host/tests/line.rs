@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use embassy_futures::join::join;
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant};
+use embassy_time::{Duration, Instant, Timer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
@@ -315,6 +315,40 @@ fn a_call_that_is_backed_off_is_in_nobodys_way() {
     });
     tasks.run(&time, far());
     assert_eq!(*order.borrow(), [("first", due(0)), ("second", due(100)), ("first", due(60_000))]);
+}
+
+#[test]
+fn each_attempt_asks_the_gates_anew() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let tenth = Span::from_millis(100);
+    let backoff = Backoff::new(Growth::Constant, Jitter::None, tenth, tenth).unwrap();
+    let unlimited = Policy::new(Fixed::UNLIMITED).backoff(Some(backoff));
+    throttle.set_policy(unlimited.window(WindowPolicy::new(1, Span::from_secs(30)).unwrap()));
+    let mut tasks = Tasks::new();
+    // While the one is backed off, the other fills the window.
+    tasks.spawn(async {
+        for _ in 0..3 {
+            let answer = throttle.run(async || {
+                Timer::after_secs(1).await;
+                Outcome::Ok
+            });
+            assert_eq!(answer.await, Ok(Outcome::Ok));
+        }
+    });
+    tasks.spawn(async {
+        let mut attempts = 0;
+        let answer = throttle.run(async || {
+            attempts += 1;
+            Timer::after_secs(1).await;
+            if attempts < 3 { Outcome::Failed } else { Outcome::Ok }
+        });
+        assert_eq!(answer.await, Ok(Outcome::Ok));
+    });
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+    // Each of the one's three attempts found it full, and two of the other's three calls.
+    assert_eq!((throttle.stats().full, throttle.stats().ok), (5, 4));
 }
 
 /// The first tick that is not before so many milliseconds.
