@@ -95,6 +95,19 @@ fn a_refusal_right_after_a_restart_does_not_undo_what_the_snapshot_kept() {
 }
 
 #[test]
+fn an_outage_that_tells_when_to_come_back_is_no_measurement() {
+    let (mut gate, mut now) = paced();
+    let before = interval(&gate, now);
+    for _ in 0..20 {
+        now += wait(&gate, now);
+        let wish = Outcome::Busy.with::<1>(Hint::retry_after(secs(30)));
+        now = call(&mut gate, now, wish);
+    }
+    let after = interval(&gate, now);
+    assert!(after < before * 5 / 4, "{before} ns, and {after} ns after ten minutes");
+}
+
+#[test]
 fn what_was_asked_for_wins_over_the_end_of_the_period() {
     // GitHub's secondary limit: a minute, with most of the hour's calls left.
     let told = |left| Hint::remaining(left).and_limit(5_000).and_reset(secs(3_000));

@@ -4,10 +4,13 @@ use super::cost::PARTS;
 use super::epoch::Habit;
 use super::event::Event;
 use super::interval::Interval;
-use super::octaves::{OCTAVE, exp2, log2, log2_of};
+use super::octaves::{Fine, OCTAVE, exp2, log2, log2_of};
 use super::{AdaptiveState, Tier, longest_hold};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
+
+/// A rate that was measured is kept to within a thirty-third: time runs out before the calls do.
+const SPARE: Fine = log2_of(33, 32);
 
 impl AdaptiveState {
     /// A long Retry-After is a blackout whose end is told.
@@ -28,13 +31,12 @@ impl AdaptiveState {
             parts => Interval::of_parts(cycle, parts),
         };
         let own = self.pacer.interval;
-        let mixed = match (own > Interval::MIN, self.meter.set) {
-            (true, true) => mix_rates(own, measured, served),
-            // A rate that was read from a snapshot, and nothing to measure since.
-            (true, false) if served == 0 => own,
-            _ => measured,
+        self.pacer.interval = match (own > Interval::MIN, self.meter.set) {
+            // Nothing was served, so nothing was measured: in an outage, or where others took all.
+            (true, _) if served == 0 => own,
+            (true, true) => mix_rates(own, measured, served).longer(SPARE),
+            _ => measured.longer(SPARE),
         };
-        self.pacer.interval = mixed.longer(const { log2_of(33, 32) });
         self.pacer.target = self.pacer.interval;
         self.epoch.settle_at(self.pacer.interval);
         self.meter.restart(end, 0);
