@@ -50,12 +50,6 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
     traces(&built, tally);
     let networked = || built.iter().filter(|(board, _)| Board::NETWORKED.contains(board));
-    for (board, folder) in networked() {
-        tally.verdict(&format!("deep-sleep, {}", board.name()), || {
-            let run = bare(*board, folder, "deep-sleep", &JUMPING);
-            run.to_its_end(|_| ()).map(drop)
-        });
-    }
     tally.verdict("the server", uplink::build_server);
     tally.verdict("mosquitto", || setup::missing_tool("mosquitto"));
     at_once(networked(), tally);
@@ -73,6 +67,16 @@ fn build(roads: &mut Roads, board: Board) -> Result<PathBuf> {
 fn bare<'a>(board: Board, folder: &'a PathBuf, image: &'a str, options: &[&str]) -> Run<'a> {
     let options = options.iter().map(ToString::to_string).collect();
     Run { name: image, board, folder, image, options, limit: LIMIT }
+}
+
+/// It looks at itself: its exit code says all.
+fn deep_sleep(board: Board, folder: &PathBuf) -> Result<()> {
+    let options: &[&str] = match board {
+        Board::Microbit | Board::Mps2 => &JUMPING,
+        // QEMU's clock may stand still for good where this machine is reset while it jumps.
+        Board::Virt => &[],
+    };
+    bare(board, folder, "deep-sleep", options).to_its_end(|_| ()).map(drop)
 }
 
 /// The same decisions fall on every board as on this machine.
@@ -98,10 +102,11 @@ fn traces(built: &[(Board, PathBuf)], tally: &mut Tally) {
     }
 }
 
-/// What a board does with a network.
+/// What a board does with a clock or a network.
 type Networked = (&'static str, fn(Board, &PathBuf) -> Result<()>);
 
-const RUNS: [Networked; 3] = [
+const RUNS: [Networked; 4] = [
+    ("deep-sleep", deep_sleep),
     ("uplink", uplink::run),
     ("mqtt, mosquitto", mqtt::mosquitto),
     ("mqtt, rare reason codes", mqtt::reasons),
