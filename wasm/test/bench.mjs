@@ -1,5 +1,6 @@
-// What a call costs that has nothing to wait for: `node bench.mjs [--json]`. Processor time, so that
-// what else the machine does counts little; the least of five rounds.
+// What a call costs that has nothing to wait for: `node bench.mjs [--json | --markdown]`. Processor
+// time, so that what else the machine does counts little; the least of five rounds. The table in
+// costs.md is what `--markdown` wrote.
 
 import { AdaptiveRetryStrategy } from "@smithy/util-retry";
 import Bottleneck from "bottleneck";
@@ -20,6 +21,7 @@ const stepping = tidegate({ now: () => 5 });
 const fast = pace({ limit: 1e9, per: 1_000, burst: 1e6 });
 const bottleneck = new Bottleneck();
 const limit = pLimit(Infinity);
+const window = pLimit(128);
 const throttled = pThrottle({ limit: 1e12, interval: 1_000 })(noop);
 const queue = new PQueue();
 const limiter = new RateLimiter({ tokensPerInterval: 1e12, interval: "second" });
@@ -38,6 +40,7 @@ const CALLS = [
   ["performance.now()", 200_000, () => performance.now(), "sync"],
   ["bottleneck schedule", 300, () => bottleneck.schedule(noop)],
   ["p-limit", 200_000, () => limit(noop)],
+  ["p-limit, 128 at once, as tidegate", 200_000, () => window(noop)],
   ["p-throttle", 50_000, () => throttled()],
   ["p-queue add", 50_000, () => queue.add(noop)],
   ["limiter removeTokens", 200_000, () => limiter.removeTokens(1)],
@@ -61,6 +64,8 @@ const ns = async (calls, round) => {
 };
 
 const rows = [];
+const kind = process.argv[2];
+const plain = !kind;
 for (const [name, calls, call, sync] of CALLS) {
   const one = await ns(calls, async () => {
     if (sync) for (let i = 0; i < calls; i++) call();
@@ -70,10 +75,13 @@ for (const [name, calls, call, sync] of CALLS) {
     for (let left = calls; left > 0; left -= 1_000) await Promise.all(Array.from({ length: Math.min(left, 1_000) }, call));
   });
   rows.push({ name, one, burst });
-  if (!process.argv.includes("--json")) {
-    if (rows.length === 1) console.log(`${"call".padEnd(44)} ${"one by one".padStart(12)} ${"in a thousand".padStart(14)}   ns of processor time, Node ${process.version}`);
-    console.log(`${name.padEnd(44)} ${String(one).padStart(12)} ${String(burst ?? "").padStart(14)}`);
-  }
+  if (!plain) continue;
+  if (rows.length === 1) console.log(`${"call".padEnd(44)} ${"one by one".padStart(12)} ${"in a thousand".padStart(14)}   ns of processor time, Node ${process.version}`);
+  console.log(`${name.padEnd(44)} ${String(one).padStart(12)} ${String(burst ?? "").padStart(14)}`);
 }
-if (process.argv.includes("--json")) console.log(JSON.stringify(rows, null, 2));
+if (kind === "--json") console.log(JSON.stringify(rows, null, 2));
+if (kind === "--markdown") {
+  console.log(`| ns of processor time, Node ${process.version} | one by one | in bursts of a thousand |\n|---|--:|--:|`);
+  for (const { name, one, burst } of rows) console.log(`| ${name} | ${one} | ${burst ?? ""} |`);
+}
 process.exit();
