@@ -26,12 +26,13 @@ const FLASH: [(&str, &str); 7] = [
 ];
 
 /// The constants of the image `state`, which are as large as the types they stand for.
-const STATE: [(&str, &str); 7] = [
+const STATE: [(&str, &str); 8] = [
     ("ADAPTIVE_STATE", "state of adaptive"),
     ("ADAPTIVE_CONTROLLER", "controller with adaptive and its policy"),
     ("FIXED_CONTROLLER", "controller with fixed and its policy"),
     ("ADAPTIVE_THROTTLE", "embassy throttle with adaptive, for 4 calls and 4 tasks"),
     ("AIMD_THROTTLE", "embassy throttle with aimd, for 4 calls and 4 tasks"),
+    ("ACQUIRE", "embassy task that waits, in its future"),
     ("LEAST_ADAPTIVE_THROTTLE", "embassy throttle with adaptive, for 1 call and 1 task"),
     ("LEAST_AIMD_THROTTLE", "embassy throttle with aimd, for 1 call and 1 task"),
 ];

@@ -7,7 +7,7 @@ use tidegate_size as _;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use tidegate::Controller;
 use tidegate::law::{Adaptive, AdaptiveState, Aimd, Fixed};
-use tidegate_embassy::Throttle;
+use tidegate_embassy::{Acquire, Throttle};
 
 /// As many bytes as a `T` has on this machine.
 macro_rules! as_large_as {
@@ -22,16 +22,18 @@ as_large_as!(ADAPTIVE_CONTROLLER, Controller<Adaptive, 1, 4>);
 as_large_as!(FIXED_CONTROLLER, Controller<Fixed, 1, 4>);
 as_large_as!(ADAPTIVE_THROTTLE, Throttle<CriticalSectionRawMutex, Adaptive>);
 as_large_as!(AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd>);
+as_large_as!(ACQUIRE, Acquire<'static, Throttle<CriticalSectionRawMutex, Adaptive>>);
 as_large_as!(LEAST_ADAPTIVE_THROTTLE, Throttle<CriticalSectionRawMutex, Adaptive, 1, 1>);
 as_large_as!(LEAST_AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd, 1, 1>);
 
 #[unsafe(no_mangle)]
-pub static ROOTS: [&[u8]; 7] = [
+pub static ROOTS: [&[u8]; 8] = [
     &ADAPTIVE_STATE,
     &ADAPTIVE_CONTROLLER,
     &FIXED_CONTROLLER,
     &ADAPTIVE_THROTTLE,
     &AIMD_THROTTLE,
+    &ACQUIRE,
     &LEAST_ADAPTIVE_THROTTLE,
     &LEAST_AIMD_THROTTLE,
 ];
