@@ -1,11 +1,12 @@
-//! `uplink`: 200 batches through a server of five calls a second that is down for 20 s, and over a
-//! link that is lost for 5 s.
+//! `uplink`: 200 batches through a server of five calls a second that is down for 20 s and that
+//! somebody else calls too, over a link that is lost for 5 s.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
@@ -20,6 +21,10 @@ const LIMIT: Duration = Duration::from_secs(240);
 const BATCHES: u64 = 200;
 /// Of all calls that the server decides, so many in a hundred may be refusals.
 const THROTTLED: u64 = 5;
+
+/// When somebody else calls as fast as the server answers, and for how long.
+const CROWDED_AT: [&str; 2] = ["uplink: 20 of", "uplink: 160 of"];
+const CROWDED_FOR: Duration = Duration::from_secs(1);
 
 /// When the link is lost: as the board says that it has come so far.
 const LOST_AT: &str = "uplink: 120 of";
@@ -36,7 +41,11 @@ pub fn build_server() -> Result<()> {
 
 /// Runs it, and holds what the board says against what the server has counted.
 pub fn run(board: Board, folder: &PathBuf) -> Result<()> {
-    let server = Server::start()?;
+    let server = Server::start(match board {
+        Board::Virt => "discord",
+        Board::Microbit | Board::Mps2 => "openai",
+    })?;
+    let neighbour = Neighbour::of(server.port);
     let cable = Cable::new(board, 80, server.port);
     let run = Run {
         name: "uplink",
@@ -50,16 +59,31 @@ pub fn run(board: Board, folder: &PathBuf) -> Result<()> {
         if line.contains(LOST_AT) {
             cable.lose(LOST_FOR);
         }
+        if CROWDED_AT.iter().any(|at| line.contains(at)) {
+            neighbour.crowd(CROWDED_FOR);
+        }
     })?;
-    judge(&log, server.counts()?).with_context(|| format!("the log:\n{log}"))
+    let counts = server.counts()?.without(neighbour.counts());
+    judge(&log, counts).with_context(|| format!("the log:\n{log}"))
 }
 
-/// What the server has counted.
-#[derive(Clone, Copy, Debug)]
+/// What became of calls.
+#[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     served: u64,
     throttled: u64,
     outage: u64,
+}
+
+impl Counts {
+    /// Those of everybody but one.
+    fn without(self, one: Self) -> Self {
+        Self {
+            served: self.served - one.served,
+            throttled: self.throttled - one.throttled,
+            outage: self.outage - one.outage,
+        }
+    }
 }
 
 fn judge(log: &str, counts: Counts) -> Result<()> {
@@ -96,12 +120,13 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Result<Self> {
+    /// `hints` is how it tells of its limit; all families here say Retry-After with a refusal.
+    fn start(hints: &str) -> Result<Self> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
         let program = target.unwrap_or_else(|| root().join("target")).join("release/tidegate-live");
         let mut command = Command::new(&program);
         command.args(["serve", "--limit", "5", "--burst", "5", "--outage", "15s..35s"]);
-        command.args(["--hints", "retry-after"]);
+        command.args(["--hints", hints]);
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -120,10 +145,7 @@ impl Server {
 
     /// Asks it, as anybody may.
     fn counts(&self) -> Result<Counts> {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
-        write!(stream, "GET /counts HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
+        let answer = get(self.port, "/counts")?;
         let count = |name: &str| -> Result<u64> {
             let found = answer.split_once(&format!("\"{name}\":"));
             let digits = found.map(|(_, rest)| rest.split([',', '}']).next().unwrap_or_default());
@@ -143,4 +165,43 @@ impl Drop for Server {
         _ = self.child.kill();
         _ = self.child.wait();
     }
+}
+
+/// Somebody else, with whom the board shares the server's limit.
+struct Neighbour {
+    port: u16,
+    counts: Mutex<Counts>,
+}
+
+impl Neighbour {
+    fn of(port: u16) -> Self {
+        Self { port, counts: Mutex::default() }
+    }
+
+    /// Calls as fast as the server answers.
+    fn crowd(&self, time: Duration) {
+        let since = Instant::now();
+        while since.elapsed() < time {
+            let Ok(answer) = get(self.port, "/") else { continue };
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            match answer.split(' ').nth(1) {
+                Some("200") => counts.served += 1,
+                Some("429") => counts.throttled += 1,
+                _ => counts.outage += 1,
+            }
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The whole answer, as it came.
+fn get(port: u16, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
