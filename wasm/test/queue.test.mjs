@@ -118,6 +118,17 @@ test("a window lets so many fly, and one that lands lets the next one go", async
   assert.deepEqual([...causes], ["window"]);
 });
 
+test("a call with a deadline waits for a place in a full window, and is late only at its deadline", async () => {
+  const gate = tidegate({ concurrency: 1 });
+  const slow = (ms) => gate.run(() => new Promise((wake) => setTimeout(wake, ms)));
+  const first = slow(20);
+  await gate.run(nothing, { deadline: 10_000 });
+  await first;
+  const second = slow(200);
+  await assert.rejects(gate.run(nothing, { deadline: 20 }), Late);
+  await second;
+});
+
 test("a call that is never settled gives its place back when its lease ends", async () => {
   const gate = tidegate({ concurrency: 1, lease: 40 });
   assert.ok(gate.tryAcquire());
