@@ -78,16 +78,7 @@ fn decoder() -> PathBuf {
 /// Builds these images for a board, and says which folder they are in.
 pub fn build(roads: &mut Roads, board: Board, images: &[&str]) -> Result<PathBuf> {
     let target = board.target();
-    let road = roads.to(target)?;
-    let output = root().join("target/firmware").join(match road {
-        Road::Active => "active",
-        Road::Debian => "debian",
-    });
-    let mut command = road.cargo("build", target, &root().join("embedded/firmware"));
-    command.args(["--release", "--locked", "--target-dir"]).arg(&output);
-    for image in images {
-        command.args(["--package", image]);
-    }
+    let (command, output) = on(roads, board, "build", images)?;
     let ended = progress::run(&format!("building for {}", board.name()), command, None)?;
     if !ended.success() {
         bail!("embedded/firmware does not build for {target}:\n{}", ended.output);
@@ -95,12 +86,36 @@ pub fn build(roads: &mut Roads, board: Board, images: &[&str]) -> Result<PathBuf
     Ok(output.join(target).join("release"))
 }
 
+/// `cargo VERB` for these images on a board, and where its output goes.
+pub fn on(
+    roads: &mut Roads,
+    board: Board,
+    verb: &str,
+    images: &[&str],
+) -> Result<(Command, PathBuf)> {
+    let road = roads.to(board.target())?;
+    let output = root().join("target/firmware").join(match road {
+        Road::Active => "active",
+        Road::Debian => "debian",
+    });
+    let mut command = road.cargo(verb, board.target(), &folder());
+    command.args(["--release", "--locked", "--target-dir"]).arg(&output);
+    for image in images {
+        command.args(["--package", image]);
+    }
+    Ok((command, output))
+}
+
+/// Where the images' sources are.
+pub fn folder() -> PathBuf {
+    root().join("embedded/firmware")
+}
+
 /// Builds and runs an image on this machine, and hands back what it writes.
 pub fn on_the_host(image: &str) -> Result<String> {
-    let folder = root().join("embedded/firmware");
     let mut command: Command = cargo("run");
     command.args(["--quiet", "--release", "--locked", "--package", image, "--target-dir"]);
-    command.arg(root().join("target/firmware/host")).current_dir(folder);
+    command.arg(root().join("target/firmware/host")).current_dir(folder());
     let ended = progress::run(&format!("{image} on this machine"), command, None)
         .context("cargo does not start")?;
     if !ended.success() {

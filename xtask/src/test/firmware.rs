@@ -16,6 +16,7 @@ use crate::firmware::{self, Board, Run, told};
 use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
+use crate::workspace::cargo;
 
 /// What needs nothing but a processor.
 const BARE: [&str; 1] = ["trace"];
@@ -40,6 +41,19 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     });
     if !ready {
         return;
+    }
+    let mut format = cargo("fmt");
+    format.args(["--all", "--check", "--", "--color=never"]).current_dir(firmware::folder());
+    tally.check("formatting", format);
+    for board in Board::NETWORKED {
+        let label = format!("clippy, {}", board.name());
+        match firmware::on(roads, board, "clippy", &[]) {
+            Ok((mut command, _)) => {
+                command.args(["--workspace", "--", "-D", "warnings"]);
+                tally.check(&label, command);
+            }
+            Err(error) => tally.verdict(&label, || Err(error)),
+        }
     }
     let mut built = Vec::new();
     for board in Board::ALL {
