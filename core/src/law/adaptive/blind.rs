@@ -122,7 +122,12 @@ impl AdaptiveState {
         if self.event.is_on() && call.fresh {
             self.recover(call.now, rng);
         }
-        let Tier::Blind(habit) = self.tier else { return Move::Held };
+        let habit = match self.tier {
+            Tier::Blind(habit) => habit,
+            // A server that tells what is left with some answers only.
+            Tier::Remaining(_) => Habit::default(),
+            _ => return Move::Held,
+        };
         if !call.paced || self.event.is_on() {
             return Move::Held;
         }

@@ -1,7 +1,7 @@
 //! The epoch: from one cut to the next, how much to grow and how deep to cut.
 
 use super::interval::Interval;
-use super::octaves::{Octaves, clip, exp2_roughly, log2_of, log2_roughly};
+use super::octaves::{Fine, Octaves, clip, exp2_roughly, log2_of, log2_roughly};
 use crate::fixed::{div, div_signed};
 use crate::snapshot::fields;
 use crate::time::Span;
@@ -244,9 +244,17 @@ pub(super) fn weight_of_quota(interval: Interval, anchor: Octaves) -> u32 {
     exp2_roughly(log.clamp(-1_280, 768)).max(8)
 }
 
+/// A success has weight one at so many intervals of a known quota.
+const ANCHOR_OF_QUOTA: Fine = log2_of(20, 1);
+
 /// log2 of twenty intervals of a limit in its period.
 pub(super) fn anchor_of_quota(limit: u32, period: Span) -> i16 {
-    clip(Interval::of_calls(period, limit).longer(const { log2_of(20, 1) }).log2())
+    clip(Interval::of_calls(period, limit).longer(ANCHOR_OF_QUOTA).log2())
+}
+
+/// The interval of a limit in its period, which its anchor is of.
+pub(super) fn interval_of_quota(anchor: i16) -> Interval {
+    Interval::of_log2(anchor.into()).shorter(ANCHOR_OF_QUOTA)
 }
 
 /// A number times a factor with 8 bits of fraction, up to 2^28: as a factor that is out of all bounds.

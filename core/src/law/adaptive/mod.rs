@@ -295,6 +295,7 @@ impl Law for Adaptive {
         let call = &Call { now, cost, outcome, fresh, paced };
         state.see_round_trip(now.saturating_since(sent));
         if sample.outcome == Outcome::Failed {
+            state.untold(sent, now, rng);
             return state.miss(call, true, rng);
         }
         let hint = sample.hint;
@@ -314,6 +315,7 @@ impl Law for Adaptive {
             let told = Told { name, limit, period: hint.period, remaining, reset, retry_after };
             return state.period(call, told, rng);
         }
+        state.untold(sent, now, rng);
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {
             let due = sample.fresh && !state.event.is_on();
             let own = match state.is_open() {

@@ -3,6 +3,7 @@
 use core::num::NonZeroU64;
 
 use super::cost::{self, PARTS};
+use super::epoch::{self, Habit};
 use super::interval::Interval;
 use super::octaves::{OCTAVE, log2};
 use super::{AdaptiveState, Call, Tier, longest_hold};
@@ -200,6 +201,25 @@ impl AdaptiveState {
         } else {
             Move::Held
         }
+    }
+
+    /// An answer to a call of that time told of no period. Where the latest one was over by then, the
+    /// server has stopped telling, and what it told must not bind for good: from there the law goes on
+    /// blind, no slower than everybody's interval.
+    pub(super) fn untold(&mut self, sent: Instant, now: Instant, rng: &mut Rng) {
+        let Tier::Period(share) = &mut self.tier else { return };
+        if sent <= share.end {
+            return;
+        }
+        let everybody = match self.quota {
+            0 => Interval::of_span(share.longest(Span::ZERO)),
+            anchor => epoch::interval_of_quota(anchor),
+        };
+        self.pacer.interval = self.pacer.interval.min(everybody);
+        self.pacer.target = self.pacer.interval;
+        self.epoch.restart(self.pacer.interval);
+        self.tier = Tier::Blind(Habit::default());
+        self.pacer.hasten(now, rng);
     }
 }
 

@@ -1,0 +1,128 @@
+//! Whatever a server has said, once it serves again its client comes back.
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
+
+use tidegate::gate::Permit;
+use tidegate::law::Adaptive;
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Rng, Span};
+
+const SECOND: u64 = 1_000_000_000;
+const HOUR: u64 = 3_600 * SECOND;
+
+/// A client with its clock.
+struct Client {
+    gate: Controller<Adaptive>,
+    now: u64,
+}
+
+impl Client {
+    fn new(seed: u64) -> Self {
+        let policy = Policy::new(Adaptive::DEFAULT);
+        Self { gate: Controller::new(policy, seed, Instant::ZERO), now: 1 }
+    }
+
+    fn leave(&mut self) -> Permit {
+        loop {
+            match self.gate.poll(Instant::from_nanos(self.now), &Ask::new()) {
+                Decision::Go(permit) => return permit,
+                Decision::Wait(until) => self.now = until.as_nanos(),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// A call that takes 50 ms.
+    fn call(&mut self, reply: impl Into<Reply>) {
+        let permit = self.leave();
+        self.now += SECOND / 20;
+        self.gate.settle(Instant::from_nanos(self.now), permit, reply);
+    }
+
+    fn interval(&self) -> u64 {
+        self.gate.intervals(Instant::from_nanos(self.now)).next().unwrap().unwrap().as_nanos()
+    }
+}
+
+fn below(rng: &mut Rng, most: u64) -> u64 {
+    rng.between(Span::ZERO, Span::from_nanos(most)).as_nanos()
+}
+
+/// One of five servers that make no sense; the higher ones have more to say.
+fn nonsense(kind: u64, rng: &mut Rng) -> Reply {
+    let mut hint = Hint::NONE;
+    if kind & 1 != 0 && below(rng, 2) == 0 {
+        hint = Hint::retry_after(Span::from_secs(below(rng, 60)));
+    }
+    if kind >= 2 && below(rng, 2) == 0 {
+        hint = hint.and_remaining(below(rng, 100));
+        if kind >= 3 {
+            hint = hint.and_reset(Span::from_secs(below(rng, 120)));
+        }
+        if kind == 4 {
+            hint.limit = Some(1 + below(rng, 100));
+            hint.period = Some(Span::from_secs(1 + below(rng, 100)));
+        }
+    }
+    match below(rng, 5) {
+        0 => Outcome::Throttled.with(hint),
+        1 => Outcome::Busy.with(hint),
+        2 => Outcome::Failed.with(hint),
+        _ => Outcome::Ok.with(hint),
+    }
+}
+
+#[test]
+fn a_client_that_was_told_nonsense_for_an_hour_makes_a_hundred_calls_within_three_days() {
+    for seed in 0..5_000 {
+        let mut rng = Rng::new(seed);
+        let mut client = Client::new(seed);
+        let kind = seed % 5;
+        for _ in 0..5 + below(&mut rng, 60) {
+            if client.now < HOUR {
+                let reply = nonsense(kind, &mut rng);
+                client.call(reply);
+            }
+        }
+        let since = client.now;
+        for _ in 0..100 {
+            client.call(Outcome::Ok);
+        }
+        let took = client.now - since;
+        assert!(took < 72 * HOUR, "seed {seed}: {} s", took / SECOND);
+    }
+}
+
+#[test]
+fn a_server_that_tells_what_is_left_with_refusals_alone_is_probed_all_the_same() {
+    let mut client = Client::new(7);
+    client.call(Outcome::Ok);
+    for _ in 0..4 {
+        client.call(Outcome::Throttled.with::<1>(Hint::remaining(0)));
+    }
+    client.call(Outcome::Ok);
+    let before = client.interval();
+    for _ in 0..300 {
+        client.call(Outcome::Ok);
+    }
+    assert!(client.interval() < before / 4, "{before} ns, then {} ns", client.interval());
+}
+
+#[test]
+fn a_period_that_is_told_once_does_not_bind_for_good() {
+    let mut client = Client::new(7);
+    client.call(Outcome::Ok);
+    let minute = Span::from_secs(60);
+    client.call(
+        Outcome::Throttled
+            .with::<1>(Hint::quota(1, minute).and_remaining(71).and_reset(Span::from_secs(110))),
+    );
+    let told = client.interval();
+    client.call(Outcome::Ok);
+    assert!(client.interval() < told / 100, "{told} ns, then {} ns", client.interval());
+    assert!(client.interval() <= minute.as_nanos());
+}
