@@ -2,7 +2,7 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-use crate::fixed::mul_div_floor;
+use crate::fixed::{div_rem, mul_div_floor};
 use crate::time::Span;
 
 /// A limit as servers state it: a count per period, and how many may come at once.
@@ -109,8 +109,8 @@ impl Quota {
     /// count with [`count`](Self::count) and [`period`](Self::period), which are exact.
     #[must_use]
     pub fn interval(self) -> Span {
-        let up = u64::from(self.period.get() % self.count != 0);
-        Span::from_nanos((self.period.get() / self.count).saturating_add(up))
+        let (whole, rest) = div_rem(self.period.get(), self.count);
+        Span::from_nanos(whole.saturating_add(u64::from(rest > 0)))
     }
 
     /// How many calls' worth may leave at once.

@@ -93,7 +93,7 @@ impl core::error::Error for SnapshotError {}
 /// let (law, now) = (Aimd::DEFAULT, Instant::ZERO);
 /// let mut bytes = [0; Aimd::BYTES];
 /// law.write(&law.start(now), &mut Writer::new(&mut bytes, now));
-/// assert_eq!(law.read(&mut Reader::new(&bytes, now)), Some(law.start(now)));
+/// assert_eq!(law.read(&mut Reader::new(&bytes, now, Span::ZERO)), Some(law.start(now)));
 /// ```
 pub trait Record: Law {
     /// How many bytes a state takes at most.
@@ -109,8 +109,8 @@ pub trait Record: Law {
 /// Writes a record from its beginning to its end. What does not fit is dropped.
 ///
 /// ```
-/// use tidegate::Instant;
 /// use tidegate::snapshot::{Reader, Writer};
+/// use tidegate::{Instant, Span};
 ///
 /// let (then, now) = (Instant::from_nanos(700), Instant::from_nanos(5_000_000));
 /// let mut bytes = [0; 16];
@@ -118,7 +118,7 @@ pub trait Record: Law {
 /// out.u64(42);
 /// out.instant(Instant::from_nanos(900));
 /// // 200 ns later than the record, whatever the clock counts from now.
-/// let mut input = Reader::new(&bytes, now);
+/// let mut input = Reader::new(&bytes, now, Span::ZERO);
 /// assert_eq!(input.u64(), 42);
 /// assert_eq!(input.instant(), Instant::from_nanos(5_000_200));
 /// assert!(input.is_whole());
@@ -209,15 +209,17 @@ const MOST: u64 = NEVER - 1;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    then: Instant,
+    now: Instant,
+    /// How long ago the record was written: longer, it may be, than the present clock has run.
+    away: Span,
     whole: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `record`, whose own instant is `then` on the present clock.
+    /// Reads a record that was written `away` before `now`.
     #[must_use]
-    pub const fn new(record: &'a [u8], then: Instant) -> Self {
-        Self { rest: record, then, whole: true }
+    pub const fn new(record: &'a [u8], now: Instant, away: Span) -> Self {
+        Self { rest: record, now, away, whole: true }
     }
 
     /// Whether all that was read was there, and each number one that its kind can have.
@@ -231,9 +233,9 @@ impl<'a> Reader<'a> {
         self.whole = false;
     }
 
-    /// When the record was written, on the present clock.
+    /// When the record was written, on the present clock; its beginning where it was before that.
     pub(crate) const fn then(&self) -> Instant {
-        self.then
+        self.now.saturating_sub(self.away)
     }
 
     /// A number of so many bytes.
@@ -275,12 +277,14 @@ impl<'a> Reader<'a> {
 
     /// Eight bytes: an instant on the present clock; its beginning where it would lie before that.
     pub fn instant(&mut self) -> Instant {
-        let distance = self.u64();
-        let then = self.then.as_nanos();
-        Instant::from_nanos(match distance {
+        let (now, away) = (self.now.as_nanos(), self.away.as_nanos());
+        Instant::from_nanos(match self.u64() {
             NEVER => u64::MAX,
-            ..NEVER => then.saturating_add(distance).min(u64::MAX - 1),
-            _ => then.saturating_sub(distance.wrapping_neg()),
+            ahead @ ..NEVER if ahead >= away => {
+                now.saturating_add(ahead.saturating_sub(away)).min(u64::MAX - 1)
+            }
+            ahead @ ..NEVER => now.saturating_sub(away.saturating_sub(ahead)),
+            behind => now.saturating_sub(behind.wrapping_neg().saturating_add(away)),
         })
     }
 
@@ -505,7 +509,8 @@ pub(crate) fn seal(
 /// A reader of the fields of a record that `seal` has written, and that is this long.
 pub(crate) fn unseal(
     record: &[u8],
-    then: Instant,
+    now: Instant,
+    away: Span,
     limits: usize,
     length: usize,
 ) -> Result<Reader<'_>, SnapshotError> {
@@ -521,7 +526,7 @@ pub(crate) fn unseal(
     if fnv1a(body.iter().copied()).to_le_bytes() != *tail {
         return Err(SnapshotError::Damaged);
     }
-    let mut input = Reader::new(body, then);
+    let mut input = Reader::new(body, now, away);
     input.u8(); // the version
     if usize::from(input.u8()) != limits {
         return Err(SnapshotError::OtherPolicy);

@@ -238,6 +238,25 @@ fn a_spent_burst_stays_spent_over_a_restart() {
 }
 
 #[test]
+fn a_hold_goes_on_during_a_sleep_from_which_the_clock_begins_anew() {
+    let policy = Policy::named("none").unwrap();
+    let mut gate = Gate::new(policy, 7, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    let half_an_hour = Hint::retry_after(Span::from_secs(1_800));
+    gate.settle(at(SECOND), permit, Outcome::Throttled.with::<1>(half_an_hour));
+    let mut record = [0; LENGTH];
+    gate.snapshot(at(SECOND), &mut record).unwrap();
+    let wait = |away: u64| {
+        let gate = Gate::restore(policy, 8, &record, at(0), Span::from_secs(away)).unwrap();
+        gate.next_at().map(|at| at.as_nanos() / SECOND).unwrap_or(0)
+    };
+    let whole = wait(0);
+    assert!((1_800..2_100).contains(&whole), "with what a fleet is spread by: {whole} s");
+    assert_eq!(wait(600), whole - 600);
+    assert_eq!(wait(3_600), 0);
+}
+
+#[test]
 fn another_policy_keeps_what_its_law_has_learnt_and_what_is_in_flight() {
     let adaptive = Policy::named("adaptive").unwrap();
     let mut gate = Gate::new(adaptive, 1, at(0));

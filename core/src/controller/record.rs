@@ -71,8 +71,7 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         now: Instant,
         away: Span,
     ) -> Result<Self, SnapshotError> {
-        let then = Instant::from_nanos(now.as_nanos().saturating_sub(away.as_nanos()));
-        let mut input = snapshot::unseal(record, then, LIMITS, Self::SNAPSHOT_BYTES)?;
+        let mut input = snapshot::unseal(record, now, away, LIMITS, Self::SNAPSHOT_BYTES)?;
         let mut made = Self::new(policy, seed, now);
         let reached = made.read(&mut input).is_some();
         if reached && input.is_whole() { Ok(made) } else { Err(SnapshotError::OtherPolicy) }

@@ -594,7 +594,7 @@ mod tests {
         let read = |state: BusyState| {
             let mut bytes = [0; Busy::BYTES];
             law.write(&state, &mut Writer::new(&mut bytes, at(0)));
-            law.read(&mut Reader::new(&bytes, at(0)))
+            law.read(&mut Reader::new(&bytes, at(0), Span::ZERO))
         };
         let fresh = law.start(at(0));
         assert_eq!(read(fresh), Some(fresh));
