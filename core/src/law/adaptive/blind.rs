@@ -5,6 +5,7 @@ use super::epoch::{self, Epoch, Habit};
 use super::event::BLACKOUT;
 use super::interval::Interval;
 use super::octaves::{OCTAVE, log2, log2_of};
+use super::retry_after::mix_rates;
 use super::{AdaptiveState, Call, Tier};
 use crate::fixed::div;
 use crate::law::Move;
@@ -189,7 +190,8 @@ impl AdaptiveState {
         if self.meter.served > 4 * PARTS && dark > cycle.halved(2) {
             let parts = self.meter.served.saturating_sub(PARTS);
             let measured = Interval::of_parts(cycle, parts).longer(const { log2_of(33, 32) });
-            self.pacer.target = self.pacer.target.max(measured);
+            let mixed = mix_rates(self.pacer.target, measured, parts);
+            self.pacer.target = self.pacer.target.max(mixed);
             self.meter.restart(now, PARTS);
         }
     }

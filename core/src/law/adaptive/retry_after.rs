@@ -47,7 +47,7 @@ impl AdaptiveState {
 
 /// The weighted mean of two rates, given as intervals: the measured one weighs a quarter to three
 /// quarters, by how much was served: from four calls to twelve.
-fn mix_rates(own: Interval, measured: Interval, parts: u32) -> Interval {
+pub(super) fn mix_rates(own: Interval, measured: Interval, parts: u32) -> Interval {
     let weight = parts.clamp(64, 192);
     let own = own.max(measured.shorter(OCTAVE));
     // own * 256 / (256 - weight + weight * own / measured), with the quotient in 1/2^16.
