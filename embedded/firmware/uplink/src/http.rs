@@ -69,7 +69,7 @@ impl Connection {
 
         let mut room = [0; 768];
         let mut client = HttpClient::new(&self.tcp, &self.names);
-        let request = client.request(Method::GET, &url).await?;
+        let request = client.request(Method::POST, &url).await?;
         let mut request = request.body(body.as_bytes());
         let response = request.send(&mut room).await?;
         let status = response.status.0;

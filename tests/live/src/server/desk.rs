@@ -44,7 +44,7 @@ struct Call {
 
 /// The API: `/` is limited, `/counts` tells the truth about it.
 pub fn routes(desk: Arc<Desk>) -> Router {
-    Router::new().route("/", get(call)).route("/counts", get(counts)).with_state(desk)
+    Router::new().route("/", get(call).post(call)).route("/counts", get(counts)).with_state(desk)
 }
 
 async fn call(State(desk): State<Arc<Desk>>, head: HeaderMap) -> Response {
