@@ -50,7 +50,9 @@ impl AdaptiveState {
                     self.cut(now, true);
                 }
             }
-            self.event.down |= down;
+            // A limit refuses; a server that is busy so often in a row is down.
+            let busy = call.outcome == Outcome::Busy && self.event.misses >= BLACKOUT;
+            self.event.down |= down || busy;
             self.event.miss();
         }
         self.back_off(now, rng);

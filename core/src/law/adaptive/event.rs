@@ -14,7 +14,8 @@ pub(super) struct Event {
     pub(super) misses: u8,
     /// Misses of the event before.
     pub(super) previous: u8,
-    /// Whether one of the misses was a failure: an outage rather than a limit.
+    /// Whether one of the misses was a failure, or the server was busy too often: an outage rather
+    /// than a limit.
     pub(super) down: bool,
 }
 
