@@ -246,12 +246,20 @@ fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
     let (now, late) = (time::now(), standing.late);
     let verdict = gates.check(key, now, ask);
     let refused = matches!(verdict, Verdict::Refuse(_));
+    if !refused && now >= late {
+        // Gates that are not there yet refuse nobody.
+        return Step::No(Refusal::Late(time::ticking(now)));
+    }
     if !refused && ask.not_before() > now {
         return Step::Until(ask.not_before().min(late));
     }
     let ahead = line.ahead(key, ticket);
     if !refused && ahead > 0 {
         standing.told = None;
+        if matches!(verdict, Verdict::Go) && !standing.waits {
+            // The first may sleep on what gates said that had to go since, for another key.
+            line.wake_first(key);
+        }
         // As far as can be told now: those ahead may cost more, or give up.
         let first = if let Verdict::Wait(until) = verdict { until } else { now };
         let due = first.saturating_add(gates.interval(key, now).saturating_mul(ahead.into()));

@@ -10,7 +10,7 @@ use tidegate::backoff::Backoff;
 use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
-use tidegate_embassy::Throttle;
+use tidegate_embassy::{KeyedThrottle, Throttle};
 use tidegate_embassy_host::{Tasks, Time, far, next_poll};
 
 type Uplink = Throttle<NoopRawMutex, Fixed, 2, 8>;
@@ -133,6 +133,74 @@ fn a_call_whose_deadline_passes_in_line_or_under_way() {
         _ = uplink.with_timeout(Duration::from_secs(1)).acquire().await;
     });
     assert!(polls >= 3, "{polls}");
+}
+
+/// Room for two keys, where three are called.
+type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 2, 8>;
+
+/// Calls now the one key and now the other, with a retry each time, and again after they had to go.
+async fn wanderer(apis: &Apis, served: &Cell<u32>, first: u8) {
+    for round in 0..5 {
+        let mut attempts = 0;
+        let work = async || {
+            Timer::after_millis(150).await;
+            attempts += 1;
+            if attempts < 2 { Outcome::Failed } else { Outcome::Ok }
+        };
+        assert_eq!(apis.call((first + round) % 3).run(work).await, Ok(Outcome::Ok));
+        served.set(served.get() + 1);
+    }
+}
+
+/// Runs a victim among five others whose keys take each other's places in the table, and drops it
+/// after so many polls; whether it was at its end before.
+fn ends_among_keys_within(polls: u64) -> bool {
+    let time = Time::begin();
+    let law = Fixed::new(Quota::per_second(10).unwrap());
+    let policy = Policy::new(law).backoff(Some(Backoff::DEFAULT));
+    let apis = Apis::seeded(policy, 7);
+    let served = Cell::new(0);
+    let ended = Cell::new(false);
+    let mut tasks = Tasks::new();
+    let number = tasks.spawn(async {
+        for key in [0, 1, 2, 0] {
+            let call = apis.call(key).with_timeout(Duration::from_millis(900));
+            let work = async || {
+                Timer::after_millis(200).await;
+                Outcome::Failed
+            };
+            _ = call.run(work).await;
+            _ = apis.call(key).with_timeout(Duration::from_millis(300)).acquire().await;
+        }
+        ended.set(true);
+    });
+    for first in 0..5 {
+        tasks.spawn(wanderer(&apis, &served, first % 3));
+    }
+    let mut dropped = polls == 0;
+    if dropped {
+        tasks.cancel(number);
+    }
+    while tasks.left() > 0 {
+        assert!(Instant::now() < far(), "dropped after {polls} polls, it holds somebody up");
+        if !dropped && !ended.get() && tasks.polls_of(number) == polls {
+            dropped = true;
+            tasks.cancel(number);
+        }
+        if !tasks.turn() {
+            time.jump(far());
+        }
+    }
+    assert!(apis.evicted() > 0);
+    assert_eq!(served.get(), 25, "dropped after {polls} polls");
+    assert_eq!(apis.waiting(), 0, "dropped after {polls} polls, it leaves a place in line");
+    ended.get()
+}
+
+#[test]
+fn a_call_of_a_key_that_has_to_go_for_others() {
+    let polls = (0..10_000).find(|polls| ends_among_keys_within(*polls));
+    assert!(polls.is_some_and(|polls| polls >= 10), "{polls:?}");
 }
 
 proptest! {

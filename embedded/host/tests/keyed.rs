@@ -1,12 +1,15 @@
 //! A line for each key.
 
-use std::cell::RefCell;
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Waker};
+use std::cell::{Cell, RefCell};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::Instant;
+use embassy_time::{Duration, Instant};
 use tidegate::law::Fixed;
-use tidegate::{Outcome, Policy, Quota};
-use tidegate_embassy::KeyedThrottle;
+use tidegate::{Hint, Outcome, Policy, Quota, Span};
+use tidegate_embassy::{KeyedThrottle, Refusal};
 use tidegate_embassy_host::{Tasks, Time, far};
 
 type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 2, 8>;
@@ -51,4 +54,59 @@ fn whoever_waits_for_a_key_that_had_to_go_is_served_all_the_same() {
     tasks.run(&time, far());
     assert_eq!((tasks.left(), apis.waiting()), (0, 0));
     assert!(apis.evicted() > 0);
+}
+
+/// Room for two keys, and no limit but what a server asks for.
+type Pair = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 2, 8>;
+
+/// The server asks key 1 to be left alone for a minute.
+fn held() -> Pair {
+    let apis = Pair::seeded(Policy::new(Fixed::UNLIMITED), 7);
+    let minute = Hint::retry_after(Span::from_secs(60));
+    apis.call(1).try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
+    apis
+}
+
+/// Uses two other keys, for which key 1 has to go.
+fn evict_the_first(apis: &Pair) {
+    for key in [2, 3] {
+        apis.call(key).try_acquire().unwrap().settle(Outcome::Ok);
+    }
+    assert!(apis.stats(&1).is_none());
+}
+
+#[test]
+fn whoever_comes_to_a_key_that_had_to_go_wakes_who_sleeps_on_what_its_gates_said() {
+    let time = Time::begin();
+    let apis = held();
+    let mut tasks = Tasks::new();
+    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.turn();
+    evict_the_first(&apis);
+    tasks.spawn(async {
+        let hasty = apis.call(1).with_timeout(Duration::from_secs(1));
+        hasty.acquire().await.unwrap().settle(Outcome::Ok);
+    });
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_ticks(0)));
+}
+
+#[test]
+fn a_deadline_holds_behind_a_task_that_does_not_run_and_gates_that_had_to_go() {
+    let time = Time::begin();
+    let apis = held();
+    let mut first = pin!(apis.call(1).acquire());
+    assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    evict_the_first(&apis);
+    let refused_at = Cell::new(None);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let late = apis.call(1).with_timeout(Duration::from_secs(1)).acquire().await;
+        assert!(matches!(late, Err(Refusal::Late(_))));
+        refused_at.set(Some(Instant::now()));
+    });
+    tasks.run(&time, far());
+    let tick = Duration::from_ticks(1);
+    assert_eq!(refused_at.get(), Some(Instant::from_secs(1) + tick));
+    assert!(tasks.polls() <= 3, "{} polls", tasks.polls());
 }
