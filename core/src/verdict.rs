@@ -70,6 +70,25 @@ impl<const LIMITS: usize> Ask<LIMITS> {
         self.not_before
     }
 
+    /// After when this attempt does not leave: its [`deadline`](Self::deadline), which a policy's
+    /// `elapsed` makes earlier for a retry. [`Instant::MAX`] where it has none.
+    ///
+    /// ```
+    /// use tidegate::{Ask, Controller, Instant, Outcome, Policy, Span};
+    ///
+    /// let now = Instant::ZERO;
+    /// let policy = Policy::named("aimd").unwrap().elapsed(Some(Span::from_secs(60)));
+    /// let mut gate: Controller = Controller::new(policy, 7, now);
+    /// let ask: Ask = Ask::new();
+    /// assert_eq!(ask.not_after(), Instant::MAX);
+    /// let next = gate.retry(now, &ask, Outcome::Throttled).unwrap();
+    /// assert_eq!(next.not_after(), now.saturating_add(Span::from_secs(60)));
+    /// ```
+    #[must_use]
+    pub const fn not_after(&self) -> Instant {
+        self.deadline
+    }
+
     /// What it costs of one limit.
     pub(crate) fn cost_of(&self, limit: usize) -> u32 {
         self.costs.get(limit).copied().unwrap_or(0)

@@ -4,7 +4,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use tidegate::{Ask, Instant};
+use tidegate::Ask;
 
 use crate::desk::{Standing, Verbs};
 use crate::permit::Permit;
@@ -35,13 +35,8 @@ pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
-    pub(crate) const fn new(
-        throttle: &'a T,
-        key: T::Key,
-        ask: Ask<LIMITS>,
-        deadline: Instant,
-    ) -> Self {
-        Self { throttle, key, ask, standing: Standing::new(deadline) }
+    pub(crate) fn new(throttle: &'a T, key: T::Key, ask: Ask<LIMITS>) -> Self {
+        Self { throttle, key, ask, standing: Standing::default() }
     }
 
     /// Waits for the permit of a later attempt, in the place of the first.

@@ -39,27 +39,24 @@ pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
     ask: Ask<LIMITS>,
-    /// The end of time where there is none.
-    deadline: tidegate::Instant,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     pub(crate) const fn new(throttle: &'a T, key: T::Key) -> Self {
-        Self { throttle, key, ask: Ask::new(), deadline: tidegate::Instant::MAX }
+        Self { throttle, key, ask: Ask::new() }
     }
 
     /// The same call with what it costs of each limit; 1 where it is not said. A call that costs
     /// nothing of a limit is not subject to it.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
-        Self { ask: Ask::of(costs).deadline(self.deadline), ..self }
+        Self { ask: Ask::of(costs).deadline(self.ask.not_after()), ..self }
     }
 
     /// The same call, which must leave at `deadline` or earlier; [`run`](Self::run) also gives up a
     /// call that is under way then. A wait that would end later is refused at once, as far as is
     /// known then.
     pub fn with_deadline(self, deadline: Instant) -> Self {
-        let deadline = time::instant(deadline);
-        Self { ask: self.ask.deadline(deadline), deadline, ..self }
+        Self { ask: self.ask.deadline(time::instant(deadline)), ..self }
     }
 
     /// The same call with a deadline so far from now.
@@ -77,7 +74,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     ///
     /// It resolves to a [`Refusal`] where waiting does not help.
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
-        Acquire::new(self.throttle, self.key, self.ask, self.deadline)
+        Acquire::new(self.throttle, self.key, self.ask)
     }
 
     /// Makes the call when it may leave, and again as long as that is worth it: whatever was refused
@@ -109,7 +106,9 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         self,
         mut call: impl AsyncFnMut() -> R,
     ) -> Result<R, Refusal> {
-        let Self { deadline, mut ask, .. } = self;
+        let mut ask = self.ask;
+        // The policy's own end is for attempts to come, and not for one that is under way.
+        let deadline = ask.not_after();
         let mut place = self.acquire();
         let mut last = None;
         loop {

@@ -48,21 +48,12 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Sown<G, LIMITS> {
 }
 
 /// Where a call stands.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Standing {
     ticket: Option<Ticket>,
-    /// From when on it is too late.
-    late: Instant,
     /// What the gates told it, as the first in line.
     told: Option<Verdict>,
     waits: bool,
-}
-
-impl Standing {
-    /// Of a call that has just come, and is of no use after `deadline`.
-    pub(crate) const fn new(deadline: Instant) -> Self {
-        Self { ticket: None, late: deadline.saturating_add(TICK), told: None, waits: false }
-    }
 }
 
 /// What is later by this is later.
@@ -243,7 +234,9 @@ fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
     ticket: Ticket,
     standing: &mut Standing,
 ) -> Step {
-    let (now, late) = (time::now(), standing.late);
+    let now = time::now();
+    // From then on it is too late.
+    let late = ask.not_after().saturating_add(TICK);
     let verdict = gates.check(key, now, ask);
     let refused = matches!(verdict, Verdict::Refuse(_));
     if !refused && now >= late {

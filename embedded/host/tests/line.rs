@@ -351,6 +351,33 @@ fn each_attempt_asks_the_gates_anew() {
     assert_eq!((throttle.stats().full, throttle.stats().ok), (5, 4));
 }
 
+#[test]
+fn a_policys_time_is_up_for_a_retry_that_waits_in_line_too() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let second = Span::from_secs(1);
+    let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
+    let window = WindowPolicy::new(2, Span::from_secs(600)).unwrap();
+    let unlimited = Policy::new(Fixed::UNLIMITED).window(window);
+    throttle.set_policy(unlimited.backoff(Some(backoff)).elapsed(Some(Span::from_secs(5))));
+    let ended_at = Cell::new(None);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        assert_eq!(throttle.run(async || Outcome::Failed).await, Ok(Outcome::Failed));
+        ended_at.set(Some(Instant::now()));
+    });
+    for _ in 0..2 {
+        tasks.spawn(async {
+            let permit = throttle.acquire().await.unwrap();
+            Timer::after_secs(60).await;
+            permit.settle(Outcome::Ok);
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!(throttle.stats().retries, 1);
+    assert_eq!(ended_at.get(), Some(Instant::from_secs(5) + Duration::from_ticks(1)));
+}
+
 /// The first tick that is not before so many milliseconds.
 fn due(millis: u64) -> Instant {
     time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
