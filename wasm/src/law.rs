@@ -83,6 +83,12 @@ impl Law for FewLaws {
         }
     }
 
+    fn corrected(&self, state: &mut AdaptiveState, now: Instant, charged: u32, used: u32) {
+        if let Self::Adaptive(law) = self {
+            law.corrected(state, now, charged, used);
+        }
+    }
+
     fn observe(
         &self,
         state: &mut AdaptiveState,
@@ -113,5 +119,49 @@ impl Record for FewLaws {
             (Self::Fixed(_), 1) => Some(self.start(Instant::ZERO)),
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate::law::AnyLaw;
+    use tidegate::{Ask, Controller, Decision, Outcome, Policy};
+
+    use super::*;
+
+    /// What a controller with this law answers at each step, and how far apart it then keeps calls.
+    fn played(law: impl Law + Copy) -> Vec<(Instant, u32, Option<Span>)> {
+        let mut now = Instant::ZERO;
+        let mut rng = Rng::new(3);
+        let mut draw = |below: u32| rng.next_u32() % below;
+        let mut gate: Controller<_, 1> = Controller::new(Policy::new(law), 7, now);
+        let steps = 0..2_000_u32;
+        steps
+            .map(|step| {
+                let cost = 1 + draw(4);
+                match gate.poll(now, &Ask::of([cost])) {
+                    Decision::Go(permit) => {
+                        now = now.saturating_add(Span::from_millis(u64::from(draw(50))));
+                        let refused = step % 97 == 60;
+                        let reply = if refused { Outcome::Throttled } else { Outcome::Ok };
+                        gate.settle(now, permit, reply.using([draw(9)]));
+                    }
+                    Decision::Wait(until) => now = until,
+                    other => panic!("step {step}: {other:?}"),
+                }
+                (now, gate.stats().gone, gate.intervals(now).next().flatten())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_few_laws_are_those_that_core_has() {
+        let quota = Quota::per_second(40).and_then(|quota| quota.with_burst(4)).unwrap();
+        for law in [Adaptive::DEFAULT, Adaptive::with_quota(quota)] {
+            assert_eq!(played(FewLaws::from(law)), played(AnyLaw::from(law)));
+        }
+        for law in [Fixed::UNLIMITED, Fixed::new(quota)] {
+            assert_eq!(played(FewLaws::from(law)), played(AnyLaw::from(law)));
+        }
     }
 }
