@@ -179,6 +179,36 @@ test("an error with a status is read as an answer, and refusals are tried again"
   assert.equal(calls, 4, "an error of another kind is nobody's to retry");
 });
 
+test("a listener that throws keeps no call back, and the program hears of it", async (t) => {
+  const thrown = [];
+  const listeners = process.listeners("uncaughtException");
+  process.removeAllListeners("uncaughtException");
+  process.on("uncaughtException", (error) => thrown.push(error.message));
+  t.after(() => {
+    process.removeAllListeners("uncaughtException");
+    for (const listener of listeners) process.on("uncaughtException", listener);
+  });
+  const gate = every(5);
+  gate.on("wait", () => {
+    throw new Error("a listener's");
+  });
+  await Promise.all([1, 2, 3].map(() => gate.run(nothing)));
+  assert.deepEqual(thrown, ["a listener's", "a listener's"]);
+  const { waiting, ok } = gate.stats();
+  assert.deepEqual({ waiting, ok }, { waiting: 0, ok: 3 });
+});
+
+test("a listener may close the gate, or change what a call waits for", async () => {
+  const closed = every(3_600_000);
+  closed.on("wait", () => closed.close());
+  await closed.run(nothing);
+  await assert.rejects(closed.run(nothing), Closed);
+  const changed = every(3_600_000);
+  changed.on("wait", () => changed.setPolicy({ law: "none" }));
+  await changed.run(nothing);
+  await changed.run(nothing);
+});
+
 test("a policy changes at run time, for those who wait too", async () => {
   const gate = every(3_600_000);
   await gate.run(nothing);

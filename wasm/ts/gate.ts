@@ -147,7 +147,16 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   let latest: Lane | undefined;
 
   const emit = <E extends keyof Events>(event: E, what: () => Events[E]) => {
-    listeners[event]?.forEach((listener) => listener(what()));
+    listeners[event]?.forEach((listener) => {
+      try {
+        listener(what());
+      } catch (error) {
+        // It is the program's to hear of, and not the call's to fail by.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    });
   };
   let house: House | undefined;
   const open = (): House =>
@@ -157,7 +166,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       queue: options.queue ?? 10_000,
       waits({ key }, cause, ms) {
         causes[cause]++;
-        emit("wait", () => ({ key, cause, ms: ms() }));
+        emit("wait", () => ({ key, cause, ms }));
       },
     });
 

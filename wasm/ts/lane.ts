@@ -44,7 +44,7 @@ export interface House {
   readonly core: Core;
   readonly now: () => number;
   readonly queue: number;
-  waits(lane: Lane, cause: Cause, ms: () => number): void;
+  waits(lane: Lane, cause: Cause, ms: number): void;
 }
 
 /** See the module. `W` is what a kind of lane keeps of a waiter. */
@@ -114,15 +114,16 @@ export abstract class Lane<W extends Waiter = Waiter> {
     const waiter = { call, requests: 0, tokens: 0, listed: false, before: undefined, after: undefined } as Waiter as W;
     const time = this.used;
     this.join(waiter);
-    const ms = () => this.turnOf(waiter, time) - time;
-    if (deadline >= 0 && time + ms() > deadline) {
-      const late = new Late(ms());
+    const ms = this.turnOf(waiter, time) - time;
+    if (deadline >= 0 && time + ms > deadline) {
       this.leave(waiter);
-      throw late;
+      throw new Late(ms);
     }
-    this.#cause ??= CAUSES[house.core.why(this.gate, slot, time, deadline, requests, tokens) - 1] ?? "pace";
-    house.waits(this, this.#cause, ms);
-    return this.wait(waiter);
+    const cause = (this.#cause ??= CAUSES[house.core.why(this.gate, slot, time, deadline, requests, tokens) - 1] ?? "pace");
+    // It waits before anybody hears of it: who hears may close the gate, or change what it waits for.
+    const permit = this.wait(waiter);
+    house.waits(this, cause, ms);
+    return permit;
   }
 
   /** The call has come back, and the core's reply is prepared: of this outcome's number. */
