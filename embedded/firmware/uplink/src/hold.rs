@@ -10,7 +10,7 @@ static UNTIL: CriticalSectionMutex<Cell<Instant>> =
     CriticalSectionMutex::new(Cell::new(Instant::MIN));
 static BROKEN: CriticalSectionMutex<Cell<u32>> = CriticalSectionMutex::new(Cell::new(0));
 
-/// A refusal asked for so long.
+/// A refusal, which the throttle is told of at this moment, asked for so long.
 pub fn asked(pause: Duration) {
     let until = Instant::now().saturating_add(pause);
     UNTIL.lock(|latest| latest.set(latest.get().max(until)));

@@ -12,7 +12,7 @@ use embassy_time::{Duration, with_timeout};
 use heapless::String;
 use reqwless::client::HttpClient;
 use reqwless::request::{Method, RequestBuilder};
-use tidegate::Reply;
+use tidegate::{Outcome, Reply};
 use tidegate::signal::http::Reading;
 
 use crate::hold;
@@ -78,10 +78,13 @@ impl Connection {
             reading.header(name, value);
         }
         let answer = reading.finish(None);
-        if let Some(pause) = answer.hint.retry_after {
+        response.body().read_to_end().await?;
+        // Only now, as the throttle learns of it: another call may have left while this one was read.
+        if answer.outcome != Outcome::Ok
+            && let Some(pause) = answer.hint.retry_after
+        {
             hold::asked(Duration::from_micros(pause.as_nanos() / 1_000));
         }
-        response.body().read_to_end().await?;
         Ok((answer.into(), status))
     }
 }
