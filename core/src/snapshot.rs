@@ -238,6 +238,11 @@ impl<'a> Reader<'a> {
         self.now.saturating_sub(self.away)
     }
 
+    /// How much of the time away lies before the present clock began.
+    pub(crate) const fn before_the_clock(&self) -> Span {
+        self.away.saturating_sub(self.now.saturating_since(Instant::ZERO))
+    }
+
     /// A number of so many bytes.
     #[cfg_attr(
         any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),

@@ -126,3 +126,50 @@ fn a_period_that_is_told_once_does_not_bind_for_good() {
     assert!(client.interval() < told / 100, "{told} ns, then {} ns", client.interval());
     assert!(client.interval() <= minute.as_nanos());
 }
+
+#[test]
+fn a_period_of_years_is_not_believed_for_longer_than_a_day() {
+    let year = Span::from_secs(365 * 86_400);
+    for told in [
+        Hint::quota(1, year).and_remaining(0).and_reset(year),
+        Hint::remaining(4_999).and_reset(Span::from_secs(80 * 365 * 86_400)),
+    ] {
+        let mut client = Client::new(7);
+        let mut told = told;
+        told.limit = told.limit.or(Some(5_000));
+        client.call(Outcome::Ok.with::<1>(told));
+        for _ in 0..2_000 {
+            client.call(Outcome::Ok);
+        }
+        assert!(client.now < 3_000 * HOUR, "{} h", client.now / HOUR);
+        assert!(client.interval() < HOUR, "{} s", client.interval() / SECOND);
+    }
+}
+
+#[test]
+fn a_refusal_that_tells_of_a_period_leaves_everybodys_pace_after_it() {
+    let mut client = Client::new(7);
+    client.call(Outcome::Ok);
+    let mut used_up = Hint::remaining(0).and_reset(Span::from_secs(3_599));
+    used_up.limit = Some(5_000);
+    client.call(Outcome::Throttled.with::<1>(used_up));
+    client.call(Outcome::Ok);
+    assert!(client.interval() <= SECOND, "{} ms", client.interval() / 1_000_000);
+}
+
+#[test]
+fn a_bucket_that_is_told_to_be_empty_slows_a_client_to_a_bound() {
+    for (limit, period) in [(1_000, 60), (100_000, 86_400)] {
+        let mut client = Client::new(7);
+        for _ in 0..20 {
+            client.call(Outcome::Ok);
+        }
+        let period = Span::from_secs(period);
+        for _ in 0..100 {
+            client.call(Outcome::Ok.with::<1>(Hint::quota(limit, period).and_remaining(0)));
+        }
+        let everybodys = period.as_nanos() / limit;
+        let slowest = client.interval();
+        assert!(slowest < 80 * everybodys, "{} times everybody's", slowest / everybodys);
+    }
+}

@@ -257,6 +257,23 @@ fn a_hold_goes_on_during_a_sleep_from_which_the_clock_begins_anew() {
 }
 
 #[test]
+fn a_quota_fills_up_during_a_sleep_from_which_the_clock_begins_anew() {
+    let law = Fixed::new(Quota::per_hour(1).unwrap());
+    let policy = Policy::new(AnyLaw::from(law));
+    let mut gate = Gate::new(policy, 7, at(0));
+    assert!(matches!(gate.poll(at(0), &Ask::new()), Decision::Go(_)));
+    let mut record = [0; LENGTH];
+    gate.snapshot(at(5 * SECOND), &mut record).unwrap();
+    let asleep = |away: u64| {
+        let gate = Gate::restore(policy, 8, &record, at(0), Span::from_secs(away)).unwrap();
+        gate.check(at(0), &Ask::new())
+    };
+    assert_eq!(asleep(7_200), Verdict::Go);
+    assert_eq!(asleep(1_795), Verdict::Wait(at(1_800 * SECOND)));
+    assert_eq!(asleep(0), Verdict::Wait(at(3_595 * SECOND)));
+}
+
+#[test]
 fn another_policy_keeps_what_its_law_has_learnt_and_what_is_in_flight() {
     let adaptive = Policy::named("adaptive").unwrap();
     let mut gate = Gate::new(adaptive, 1, at(0));

@@ -29,7 +29,10 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
             self.budget.write(out);
             out.u32(self.window.next_number());
             for limit in &self.limits {
-                limit.pace.write(out);
+                // As of now, so that what passes from now on is what the time away tells.
+                let mut pace = limit.pace.clone();
+                pace.drain(now, limit.law.quota(&limit.state));
+                pace.write(out);
                 limit.law.write(&limit.state, out);
             }
         });
@@ -89,6 +92,7 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         for limit in &mut self.limits {
             limit.pace = Pace::read(input);
             limit.state = limit.law.read(input)?;
+            limit.pace.drain_for(input.before_the_clock(), limit.law.quota(&limit.state));
         }
         Some(())
     }

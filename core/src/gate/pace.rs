@@ -188,6 +188,13 @@ impl Pace {
         self.at = self.at.max(now);
     }
 
+    /// Lets the bucket drain for time that passed before the present clock began.
+    pub(crate) fn drain_for(&mut self, span: Span, quota: Option<Quota>) {
+        if let Some(quota) = quota {
+            self.level = self.level_at(self.at.saturating_add(span), quota);
+        }
+    }
+
     fn bucket_due(&self, now: Instant, cost: u32, quota: Quota) -> Result<Instant, Reason> {
         let rest = quota.burst.get().checked_sub(cost).ok_or(Reason::TooBig)?;
         // The highest level at which the call still fits. Quotas are made so that it fits 64 bits.

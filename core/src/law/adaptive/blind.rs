@@ -50,7 +50,7 @@ impl AdaptiveState {
                     self.cut(now, true);
                 }
             }
-            // A limit refuses; a server that is busy so often in a row is down.
+            // A limit refuses; a server that is busy after so many misses in a row is down.
             let busy = call.outcome == Outcome::Busy && self.event.misses >= BLACKOUT;
             self.event.down |= down || busy;
             self.event.miss();
@@ -138,7 +138,7 @@ impl AdaptiveState {
         let in_flight = interval.count_in(self.round_trip());
         let guard = div(1 << 20, in_flight.max(1));
         self.pacer.interval = if interval > self.pacer.target {
-            interval.faster((guard << 2).min(1 << 23)).max(self.pacer.target)
+            interval.faster(guard << 2).max(self.pacer.target)
         } else {
             let mut weight = match self.quota {
                 0 => habit.weight(interval),

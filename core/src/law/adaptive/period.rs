@@ -77,6 +77,8 @@ pub(super) enum Next {
 
 /// The least time that is taken to be left, so that the rest of a period is no burst.
 const LEAST_LEFT: Span = Span::from_millis(50);
+/// A period that ends later than this is believed as long as it is told again.
+const BELIEVED: Span = Span::from_secs(86_400);
 /// Whatever the server tells of a period, a client calls about once a day.
 const LONGEST: Interval = Interval::of_span(Span::from_secs(86_400));
 
@@ -203,19 +205,23 @@ impl AdaptiveState {
         }
     }
 
-    /// An answer to a call of that time told of no period. Where the latest one was over by then, the
-    /// server has stopped telling, and what it told must not bind for good: from there the law goes on
-    /// blind, no slower than everybody's interval.
+    /// An answer to a call of that time told of no period. Where the latest one was over by then, or is
+    /// to last for longer than is believed, the server has stopped telling, and what it told must not
+    /// bind for good: from there the law goes on blind, no slower than everybody's interval.
     pub(super) fn untold(&mut self, sent: Instant, now: Instant, rng: &mut Rng) {
-        let Tier::Period(share) = &mut self.tier else { return };
-        if sent <= share.end {
+        let Tier::Period(mut share) = self.tier else { return };
+        if sent <= share.end && share.end <= now.saturating_add(BELIEVED) {
             return;
         }
         let everybody = match self.quota {
-            0 => Interval::of_span(share.longest(Span::ZERO)),
+            0 => {
+                let limit = self.usual.calls_in(share.limit.into()).max(1);
+                Interval::of_calls(share.longest(Span::ZERO), limit)
+            }
             anchor => epoch::interval_of_quota(anchor),
         };
         self.pacer.interval = self.pacer.interval.min(everybody);
+        self.quota = 0;
         self.pacer.target = self.pacer.interval;
         self.epoch.restart(self.pacer.interval);
         self.tier = Tier::Blind(Habit::default());

@@ -87,7 +87,8 @@ impl Pool {
             (change.saturating_mul(177) >> 9).clamp(-64, 64).saturating_mul(256)
         });
         let twice = NonZeroU64::MIN.saturating_add(u64::from(remaining) << 1);
-        let price = div_rem(u64::from(bucket.threshold) << 9, twice).0.min(4_096);
+        // No higher than the highest weight: the pull would never end.
+        let price = div_rem(u64::from(bucket.threshold) << 9, twice).0.min(2_048);
         let price = i32::try_from(price).unwrap_or(0);
         let weight = root_of_ratio(interval, bucket.anchor);
         let pull = weight.saturating_sub(price).clamp(-1_024, 1_024).saturating_mul(16);
