@@ -83,6 +83,9 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// What it returns says what became of it ([`Replied`]); the last answer is handed back. It may be
     /// dropped at any time: a call that is under way then is abandoned.
     ///
+    /// A first attempt that finds no place in line is refused. A later one is not given up for that:
+    /// it looks for a place whenever the gates are to open, and otherwise once a second.
+    ///
     /// A call that failed may have been served all the same, for the answer can be lost as well as the
     /// question. Number what must not arrive twice, or do not have it tried again:
     ///

@@ -59,6 +59,9 @@ pub struct Standing {
 /// What is later by this is later.
 const TICK: Span = Span::from_nanos(1);
 
+/// How often a retry without a place in line looks for one: nobody can wake it.
+const LOOK_AGAIN: Span = Span::from_secs(1);
+
 enum Step {
     Go(Permit),
     No(Refusal),
@@ -169,7 +172,10 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             // Whom its own backoff keeps back is in nobody's way.
             let waits = matches!(step, Step::Until(_)) && ask.not_before() <= time::now();
             standing.waits = waits && line.join(key, ticket, waker);
-            let step = if waits == standing.waits { step } else { Step::No(Refusal::LineFull) };
+            let step = match step {
+                Step::Until(_) if waits && !standing.waits => outside(gates, key, ask),
+                step => step,
+            };
             if !standing.waits {
                 line.leave(ticket);
             }
@@ -222,6 +228,24 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         }
         next
     }
+}
+
+/// For a call that finds no place in line. A first attempt is told so; a later one has answers to
+/// lose, so it comes again when somebody may have left.
+fn outside<G: Gates<LIMITS>, const LIMITS: usize>(
+    gates: &G,
+    key: &G::Key,
+    ask: &Ask<LIMITS>,
+) -> Step {
+    if ask.attempt() == 0 {
+        return Step::No(Refusal::LineFull);
+    }
+    let now = time::now();
+    let at = match gates.check(key, now, ask) {
+        Verdict::Wait(until) => until,
+        _ => now.saturating_add(LOOK_AGAIN),
+    };
+    Step::Until(at.min(ask.not_after().saturating_add(TICK)))
 }
 
 /// What the gates say to a call in line. The gates count what they are asked and what they answer, so

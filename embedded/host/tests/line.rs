@@ -4,8 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use embassy_futures::join::join;
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant, Timer};
-use tidegate::backoff::{Backoff, Growth, Jitter};
+use embassy_time::{Duration, Instant};
 use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
@@ -244,29 +243,6 @@ fn two_waits_in_one_task_do_not_keep_it_spinning() {
 }
 
 #[test]
-fn a_retry_goes_before_the_calls_that_came_after_it() {
-    let time = Time::begin();
-    let throttle = throttle::<8>();
-    throttle.set_policy(policy().backoff(None));
-    let order = RefCell::new(Vec::new());
-    let mut tasks = Tasks::new();
-    for number in 0..4 {
-        let (throttle, order) = (&throttle, &order);
-        tasks.spawn(async move {
-            let mut attempts = 0;
-            let answer = throttle.run(async || {
-                order.borrow_mut().push(number);
-                attempts += 1;
-                if number == 0 && attempts < 3 { Outcome::Failed } else { Outcome::Ok }
-            });
-            assert_eq!(answer.await, Ok(Outcome::Ok));
-        });
-    }
-    tasks.run(&time, far());
-    assert_eq!(*order.borrow(), [0, 0, 0, 1, 2, 3]);
-}
-
-#[test]
 fn whoever_is_next_takes_the_turn_of_one_who_was_dropped_or_keeps_its_permit() {
     let time = Time::begin();
     let throttle = throttle::<8>();
@@ -287,95 +263,6 @@ fn whoever_is_next_takes_the_turn_of_one_who_was_dropped_or_keeps_its_permit() {
     tasks.cancel(first);
     tasks.run(&time, Instant::from_secs(10));
     assert_eq!(*left_at.borrow(), [100, 200].map(due));
-}
-
-#[test]
-fn a_call_that_is_backed_off_is_in_nobodys_way() {
-    let time = Time::begin();
-    let throttle = throttle::<8>();
-    let minute = Span::from_secs(60);
-    let backoff = Backoff::new(Growth::Constant, Jitter::None, minute, minute).unwrap();
-    throttle.set_policy(policy().backoff(Some(backoff)));
-    let order = RefCell::new(Vec::new());
-    let mut tasks = Tasks::new();
-    tasks.spawn(async {
-        let mut attempts = 0;
-        let answer = throttle.run(async || {
-            order.borrow_mut().push(("first", Instant::now()));
-            attempts += 1;
-            if attempts < 2 { Outcome::Failed } else { Outcome::Ok }
-        });
-        assert_eq!(answer.await, Ok(Outcome::Ok));
-    });
-    tasks.turn();
-    tasks.spawn(async {
-        let permit = throttle.acquire().await.unwrap();
-        order.borrow_mut().push(("second", Instant::now()));
-        permit.settle(Outcome::Ok);
-    });
-    tasks.run(&time, far());
-    assert_eq!(*order.borrow(), [("first", due(0)), ("second", due(100)), ("first", due(60_000))]);
-}
-
-#[test]
-fn each_attempt_asks_the_gates_anew() {
-    let time = Time::begin();
-    let throttle = throttle::<8>();
-    let tenth = Span::from_millis(100);
-    let backoff = Backoff::new(Growth::Constant, Jitter::None, tenth, tenth).unwrap();
-    let unlimited = Policy::new(Fixed::UNLIMITED).backoff(Some(backoff));
-    throttle.set_policy(unlimited.window(WindowPolicy::new(1, Span::from_secs(30)).unwrap()));
-    let mut tasks = Tasks::new();
-    // While the one is backed off, the other fills the window.
-    tasks.spawn(async {
-        for _ in 0..3 {
-            let answer = throttle.run(async || {
-                Timer::after_secs(1).await;
-                Outcome::Ok
-            });
-            assert_eq!(answer.await, Ok(Outcome::Ok));
-        }
-    });
-    tasks.spawn(async {
-        let mut attempts = 0;
-        let answer = throttle.run(async || {
-            attempts += 1;
-            Timer::after_secs(1).await;
-            if attempts < 3 { Outcome::Failed } else { Outcome::Ok }
-        });
-        assert_eq!(answer.await, Ok(Outcome::Ok));
-    });
-    tasks.run(&time, far());
-    assert_eq!(tasks.left(), 0);
-    // Each of the one's three attempts found it full, and two of the other's three calls.
-    assert_eq!((throttle.stats().full, throttle.stats().ok), (5, 4));
-}
-
-#[test]
-fn a_policys_time_is_up_for_a_retry_that_waits_in_line_too() {
-    let time = Time::begin();
-    let throttle = throttle::<8>();
-    let second = Span::from_secs(1);
-    let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
-    let window = WindowPolicy::new(2, Span::from_secs(600)).unwrap();
-    let unlimited = Policy::new(Fixed::UNLIMITED).window(window);
-    throttle.set_policy(unlimited.backoff(Some(backoff)).elapsed(Some(Span::from_secs(5))));
-    let ended_at = Cell::new(None);
-    let mut tasks = Tasks::new();
-    tasks.spawn(async {
-        assert_eq!(throttle.run(async || Outcome::Failed).await, Ok(Outcome::Failed));
-        ended_at.set(Some(Instant::now()));
-    });
-    for _ in 0..2 {
-        tasks.spawn(async {
-            let permit = throttle.acquire().await.unwrap();
-            Timer::after_secs(60).await;
-            permit.settle(Outcome::Ok);
-        });
-    }
-    tasks.run(&time, far());
-    assert_eq!(throttle.stats().retries, 1);
-    assert_eq!(ended_at.get(), Some(Instant::from_secs(5) + Duration::from_ticks(1)));
 }
 
 /// The first tick that is not before so many milliseconds.

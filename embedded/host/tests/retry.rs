@@ -1,0 +1,211 @@
+//! Retries: each has the place of its first attempt, and is not lost for want of one.
+
+use std::cell::{Cell, RefCell};
+
+use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+use embassy_time::{Duration, Instant, Timer};
+use tidegate::backoff::{Backoff, Growth, Jitter};
+use tidegate::gate::WindowPolicy;
+use tidegate::law::Fixed;
+use tidegate::{Outcome, Policy, Quota, Span};
+use tidegate_embassy::{Refusal, Throttle, time};
+use tidegate_embassy_host::{Tasks, Time, far};
+
+/// Ten a second; two at a time, for 30 s at most.
+fn policy() -> Policy<Fixed> {
+    Policy::new(Fixed::new(Quota::per_second(10).unwrap()))
+        .window(WindowPolicy::new(2, Span::from_secs(30)).unwrap())
+}
+
+fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, 4, WAITERS> {
+    Throttle::seeded(policy(), 7)
+}
+
+#[test]
+fn a_retry_goes_before_the_calls_that_came_after_it() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    throttle.set_policy(policy().backoff(None));
+    let order = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for number in 0..4 {
+        let (throttle, order) = (&throttle, &order);
+        tasks.spawn(async move {
+            let mut attempts = 0;
+            let answer = throttle.run(async || {
+                order.borrow_mut().push(number);
+                attempts += 1;
+                if number == 0 && attempts < 3 { Outcome::Failed } else { Outcome::Ok }
+            });
+            assert_eq!(answer.await, Ok(Outcome::Ok));
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!(*order.borrow(), [0, 0, 0, 1, 2, 3]);
+}
+
+#[test]
+fn a_call_that_is_backed_off_is_in_nobodys_way() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let minute = Span::from_secs(60);
+    let backoff = Backoff::new(Growth::Constant, Jitter::None, minute, minute).unwrap();
+    throttle.set_policy(policy().backoff(Some(backoff)));
+    let order = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let mut attempts = 0;
+        let answer = throttle.run(async || {
+            order.borrow_mut().push(("first", Instant::now()));
+            attempts += 1;
+            if attempts < 2 { Outcome::Failed } else { Outcome::Ok }
+        });
+        assert_eq!(answer.await, Ok(Outcome::Ok));
+    });
+    tasks.turn();
+    tasks.spawn(async {
+        let permit = throttle.acquire().await.unwrap();
+        order.borrow_mut().push(("second", Instant::now()));
+        permit.settle(Outcome::Ok);
+    });
+    tasks.run(&time, far());
+    assert_eq!(*order.borrow(), [("first", due(0)), ("second", due(100)), ("first", due(60_000))]);
+}
+
+#[test]
+fn each_attempt_asks_the_gates_anew() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let tenth = Span::from_millis(100);
+    let backoff = Backoff::new(Growth::Constant, Jitter::None, tenth, tenth).unwrap();
+    let unlimited = Policy::new(Fixed::UNLIMITED).backoff(Some(backoff));
+    throttle.set_policy(unlimited.window(WindowPolicy::new(1, Span::from_secs(30)).unwrap()));
+    let mut tasks = Tasks::new();
+    // While the one is backed off, the other fills the window.
+    tasks.spawn(async {
+        for _ in 0..3 {
+            let answer = throttle.run(async || {
+                Timer::after_secs(1).await;
+                Outcome::Ok
+            });
+            assert_eq!(answer.await, Ok(Outcome::Ok));
+        }
+    });
+    tasks.spawn(async {
+        let mut attempts = 0;
+        let answer = throttle.run(async || {
+            attempts += 1;
+            Timer::after_secs(1).await;
+            if attempts < 3 { Outcome::Failed } else { Outcome::Ok }
+        });
+        assert_eq!(answer.await, Ok(Outcome::Ok));
+    });
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+    // Each of the one's three attempts found it full, and two of the other's three calls.
+    assert_eq!((throttle.stats().full, throttle.stats().ok), (5, 4));
+}
+
+#[test]
+fn a_policys_time_is_up_for_a_retry_that_waits_in_line_too() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let second = Span::from_secs(1);
+    let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
+    let window = WindowPolicy::new(2, Span::from_secs(600)).unwrap();
+    let unlimited = Policy::new(Fixed::UNLIMITED).window(window);
+    throttle.set_policy(unlimited.backoff(Some(backoff)).elapsed(Some(Span::from_secs(5))));
+    let ended_at = Cell::new(None);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        assert_eq!(throttle.run(async || Outcome::Failed).await, Ok(Outcome::Failed));
+        ended_at.set(Some(Instant::now()));
+    });
+    for _ in 0..2 {
+        tasks.spawn(async {
+            let permit = throttle.acquire().await.unwrap();
+            Timer::after_secs(60).await;
+            permit.settle(Outcome::Ok);
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!(throttle.stats().retries, 1);
+    assert_eq!(ended_at.get(), Some(Instant::from_secs(5) + Duration::from_ticks(1)));
+}
+
+#[test]
+fn a_retry_that_finds_no_place_in_line_comes_again_when_the_gates_open() {
+    let time = Time::begin();
+    let throttle = throttle::<5>();
+    let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
+    throttle.set_policy(slow.backoff(None));
+    let mut tasks = Tasks::new();
+    for number in 0..6 {
+        let throttle = &throttle;
+        tasks.spawn(async move {
+            let mut attempts = 0;
+            let answer = throttle.run(async || {
+                Timer::after_millis(50).await;
+                attempts += 1;
+                if number == 0 && attempts < 2 { Outcome::Throttled } else { Outcome::Ok }
+            });
+            assert_eq!(answer.await, Ok(Outcome::Ok), "call {number}");
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
+    // At a call a minute, the last of seven leaves after six.
+    assert_eq!(Instant::now(), Instant::from_secs(360) + Duration::from_millis(50));
+    assert!(tasks.polls() <= 40, "{} polls", tasks.polls());
+}
+
+/// A retry finds the window full, and another call in the one place there is to wait; these come back
+/// after so long. When it ended, and how.
+fn without_a_place(takes: Duration, timeout: Duration) -> (Instant, Result<Outcome, Refusal>) {
+    let time = Time::begin();
+    let throttle = throttle::<1>();
+    let second = Span::from_secs(1);
+    let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
+    let window = WindowPolicy::new(1, Span::from_secs(600)).unwrap();
+    throttle.set_policy(Policy::new(Fixed::UNLIMITED).window(window).backoff(Some(backoff)));
+    let ended = Cell::new(None);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let mut attempts = 0;
+        let answer = throttle.with_timeout(timeout).run(async || {
+            attempts += 1;
+            if attempts < 2 { Outcome::Failed } else { Outcome::Ok }
+        });
+        let answer = answer.await;
+        ended.set(Some((Instant::now(), answer)));
+    });
+    for _ in 0..2 {
+        tasks.spawn(async {
+            let permit = throttle.acquire().await.unwrap();
+            Timer::after(takes).await;
+            permit.settle(Outcome::Ok);
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), throttle.waiting(), throttle.in_flight()), (0, 0, 0));
+    assert!(tasks.polls() <= 20, "{} polls", tasks.polls());
+    ended.get().unwrap()
+}
+
+#[test]
+fn a_retry_that_finds_no_place_in_line_takes_one_when_somebody_has_left() {
+    let ended = without_a_place(Duration::from_millis(3_500), Duration::from_secs(60));
+    assert_eq!(ended, (Instant::from_secs(7), Ok(Outcome::Ok)));
+}
+
+#[test]
+fn a_retry_that_finds_no_place_in_line_ends_with_its_deadline() {
+    let ended = without_a_place(Duration::from_secs(60), Duration::from_secs(5));
+    let late = Instant::from_secs(5) + Duration::from_ticks(1);
+    assert_eq!(ended, (late, Ok(Outcome::Failed)));
+}
+
+/// The first tick that is not before so many milliseconds.
+fn due(millis: u64) -> Instant {
+    time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
+}
