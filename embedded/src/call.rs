@@ -103,8 +103,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// ```
     ///
     /// # Errors
-    /// [`Refusal`] where not even a first call could leave, or the deadline passed while one was under
-    /// way.
+    /// [`Refusal`] where not even a first call could leave; [`Refusal::GivenUp`] where the deadline
+    /// passed while one was under way, whatever attempts before it were answered.
     pub async fn run<R: Replied<LIMITS>>(
         self,
         mut call: impl AsyncFnMut() -> R,
@@ -122,7 +122,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
             };
             drop(last);
             let Some(answer) = until(deadline, call()).await else {
-                return Err(Refusal::Late(Instant::now()));
+                return Err(Refusal::GivenUp);
             };
             let Some(next) = permit.settle_and_retry(answer.reply(), &ask) else {
                 return Ok(answer);

@@ -1,11 +1,11 @@
-//! Why a call did not leave.
+//! Why a call did not leave, or was given up.
 
 use embassy_time::Instant;
 use tidegate::Reason;
 
 use crate::time;
 
-/// Why a call will not leave; waiting would not help it.
+/// Why a call will not leave, or was given up; waiting would not help it.
 ///
 /// ```
 /// use tidegate_embassy::Refusal;
@@ -19,6 +19,8 @@ pub enum Refusal {
     /// Its deadline is too early: it could have left at this instant, or somewhat later where others
     /// wait before it.
     Late(Instant),
+    /// Its deadline passed while it was under way; it may have been served all the same.
+    GivenUp,
     /// As many tasks wait as the throttle has places. Make fewer calls, or give it more places.
     LineFull,
     /// The law lets no more calls leave in this second, and refuses those that come.
@@ -44,6 +46,7 @@ impl core::fmt::Display for Refusal {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Late(_) => "the wait would outlast the call's deadline",
+            Self::GivenUp => "the deadline passed while the call was under way",
             Self::LineFull => "as many tasks wait already as the throttle has places",
             Self::OverLimit => "the law's limit for this second is used up",
             Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",

@@ -205,6 +205,25 @@ fn a_retry_that_finds_no_place_in_line_ends_with_its_deadline() {
     assert_eq!(ended, (late, Ok(Outcome::Failed)));
 }
 
+#[test]
+fn a_call_whose_deadline_passes_under_way_is_given_up_and_not_said_to_be_unsent() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    let sent = Cell::new(0);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let call = throttle.with_timeout(Duration::from_secs(1));
+        let answer = call.run(async || {
+            sent.set(sent.get() + 1);
+            Timer::after_secs(3_600).await;
+        });
+        assert_eq!(answer.await, Err(Refusal::GivenUp));
+        assert_eq!(Instant::now(), Instant::from_secs(1));
+    });
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), sent.get(), throttle.stats().abandoned), (0, 1, 1));
+}
+
 /// The first tick that is not before so many milliseconds.
 fn due(millis: u64) -> Instant {
     time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
