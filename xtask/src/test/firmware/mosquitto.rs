@@ -46,12 +46,15 @@ impl Mosquitto {
         );
         fs::write(folder.join("mosquitto.conf"), config)?;
         let broker = broker(&folder, port)?;
-        let mut subscriber = aside::command("mosquitto_sub");
-        // Its session outlives the broker's restart, and so does what is queued for it.
-        subscriber.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-V", "mqttv5"]);
-        subscriber.args(["-q", "1", "-c", "-x", "3600", "-i", "listener", "-t", "telemetry"]);
-        subscriber.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut subscriber = subscriber.spawn().context("mosquitto_sub does not start")?;
+        // First until the broker has acknowledged the subscription: from then on nothing is lost.
+        let seconds = PATIENCE.as_secs().to_string();
+        let subscribed = subscriber(port).args(["-E", "-W", &seconds]).status();
+        let subscribed = subscribed.context("mosquitto_sub does not start")?;
+        ensure!(subscribed.success(), "mosquitto_sub cannot subscribe: {subscribed}");
+        let mut subscriber = subscriber(port)
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("mosquitto_sub does not start")?;
         let output = subscriber.stdout.take().context("mosquitto_sub has no output")?;
         let heard = Heard::default();
         let here = heard.clone();
@@ -106,6 +109,15 @@ impl Drop for Mosquitto {
 
 fn lock(heard: &Heard) -> std::sync::MutexGuard<'_, BTreeMap<String, u32>> {
     heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Its session outlives itself and the broker's restart, and so does what is queued for it.
+fn subscriber(port: u16) -> Command {
+    let mut command = aside::command("mosquitto_sub");
+    command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-V", "mqttv5"]);
+    command.args(["-q", "1", "-c", "-x", "3600", "-i", "listener", "-t", "telemetry"]);
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    command
 }
 
 /// Starts it, and waits until it listens.
