@@ -76,7 +76,9 @@ fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<()> {
 /// With the small broker.
 pub fn reasons(board: Board, folder: &PathBuf) -> Result<()> {
     let broker = Broker::start()?;
-    let options = Cable::new(board, PORT, broker.port).options()?;
+    // Kept to the end, when it takes QEMU's socket away.
+    let cable = Cable::new(board, PORT, broker.port);
+    let options = cable.options()?;
     let run = Run {
         name: "mqtt, rare reason codes",
         board,
