@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,7 +33,6 @@ pub struct Seen {
     pub over_quota: u32,
     /// The most messages that were without an answer at once.
     pub most_at_once: u16,
-    at_once: u16,
     taken: u32,
     /// When its bucket is full again.
     full: Option<Instant>,
@@ -85,7 +85,6 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
     let number = {
         let mut seen = desk.lock();
         seen.connections += 1;
-        seen.at_once = 0;
         seen.connections
     };
     if let Some(reason) = REFUSED.get(number - 1) {
@@ -95,12 +94,14 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
     let [high, low] = AT_ONCE.to_be_bytes();
     (&*stream).write_all(&[0x20, 6, 0, 0, 3, 0x21, high, low])?;
     let (sender, thinking) = mpsc::channel::<(Instant, [u8; 5])>();
-    let (answers, here) = (stream.try_clone()?, desk.clone());
+    // Of this connection: one that has ended may still think about its last messages.
+    let at_once = Arc::new(AtomicU16::new(0));
+    let (answers, here) = (stream.try_clone()?, at_once.clone());
     thread::spawn(move || {
         for (due, answer) in thinking {
             thread::sleep(due.saturating_duration_since(Instant::now()));
             // Before the answer leaves: the next message may come as soon as it has.
-            here.lock().at_once -= 1;
+            here.fetch_sub(1, Ordering::Relaxed);
             if (&answers).write_all(&answer).is_err() {
                 break;
             }
@@ -111,7 +112,8 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
         match kind >> 4 {
             3 => {
                 let (id, payload) = publish(&body)?;
-                let Some(reason) = decide(desk, payload) else {
+                let at_once = at_once.fetch_add(1, Ordering::Relaxed) + 1;
+                let Some(reason) = decide(desk, at_once, payload) else {
                     return Ok((&*stream).write_all(&[0xE0, 2, 0x89, 0])?);
                 };
                 let answer = [0x40, 3, id[0], id[1], reason];
@@ -124,15 +126,15 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
     }
 }
 
-/// The reason code for a message; nothing where the connection ends instead.
-fn decide(desk: &Desk, payload: &[u8]) -> Option<u8> {
+/// The reason code for a message, one of so many that its connection has in flight; nothing where the
+/// connection ends instead.
+fn decide(desk: &Desk, at_once: u16, payload: &[u8]) -> Option<u8> {
     let mut seen = desk.lock();
     if seen.taken >= BUSY_AFTER && !seen.was_busy {
         seen.was_busy = true;
         return None;
     }
-    seen.at_once += 1;
-    seen.most_at_once = seen.most_at_once.max(seen.at_once);
+    seen.most_at_once = seen.most_at_once.max(at_once);
     let now = Instant::now();
     let full = seen.full.unwrap_or(now).max(now);
     if full - now > REGAIN * (BURST - 1) {
@@ -194,11 +196,11 @@ mod tests {
     #[test]
     fn the_quota_is_a_bucket_and_the_connection_ends_once() {
         let desk = Desk::default();
-        let answers: Vec<_> = (0..10).map(|number| decide(&desk, &[b'0' + number])).collect();
+        let answers: Vec<_> = (0..10).map(|number| decide(&desk, 1, &[b'0' + number])).collect();
         assert_eq!(answers[..4], [Some(0); 4]);
         assert!(answers[5..].contains(&Some(0x97)));
         desk.lock().taken = BUSY_AFTER;
-        assert_eq!(decide(&desk, b"x"), None);
-        assert!(decide(&desk, b"x").is_some());
+        assert_eq!(decide(&desk, 1, b"x"), None);
+        assert!(decide(&desk, 1, b"x").is_some());
     }
 }
