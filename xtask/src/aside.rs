@@ -15,6 +15,8 @@ use crate::{apt, progress};
 
 /// Where programs are in what has been unpacked.
 const PROGRAMS: [&str; 2] = ["usr/bin", "usr/sbin"];
+/// Where packages are until all of them are unpacked: what is interrupted begins again.
+const UNFINISHED: &str = "unfinished";
 
 /// Whether a program of this name has been set aside.
 pub fn holds(program: &str) -> bool {
@@ -23,17 +25,17 @@ pub fn holds(program: &str) -> bool {
 
 /// The program: the machine's own where it has one, else the one that has been set aside.
 pub fn command(program: &str) -> Command {
-    let Some(path) = find(program).filter(|_| !on_path(program)) else {
+    let Some((root, path)) = find(program).filter(|_| !on_path(program)) else {
         return Command::new(program);
     };
     let mut command = Command::new(path);
-    command.env("LD_LIBRARY_PATH", libraries());
+    command.env("LD_LIBRARY_PATH", libraries(&root));
     command
 }
 
 /// Where QEMU looks for what it needs besides itself, if it has been set aside.
 pub fn data(of: &str) -> Option<PathBuf> {
-    Some(folder().join("usr/share").join(of)).filter(|folder| folder.is_dir())
+    roots().map(|root| root.join("usr/share").join(of)).find(|folder| folder.is_dir())
 }
 
 /// Downloads these packages and those that they need and the machine lacks, and unpacks them.
@@ -41,28 +43,38 @@ pub fn bring(packages: &[&str]) -> Result<()> {
     if !on_path("apt-get") || !on_path("dpkg-deb") {
         bail!("this machine has no apt-get");
     }
-    let mut names = needed(packages);
-    if names.is_err() {
-        apt::update()?;
-        names = needed(packages);
+    let unfinished = folder().join(UNFINISHED);
+    let (downloads, root) = (unfinished.join("packages"), unfinished.join("root"));
+    _ = fs::remove_dir_all(&unfinished);
+    for empty in [&downloads, &root] {
+        fs::create_dir_all(empty).with_context(|| empty.display().to_string())?;
     }
-    let names = names?;
-    let downloads = root().join("target/aside/packages");
-    fs::create_dir_all(&downloads).with_context(|| downloads.display().to_string())?;
-    let mut download = Command::new("apt-get");
-    download.arg("download").args(&names).current_dir(&downloads);
-    let ended = progress::run("apt-get download", download, None)?;
-    if !ended.success() {
-        bail!("`apt-get download` says: {}", ended.reason());
+    // The lists may be missing, or so old that the archive no longer has what they name.
+    if download(packages, &downloads).is_err() {
+        apt::update()?;
+        download(packages, &downloads)?;
     }
     for package in downloads.read_dir()?.flatten().map(|entry| entry.path()) {
         let mut unpack = Command::new("dpkg-deb");
-        unpack.arg("--extract").arg(&package).arg(folder());
+        unpack.arg("--extract").arg(&package).arg(&root);
         let ended = progress::run("unpacking", unpack, None)?;
         if !ended.success() {
             bail!("{} cannot be unpacked: {}", package.display(), ended.reason());
         }
-        fs::remove_file(&package)?;
+    }
+    // It gets its name last: what has one is whole.
+    let whole = folder().join(packages.join("+"));
+    _ = fs::remove_dir_all(&whole);
+    fs::rename(&root, &whole).with_context(|| whole.display().to_string())?;
+    Ok(fs::remove_dir_all(&unfinished)?)
+}
+
+fn download(packages: &[&str], into: &Path) -> Result<()> {
+    let mut download = Command::new("apt-get");
+    download.arg("download").args(needed(packages)?).current_dir(into);
+    let ended = progress::run("apt-get download", download, None)?;
+    if !ended.success() {
+        bail!("`apt-get download` says: {}", ended.reason());
     }
     Ok(())
 }
@@ -85,19 +97,29 @@ fn names(plan: &str) -> Vec<String> {
 }
 
 fn folder() -> PathBuf {
-    root().join("target/aside/root")
+    root().join("target/aside")
 }
 
-fn find(program: &str) -> Option<PathBuf> {
-    let mut places = PROGRAMS.iter().map(|place| folder().join(place).join(program));
-    places.find(|path| path.is_file())
+/// What has been unpacked: each folder holds what was brought at once, with all that it needs.
+fn roots() -> impl Iterator<Item = PathBuf> {
+    let entries = folder().read_dir().into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| !path.ends_with(UNFINISHED))
+}
+
+/// The program, behind the folder that holds it and what it needs.
+fn find(program: &str) -> Option<(PathBuf, PathBuf)> {
+    roots().find_map(|root| {
+        let mut places = PROGRAMS.iter().map(|place| root.join(place).join(program));
+        let path = places.find(|path| path.is_file())?;
+        Some((root, path))
+    })
 }
 
 /// Every folder of libraries, as the dynamic linker reads a list of them.
-fn libraries() -> std::ffi::OsString {
+fn libraries(root: &Path) -> std::ffi::OsString {
     let mut folders = Vec::new();
     for place in ["usr/lib", "lib"] {
-        let place = folder().join(place);
+        let place = root.join(place);
         let machines = place.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
         folders.extend(machines.filter(|path| is_of_a_machine(path)));
         folders.push(place);
