@@ -1,7 +1,6 @@
 //! The network card of the virt machine: virtio-net, driven by the crate `virtio-drivers`.
 
 use core::cell::UnsafeCell;
-use core::marker::PhantomData;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Context;
@@ -77,12 +76,16 @@ unsafe impl Hal for Pool {
     unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
 }
 
+type Device = VirtIONetRaw<Pool, MmioTransport<'static>, BUFFERS>;
+
 /// The card, of which there is one.
 pub struct Card {
-    device: VirtIONetRaw<Pool, MmioTransport<'static>, BUFFERS>,
+    device: Device,
     buffers: &'static mut [[u8; BUFFER]; BUFFERS],
     /// The device's name for each buffer.
     tokens: [u16; BUFFERS],
+    /// The frame that the stack looks at. A copy, for it may answer while it does.
+    frame: [u8; BUFFER],
     slot: usize,
 }
 
@@ -105,7 +108,7 @@ pub fn card() -> Option<Card> {
     write(THRESHOLD, 0);
     // SAFETY: there is a handler, below.
     unsafe { riscv::register::mie::set_mext() };
-    Some(Card { device, buffers, tokens, slot })
+    Some(Card { device, buffers, tokens, frame: [0; BUFFER], slot })
 }
 
 fn transport(slot: usize) -> Option<MmioTransport<'static>> {
@@ -119,43 +122,31 @@ fn transport(slot: usize) -> Option<MmioTransport<'static>> {
 fn on_interrupt() {
     let interrupt = read(CLAIM);
     if interrupt != 0 {
-        write(ENABLE, 0);
+        // In this order: what is masked cannot be completed.
         write(CLAIM, interrupt);
+        write(ENABLE, 0);
         WAKER.wake();
     }
 }
 
 /// A frame that has come.
-pub struct Received<'a> {
-    card: &'a mut Card,
-    index: usize,
-    header: usize,
-    length: usize,
-}
+pub struct Received<'a>(&'a mut [u8]);
 
 impl RxToken for Received<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, read: F) -> R {
-        let Card { device, buffers, tokens, .. } = self.card;
-        let buffer = &mut buffers[self.index];
-        let result = read(&mut buffer[self.header..self.header + self.length]);
-        // SAFETY: as in `card`.
-        tokens[self.index] = defmt::unwrap!(unsafe { device.receive_begin(buffer) }.ok());
-        result
+        read(self.0)
     }
 }
 
-/// Room for a frame to send. A pointer, because embassy-net wants this and the other at once, and
-/// uses one of them at a time.
-pub struct Room<'a>(*mut Card, PhantomData<&'a mut Card>);
+/// Room for a frame to send.
+pub struct Room<'a>(&'a mut Device);
 
 impl TxToken for Room<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, fill: F) -> R {
-        // SAFETY: the card outlives this, and the other token is not in use.
-        let card = unsafe { &mut *self.0 };
-        let mut buffer = [0; BUFFER];
-        let header = defmt::unwrap!(card.device.fill_buffer_header(&mut buffer).ok());
-        let result = fill(&mut buffer[header..header + length]);
-        defmt::unwrap!(card.device.send(&buffer[header..header + length]).ok());
+        let mut frame = [0; MTU];
+        let frame = &mut frame[..length.min(MTU)];
+        let result = fill(frame);
+        defmt::unwrap!(self.0.send(frame).ok());
         result
     }
 }
@@ -170,15 +161,20 @@ impl Driver for Card {
         write(ENABLE, 1 << (self.slot + 1));
         let token = self.device.poll_receive()?;
         let index = self.tokens.iter().position(|known| *known == token)?;
+        let buffer = &mut self.buffers[index];
         // SAFETY: it is the buffer that the device was given under this name.
-        let received = unsafe { self.device.receive_complete(token, &mut self.buffers[index]) };
-        let (header, length) = received.ok()?;
-        let room = Room(self, PhantomData);
-        Some((Received { card: self, index, header, length }, room))
+        let received = unsafe { self.device.receive_complete(token, buffer) };
+        // What is no frame becomes an empty one, which the stack drops.
+        let (header, length) = received.unwrap_or((0, 0));
+        let length = length.min(BUFFER - header);
+        self.frame[..length].copy_from_slice(&buffer[header..header + length]);
+        // SAFETY: as in `card`.
+        self.tokens[index] = defmt::unwrap!(unsafe { self.device.receive_begin(buffer) }.ok());
+        Some((Received(&mut self.frame[..length]), Room(&mut self.device)))
     }
 
     fn transmit(&mut self, _: &mut Context<'_>) -> Option<Room<'_>> {
-        self.device.can_send().then_some(Room(self, PhantomData))
+        self.device.can_send().then_some(Room(&mut self.device))
     }
 
     fn link_state(&mut self, context: &mut Context<'_>) -> LinkState {
