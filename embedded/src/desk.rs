@@ -129,14 +129,6 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
             }
         })
     }
-
-    /// Puts other gates in the place of these.
-    pub(crate) fn replace(&self, gates: G) {
-        self.with((), |old, line| {
-            *old = gates;
-            line.wake_all();
-        });
-    }
 }
 
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>

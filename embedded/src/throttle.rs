@@ -223,7 +223,12 @@ impl<M: RawMutex, L: Record + Copy, const SLOTS: usize, const WAITERS: usize, co
         away: Duration,
     ) -> Result<(), SnapshotError> {
         let now = time::now();
-        self.desk.replace(Controller::restore(policy, seed, record, now, time::span(away))?);
+        let mut restored = Controller::restore(policy, seed, record, now, time::span(away))?;
+        self.desk.with((), |gate, line| {
+            restored.succeed(gate);
+            *gate = restored;
+            line.wake_all();
+        });
         Ok(())
     }
 }

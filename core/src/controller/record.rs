@@ -80,6 +80,32 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         if reached && input.is_whole() { Ok(made) } else { Err(SnapshotError::OtherPolicy) }
     }
 
+    /// Comes in the place of `before`, which went on after the snapshot was taken: the permits that it
+    /// handed out since are unknown here too. For a controller that has just been restored, because
+    /// it forgets its own calls in flight.
+    ///
+    /// ```
+    /// use tidegate::law::Aimd;
+    /// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+    ///
+    /// type Gate = Controller<Aimd>;
+    /// let (policy, now) = (Policy::new(Aimd::DEFAULT), Instant::ZERO);
+    /// let mut before = Gate::new(policy, 7, now);
+    /// let mut record = [0; Gate::SNAPSHOT_BYTES];
+    /// before.snapshot(now, &mut record).unwrap();
+    /// let Decision::Go(late) = before.poll(now, &Ask::new()) else { panic!() };
+    ///
+    /// let mut gate = Gate::restore(policy, 8, &record, now, Span::ZERO).unwrap();
+    /// gate.succeed(&before);
+    /// let Decision::Go(_fresh) = gate.poll(now, &Ask::new()) else { panic!() };
+    /// gate.settle(now, late, Outcome::Ok);
+    /// assert_eq!((gate.in_flight(), gate.stats().unknown), (1, 1));
+    /// ```
+    pub fn succeed(&mut self, before: &Self) {
+        let number = self.window.next_number().max(before.window.next_number());
+        self.window = Window::successor(number);
+    }
+
     fn read(&mut self, input: &mut Reader<'_>) -> Option<()> {
         self.hold = Hold::read(input);
         let saved = Option::<Budget>::read(input);

@@ -82,3 +82,19 @@ fn calls_in_flight_are_unknown_to_what_is_restored_and_waiters_stay_in_line() {
     let stats = uplink.stats();
     assert_eq!((stats.ok, stats.unknown, uplink.in_flight()), (1, 3, 0));
 }
+
+#[test]
+fn a_permit_from_between_snapshot_and_restore_is_not_taken_for_a_later_one() {
+    let _time = Time::begin();
+    let uplink = Uplink::seeded(policy(), 7);
+    let mut record = [0; Uplink::SNAPSHOT_BYTES];
+    uplink.snapshot(&mut record).unwrap();
+    let late = uplink.try_acquire().unwrap();
+    uplink.restore(policy(), 8, &record, Duration::from_secs(0)).unwrap();
+    let fresh = uplink.try_acquire().unwrap();
+    late.settle(Outcome::Ok);
+    let stats = uplink.stats();
+    assert_eq!((stats.ok, stats.unknown, uplink.in_flight()), (0, 1, 1));
+    fresh.settle(Outcome::Ok);
+    assert_eq!((uplink.stats().ok, uplink.in_flight()), (1, 0));
+}
