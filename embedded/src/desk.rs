@@ -52,8 +52,16 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Sown<G, LIMITS> {
 pub struct Standing {
     ticket: Option<Ticket>,
     /// What the gates told it, as the first in line.
-    told: Option<Verdict>,
+    told: Option<Told>,
     waits: bool,
+}
+
+/// What the gates told, and how many calls had left then: with each that leaves, the gates forget whom
+/// they kept back, and want to be asked again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Told {
+    verdict: Verdict,
+    gone: u32,
 }
 
 /// What is later by this is later.
@@ -183,7 +191,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             Step::No(refusal) => Poll::Ready(Err(refusal)),
             Step::Until(at) => {
                 if let Some(told) = standing.told.filter(|told| before != Some(*told)) {
-                    trace!("waits: {:?}", told);
+                    trace!("waits: {:?}", told.verdict);
                 }
                 wake_at(at, context);
                 Poll::Pending
@@ -278,8 +286,9 @@ fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
             Step::No(Refusal::Late(time::ticking(due)))
         };
     }
+    let gone = gates.gone(key);
     let verdict = match standing.told {
-        Some(before) if before == verdict => verdict,
+        Some(told) if told == (Told { verdict, gone }) => verdict,
         _ => match gates.poll(key, now, ask) {
             Decision::Go(permit) => return Step::Go(permit),
             Decision::Refuse(reason) => return Step::No(Refusal::of(reason)),
@@ -287,7 +296,7 @@ fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
             Decision::Full => Verdict::Full,
         },
     };
-    standing.told = Some(verdict);
+    standing.told = Some(Told { verdict, gone });
     let due = match verdict {
         Verdict::Wait(until) => until,
         // A call that comes back wakes it; one that never does has a lease.

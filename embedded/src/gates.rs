@@ -35,6 +35,9 @@ pub trait Gates<const LIMITS: usize> {
     /// [`Controller::next_at`].
     fn next_at(&self, key: &Self::Key) -> Option<Instant>;
 
+    /// How many calls have left so far.
+    fn gone(&self, key: &Self::Key) -> u32;
+
     /// The longest of [`Controller::intervals`].
     fn interval(&self, key: &Self::Key, now: Instant) -> Span;
 }
@@ -73,6 +76,10 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
 
     fn next_at(&self, (): &()) -> Option<Instant> {
         self.next_at()
+    }
+
+    fn gone(&self, (): &()) -> u32 {
+        self.stats().gone
     }
 
     fn interval(&self, (): &(), now: Instant) -> Span {

@@ -147,6 +147,10 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         self.get(key).and_then(Controller::next_at)
     }
 
+    fn gone(&self, key: &K) -> u32 {
+        self.get(key).map_or(0, |gate| gate.stats().gone)
+    }
+
     fn interval(&self, key: &K, now: tidegate::Instant) -> Span {
         self.get(key).map_or(Span::ZERO, |gate| Gates::interval(gate, &(), now))
     }

@@ -224,6 +224,42 @@ fn a_call_whose_deadline_passes_under_way_is_given_up_and_not_said_to_be_unsent(
     assert_eq!((tasks.left(), sent.get(), throttle.stats().abandoned), (0, 1, 1));
 }
 
+#[test]
+fn the_gates_learn_of_who_waits_again_when_a_retry_went_before_it() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let second = Span::from_secs(1);
+    let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
+    let window = WindowPolicy::new(1, Span::from_secs(600)).unwrap();
+    throttle.set_policy(Policy::new(Fixed::UNLIMITED).window(window).backoff(Some(backoff)));
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let mut attempts = 0;
+        let answer = throttle.run(async || {
+            attempts += 1;
+            if attempts < 2 {
+                return Outcome::Failed;
+            }
+            Timer::after_secs(1).await;
+            Outcome::Ok
+        });
+        assert_eq!(answer.await, Ok(Outcome::Ok));
+    });
+    tasks.turn();
+    let held = throttle.try_acquire().unwrap();
+    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.turn();
+    assert_eq!(throttle.stats().full, 1);
+    // Room for the retry, which takes it as its time comes; whoever waits has been woken as well.
+    time.pass(Duration::from_secs(1));
+    drop(held);
+    tasks.turn();
+    assert_eq!((throttle.in_flight(), throttle.waiting()), (1, 1));
+    assert_eq!(throttle.stats().full, 2, "the gates do not know that somebody waits");
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
+}
+
 /// The first tick that is not before so many milliseconds.
 fn due(millis: u64) -> Instant {
     time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
