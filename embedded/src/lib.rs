@@ -46,8 +46,8 @@
 #[cfg(test)]
 extern crate std;
 
-/// The examples of the README are compiled and run.
-#[cfg(doctest)]
+/// The examples of the README are compiled and run. They log to defmt, as firmware does.
+#[cfg(all(doctest, feature = "defmt"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 

@@ -53,8 +53,9 @@ pub(crate) mod sealed {
 /// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) where all tasks
 /// run on one executor and the throttle is no `static`,
 /// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex) elsewhere.
-/// `L` is the law, `SLOTS` how many calls may be in flight, `WAITERS` how many tasks may wait, and
-/// `LIMITS` how many limits a call counts against.
+/// `L` is the law, `SLOTS` how many calls may be in flight, `WAITERS` how many tasks may wait (one more is
+/// refused, unless it is there for a retry: that looks for a place from time to time), and `LIMITS` how
+/// many limits a call counts against.
 pub struct Throttle<
     M: RawMutex,
     L: Law + Copy = Adaptive,
@@ -71,6 +72,10 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     /// A throttle for a `static`, which has seen nothing yet. `seed` is called once, at the first
     /// use: give it a source that differs from device to device, and better from boot to boot; see
     /// [`rng`](tidegate::rng).
+    ///
+    /// It runs while the mutex is locked, which may be a critical section: it must be short, and a call
+    /// to this throttle from within it finds nobody. Where entropy takes its time, draw it before and
+    /// use [`seeded`](Self::seeded).
     #[must_use]
     pub const fn new(policy: Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
         Self { desk: Desk::sown(policy, seed) }
