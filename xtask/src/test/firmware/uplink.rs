@@ -22,9 +22,12 @@ const BATCHES: u64 = 200;
 /// Of all calls that the server decides, so many in a hundred may be refusals.
 const THROTTLED: u64 = 5;
 
-/// When somebody else calls as fast as the server answers, and for how long.
-const CROWDED_AT: [&str; 2] = ["uplink: 20 of", "uplink: 160 of"];
+/// When somebody else calls as fast as the server answers, and for how long. The outage is over
+/// then: before it the server can serve 80 at most.
+const CROWDED_AT: [&str; 2] = ["uplink: 100 of", "uplink: 160 of"];
 const CROWDED_FOR: Duration = Duration::from_secs(1);
+/// How long the server may take to answer somebody else, who would keep the log waiting.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// When the link is lost: as the board says that it has come so far.
 const LOST_AT: &str = "uplink: 120 of";
@@ -79,9 +82,9 @@ impl Counts {
     /// Those of everybody but one.
     fn without(self, one: Self) -> Self {
         Self {
-            served: self.served - one.served,
-            throttled: self.throttled - one.throttled,
-            outage: self.outage - one.outage,
+            served: self.served.saturating_sub(one.served),
+            throttled: self.throttled.saturating_sub(one.throttled),
+            outage: self.outage.saturating_sub(one.outage),
         }
     }
 }
@@ -187,7 +190,8 @@ impl Neighbour {
             match answer.split(' ').nth(1) {
                 Some("200") => counts.served += 1,
                 Some("429") => counts.throttled += 1,
-                _ => counts.outage += 1,
+                Some("503") => counts.outage += 1,
+                _ => (),
             }
         }
     }
@@ -199,7 +203,8 @@ impl Neighbour {
 
 /// The whole answer, as it came.
 fn get(port: u16, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    let mut stream = TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
