@@ -18,8 +18,8 @@ use rust_mqtt::client::options::{
 use rust_mqtt::client::{Client, MqttError};
 use rust_mqtt::types::{MqttString, TopicName};
 use tidegate::gate::WindowPolicy;
-use tidegate::signal::mqtt;
 use tidegate::{Outcome, Span};
+use tidegate_embassy::Replied;
 
 use crate::post::Post;
 use crate::{MESSAGES, SLOTS};
@@ -62,7 +62,7 @@ async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(),
     let options = ConnectOptions::new().clean_start();
     match with_timeout(PATIENCE, client.connect(socket, &options, Some(name))).await {
         Ok(Ok(_)) => {}
-        Ok(Err(error)) => return Err(outcome_of(&error)),
+        Ok(Err(error)) => return Err(ended(&error)),
         Err(TimeoutError) => return Err(Outcome::Failed),
     }
     let most = client.server_config().receive_maximum;
@@ -107,7 +107,7 @@ async fn exchange(client: &mut Mqtt<'_>, post: &mut Post) -> Outcome {
                 }
                 // Nothing has left, and the permit goes back.
                 Ok(None) => Ok(()),
-                Err(error) => Err(outcome_of(&error)),
+                Err(error) => Err(ended(&error)),
             },
             Either3::Second((_, Err(_))) | Either3::Third(Err(TimeoutError)) => {
                 Err(Outcome::Failed)
@@ -144,30 +144,27 @@ async fn receive<'a>(
     header: Result<rust_mqtt::header::FixedHeader, MqttError<'a, 0>>,
     post: &mut Post,
 ) -> Result<(), Outcome> {
-    let header = header.map_err(|error| outcome_of(&error))?;
+    let header = header.map_err(|error| ended(&error))?;
     match client.poll_body(header).await {
         Ok(Event::PublishAcknowledged(answer)) => {
-            post.answered(answer.packet_identifier, mqtt::outcome(answer.reason_code.value()));
+            post.answered(answer.packet_identifier, outcome_of(&answer.reason_code));
         }
         Ok(Event::PublishRejected(answer)) => {
-            post.answered(answer.packet_identifier, mqtt::outcome(answer.reason_code.value()));
+            post.answered(answer.packet_identifier, outcome_of(&answer.reason_code));
         }
         Ok(_) => {}
-        Err(error) => return Err(outcome_of(&error)),
+        Err(error) => return Err(ended(&error)),
     }
     Ok(())
 }
 
-/// What an error says of the call that it ended.
-fn outcome_of<const N: usize>(error: &MqttError<'_, N>) -> Outcome {
-    match error {
-        MqttError::Disconnect { reason, .. } => {
-            defmt::warn!("mqtt: the broker says {=u8:#04x}", reason.value());
-            mqtt::outcome(reason.value())
-        }
-        _ => {
-            defmt::warn!("mqtt: no connection");
-            Outcome::Failed
-        }
-    }
+/// What the call that an error ended comes to.
+fn ended<const N: usize>(error: &MqttError<'_, N>) -> Outcome {
+    defmt::warn!("mqtt: the connection has ended: {}", defmt::Debug2Format(error));
+    outcome_of(error)
+}
+
+/// What the broker says, as a throttle takes it.
+fn outcome_of(said: &impl Replied) -> Outcome {
+    said.reply().outcome
 }

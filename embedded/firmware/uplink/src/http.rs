@@ -13,7 +13,7 @@ use heapless::String;
 use reqwless::client::HttpClient;
 use reqwless::request::{Method, RequestBuilder};
 use tidegate::{Outcome, Reply};
-use tidegate::signal::http::Reading;
+use tidegate_embassy::Replied;
 
 use crate::hold;
 use crate::queue::Batch;
@@ -73,18 +73,14 @@ impl Connection {
         let mut request = request.body(body.as_bytes());
         let response = request.send(&mut room).await?;
         let status = response.status.0;
-        let mut reading = Reading::new(status);
-        for (name, value) in response.headers() {
-            reading.header(name, value);
-        }
-        let answer = reading.finish(None);
+        let reply: Reply = response.reply();
         response.body().read_to_end().await?;
         // Only now, as the throttle learns of it: another call may have left while this one was read.
-        if answer.outcome != Outcome::Ok
-            && let Some(pause) = answer.hint.retry_after
+        if reply.outcome != Outcome::Ok
+            && let Some(pause) = reply.hints[0].retry_after
         {
             hold::asked(Duration::from_micros(pause.as_nanos() / 1_000));
         }
-        Ok((answer.into(), status))
+        Ok((reply, status))
     }
 }
