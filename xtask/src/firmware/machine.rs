@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::{Board, decoder};
+use super::{Board, Program, decoder};
 use crate::workspace::root;
 use crate::{aside, progress};
 
@@ -35,7 +35,7 @@ impl Run<'_> {
         let board = self.board.name();
         let file = format!("{}-{board}", self.name).replace([' ', ','], "");
         let trouble = self.root().join(format!("{file}.err"));
-        let mut qemu = Machine(self.start(&trouble)?);
+        let mut qemu = self.start(&trouble)?;
         let log = qemu.0.stdout.take().context("QEMU has no output")?;
         let mut print = Command::new(decoder());
         print.arg("-e").arg(self.folder.join(self.image)).arg("stdin");
@@ -58,7 +58,7 @@ impl Run<'_> {
         Err(anyhow!("{label} {why}; its log, kept in {}:\n{}{said}", kept.display(), ended.output))
     }
 
-    fn start(&self, trouble: &Path) -> Result<Child> {
+    fn start(&self, trouble: &Path) -> Result<Program> {
         let program = match self.board {
             Board::Microbit | Board::Mps2 => "qemu-system-arm",
             Board::Virt => "qemu-system-riscv32",
@@ -76,41 +76,13 @@ impl Run<'_> {
         qemu.args(&self.options).arg("-kernel").arg(self.folder.join(self.image));
         fs::create_dir_all(self.root())?;
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(trouble)?);
-        qemu.spawn().with_context(|| {
+        Program::start(&mut qemu).with_context(|| {
             format!("{program} does not start; `cargo xtask setup qemu` brings it")
         })
     }
 
     fn root(&self) -> PathBuf {
         root().join("target/firmware")
-    }
-}
-
-/// A running QEMU, which ends with its owner.
-struct Machine(Child);
-
-impl Machine {
-    /// How it has ended, or nothing where it had to be stopped.
-    fn end(&mut self, patience: Duration) -> Result<Option<ExitStatus>> {
-        let since = Instant::now();
-        loop {
-            if let Some(status) = self.0.try_wait()? {
-                return Ok(Some(status));
-            }
-            if since.elapsed() >= patience {
-                self.0.kill()?;
-                self.0.wait()?;
-                return Ok(None);
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        _ = self.0.kill();
-        _ = self.0.wait();
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::aside;
+use crate::firmware::Program;
 use crate::workspace::root;
 
 /// How long the broker may take to listen, or to end.
@@ -23,8 +24,8 @@ type Heard = Arc<Mutex<BTreeMap<String, u32>>>;
 
 /// A broker, and its one subscriber.
 pub struct Mosquitto {
-    broker: Child,
-    subscriber: Child,
+    broker: Program,
+    _subscriber: Program,
     heard: Heard,
     folder: PathBuf,
     pub port: u16,
@@ -51,11 +52,9 @@ impl Mosquitto {
         let subscribed = subscriber(port).args(["-E", "-W", &seconds]).status();
         let subscribed = subscribed.context("mosquitto_sub does not start")?;
         ensure!(subscribed.success(), "mosquitto_sub cannot subscribe: {subscribed}");
-        let mut subscriber = subscriber(port)
-            .stdout(Stdio::piped())
-            .spawn()
+        let mut subscriber = Program::start(subscriber(port).stdout(Stdio::piped()))
             .context("mosquitto_sub does not start")?;
-        let output = subscriber.stdout.take().context("mosquitto_sub has no output")?;
+        let output = subscriber.0.stdout.take().context("mosquitto_sub has no output")?;
         let heard = Heard::default();
         let here = heard.clone();
         thread::spawn(move || {
@@ -63,7 +62,7 @@ impl Mosquitto {
                 *lock(&here).entry(line).or_default() += 1;
             }
         });
-        Ok(Self { broker, subscriber, heard, folder, port })
+        Ok(Self { broker, _subscriber: subscriber, heard, folder, port })
     }
 
     /// Ends the broker in an orderly way, and starts it again.
@@ -85,25 +84,10 @@ impl Mosquitto {
 
     fn end(&mut self) -> Result<()> {
         let mut terminate = Command::new("kill");
-        terminate.arg(self.broker.id().to_string());
+        terminate.arg(self.broker.0.id().to_string());
         ensure!(terminate.status()?.success(), "mosquitto cannot be told to end");
-        let since = Instant::now();
-        while self.broker.try_wait()?.is_none() {
-            if since.elapsed() > PATIENCE {
-                bail!("mosquitto does not end");
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+        ensure!(self.broker.end(PATIENCE)?.is_some(), "mosquitto does not end");
         Ok(())
-    }
-}
-
-impl Drop for Mosquitto {
-    fn drop(&mut self) {
-        for child in [&mut self.subscriber, &mut self.broker] {
-            _ = child.kill();
-            _ = child.wait();
-        }
     }
 }
 
@@ -121,22 +105,19 @@ fn subscriber(port: u16) -> Command {
 }
 
 /// Starts it, and waits until it listens.
-fn broker(folder: &PathBuf, port: u16) -> Result<Child> {
+fn broker(folder: &PathBuf, port: u16) -> Result<Program> {
     let log = folder.join("mosquitto.log");
     let mut command = aside::command("mosquitto");
     command.arg("-c").arg(folder.join("mosquitto.conf")).current_dir(folder);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
-    let mut child = command
-        .spawn()
+    let mut broker = Program::start(&mut command)
         .context("mosquitto does not start; `cargo xtask setup mosquitto` brings it")?;
     let since = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-        if since.elapsed() > PATIENCE || child.try_wait()?.is_some() {
-            _ = child.kill();
-            _ = child.wait();
+        if since.elapsed() > PATIENCE || broker.0.try_wait()?.is_some() {
             bail!("mosquitto does not listen:\n{}", fs::read_to_string(&log).unwrap_or_default());
         }
         thread::sleep(Duration::from_millis(20));
     }
-    Ok(child)
+    Ok(broker)
 }

@@ -4,14 +4,14 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use super::cable::Cable;
-use crate::firmware::{Board, Run, numbers, told};
+use crate::firmware::{Board, Program, Run, numbers, told};
 use crate::progress;
 use crate::workspace::{cargo, root};
 
@@ -118,7 +118,7 @@ fn judge(log: &str, counts: Counts) -> Result<()> {
 
 /// The real server of tests/live, on a free port of the loopback interface.
 struct Server {
-    child: Child,
+    _program: Program,
     port: u16,
 }
 
@@ -130,20 +130,15 @@ impl Server {
         let mut command = Command::new(&program);
         command.args(["serve", "--limit", "5", "--burst", "5", "--outage", "15s..35s"]);
         command.args(["--hints", hints]);
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut server = Program::start(&mut command)
             .with_context(|| format!("{} does not start", program.display()))?;
         let mut line = String::new();
-        let output = child.stdout.take().context("the server has no output")?;
+        let output = server.0.stdout.take().context("the server has no output")?;
         BufReader::new(output).read_line(&mut line)?;
         let port = line.split(['/', ' ', ':']).find_map(|word| word.parse().ok());
-        let Some(port) = port else {
-            _ = child.kill();
-            anyhow::bail!("the server does not say its port: {line}");
-        };
-        Ok(Self { child, port })
+        let port = port.with_context(|| format!("the server does not say its port: {line}"))?;
+        Ok(Self { _program: server, port })
     }
 
     /// Asks it, as anybody may.
@@ -160,13 +155,6 @@ impl Server {
             throttled: count("throttled")?,
             outage: count("outage")?,
         })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
     }
 }
 
