@@ -104,6 +104,39 @@ test("a retry that would miss the deadline is not waited for", async (t) => {
   assert.equal(seen.length, 1);
 });
 
+test("an answer that is given back can be read, and an event says why there is no other", async (t) => {
+  const { url } = await serve(t, () => ({ status: 429, headers: { "retry-after": "5" } }));
+  const refused = [
+    [{ law: "backoff" }, { deadline: 500 }, "deadline"],
+    [{ law: "backoff", backoff: { base: 1, max: 1 }, maxHold: 1, budget: { percent: 1, reserve: 1 } }, {}, "budget"],
+  ];
+  for (const [policy, call, expected] of refused) {
+    const gate = tidegate(policy);
+    const whys = [];
+    gate.on("unretried", ({ why }) => whys.push(why));
+    const answer = await gate.fetch(url, {}, call);
+    assert.equal(answer.status, 429);
+    assert.match(await answer.text(), /^answer \d+$/);
+    assert.deepEqual(whys, [expected]);
+  }
+});
+
+test("an answer whose body was let go is not given back: who waits for another hears why there is none", async (t) => {
+  const { url } = await serve(t, () => ({ status: 429, headers: { "retry-after": "1" } }));
+  const gate = tidegate({ law: "fixed", requests: { limit: 2, per: 3_600_000, burst: 2 } });
+  const whys = [];
+  gate.on("unretried", ({ why }) => whys.push(why));
+  // The pause would have fitted the deadline, but another goes first, and takes the last place of the hour.
+  let other;
+  const off = gate.on("wait", () => {
+    off();
+    other = gate.run(() => {}, { key: "one", priority: 1 });
+  });
+  await assert.rejects(gate.fetch(url, {}, { key: "one", deadline: 2_000 }), Late);
+  assert.deepEqual(whys, ["deadline"]);
+  await other;
+});
+
 test("a connection that breaks is tried again where that is safe, and else thrown as it is", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 200 }));
   const gate = tidegate({ attempts: 3 });

@@ -1,7 +1,7 @@
 /** The gate: keys, calls and their retries, on top of the lanes. */
 
 import type { Core } from "./core.js";
-import { Closed, TidegateError } from "./errors.js";
+import { Closed, TidegateError, type Code } from "./errors.js";
 import type { Call, Cause, House, Lane } from "./lane.js";
 import { write, type Policy } from "./policy.js";
 import { OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
@@ -67,6 +67,13 @@ export interface Permit {
   [Symbol.dispose](): void;
 }
 
+/**
+ * Why a call is not tried again: sending it twice is not safe (by its `method`, or its `body`, which
+ * can be read once), its `attempts` are used up, its `deadline` comes first, the retry `budget` is
+ * spent, the `limit` has no room, or the `queue` is full.
+ */
+export type Why = "method" | "body" | "attempts" | "deadline" | "budget" | "limit" | "queue";
+
 /** What happened, by the name of the event. */
 export interface Events {
   /** A call begins to wait. */
@@ -76,7 +83,7 @@ export interface Events {
   /** A call will be tried again, in `ms` milliseconds at the earliest. */
   retry: { key: string; attempt: number; ms: number };
   /** A call that failed is not tried again, and why. */
-  unretried: { key: string; attempt: number; why: "method" | "body" | "attempts" | "deadline" };
+  unretried: { key: string; attempt: number; why: Why };
 }
 
 /** What has been counted, over all keys or for one. */
@@ -124,6 +131,9 @@ export interface Gate {
 
 /** What `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
+
+/** Why a later attempt is refused; where nothing stands here, it comes too late. */
+const WHYS: Partial<Record<Code, Why>> = { BUDGET: "budget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
@@ -229,21 +239,25 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     const { core } = lane.house;
     const call = callOf(lane, options);
     let end: (() => T) | undefined;
+    let more = 0;
     lane.calls++;
     try {
       for (let attempt = 1; ; attempt++) {
         let permit;
         try {
+          if (more) await nap(more, call.signal);
           permit = lane.enter(call);
-          if (typeof permit !== "number") {
-            // An answer that nobody reads would keep its connection.
-            if (end) discard(end);
-            permit = await permit;
-          }
+          // Nobody reads the answer before this one any more, and it would keep its connection.
+          if (end && discard(end)) end = undefined;
+          if (typeof permit !== "number") permit = await permit;
         } catch (refusal) {
-          if (!end || refusal instanceof Closed || !(refusal instanceof TidegateError)) throw refusal;
-          emit("unretried", () => ({ key: lane.key, attempt: attempt - 1, why: "deadline" }));
-          return end();
+          const final = refusal instanceof TidegateError && !(refusal instanceof Closed);
+          if (final && attempt > 1) {
+            emit("unretried", () => ({ key: lane.key, attempt: attempt - 1, why: WHYS[refusal.code] ?? "deadline" }));
+            if (end) return end();
+          }
+          if (end) discard(end);
+          throw refusal;
         }
         let reply: Reply | undefined;
         const guard = call.signal || call.deadline > 0 ? new Guard(call.signal, call.deadline - now()) : undefined;
@@ -262,12 +276,8 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
         } finally {
           guard?.end();
         }
-        const more = again(lane, call, reply, attempt, options?.retry, unsafe);
+        more = again(lane, call, reply, attempt, options?.retry, unsafe);
         if (more < 0) return end();
-        if (more) {
-          discard(end);
-          await nap(more, call.signal);
-        }
       }
     } finally {
       lane.calls--;
@@ -435,11 +445,15 @@ function report(core: Core, reply: Reply, used: Cost | undefined): number {
   return outcome;
 }
 
-/** Lets go of an answer that nobody will read. */
-function discard(end: () => unknown): void {
+/** Lets go of an answer that nobody will read; whether there was something to let go of. */
+function discard(end: () => unknown): boolean {
+  let body;
   try {
-    (end() as Response | undefined)?.body?.cancel?.().catch(() => {});
+    body = (end() as Response | undefined)?.body;
   } catch {
     // It was an error, which holds nothing.
   }
+  if (!body?.cancel) return false;
+  body.cancel().catch(() => {});
+  return true;
 }

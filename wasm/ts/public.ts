@@ -2,7 +2,7 @@
 
 export { Closed, Late, PolicyError, QueueFull, Refused, TidegateError } from "./errors.js";
 export type { Code } from "./errors.js";
-export type { CallOptions, Cost, Events, Gate, Options, Permit, RunOptions, Snapshot, Stats, Target } from "./gate.js";
+export type { CallOptions, Cost, Events, Gate, Options, Permit, RunOptions, Snapshot, Stats, Target, Why } from "./gate.js";
 export type { Cause } from "./lane.js";
 export type { Law, Policy, Quota } from "./policy.js";
 export type { Outcome, Reply, ResponseLike } from "./reply.js";
