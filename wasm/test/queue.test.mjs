@@ -255,12 +255,51 @@ test("options that cannot be are named", () => {
     [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
     [{ concurrency: 0.5 }, /concurrency/],
     [{ concurrency: 129 }, /concurrency/],
+    [{ concurrency: 2.5 }, /concurrency is 2\.5; it is a whole number/],
     [{ attempts: -1 }, /attempts/],
+    [{ requests: { limit: 1.5, per: 1_000 } }, /requests\.limit is 1\.5; it is a whole number/],
+    [{ requests: { limit: 10, per: 86_400_000, burst: 10_000_000 } }, /requests\.burst is 10000000; .* to 208333/],
+    [{ budget: { percent: 0 } }, /budget\.percent is 0; it is a whole number from 1/],
+    [{ budget: { percent: 0.5 } }, /budget\.percent is 0\.5/],
+    [{ budget: { percent: 10, reserve: 0 } }, /budget\.reserve is 0/],
     [{ backoff: { base: 10, max: 5 } }, /backoff\.max/],
   ];
   for (const [options, message] of wrong) {
     assert.throws(() => tidegate(options).tryAcquire(), (error) => error instanceof PolicyError && message.test(error.message));
   }
+});
+
+test("a quota without a burst is always possible, and so is a backoff without an end", () => {
+  const day = 86_400_000;
+  for (const policy of [
+    { tokens: { limit: 10_000_000, per: day } },
+    { tokens: { limit: 100_000, per: 30 * day } },
+    { requests: { limit: 4_294_967_295, per: 1e12 } },
+    { law: "backoff", backoff: { base: 50_000 } },
+  ]) {
+    assert.ok(tidegate(policy).tryAcquire({ cost: { tokens: 1_000 } }));
+  }
+});
+
+test("a policy that is refused changes nothing", () => {
+  const gate = tidegate({ keys: 2, now: () => 0 });
+  gate.tryAcquire().settle();
+  assert.throws(() => gate.setPolicy({ budget: { percent: 0.5 } }), PolicyError);
+  assert.ok(gate.tryAcquire({ key: "another" }));
+});
+
+test("a snapshot is restored into a gate that is open and has room, or not at all", () => {
+  const from = every(3_600_000);
+  from.tryAcquire({ key: "a" }).settle();
+  const snapshot = from.snapshot();
+  const full = every(3_600_000, { keys: 1 });
+  const permit = full.tryAcquire({ key: "b" });
+  assert.throws(() => full.restore(snapshot), (error) => error.code === "KEYS_FULL");
+  permit.settle();
+  full.restore(snapshot);
+  assert.equal(full.tryAcquire({ key: "a" }), null);
+  full.close();
+  assert.throws(() => full.restore(snapshot), Closed);
 });
 
 test("a clock that goes back, stops, or tells no number moves nobody to the end of time", async () => {

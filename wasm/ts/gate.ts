@@ -1,7 +1,7 @@
 /** The gate: keys, calls and their retries, on top of the lanes. */
 
 import type { Core } from "./core.js";
-import { Closed, TidegateError, type Code } from "./errors.js";
+import { Closed, PolicyError, TidegateError, type Code } from "./errors.js";
 import type { Call, Cause, House, Lane } from "./lane.js";
 import { write, type Policy } from "./policy.js";
 import { OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
@@ -204,7 +204,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
 
   const admit = (key: string, slot: number): Lane => {
     if (slot === -1) throw new TidegateError("MEMORY", "there is no memory for another key: lower the option keys");
-    if (slot === -2) throw new TidegateError("POLICY", "a quota's burst times its period is too long, or its period too short");
+    if (slot === -2) throw impossible();
     if (slot < 0) throw new TidegateError("SNAPSHOT", `the snapshot of ${key || "the gate"} is damaged, or of another law`);
     return new Kind(key, slot, house!);
   };
@@ -361,11 +361,11 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   const setPolicy: Gate["setPolicy"] = (next) => {
     const { core } = open();
     write(core.row(), next, laws, Kind.lease);
-    policy = next;
     for (const lane of lanes.values()) {
-      core.follow(lane.gate, now());
+      if (!core.follow(lane.gate, now())) throw impossible();
       lane.changed();
     }
+    policy = next;
   };
 
   const snapshot: Gate["snapshot"] = () => {
@@ -378,15 +378,16 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   };
 
   const restore: Gate["restore"] = ({ at, keys }) => {
+    if (closed) throw new Closed("CLOSED", "the gate is closed");
     const { core } = open();
     for (const [key, record] of Object.entries(keys)) {
       const before = lanes.get(key);
       if (before?.calls) continue;
+      if (!before && lanes.size >= most) evict();
       write(core.row(), policy, laws, Kind.lease);
       core.room().set(record.subarray(0, 4096));
       const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at));
       before?.close();
-      if (!before && lanes.size >= most) evict();
       lanes.set(key, lane);
       latest = undefined;
     }
@@ -428,6 +429,11 @@ class Pass implements Permit {
   [Symbol.dispose](): void {
     this.settle("abandoned");
   }
+}
+
+/** The core's word on a policy whose numbers, each by itself, can be. */
+function impossible(): PolicyError {
+  return new PolicyError("the policy's options are not possible together");
 }
 
 function requestsOf(cost: Cost = 1): number {

@@ -17,7 +17,10 @@ export interface Quota {
   limit: number;
   /** The period, in milliseconds. */
   per: number;
-  /** How many may leave at once. @defaultValue 1 for requests; the whole limit for tokens */
+  /**
+   * How many may leave at once; so many periods are less than 570 years. @defaultValue 1 for requests;
+   * the whole limit for tokens, or as much of it as that allows
+   */
   burst?: number;
 }
 
@@ -46,48 +49,57 @@ export interface Policy {
   maxHold?: number;
   /**
    * Each call's own delay between attempts: doubling from `base` to `max` milliseconds, full jitter.
-   * @defaultValue none for `adaptive`, which delays by itself; else 100 to 20000
+   * @defaultValue none for `none`, and for `adaptive`, `responsive`, `gradual`, `proportional` and
+   * `remaining`, which delay by themselves; else 100 to 20000
    */
   backoff?: { base?: number; max?: number };
   /** At most so many attempts of a call, the first included. @defaultValue 10 */
   attempts?: number;
   /** No attempt later than so many milliseconds after the first failure. @defaultValue no limit */
   elapsed?: number;
-  /** Retries that the successes must pay for: so many per cent, and `reserve` in advance. */
+  /** Retries that the successes must pay for: so many per cent, and `reserve` in advance. @defaultValue no limit; a reserve of 10 */
   budget?: { percent: number; reserve?: number };
 }
+
+/** What the core counts with. */
+const WHOLE = "a whole number";
+const MANY = 0xffffffff;
+
+/** The end of the core's clock, in milliseconds: a burst's periods come before it. */
+const END = 1.8e13;
 
 /** Writes the row; throws a `PolicyError` that names what is wrong. */
 export function write(row: Float64Array, policy: Policy, laws: number, lease: number): void {
   const law = LAWS.indexOf(policy.law ?? "adaptive");
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
   if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);
-  const whole = 0xffffffff;
   const { requests, tokens, backoff, budget } = policy;
   let at = 0;
-  const put = (name: string, value: number | undefined, least: number, most: number) => {
-    if (value !== undefined && !(value >= least && value <= most)) {
-      throw new PolicyError(`${name} is ${value}; it is a number from ${least} to ${most}`);
+  const put = (name: string, value: number | undefined, least: number, most: number, kind = "a number") => {
+    if (value !== undefined && !(value >= least && value <= most && (kind !== WHOLE || Number.isInteger(value)))) {
+      throw new PolicyError(`${name} is ${value}; it is ${kind} from ${least} to ${most}`);
     }
     row[at++] = value ?? NaN;
   };
   const limit = (name: string, quota: Quota | undefined) => {
     row[at++] = law;
-    put(`${name}.limit`, quota && quota.limit, 1, whole);
-    put(`${name}.per`, quota && quota.per, 1e-6, 1e12);
-    const burst = name === "tokens" ? Math.floor(quota?.limit ?? 1) : undefined;
-    put(`${name}.burst`, quota && (quota.burst ?? burst), 1, whole);
+    put(`${name}.limit`, quota && (quota.limit ?? NaN), 1, MANY, WHOLE);
+    put(`${name}.per`, quota && (quota.per ?? NaN), 1e-6, 1e12);
+    const most = quota ? Math.min(MANY, Math.floor(END / quota.per)) : MANY;
+    const burst = name === "tokens" ? Math.min(quota?.limit ?? 1, most) : undefined;
+    put(`${name}.burst`, quota && (quota.burst ?? burst), 1, most, WHOLE);
   };
   limit("requests", requests);
   limit("tokens", tokens);
-  put("concurrency", policy.concurrency, 1, 128);
+  put("concurrency", policy.concurrency, 1, 128, WHOLE);
   put("lease", policy.lease ?? lease, 1, 1e12);
   put("maxHold", policy.maxHold, 1, 1e12);
   put("backoff.base", backoff?.base, 1e-6, 1e12);
-  put("backoff.max", backoff?.max, backoff?.base ?? 100, 1e12);
-  put("attempts", policy.attempts ?? 10, 1, 65_535);
+  const base = backoff?.base ?? 100;
+  put("backoff.max", backoff?.max ?? (base > 20_000 ? base : undefined), base, 1e12);
+  put("attempts", policy.attempts ?? 10, 1, 65_535, WHOLE);
   put("elapsed", policy.elapsed, 0, 1e12);
-  put("budget.percent", budget?.percent, 0, 1e6);
-  put("budget.reserve", budget && (budget.reserve ?? 10), 0, 1e6);
-  put("opening", policy.opening ?? (law ? undefined : 2), 1, 128);
+  put("budget.percent", budget && (budget.percent ?? NaN), 1, 1e6, WHOLE);
+  put("budget.reserve", budget && (budget.reserve ?? 10), 1, 1e6, WHOLE);
+  put("opening", policy.opening ?? (law ? undefined : 2), 1, 128, WHOLE);
 }
