@@ -47,12 +47,18 @@ impl Run<'_> {
         fs::write(&kept, &ended.output).with_context(|| kept.display().to_string())?;
         let why = match (ended.status, status.and_then(|status| status.code())) {
             (None, _) => format!("has not ended within {} s", self.limit.as_secs()),
-            (_, Some(0)) => return Ok(ended.output),
             (_, Some(1)) => "says that something is not as it must be".into(),
             (_, Some(101)) => "has panicked".into(),
             (_, Some(102)) => "has stopped at an instruction (a hard fault)".into(),
             (_, Some(103)) => "was interrupted by a device that it does not know".into(),
-            (_, code) => format!("has ended with {code:?}"),
+            (Some(decoded), _) if !decoded.success() => {
+                format!("has a log that defmt-print cannot decode ({decoded})")
+            }
+            (_, Some(0)) => return Ok(ended.output),
+            _ => match status {
+                Some(status) => format!("has ended with {status}"),
+                None => "has not ended, though its log has".into(),
+            },
         };
         let said = fs::read_to_string(&trouble).unwrap_or_default();
         Err(anyhow!("{label} {why}; its log, kept in {}:\n{}{said}", kept.display(), ended.output))
