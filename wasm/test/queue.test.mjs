@@ -67,6 +67,16 @@ test("who goes before all others does not make those behind it seem late", async
   await Promise.all(calls);
 });
 
+test("who goes before all others is late by what it costs, not by what they do", async () => {
+  const gate = tidegate({ law: "fixed", tokens: { limit: 1, per: 3_600_000 } });
+  const cost = { requests: 1, tokens: 1 };
+  await gate.run(nothing, { cost });
+  const waits = gate.run(nothing, { cost });
+  await gate.run(nothing, { priority: 1, deadline: 1_000 });
+  gate.close();
+  await assert.rejects(waits, Closed);
+});
+
 test("work that goes on past its deadline is aborted", async () => {
   let aborted;
   const work = (signal) => new Promise(() => signal.addEventListener("abort", () => (aborted = signal.reason)));

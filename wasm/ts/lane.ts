@@ -110,10 +110,20 @@ export abstract class Lane<W extends Waiter = Waiter> {
       const whom = this.key || "the gate";
       throw new QueueFull("QUEUE_FULL", `${house.queue} calls wait for ${whom} already: send fewer, or raise the option queue`);
     }
-    if (!this.first) this.note(answer, this.used);
+    const { first } = this;
     const waiter = { call, requests: 0, tokens: 0, listed: false, before: undefined, after: undefined } as Waiter as W;
     const time = this.used;
     this.join(waiter);
+    if (waiter === this.first) {
+      // Who goes before all others may cost less than they do, or be under another limit.
+      const known = first ? this.ask(call, time) : answer;
+      if (!(known < 0)) {
+        this.leave(waiter);
+        if (known >= 0) return known;
+        throw this.refusal(time);
+      }
+      this.note(known, time);
+    }
     const ms = this.turnOf(waiter, time) - time;
     if (deadline >= 0 && time + ms > deadline) {
       this.leave(waiter);
