@@ -48,7 +48,7 @@ export class LoneLane extends Lane<Lone> {
     let due = this.turnOf(waiter, time);
     try {
       for (;;) {
-        const full = this.due ? 0 : LOOK * (1 + Math.max((call.turn - this.first!.call.turn) >> 5, 0));
+        const full = this.due ? 0 : Math.min(LOOK * (1 + Math.max((call.turn - this.first!.call.turn) >> 5, 0)), OFTEN);
         const left = Math.min(due, deadline > time ? deadline : due) - time;
         // Less than a millisecond is none to a timer.
         const ms = Math.max(left > SOON ? Math.min(left / 2, OFTEN) : left, full, 1);
