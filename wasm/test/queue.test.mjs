@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Closed, Late, PolicyError, QueueFull, Refused, tidegate, TidegateError } from "tidegate";
+import { pace } from "tidegate/pace";
 
 /** One call at a time, `ms` apart. */
 const every = (ms, more) => tidegate({ law: "fixed", requests: { limit: 1, per: ms }, ...more });
@@ -326,4 +327,35 @@ test("a clock that goes back, stops, or tells no number moves nobody to the end 
   assert.equal(gate.tryAcquire(), null);
   now = 1_200;
   assert.ok(gate.tryAcquire());
+});
+
+test("a wait of a month is one, and a deadline without an end never comes", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let now = 0;
+  const day = 86_400_000;
+  /** Days go by, one by one: who is woken asks for the time. */
+  const pass = async (days) => {
+    for (let i = 0; i < days; i++) {
+      now += day;
+      t.mock.timers.tick(day);
+      await new Promise(setImmediate);
+    }
+  };
+  const ended = [];
+  const end = (name) => [() => ended.push(name), (error) => ended.push(`${name}: ${error}`)];
+  const month = { limit: 1, per: 30 * day };
+  const one = pace({ ...month, now: () => now });
+  one.take();
+  one.wait().then(...end("pace"));
+  const gate = tidegate({ law: "fixed", requests: month, now: () => now });
+  gate.tryAcquire().settle();
+  gate.run(nothing, { deadline: Infinity }).then(...end("waits"));
+  tidegate({ now: () => now }).run(() => new Promise(nothing), { deadline: Infinity }).then(...end("in flight"));
+  await pass(29);
+  assert.deepEqual(ended, []);
+  // A timer that is set while the day goes by counts from its end.
+  await pass(2);
+  assert.deepEqual(ended.toSorted(), ["pace", "waits"]);
+  await pass(60);
+  assert.equal(ended.length, 2);
 });

@@ -5,7 +5,7 @@
 
 import { Closed, Late } from "./errors.js";
 import { Lane, type Waiter } from "./lane.js";
-import { delay } from "./wait.js";
+import { after, delay } from "./wait.js";
 
 type Timer = ReturnType<typeof setTimeout>;
 
@@ -16,8 +16,8 @@ interface Pumped extends Waiter {
   go: (permit: number) => void;
   fail: (error: unknown) => void;
   onAbort: () => void;
-  /** For its deadline, where it has one. */
-  timer?: Timer;
+  /** Stops the timer for its deadline, where it has one. */
+  stop?: () => void;
 }
 
 /** See the module. */
@@ -45,7 +45,7 @@ export class PumpedLane extends Lane<Pumped> {
           const time = this.house.now();
           give(new Late(Math.max(this.turnOf(waiter, time) - time, 1)));
         };
-        waiter.timer = setTimeout(late, delay(deadline - this.used));
+        waiter.stop = after(deadline - this.used, late);
       }
       // Who goes before all others may cost less than they do.
       if (waiter === this.first) this.changed();
@@ -88,7 +88,7 @@ export class PumpedLane extends Lane<Pumped> {
 
   protected override leave(waiter: Pumped): void {
     super.leave(waiter);
-    clearTimeout(waiter.timer);
+    waiter.stop?.();
     waiter.call.signal?.removeEventListener("abort", waiter.onAbort);
     // Nobody is left to wake, and a timer would keep a program from its end.
     if (!this.first) {

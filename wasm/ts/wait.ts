@@ -2,7 +2,7 @@
 
 import { Late } from "./errors.js";
 
-/** The longest delay that a timer takes; longer ones fire at once. */
+/** The longest delay that a timer takes, 24.8 days; longer ones fire at once. */
 const LONGEST = 0x7fffffff;
 
 /** Timers count whole milliseconds, and who wakes early must sleep again. */
@@ -10,17 +10,24 @@ export function delay(ms: number): number {
   return Math.min(Math.max(Math.ceil(ms), 0), LONGEST);
 }
 
+/** Calls back once after any time; the answer stops it. */
+export function after(ms: number, then: () => void): () => void {
+  const sleep = (ms: number): ReturnType<typeof setTimeout> => setTimeout(ms > LONGEST ? () => void (timer = sleep(ms - LONGEST)) : then, delay(ms));
+  let timer = sleep(ms);
+  return () => clearTimeout(timer);
+}
+
 /** Sleeps on a timer of its own. */
 export function nap(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   return new Promise((wake, fail) => {
     const onAbort = () => {
-      clearTimeout(timer);
+      stop();
       fail(signal!.reason);
     };
-    const timer = setTimeout(() => {
+    const stop = after(ms, () => {
       signal?.removeEventListener("abort", onAbort);
       wake();
-    }, delay(ms));
+    });
     if (signal?.aborted) onAbort();
     else signal?.addEventListener("abort", onAbort, { once: true });
   });
@@ -31,14 +38,14 @@ export class Guard {
   readonly #own = new AbortController();
   readonly #given: AbortSignal | null | undefined;
   readonly #onAbort = () => this.#own.abort(this.#given!.reason);
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #stop: (() => void) | undefined;
 
   constructor(given: AbortSignal | null | undefined, ms: number) {
     this.#given = given;
     given?.addEventListener("abort", this.#onAbort);
     if (given?.aborted) this.#onAbort();
     // NaN: there is no deadline.
-    if (ms === ms) this.#timer = setTimeout(() => this.#own.abort(new Late(0)), delay(ms));
+    if (ms === ms) this.#stop = after(ms, () => this.#own.abort(new Late(0)));
   }
 
   get signal(): AbortSignal {
@@ -57,7 +64,7 @@ export class Guard {
   }
 
   end(): void {
-    clearTimeout(this.#timer);
+    this.#stop?.();
     this.#given?.removeEventListener("abort", this.#onAbort);
   }
 }
