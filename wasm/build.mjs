@@ -111,9 +111,10 @@ const common = {
   legalComments: "none", charset: "ascii", logLevel: "warning",
 };
 const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
+const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pace.workerd", "pace.edge-light", "js.workers"];
 const everywhere = ["index", "laws", "pace", "js"];
 await esbuild.build({
-  ...common, format: "esm", entryPoints: [...everywhere, "workerd", "edge-light", "laws.workerd", "pace.workerd"].map(entry),
+  ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),
 });
 await esbuild.build({ ...common, format: "cjs", entryPoints: everywhere.map(entry), outExtension: { ".js": ".cjs" } });
 

@@ -15,7 +15,10 @@ const handedOver = {
   name: "handed over",
   setup(build) {
     build.onResolve({ filter: /\.wasm\?module$/ }, ({ path }) => ({ path, namespace: "wasm" }));
-    build.onLoad({ filter: /.*/, namespace: "wasm" }, () => ({ contents: "export default globalThis.module_of_wasm;" }));
+    build.onLoad({ filter: /.*/, namespace: "wasm" }, ({ path }) => {
+      const [name] = /\w+(?=\.wasm)/.exec(path);
+      return { contents: `export default globalThis.modules_of_wasm.${name};` };
+    });
   },
 };
 
@@ -25,10 +28,13 @@ async function edge(source) {
     stdin: { contents: source, resolveDir: import.meta.dirname },
     bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver], write: false,
   });
-  const module = await WebAssembly.compile(fs.readFileSync(new URL("tidegate.wasm", dist)));
+  const modules_of_wasm = {};
+  for (const name of ["tidegate", "laws", "pace"]) {
+    modules_of_wasm[name] = await WebAssembly.compile(fs.readFileSync(new URL(`${name}.wasm`, dist)));
+  }
   const vm = new EdgeVM({
     codeGeneration: { strings: false, wasm: false },
-    extend: (context) => Object.assign(context, { module_of_wasm: module }),
+    extend: (context) => Object.assign(context, { modules_of_wasm }),
   });
   vm.evaluate(outputFiles[0].text);
   return vm;
@@ -45,4 +51,17 @@ test("a gate of the module serves real calls where no wasm is compiled", async (
   const bodies = await Promise.all(Array.from({ length: 40 }, () => call(url)));
   assert.deepEqual(bodies, Array(40).fill("served\n"));
   assert.equal((await counts()).served, 40);
+});
+
+test("the entries with every law, with one pace and in plain JavaScript run there too", async () => {
+  const vm = await edge(`
+    import { tidegate as everyLaw } from "tidegate/laws";
+    import { tidegate as plain } from "tidegate/js";
+    import { pace } from "tidegate/pace";
+    globalThis.call = async () => {
+      await pace({ limit: 1, per: 20 }).wait();
+      const gates = [everyLaw({ law: "aimd" }), plain()];
+      return (await Promise.all(gates.map((gate) => gate.run(() => "through")))).join();
+    };`);
+  assert.equal(await vm.evaluate("globalThis.call()"), "through,through");
 });

@@ -1,0 +1,11 @@
+/** Every law by name, for runtimes that compile wasm only where it is imported with `?module`. */
+
+import { instance, lazily } from "./core.js";
+import { maker } from "./gate.js";
+import { LoneLane } from "./lone.js";
+import module from "./laws.wasm?module";
+
+/** Makes a gate whose policy may name any law. */
+export const tidegate = maker(lazily(() => instance(module)), 13, LoneLane);
+
+export * from "./public.js";
