@@ -19,9 +19,8 @@ use crate::workspace::{cargo, root};
 const LIMIT: Duration = Duration::from_secs(240);
 
 const BATCHES: u64 = 200;
-/// Of all calls that the server decides, so many in a hundred may be refusals. Two to four are usual,
-/// and five is what the law is held to on an idle machine; what a burst of somebody else's costs is
-/// chance.
+/// Of all calls that the server decides, so many in a hundred may be refusals. Two to four are usual;
+/// the rest is for what a burst of somebody else's costs by chance.
 const THROTTLED: u64 = 8;
 
 /// When somebody else calls as fast as the server answers, and for how long. The outage is over
