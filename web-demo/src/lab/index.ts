@@ -1,0 +1,2 @@
+/** Fills the laboratory. */
+export function mount(_host: HTMLElement): void {}

