@@ -1,0 +1,153 @@
+/**
+ * The state in the address: `?lab=1&preset=day&server=bucket,100/s,20&laws=adaptive,aimd#lab`.
+ *
+ * Only what differs from the preset is said. Whatever is not understood stays as the preset has it,
+ * and is told in a sentence, so that no link breaks the page and none quietly shows something else.
+ */
+
+import {
+  bounded, law, readConvergence, readGroup, readHints, readLatency, readLimit, readSpan, readStretch, short, span, whole,
+  writeConvergence, writeGroup, writeHints, writeLatency, writeLimit, writeStretch,
+} from "./compact";
+import { MOST_LAWS, checked, type Scenario, type State } from "./state";
+import { Fault, decimal, rate, rateText, time, timeText } from "./units";
+
+const VERSION = "1";
+const LONGEST = 8_000;
+
+/** The keys of the address that are the laboratory's. */
+const OTHER_KEYS = ["lab", "preset", "laws", "seed", "speed", "at"];
+
+/** A part of the scenario as a value of the address, and back. */
+interface Key { write(scenario: Scenario): string; read(text: string): Partial<Scenario> }
+
+const optional = <T>(text: string, read: (text: string) => T): T | null => (text === "" ? null : read(text));
+const list = <T>(text: string, read: (text: string) => T): T[] => (text === "" ? [] : text.split(";").map(read));
+const or = <T>(value: T | null, write: (value: T) => string): string => (value === null ? "" : write(value));
+
+const KEYS: Record<string, Key> = {
+  title: { write: ({ title }) => title, read: (text) => ({ title: text.slice(0, 300) }) },
+  end: { write: ({ end }) => timeText(end), read: (text) => ({ end: time(text) }) },
+  bin: { write: ({ bin }) => timeText(bin), read: (text) => ({ bin: time(text) }) },
+  server: { write: ({ limit }) => writeLimit(limit), read: (text) => ({ limit: readLimit(text) }) },
+  hints: { write: ({ hints }) => writeHints(hints), read: (text) => ({ hints: readHints(text) }) },
+  outages: {
+    write: ({ outages }) => outages.map(({ from, to }) => span(from, to)).join(";"),
+    read: (text) => ({ outages: list(text, (each) => { const [from, to] = readSpan(each); return { from, to }; }) }),
+  },
+  strangers: { write: ({ strangers }) => or(strangers, rateText), read: (text) => ({ strangers: optional(text, rate) }) },
+  clients: { write: ({ clients }) => clients.map(writeGroup).join(";"), read: (text) => ({ clients: list(text, readGroup) }) },
+  latency: { write: ({ latency }) => writeLatency(latency), read: (text) => ({ latency: readLatency(text) }) },
+  measure: { write: ({ measureFrom }) => timeText(measureFrom), read: (text) => ({ measureFrom: time(text) }) },
+  peak: { write: ({ peakFrom }) => or(peakFrom, timeText), read: (text) => ({ peakFrom: optional(text, time) }) },
+  offered: { write: ({ offered }) => or(offered, rateText), read: (text) => ({ offered: optional(text, rate) }) },
+  stop: {
+    write: ({ stopWhenDone, stopAtRemaining }) => [stopWhenDone ? "done" : "", or(stopAtRemaining, decimal)].filter(Boolean).join(","),
+    read: (text) => {
+      const parts = text.split(",").filter(Boolean);
+      const left = parts.find((part) => part !== "done");
+      return { stopWhenDone: parts.includes("done"), stopAtRemaining: left === undefined ? null : whole(left, "stop") };
+    },
+  },
+  settle: {
+    write: ({ convergences }) => convergences.map(writeConvergence).join(";"),
+    read: (text) => ({ convergences: list(text, readConvergence) }),
+  },
+  stretch: { write: ({ stretches }) => stretches.map(writeStretch).join(";"), read: (text) => ({ stretches: list(text, readStretch) }) },
+};
+
+/** What the presets are called, and what they hold. */
+export type Presets = (name: string) => State | undefined;
+
+/** The query of an address that holds a state. */
+export function write(state: State, presets: Presets): string {
+  const base = presets(state.base);
+  const said: [string, string][] = [["lab", VERSION]];
+  if (base) said.push(["preset", state.base]);
+  for (const [name, key] of Object.entries(KEYS)) {
+    const value = key.write(state.scenario);
+    if (!base || value !== key.write(base.scenario)) said.push([name, value]);
+  }
+  if (!base || state.laws.join() !== base.laws.join()) said.push(["laws", state.laws.join()]);
+  if (state.seed !== base?.seed) said.push(["seed", decimal(state.seed)]);
+  if (state.speed !== (base?.speed ?? 0)) said.push(["speed", decimal(state.speed)]);
+  if (state.at !== null) said.push(["at", timeText(state.at)]);
+  return "?" + said.map(([name, value]) => `${name}=${escaped(value)}`).join("&");
+}
+
+/** What a query leaves as it is may stand in an address as it is, and be read there. */
+const escaped = (text: string) => encodeURIComponent(text).replace(/%(?:2C|2F|3A|3B|40)/g, decodeURIComponent);
+
+/** The state that an address holds, and a sentence for each thing in it that was not understood. */
+export function read(query: string, usual: State, presets: Presets): { state: State; notices: string[] } {
+  const notices: string[] = [];
+  const said = pairs(query, notices);
+  const name = said.get("preset");
+  const base = name === undefined ? usual : presets(name);
+  if (name !== undefined && !base) notices.push(`The link begins with a preset “${short(name)}” that there is not; it shows the usual one.`);
+  const state = structuredClone(base ?? usual);
+  if (!said.has("lab")) return { state, notices };
+  if (said.get("lab") !== VERSION) {
+    notices.push(`The link is of version “${short(said.get("lab")!)}” of the laboratory, and this one reads version ${VERSION}; what it says may have another meaning.`);
+  }
+  const attempt = (key: string, read: (text: string) => void) => {
+    const text = said.get(key);
+    if (text === undefined) return;
+    try {
+      read(text);
+    } catch (fault) {
+      if (!(fault instanceof Fault)) throw fault;
+      notices.push(`In the link, ${key} was not understood: ${fault.message}. It is as usual.`);
+    }
+  };
+  for (const [name, key] of Object.entries(KEYS)) {
+    attempt(name, (text) => { state.scenario = { ...state.scenario, ...key.read(text) }; });
+  }
+  attempt("laws", (text) => { state.laws = readLaws(text); });
+  attempt("seed", (text) => { state.seed = readSeed(text); });
+  attempt("speed", (text) => { state.speed = bounded(text, 1e7, "the speed"); });
+  attempt("at", (text) => { state.at = Math.min(time(text), state.scenario.end); });
+  for (const key of said.keys()) {
+    if (!(key in KEYS) && !OTHER_KEYS.includes(key)) notices.push(`The link says “${short(key)}”, which the laboratory does not know.`);
+  }
+  try {
+    checked(state.scenario);
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault;
+    notices.push(`The link asks for too much: ${fault.message}. The scenario is the usual one.`);
+    state.scenario = structuredClone((base ?? usual).scenario);
+    state.at = null;
+  }
+  return { state, notices };
+}
+
+function pairs(query: string, notices: string[]): Map<string, string> {
+  const said = new Map<string, string>();
+  if (query.length > LONGEST) {
+    notices.push("The link is too long to be one of the laboratory; it shows the usual state.");
+    return said;
+  }
+  for (const part of query.replace(/^\?/, "").split("&").filter(Boolean)) {
+    const at = part.indexOf("=");
+    const [name, value] = at < 0 ? [part, ""] : [part.slice(0, at), part.slice(at + 1)];
+    try {
+      said.set(decodeURIComponent(name), decodeURIComponent(value));
+    } catch {
+      notices.push(`A part of the link is damaged: “${short(part)}”.`);
+    }
+  }
+  return said;
+}
+
+/** A seed: the engine's are larger, but a number of the page is exact only so far. */
+export function readSeed(text: string): number {
+  const seed = /^\d{1,16}$/.test(text.trim()) ? Number(text) : NaN;
+  if (Number.isSafeInteger(seed)) return seed;
+  throw new Fault(`a seed is a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
+}
+
+function readLaws(text: string): string[] {
+  const laws = [...new Set(text.split(",").filter(Boolean).map(law))];
+  if (laws.length > 0 && laws.length <= MOST_LAWS) return laws;
+  throw new Fault(`from one to ${MOST_LAWS} laws run side by side`);
+}
