@@ -2,6 +2,7 @@
 //! first that should not be possible.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use tidegate::{Instant, Outcome, Span};
@@ -23,9 +24,9 @@ use crate::trace::{Digest, Step, What};
 /// that goes through its own error handling would.
 const REFUSED: Span = Span::from_millis(100);
 
-/// A run of a scenario with a law and a seed.
-pub struct World<'s> {
-    scenario: &'s Scenario,
+/// A run of a scenario with a law and a seed. It borrows its scenario, or shares it.
+pub struct World<S> {
+    scenario: S,
     server: Server,
     processes: Vec<Process>,
     threads: Vec<Thread>,
@@ -59,9 +60,9 @@ struct Process {
     wake: Instant,
 }
 
-impl<'s> World<'s> {
+impl<S: Deref<Target = Scenario>> World<S> {
     /// The world of `scenario` before its first event; `None` if there is no such law.
-    pub fn new(scenario: &'s Scenario, law: &str, seed: u64) -> Option<Self> {
+    pub fn new(scenario: S, law: &str, seed: u64) -> Option<Self> {
         Self::with(scenario, seed, |place| {
             let law = place.law.unwrap_or(law);
             controllers::named(law, place.seed, place.from, place.process, place.outlook)
@@ -71,12 +72,12 @@ impl<'s> World<'s> {
     /// The world of `scenario` with throttles that `make` makes, one for each process; `None`
     /// where it makes none.
     pub fn with(
-        scenario: &'s Scenario,
+        scenario: S,
         seed: u64,
         mut make: impl FnMut(Place) -> Option<Box<dyn Throttle>>,
     ) -> Option<Self> {
         let server = Server::new(scenario.server.get_ref(), seed);
-        let outlook = Rc::new(outlook(scenario, &server));
+        let outlook = Rc::new(outlook(&scenario, &server));
         let mut agenda = Agenda::default();
         let (mut processes, mut threads) = (Vec::new(), Vec::new());
         for group in scenario.groups() {
@@ -109,7 +110,7 @@ impl<'s> World<'s> {
         let number_of_threads = threads.len() as u64;
         let at_work = threads.iter().filter(|thread| thread.has_fixed_work()).count() as u64;
         Some(Self {
-            tally: Tally::new(scenario, &threads),
+            tally: Tally::new(&scenario, &threads),
             scenario,
             server,
             processes,
@@ -139,7 +140,7 @@ impl<'s> World<'s> {
                     return Err(self.broken(Breach::Idle { unfinished }));
                 }
                 self.now = until;
-                self.over = until >= end || self.agenda.is_empty();
+                self.over = until >= end;
                 break;
             };
             self.now = at;
@@ -163,8 +164,8 @@ impl<'s> World<'s> {
     }
 
     /// What came of it so far.
-    pub fn finish(self) -> Run {
-        let metrics = self.tally.metrics(self.scenario, &self.server, self.now, self.books.lost());
+    pub fn finish(&self) -> Run {
+        let metrics = self.tally.metrics(&self.scenario, &self.server, self.now, self.books.lost());
         let events = self.agenda.entered();
         Run { digest: self.digest, calls: self.tally.calls(), events, metrics }
     }
@@ -172,6 +173,31 @@ impl<'s> World<'s> {
     /// The virtual time.
     pub const fn now(&self) -> Instant {
         self.now
+    }
+
+    /// Whether nothing more is to come.
+    pub const fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// The digest of the trace so far.
+    pub const fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// What has been counted so far.
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The server.
+    pub const fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The process of each thread.
+    pub fn processes(&self) -> impl Iterator<Item = u32> {
+        self.threads.iter().map(|thread| thread.process)
     }
 
     /// Lets a thread ask whether its call may leave. False where the throttle has no room for it.

@@ -128,6 +128,11 @@ impl Tally {
         }
     }
 
+    /// How many calls were served, and how many throttled or failed, in each bin.
+    pub fn bins(&self) -> (&[u32], &[u32]) {
+        (&self.served, &self.bad)
+    }
+
     /// How many calls arrived in all.
     pub const fn calls(&self) -> u64 {
         self.calls

@@ -97,6 +97,12 @@ impl Limit for Autoscaling {
         self.bucket.remaining()
     }
 
+    fn level(&self, now: Instant) -> f64 {
+        let mut then = self.clone();
+        then.look(now);
+        then.bucket.level(now)
+    }
+
     fn next(&self, now: Instant) -> Option<Span> {
         self.bucket.next(now)
     }

@@ -69,6 +69,11 @@ impl Bucket {
         u64::try_from(nanos).ok().map(Span::from_nanos)
     }
 
+    /// What it holds at `now`, in grains.
+    fn credit(&self, now: Instant) -> u128 {
+        (self.credit + self.rate.grains(self.counted, now)).min(self.burst)
+    }
+
     /// Fills at another rate from `at` on.
     pub fn change(&mut self, at: Instant, rate: Rate) {
         self.rate.push(at, rate);
@@ -77,7 +82,7 @@ impl Bucket {
 
 impl Limit for Bucket {
     fn arrive(&mut self, now: Instant, _: &mut Chance) -> Ruling {
-        self.credit = (self.credit + self.rate.grains(self.counted, now)).min(self.burst);
+        self.credit = self.credit(now);
         self.counted = now;
         let served = self.credit >= GRAINS_PER_CALL;
         if served {
@@ -88,6 +93,10 @@ impl Limit for Bucket {
 
     fn remaining(&self) -> Option<u64> {
         u64::try_from(self.credit / GRAINS_PER_CALL).ok()
+    }
+
+    fn level(&self, now: Instant) -> f64 {
+        as_calls(self.credit(now))
     }
 
     fn next(&self, now: Instant) -> Option<Span> {

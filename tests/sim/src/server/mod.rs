@@ -65,6 +65,9 @@ pub trait Limit {
     /// How many more calls it would serve right now, if it counts that.
     fn remaining(&self) -> Option<u64>;
 
+    /// How many calls it would serve at `now` if they came at once. A bucket has parts of one.
+    fn level(&self, now: Instant) -> f64;
+
     /// How long after a refusal at `now` a call would be served, if it knows.
     fn next(&self, now: Instant) -> Option<Span>;
 
@@ -187,7 +190,7 @@ impl Server {
 
     /// Takes a call in.
     pub fn arrive(&mut self, now: Instant) -> Answer {
-        if self.outages.iter().any(|outage| outage.covers(now)) {
+        if self.is_down(now) {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
         }
         let Ruling { outcome, delay } = self.limit.arrive(now, &mut self.chance);
@@ -211,7 +214,7 @@ impl Server {
         cuts.retain(|cut| (from..=to).contains(cut));
         cuts.sort();
         let flow = |pair: &[Instant]| match *pair {
-            [a, b] if !self.outages.iter().any(|outage| outage.covers(a)) => {
+            [a, b] if !self.is_down(a) => {
                 let most = offered.map_or(f64::INFINITY, |r| r.as_per_second() * seconds(a, b));
                 self.limit.capacity(a, b).min(most)
             }
@@ -223,22 +226,38 @@ impl Server {
     /// The rate over time, as far as it is known beforehand, with 0 for outages.
     pub fn rate(&self) -> Vec<(Instant, f64)> {
         let steps = self.limit.rate();
-        let at = |time: Instant| {
-            let index = steps.partition_point(|step| step.0 <= time);
-            index.checked_sub(1).map_or(0.0, |index| steps[index].1)
-        };
         let mut times: Vec<Instant> = steps.iter().map(|step| step.0).collect();
         times.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
         times.sort();
         times.dedup();
-        let down = |time| self.outages.iter().any(|outage| outage.covers(time));
-        times.into_iter().map(|t| (t, if down(t) { 0.0 } else { at(t) })).collect()
+        let at = |time| if self.is_down(time) { 0.0 } else { latest(&steps, time) };
+        times.into_iter().map(|time| (time, at(time))).collect()
+    }
+
+    /// How many calls it would serve at `now` if they came at once.
+    pub fn level(&self, now: Instant) -> f64 {
+        if self.is_down(now) { 0.0 } else { self.limit.level(now) }
+    }
+
+    /// What it gives at `now`, in calls a second.
+    pub fn rate_at(&self, now: Instant) -> f64 {
+        if self.is_down(now) { 0.0 } else { latest(&self.limit.rate(), now) }
+    }
+
+    fn is_down(&self, now: Instant) -> bool {
+        self.outages.iter().any(|outage| outage.covers(now))
     }
 
     /// The limit itself.
     pub fn limit(&self) -> &dyn Limit {
         &*self.limit
     }
+}
+
+/// The rate of the last step at or before a time.
+fn latest(steps: &[(Instant, f64)], time: Instant) -> f64 {
+    let after = steps.partition_point(|step| step.0 <= time);
+    after.checked_sub(1).map_or(0.0, |last| steps[last].1)
 }
 
 /// Seconds from one time to another.

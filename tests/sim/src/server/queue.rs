@@ -106,6 +106,12 @@ impl Limit for Queue {
         u64::try_from(self.room()).ok()
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "a few places")]
+    fn level(&self, now: Instant) -> f64 {
+        let inside = self.inside.iter().filter(|leaves| leaves.0 > now).count();
+        (self.workers + self.places).saturating_sub(inside) as f64
+    }
+
     fn next(&self, now: Instant) -> Option<Span> {
         self.inside.peek().map(|leaves| leaves.0.saturating_since(now))
     }

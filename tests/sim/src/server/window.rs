@@ -65,6 +65,11 @@ impl Limit for Window {
         Some(u64::from(self.limit - self.used))
     }
 
+    fn level(&self, now: Instant) -> f64 {
+        let same = (now.as_nanos() + self.phase) / self.width == self.index;
+        f64::from(if same { self.limit - self.used } else { self.limit })
+    }
+
     fn next(&self, now: Instant) -> Option<Span> {
         let time = now.as_nanos() + self.phase;
         Some(Span::from_nanos(self.width - time % self.width))

@@ -1,31 +1,121 @@
-//! The simulated world in WebAssembly: a scenario's text goes in, its trace's digest comes out.
+//! The simulated world in WebAssembly: scenarios as text go in, frames of numbers come out.
 //!
-//! Text crosses the border byte by byte, so that neither side has to know the other's memory.
+//! There is no table of objects and no glue: the host writes text to where [`text`] tells it, and
+//! reads texts and numbers from where [`text_at`] and [`numbers_at`] point. What is there stays
+//! until the next call. Times cross the border in seconds, as doubles.
+
+mod desk;
+mod watch;
 
 use std::cell::RefCell;
 
-use tidegate_sim::{Scenario, World};
+use desk::{Desk, Refusal};
 
 thread_local! {
-    static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static DESK: RefCell<Desk> = RefCell::default();
 }
 
-/// Adds a byte to the text: the law's name, a line feed, and the scenario.
+/// No such scenario: the text says why.
+const NO_SCENARIO: i32 = -1;
+/// No such law: the text says which there are.
+const NO_LAW: i32 = -2;
+/// A law or the world has broken a promise: the text says which.
+const BROKEN: i32 = -3;
+
+/// Makes the text so many bytes long, and returns where the host is to write them.
 #[unsafe(no_mangle)]
-pub extern "C" fn push(byte: u8) {
-    TEXT.with_borrow_mut(|text| text.push(byte));
+pub extern "C" fn text(length: usize) -> *const u8 {
+    DESK.with_borrow_mut(|desk| {
+        desk.text.clear();
+        desk.text.resize(length, 0);
+        desk.text.as_ptr()
+    })
 }
 
-/// Runs the text's scenario and law with a seed and returns the digest; the text is used up.
-/// 0 where it is no scenario, no law, or the world broke.
+/// Where the text is.
 #[unsafe(no_mangle)]
-pub extern "C" fn digest(seed: u64) -> u64 {
-    digest_of(&TEXT.take(), seed).unwrap_or(0)
+pub extern "C" fn text_at() -> *const u8 {
+    DESK.with_borrow(|desk| desk.text.as_ptr())
 }
 
-fn digest_of(text: &[u8], seed: u64) -> Option<u64> {
-    let (law, text) = std::str::from_utf8(text).ok()?.split_once('\n')?;
-    let scenario = Scenario::parse(text, "scenario", "scenario").ok()?;
-    let run = World::new(&scenario, law, seed)?.run().ok()?;
-    Some(run.digest.value())
+/// How many bytes the text has.
+#[unsafe(no_mangle)]
+pub extern "C" fn text_length() -> usize {
+    DESK.with_borrow(|desk| desk.text.len())
+}
+
+/// Where the numbers are.
+#[unsafe(no_mangle)]
+pub extern "C" fn numbers_at() -> *const f64 {
+    DESK.with_borrow(|desk| desk.numbers.as_ptr())
+}
+
+/// How many numbers there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn numbers_length() -> usize {
+    DESK.with_borrow(|desk| desk.numbers.len())
+}
+
+/// The text becomes the names of all laws, one a line.
+#[unsafe(no_mangle)]
+pub extern "C" fn laws() {
+    DESK.with_borrow_mut(Desk::laws);
+}
+
+/// Opens the world of the text, which is so many bytes of a law's name and then a scenario, and
+/// returns its number. A frame of it has its steps too where `steps` is not 0.
+///
+/// The numbers become when it ends, the width of its bins, and the process of each thread.
+/// A negative number is a refusal.
+#[unsafe(no_mangle)]
+pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
+    DESK.with_borrow_mut(|desk| {
+        let opened = desk.open(law, seed, steps != 0);
+        opened.unwrap_or_else(|refusal| desk.refuse(refusal))
+    })
+}
+
+/// Lets a world go on until so many seconds after its start: 1 where there is more to come, 0 where
+/// it is over; negative where it broke.
+#[unsafe(no_mangle)]
+pub extern "C" fn advance(world: usize, until: f64) -> i32 {
+    DESK.with_borrow_mut(|desk| {
+        let advanced = desk.advance(world, until).map(i32::from);
+        advanced.unwrap_or_else(|refusal| desk.refuse(refusal))
+    })
+}
+
+/// The numbers become what a world shows since its last frame; see [`watch::Watch::frame`].
+#[unsafe(no_mangle)]
+pub extern "C" fn frame(world: usize) {
+    DESK.with_borrow_mut(|desk| desk.frame(world));
+}
+
+/// The text becomes the names of a world's metrics, one a line, and the numbers become their values
+/// for what has happened so far; NaN where one has no meaning.
+#[unsafe(no_mangle)]
+pub extern "C" fn metrics(world: usize) {
+    DESK.with_borrow_mut(|desk| desk.metrics(world));
+}
+
+/// The text becomes the digest of a world's trace so far.
+#[unsafe(no_mangle)]
+pub extern "C" fn digest(world: usize) {
+    DESK.with_borrow_mut(|desk| desk.digest(world));
+}
+
+/// Forgets a world.
+#[unsafe(no_mangle)]
+pub extern "C" fn close(world: usize) {
+    DESK.with_borrow_mut(|desk| desk.close(world));
+}
+
+impl Refusal {
+    const fn code(&self) -> i32 {
+        match self {
+            Self::Scenario(_) => NO_SCENARIO,
+            Self::Law(_) => NO_LAW,
+            Self::Broken(_) => BROKEN,
+        }
+    }
 }

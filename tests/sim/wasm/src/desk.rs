@@ -1,0 +1,122 @@
+//! The desk: the worlds that are open, by number, and what passes over the border.
+
+use std::fmt;
+use std::rc::Rc;
+
+use tidegate::{Instant, Span};
+use tidegate_sim::{Broken, Scenario, ScenarioError, World, controllers};
+
+use crate::watch::Watch;
+
+/// What passes over the border, and the worlds.
+#[derive(Default)]
+pub struct Desk {
+    /// Text from the host, or for it.
+    pub text: Vec<u8>,
+    /// Numbers for the host.
+    pub numbers: Vec<f64>,
+    worlds: Vec<Option<Open>>,
+}
+
+/// A world that is open.
+struct Open {
+    world: World<Rc<Scenario>>,
+    scenario: Rc<Scenario>,
+    watch: Watch,
+}
+
+/// Why the host does not get what it asked for.
+pub enum Refusal {
+    /// The text is no scenario.
+    Scenario(ScenarioError),
+    /// There is no such law.
+    Law(String),
+    /// The world broke.
+    Broken(Broken),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scenario(error) => error.fmt(f),
+            Self::Law(law) => {
+                let names = controllers::names().join(", ");
+                write!(f, "there is no law \"{law}\"; there are {names}")
+            }
+            Self::Broken(broken) => write!(f, "the world broke: {broken}"),
+        }
+    }
+}
+
+impl Desk {
+    pub fn laws(&mut self) {
+        self.text = controllers::names().join("\n").into_bytes();
+    }
+
+    pub fn open(&mut self, law: usize, seed: f64, steps: bool) -> Result<i32, Refusal> {
+        let text = String::from_utf8_lossy(&self.text).into_owned();
+        let (law, text) = text.split_at_checked(law).unwrap_or_default();
+        let scenario = Scenario::parse(text, "the scenario", "").map_err(Refusal::Scenario)?;
+        let scenario = Rc::new(scenario);
+        let world = World::new(Rc::clone(&scenario), law, seed as u64)
+            .ok_or_else(|| Refusal::Law(law.to_owned()))?;
+        let processes: Vec<u32> = world.processes().collect();
+        self.numbers.clear();
+        self.numbers.extend([scenario.end.get_ref().seconds(), scenario.bin.get_ref().seconds()]);
+        self.numbers.extend(processes.iter().copied().map(f64::from));
+        let watch = Watch::new(&scenario, &processes, steps);
+        let free = self.worlds.iter().position(Option::is_none);
+        let number = free.unwrap_or(self.worlds.len());
+        if free.is_none() {
+            self.worlds.push(None);
+        }
+        self.worlds[number] = Some(Open { world, scenario, watch });
+        Ok(number as i32)
+    }
+
+    pub fn advance(&mut self, world: usize, until: f64) -> Result<bool, Refusal> {
+        let Some(Open { world, watch, .. }) = self.get(world) else { return Ok(false) };
+        let until = Instant::ZERO.saturating_add(Span::from_nanos((until * 1e9 + 0.5) as u64));
+        let more = world.advance(until, &mut |step| watch.see(step));
+        more.map_err(Refusal::Broken)
+    }
+
+    pub fn frame(&mut self, world: usize) {
+        let mut numbers = std::mem::take(&mut self.numbers);
+        numbers.clear();
+        if let Some(Open { world, scenario, watch }) = self.get(world) {
+            watch.frame(world, scenario, &mut numbers);
+        }
+        self.numbers = numbers;
+    }
+
+    pub fn metrics(&mut self, world: usize) {
+        let Some(Open { world, .. }) = self.get(world) else { return };
+        let metrics = world.finish().metrics;
+        let names: Vec<&str> = metrics.0.iter().map(|metric| &*metric.0).collect();
+        self.text = names.join("\n").into_bytes();
+        self.numbers.clear();
+        self.numbers.extend(metrics.0.iter().map(|metric| metric.1.unwrap_or(f64::NAN)));
+    }
+
+    pub fn digest(&mut self, world: usize) {
+        let Some(Open { world, .. }) = self.get(world) else { return };
+        self.text = world.digest().to_string().into_bytes();
+    }
+
+    pub fn close(&mut self, world: usize) {
+        if let Some(open) = self.worlds.get_mut(world) {
+            *open = None;
+        }
+    }
+
+    /// The text becomes the reason.
+    pub fn refuse(&mut self, refusal: Refusal) -> i32 {
+        self.text = refusal.to_string().into_bytes();
+        refusal.code()
+    }
+
+    fn get(&mut self, world: usize) -> Option<&mut Open> {
+        self.worlds.get_mut(world)?.as_mut()
+    }
+}

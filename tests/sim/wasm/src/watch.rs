@@ -1,0 +1,186 @@
+//! What is seen of a world from one frame to the next.
+
+use std::rc::Rc;
+
+use tidegate::{Instant, Outcome, Reason, Span};
+use tidegate_sim::trace::{Step, What};
+use tidegate_sim::{Scenario, World};
+
+/// Sees the steps of a world, and keeps what the next frame shows.
+pub struct Watch {
+    processes: Vec<Process>,
+    threads: Vec<Thread>,
+    /// The width of a bin.
+    bin: Span,
+    /// The first bin that no frame has shown yet.
+    first: usize,
+    /// That bin and those after it, as far as anything happened.
+    bins: Vec<Bin>,
+    /// When the last of them ends.
+    ends: Instant,
+    /// At, thread, what and value of each step since the last frame, where they are wanted.
+    steps: Option<Vec<[f64; 4]>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Process {
+    in_flight: u32,
+    served: u32,
+    throttled: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Thread {
+    process: usize,
+    /// Until when its call waits; `None` where it waits for no time.
+    until: Option<Instant>,
+}
+
+/// What happened in a bin, beyond what the world's own tally has.
+#[derive(Clone)]
+struct Bin {
+    /// Calls that arrived of each process, and those of them that were served.
+    by_process: Vec<[u32; 2]>,
+    /// How long calls that left had waited, in seconds, and how many those were.
+    waited: f64,
+    left: u32,
+}
+
+impl Watch {
+    /// Nothing has been seen yet of the world of `scenario`, whose threads are of these processes.
+    pub fn new(scenario: &Scenario, threads: &[u32], steps: bool) -> Self {
+        let thread = |&process: &u32| Thread { process: process as usize, until: None };
+        let threads: Vec<Thread> = threads.iter().map(thread).collect();
+        let processes = threads.last().map_or(0, |last| last.process + 1);
+        Self {
+            processes: vec![Process::default(); processes],
+            threads,
+            bin: scenario.bin.get_ref().span(),
+            first: 0,
+            bins: Vec::new(),
+            ends: Instant::ZERO,
+            steps: steps.then(Vec::new),
+        }
+    }
+
+    /// Sees a step.
+    pub fn see(&mut self, step: &Step) {
+        while step.at >= self.ends {
+            self.begin_bin();
+        }
+        let thread = &mut self.threads[step.thread as usize];
+        let process = &mut self.processes[thread.process];
+        thread.until = None;
+        match step.what {
+            What::Waits(until) => thread.until = Some(until),
+            What::Left(waited) => {
+                process.in_flight += 1;
+                if let Some(bin) = self.bins.last_mut() {
+                    bin.waited += seconds(waited.as_nanos());
+                    bin.left += 1;
+                }
+            }
+            What::Decided(outcome) => {
+                let served = outcome == Outcome::Ok;
+                *(if served { &mut process.served } else { &mut process.throttled }) += 1;
+                if let Some(bin) = self.bins.last_mut() {
+                    let [arrived, well] = &mut bin.by_process[thread.process];
+                    *arrived += 1;
+                    *well += u32::from(served);
+                }
+            }
+            What::Back { .. } => process.in_flight -= 1,
+            What::Full | What::Refused(_) | What::GivenUp | What::Withdrawn => {}
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.push(numbers(step));
+        }
+    }
+
+    fn begin_bin(&mut self) {
+        let by_process = vec![[0; 2]; self.processes.len()];
+        self.bins.push(Bin { by_process, waited: 0.0, left: 0 });
+        self.ends = self.ends.saturating_add(self.bin);
+    }
+
+    /// Writes what there is to see, and forgets what is only told once.
+    ///
+    /// First come now, whether the world is over, the server's level and rate, the first bin, the
+    /// number of bins and that of steps. Then come columns. Of bins: offered, served, throttled and
+    /// the mean wait; offered and served by process, one bin after the other. Of processes: how long
+    /// the next call waits, how many are in flight, and how many were served and throttled so far.
+    /// Of steps: at, thread, what and value.
+    pub fn frame(&mut self, world: &World<Rc<Scenario>>, scenario: &Scenario, out: &mut Vec<f64>) {
+        let now = world.now();
+        let width = self.bin.as_nanos();
+        let whole = now.as_nanos() / width;
+        // The end of the world cuts its last bin off.
+        let ended = if world.is_over() { now.as_nanos().div_ceil(width) } else { whole };
+        let ended = ended.min(scenario.bins()) as usize;
+        while self.first + self.bins.len() < ended {
+            self.begin_bin();
+        }
+        let count = ended - self.first;
+        let steps = self.steps.as_mut().map(std::mem::take).unwrap_or_default();
+        out.extend([
+            seconds(now.as_nanos()),
+            f64::from(u8::from(world.is_over())),
+            world.server().level(now),
+            world.server().rate_at(now),
+            self.first as f64,
+            count as f64,
+            steps.len() as f64,
+        ]);
+
+        let (served, bad) = world.tally().bins();
+        let range = self.first..ended;
+        let (served, bad) = (&served[range.clone()], &bad[range]);
+        out.extend(served.iter().zip(bad).map(|(served, bad)| f64::from(served + bad)));
+        out.extend(served.iter().copied().map(f64::from));
+        out.extend(bad.iter().copied().map(f64::from));
+        let bins = &self.bins[..count];
+        out.extend(bins.iter().map(|bin| bin.waited / f64::from(bin.left)));
+        for part in 0..2 {
+            let by_process = bins.iter().flat_map(|bin| &bin.by_process);
+            out.extend(by_process.map(|counts| f64::from(counts[part])));
+        }
+        self.first = ended;
+        self.bins.drain(..count);
+
+        let waits = out.len();
+        out.resize(waits + self.processes.len(), f64::NAN);
+        for Thread { process, until } in &self.threads {
+            if let Some(until) = until {
+                let wait = &mut out[waits + process];
+                *wait = wait.min(seconds(until.saturating_since(now).as_nanos()));
+            }
+        }
+        out.extend(self.processes.iter().map(|process| f64::from(process.in_flight)));
+        out.extend(self.processes.iter().map(|process| f64::from(process.served)));
+        out.extend(self.processes.iter().map(|process| f64::from(process.throttled)));
+
+        for column in 0..4 {
+            out.extend(steps.iter().map(|step| step[column]));
+        }
+    }
+}
+
+/// A step as numbers; the codes are those that a digest counts.
+fn numbers(step: &Step) -> [f64; 4] {
+    let (what, value) = match step.what {
+        What::Left(waited) => (0, seconds(waited.as_nanos())),
+        What::Waits(until) => (1, seconds(until.as_nanos())),
+        What::Full => (2, f64::NAN),
+        What::Refused(Reason::Late(leaves)) => (3, seconds(leaves.as_nanos())),
+        What::Refused(_) => (3, f64::NAN),
+        What::Decided(outcome) => (4, f64::from(outcome as u8)),
+        What::Back { outcome, .. } => (5, f64::from(outcome as u8)),
+        What::GivenUp => (6, f64::NAN),
+        What::Withdrawn => (7, f64::NAN),
+    };
+    [seconds(step.at.as_nanos()), f64::from(step.thread), f64::from(what), value]
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}

@@ -1,0 +1,198 @@
+/** Requests in, replies out. Worlds go on in slices by turns, so that none holds up another. */
+
+import { EngineError } from "./index";
+import type { Loaded } from "./load";
+import type { Ask, Opened, Reply, Request } from "./messages";
+import type { Simulator } from "./simulator";
+
+/**
+ * `story` has what the figures of the story show and is small; `lab` has all. Who opens a world need
+ * not know: what the story's module does not take, the laboratory's runs, or says what is wrong.
+ */
+export type Part = "story" | "lab";
+
+/** How long the worker works before it looks for messages, and how long a slice is to take, ms. */
+const TURN = 10;
+const SLICE = 2;
+
+interface Holding {
+  simulator: Simulator;
+  number: number;
+  now: number;
+  /** So much virtual time takes about a slice, s. */
+  stride: number;
+}
+
+interface Module { loaded: Loaded; simulator: Simulator }
+
+/** A request has to wait for a module. */
+const LATER = Symbol();
+/** A request has more slices to come. */
+const MORE = Symbol();
+
+export class Desk {
+  readonly #load: (part: Part) => Promise<Loaded>;
+  readonly #send: (replies: Reply[], transfer: Transferable[]) => void;
+  readonly #modules: { [part in Part]?: Module | Error | typeof LATER } = {};
+  readonly #worlds = new Map<number, Holding>();
+  /** What is asked and not answered yet, in order for each world; 0 is what is about none. */
+  readonly #asked = new Map<number, Ask[]>();
+  readonly #dead = new WeakSet<Simulator>();
+  /** A turn that messages can come before, as they cannot before a resolved promise. */
+  readonly #next = new MessageChannel();
+  #due = false;
+  #replies: Reply[] = [];
+  #transfer: Transferable[] = [];
+
+  constructor(load: (part: Part) => Promise<Loaded>, send: (replies: Reply[], transfer: Transferable[]) => void) {
+    this.#load = load;
+    this.#send = send;
+    this.#next.port1.onmessage = () => this.#turn();
+  }
+
+  take(requests: Request[]): void {
+    for (const request of requests) {
+      const world = "world" in request ? request.world : 0;
+      if (request.ask === "close") this.#close(world);
+      else if (this.#asked.has(world)) this.#asked.get(world)?.push(request);
+      else this.#asked.set(world, [request]);
+    }
+    this.#plan();
+  }
+
+  #plan(): void {
+    if (this.#due) return;
+    this.#due = true;
+    this.#next.port2.postMessage(null);
+  }
+
+  #turn(): void {
+    this.#due = false;
+    const since = performance.now();
+    let moved = true;
+    while (moved && this.#asked.size > 0 && performance.now() - since < TURN) {
+      moved = false;
+      for (const [world, asked] of this.#asked) {
+        const answer = this.#answer(asked[0]!);
+        if (answer !== LATER) moved = true;
+        if (answer === LATER || answer === MORE) continue;
+        this.#replies.push(answer);
+        asked.shift();
+        if (asked.length === 0) this.#asked.delete(world);
+      }
+    }
+    if (this.#replies.length > 0) this.#send(this.#replies, this.#transfer);
+    [this.#replies, this.#transfer] = [[], []];
+    if (moved && this.#asked.size > 0) this.#plan();
+  }
+
+  #answer(request: Ask): Reply | typeof LATER | typeof MORE {
+    const { id } = request;
+    try {
+      const value = this.#do(request);
+      return value === LATER || value === MORE ? value : { id, value };
+    } catch (error) {
+      const known = error instanceof EngineError;
+      return { id, error: { code: known ? error.code : "broken", message: known ? error.message : String(error) } };
+    }
+  }
+
+  #do(request: Ask): unknown {
+    switch (request.ask) {
+      case "start": {
+        const story = this.#module("story");
+        return story === LATER ? LATER : story.loaded.kind;
+      }
+      case "laws": {
+        const lab = this.#module("lab");
+        return lab === LATER ? LATER : lab.simulator.laws();
+      }
+      case "open":
+        return this.#open(request);
+      case "advance":
+        return this.#advance(request.world, request.until);
+      case "metrics":
+        return this.#use(request.world, ({ simulator, number }) => simulator.metrics(number));
+      case "digest":
+        return this.#use(request.world, ({ simulator, number }) => simulator.digest(number));
+    }
+  }
+
+  #open({ world, scenario, law, seed, steps }: Ask & { ask: "open" }): Opened | typeof LATER {
+    for (const part of ["story", "lab"] as const) {
+      const module = this.#module(part);
+      if (module === LATER) return LATER;
+      try {
+        const [number, opened] = module.simulator.open(scenario, law, seed, steps);
+        this.#worlds.set(world, { simulator: module.simulator, number, now: 0, stride: 1 });
+        return opened;
+      } catch (error) {
+        if (!(error instanceof EngineError)) this.#bury(module.simulator);
+        if (part === "lab") throw error;
+      }
+    }
+    throw new EngineError("broken", "no module opens worlds");
+  }
+
+  #advance(world: number, until: number): Float64Array | typeof MORE {
+    return this.#use(world, (holding) => {
+      const { simulator, number, stride } = holding;
+      const to = Math.min(until, holding.now + stride);
+      const since = performance.now();
+      const more = simulator.advance(number, to);
+      const took = performance.now() - since;
+      if (took > SLICE) holding.stride = stride / 2;
+      else if (took < SLICE / 4 && to < until) holding.stride = stride * 2;
+      holding.now = Math.max(holding.now, to);
+      if (more && to < until) return MORE;
+      const frame = simulator.frame(number);
+      this.#transfer.push(frame.buffer);
+      return frame;
+    });
+  }
+
+  #close(world: number): void {
+    const holding = this.#worlds.get(world);
+    this.#asked.delete(world);
+    this.#worlds.delete(world);
+    if (holding && !this.#dead.has(holding.simulator)) holding.simulator.close(holding.number);
+  }
+
+  #use<T>(world: number, act: (holding: Holding) => T): T {
+    const holding = this.#worlds.get(world);
+    if (!holding) throw new EngineError("broken", "this world is not open");
+    if (this.#dead.has(holding.simulator)) throw new EngineError("broken", "the simulator of this world has failed");
+    try {
+      return act(holding);
+    } catch (error) {
+      if (!(error instanceof EngineError)) this.#bury(holding.simulator);
+      throw error;
+    }
+  }
+
+  /** An instance that has trapped is in no state to go on; its worlds are lost. */
+  #bury(simulator: Simulator): void {
+    this.#dead.add(simulator);
+    for (const module of Object.values(this.#modules)) {
+      if (typeof module === "object" && "loaded" in module && module.simulator === simulator) {
+        module.simulator = module.loaded.start();
+      }
+    }
+  }
+
+  #module(part: Part): Module | typeof LATER {
+    const module = this.#modules[part];
+    if (module instanceof Error) {
+      delete this.#modules[part]; // whoever asks next tries again
+      throw new EngineError("unsupported", `the engine cannot be loaded: ${module.message}`);
+    }
+    if (module) return module;
+    this.#modules[part] = LATER;
+    const loading = this.#load(part).then((loaded) => ({ loaded, simulator: loaded.start() }));
+    void loading.catch((error: unknown) => error instanceof Error ? error : new Error(String(error))).then((module) => {
+      this.#modules[part] = module;
+      this.#plan();
+    });
+    return LATER;
+  }
+}

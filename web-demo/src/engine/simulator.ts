@@ -1,0 +1,89 @@
+/** An instance of tests/sim/wasm: what it exports, with texts and numbers instead of addresses. */
+
+import { EngineError } from "./index";
+import type { Opened } from "./messages";
+
+/** What the module exports, and its plain JavaScript as well. */
+export interface Exports {
+  memory: { buffer: ArrayBuffer };
+  text(length: number): number;
+  text_at(): number;
+  text_length(): number;
+  numbers_at(): number;
+  numbers_length(): number;
+  laws(): void;
+  open(law: number, seed: number, steps: number): number;
+  advance(world: number, until: number): number;
+  frame(world: number): void;
+  metrics(world: number): void;
+  digest(world: number): void;
+  close(world: number): void;
+}
+
+const REFUSALS = { [-1]: "scenario", [-2]: "law", [-3]: "broken" } as const;
+
+export class Simulator {
+  readonly #exports: Exports;
+
+  constructor(exports: Exports) {
+    this.#exports = exports;
+  }
+
+  laws(): string[] {
+    this.#exports.laws();
+    return this.#text().split("\n");
+  }
+
+  /** Opens a world, which has the returned number here. */
+  open(scenario: string, law: string, seed: number, steps: boolean): [number, Opened] {
+    const [name, text] = [law, scenario].map((text) => new TextEncoder().encode(text)) as [Uint8Array, Uint8Array];
+    const at = this.#exports.text(name.length + text.length);
+    const memory = new Uint8Array(this.#exports.memory.buffer);
+    memory.set(name, at);
+    memory.set(text, at + name.length);
+    const world = this.#check(this.#exports.open(name.length, seed, Number(steps)));
+    const [end = 0, bin = 0, ...processOf] = this.#numbers();
+    return [world, { end, bin, processOf: Uint32Array.from(processOf) }];
+  }
+
+  /** Whether more is to come. */
+  advance(world: number, until: number): boolean {
+    return this.#check(this.#exports.advance(world, until)) > 0;
+  }
+
+  frame(world: number): Float64Array {
+    this.#exports.frame(world);
+    return this.#numbers();
+  }
+
+  metrics(world: number): Record<string, number | null> {
+    this.#exports.metrics(world);
+    const values = this.#numbers();
+    const names = this.#text().split("\n");
+    return Object.fromEntries(names.map((name, i) => [name, Number.isNaN(values[i]) ? null : values[i]!]));
+  }
+
+  digest(world: number): string {
+    this.#exports.digest(world);
+    return this.#text();
+  }
+
+  close(world: number): void {
+    this.#exports.close(world);
+  }
+
+  #check(answer: number): number {
+    if (answer >= 0) return answer;
+    throw new EngineError(REFUSALS[answer as keyof typeof REFUSALS], this.#text());
+  }
+
+  #text(): string {
+    const at = this.#exports.text_at();
+    return new TextDecoder().decode(new Uint8Array(this.#exports.memory.buffer, at, this.#exports.text_length()));
+  }
+
+  #numbers(): Float64Array {
+    const at = this.#exports.numbers_at();
+    return new Float64Array(this.#exports.memory.buffer, at, this.#exports.numbers_length()).slice();
+  }
+}
