@@ -45,11 +45,10 @@ impl<const LIMITS: usize> World<LIMITS> {
             assert!(verdict == Verdict::Full || self.gate.check(self.now, &Ask::new()) == verdict);
             return;
         }
-        let limits = self.accounts.iter_mut().zip(flying.call.costs).zip(self.terms.quotas);
-        for (((account, cost), quota), used) in limits.zip(reply.used.unwrap_or(flying.call.costs))
-        {
-            if let Some(quota) = quota {
-                account.correct(cost, used, quota);
+        let used = reply.used.unwrap_or(flying.call.costs);
+        for (limit, account) in self.accounts.iter_mut().enumerate() {
+            if let (true, Some(quota)) = (flying.charged[limit], self.terms.quotas[limit]) {
+                account.correct(flying.call.costs[limit], used[limit], quota);
             }
         }
         if reply.outcome != Outcome::Ok {

@@ -58,6 +58,8 @@ pub struct Flying<const LIMITS: usize> {
     pub(super) cuts: u32,
     /// It left before a restart, and is unknown since.
     pub(super) stale: bool,
+    /// Which of the limits it was charged to still keep the account that it was charged to.
+    pub(super) charged: [bool; LIMITS],
 }
 
 impl<const LIMITS: usize> World<LIMITS> {
@@ -179,7 +181,8 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert!(raw < 1 << 48, "a permit is a number that a double holds");
         let flown = self.flying.iter().any(|flying| flying.raw == raw && !flying.stale);
         assert!(!flown, "two calls have the same permit");
-        self.flying.push(Flying { raw, call, sent: self.now, cuts, stale: false });
+        let charged = [true; LIMITS];
+        self.flying.push(Flying { raw, call, sent: self.now, cuts, stale: false, charged });
     }
 
     fn wait(&mut self, ask: &Ask<LIMITS>, until: Instant, why: Option<Gate>) {
@@ -212,11 +215,12 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert_eq!(self.gate.in_flight(), before.in_flight(), "a call in flight was forgotten");
         let kept = terms.laws.iter().zip(&self.terms.laws).map(|(law, old)| law == old);
         let states = self.gate.states().zip(before.states());
-        for ((kept, account), (state, old)) in kept.zip(&mut self.accounts).zip(states) {
+        for (limit, (kept, (state, old))) in kept.zip(states).enumerate() {
             if kept {
                 assert_eq!(state, old, "a law that stays has forgotten");
             } else {
-                *account = Account::new(self.now);
+                self.accounts[limit] = Account::new(self.now);
+                self.flying.iter_mut().for_each(|flying| flying.charged[limit] = false);
             }
         }
         self.lease = self.lease.min(terms.window.lease());
