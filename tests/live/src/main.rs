@@ -7,7 +7,9 @@ mod client;
 mod curves;
 mod fleet;
 mod laws;
+mod loopback;
 mod options;
+mod page;
 mod report;
 mod run;
 mod scene;
@@ -17,12 +19,14 @@ mod view;
 
 use anyhow::{Context, Result};
 use options::{Api, Command, Demo};
+use page::{Moment, Page};
 use report::{Document, Report, Table};
 use run::Stop;
 use scene::{Lines, Watcher};
 use server::{Server, Taken};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -58,8 +62,12 @@ fn complain(sentence: &str, status: u8) -> ExitCode {
 #[tokio::main(worker_threads = 2)]
 async fn demo(options: &Demo) -> Result<u8> {
     let stop = stop_on_signals()?;
+    let page = Page::open(&options.page).await?;
+    if options.page.alone {
+        return stay(options, page, &stop).await.map(|()| 0);
+    }
     let mut reports = Vec::new();
-    let result = watch_all(options, &stop, &mut reports).await;
+    let result = watch_all(options, page.as_ref(), &stop, &mut reports).await;
     if reports.is_empty() && result.is_err() {
         return result.map(|()| 0);
     }
@@ -70,7 +78,45 @@ async fn demo(options: &Demo) -> Result<u8> {
         printed => printed.context("cannot print the report")?,
     }
     result?;
-    Ok(if interrupted { INTERRUPTED } else { 0 })
+    if interrupted {
+        return Ok(INTERRUPTED);
+    }
+    if options.page.keep {
+        stay(options, page, &stop).await?;
+    } else if let Some(page) = page {
+        page.close().await;
+    }
+    Ok(0)
+}
+
+/// Serves an API, and the page beside it, until it is told to end.
+async fn stay(options: &Demo, page: Option<Page>, stop: &Stop) -> Result<()> {
+    let server = Server::open(&options.api, 0).await?;
+    server.begin();
+    let mut out = io::stdout();
+    writeln!(out, "the API    http://{}/  {}", server.address(), options.api)?;
+    if let Some(page) = &page {
+        writeln!(out, "the page   {}", page.url())?;
+    }
+    writeln!(out, "           Ctrl-C ends both.")?;
+    let mut ticks = tokio::time::interval(Duration::from_millis(200));
+    let mut stopped = stop.subscribe();
+    loop {
+        tokio::select! {
+            // The sender outlives this loop, so there is no other end to it.
+            _ = stopped.wait_for(|stop| *stop) => break,
+            _ = ticks.tick() => {}
+        }
+        if let Some(page) = &page {
+            let (elapsed, truth) = (server.elapsed(), server.truth());
+            page.feed().tell(&Moment::of_api(&options.api, server.address(), elapsed, &truth));
+        }
+    }
+    if let Some(page) = page {
+        page.close().await;
+    }
+    server.stop().await;
+    Ok(())
 }
 
 fn print(options: &Demo, reports: &[Report], interrupted: bool) -> io::Result<()> {
@@ -85,7 +131,12 @@ fn print(options: &Demo, reports: &[Report], interrupted: bool) -> io::Result<()
     Ok(())
 }
 
-async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Result<()> {
+async fn watch_all(
+    options: &Demo,
+    page: Option<&Page>,
+    stop: &Stop,
+    reports: &mut Vec<Report>,
+) -> Result<()> {
     // The view gives the terminal back when it goes, before anything else is printed.
     let mut watcher = None;
     for law in options.laws() {
@@ -96,9 +147,9 @@ async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Re
         // Only now, so that a taken port is one sentence and no flash of an empty view.
         let watcher = match &mut watcher {
             Some(watcher) => watcher,
-            none => none.insert(open_watcher(options, stop)?),
+            none => none.insert(open_watchers(options, page, stop)?),
         };
-        match run::run(options, &law, server, stop, watcher.as_mut(), reports).await {
+        match run::run(options, &law, server, stop, watcher, reports).await {
             Ok(report) => reports.push(report),
             // What told us to end may have met a client between its birth and its own group.
             Err(_) if *stop.borrow() => break,
@@ -108,15 +159,28 @@ async fn watch_all(options: &Demo, stop: &Stop, reports: &mut Vec<Report>) -> Re
     Ok(())
 }
 
-fn open_watcher(options: &Demo, stop: &Stop) -> Result<Box<dyn Watcher>> {
+fn open_watchers(
+    options: &Demo,
+    page: Option<&Page>,
+    stop: &Stop,
+) -> Result<Vec<Box<dyn Watcher>>> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    Ok(if options.json {
+    let url = page.map(Page::url);
+    let mut watchers: Vec<Box<dyn Watcher>> = vec![if options.json {
         Box::new(Lines::new(io::stderr()))
     } else if io::stdout().is_terminal() && !dumb {
-        Box::new(view::Screen::open(stop.clone())?)
+        Box::new(view::Screen::open(stop.clone(), url)?)
     } else {
+        if let Some(url) = url {
+            // Nobody to read it is no reason to end the run.
+            let _ = writeln!(io::stdout(), "the page   {url}");
+        }
         Box::new(Lines::new(io::stdout()))
-    })
+    }];
+    if let Some(page) = page {
+        watchers.push(Box::new(page.feed()));
+    }
+    Ok(watchers)
 }
 
 fn headline(options: &Demo, interrupted: bool) -> String {

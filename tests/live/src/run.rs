@@ -57,6 +57,7 @@ pub async fn run(
         let scene = Scene {
             demo,
             law,
+            address: server.address(),
             elapsed,
             truth: &truth,
             curves: &curves,
@@ -65,6 +66,7 @@ pub async fn run(
         };
         watcher.show(&scene);
         if let Some(elapsed) = over {
+            watcher.leave(&scene);
             break elapsed;
         }
     };

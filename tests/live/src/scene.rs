@@ -6,12 +6,15 @@ use crate::options::Demo;
 use crate::report::{Report, millis, percent};
 use crate::server::Truth;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// One moment of a run.
 pub struct Scene<'a> {
     pub demo: &'a Demo,
     pub law: &'a str,
+    /// Where the API is.
+    pub address: SocketAddr,
     pub elapsed: Duration,
     pub truth: &'a Truth,
     pub curves: &'a Curves,
@@ -32,6 +35,20 @@ impl Scene<'_> {
 pub trait Watcher {
     /// Shows a moment.
     fn show(&mut self, scene: &Scene<'_>);
+
+    /// Shows the last moment of a run: the API is about to go.
+    fn leave(&mut self, _scene: &Scene<'_>) {}
+}
+
+/// Several who look on at once.
+impl Watcher for Vec<Box<dyn Watcher>> {
+    fn show(&mut self, scene: &Scene<'_>) {
+        self.iter_mut().for_each(|watcher| watcher.show(scene));
+    }
+
+    fn leave(&mut self, scene: &Scene<'_>) {
+        self.iter_mut().for_each(|watcher| watcher.leave(scene));
+    }
 }
 
 /// Plain lines, one a second: for a pipe, a log, or beside `--json`.

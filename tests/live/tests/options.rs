@@ -64,6 +64,10 @@ fn what_makes_no_sense_is_one_sentence_and_exit_status_two() {
         (&["--step", "5s=0"], &["--step", "at least 1"]),
         (&["--port", "70000"], &["--port", "70000"]),
         (&["--sconds", "3"], &["--sconds"]),
+        (&["--page"], &["--page", "cargo xtask demo --page"]),
+        (&["--page", "--keep"], &["--page", "--keep"]),
+        (&["--keep", "--json"], &["--keep", "--json"]),
+        (&["--page-port", "seven"], &["--page-port"]),
     ] {
         assert_refused(&[&["demo"], args].concat(), words);
     }

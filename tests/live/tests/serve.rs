@@ -27,7 +27,9 @@ impl Api {
         write!(stream, "GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        answer
+        // The names of all headers that a page may see are no hints.
+        let told = |line: &&str| !line.starts_with("access-control-expose-headers");
+        answer.split_inclusive('\n').filter(told).collect()
     }
 
     fn stop(mut self) -> std::process::Output {
@@ -107,4 +109,34 @@ fn github_refuses_with_403_and_aws_with_400() {
 fn in_an_outage_everybody_gets_503() {
     let api = Api::start(&["--outage", "0s..1h"]);
     assert!(api.get("/").starts_with("HTTP/1.1 503"));
+}
+
+#[test]
+fn a_page_of_this_machine_sees_every_hint_and_a_foreign_one_sees_nothing() {
+    let api = Api::start(&["--hints", "ietf"]);
+    let ask = |method: &str, origin: &str| {
+        let mut stream = TcpStream::connect(&api.1).unwrap();
+        let wants =
+            "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: x-client";
+        let head = format!("{method} / HTTP/1.1\r\nHost: api\r\nOrigin: {origin}\r\n{wants}\r\n");
+        write!(stream, "{head}Connection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let (here, foreign) = ("http://127.0.0.1:8433", "https://example.org");
+    let preflight = ask("OPTIONS", here);
+    assert!(preflight.starts_with("HTTP/1.1 200"), "{preflight}");
+    assert!(preflight.contains("access-control-allow-headers: x-client\r\n"), "{preflight}");
+    let answer = ask("GET", here);
+    assert!(answer.contains(&format!("access-control-allow-origin: {here}\r\n")), "{answer}");
+    let exposed = answer.lines().find(|line| line.starts_with("access-control-expose-headers"));
+    for name in ["ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-reset-after"] {
+        let exposed = exposed.expect("some are exposed");
+        assert!(exposed.split([',', ':']).any(|word| word.trim() == name), "{name}: {exposed}");
+    }
+    assert!(!ask("GET", foreign).contains("access-control-allow-origin"));
+    assert!(!ask("OPTIONS", foreign).contains("access-control-allow-origin"));
+    let counts = api.get("/counts");
+    assert!(counts.contains(r#""offered":2"#), "a preflight is no call: {counts}");
 }

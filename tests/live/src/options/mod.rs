@@ -1,9 +1,11 @@
 //! The command line, with every value checked where it is read.
 
 mod api;
+mod page;
 mod values;
 
 pub use api::{Api, Hints, PolicyName, Tokens};
+pub use page::PageOptions;
 
 use crate::laws::OF_SEVERAL_LIMITS;
 use clap::error::ErrorKind;
@@ -63,6 +65,8 @@ pub struct Demo {
     pub json: bool,
     #[command(flatten)]
     pub api: Api,
+    #[command(flatten)]
+    pub page: PageOptions,
 }
 
 impl Demo {
@@ -75,6 +79,7 @@ impl Demo {
     }
 
     fn check(&self) -> Result<(), String> {
+        self.page.check()?;
         let mut laws = self.laws().into_iter();
         match laws.find(|law| !OF_SEVERAL_LIMITS.contains(&law.as_str())) {
             Some(law) if self.api.tokens().is_some() => Err(format!(

@@ -1,5 +1,6 @@
 //! Where every call is decided, counted and answered.
 
+use super::cors;
 use super::ledger::Ledger;
 use super::limiter::{Answer, Limits};
 use super::{CALLER, Nanos, TOKENS, Timeline, Truth, nanos};
@@ -44,7 +45,11 @@ struct Call {
 
 /// The API: `/` is limited, `/counts` tells the truth about it.
 pub fn routes(desk: Arc<Desk>) -> Router {
-    Router::new().route("/", get(call).post(call)).route("/counts", get(counts)).with_state(desk)
+    Router::new()
+        .route("/", get(call).post(call))
+        .route("/counts", get(counts))
+        .with_state(desk)
+        .layer(cors::layer())
 }
 
 async fn call(State(desk): State<Arc<Desk>>, head: HeaderMap) -> Response {

@@ -1,6 +1,7 @@
 //! A real HTTP API on loopback that limits its callers and keeps count of them.
 
 mod concurrency;
+mod cors;
 mod desk;
 mod gcra;
 mod hints;

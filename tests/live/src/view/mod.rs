@@ -30,11 +30,13 @@ const MOST_LAWS: usize = 5;
 /// The terminal while a run has it; dropped, it is as it was before.
 pub struct Screen {
     terminal: DefaultTerminal,
+    /// Where the same is to be seen in a browser.
+    page: Option<String>,
 }
 
 impl Screen {
     /// Takes the terminal; its keys can set `stop`.
-    pub fn open(stop: Stop) -> Result<Self> {
+    pub fn open(stop: Stop, page: Option<String>) -> Result<Self> {
         let terminal = ratatui::try_init().context("cannot draw on this terminal")?;
         // A thread of its own, because reading keys from a terminal that went away never returns.
         std::thread::spawn(move || {
@@ -44,7 +46,7 @@ impl Screen {
                 }
             }
         });
-        Ok(Screen { terminal })
+        Ok(Screen { terminal, page })
     }
 }
 
@@ -57,7 +59,8 @@ impl Drop for Screen {
 impl Watcher for Screen {
     fn show(&mut self, scene: &Scene<'_>) {
         // A terminal that went away ends the run by a signal, not by this.
-        let _ = self.terminal.draw(|frame| draw(frame, scene));
+        let page = self.page.as_deref();
+        let _ = self.terminal.draw(|frame| draw(frame, scene, page));
     }
 }
 
@@ -71,7 +74,7 @@ fn wants_to_end(event: &Event) -> bool {
     }
 }
 
-fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
+fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>, page: Option<&str>) {
     let laws = match scene.demo.laws().len() {
         1 => 0,
         laws => clipped(laws.min(MOST_LAWS) + 3),
@@ -90,10 +93,12 @@ fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
     if laws > 0 {
         draw_laws(frame, results, scene);
     }
-    frame.render_widget(
-        Line::from(" q ends the run and prints the report").fg(Color::DarkGray),
-        foot,
-    );
+    let mut keys = vec![Span::from(" q ends the run and prints the report").fg(Color::DarkGray)];
+    if let Some(page) = page {
+        keys.push("   the page: ".dark_gray());
+        keys.push(page.cyan());
+    }
+    frame.render_widget(Line::from(keys), foot);
 }
 
 fn draw_title(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {

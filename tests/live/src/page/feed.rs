@@ -1,0 +1,166 @@
+//! What the page is told, a few times a second: the latest moment, and no more than that is kept.
+
+use crate::fleet::Member;
+use crate::options::Api;
+use crate::scene::{Scene, Watcher};
+use crate::server::{Row, Truth};
+use crate::tally::Tier;
+use axum::response::sse::Event;
+use serde::Serialize;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_stream::wrappers::WatchStream;
+use tokio_stream::{Stream, StreamExt};
+
+/// How often the page is told.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// One moment of the demo, as the page reads it.
+#[derive(Serialize)]
+pub struct Moment<'a> {
+    /// The API, while there is one to call.
+    api: Option<ApiAt>,
+    /// What the fleet runs; nothing where there is no fleet.
+    run: Option<Run<'a>>,
+    /// Seconds that this API has been running.
+    now: f64,
+    /// Calls a second that the API would serve at this moment.
+    allowed: f64,
+    /// Calls that it could have served so far.
+    capacity: f64,
+    /// What it counted of all callers.
+    total: Row,
+    /// Of those that are no process of the fleet: this page, and whoever else.
+    others: Row,
+    processes: Vec<Process>,
+}
+
+#[derive(Serialize)]
+struct ApiAt {
+    url: String,
+    about: String,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    law: &'a str,
+    seconds: f64,
+    workers: usize,
+}
+
+/// A process of the fleet: what the server counted of it, and what it says of itself.
+#[derive(Serialize)]
+struct Process {
+    #[serde(flatten)]
+    row: Row,
+    /// The wait that its controller handed out last.
+    wait_ms: f64,
+    steers_by: Option<Tier>,
+}
+
+impl<'a> Moment<'a> {
+    /// Of a run of the fleet.
+    pub fn of_fleet(scene: &'a Scene<'_>) -> Self {
+        let Scene { demo, law, elapsed, truth, members, .. } = *scene;
+        let run = Run { law, seconds: demo.seconds.as_secs_f64(), workers: demo.workers };
+        let mut moment = Moment::of_api(&demo.api, scene.address, elapsed, truth);
+        moment.run = Some(run);
+        let rows = truth.callers.iter().skip(1);
+        moment.processes =
+            rows.zip(members).map(|(row, member)| Process::new(*row, member)).collect();
+        moment
+    }
+
+    /// Of an API that no fleet calls.
+    pub fn of_api(api: &Api, address: SocketAddr, elapsed: Duration, truth: &Truth) -> Self {
+        Moment {
+            api: Some(ApiAt { url: format!("http://{address}/"), about: api.to_string() }),
+            run: None,
+            now: elapsed.as_secs_f64(),
+            allowed: api.rate_at(elapsed),
+            capacity: truth.capacity,
+            total: truth.total(),
+            others: truth.callers.first().copied().unwrap_or_default(),
+            processes: Vec::new(),
+        }
+    }
+
+    /// The same when the API is about to go.
+    fn leaving(self) -> Self {
+        Moment { api: None, ..self }
+    }
+}
+
+impl Process {
+    fn new(row: Row, member: &Member) -> Self {
+        let Member { tally, .. } = member;
+        Process { row, wait_ms: tally.wait_us as f64 / 1000.0, steers_by: tally.tier }
+    }
+}
+
+/// Hands the latest moment to whoever looks on; nothing, once it is over.
+#[derive(Clone)]
+pub struct Feed {
+    latest: Arc<watch::Sender<Option<Arc<str>>>>,
+    told: Option<Instant>,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Feed { latest: Arc::new(watch::Sender::new(Some("{}".into()))), told: None }
+    }
+}
+
+impl Feed {
+    /// Replaces the latest moment.
+    pub fn tell(&self, moment: &Moment<'_>) {
+        if let Ok(text) = serde_json::to_string(moment) {
+            self.latest.send_replace(Some(text.into()));
+        }
+    }
+
+    /// The latest moment.
+    pub fn latest(&self) -> String {
+        self.latest.borrow().as_deref().unwrap_or("{}").to_owned()
+    }
+
+    /// The moments from the latest on. Who reads slower than they come misses some.
+    pub fn stream(&self) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
+        let moments = WatchStream::new(self.latest.subscribe());
+        let mut over = false;
+        let events = moments.map_while(move |moment| {
+            if over {
+                return None;
+            }
+            over = moment.is_none();
+            Some(match moment {
+                Some(text) => Event::default().data(text),
+                None => Event::default().event("end").data("over"),
+            })
+        });
+        events.map(Ok)
+    }
+
+    /// Tells everybody that it is over, and waits for them to have heard it, but not for ever.
+    pub async fn end(&self, patience: Duration) {
+        self.latest.send_replace(None);
+        let _ = timeout(patience, self.latest.closed()).await;
+    }
+}
+
+impl Watcher for Feed {
+    fn show(&mut self, scene: &Scene<'_>) {
+        if self.told.is_none_or(|told| told.elapsed() >= EVERY) {
+            self.told = Some(Instant::now());
+            self.tell(&Moment::of_fleet(scene));
+        }
+    }
+
+    fn leave(&mut self, scene: &Scene<'_>) {
+        self.tell(&Moment::of_fleet(scene).leaving());
+    }
+}

@@ -1,0 +1,122 @@
+//! The web page beside the demo: its files, and what happens as it happens.
+//!
+//! Whoever looks at it is given copies and nothing to hold on to: the demo writes the latest moment
+//! down and goes on, readers that are slow miss moments, and those that stop reading are dropped.
+
+mod assets;
+mod connections;
+mod feed;
+
+pub use feed::{Feed, Moment};
+
+use crate::loopback::is_loopback;
+use crate::options::PageOptions;
+use anyhow::{Context, Result};
+use assets::Assets;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, Uri, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::sse::Sse;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// Where the page is if nothing else is wished for and nobody else is there: one address, so that a
+/// page that is left open finds the next demo.
+const PORT: u16 = 8433;
+
+/// How long readers are given to hear that it is over.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The page, served. Dropped, it is gone.
+pub struct Page {
+    address: SocketAddr,
+    feed: Feed,
+    task: JoinHandle<()>,
+}
+
+impl Page {
+    /// Serves the page that is wished for, if one is.
+    pub async fn open(options: &PageOptions) -> Result<Option<Self>> {
+        let Some(folder) = options.folder() else { return Ok(None) };
+        let assets = Assets::load(folder)?;
+        let listener = listen(options.page_port).await?;
+        let address = listener.local_addr().context("the page has no address")?;
+        let feed = Feed::default();
+        let routes = routes(Arc::new(assets), feed.clone());
+        let task = tokio::spawn(connections::accept(listener, routes));
+        Ok(Some(Page { address, feed, task }))
+    }
+
+    /// Where it is, for people.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// What it is told by.
+    pub fn feed(&self) -> Feed {
+        self.feed.clone()
+    }
+
+    /// Tells its readers that it is over, and goes.
+    pub async fn close(self) {
+        self.feed.end(FAREWELL).await;
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn listen(wanted: Option<u16>) -> Result<TcpListener> {
+    let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    match wanted {
+        Some(port) => {
+            let taken = || format!("cannot listen on {}; name another --page-port", at(port));
+            TcpListener::bind(at(port)).await.with_context(taken)
+        }
+        None => match TcpListener::bind(at(PORT)).await {
+            Ok(listener) => Ok(listener),
+            Err(_) => TcpListener::bind(at(0)).await.context("no port is free for the page"),
+        },
+    }
+}
+
+fn routes(assets: Arc<Assets>, feed: Feed) -> Router {
+    Router::new()
+        .route("/events", get(events))
+        .route("/api", get(latest))
+        .with_state(feed)
+        .fallback(get(file).with_state(assets))
+        .layer(from_fn(only_from_here))
+}
+
+/// A foreign page whose host name has been made to mean this machine is not let in.
+async fn only_from_here(request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    if host.is_some_and(is_loopback) {
+        return next.run(request).await;
+    }
+    (StatusCode::FORBIDDEN, "this is served to 127.0.0.1 and localhost alone\n").into_response()
+}
+
+async fn events(State(feed): State<Feed>) -> Response {
+    let head = [(header::CACHE_CONTROL, "no-store")];
+    (head, Sse::new(feed.stream())).into_response()
+}
+
+async fn latest(State(feed): State<Feed>) -> Response {
+    let head = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    (head, feed.latest()).into_response()
+}
+
+async fn file(State(assets): State<Arc<Assets>>, uri: Uri, request: Request) -> Response {
+    assets.answer(uri.path(), request.headers())
+}
