@@ -1,0 +1,37 @@
+/** The figures under a figure: a table of the page, a row for each world, filled from the engine's metrics. */
+
+import { number, percent, seconds } from "../plot/number";
+import type { Metrics } from "./stage";
+
+export class Reads {
+  readonly #rows: HTMLTableRowElement[];
+
+  constructor(table: HTMLTableElement) {
+    this.#rows = [...table.tBodies[0]!.rows];
+  }
+
+  /** Says what a row is about, where the reader can choose it. */
+  name(row: number, name: string): void {
+    const head = this.#rows[row]?.querySelector("th");
+    if (head) head.textContent = name;
+  }
+
+  show(metrics: Metrics[]): void {
+    metrics.forEach((values, row) => {
+      for (const cell of this.#rows[row]?.querySelectorAll<HTMLElement>("[data-metric]") ?? []) {
+        const text = written(cell.dataset.metric!, values);
+        if (cell.textContent !== text) cell.textContent = text;
+      }
+    });
+  }
+}
+
+/** A metric by its name, as people write it. */
+export function written(name: string, metrics: Metrics): string {
+  const value = metrics[name];
+  if (/util|throttled$/.test(name)) return percent(value);
+  if (name.startsWith("jain")) return value == null ? "–" : value.toFixed(3);
+  if (name.endsWith("_ms")) return seconds(value == null ? null : value / 1000);
+  if (name.endsWith("_s")) return value == null ? "–" : `${number(value, 4)} s`;
+  return number(value, 4);
+}

@@ -1,0 +1,30 @@
+/** A canvas that is as sharp as the screen and as large as the style sheet says. */
+
+import { onTheme } from "./theme";
+
+export class Sheet {
+  readonly pen: CanvasRenderingContext2D;
+  width = 0;
+  height = 0;
+
+  /** `draw` is called when the size or the theme has changed. */
+  constructor(readonly canvas: HTMLCanvasElement, draw: () => void) {
+    const pen = canvas.getContext("2d");
+    if (!pen) throw new Error("This browser draws on no canvas.");
+    this.pen = pen;
+    new ResizeObserver(() => {
+      this.#fit();
+      draw();
+    }).observe(canvas);
+    onTheme(draw);
+    this.#fit();
+  }
+
+  #fit(): void {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const scale = devicePixelRatio || 1;
+    [this.width, this.height] = [width, height];
+    [this.canvas.width, this.canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
+    this.pen.setTransform(scale, 0, 0, scale, 0, 0);
+  }
+}

@@ -1,0 +1,298 @@
+/**
+ * Calls as dots between clients and a server. Clients stand in a row above; the sea below is what
+ * the server would serve at once. A call that finds water comes back as a disc; one that finds
+ * none is turned away at the gate, and comes back as a cross.
+ */
+
+import type { Frame, World } from "../engine";
+import { Calls } from "./calls";
+import { Sheet } from "./canvas";
+import { number, seconds } from "./number";
+import { font, tone } from "./theme";
+
+export interface Look {
+  /** The level at which the sea is full, in calls. */
+  full: number;
+  /** Virtual seconds of a way, there or back. */
+  way: number;
+  /** Whether waits are shown above the clients, and up to how many seconds. */
+  waits?: number;
+  /** Whether the calls that each client was served are shown below. */
+  shares?: boolean;
+}
+
+/** The least time that a dot is on its way, so that eyes can follow it: the reader's seconds. */
+const LEAST_WAY = 0.45;
+/** So many dots in a second are a crowd. */
+const CROWD = 90;
+
+interface Sample { at: number; level: number | null; rate: number; waiting: Float64Array; inFlight: Uint32Array; served: Float64Array; throttled: Float64Array }
+
+export class Dots {
+  readonly #sheet: Sheet;
+  readonly #calls = new Calls();
+  #samples: Sample[] = [];
+  #world: World | null = null;
+  #look: Look = { full: 1, way: 0.05 };
+  #own = new Uint32Array(); // a thread's number within its process
+  #now = 0;
+  #speed = 1;
+  #arrived = 0; // calls that have arrived, all told
+  #tide = 0; // the level that is drawn, which follows the true one
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.#sheet = new Sheet(canvas, () => this.paint(this.#now, 0));
+  }
+
+  /** How far the engine has to be ahead, in the reader's seconds. */
+  static readonly lead = LEAST_WAY * 1.5;
+
+  /** One dot stands for so many calls. */
+  get callsPerDot(): number {
+    return this.#calls.every;
+  }
+
+  begin(world: World, look: Look): void {
+    [this.#world, this.#look, this.#samples, this.#now, this.#arrived] = [world, look, [], 0, 0];
+    this.#calls.clear();
+    this.#calls.every = 1;
+    const seen = new Uint32Array(world.processes);
+    this.#own = world.processOf.map((process) => (seen[process] = (seen[process] ?? 0) + 1) - 1);
+    this.#tide = 1;
+  }
+
+  take(frame: Frame): void {
+    const before = this.#samples.at(-1);
+    const arrived = sum(frame.served) + sum(frame.throttled);
+    const passed = frame.now - (before?.at ?? 0);
+    if (passed > 0) this.#thin(((arrived - this.#arrived) / passed) * this.#speed);
+    this.#arrived = arrived;
+    this.#calls.take(frame);
+    const { now: at, level, rate, waiting, inFlight, served, throttled } = frame;
+    this.#samples.push({ at, level, rate, waiting, inFlight, served, throttled });
+  }
+
+  /** Keeps the number of dots within what eyes can take, by steps of 1, 2, 5. */
+  #thin(perSecond: number): void {
+    const every = perSecond / CROWD;
+    if (every <= 1) this.#calls.every = 1;
+    else if (every > this.#calls.every || every < this.#calls.every / 4) this.#calls.every = round(every);
+  }
+
+  paint(now: number, speed: number): void {
+    this.#now = now;
+    if (speed > 0) this.#speed = speed;
+    const world = this.#world;
+    const { pen, width, height } = this.#sheet;
+    pen.clearRect(0, 0, width, height);
+    if (!world || width === 0) return;
+    const sample = this.#sampleOf(now);
+    const place = new Place(width, height, world.processes, this.#look);
+    this.#sea(place, sample, speed);
+    this.#clients(place, sample);
+    this.#dots(place, now);
+    if (this.#look.shares) this.#shares(place, sample);
+  }
+
+  #sampleOf(now: number): Sample | undefined {
+    while (this.#samples.length > 2 && (this.#samples[1]?.at ?? Infinity) <= now) this.#samples.shift();
+    return this.#samples[0];
+  }
+
+  #sea(place: Place, sample: Sample | undefined, speed: number): void {
+    const { pen } = this.#sheet;
+    const { gate, floor, width } = place;
+    const level = sample?.level ?? null;
+    const share = level === null ? 0 : Math.max(0, Math.min(1, level / this.#look.full));
+    this.#tide += (share - this.#tide) * (speed > 0 ? 0.3 : 1);
+    const surface = floor - this.#tide * (floor - gate - 14);
+    pen.fillStyle = tone("wash");
+    pen.fillRect(0, gate, width, floor - gate);
+    // The wave stands still where the reader wants no motion, for then the speed is none.
+    pen.beginPath();
+    pen.moveTo(0, floor);
+    for (let x = 0; x <= width + 8; x += 8) {
+      pen.lineTo(x, surface + (this.#tide > 0.01 ? 2.2 * Math.sin(x / 26 + this.#now / Math.max(this.#speed, 1e-9) * 2.2) : 0));
+    }
+    pen.lineTo(width, floor);
+    pen.closePath();
+    pen.fillStyle = tone("water");
+    pen.fill();
+    pen.fillStyle = tone("deep");
+    pen.fillRect(0, gate - 1.5, width, 3);
+    if (level !== null) {
+      const words = `${number(Math.floor(level))} of ${number(this.#look.full)} saved up`;
+      pen.font = font();
+      pen.textAlign = "right";
+      pen.textBaseline = "bottom";
+      pen.fillStyle = tone("ink");
+      const at = surface - 6 > gate + 18 ? surface - 6 : gate + 18;
+      pen.lineWidth = 3;
+      pen.strokeStyle = tone(surface - 6 > gate + 18 ? "wash" : "water");
+      pen.fillStyle = tone(surface - 6 > gate + 18 ? "ink" : "paper");
+      pen.fillText(words, width - 10, at);
+    }
+  }
+
+  #clients(place: Place, sample: Sample | undefined): void {
+    const { pen } = this.#sheet;
+    const count = place.clients;
+    const side = Math.max(4, Math.min(18, place.pitch * 0.6));
+    for (let client = 0; client < count; client++) {
+      const x = place.x(client);
+      pen.fillStyle = tone("ink");
+      pen.globalAlpha = (sample?.inFlight[client] ?? 0) > 0 ? 1 : 0.55;
+      pen.beginPath();
+      pen.roundRect(x - side / 2, place.row - side / 2, side, side, side / 4);
+      pen.fill();
+      pen.globalAlpha = 1;
+      if (this.#look.waits) this.#wait(place, x, side, sample?.waiting[client] ?? NaN);
+    }
+    if (this.#look.waits) {
+      pen.font = font(0.7);
+      pen.fillStyle = tone("soft");
+      pen.textAlign = "left";
+      pen.textBaseline = "top";
+      pen.fillText(`wait, up to ${seconds(this.#look.waits)}`, 4, 2);
+    }
+  }
+
+  #wait(place: Place, x: number, side: number, wait: number): void {
+    const { pen } = this.#sheet;
+    const room = place.row - side / 2 - 18;
+    const share = Math.min(1, (wait || 0) / (this.#look.waits ?? 1));
+    if (!(share > 0)) return;
+    const tall = Math.max(1, share * room);
+    pen.fillStyle = tone("s4");
+    pen.fillRect(x - side / 4, place.row - side / 2 - 2 - tall, side / 2, tall);
+  }
+
+  #dots(place: Place, now: number): void {
+    const { pen } = this.#sheet;
+    const way = Math.max(this.#look.way, LEAST_WAY * this.#speed);
+    const size = Math.max(2.2, Math.min(4, place.pitch / 5));
+    const { gate, row, floor } = place;
+    const dip = gate + (floor - gate) * (1 - this.#tide);
+    for (const { at, thread, served } of this.#calls.between(now - way, now + way)) {
+      const process = this.#world?.processOf[thread] ?? 0;
+      const lane = place.lane(process, this.#own[thread] ?? 0);
+      const part = (now - at) / way; // -1 as it leaves, 0 at the gate, 1 as it is back
+      const end = served ? Math.min(floor - 8, Math.max(gate + 12, dip)) : gate - 6;
+      const from = row + 12;
+      if (part < 0) {
+        pen.fillStyle = tone("ink");
+        disc(pen, lane, from + (end - from) * (1 + part), size * 0.85);
+      } else if (served) {
+        pen.fillStyle = tone("served");
+        const y = end + (from - end) * part;
+        if (y > gate) ring(pen, lane, end, 3 + 26 * part, 1 - part * 2);
+        pen.strokeStyle = tone("raised");
+        disc(pen, lane, y, size);
+      } else {
+        pen.strokeStyle = tone("refused");
+        if (part < 0.3) bang(pen, lane, gate, 1 - part / 0.3);
+        cross(pen, lane + 10 * Math.sin(part * Math.PI), end + (from - end) * part, size);
+      }
+    }
+  }
+
+  /** What each client was served so far, and an equal share of it as a line. */
+  #shares(place: Place, sample: Sample | undefined): void {
+    const { pen } = this.#sheet;
+    const { floor, height, clients, width } = place;
+    const served = sample?.served ?? new Float64Array(clients);
+    const most = Math.max(1, ...served);
+    const [top, room] = [floor + 22, height - floor - 24];
+    const wide = Math.max(3, place.pitch * 0.6);
+    pen.fillStyle = tone("served");
+    served.forEach((calls, client) => {
+      const tall = (calls / most) * room;
+      pen.fillRect(place.x(client) - wide / 2, height - 2 - tall, wide, tall);
+    });
+    const equal = height - 2 - (sum(served) / clients / most) * room;
+    pen.strokeStyle = tone("ink");
+    pen.lineWidth = 1;
+    pen.setLineDash([5, 4]);
+    pen.beginPath();
+    pen.moveTo(0, equal);
+    pen.lineTo(width, equal);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.font = font(0.7);
+    pen.fillStyle = tone("soft");
+    pen.textAlign = "left";
+    pen.textBaseline = "bottom";
+    pen.fillText(`served so far, most ${number(most)}; dashed: an equal share`, 4, top - 4);
+  }
+}
+
+/** Where things stand. */
+class Place {
+  readonly pitch: number;
+  readonly row: number;
+  readonly gate: number;
+  readonly floor: number;
+
+  constructor(readonly width: number, readonly height: number, readonly clients: number, look: Look) {
+    this.pitch = (width - 24) / clients;
+    this.row = look.waits ? Math.round(height * 0.24) : 18;
+    this.floor = look.shares ? Math.round(height * 0.8) : height;
+    this.gate = Math.round(this.row + (this.floor - this.row) * 0.6);
+  }
+
+  x(client: number): number {
+    return 12 + (client + 0.5) * this.pitch;
+  }
+
+  /** The lane of a thread's calls, beside those of its process. */
+  lane(client: number, own: number): number {
+    const spread = Math.min(this.pitch * 0.7, 60);
+    return this.x(client) + spread * (((own * 0.618034) % 1) - 0.5);
+  }
+}
+
+function disc(pen: CanvasRenderingContext2D, x: number, y: number, size: number): void {
+  pen.beginPath();
+  pen.arc(x, y, size, 0, 7);
+  pen.fill();
+}
+
+function ring(pen: CanvasRenderingContext2D, x: number, y: number, size: number, alpha: number): void {
+  if (alpha <= 0) return;
+  pen.globalAlpha = alpha;
+  pen.strokeStyle = tone("paper");
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  pen.ellipse(x, y, size, size / 4, 0, 0, 7);
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+function cross(pen: CanvasRenderingContext2D, x: number, y: number, size: number): void {
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.moveTo(x - size, y - size);
+  pen.lineTo(x + size, y + size);
+  pen.moveTo(x - size, y + size);
+  pen.lineTo(x + size, y - size);
+  pen.stroke();
+}
+
+/** What a refusal leaves at the gate for a moment. */
+function bang(pen: CanvasRenderingContext2D, x: number, y: number, alpha: number): void {
+  pen.globalAlpha = alpha;
+  pen.lineWidth = 4;
+  pen.beginPath();
+  pen.moveTo(x - 9, y);
+  pen.lineTo(x + 9, y);
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
+
+/** Up to the next of 1, 2, 5, 10, 20, ... */
+function round(value: number): number {
+  const size = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].find((step) => step * size >= value)! * size;
+}

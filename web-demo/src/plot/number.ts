@@ -1,0 +1,32 @@
+/** How numbers are written on the page. */
+
+/** Three digits that matter; `–` where there is none. */
+export function number(value: number | null | undefined, digits = 3): string {
+  if (value == null || !Number.isFinite(value)) return "–";
+  if (value === 0) return "0";
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  if (size >= digits) return Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
+  return String(Number(value.toFixed(Math.min(12, digits - 1 - size))));
+}
+
+export const percent = (share: number | null | undefined): string =>
+  share == null || !Number.isFinite(share) ? "–" : `${number(share * 100)} %`;
+
+const UNITS: [number, string][] = [[3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+
+/** A time in the largest unit that leaves it above one; exact hours and minutes get theirs. */
+export function seconds(value: number | null | undefined): string {
+  if (value == null || !Number.isFinite(value)) return "–";
+  if (value === 0) return "0 s";
+  const abs = Math.abs(value);
+  const [size, unit] = UNITS.find(([size]) => abs >= size && (size <= 1 || abs % size === 0)) ?? [1e-9, "ns"];
+  return `${number(value / size)} ${unit}`;
+}
+
+/** Minutes and seconds of a clock that runs. */
+export function clock(value: number): string {
+  if (value < 100) return `${value.toFixed(1)} s`;
+  const [h, m, s] = [Math.floor(value / 3600), Math.floor(value / 60) % 60, Math.floor(value % 60)];
+  const two = (n: number) => String(n).padStart(2, "0");
+  return h > 0 ? `${h}:${two(m)}:${two(s)} h` : `${m}:${two(s)} min`;
+}

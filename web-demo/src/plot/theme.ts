@@ -1,0 +1,46 @@
+/** Colours for canvases: the same tokens as the page's, read once for each theme. */
+
+export type Tone = "ink" | "soft" | "line" | "paper" | "raised" | "water" | "deep" | "wash" | "served" | "refused"
+  | "s1" | "s2" | "s3" | "s4" | "s5" | "s6";
+
+let seen: Partial<Record<Tone, string>> = {};
+const watchers = new Set<() => void>();
+const root = document.documentElement;
+
+export function tone(name: Tone): string {
+  return (seen[name] ??= getComputedStyle(root).getPropertyValue(`--${name}`).trim());
+}
+
+/** Calls `then` after each change of theme. Returns how to stop. */
+export function onTheme(then: () => void): () => void {
+  watchers.add(then);
+  return () => void watchers.delete(then);
+}
+
+/** Sizes of text on canvases follow the reader's. */
+export const font = (size = 0.75) => `${size * parseFloat(getComputedStyle(root).fontSize)}px system-ui, sans-serif`;
+
+function changed(): void {
+  seen = {};
+  for (const then of watchers) then();
+}
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+dark.addEventListener("change", changed);
+
+/** Makes `button` switch between light and dark; until it is used, the system decides. */
+export function themeSwitch(button: HTMLElement): void {
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  try {
+    const kept = localStorage.getItem("theme");
+    if (kept) root.dataset.theme = kept;
+  } catch { /* A reader who allows no storage chooses anew each time. */ }
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* as above */ }
+    changed();
+  });
+  onTheme(show);
+  show();
+}
