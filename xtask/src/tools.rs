@@ -16,7 +16,7 @@ pub struct Tool {
     aside: bool,
 }
 
-pub const TOOLS: [Tool; 7] = [
+pub const TOOLS: [Tool; 8] = [
     Tool {
         name: "node",
         why: "runs what is built for wasm",
@@ -57,6 +57,13 @@ pub const TOOLS: [Tool; 7] = [
         why: "counts instructions on the host",
         programs: &["valgrind"],
         packages: &["valgrind"],
+        aside: false,
+    },
+    Tool {
+        name: "python",
+        why: "runs the oracle that writes the vectors",
+        programs: &["python3"],
+        packages: &["python3"],
         aside: false,
     },
     Tool {

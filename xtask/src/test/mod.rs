@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must pass, part by part.
 
+mod conformance;
 mod culprit;
 mod embedded;
 mod firmware;
@@ -26,13 +27,14 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
     Part { name: "targets", about: "core builds and lints on every target", run: targets },
     Part { name: "no-panic", about: "no panic is reachable in core", run: no_panic::run },
     Part { name: "docs", about: "the documentation builds without a warning", run: docs },
+    Part { name: "conformance", about: "the oracle's answers, everywhere", run: conformance::run },
     Part { name: "fuzz", about: "what a search has kept breaks no promise", run: fuzz::run },
     Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
     Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },
@@ -46,7 +48,7 @@ const PARTS: [Part; 14] = [
 /// The parts, one a line, below the verb's help.
 pub fn help() -> String {
     PARTS.iter().fold("Parts, in order:".into(), |mut help, part| {
-        _ = write!(help, "\n  {:<9} {}", part.name, part.about);
+        _ = write!(help, "\n  {:<11} {}", part.name, part.about);
         help
     })
 }
@@ -74,10 +76,10 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
 
 /// The table of the parts, and the sums alone on the last line.
 fn report(rows: &[(&str, Tally, Duration)]) -> Tally {
-    println!("{:<10} {:>7} {:>7} {:>8}", "part", "passed", "failed", "seconds");
+    println!("{:<11} {:>7} {:>7} {:>8}", "part", "passed", "failed", "seconds");
     let mut sum = Tally::default();
     for (name, tally, took) in rows {
-        println!("{name:<10} {:>7} {:>7} {:>8}", tally.passed, tally.failed, took.as_secs());
+        println!("{name:<11} {:>7} {:>7} {:>8}", tally.passed, tally.failed, took.as_secs());
         sum.add(*tally);
     }
     println!("{sum}");

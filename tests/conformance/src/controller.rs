@@ -1,0 +1,306 @@
+//! A controller, step by step.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use serde_json::{Value, json};
+use tidegate::gate::{Gate, Permit};
+use tidegate::law::AnyLaw;
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Reason, Reply, Span, Stats};
+
+use crate::Played;
+use crate::policy::{laws, policy, window};
+use crate::value::{
+    Read, at, field, flag, given, instant, list, number, object, same, small, span, spelt, text,
+};
+
+pub(crate) fn play(vector: &Value) -> Played {
+    match laws(field(vector, "policy")?)? {
+        1 => Play::<1>::of(vector)?.all(vector),
+        2 => Play::<2>::of(vector)?.all(vector),
+        3 => Play::<3>::of(vector)?.all(vector),
+        more => Err(format!("{more} limits are more than are played")),
+    }
+}
+
+struct Play<const LIMITS: usize> {
+    gate: Controller<AnyLaw, LIMITS>,
+    policy: Value,
+    asks: BTreeMap<u64, Ask<LIMITS>>,
+    saved: Vec<u8>,
+}
+
+impl<const LIMITS: usize> Play<LIMITS> {
+    const BYTES: usize = Controller::<AnyLaw, LIMITS>::SNAPSHOT_BYTES;
+
+    fn of(vector: &Value) -> Read<Self> {
+        let asked = field(vector, "policy")?;
+        let (seed, now) = (number(field(vector, "seed")?)?, instant(field(vector, "now")?)?);
+        Ok(Self {
+            gate: Controller::new(policy(asked)?, seed, now),
+            policy: asked.clone(),
+            asks: BTreeMap::from([(0, Ask::new())]),
+            saved: Vec::new(),
+        })
+    }
+
+    fn all(mut self, vector: &Value) -> Played {
+        let events = list(field(vector, "events")?)?;
+        for (step, event) in events.iter().enumerate() {
+            self.step(event).map_err(|error| format!("step {step}, {event}: {error}"))?;
+        }
+        let counted = stats(self.gate.stats());
+        same("what was counted", field(vector, "stats")?, &counted).map(|()| events.len())
+    }
+
+    /// One step: `[verb, arguments …, answer, digest]`; some have no digest, for they change nothing.
+    fn step(&mut self, event: &Value) -> Read<()> {
+        let argument = |place| at(event, place);
+        let verb = text(argument(0)?)?;
+        match verb {
+            "ask" => {
+                let costs = list(argument(2)?)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
+                let costs = costs.try_into().map_err(|_| "a cost for each limit")?;
+                let mut ask = Ask::of(costs);
+                if let Some(deadline) = given(argument(3)?, instant)? {
+                    ask = ask.deadline(deadline);
+                }
+                self.asks.insert(number(argument(1)?)?, ask);
+                return Ok(());
+            }
+            "next" => {
+                let next = self.gate.next_at().map_or(Value::Null, |at| spelt(at.as_nanos()));
+                return same("the next instant", argument(1)?, &next);
+            }
+            _ => {}
+        }
+        let now = instant(argument(1)?)?;
+        match verb {
+            "why" => {
+                let why = self.gate.why(now, self.ask(argument(2)?)?).map_or(Value::Null, gate);
+                return same("the reason", argument(3)?, &why);
+            }
+            "intervals" => {
+                let intervals = self.gate.intervals(now);
+                let spelt = |interval: Span| spelt(interval.as_nanos());
+                let intervals: Vec<_> =
+                    intervals.map(|interval| interval.map_or(Value::Null, spelt)).collect();
+                return same("the intervals", argument(2)?, &Value::from(intervals));
+            }
+            "poll" => {
+                let ask = *self.ask(argument(2)?)?;
+                let pure = decision(&self.gate, now, &ask);
+                let answer = poll(&mut self.gate, now, &ask);
+                same("the answer", argument(3)?, &answer)?;
+                same("the answer of a check", &at(&answer, 0)?.clone(), &pure)?;
+            }
+            "settle" => {
+                let permit = Permit::from_raw(number(argument(2)?)?);
+                self.gate.settle(now, permit, reply(argument(3)?)?);
+            }
+            "retry" => {
+                let (ask, into) = (*self.ask(argument(2)?)?, number(argument(4)?)?);
+                let again = self.gate.retry(now, &ask, reply(argument(3)?)?);
+                if let Some(again) = again {
+                    self.asks.insert(into, again);
+                }
+                same(
+                    "the next attempt",
+                    argument(5)?,
+                    &again.map_or(Value::Null, |a| attempt(&a)),
+                )?;
+            }
+            "window" => self.gate.set_window(window(argument(2)?, argument(3)?)?),
+            "policy" => {
+                self.policy = argument(2)?.clone();
+                self.gate.set_policy(policy(&self.policy)?, now);
+            }
+            "save" => self.saved = self.record(now)?,
+            "restore" => {
+                let asked = given(argument(5)?, |policy| Ok(policy.clone()))?;
+                let asked = asked.unwrap_or_else(|| self.policy.clone());
+                let record = damaged(self.saved.clone(), argument(4)?)?;
+                let (away, seed) = (span(argument(2)?)?, number(argument(3)?)?);
+                let answer = match Controller::restore(policy(&asked)?, seed, &record, now, away) {
+                    Ok(gate) => {
+                        (self.gate, self.policy) = (gate, asked);
+                        String::from("Ok")
+                    }
+                    Err(error) => format!("{error:?}"),
+                };
+                same("the record", argument(6)?, &Value::from(answer))?;
+            }
+            other => return Err(format!("there is no step `{other}`")),
+        }
+        let record = self.record(now)?;
+        let tail = record.last_chunk().map_or(0, |tail| u32::from_le_bytes(*tail));
+        let last = list(event)?.len().saturating_sub(1);
+        same("the digest", argument(last)?, &Value::from(tail))
+    }
+
+    fn ask(&self, name: &Value) -> Read<&Ask<LIMITS>> {
+        self.asks.get(&number(name)?).ok_or_else(|| format!("there is no ask {name}"))
+    }
+
+    fn record(&self, now: Instant) -> Read<Vec<u8>> {
+        let mut record = vec![0; Self::BYTES];
+        let written = self.gate.snapshot(now, &mut record);
+        written.map(|_| record).map_err(|error| format!("{error}"))
+    }
+}
+
+/// The kind of the answer that `check` gives, which must be that of `poll`.
+fn decision<const LIMITS: usize>(
+    gate: &Controller<AnyLaw, LIMITS>,
+    now: Instant,
+    ask: &Ask<LIMITS>,
+) -> Value {
+    use tidegate::Verdict;
+    Value::from(match gate.check(now, ask) {
+        Verdict::Go => "go",
+        Verdict::Wait(_) => "wait",
+        Verdict::Full => "full",
+        Verdict::Refuse(reason) => refusal(reason),
+    })
+}
+
+fn poll<const LIMITS: usize>(
+    gate: &mut Controller<AnyLaw, LIMITS>,
+    now: Instant,
+    ask: &Ask<LIMITS>,
+) -> Value {
+    match gate.poll(now, ask) {
+        Decision::Go(permit) => json!(["go", spelt(permit.into_raw())]),
+        Decision::Wait(until) => json!(["wait", spelt(until.as_nanos())]),
+        Decision::Full => json!(["full"]),
+        Decision::Refuse(Reason::Late(until)) => json!(["late", spelt(until.as_nanos())]),
+        Decision::Refuse(reason) => json!([refusal(reason)]),
+    }
+}
+
+fn refusal(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Late(_) => "late",
+        Reason::OverLimit => "over-limit",
+        Reason::Budget => "budget",
+        Reason::TooBig => "too-big",
+        Reason::Never => "never",
+        _ => "another",
+    }
+}
+
+fn gate(gate: Gate) -> Value {
+    Value::from(match gate {
+        Gate::Pace => "pace",
+        Gate::Hold => "hold",
+        Gate::Window => "window",
+        Gate::Budget => "budget",
+        _ => "another",
+    })
+}
+
+/// `[not before, not after, attempt]`.
+fn attempt<const LIMITS: usize>(ask: &Ask<LIMITS>) -> Value {
+    let last = ask.not_after();
+    let last = if last == Instant::MAX { Value::Null } else { spelt(last.as_nanos()) };
+    json!([spelt(ask.not_before().as_nanos()), last, ask.attempt()])
+}
+
+fn reply<const LIMITS: usize>(value: &Value) -> Read<Reply<LIMITS>> {
+    if value.is_string() {
+        return outcome(value).map(Reply::from);
+    }
+    let outcome = outcome(field(value, "outcome")?)?;
+    let reply: Reply<LIMITS> = match value.get("hints") {
+        Some(hints) => {
+            let hints = list(hints)?.iter().map(hint).collect::<Read<Vec<_>>>()?;
+            Reply::about(outcome, hints.try_into().map_err(|_| "a hint for each limit")?)
+        }
+        None => outcome.with(hint(value)?),
+    };
+    let Some(used) = value.get("used") else { return Ok(reply) };
+    let used = list(used)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
+    Ok(reply.using(used.try_into().map_err(|_| "a cost for each limit")?))
+}
+
+fn outcome(value: &Value) -> Read<Outcome> {
+    Ok(match text(value)? {
+        "ok" => Outcome::Ok,
+        "throttled" => Outcome::Throttled,
+        "busy" => Outcome::Busy,
+        "failed" => Outcome::Failed,
+        "abandoned" => Outcome::Abandoned,
+        other => return Err(format!("there is no outcome `{other}`")),
+    })
+}
+
+fn hint(value: &Value) -> Read<Hint> {
+    let mut hint = Hint::NONE;
+    for (key, value) in object(value)? {
+        match &**key {
+            "after" => hint.retry_after = given(value, span)?,
+            "left" => hint.remaining = given(value, number)?,
+            "reset" => hint.reset = given(value, span)?,
+            "limit" => hint.limit = given(value, number)?,
+            "period" => hint.period = given(value, span)?,
+            "no_retry" => hint.no_retry = flag(value)?,
+            _ => {}
+        }
+    }
+    Ok(hint)
+}
+
+fn stats(stats: &Stats) -> Value {
+    let Stats { gone, waits, waited, full, refused, ok, throttled, busy, .. } = *stats;
+    let Stats { failed, abandoned, unknown, slower, faster, retries, .. } = *stats;
+    json!([
+        gone,
+        waits,
+        spelt(waited.as_nanos()),
+        full,
+        refused,
+        ok,
+        throttled,
+        busy,
+        failed,
+        abandoned,
+        unknown,
+        slower,
+        faster,
+        retries
+    ])
+}
+
+/// A record after what befell it.
+fn damaged(mut record: Vec<u8>, damage: &Value) -> Read<Vec<u8>> {
+    for blow in damage.as_array().into_iter().flatten() {
+        let place: usize = small(at(blow, 1)?)?;
+        match text(at(blow, 0)?)? {
+            "flip" => {
+                let byte = record.get_mut(place / 8).ok_or("no such bit")?;
+                *byte ^= 1 << (place % 8);
+            }
+            "cut" => record.truncate(place),
+            "grow" => record.resize(record.len() + place, 0),
+            _ => {
+                let new = list(blow)?.iter().skip(2).map(small).collect::<Read<Vec<u8>>>()?;
+                let room = record.get_mut(place..place + new.len()).ok_or("no such bytes")?;
+                room.copy_from_slice(&new);
+                let length = record.len().saturating_sub(4);
+                let (body, tail) = record.split_at_mut(length);
+                tail.copy_from_slice(&fnv1a(body).to_le_bytes());
+            }
+        }
+    }
+    Ok(record)
+}
+
+/// The check at the end of a record, as its description says.
+fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes
+        .iter()
+        .fold(0x811C_9DC5, |digest, byte| (digest ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}

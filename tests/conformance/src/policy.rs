@@ -1,0 +1,231 @@
+//! Policies as vectors write them; what they leave out is the default.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use core::num::NonZeroU16;
+
+use serde_json::Value;
+use tidegate::backoff::{Backoff, Growth, Jitter};
+use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
+use tidegate::law::{
+    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Cubic,
+    Fixed, Over, Pause, Proportional, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
+    ResponsiveVariant, Strategy, Vegas,
+};
+use tidegate::{Policy, Quota, Ratio};
+
+use crate::Played;
+use crate::value::{
+    Read, at, field, flag, given, list, number, object, ratio, same, small, span, text,
+};
+
+/// How many laws a policy has.
+pub(crate) fn laws(value: &Value) -> Read<usize> {
+    value.get("laws").map_or(Ok(1), |laws| list(laws).map(Vec::len))
+}
+
+/// The policy, or why it is none: what a constructor calls the error is the whole of that.
+pub(crate) fn policy<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
+    let mut policy = named(value)?;
+    let mut window = None;
+    for (key, value) in object(value)? {
+        policy = match &**key {
+            "hold" => {
+                policy.hold(made(HoldPolicy::new(span(at(value, 0)?)?, ratio(at(value, 1)?)?))?)
+            }
+            "window" => {
+                window =
+                    Some(made(WindowPolicy::new(small(at(value, 0)?)?, span(at(value, 1)?)?))?);
+                policy
+            }
+            "budget" => policy.budget(given(value, budget)?),
+            "backoff" => policy.backoff(given(value, backoff)?),
+            "attempts" => policy.attempts(given(value, small::<u16>)?.and_then(NonZeroU16::new)),
+            "elapsed" => policy.elapsed(given(value, span)?),
+            _ => policy,
+        };
+    }
+    Ok(window.map_or(policy, |window| policy.window(window)))
+}
+
+fn named<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
+    let Some(name) = value.get("named") else {
+        let laws = list(field(value, "laws")?)?.iter().map(law).collect::<Read<Vec<_>>>()?;
+        let laws = laws.try_into().map_err(|_| String::from("as many laws as limits"))?;
+        return Ok(Policy::of(laws));
+    };
+    let named =
+        Policy::named(text(name)?).ok_or_else(|| format!("no policy has the name {name}"))?;
+    // Of one limit, as every policy with a name is.
+    let any: &dyn core::any::Any = &named;
+    any.downcast_ref().copied().ok_or_else(|| format!("{name} has one limit"))
+}
+
+/// What a constructor made, or the name of its error.
+fn made<T, E: Debug>(result: Result<T, E>) -> Read<T> {
+    result.map_err(|error| format!("{error:?}"))
+}
+
+pub(crate) fn window(limit: &Value, lease: &Value) -> Read<WindowPolicy> {
+    made(WindowPolicy::new(small(limit)?, span(lease)?))
+}
+
+fn budget(value: &Value) -> Read<BudgetPolicy> {
+    made(BudgetPolicy::new(ratio(at(value, 0)?)?, small(at(value, 1)?)?))
+}
+
+/// `[growth, jitter, base, most]`.
+pub(crate) fn backoff(value: &Value) -> Read<Backoff> {
+    let growth = match at(value, 0)?.as_str() {
+        Some("constant") => Growth::Constant,
+        Some("linear") => Growth::Linear,
+        Some("decorrelated") => Growth::Decorrelated,
+        _ => Growth::Exponential(behind(at(value, 0)?)?),
+    };
+    let jitter = match at(value, 1)?.as_str() {
+        Some("none") => Jitter::None,
+        Some("full") => Jitter::Full,
+        Some("equal") => Jitter::Equal,
+        _ => Jitter::Spread(behind(at(value, 1)?)?),
+    };
+    made(Backoff::new(growth, jitter, span(at(value, 2)?)?, span(at(value, 3)?)?))
+}
+
+/// The ratio behind a word, `["exponential", 3, 2]`.
+fn behind(value: &Value) -> Read<Ratio> {
+    ratio(&Value::from(list(value)?.get(1..).unwrap_or_default()))
+}
+
+/// `[count, period]` or `[count, period, burst]`.
+pub(crate) fn quota(value: &Value) -> Read<Quota> {
+    let quota = made(Quota::per(number(at(value, 0)?)?, span(at(value, 1)?)?))?;
+    match value.get(2) {
+        Some(burst) => made(quota.with_burst(small(burst)?)),
+        None => Ok(quota),
+    }
+}
+
+fn law(value: &Value) -> Read<AnyLaw> {
+    let quoted = value.get("quota").map_or(Ok(None), |value| given(value, quota))?;
+    Ok(match text(field(value, "law")?)? {
+        "adaptive" => quoted.map_or(Adaptive::DEFAULT, Adaptive::with_quota).into(),
+        "fixed" => quoted.map_or(Fixed::UNLIMITED, Fixed::new).into(),
+        "cubic" => Cubic.into(),
+        "vegas" => Vegas.into(),
+        "aimd" => aimd(value)?.into(),
+        "busy" => busy(value)?.into(),
+        "crowd" => crowd(value)?.into(),
+        "proportional" => proportional(value)?.into(),
+        "responsive" => responsive(value)?.into(),
+        other => return Err(format!("there is no law `{other}`")),
+    })
+}
+
+fn aimd(value: &Value) -> Read<Aimd> {
+    let mut config = AimdConfig::DEFAULT;
+    for (key, value) in object(value)? {
+        match &**key {
+            "start" => config.start = quota(value)?,
+            "floor" => config.floor = quota(value)?,
+            "ceiling" => config.ceiling = quota(value)?,
+            "step" => config.step = quota(value)?,
+            "every" => config.every = small(value)?,
+            "keep" => config.keep = ratio(value)?,
+            "pause" => {
+                config.pause = given(value, |value| {
+                    let (base, most) = (span(at(value, 0)?)?, span(at(value, 1)?)?);
+                    Ok(Pause { base, most, discount: small(at(value, 2)?)? })
+                })?;
+            }
+            _ => {}
+        }
+    }
+    made(Aimd::new(config))
+}
+
+fn busy(value: &Value) -> Read<Busy> {
+    let mut config = BusyConfig::DEFAULT;
+    for (key, value) in object(value)? {
+        match (&**key, value.as_str()) {
+            ("most", _) => config.most = small::<u32>(value)?.try_into().map_err(|_| "no most")?,
+            ("rate", _) => config.recovery = Recovery::Rate(small(value)?),
+            ("value", _) => config.recovery = Recovery::Value(small(value)?),
+            ("over", Some("refuse")) => config.over = Over::Refuse,
+            ("variant", Some("faithful")) => config.variant = BusyVariant::Faithful,
+            _ => {}
+        }
+    }
+    made(Busy::new(config))
+}
+
+fn crowd(value: &Value) -> Read<Crowd> {
+    let mut config = CrowdConfig::DEFAULT;
+    for (key, value) in object(value)? {
+        match &**key {
+            "start" => config.start = small::<u16>(value)?.try_into().map_err(|_| "no start")?,
+            "most" => config.most = small::<u16>(value)?.try_into().map_err(|_| "no most")?,
+            "keep" => config.keep = ratio(value)?,
+            _ => {}
+        }
+    }
+    made(Crowd::new(config))
+}
+
+fn proportional(value: &Value) -> Read<Proportional> {
+    let mut config = ProportionalConfig::default();
+    for (key, value) in object(value)? {
+        match &**key {
+            "strategy" => {
+                config.strategy = match value.as_str() {
+                    Some("exponential") => Strategy::Exponential,
+                    Some("proportional") => Strategy::Proportional,
+                    Some("remaining") => Strategy::Remaining,
+                    _ => Strategy::Gradual(span(at(value, 1)?)?),
+                }
+            }
+            "start" => config.start = span(value)?,
+            "add" => config.add = span(value)?,
+            "times" => config.times = ratio(value)?,
+            "floor" => config.floor = span(value)?,
+            "divisor" => {
+                config.divisor = small::<u32>(value)?.try_into().map_err(|_| "no divisor")?
+            }
+            "jitter" => config.jitter = ratio(value)?,
+            "spare_first" => config.spare_first = flag(value)?,
+            "once_per_event" => config.once_per_event = flag(value)?,
+            "calm" => config.calm = given(value, span)?,
+            _ => {}
+        }
+    }
+    made(Proportional::new(config))
+}
+
+fn responsive(value: &Value) -> Read<Responsive> {
+    let mut config = ResponsiveConfig::DEFAULT;
+    for (key, value) in object(value)? {
+        match &**key {
+            "initial" => config.initial = span(value)?,
+            "most" => config.most = span(value)?,
+            "up" => config.up = ratio(value)?,
+            "down" => config.down = ratio(value)?,
+            "threshold" => config.threshold = small(value)?,
+            "spread" => config.spread = ratio(value)?,
+            "most_spread" => config.most_spread = span(value)?,
+            "variant" if value == "faithful" => config.variant = ResponsiveVariant::Faithful,
+            _ => {}
+        }
+    }
+    made(Responsive::new(config))
+}
+
+/// A policy that is refused, by the name of the error; or taken.
+pub(crate) fn play(vector: &Value) -> Played {
+    let asked = field(vector, "policy")?;
+    let answer = match policy::<1>(asked) {
+        Ok(_) => Value::Null,
+        Err(error) => Value::from(error),
+    };
+    same("the policy's error", field(vector, "error")?, &answer).map(|()| 1)
+}

@@ -1,0 +1,121 @@
+//! What servers say, byte by byte.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use serde_json::{Map, Value};
+use tidegate::signal::http::{Limit, Profile, Reading, Unit};
+use tidegate::signal::{aws, coap, grpc, mqtt};
+use tidegate::{Hint, Outcome, Reply, Span};
+
+use crate::Played;
+use crate::value::{Read, at, field, given, list, same, small, span, spelt, text};
+
+pub(crate) fn http(vector: &Value) -> Played {
+    let profile = match text(field(vector, "profile")?)? {
+        "auto" => Profile::Auto,
+        "delta" => Profile::Delta,
+        "delta-millis" => Profile::DeltaMillis,
+        "epoch" => Profile::Epoch,
+        "epoch-millis" => Profile::EpochMillis,
+        other => return Err(format!("there is no profile `{other}`")),
+    };
+    let mut reading = Reading::with_profile(small(field(vector, "status")?)?, profile);
+    let headers = list(field(vector, "headers")?)?;
+    for header in headers {
+        reading.header(bytes(at(header, 0)?)?, bytes(at(header, 1)?)?);
+    }
+    let answer = reading.finish(given(field(vector, "clock")?, span)?);
+    same("the outcome", field(vector, "outcome")?, &outcome(answer.outcome))?;
+    same("the hint", field(vector, "hint")?, &hint(&answer.hint))?;
+    let limits: Vec<Value> = answer.limits().map(limit).collect();
+    same("the limits", field(vector, "limits")?, &Value::from(limits))?;
+    same("how much was ignored", field(vector, "ignored")?, &Value::from(answer.ignored))?;
+    Ok(headers.len().max(1))
+}
+
+pub(crate) fn grpc(vector: &Value) -> Played {
+    let pushback = given(field(vector, "pushback")?, bytes)?;
+    let reply: Reply = grpc::reply(small(field(vector, "code")?)?, pushback.as_deref());
+    answer(vector, &reply)
+}
+
+pub(crate) fn coap(vector: &Value) -> Played {
+    let option = given(field(vector, "option")?, bytes)?;
+    let age = option.as_deref().and_then(coap::max_age);
+    let expected = field(vector, "age")?;
+    same("the age", expected, &age.map_or(Value::Null, Value::from))?;
+    let reply: Reply = coap::reply(small(field(vector, "code")?)?, age);
+    answer(vector, &reply)
+}
+
+pub(crate) fn mqtt(vector: &Value) -> Played {
+    if let Some(most) = vector.get("receive_maximum") {
+        let most = mqtt::receive_maximum(given(most, small)?);
+        let most = most.map_or(Value::Null, |most| Value::from(most.get()));
+        return same("the window", field(vector, "window")?, &most).map(|()| 1);
+    }
+    let said = mqtt::outcome(small(field(vector, "code")?)?);
+    same("the outcome", field(vector, "outcome")?, &outcome(said)).map(|()| 1)
+}
+
+pub(crate) fn aws(vector: &Value) -> Played {
+    let said = aws::outcome(bytes(field(vector, "code")?)?).map_or(Value::Null, outcome);
+    same("the outcome", field(vector, "outcome")?, &said).map(|()| 1)
+}
+
+fn answer(vector: &Value, reply: &Reply) -> Played {
+    same("the outcome", field(vector, "outcome")?, &outcome(reply.outcome))?;
+    same("the hint", field(vector, "hint")?, &hint(&reply.hints[0])).map(|()| 1)
+}
+
+/// Text, of which each character is a byte: those above 0x7F stand for themselves.
+fn bytes(value: &Value) -> Read<Vec<u8>> {
+    let byte =
+        |letter: char| u8::try_from(u32::from(letter)).map_err(|_| format!("{value}: no byte"));
+    text(value)?.chars().map(byte).collect()
+}
+
+fn outcome(outcome: Outcome) -> Value {
+    Value::from(match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Throttled => "throttled",
+        Outcome::Busy => "busy",
+        Outcome::Failed => "failed",
+        Outcome::Abandoned => "abandoned",
+    })
+}
+
+fn hint(hint: &Hint) -> Value {
+    let span = |span: Span| span.as_nanos();
+    let numbers = [
+        ("after", hint.retry_after.map(span)),
+        ("left", hint.remaining),
+        ("reset", hint.reset.map(span)),
+        ("limit", hint.limit),
+        ("period", hint.period.map(span)),
+    ];
+    let mut said = Map::new();
+    for (name, number) in numbers {
+        if let Some(number) = number {
+            said.insert(name.into(), spelt(number));
+        }
+    }
+    if hint.no_retry {
+        said.insert("no_retry".into(), Value::from(true));
+    }
+    Value::from(said)
+}
+
+fn limit(limit: &Limit) -> Value {
+    let unit = match limit.unit {
+        Unit::Requests => "requests",
+        Unit::Tokens => "tokens",
+        Unit::InputTokens => "input",
+        Unit::OutputTokens => "output",
+        Unit::Bytes => "bytes",
+        Unit::InFlight => "in-flight",
+        _ => "other",
+    };
+    Value::from([Value::from(unit), hint(&limit.hint)])
+}

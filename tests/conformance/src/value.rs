@@ -1,0 +1,86 @@
+//! What a vector is made of: numbers, lists and words.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde_json::{Map, Value};
+use tidegate::{Instant, Ratio, Span};
+
+pub(crate) type Read<T> = Result<T, String>;
+
+/// The largest number that a double holds exactly, with all below it. Larger ones are written as
+/// strings.
+const EXACT: u64 = 1 << 53;
+
+/// The value of this name.
+pub(crate) fn field<'a>(object: &'a Value, name: &str) -> Read<&'a Value> {
+    object.get(name).ok_or_else(|| format!("`{name}` is missing"))
+}
+
+/// The value at this place.
+pub(crate) fn at(list: &Value, place: usize) -> Read<&Value> {
+    list.get(place).ok_or_else(|| format!("{list} has no value {place}"))
+}
+
+pub(crate) fn text(value: &Value) -> Read<&str> {
+    value.as_str().ok_or_else(|| format!("{value} is no text"))
+}
+
+pub(crate) fn list(value: &Value) -> Read<&Vec<Value>> {
+    value.as_array().ok_or_else(|| format!("{value} is no list"))
+}
+
+pub(crate) fn object(value: &Value) -> Read<&Map<String, Value>> {
+    value.as_object().ok_or_else(|| format!("{value} is no object"))
+}
+
+/// A number, or the digits of one.
+pub(crate) fn number(value: &Value) -> Read<u64> {
+    let read = match value {
+        Value::String(digits) => digits.parse().ok(),
+        other => other.as_u64(),
+    };
+    read.ok_or_else(|| format!("{value} is no whole number"))
+}
+
+/// A number that fits a smaller kind.
+pub(crate) fn small<T: TryFrom<u64>>(value: &Value) -> Read<T> {
+    T::try_from(number(value)?).map_err(|_| format!("{value} is too large"))
+}
+
+pub(crate) fn flag(value: &Value) -> Read<bool> {
+    value.as_bool().ok_or_else(|| format!("{value} is neither true nor false"))
+}
+
+pub(crate) fn instant(value: &Value) -> Read<Instant> {
+    number(value).map(Instant::from_nanos)
+}
+
+pub(crate) fn span(value: &Value) -> Read<Span> {
+    number(value).map(Span::from_nanos)
+}
+
+/// A pair, numerator and denominator.
+pub(crate) fn ratio(value: &Value) -> Read<Ratio> {
+    let ratio = Ratio::new(small(at(value, 0)?)?, small(at(value, 1)?)?);
+    ratio.ok_or_else(|| format!("{value} is no ratio"))
+}
+
+/// What is there, unless it is `null`.
+pub(crate) fn given<T>(value: &Value, read: impl FnOnce(&Value) -> Read<T>) -> Read<Option<T>> {
+    if value.is_null() { Ok(None) } else { read(value).map(Some) }
+}
+
+/// A number as vectors write it.
+pub(crate) fn spelt(number: u64) -> Value {
+    if number <= EXACT { Value::from(number) } else { Value::from(number.to_string()) }
+}
+
+/// Both, or what differs.
+pub(crate) fn same(what: &str, expected: &Value, answer: &Value) -> Read<()> {
+    if expected == answer {
+        return Ok(());
+    }
+    Err(format!("{what}: the oracle says {expected}, the core {answer}"))
+}

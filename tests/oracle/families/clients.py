@@ -1,0 +1,278 @@
+"""Clients that every law must stand: each is a script of one bug class or of an ordinary day."""
+
+from exact import END, SECOND
+from families.tools import DAY, HOSTILE, HOUR, MS, YEAR, Dice
+
+OUTCOMES = ["ok", "ok", "ok", "ok", "ok", "ok", "throttled", "busy", "failed", "abandoned"]
+
+
+def steady(script):
+    for number in range(12):
+        script.call("throttled" if number == 7 else "ok", took=20 * MS)
+    script.intervals()
+
+
+def growing(script):
+    for _ in range(14):
+        script.poll()
+        script.go()
+        script.after(5 * MS)
+        script.settle()
+
+
+def refused_for_ever(script):
+    for _ in range(7):
+        script.call("throttled", took=MS)
+    script.why()
+    script.next_at()
+
+
+def burst_of_failures(script):
+    script.go()
+    script.after(MS)
+    for _ in range(6):
+        script.poll()
+    for outcome in ["throttled", "throttled", "busy", "failed", "ok", "throttled"]:
+        if script.outs:
+            script.after(MS)
+            script.settle(outcome)
+    script.go()
+
+
+def late_permits(script):
+    first = script.go()[1]
+    for _ in range(2):
+        script.go()
+    script.settle("throttled", permit=script.outs[-1])
+    script.after(HOUR)
+    script.settle("throttled", permit=first)
+    script.settle("ok", permit=first)
+    script.settle("ok", permit=END)
+    script.settle("ok", permit=7 << 32 | 9)
+    script.go()
+
+
+def leases(script):
+    script.set_window(2, SECOND)
+    script.go()
+    script.go()
+    script.poll()
+    script.next_at()
+    script.why()
+    script.poll(script.now + SECOND - 1)
+    script.poll(script.now + 1)
+    script.poll()
+    script.next_at()
+    for permit in list(script.outs):
+        script.settle("ok", permit=permit)
+    script.poll()
+
+
+def time_backwards(script):
+    script.after(10 * SECOND)
+    script.call("ok", took=30 * MS)
+    script.call("throttled", took=30 * MS)
+    for back in (5 * SECOND, SECOND, 1):
+        script.poll(max(0, script.now - back))
+        if script.outs:
+            script.settle("ok", now=max(0, script.now - MS))
+    script.go()
+    script.next_at()
+
+
+def clock_at_max(script):
+    script.now = END - 3 * SECOND
+    script.call("throttled", took=MS)
+    script.call("failed", took=MS)
+    script.poll()
+    for now in (END - 1, END):
+        script.poll(now)
+        if script.outs:
+            script.settle("throttled")
+        script.poll()
+    script.why()
+    script.next_at()
+    script.save()
+    script.restore(now=END, away=0)
+    script.poll()
+
+
+def polled_too_often(script):
+    script.call("ok", took=MS)
+    script.call("throttled", took=MS)
+    for _ in range(5):
+        script.poll()
+    answer = script.poll(script.now + 1)
+    if answer[0] == "wait":
+        script.poll(answer[1] - 1)
+        script.poll(answer[1])
+
+
+def costs(script):
+    heavy = [script.ask(index + 1, [cost] * script.limits) for index, cost in enumerate((0, 2, 2**32 - 1))]
+    for ask in [0, *heavy, *heavy]:
+        script.go(ask, most=2)
+    for outcome, used in [("ok", 3), ("throttled", 0), ("ok", 2**32 - 1), ("abandoned", 5)]:
+        if script.outs:
+            script.settle({"outcome": outcome, "used": [used] * script.limits})
+    script.go(most=2)
+
+
+def reboot(script):
+    script.after(3 * HOUR)
+    for outcome in ["ok", "throttled", "ok"]:
+        script.call(outcome, took=40 * MS)
+    script.save()
+    # The clock begins anew, and the time away is longer than it has run.
+    script.restore(now=5 * SECOND, away=90 * SECOND)
+    script.go()
+    script.save()
+    script.restore(now=20 * SECOND, away=MS)
+    script.settle("ok", permit=0)
+    script.call("ok", took=40 * MS)
+
+
+def damaged_records(script):
+    script.call("throttled", took=MS)
+    script.save()
+    for damage in ([["flip", 3]], [["flip", 300]], [["cut", 40]], [["cut", 0]], [["grow", 1]], [["put", 0, 2]]):
+        script.restore(now=script.now, away=0, damage=damage)
+    script.restore(now=script.now, away=0, damage=[["put", 1, 9]])
+    script.restore(now=script.now, away=0, damage=[["put", 23 + 24, 99]])
+    script.restore(now=script.now, away=SECOND)
+    script.poll()
+
+
+def another_policy(script):
+    script.call("throttled", took=MS)
+    script.save()
+    script.go(most=2)
+    other = {"laws": [{"law": "fixed", "quota": [3, SECOND, 2]}] * script.limits}
+    script.restore(now=script.now, away=0, policy=other)
+    script.set_policy(other)
+    if script.outs:
+        script.settle({"outcome": "throttled", "used": [4] * script.limits})
+    script.go(most=2)
+    script.set_policy(script.policy)
+    script.go(most=2)
+    if script.outs:
+        script.settle("ok")
+
+
+def deadlines(script):
+    script.call("throttled", took=MS)
+    soon = script.ask(1, deadline=script.now + 5 * MS)
+    later = script.ask(2, deadline=script.now + HOUR)
+    script.poll(ask=soon)
+    script.why(soon)
+    script.poll(ask=later)
+    script.why(later)
+    script.poll(script.now + 6 * MS, ask=soon)
+
+
+def attempts(script):
+    ask = 0
+    for turn in range(5):
+        if script.go(ask, most=3)[0] != "go":
+            break
+        script.after(MS)
+        script.settle("throttled" if turn % 2 else "failed")
+        if script.retry(ask, "failed", into=1) is None:
+            break
+        ask = 1
+    script.retry(0, "ok", into=2)
+    script.retry(0, {"outcome": "throttled", "no_retry": True}, into=2)
+
+
+def outage(script):
+    for _ in range(4):
+        script.call("ok", took=50 * MS)
+    for _ in range(6):
+        script.call("failed", took=50 * MS)
+    script.intervals()
+    for _ in range(4):
+        script.call("ok", took=50 * MS)
+    script.intervals()
+
+
+def silence(script):
+    script.call("ok", took=MS)
+    script.call("throttled", took=MS)
+    script.go()
+    script.settle("ok", now=script.now + MS)
+    for pause in (HOUR, DAY, YEAR):
+        script.after(pause)
+        script.intervals()
+        for _ in range(3):
+            script.poll()
+        while script.outs:
+            script.settle("ok")
+
+
+def held_by_hints(script):
+    for wish in ({"after": 2 * SECOND}, {"after": 2 * HOUR}, {"left": 0, "reset": 5 * SECOND}):
+        script.call({"outcome": "throttled", **wish}, took=MS)
+    script.poll()
+    script.why()
+    script.next_at()
+    script.call({"outcome": "ok", "after": HOUR, "left": 3}, took=MS)
+    script.go()
+
+
+def hostile(index):
+    def client(script):
+        name, wish = HOSTILE[index]
+        del name
+        for outcome in ("ok", "throttled", "busy"):
+            script.call({"outcome": outcome, **wish}, took=MS)
+            script.next_at()
+        script.poll()
+
+    return client
+
+
+def any_day(seed):
+    def client(script):
+        dice = Dice(seed)
+        ask = 0
+        for _ in range(16):
+            script.after(dice.below(400) * MS)
+            if not script.outs or dice.below(3) > 0:
+                script.poll(ask=ask)
+            elif dice.below(2):
+                outcome = dice.of(OUTCOMES)
+                script.settle(outcome, permit=dice.of(script.outs))
+                ask = script.retry(ask, outcome, into=1) or 0
+            else:
+                wish = {"outcome": dice.of(OUTCOMES), "left": dice.below(40)}
+                script.settle(wish, permit=dice.of(script.outs))
+        script.intervals()
+
+    return client
+
+
+CLIENTS = [
+    ("a steady client", [], steady),
+    ("a client that waits for the law", [], growing),
+    ("refused for ever", ["RefusedForEver"], refused_for_ever),
+    ("a burst of failures", ["BurstOfFailures"], burst_of_failures),
+    ("permits settled late, twice, and never taken", ["LatePermit"], late_permits),
+    ("leases that end", ["LeaseEnds"], leases),
+    ("a clock that steps back", ["TimeBackwards"], time_backwards),
+    ("the end of time", ["ClockAtMax"], clock_at_max),
+    ("polls without need", ["PollTooOften"], polled_too_often),
+    ("costs of nothing and of too much", ["HugeCost", "ZeroCost", "CostCorrected"], costs),
+    ("a reboot", ["RestoreAfterReboot"], reboot),
+    ("damaged records", ["DamagedRecord"], damaged_records),
+    ("a policy that changes", ["PolicyChanges"], another_policy),
+    ("deadlines", ["Deadline"], deadlines),
+    ("retries", ["Retries"], attempts),
+    ("an outage", ["Outage"], outage),
+    ("hours, days and years of silence", ["Silence"], silence),
+    ("pauses that the server asked for", ["ServerPause"], held_by_hints),
+    *(
+        (f"a server that says {wish[0]}", ["HostileHint"], hostile(index))
+        for index, wish in enumerate(HOSTILE)
+    ),
+    *((f"any day, {seed}", [], any_day(seed)) for seed in range(4)),
+]

@@ -1,0 +1,251 @@
+"""The gates one by one: the pace alone, and the others behind a law that sets no rate."""
+
+import policy as policies
+from controller import Controller
+from exact import END, SECOND, U32, U64
+from families.tools import DAY, DRAW_MAX, DRAW_MIN, HOUR, MS, SEEDS, YEAR, Dice
+from pace import Never, Pace, Quota
+from script import Script
+
+QUOTAS = [
+    ("one a second", [1, SECOND], []),
+    ("ten a second, burst 5", [10, SECOND, 5], []),
+    ("3 in 7 ns", [3, 7], []),
+    ("7 a minute, burst 2", [7, 60 * SECOND, 2], []),
+    ("4500 an hour, burst 4500", [4500, HOUR, 4500], []),
+    ("10 a day", [10, DAY], ["SlowRate"]),
+    ("one an hour, burst 10", [1, HOUR, 10], ["SlowRate"]),
+    ("100000 a second, burst 100", [100_000, SECOND, 100], []),
+    ("700 million a second", [700_000_000, SECOND], []),
+    ("more than one a nanosecond", [U64, 3], []),
+    ("one in 584 years", [1, U64], ["SlowRate"]),
+    ("the largest burst of an hour", [4500, HOUR, U64 // HOUR], ["HugeCost"]),
+    ("the largest burst there is", [2, 5, U32], ["HugeCost"]),
+    ("no quota", None, []),
+]
+
+# Instants at which calls come, as what each does with the clock.
+CLOCKS = [
+    ("all together", [], lambda now, turn, wait: now),
+    ("as told", [], lambda now, turn, wait: wait or now),
+    ("a nanosecond early", ["PollTooOften"], lambda now, turn, wait: wait - 1 if wait and wait > now + 1 else wait or now),
+    ("a millisecond apart", [], lambda now, turn, wait: now + MS),
+    ("stepping back", ["TimeBackwards"], lambda now, turn, wait: max(0, now - SECOND) if turn % 2 else (wait or now + MS)),
+    ("a year apart", ["Silence"], lambda now, turn, wait: now + YEAR),
+    ("at the end of time", ["ClockAtMax"], lambda now, turn, wait: END - max(0, 6 - turn)),
+]
+
+COSTS = [
+    ("of one", [], lambda burst, turn: 1),
+    ("of nothing and of the burst", ["ZeroCost"], lambda burst, turn: burst * (turn % 2)),
+    ("beyond the burst", ["HugeCost"], lambda burst, turn: min(burst + turn % 2, U32)),
+    ("of any size", ["HugeCost"], lambda burst, turn: [1, U32, 2, 5_124_097, 3, burst, 65_536][turn % 7]),
+]
+
+
+def pace_answer(pace, now, cost, quota):
+    try:
+        due = pace.due(now, cost, quota)
+    except Never as never:
+        return [never.reason]
+    return ["wait", due] if due > now else ["go"]
+
+
+class PaceScript:
+    """As a script of a controller, of a pace alone."""
+
+    def __init__(self, name, flags, quota, now):
+        self.name, self.flags, self.told, self.start = name, flags, quota, now
+        self.quota = Quota(*quota) if quota else None
+        self.pace, self.events = Pace(now), []
+
+    def ask(self, verb, now, cost):
+        answer = pace_answer(self.pace, now, cost, self.quota)
+        if verb == "take" and answer == ["go"]:
+            self.pace.charge(now, cost, self.quota)
+        self.events.append([verb, now, cost, answer])
+        return answer
+
+    def do(self, verb, now, *numbers):
+        if verb in ("charge", "correct"):
+            getattr(self.pace, verb)(now, *numbers, self.quota)
+        elif verb == "delay":
+            self.pace.delay(now, *numbers)
+        else:
+            self.pace.drain(now, self.quota)
+        self.events.append([verb, now, *numbers])
+
+    def vector(self):
+        return {
+            "name": self.name,
+            "kind": "pace",
+            "flags": self.flags,
+            "quota": self.told,
+            "now": self.start,
+            "events": self.events,
+        }
+
+
+def paces():
+    for quota_name, quota, quota_flags in QUOTAS:
+        burst = (quota + [1])[2] if quota else 1
+        for clock_name, clock_flags, clock in CLOCKS:
+            for cost_name, cost_flags, cost in COSTS:
+                name = f"pace {quota_name}, calls {clock_name}, costs {cost_name}"
+                flags = sorted({*quota_flags, *clock_flags, *cost_flags})
+                script = PaceScript(name, flags, quota, 0)
+                now, wait = 0, None
+                for turn in range(7):
+                    now = clock(now, turn, wait)
+                    verb = "take" if quota and turn % 3 else "check"
+                    answer = script.ask(verb, now, cost(burst, turn))
+                    if verb == "check" and answer == ["go"]:
+                        script.do("charge", now, cost(burst, turn))
+                    wait = answer[1] if answer[0] == "wait" else None
+                yield script.vector()
+        yield corrections(quota_name, quota, quota_flags)
+        yield pauses(quota_name, quota, quota_flags)
+
+
+def corrections(name, quota, flags):
+    """A refund never fills more than the bucket, and a debt has an end."""
+    script = PaceScript(f"pace {name}, costs corrected", [*flags, "CostCorrected"], quota, 5)
+    for charged, used in [(0, 1), (1, 0), (3, 1), (1, 4), (0, U32), (U32, 0), (0, U32), (0, U32), (5, 5)]:
+        script.do("correct", 5, charged, used)
+        script.ask("check", 5, 1)
+        script.ask("check", YEAR, 1)
+    return script.vector()
+
+
+def pauses(name, quota, flags):
+    """A law's pause stands beside the bucket, and ends before time does."""
+    script = PaceScript(f"pace {name}, pauses", [*flags, "ClockAtMax"], quota, 9)
+    for now, span in [(9, 100), (50, 10), (40, 90), (60, END), (END - 5, 3)]:
+        script.do("delay", now, span)
+        script.ask("check", now, 1)
+        script.ask("check", now, 0)
+        script.do("drain", now + 1)
+    script.ask("check", END - 1, 1)
+    script.ask("check", END, 1)
+    return script.vector()
+
+
+FREE = {"laws": [{"law": "fixed"}], "backoff": None}
+
+
+def windows():
+    for limit in (1, 2, 3, 32, 65_535):
+        for lease in (1, SECOND, END):
+            name = f"window of {limit}, leases of {lease} ns"
+            script = Script(name, ["LeaseEnds", "LatePermit"], {**FREE, "window": [limit, lease]}, now=SECOND)
+            for turn in range(min(limit, 32) + 1):
+                script.poll(script.now + (turn % 3 == 0))
+            script.next_at()
+            script.why()
+            for permit in script.outs[: 3 if limit > 3 else 1]:
+                script.settle("abandoned", permit=permit)
+                script.settle("ok", permit=permit)
+            script.poll(script.now + min(lease, DAY))
+            script.poll()
+            script.next_at()
+            script.set_window(max(1, limit // 2), lease)
+            script.poll()
+            script.next_at()
+            script.poll(END)
+            yield script.vector()
+    dice = Dice(5)
+    for number in range(30):
+        policy = {**FREE, "window": [1 + dice.below(5), 1 + dice.below(4 * SECOND)]}
+        script = Script(f"window at random, {number}", ["LeaseEnds", "LatePermit"], policy)
+        for _ in range(16):
+            script.after(dice.below(SECOND))
+            if dice.below(3):
+                script.poll()
+            else:
+                known = script.outs + [dice.below(4) << 32 | dice.below(9)]
+                script.settle(dice.of(["ok", "failed", "abandoned"]), permit=dice.of(known))
+            if dice.below(4) == 0:
+                script.next_at()
+        yield script.vector()
+
+
+def holds():
+    for ceiling in (1, SECOND, HOUR, END):
+        for spread in ([0, 1], [1, 8], [1, 1], [4_294_967_294, 4_294_967_295]):
+            for draw, flags, seed in SEEDS:
+                name = f"hold of {ceiling} ns at most, spread {spread}, {draw}"
+                script = Script(name, ["HostileHint", *flags], {**FREE, "hold": [ceiling, spread]}, seed, SECOND)
+                for asked in (0, 1, ceiling - 1, ceiling, SECOND, 100 * YEAR, END):
+                    script.poll(script.now + MS)
+                    script.settle({"outcome": "throttled", "after": max(0, asked)}, permit=script.outs[-1] if script.outs else 0)
+                    script.next_at()
+                script.why()
+                script.poll(END - 1)
+                yield script.vector()
+
+
+def budgets():
+    for ratio in ([1, 10], [1, 3], [2, 5], [1, 1], [7, 2], [U32, 1], [1, U32]):
+        for reserve in (1, 3, U32):
+            name = f"budget of {ratio}, {reserve} saved"
+            script = Script(name, ["Retries"], {**FREE, "budget": [ratio, reserve], "backoff": None})
+            script.poll()
+            script.settle("failed")
+            retry = script.retry(0, "failed", into=1)
+            for turn in range(6):
+                if script.poll(ask=retry)[0] == "go":
+                    script.settle("ok" if turn % 3 == 2 else "failed")
+            for _ in range(3):
+                script.poll()
+                script.settle("ok")
+            script.poll(ask=retry)
+            script.why(retry)
+            yield script.vector()
+
+
+def records():
+    """Records at every distance of clocks, and by another's hand."""
+    policy = {**FREE, "laws": [{"law": "fixed", "quota": [1, HOUR, 3]}], "budget": [[1, 2], 4]}
+    for wrote in (0, SECOND, DAY, END - DAY):
+        for reads in (0, 1, HOUR, END - 1, END):
+            for away in (0, 1, HOUR, 300 * YEAR, END):
+                name = f"record written at {wrote}, read at {reads}, {away} ns later"
+                script = Script(name, ["RestoreAfterReboot"], policy, now=wrote)
+                for _ in range(3):
+                    script.poll()
+                    script.settle({"outcome": "throttled", "after": 2 * HOUR}, permit=script.outs[-1] if script.outs else 0)
+                script.save()
+                script.restore(now=reads, away=away)
+                script.next_at()
+                script.poll()
+                script.why()
+                yield script.vector()
+    gate = Controller(policies.whole(policy), 7, DAY)
+    for place in range(0, len(gate.record(DAY)) - 4):
+        for byte in (1, 255):
+            script = Script(f"record with {byte} at byte {place}", ["HostileRecord"], policy, now=DAY)
+            script.poll()
+            script.save()
+            script.restore(now=DAY, away=0, damage=[["put", place, byte]])
+            script.poll(DAY + SECOND)
+            script.next_at()
+            if place < 60 or place % 10 == 0:
+                yield script.vector()
+
+
+def extremes():
+    """The least and the largest draw, wherever one is made of what a caller chose."""
+    for draw, seed in (("DrawMin", DRAW_MIN), ("DrawMax", DRAW_MAX)):
+        for jitter in ("full", "equal", ["spread", 1, 1], ["spread", 1, 2]):
+            for most in (SECOND, END):
+                policy = {"laws": [{"law": "fixed"}], "backoff": [["exponential", 2, 1], jitter, SECOND, most]}
+                script = Script(f"{draw} of a backoff, {jitter}, at most {most}", [draw], policy, seed, END - 3 * SECOND)
+                for _ in range(4):
+                    script.retry(0, "failed", into=0)
+                    script.poll()
+                yield script.vector()
+
+
+def vectors():
+    for family in (paces, windows, holds, budgets, records, extremes):
+        yield from family()

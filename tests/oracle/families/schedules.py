@@ -1,0 +1,153 @@
+"""Backoff schedules, the generator itself, wrapping counters, and policies that are none."""
+
+from backoff import Backoff
+from chance import Chance
+from exact import END, SECOND, U32, U64
+from families.tools import DRAW_MAX, DRAW_MIN, HOUR, MS, SEEDS, YEAR
+from policy import whole, wrong
+
+GROWTHS = [
+    "constant",
+    "linear",
+    ["exponential", 1, 1],
+    ["exponential", 2, 1],
+    ["exponential", 3, 2],
+    ["exponential", 1_000_001, 1_000_000],
+    ["exponential", U32, 1],
+    ["exponential", U32, U32 - 1],
+    "decorrelated",
+]
+JITTERS = ["none", "full", "equal", ["spread", 0, 1], ["spread", 1, 3], ["spread", 1, 1]]
+BOUNDS = [
+    ("as by default", 100 * MS, 20 * SECOND, []),
+    ("a nanosecond", 1, 1, []),
+    ("a nanosecond to the end", 1, END, ["AttemptSaturates"]),
+    ("the base at the most", HOUR, HOUR, ["BaseOverCap"]),
+    ("an odd base", 333_333_333, SECOND, []),
+    ("beyond half of all time", END // 2 + 1, END, ["AttemptSaturates"]),
+]
+
+
+def backoffs():
+    for growth in GROWTHS:
+        for jitter in JITTERS:
+            for bound, base, most, flags in BOUNDS:
+                for draw, draw_flags, seed in SEEDS:
+                    schedule, chance = Backoff(growth, jitter, base, most), Chance(seed)
+                    rung, delays = 0, []
+                    for _ in range(7):
+                        rung = schedule.climb(rung, chance)
+                        delays.append([rung, schedule.delay(rung, chance)])
+                    yield {
+                        "name": f"backoff {growth}, jitter {jitter}, {bound}, {draw}",
+                        "kind": "backoff",
+                        "flags": flags + draw_flags,
+                        "backoff": [growth, jitter, base, most],
+                        "seed": seed,
+                        "rung": 0,
+                        "delays": delays,
+                    }
+
+
+def draws():
+    for seed in [0, 1, 2, 3, 2**32, 2**53, U64, DRAW_MIN, DRAW_MAX]:
+        chance = Chance(seed)
+        drawn = [chance.word() for _ in range(8)]
+        for least, most in [(0, 0), (0, 1), (0, U32), (0, U64), (5, 4), (U64, U64), (U64, 0), (1, U64), (SECOND, 2 * SECOND), (2**32 - 1, 2**33)]:
+            drawn.append([least, most, chance.between(least, most)])
+        yield {"name": f"draws of seed {seed}", "kind": "chance", "flags": ["DrawMin", "DrawMax"], "seed": seed, "draws": drawn}
+
+
+def counters():
+    for hertz in (1, 1000, 32_768, 1_000_000, 84_000_000, U32):
+        for name, readings in [
+            ("that wraps", [U32 - 1, U32, 0, 1, 2**31, U32, 5]),
+            ("read late and out of order", [100, 90, 101, 2**31 + 101, 2**31 + 100, 50, 50]),
+            ("that wraps many times", [number * (2**31 - 1) % 2**32 for number in range(12)]),
+        ]:
+            count, instants = None, []
+            for reading in readings:
+                if count is None:
+                    count = reading
+                else:
+                    # Up to half of the range ahead is ahead; what is behind counts as the latest.
+                    ahead = (reading - count) % 2**32
+                    count += ahead if ahead < 2**31 else 0
+                instants.append([reading, min(count * SECOND // hertz, U64)])
+            spans = [0, 1, 999, SECOND - 1, SECOND, SECOND + 1, YEAR, END]
+            yield {
+                "name": f"a counter of {hertz} Hz {name}",
+                "kind": "ticks",
+                "flags": ["CounterWraps"],
+                "hertz": hertz,
+                "readings": instants,
+                "spans": [[span, min(-(-span * hertz // SECOND), U64)] for span in spans],
+            }
+
+
+def one(law, **config):
+    return {"laws": [{"law": law, **config}]}
+
+
+def schedule(*parts):
+    return {**one("fixed"), "backoff": list(parts)}
+
+
+POLICIES = [
+    ("a base of nothing", ["BaseOverCap"], schedule("constant", "none", 0, SECOND)),
+    ("a base above the most", ["BaseOverCap"], schedule("linear", "full", 5000 * MS, 1000 * MS)),
+    ("a base at the most", ["BaseOverCap"], schedule("linear", "full", SECOND, SECOND)),
+    ("a factor below one", [], schedule(["exponential", 1, 2], "full", 1, SECOND)),
+    ("a spread above one", [], schedule("linear", ["spread", 6, 5], 1, SECOND)),
+    ("a hold of nothing", [], {**one("fixed"), "hold": [0, [0, 1]]}),
+    ("a hold spread beyond itself", [], {**one("fixed"), "hold": [SECOND, [9, 8]]}),
+    ("a window of nothing", [], {**one("fixed"), "window": [0, SECOND]}),
+    ("a lease of nothing", [], {**one("fixed"), "window": [4, 0]}),
+    ("a budget without a reserve", [], {**one("fixed"), "budget": [[1, 2], 0]}),
+    ("a budget that earns nothing", [], {**one("fixed"), "budget": [[0, 3], 4]}),
+    ("a quota of nothing", [], one("fixed", quota=[0, SECOND])),
+    ("a quota in no time", [], one("fixed", quota=[1, 0])),
+    ("a burst of nothing", [], one("fixed", quota=[1, SECOND, 0])),
+    ("a burst that just fits", ["HugeCost"], one("fixed", quota=[1, HOUR, U64 // HOUR])),
+    ("a burst that does not fit", ["HugeCost"], one("fixed", quota=[1, HOUR, U64 // HOUR + 1])),
+    ("adaptive of a quota", [], one("adaptive", quota=[5, SECOND])),
+    ("aimd that keeps all", [], one("aimd", keep=[1, 1])),
+    ("aimd that never grows", [], one("aimd", every=0)),
+    ("aimd that starts below its floor", [], one("aimd", start=[1, HOUR])),
+    ("aimd that starts above its ceiling", [], one("aimd", ceiling=[9, SECOND])),
+    ("aimd with too large a burst", ["HugeCost"], one("aimd", start=[10, SECOND, 17_593])),
+    ("aimd with the largest burst", ["HugeCost"], one("aimd", start=[10, SECOND, 17_592])),
+    ("aimd with a pause above its most", ["BaseOverCap"], one("aimd", pause=[2, 1, 1])),
+    ("aimd with a pause of nothing", [], one("aimd", pause=[0, 1, 1])),
+    ("aimd that never discounts", [], one("aimd", pause=[1, 1, 0])),
+    ("busy that does not recover", [], one("busy", rate=0)),
+    ("busy that triples nothing", [], one("busy", value=0)),
+    ("busy by one, promised", [], one("busy", rate=1)),
+    ("busy by one, faithful", [], one("busy", rate=1, variant="faithful")),
+    ("busy by too much", [], one("busy", rate=15)),
+    ("busy with too large a limit", [], one("busy", most=10_000_000)),
+    ("a crowd that keeps all", [], one("crowd", keep=[10, 9])),
+    ("a crowd that starts above its most", [], one("crowd", start=4, most=3)),
+    ("proportional that shrinks", [], one("proportional", times=[1, 5])),
+    ("proportional that is stuck", [], one("proportional", add=0)),
+    ("exponential that is stuck", [], one("proportional", strategy="exponential", add=0, start=1, floor=1)),
+    ("proportional in no calm", [], one("proportional", calm=0)),
+    ("responsive from nothing", [], one("responsive", initial=0)),
+    ("responsive that goes down on failure", [], one("responsive", up=[1, 2])),
+    ("responsive that goes up on success", [], one("responsive", down=[2, 1])),
+    ("responsive spread beyond itself", [], one("responsive", spread=[3, 2])),
+    ("responsive with the base above the most", ["BaseOverCap"], one("responsive", most=MS)),
+    ("faithful with the base above the most", ["BaseOverCap"], one("responsive", most=MS, variant="faithful")),
+    ("responsive without a threshold", [], one("responsive", threshold=0)),
+    ("faithful without a threshold", [], one("responsive", threshold=0, variant="faithful")),
+]
+
+
+def policies():
+    for name, flags, policy in POLICIES:
+        yield {"name": f"policy: {name}", "kind": "policy", "flags": flags, "policy": policy, "error": wrong(whole(policy))}
+
+
+def vectors():
+    for family in (backoffs, draws, counters, policies):
+        yield from family()

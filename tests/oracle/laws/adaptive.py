@@ -1,0 +1,3 @@
+from laws.base import Law
+class Adaptive(Law):
+    TAG = 0

@@ -1,0 +1,117 @@
+"""`busy`: TChannel's limit for each second, as its program and as its text have it."""
+
+from fractions import Fraction
+
+from exact import END, SECOND, U32, floor, since, within
+from laws.base import Law
+from pace import Never
+from record import Refused
+
+GRAIN = Fraction(1, 2**36)
+MOST_HALVINGS, MOST_STREAK = 20, 8
+
+
+class Busy(Law):
+    TAG = 2
+
+    def __init__(self, config, now):
+        self.config = config
+        self.faithful = config["variant"] == "faithful"
+        self.most = Fraction(config["most"])
+        self.second, self.limit = now, self.most
+        self.sent = self.busy = self.streak = self.quiet = 0
+
+    def copy(self):
+        twin = object.__new__(Busy)
+        vars(twin).update(vars(self))
+        return twin
+
+    def grown(self, seconds=1):
+        """The limit after so many quiet seconds, at most its most."""
+        if "value" in self.config:
+            return min(self.limit + self.config["value"] * seconds, self.most)
+        factor = self.config["rate"] + (1 if self.faithful else 0)
+        limit = self.limit
+        # A limit of at least a grain is at the top after 60 doublings.
+        for _ in range(min(seconds, 64)):
+            limit = min(limit * factor, self.most)
+        return limit
+
+    def end_second(self):
+        if self.faithful:
+            limit = self.limit * (self.config.get("rate", 0) + 1) + self.config.get("value", 0)
+            limit /= 2 ** min(self.busy, MOST_HALVINGS)
+            # What is below a grain is dropped, but for the last grain.
+            self.limit = max(GRAIN, min(floor(limit / GRAIN) * GRAIN, self.most))
+        elif self.busy > 0:
+            self.limit = max(Fraction(1), min(Fraction(self.sent, 2), self.most))
+            self.streak = min(self.streak + 1, MOST_STREAK)
+            self.quiet = self.streak
+        elif self.quiet > 0:
+            self.quiet -= 1
+        else:
+            self.streak = 0
+            self.limit = self.grown()
+        self.sent = self.busy = 0
+        self.second = within(self.second + SECOND)
+
+    def pass_time(self, now):
+        """An update for each second that has ended."""
+        ended = since(self.second, now) // SECOND
+        at_end = self.second + ended * SECOND
+        if ended > 0:
+            self.end_second()
+            ended -= 1
+            waited = min(ended, self.quiet)
+            self.quiet -= waited
+            ended -= waited
+            if ended > 0:
+                self.streak = 0
+                self.limit = self.grown(ended)
+        self.second = at_end
+
+    def room(self):
+        return floor(self.limit) - self.sent
+
+    def check(self, now):
+        state = self.copy()
+        state.pass_time(now)
+        if state.room() > 0:
+            return 0
+        if self.config["over"] == "refuse":
+            raise Never("over-limit")
+        for _ in range(64):
+            state.end_second()
+            if state.room() > 0:
+                break
+        if state.second == END:
+            raise Never("never")
+        return state.second
+
+    def released(self, pace, now, cost, chance):
+        self.pass_time(now)
+        self.sent = within(self.sent + 1, U32)
+
+    def observe(self, pace, sample, chance):
+        before = self.limit
+        self.pass_time(sample.now)
+        if sample.outcome in ("throttled", "busy") and (sample.fresh or self.faithful):
+            self.busy = within(self.busy + 1, U32)
+            return "slower"
+        return "faster" if self.limit > before else None
+
+    def write(self, out):
+        out.instant(self.second)
+        out.u64(int(self.limit / GRAIN))
+        out.u32(self.sent)
+        out.u32(self.busy)
+        out.u8(self.streak)
+        out.u8(self.quiet)
+
+    def read(self, source):
+        self.second, self.limit = source.instant(), source.u64() * GRAIN
+        self.sent, self.busy = source.u32(), source.u32()
+        self.streak, self.quiet = source.u8(), source.u8()
+        most = 0 if self.faithful else MOST_STREAK
+        if not (GRAIN <= self.limit <= self.most and self.streak <= most and self.quiet <= most):
+            raise Refused("OtherPolicy")

@@ -1,0 +1,89 @@
+"""`proportional`: the Heroku client's strategies."""
+
+from exact import U16, U32, part, since, within
+from laws.base import Law
+
+ONE = 1 << 32
+LN_2 = 2_977_044_472
+
+
+def exp_neg(x, y):
+    """2^32 e^(-x / y) as the documents round it: twelve terms, each product rounded down."""
+    if x // y >= 23:
+        return 0
+    z = x * ONE // y
+    total, rest = ONE, z % LN_2
+    for term in range(12, 0, -1):
+        total = ONE - (rest * (ONE // term) // ONE) * total // ONE
+    return total >> z // LN_2
+
+
+class Proportional(Law):
+    TAG = 6
+
+    def __init__(self, config, now):
+        self.config, self.sleep, self.run = config, config["start"], 0
+        self.raised = self.refused_at = now
+
+    def interval(self, now):
+        return self.sleep or None
+
+    def observe(self, pace, sample, chance):
+        sleep, moved = self.sleep, None
+        if sample.outcome == "ok":
+            moved = self.served(sample)
+            sleep = self.sleep
+        elif sample.outcome in ("throttled", "busy"):
+            sleep, moved = self.refused(sample)
+        most = within(sleep + part(self.config["jitter"], sleep))
+        pace.delay(sample.now, chance.between(sleep, most))
+        return moved
+
+    def refused(self, sample):
+        config = self.config
+        if config["once_per_event"] and not sample.fresh:
+            return self.sleep, None
+        first = self.run == 0
+        together = config["once_per_event"] and sample.sent < self.refused_at
+        self.refused_at = sample.now
+        self.run = within(self.run + 1, U16)
+        if config["spare_first"] and sample.attempt == 0 and (first or together):
+            return self.sleep, None
+        self.raised = sample.now
+        if config["strategy"] == "exponential":
+            if first or self.sleep == 0:
+                self.sleep = config["add"]
+            else:
+                self.sleep = part(config["times"], self.sleep)
+            return self.sleep, "slower"
+        more = within(self.sleep + config["add"])
+        self.sleep = part(config["times"], more)
+        return (self.sleep if config["spare_first"] else more), "slower"
+
+    def served(self, sample):
+        self.run = 0
+        strategy, divisor, sleep = self.config["strategy"], self.config["divisor"], self.sleep
+        if strategy == "exponential":
+            less = sleep
+        elif strategy == "proportional":
+            less = sleep // divisor
+        elif strategy == "remaining":
+            left = sample.hint.left
+            less = 0 if left is None else sleep if left > U32 else part((left, divisor), sleep)
+        else:
+            less = strategy[1]
+        if self.config["calm"] is not None:
+            decayed = exp_neg(since(self.raised, sample.now), self.config["calm"])
+            less = less * (ONE - decayed) // ONE
+        self.sleep = max(within(sleep - less), min(self.config["floor"], sleep))
+        return "faster" if self.sleep < sleep else None
+
+    def write(self, out):
+        out.u64(self.sleep)
+        out.u16(self.run)
+        out.instant(self.raised)
+        out.instant(self.refused_at)
+
+    def read(self, source):
+        self.sleep, self.run = source.u64(), source.u16()
+        self.raised, self.refused_at = source.instant(), source.instant()

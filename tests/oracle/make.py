@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Writes tests/vectors/*.jsonl, or with --check says whether they are what it would write."""
+
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+from families import gates, laws, schedules
+from script import line
+
+FILES = {
+    "gates": gates.vectors,
+    "schedules": schedules.vectors,
+    **{name: laws.of(name) for name in laws.CONFIGS},
+}
+FOLDER = Path(__file__).resolve().parent.parent / "vectors"
+
+
+def text_of(vectors):
+    lines, names = [], set()
+    for vector in vectors():
+        assert vector["name"] not in names, f"two vectors are called {vector['name']!r}"
+        names.add(vector["name"])
+        lines.append(line(vector))
+    return "\n".join(lines) + "\n", len(lines)
+
+
+def main():
+    check = sys.argv[1:] == ["--check"]
+    total, stale = 0, []
+    for name, vectors in FILES.items():
+        text, count = text_of(vectors)
+        total += count
+        path = FOLDER / f"{name}.jsonl"
+        if not check:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            stale.append(path.name)
+        print(f"{name:<14} {count:>6} vectors {len(text) // 1024:>6} KiB", flush=True)
+    print(f"{'all':<14} {total:>6} vectors")
+    if stale:
+        sys.exit(f"not what the oracle writes: {', '.join(stale)}; run python3 tests/oracle/make.py")
+
+
+main()

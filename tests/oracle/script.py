@@ -1,0 +1,192 @@
+"""A script plays a client to the oracle's controller and writes down every step and its answer."""
+
+import json
+
+import policy as policies
+import record
+from controller import STATS, Ask, Controller, Hint, Reply
+from exact import END
+
+EXACT_IN_DOUBLES = 2**53
+PLAIN = 0
+"""The name of an ask of cost 1, which every vector has."""
+
+
+def spelt(value):
+    """Numbers past 2^53 become strings of digits: a double would round them."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= EXACT_IN_DOUBLES else str(value)
+    if isinstance(value, dict):
+        return {key: spelt(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [spelt(inner) for inner in value]
+    return value
+
+
+def line(vector):
+    return json.dumps(spelt(vector), separators=(",", ":"), ensure_ascii=True)
+
+
+def reply_of(told, limits):
+    """A reply as vectors write it: an outcome, or an object with what the server said."""
+    if isinstance(told, str):
+        told = {"outcome": told}
+    told = dict(told)
+    outcome, used, hints = told.pop("outcome"), told.pop("used", None), told.pop("hints", None)
+    if hints is None:
+        # Numbers without a unit count calls, the first limit; a pause is meant for all.
+        first, rest = Hint(**told), Hint(told.get("after"), no_retry=told.get("no_retry", False))
+        made = [first] + [rest] * (limits - 1)
+    else:
+        made = [Hint(**hint) for hint in hints]
+    return Reply(outcome, made, used)
+
+
+class Script:
+    def __init__(self, name, flags, policy, seed=7, now=0):
+        self.name, self.flags, self.policy, self.seed, self.start = name, flags, policy, seed, now
+        self.events, self.asks = [], {}
+        whole = policies.whole(policy)
+        assert policies.wrong(whole) is None, f"{name}: {policies.wrong(whole)}"
+        self.gate = Controller(whole, seed, now)
+        self.limits = len(whole["laws"])
+        self.asks[PLAIN] = Ask([1] * self.limits)
+        self.now, self.saved, self.outs = now, b"", []
+
+    def digest(self):
+        return int.from_bytes(self.gate.record(self.now)[-4:], "little")
+
+    def note(self, *event):
+        self.events.append([*event, self.digest()])
+
+    # The steps of a vector.
+
+    def ask(self, name, costs=None, deadline=END):
+        costs = costs or [1] * self.limits
+        self.asks[name] = Ask(costs, deadline)
+        self.events.append(["ask", name, costs, None if deadline == END else deadline])
+        return name
+
+    def poll(self, now=None, ask=PLAIN):
+        self.at(now)
+        answer = self.gate.poll(self.now, self.asks[ask])
+        if answer[0] == "go":
+            self.outs.append(answer[1])
+        self.note("poll", self.now, ask, answer)
+        return answer
+
+    def settle(self, reply="ok", now=None, permit=None):
+        """Of the call that has been out longest, if none is named; of none where none is out."""
+        self.at(now)
+        if permit is None and not self.outs:
+            return
+        if permit is None:
+            permit = self.outs.pop(0)
+        elif permit in self.outs:
+            self.outs.remove(permit)
+        self.gate.settle(self.now, permit, reply_of(reply, self.limits))
+        self.note("settle", self.now, permit, reply)
+
+    def retry(self, ask=PLAIN, reply="throttled", into=None, now=None):
+        """The next attempt's ask, under a name of its own; `None` where there is none."""
+        self.at(now)
+        again = self.gate.retry(self.now, self.asks[ask], reply_of(reply, self.limits))
+        into = ask if into is None else into
+        answer = None
+        if again is not None:
+            self.asks[into] = again
+            last = None if again.deadline == END else again.deadline
+            answer = [again.not_before, last, again.attempt]
+        self.note("retry", self.now, ask, reply, into, answer)
+        return None if again is None else into
+
+    def why(self, ask=PLAIN, now=None):
+        self.at(now)
+        self.events.append(["why", self.now, ask, self.gate.why(self.now, self.asks[ask])])
+
+    def next_at(self):
+        self.events.append(["next", self.gate.next_at()])
+
+    def intervals(self, now=None):
+        self.at(now)
+        self.events.append(["intervals", self.now, self.gate.intervals(self.now)])
+
+    def set_window(self, limit, lease):
+        self.gate.set_window([limit, lease])
+        self.note("window", self.now, limit, lease)
+
+    def set_policy(self, policy):
+        self.gate.set_policy(policies.whole(policy), self.now)
+        self.note("policy", self.now, policy)
+
+    def save(self, now=None):
+        self.at(now)
+        self.saved = self.gate.record(self.now)
+        self.note("save", self.now)
+
+    def restore(self, now, away, seed=8, damage=None, policy=None):
+        """Goes on from the record; where it is refused, with what there was."""
+        self.at(now)
+        asked = self.gate.policy if policy is None else policies.whole(policy)
+        data, answer = damaged(self.saved, damage), "Ok"
+        try:
+            self.gate = Controller.restored(asked, seed, data, self.now, away)
+            self.outs = []
+        except record.Refused as refused:
+            answer = str(refused)
+        self.note("restore", self.now, away, seed, damage, policy, answer)
+        return answer
+
+    # What clients do.
+
+    def at(self, now):
+        self.now = self.now if now is None else now
+
+    def after(self, nanos):
+        self.now = min(self.now + nanos, END)
+
+    def go(self, ask=PLAIN, most=20):
+        """Polls, and waits as told, until the call leaves or cannot."""
+        for _ in range(most):
+            answer = self.poll(ask=ask)
+            if answer[0] != "wait":
+                return answer
+            self.now = answer[1]
+        return answer
+
+    def call(self, reply="ok", took=0, ask=PLAIN):
+        """One call, from its first poll until it has come back."""
+        if self.go(ask)[0] == "go":
+            self.after(took)
+            self.settle(reply, permit=self.outs[-1])
+
+    def vector(self):
+        return {
+            "name": self.name,
+            "kind": "controller",
+            "flags": self.flags,
+            "policy": self.policy,
+            "seed": self.seed,
+            "now": self.start,
+            "events": self.events,
+            "stats": [self.gate.stats[name] for name in STATS],
+        }
+
+
+def damaged(data, damage):
+    """A record after what `damage` does to it: a bit flipped, bytes cut off, bytes put in."""
+    data = bytearray(data)
+    for what, *numbers in damage or []:
+        if what == "flip":
+            data[numbers[0] // 8] ^= 1 << numbers[0] % 8
+        elif what == "cut":
+            del data[numbers[0] :]
+        elif what == "grow":
+            data += bytes(numbers[0])
+        else:  # Put in, and sealed again: a record that somebody else wrote.
+            place, *new = numbers
+            data[place : place + len(new)] = bytes(new)
+            data[-4:] = record.fnv1a(data[:-4]).to_bytes(4, "little")
+    return bytes(data)
