@@ -1,2 +1,239 @@
-/** Fills the laboratory. */
-export function mount(_host: HTMLElement): void {}
+/** The laboratory: a state, and what shows it. The state goes down, wishes for another come up. */
+
+import "./lab.css";
+import { engine, type EngineError } from "../engine";
+import { fail, join, leave, noSteps, scale } from "./changes";
+import { controls } from "./controls";
+import { fresh, h, say } from "./dom";
+import { reason, type Field } from "./fields";
+import type { Lane } from "./lane";
+import { PRESETS, preset } from "./presets";
+import { Race } from "./race";
+import { MOST_LAWS, checked, type Scenario, type State } from "./state";
+import { Figures } from "./table";
+import { Take } from "./take";
+import { Transport } from "./transport";
+import { Fault, spoken } from "./units";
+import { read, write } from "./url";
+import { Card, scaleOf } from "./view";
+import { title } from "./words";
+
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+export function mount(host: HTMLElement): void {
+  void new Laboratory(host).start();
+}
+
+class Laboratory {
+  #state: State;
+  #cards: Card[] = [];
+  #turn = 0;
+  #painted = 0;
+  #timer = 0;
+  #controls: Field<State> | null = null;
+  readonly #race: Race;
+  readonly #figures = new Figures();
+  readonly #transport: Transport;
+  readonly #take: Take;
+  readonly #notices = h("div", { class: "notices", role: "status" });
+  readonly #fault = h("p", { class: "fault", role: "alert" });
+  readonly #presets = h("div", { class: "presets", role: "group", "aria-label": "Try this" });
+  readonly #hint = h("p", { class: "hint" });
+  readonly #words = h("p", { class: "words" });
+  readonly #lanes = h("div", { class: "lanes" });
+  readonly #side = h("div", { class: "side" });
+  readonly #add = h("select", { id: fresh() });
+  readonly #now = h("div", { class: "now", role: "group", "aria-label": "While it runs" });
+  readonly #steps: HTMLButtonElement[];
+
+  constructor(readonly host: HTMLElement) {
+    const { state, notices } = read(location.search, preset);
+    this.#state = state;
+    this.#race = new Race({
+      lanes: (lanes) => this.#show(lanes),
+      moved: () => this.#paint(),
+      measured: () => this.#measured(),
+      refused: (error) => this.#refused(error),
+    });
+    this.#transport = new Transport({
+      play: () => this.#toggle(),
+      step: () => { this.#race.step(); this.#rest(); },
+      finish: () => this.#race.finish(),
+      restart: () => { this.#race.play(true); void this.#race.show(this.#state, 0); this.#set({ ...this.#state, at: null }); },
+      speed: (speed) => this.#set({ ...this.#state, speed }),
+    });
+    this.#take = new Take(() => ({ state: this.#state, race: this.#race, cards: this.#cards }), (scenario) => this.#bring(scenario));
+    const instant = (label: string, edit: (scenario: Scenario) => Scenario) =>
+      h("button", { type: "button", onclick: () => this.#change((state) => ({ ...state, scenario: edit(state.scenario) })) }, label);
+    const at = () => this.#race.at;
+    this.#steps = [
+      instant("halve the limit", (scenario) => scale(scenario, at(), 0.5)),
+      instant("double it", (scenario) => scale(scenario, at(), 2)),
+    ];
+    this.#now.append(h("span", {}, "Now:"), ...this.#steps,
+      instant("break it for a while", (scenario) => fail(scenario, at(), Math.max(1_000, Math.round(scenario.end / 20 / 1_000) * 1_000))),
+      instant("as many clients join", (scenario) => join(scenario, at())),
+      instant("half of them leave", (scenario) => leave(scenario, at())));
+    notices.forEach((notice) => this.#notices.append(h("p", {}, notice)));
+  }
+
+  async start(): Promise<void> {
+    this.#presets.append(...PRESETS.map(({ name, title }) =>
+      h("button", { type: "button", "data-preset": name, onclick: () => this.#try(name) }, title)));
+    const add = h("div", { class: "add-law" }, h("label", { for: this.#add.id }, "Another law "), this.#add,
+      h("button", { type: "button", onclick: () => this.#change((state) => ({ ...state, laws: [...state.laws, this.#add.value] })) }, "Add"));
+    this.host.classList.add("lab");
+    this.host.replaceChildren(
+      h("div", { class: "try" }, h("h3", {}, "Try this"), this.#presets, this.#hint),
+      this.#notices,
+      h("div", { class: "bench" },
+        this.#side,
+        h("div", { class: "stage" },
+          this.#words, this.#transport.element, this.#now, this.#fault, this.#lanes, add, this.#figures.element, this.#take.element)));
+    new IntersectionObserver((entries) => this.#race.visible(entries.at(-1)?.isIntersecting ?? true)).observe(this.host);
+    this.#race.play(this.#state.at === null && !still.matches);
+    this.#sync();
+    let laws: string[];
+    try {
+      laws = await (await engine()).laws();
+    } catch (error) {
+      say(this.#fault, `The laboratory cannot run here: ${reason(error)}.`);
+      return;
+    }
+    laws.push("adaptive+vegas");
+    this.#add.append(...laws.map((law) => h("option", {}, law)));
+    this.#add.value = "aimd";
+    const unknown = this.#state.laws.filter((law) => !laws.includes(law) && !law.includes("+"));
+    if (unknown.length) {
+      const rest = this.#state.laws.filter((law) => !unknown.includes(law));
+      this.#state = { ...this.#state, laws: rest.length ? rest : preset(this.#state.base)!.laws };
+      this.#notices.append(h("p", {}, `The link names laws that there are not: ${unknown.join(", ")}.`));
+    }
+    this.#controls = controls((edit) => this.#change(edit, 150), laws);
+    this.#side.append(this.#controls.element);
+    this.#sync();
+    const at = this.#state.at;
+    await this.#race.show(this.#state, still.matches ? Infinity : at === null ? 0 : at / 1e6);
+    if (notNull(at)) this.#sync();
+  }
+
+  /** Another state that the reader wished for: at once, or when nothing else is wished for so many ms. */
+  #change(edit: (state: State) => State, patience = 0): void {
+    try {
+      const next = edit(this.#state);
+      checked(next.scenario);
+      if (next.laws.length === 0 || next.laws.length > MOST_LAWS) throw new Fault(`from one to ${MOST_LAWS} laws run side by side`);
+      this.#set({ ...next, laws: [...new Set(next.laws)] }, patience);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      say(this.#fault, `${error.message}.`);
+    }
+  }
+
+  #set(state: State, patience = 0): void {
+    this.#state = state;
+    say(this.#fault, "");
+    this.#sync();
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => {
+      this.#remember();
+      void this.#race.show(this.#state);
+    }, patience);
+  }
+
+  #remember(): void {
+    const query = new URLSearchParams(location.search);
+    const others = [...query].filter(([key]) => key === "theme").map(([key, value]) => `&${key}=${value}`).join("");
+    history.replaceState(null, "", `${location.pathname}${write(this.#state, preset)}${others}#${this.host.id}`);
+  }
+
+  #try(name: string): void {
+    const state = preset(name)!;
+    this.#notices.replaceChildren();
+    this.#race.play(!still.matches);
+    void this.#race.show(state, still.matches ? Infinity : 0);
+    this.#set(state);
+  }
+
+  #bring(scenario: Scenario): void {
+    this.#race.play(!still.matches);
+    const state: State = { ...this.#state, base: "", scenario: checked(scenario), at: null };
+    void this.#race.show(state, still.matches ? Infinity : 0);
+    this.#set(state);
+  }
+
+  #toggle(): void {
+    if (this.#race.over) {
+      this.#race.play(true);
+      void this.#race.show(this.#state, 0);
+      this.#set({ ...this.#state, at: null });
+    } else if (this.#race.playing) {
+      this.#race.play(false);
+      this.#rest();
+    } else {
+      this.#race.play(true);
+      this.#set({ ...this.#state, at: null });
+    }
+  }
+
+  /** It stands still, and the address says where. */
+  #rest(): void {
+    setTimeout(() => this.#set({ ...this.#state, at: this.#race.over ? null : this.#race.at }), 60);
+  }
+
+  #sync(): void {
+    const { scenario, base, laws } = this.#state;
+    this.#controls?.sync(this.#state);
+    this.#transport.sync(this.#state);
+    for (const button of this.#presets.querySelectorAll<HTMLElement>("button")) {
+      button.setAttribute("aria-pressed", String(button.dataset.preset === base));
+    }
+    say(this.#hint, PRESETS.find(({ name }) => name === base)?.hint ?? "");
+    say(this.#words, scenario.title || title(scenario));
+    const why = noSteps(scenario.limit);
+    for (const button of this.#steps) { button.disabled = why !== null; button.title = why ?? ""; }
+    (this.#add.nextElementSibling as HTMLButtonElement | null)?.toggleAttribute("disabled", laws.length >= MOST_LAWS);
+    this.#take.sync(this.#state);
+  }
+
+  #show(lanes: Lane[]): void {
+    const old = new Map(this.#cards.map((card, index) => [card.lane, [card, index] as const]));
+    const cards = lanes.map((lane, index) => {
+      const known = old.get(lane);
+      if (known && known[1] === index) { old.delete(lane); return known[0]; }
+      return new Card(lane, index, () => this.#change((state) => ({ ...state, laws: state.laws.filter((law) => law !== lane.law) })));
+    });
+    for (const [card] of old.values()) card.destroy();
+    this.#cards = cards;
+    this.#lanes.dataset.count = String(cards.length);
+    this.#lanes.replaceChildren(...cards.map((card) => card.element));
+    this.#measured();
+    this.#painted = 0;
+  }
+
+  /** One card a frame, in turn: that is often enough for eyes, and leaves the page its time. */
+  #paint(): void {
+    const { now, end, over, playing, reached, behind } = this.#race;
+    this.#transport.show({ now, end, over, playing, reached: behind ? 0 : reached, behind }, this.#state);
+    const scale = scaleOf(this.#race.lanes, end);
+    const all = over || (!playing && !behind);
+    if (all) this.#cards.forEach((card) => card.paint(scale));
+    else this.#cards[this.#turn++ % Math.max(1, this.#cards.length)]?.paint(scale);
+    this.#painted++;
+    this.host.dataset.state = behind ? "catches-up" : over ? "over" : playing ? "runs" : "rests";
+  }
+
+  #measured(): void {
+    for (const card of this.#cards) card.measured();
+    const { now, over, lanes } = this.#race;
+    this.#figures.show(lanes, over ? "Figures of the whole run" : `Figures so far, after ${spoken(Math.round(now * 1e6))}`);
+    if (!this.#race.playing || over) this.#paint();
+    this.#take.sync(this.#state);
+  }
+
+  #refused(error: EngineError | null): void {
+    if (error) say(this.#fault, `${error.message.replace(/^the scenario, line \d+: /, "")}. The plots show what was before.`);
+  }
+}
+
+const notNull = <T>(value: T | null): value is T => value !== null;

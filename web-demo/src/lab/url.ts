@@ -56,21 +56,21 @@ const KEYS: Record<string, Key> = {
   stretch: { write: ({ stretches }) => stretches.map(writeStretch).join(";"), read: (text) => ({ stretches: list(text, readStretch) }) },
 };
 
-/** What the presets are called, and what they hold. */
+/** The presets by their names. That of no name is what the laboratory opens with. */
 export type Presets = (name: string) => State | undefined;
 
 /** The query of an address that holds a state. */
 export function write(state: State, presets: Presets): string {
-  const base = presets(state.base);
+  const base = presets(state.base)!;
   const said: [string, string][] = [["lab", VERSION]];
-  if (base) said.push(["preset", state.base]);
+  if (state.base) said.push(["preset", state.base]);
   for (const [name, key] of Object.entries(KEYS)) {
     const value = key.write(state.scenario);
-    if (!base || value !== key.write(base.scenario)) said.push([name, value]);
+    if (value !== key.write(base.scenario)) said.push([name, value]);
   }
-  if (!base || state.laws.join() !== base.laws.join()) said.push(["laws", state.laws.join()]);
-  if (state.seed !== base?.seed) said.push(["seed", decimal(state.seed)]);
-  if (state.speed !== (base?.speed ?? 0)) said.push(["speed", decimal(state.speed)]);
+  if (state.laws.join() !== base.laws.join()) said.push(["laws", state.laws.join()]);
+  if (state.seed !== base.seed) said.push(["seed", decimal(state.seed)]);
+  if (state.speed !== base.speed) said.push(["speed", decimal(state.speed)]);
   if (state.at !== null) said.push(["at", timeText(state.at)]);
   return "?" + said.map(([name, value]) => `${name}=${escaped(value)}`).join("&");
 }
@@ -79,13 +79,13 @@ export function write(state: State, presets: Presets): string {
 const escaped = (text: string) => encodeURIComponent(text).replace(/%(?:2C|2F|3A|3B|40)/g, decodeURIComponent);
 
 /** The state that an address holds, and a sentence for each thing in it that was not understood. */
-export function read(query: string, usual: State, presets: Presets): { state: State; notices: string[] } {
+export function read(query: string, presets: Presets): { state: State; notices: string[] } {
   const notices: string[] = [];
   const said = pairs(query, notices);
-  const name = said.get("preset");
-  const base = name === undefined ? usual : presets(name);
-  if (name !== undefined && !base) notices.push(`The link begins with a preset “${short(name)}” that there is not; it shows the usual one.`);
-  const state = structuredClone(base ?? usual);
+  const name = said.get("preset") ?? "";
+  const base = presets(name) ?? presets("")!;
+  if (base.base !== name) notices.push(`The link begins with a preset “${short(name)}” that there is not; it shows the usual one.`);
+  const state = structuredClone(base);
   if (!said.has("lab")) return { state, notices };
   if (said.get("lab") !== VERSION) {
     notices.push(`The link is of version “${short(said.get("lab")!)}” of the laboratory, and this one reads version ${VERSION}; what it says may have another meaning.`);
@@ -115,7 +115,7 @@ export function read(query: string, usual: State, presets: Presets): { state: St
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault;
     notices.push(`The link asks for too much: ${fault.message}. The scenario is the usual one.`);
-    state.scenario = structuredClone((base ?? usual).scenario);
+    state.scenario = structuredClone(base.scenario);
     state.at = null;
   }
   return { state, notices };

@@ -14,7 +14,7 @@ export function title(scenario: Scenario): string {
     strangers && `strangers at ${spokenRate(strangers)}`,
     told && `with ${told} on its answers`,
   ];
-  const own = [whatLimit(limit), ...changes.filter((part) => typeof part === "string")].join(", ");
+  const own = [whatLimit(limit), ...changes.filter(Boolean)].join(", ");
   return `${own}; ${scenario.clients.map(whatClients).join(", ")}, for ${spoken(scenario.end)}`;
 }
 

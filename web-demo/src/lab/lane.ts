@@ -1,0 +1,116 @@
+/**
+ * A law's lane: what its world has shown so far, in as many columns as a plot has room for. All
+ * numbers are the engine's; here they are only added up, column by column.
+ */
+
+import type { Frame, World } from "../engine";
+import type { Scenario } from "./state";
+import { SECOND } from "./units";
+
+/** A plot has about so many columns. */
+const COLUMNS = 300;
+/** Fairness is looked at over so many columns, that luck evens out. */
+const STRETCH = 10;
+
+/** What every column of a lane shows; `null` where there is nothing to see. */
+export interface Columns {
+  at: number[];
+  /** Calls a second. */
+  served: (number | null)[];
+  capacity: (number | null)[];
+  /** The share of calls that arrived which were refused or failed. */
+  refused: (number | null)[];
+  /** Seconds that calls had waited when they left, on average; and the longest that any client has still to wait. */
+  waited: (number | null)[];
+  longest: (number | null)[];
+  /** The share of the client that got least, and of the one that got most; 1 is an even share. */
+  least: (number | null)[];
+  most: (number | null)[];
+}
+
+/** The seconds that a column is wide: whole bins. */
+export function columnWidth(scenario: Scenario): number {
+  const bins = Math.ceil(scenario.end / scenario.bin);
+  return (Math.max(1, Math.round(bins / COLUMNS)) * scenario.bin) / SECOND;
+}
+
+export class Lane {
+  readonly columns: Columns = { at: [], served: [], refused: [], capacity: [], waited: [], longest: [], least: [], most: [] };
+  /** Every bin of the run so far, for the file of numbers. */
+  readonly bins: { served: number[]; throttled: number[]; wait: number[] } = { served: [], throttled: [], wait: [] };
+  frame: Frame | null = null;
+  metrics: Record<string, number | null> = {};
+  digest = "";
+  over = false;
+  failed = "";
+  /** What the server gave when the present column began. */
+  #rate = 0;
+  readonly #totals: Float64Array[] = [];
+  readonly #members: { from: number; to: number; stranger: boolean }[];
+  #column = 0;
+
+  constructor(readonly law: string, readonly world: World, scenario: Scenario, readonly width: number) {
+    this.#members = scenario.clients.flatMap(({ processes, from, to, law }) =>
+      Array.from({ length: processes }, () => ({ from: from / SECOND, to: (to ?? Infinity) / SECOND, stranger: law !== null })));
+  }
+
+  get now(): number {
+    return this.frame?.now ?? 0;
+  }
+
+  take(frame: Frame): void {
+    this.frame = frame;
+    this.over = frame.over;
+    const { bins } = frame;
+    if (frame.now === 0) this.#rate = frame.rate;
+    for (let index = 0; index < bins.count; index++) {
+      this.bins.served.push(bins.served[index]!);
+      this.bins.throttled.push(bins.throttled[index]!);
+      this.bins.wait.push(bins.wait[index]!);
+    }
+    const perColumn = Math.max(1, Math.round(this.width / this.world.bin));
+    const whole = () => (this.#column + 1) * perColumn <= this.bins.served.length;
+    while (whole()) this.#close(this.#column * perColumn, this.width);
+    const rest = this.bins.served.length - this.#column * perColumn;
+    if (frame.over && rest > 0) this.#close(this.#column * perColumn, Math.max(frame.now - this.#column * this.width, this.world.bin));
+  }
+
+  /** Ends a column that begins with this bin, and is so many seconds wide. */
+  #close(first: number, seconds: number): void {
+    const { at, served, refused, capacity, waited, longest, least, most } = this.columns;
+    const { frame, bins } = this;
+    const end = first + Math.round(this.width / this.world.bin);
+    const sum = (numbers: number[]) => numbers.slice(first, end).reduce((sum, number) => sum + number, 0);
+    const waits = bins.wait.slice(first, end).filter((wait) => !Number.isNaN(wait));
+    const start = this.#column * this.width;
+    at.push(start + seconds);
+    const [good, bad] = [sum(bins.served), sum(bins.throttled)];
+    served.push(good / seconds);
+    refused.push(good + bad > 0 ? bad / (good + bad) : null);
+    capacity.push(this.#rate);
+    this.#rate = frame!.rate;
+    waited.push(waits.length ? waits.reduce((sum, wait) => sum + wait, 0) / waits.length : null);
+    const still = frame!.waiting.reduce((most, wait) => (wait > most ? wait : most), -1);
+    longest.push(still < 0 ? null : still);
+    this.#totals.push(frame!.served);
+    const shares = this.#shares(start + seconds);
+    least.push(shares?.[0] ?? null);
+    most.push(shares?.[1] ?? null);
+    this.#column++;
+  }
+
+  /** What the clients that were there all the last while got, the least and the most, as parts of an even share. */
+  #shares(now: number): [number, number] | null {
+    const last = this.#totals.at(-1)!;
+    const index = this.#totals.length - 1 - STRETCH;
+    const before = this.#totals[index];
+    const since = Math.max(0, now - STRETCH * this.width);
+    const got: number[] = [];
+    this.#members.forEach(({ from, to, stranger }, process) => {
+      if (!stranger && from <= since && to >= now) got.push(last[process]! - (before?.[process] ?? 0));
+    });
+    const all = got.reduce((sum, calls) => sum + calls, 0);
+    if (got.length < 2 || all === 0) return null;
+    return [Math.min(...got) * got.length / all, Math.max(...got) * got.length / all];
+  }
+}

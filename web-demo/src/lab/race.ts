@@ -1,0 +1,196 @@
+/**
+ * The race: a lane for each law, all on the same arrivals and at the same virtual time. What has
+ * changed is run again from the start to where it was, since a run is fast and always the same.
+ */
+
+import { engine, EngineError, type Engine } from "../engine";
+import { Lane, columnWidth } from "./lane";
+import { pace, type State } from "./state";
+import { write } from "./toml";
+import { SECOND, fromSeconds, type Time } from "./units";
+
+/** What the race tells those who show it. */
+export interface Watcher {
+  /** The lanes are others than before. */
+  lanes(lanes: Lane[]): void;
+  /** Lanes have gone on. */
+  moved(): void;
+  /** The figures are new. */
+  measured(): void;
+  /** The engine takes no such scenario or law; null: it does. */
+  refused(error: EngineError | null): void;
+}
+
+/** How often the figures are asked for while it runs, ms. */
+const MEASURE_EVERY = 300;
+
+export class Race {
+  lanes: Lane[] = [];
+  /** The virtual time that all lanes have reached, s. */
+  now = 0;
+  end = 1;
+  over = false;
+  playing = false;
+  /** Virtual seconds a second, as it really was of late. */
+  reached = 0;
+  #state: State | null = null;
+  #run = 0; // tells answers to earlier questions
+  #width = 1;
+  #visible = true;
+  #engine: Engine | null = null;
+
+  constructor(readonly watcher: Watcher) {}
+
+  get behind(): boolean {
+    return this.#target > this.now;
+  }
+
+  #target = 0;
+
+  /** Shows a state: from the start, or as far as before. */
+  async show(state: State, to: number | null = null): Promise<void> {
+    const text = write(state.scenario);
+    const old = this.#state;
+    const same = old && write(old.scenario) === text && old.seed === state.seed;
+    this.#state = state;
+    if (same && old.laws.join() === state.laws.join() && to === null) return;
+    const target = to ?? (this.over ? Infinity : Math.max(this.now, this.#target));
+    const run = ++this.#run;
+    try {
+      this.#engine ??= await engine();
+      const opened = this.#engine;
+      const kept = new Map(same && to === null ? this.lanes.map((lane) => [lane.law, lane]) : []);
+      const width = columnWidth(state.scenario);
+      const lanes = await Promise.all(state.laws.map(async (law) => {
+        const lane = kept.get(law) ?? new Lane(law, await opened.open({ scenario: text, law, seed: state.seed }), state.scenario, width);
+        if (!lane.frame) lane.take(await lane.world.advance(0));
+        return lane;
+      }));
+      if (run !== this.#run) return lanes.forEach((lane) => kept.get(lane.law) === lane || lane.world.close());
+      for (const lane of this.lanes) if (!lanes.includes(lane)) lane.world.close();
+      this.lanes = lanes;
+    } catch (error) {
+      if (run === this.#run) this.watcher.refused(error instanceof EngineError ? error : new EngineError("broken", String(error)));
+      return;
+    }
+    this.watcher.refused(null);
+    this.#width = columnWidth(state.scenario);
+    this.end = state.scenario.end / SECOND;
+    this.#target = Math.min(target, this.end);
+    this.#settle();
+    this.watcher.lanes(this.lanes);
+    this.watcher.moved();
+    void this.#go(run);
+  }
+
+  play(playing: boolean): void {
+    this.playing = playing;
+    this.#wake();
+  }
+
+  /** Runs only while it is seen. */
+  visible(visible: boolean): void {
+    this.#visible = visible;
+    this.#wake();
+  }
+
+  step(): void {
+    this.playing = false;
+    this.#target = Math.min(this.end, (Math.floor(this.now / this.#width + 1e-9) + 1) * this.#width);
+    this.#wake();
+  }
+
+  /** To the end, as fast as it goes. */
+  finish(): void {
+    this.#target = this.end;
+    this.#wake();
+  }
+
+  /** Where it is, as a scenario would say it. */
+  get at(): Time {
+    return Math.min(fromSeconds(this.now), this.#state?.scenario.end ?? 0);
+  }
+
+  #wake: () => void = () => {};
+
+  #settle(): void {
+    this.over = this.lanes.every((lane) => lane.over || lane.failed);
+    const going = this.lanes.filter((lane) => !lane.over && !lane.failed);
+    this.now = going.length ? Math.min(...going.map((lane) => lane.now)) : Math.max(0, ...this.lanes.map((lane) => lane.now));
+    if (this.over) this.#target = this.now;
+  }
+
+  /** Goes on, frame by frame, until another run takes its place. */
+  async #go(run: number): Promise<void> {
+    let last = performance.now();
+    let measured = 0;
+    let told = "";
+    while (run === this.#run) {
+      const rests = this.over || (!this.behind && !(this.playing && this.#visible && !document.hidden));
+      const key = `${this.now} ${this.lanes.length}`;
+      if ((rests || performance.now() - measured > MEASURE_EVERY) && told !== key) {
+        if (!await this.#measure(run)) return;
+        told = key;
+        measured = performance.now();
+      }
+      if (rests) {
+        this.reached = 0;
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+          document.addEventListener("visibilitychange", () => resolve(), { once: true });
+        });
+        last = performance.now();
+        continue;
+      }
+      const time = performance.now();
+      const passed = Math.min(0.1, (time - last) / 1000);
+      last = time;
+      const before = this.now;
+      const wanted = this.behind ? this.#target : before + Math.max(passed, 1 / 240) * pace(this.#state!);
+      if (!await this.#advance(run, Math.min(wanted, this.end))) return;
+      this.#settle();
+      const took = (performance.now() - time) / 1000;
+      if (!this.behind && took > 0) this.reached += ((this.now - before) / Math.max(took, 1 / 60) - this.reached) * 0.1;
+      this.watcher.moved();
+      await nextFrame();
+    }
+  }
+
+  /** All lanes to a point in time, no further at once than to the end of a column, so that every column is seen. */
+  async #advance(run: number, to: number): Promise<boolean> {
+    const until = performance.now() + 12;
+    do {
+      const now = this.now;
+      const next = (Math.floor(now / this.#width + 1e-9) + 1) * this.#width;
+      const stop = Math.min(to, next);
+      await Promise.all(this.lanes.map(async (lane) => {
+        if (lane.over || lane.failed || lane.now >= stop) return;
+        try {
+          lane.take(await lane.world.advance(stop));
+        } catch (error) {
+          lane.failed = error instanceof Error ? error.message : String(error);
+        }
+      }));
+      if (run !== this.#run) return false;
+      this.#settle();
+      if (this.now <= now && !this.over) break;
+    } while (this.now < to && !this.over && performance.now() < until);
+    return true;
+  }
+
+  async #measure(run: number): Promise<boolean> {
+    await Promise.all(this.lanes.map(async (lane) => {
+      if (lane.failed) return;
+      [lane.metrics, lane.digest] = await Promise.all([lane.world.metrics(), lane.world.digest()]);
+    }));
+    if (run !== this.#run) return false;
+    this.watcher.measured();
+    return true;
+  }
+}
+
+/** The next frame; where none is drawn, because nobody looks, soon. */
+const nextFrame = () => new Promise<void>((resolve) => {
+  const timer = setTimeout(resolve, 100);
+  requestAnimationFrame(() => { clearTimeout(timer); resolve(); });
+});

@@ -1,0 +1,77 @@
+/** What is taken away: the file, the numbers, the picture. */
+
+import { clock } from "../plot/number";
+import { tone, type Tone } from "../plot/theme";
+import type { Lane } from "./lane";
+import type { State } from "./state";
+import type { Card } from "./view";
+
+/** The name of files of this state. */
+export const fileName = ({ base }: State): string => base || "tidegate-lab";
+
+export function download(name: string, content: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** How to run the same on the command line. */
+export const command = (state: State): string =>
+  `cargo run --release -p tidegate-sim -- run ${fileName(state)}.toml --law ${state.laws.join()} --seeds ${state.seed}`;
+
+/**
+ * A line for each bin of each law. The calls of all bins that a law served and was refused add up to
+ * its metric `calls`.
+ */
+export function csv(lanes: Lane[]): string {
+  const lines = ["law,from_s,served,refused,mean_wait_s"];
+  for (const { law, bins, world } of lanes) {
+    bins.served.forEach((served, index) => {
+      const from = Math.round(index * world.bin * 1e6) / 1e6;
+      const wait = bins.wait[index]!;
+      lines.push(`${law},${from},${served},${bins.throttled[index]!},${Number.isNaN(wait) ? "" : wait}`);
+    });
+  }
+  return lines.join("\n") + "\n";
+}
+
+/** All plots in one picture, with the laws' names and what it is a picture of. */
+export function picture(cards: Card[], title: string, now: number): Promise<Blob> {
+  const gap = 24;
+  const scale = window.devicePixelRatio || 1;
+  const across = Math.min(cards.length, 3);
+  const boxes = cards.map(({ plots }) => plots.map(({ series }) => series.host.querySelector("canvas")));
+  const width = Math.max(1, ...boxes.flat().map((canvas) => (canvas ? canvas.width / scale : 0)));
+  const heights = (boxes[0] ?? []).map((canvas) => (canvas ? canvas.height / scale : 0));
+  const captions = cards[0] ? [...cards[0].element.querySelectorAll("h4")].map((caption) => caption.textContent ?? "") : [];
+  const tall = 40 + heights.reduce((sum, height) => sum + height + 22, 0);
+  const canvas = document.createElement("canvas");
+  const down = Math.ceil(cards.length / across);
+  canvas.width = (across * width + (across + 1) * gap) * scale;
+  canvas.height = (64 + down * tall) * scale;
+  const pen = canvas.getContext("2d")!;
+  pen.scale(scale, scale);
+  pen.fillStyle = tone("raised");
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  const write = (text: string, x: number, y: number, colour: Tone, font: string) => {
+    pen.fillStyle = tone(colour);
+    pen.font = `${font} system-ui, sans-serif`;
+    pen.fillText(text, x, y, canvas.width / scale - x - gap);
+  };
+  write(title, gap, 32, "ink", "600 16px");
+  write(`tidegate, after ${clock(now)}`, gap, 52, "soft", "12px");
+  cards.forEach(({ lane }, index) => {
+    const x = gap + (index % across) * (width + gap);
+    let y = 64 + Math.floor(index / across) * tall;
+    write(lane.law, x, y + 26, (["s1", "s2", "s3", "s4", "s5", "s6"] as const)[index]!, "600 15px");
+    y += 36;
+    boxes[index]!.forEach((box, row) => {
+      write(captions[row] ?? "", x, y + 14, "soft", "12px");
+      if (box) pen.drawImage(box, x, y + 20, box.width / scale, box.height / scale);
+      y += heights[row]! + 22;
+    });
+  });
+  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser makes no picture of this size"))), "image/png"));
+}

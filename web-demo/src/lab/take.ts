@@ -1,0 +1,97 @@
+/** What goes out and what comes in: links, files, a law for one's own program, and somebody's scenario. */
+
+import { fresh, h, say } from "./dom";
+import { reason } from "./fields";
+import { read } from "./fromtoml";
+import type { Race } from "./race";
+import { command, csv, download, fileName, picture } from "./save";
+import { snippet } from "./snippet";
+import type { Scenario, State } from "./state";
+import { write } from "./toml";
+import type { Card } from "./view";
+import { title } from "./words";
+
+interface Present { state: State; race: Race; cards: Card[] }
+
+export class Take {
+  readonly element: HTMLElement;
+  readonly #done = h("p", { class: "done", role: "status" });
+  readonly #toml = h("pre", { class: "file", tabindex: 0, role: "region", "aria-label": "The scenario as a file" });
+  readonly #command = h("pre", { class: "file", tabindex: 0, role: "region", "aria-label": "The command that runs it" });
+  readonly #law = h("select", { id: fresh() });
+  readonly #snippet = h("pre", { class: "file", tabindex: 0, role: "region", "aria-label": "The law in a program" });
+  readonly #text = h("textarea", { id: fresh(), rows: 8, spellcheck: "false", placeholder: "end = \"10min\"\n\n[server.bucket]\n…" });
+  readonly #fault = h("p", { class: "fault", role: "alert" });
+
+  constructor(present: () => Present, bring: (scenario: Scenario) => void) {
+    const button = (label: string, press: () => unknown) => h("button", { type: "button", onclick: () => void this.#attempt(press) }, label);
+    const file = (name: string, type: string, content: BlobPart) => download(name, new Blob([content], { type }));
+    const open = h("input", { type: "file", accept: ".toml", id: fresh() });
+    open.addEventListener("change", async () => {
+      const chosen = open.files?.[0];
+      if (!chosen) return;
+      this.#text.value = await chosen.text();
+      open.value = "";
+      this.#bring(bring);
+    });
+    this.#law.addEventListener("change", () => say(this.#snippet, snippet(this.#law.value)));
+    this.element = h("div", { class: "take" },
+      h("h3", {}, "Take it with you"),
+      h("p", { class: "buttons" },
+        button("Copy the link", () => this.#copy(location.href, "The link is copied.")),
+        button("Save the scenario (TOML)", () => file(`${fileName(present().state)}.toml`, "application/toml", write(present().state.scenario))),
+        button("Save the numbers (CSV)", () => file(`${fileName(present().state)}.csv`, "text/csv", csv(present().race.lanes))),
+        button("Save the plots (PNG)", async () => {
+          const { state, race, cards } = present();
+          download(`${fileName(state)}.png`, await picture(cards, state.scenario.title || title(state.scenario), race.now));
+        })),
+      this.#done,
+      h("details", {}, h("summary", {}, "The scenario as a file, and how to run it"), this.#command, this.#toml,
+        h("p", { class: "buttons" },
+          button("Copy the scenario", () => this.#copy(this.#toml.textContent ?? "", "The scenario is copied.")),
+          button("Copy the command", () => this.#copy(this.#command.textContent ?? "", "The command is copied.")))),
+      h("details", {}, h("summary", {}, "Use a law in your program"),
+        h("p", { class: "buttons" }, h("label", { for: this.#law.id }, "Law "), this.#law, button("Copy the lines", () => this.#copy(this.#snippet.textContent ?? "", "The lines are copied."))),
+        this.#snippet),
+      h("details", {}, h("summary", {}, "Bring a scenario"),
+        h("label", { for: this.#text.id }, "Paste a scenario file, or open one"), this.#text,
+        h("p", { class: "buttons" }, h("button", { type: "button", onclick: () => this.#bring(bring) }, "Run it"),
+          h("label", { for: open.id, class: "sr" }, "A scenario file"), open),
+        this.#fault));
+  }
+
+  sync(state: State): void {
+    say(this.#toml, write(state.scenario));
+    say(this.#command, command(state));
+    const laws = state.laws.join();
+    if (this.#law.dataset.laws === laws) return;
+    const before = this.#law.value;
+    this.#law.dataset.laws = laws;
+    this.#law.replaceChildren(...state.laws.map((law) => h("option", {}, law)));
+    this.#law.value = state.laws.includes(before) ? before : state.laws.includes("adaptive") ? "adaptive" : state.laws[0]!;
+    say(this.#snippet, snippet(this.#law.value));
+  }
+
+  async #copy(text: string, done: string): Promise<void> {
+    await navigator.clipboard.writeText(text);
+    say(this.#done, done);
+  }
+
+  async #attempt(press: () => unknown): Promise<void> {
+    try {
+      say(this.#done, "");
+      await press();
+    } catch (error) {
+      say(this.#done, `That did not work: ${reason(error)}.`);
+    }
+  }
+
+  #bring(bring: (scenario: Scenario) => void): void {
+    try {
+      bring(read(this.#text.value));
+      say(this.#fault, "");
+    } catch (error) {
+      say(this.#fault, `${reason(error)}.`);
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Play, step, restart, and how fast: the bar above the lanes. */
+
+import { clock } from "../plot/number";
+import { fresh, h, say } from "./dom";
+import { pace, type State } from "./state";
+
+export interface Wishes {
+  play(): void;
+  step(): void;
+  finish(): void;
+  restart(): void;
+  speed(speed: number): void;
+}
+
+export interface Standing { now: number; end: number; over: boolean; playing: boolean; behind: boolean; reached: number }
+
+const SPEEDS: [number, string][] = [
+  [0, "the run in 20 s"], [1, "as it is"], [10, "10 s a second"], [60, "1 min a second"], [600, "10 min a second"], [3_600, "1 h a second"], [86_400, "1 day a second"],
+];
+
+export class Transport {
+  readonly element: HTMLElement;
+  readonly #play: HTMLButtonElement;
+  readonly #step: HTMLButtonElement;
+  readonly #finish: HTMLButtonElement;
+  readonly #speed = h("select", { id: fresh() });
+  readonly #way = h("progress", { max: 1, value: 0, "aria-hidden": "true" });
+  readonly #time = h("span", { class: "time" });
+
+  constructor(wishes: Wishes) {
+    this.#play = h("button", { type: "button", class: "play", onclick: wishes.play }, "Play");
+    this.#step = h("button", { type: "button", onclick: wishes.step }, "Step");
+    this.#finish = h("button", { type: "button", onclick: wishes.finish }, "To the end");
+    this.#speed.append(...SPEEDS.map(([value, words]) => h("option", { value }, words)));
+    this.#speed.addEventListener("change", () => wishes.speed(Number(this.#speed.value)));
+    this.element = h("div", { class: "bar" }, this.#way, this.#play, this.#step, this.#finish,
+      h("button", { type: "button", onclick: wishes.restart }, "Restart"),
+      h("label", { for: this.#speed.id }, "Speed"), this.#speed, this.#time);
+  }
+
+  sync({ speed }: State): void {
+    if (![...this.#speed.options].some((option) => Number(option.value) === speed)) {
+      this.#speed.append(h("option", { value: speed }, `${speed} s a second`));
+    }
+    this.#speed.value = String(speed);
+  }
+
+  show({ now, end, over, playing, behind, reached }: Standing, state: State): void {
+    say(this.#play, over ? "Again" : playing ? "Pause" : "Play");
+    this.#step.disabled = this.#finish.disabled = over;
+    this.#way.value = now / end;
+    // What a browser cannot do is said, for else the speed would be a lie.
+    const slow = playing && !behind && reached > 0 && reached < pace(state) * 0.6;
+    say(this.#time, `${clock(now)} of ${clock(end)}${behind ? ", catching up" : slow ? `, at ${Math.round(reached)} s a second: this device does no more` : ""}`);
+  }
+}

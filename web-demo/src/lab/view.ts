@@ -1,0 +1,127 @@
+/** A law's card: its four plots, on the same axes as those of the other laws, and what it comes to. */
+
+import { Series, type Axis, type Line, type Rows } from "../plot/series";
+import { clock, number, percent, seconds } from "../plot/number";
+import { textTable, type Table } from "../plot/table";
+import { h, say } from "./dom";
+import type { Lane } from "./lane";
+import { written } from "./metric";
+
+/** What all cards share: where the run ends, and how much is the most of anything in any of them. */
+export interface Scale { end: number; calls: number; wait: number }
+
+/** Bounds of the waits that are drawn: what is shorter is drawn as the shortest. */
+const SHORTEST = 0.01;
+
+const EMPTY: Scale = { end: 1, calls: 1, wait: 1 };
+
+export class Card {
+  readonly element: HTMLElement;
+  readonly plots: { name: string; series: Series }[];
+  readonly #time: Axis = { label: "time", format: (value) => clock(value), min: 0, max: 1, bare: true };
+  readonly #calls: Axis = { label: "calls/s", format: number, min: 0, max: 1, bare: true };
+  readonly #refused: Axis = { label: "refused", format: (share) => percent(share), min: 0, max: 1, bare: true };
+  readonly #waits: Axis = { label: "wait", format: seconds, log: true, min: SHORTEST, max: 1, bare: true };
+  readonly #shares: Axis = { label: "share", format: number, min: 0, max: 2, bare: true };
+  readonly #line = h("p", { class: "so-far" });
+  readonly #tell: () => void;
+  #scale = EMPTY;
+
+  constructor(readonly lane: Lane, index: number, remove: () => void) {
+    const tone = (["s1", "s2", "s3", "s4", "s5", "s6"] as const)[index]!;
+    const host = (name: string) => h("div", { class: `plot ${name}`, role: "img", "aria-label": `Plot of ${lane.law}: ${name}. The numbers are in the table below it.` });
+    const plot = (name: string, caption: string, axis: Axis, lines: Line[]) => {
+      const [element, legend] = [host(name), h("ul", { class: "legend" })];
+      const series = () => new Series(element, this.#time, axis, lines, legend);
+      return { name, caption, element, legend, series };
+    };
+    const plots = [
+      plot("served", "Calls served a second", this.#calls, [
+        { label: "served", tone, width: 1.5, fill: true }, { label: "what the server gives", tone: "soft", dash: [5, 4], width: 1.25 },
+      ]),
+      plot("refused", "Refused, of the calls that arrive", this.#refused, [{ label: "refused", tone: "refused", width: 1.5, fill: true }]),
+      plot("waits", "How long calls wait for their throttle", this.#waits, [
+        { label: "on average", tone, width: 1.5 }, { label: "the client that waits longest", tone: "soft", dash: [2, 3], width: 1.25 },
+      ]),
+      plot("shares", "Shares of the calls; 1 is an even one", this.#shares, [
+        { label: "who got least", tone, width: 1.5 }, { label: "who got most", tone: "soft", dash: [2, 3], width: 1.25 },
+      ]),
+    ];
+    const details = h("details", {}, h("summary", {}, `Numbers of ${lane.law}`));
+    this.element = h("article", { class: "lane", "data-law": lane.law, "aria-label": lane.law },
+      h("header", {},
+        h("h3", {}, h("i", { class: `swatch ${tone}` }), lane.law),
+        h("button", { type: "button", class: "quiet", onclick: remove, "aria-label": `Remove ${lane.law}` }, "×")),
+      this.#line,
+      ...plots.map(({ caption, element, legend }) => h("div", {}, h("h4", {}, caption), legend, element)),
+      details);
+    // The plots need their places in the page before they are made.
+    this.plots = [];
+    queueMicrotask(() => {
+      this.plots.push(...plots.map(({ name, series }) => ({ name, series: series() })));
+      this.paint(this.#scale);
+    });
+    this.#tell = textTable(details, () => this.#table());
+  }
+
+  paint(scale: Scale): void {
+    this.#scale = scale;
+    const { at, served, refused, capacity, waited, longest, least, most } = this.lane.columns;
+    this.#time.max = scale.end;
+    this.#calls.max = scale.calls;
+    this.#waits.max = scale.wait;
+    const rows: Rows[] = [
+      [at, served, capacity],
+      [at, refused],
+      [at, waited.map(above), longest.map(above)],
+      [at, least, most.map((share) => share && Math.min(share, 2))],
+    ];
+    this.plots.forEach(({ series }, index) => series.set(rows[index]!));
+    this.#tell();
+  }
+
+  measured(): void {
+    const { metrics, failed } = this.lane;
+    const fair = metrics.jain_process ?? metrics.jain_worker;
+    const parts = [
+      `used ${written("util", metrics.util)}`, `refused ${written("throttled", metrics.throttled)}`,
+      fair != null && `fair ${written("jain", fair)}`,
+    ];
+    say(this.#line, failed || parts.filter(Boolean).join(" · "));
+  }
+
+  destroy(): void {
+    for (const { series } of this.plots) series.destroy();
+  }
+
+  #table(): Table {
+    const { at, served, capacity, refused, waited, longest, least, most } = this.lane.columns;
+    const head = ["time", "served, calls/s", "the server gives, calls/s", "refused", "wait on average", "longest wait", "least share", "most"];
+    const row = (index: number) => [
+      clock(at[index]!), number(served[index]), number(capacity[index]), percent(refused[index]),
+      seconds(waited[index]), seconds(longest[index]), number(least[index]), number(most[index]),
+    ];
+    return { head, rows: at.map((_, index) => row(index)) };
+  }
+}
+
+const above = (wait: number | null) => (wait === null ? null : Math.max(wait, SHORTEST));
+
+/** What fits all lanes, in round numbers, so that axes do not tremble. */
+export function scaleOf(lanes: Lane[], end: number): Scale {
+  let [gives, calls, wait] = [0, 0, 1];
+  for (const { columns } of lanes) {
+    for (const value of columns.capacity) gives = Math.max(gives, value ?? 0);
+    for (const value of columns.served) calls = Math.max(calls, value ?? 0);
+    for (const value of columns.longest) wait = Math.max(wait, value ?? 0);
+    for (const value of columns.waited) wait = Math.max(wait, value ?? 0);
+  }
+  // A burst at the start may be a hundred times what the server gives: it is cut off.
+  const most = gives > 0 ? Math.min(calls, gives * 2) : calls;
+  return { end, calls: rounded(Math.max(most, gives * 1.25) || 1), wait: 10 ** Math.ceil(Math.log10(wait)) };
+}
+
+function rounded(value: number): number {
+  const size = 10 ** Math.floor(Math.log10(value));
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * size >= value)! * size;
+}
