@@ -8,6 +8,7 @@ mod firmware;
 mod fuzz;
 mod lint;
 mod npm;
+mod page;
 mod progress;
 mod relay;
 mod road;
@@ -57,7 +58,7 @@ enum Verb {
         args: Vec<std::ffi::OsString>,
     },
 
-    /// Build what is published
+    /// Build what is published: the npm package, or the web page
     Build { what: npm::Product },
 
     /// Check everything that must pass, or the named parts of it
@@ -90,7 +91,7 @@ fn main() -> ExitCode {
     let mut roads = Roads::new(cli.road);
     let result = match cli.verb {
         Verb::Setup { steps } => setup::run(&mut roads, &steps),
-        Verb::Demo { args } => demo::run(args),
+        Verb::Demo { args } => demo::run(&mut roads, args),
         Verb::Build { what } => npm::run(&mut roads, what),
         Verb::Test { parts } => test::run(&mut roads, &parts),
         Verb::Bench { what } => bench::run(&mut roads, what),

@@ -8,14 +8,14 @@ use clap::ValueEnum;
 
 use crate::road::Roads;
 use crate::workspace::{cargo, root};
-use crate::{progress, setup};
+use crate::{page, progress, setup};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone.
 const MODULES: [&str; 3] = ["gate", "laws", "pace"];
 
 /// What repeats is neither inlined nor unrolled: LLVM's own thresholds cost an eighth more bytes.
-const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
+pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
     ['-Cllvm-args=-inline-threshold=5', '-Cllvm-args=-unroll-count=1']";
 
 /// What is published.
@@ -23,13 +23,17 @@ const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
 pub enum Product {
     /// The npm package, into wasm/dist
     Wasm,
+    /// The web page, into web-demo/dist: a folder that any host serves
+    Page,
 }
 
 /// Builds a product.
 pub fn run(roads: &mut Roads, what: Product) -> Result<ExitCode> {
-    let Product::Wasm = what;
-    build(roads, &out())?;
-    println!("  done  {}", folder().join("dist").display());
+    let made = match what {
+        Product::Wasm => build(roads, &out()).map(|()| folder())?,
+        Product::Page => page::build(roads).map(|()| page::folder())?,
+    };
+    println!("  done  {}", made.join("dist").display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -45,11 +49,7 @@ pub fn out() -> PathBuf {
 
 /// Builds the package, from the crate to the files that `npm pack` takes, with its parts in `out`.
 pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
-    setup::missing_tool("node")?;
-    setup::missing_tool("npm")?;
-    let mut tools = Command::new("npm");
-    tools.arg("ci").current_dir(folder());
-    step("npm ci", tools)?;
+    install(&folder())?;
     let road = roads.to(TARGET)?;
     for module in MODULES {
         let mut build = road.cargo("build", TARGET, root());
@@ -67,6 +67,20 @@ pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
     let mut pack = Command::new("node");
     pack.arg("build.mjs").arg(out).current_dir(folder());
     step("build.mjs", pack)
+}
+
+/// Brings what a folder's lock names, unless it is there.
+pub fn install(folder: &Path) -> Result<()> {
+    setup::missing_tool("node")?;
+    setup::missing_tool("npm")?;
+    let changed = |name: &str| folder.join(name).metadata().and_then(|data| data.modified()).ok();
+    let there = changed("node_modules/.package-lock.json");
+    if there.is_some() && there >= changed("package-lock.json") {
+        return Ok(());
+    }
+    let mut tools = Command::new("npm");
+    tools.args(["ci", "--no-audit", "--no-fund"]).current_dir(folder);
+    step("npm ci", tools)
 }
 
 /// A command that must succeed; its output is shown where it does not.

@@ -12,7 +12,7 @@ use crate::tools::{TOOLS, Tool};
 use crate::{apt, no_such, rustup, workspace};
 
 /// What `demo` and `test` need today.
-const NEEDED: [&str; 3] = ["components", "targets", "node"];
+const NEEDED: [&str; 4] = ["components", "targets", "node", "npm"];
 
 /// A verb of Cargo that a minimal toolchain lacks.
 struct Component {

@@ -9,6 +9,7 @@ mod no_panic;
 mod purity;
 mod tidy;
 mod wasm;
+pub mod web;
 
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
@@ -27,7 +28,7 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
@@ -42,6 +43,7 @@ const PARTS: [Part; 15] = [
     Part { name: "embedded", about: "the throttle for embassy, and firmware", run: embedded::run },
     Part { name: "wiring", about: "the throttle on four chips", run: embedded::wiring },
     Part { name: "wasm", about: "the npm package, in every runtime it names", run: wasm::run },
+    Part { name: "web", about: "the page, in a real browser", run: web::run },
     Part { name: "xtask", about: "this tool's own tests", run: xtask },
 ];
 

@@ -1,0 +1,67 @@
+//! The web page, built and then used in a real browser, against the real servers of this machine.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::workspace::{cargo, root};
+use crate::{page, setup};
+
+pub fn run(roads: &mut Roads, tally: &mut Tally) {
+    let mut built = false;
+    tally.verdict("build", || {
+        page::build(roads)?;
+        built = true;
+        Ok(())
+    });
+    tally.verdict("the browser", || setup::missing_tool("chromium"));
+    tally.check("the server and the simulator", natives());
+    if !built {
+        return;
+    }
+    match files() {
+        Ok(files) => files.iter().for_each(|file| tally.check(file, node(file))),
+        Err(error) => tally.verdict("the tests", || Err(error)),
+    }
+}
+
+/// The programs that the page is held against, where the tests look for them.
+pub fn natives() -> Command {
+    let mut command = cargo("build");
+    command.args(["--release", "--package", "tidegate-live", "--package", "tidegate-sim"]);
+    command.arg("--target-dir").arg(root().join("target"));
+    command
+}
+
+/// `node` before a script of the page's tests, told where those programs are.
+pub fn program() -> Command {
+    let mut command = Command::new("node");
+    command.current_dir(page::folder().join("test"));
+    let release = root().join("target/release");
+    command.env("TIDEGATE_LIVE", release.join("tidegate-live"));
+    command.env("TIDEGATE_SIM", release.join("tidegate-sim"));
+    command
+}
+
+/// The names of the files of tests, without what they all end in; each is one check.
+fn files() -> Result<Vec<String>> {
+    let folder = page::folder().join("test");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        names.extend(name.strip_suffix(".test.mjs").map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn node(file: &str) -> Command {
+    let mut command = program();
+    // One test at a time: they draw, and they measure the rates of real servers.
+    command.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    command.arg(format!("{file}.test.mjs"));
+    command
+}
