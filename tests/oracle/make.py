@@ -6,13 +6,14 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from families import gates, laws, schedules
+from families import adaptive, gates, laws, schedules
 from script import line
 
 FILES = {
     "gates": gates.vectors,
     "schedules": schedules.vectors,
     **{name: laws.of(name) for name in laws.CONFIGS},
+    "adaptive": adaptive.vectors,
 }
 FOLDER = Path(__file__).resolve().parent.parent / "vectors"
 

@@ -139,6 +139,34 @@ class Script:
         self.note("restore", self.now, away, seed, damage, policy, answer)
         return answer
 
+    # Many steps in one, for what shows only after many.
+
+    def calls(self, count, reply="ok", took=0, ask=PLAIN):
+        """Calls one after the other, each polled until it goes, as far as they go."""
+        gone, first = 0, self.now
+        while gone < count:
+            answer = self.gate.poll(self.now, self.asks[ask])
+            if answer[0] == "wait":
+                self.now = answer[1]
+            elif answer[0] == "go":
+                self.after(took)
+                self.gate.settle(self.now, answer[1], reply_of(reply, self.limits))
+                gone += 1
+            else:
+                break
+        self.note("calls", first, ask, reply, took, count, [gone, self.now])
+
+    def retries(self, count, ask=PLAIN, reply="failed", into=1):
+        """The ask after so many attempts that all came back at once."""
+        self.asks[into] = self.asks[ask]
+        for _ in range(count):
+            again = self.gate.retry(self.now, self.asks[into], reply_of(reply, self.limits))
+            if again is None:
+                break
+            self.asks[into] = again
+        last = self.asks[into]
+        self.note("retries", self.now, ask, reply, into, count, [last.not_before, last.attempt])
+
     # What clients do.
 
     def at(self, now):

@@ -77,7 +77,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
             }
             _ => {}
         }
-        let now = instant(argument(1)?)?;
+        let mut now = instant(argument(1)?)?;
         match verb {
             "why" => {
                 let why = self.gate.why(now, self.ask(argument(2)?)?).map_or(Value::Null, gate);
@@ -113,6 +113,24 @@ impl<const LIMITS: usize> Play<LIMITS> {
                     &again.map_or(Value::Null, |a| attempt(&a)),
                 )?;
             }
+            "calls" => {
+                let ask = *self.ask(argument(2)?)?;
+                let (reply, took) = (reply(argument(3)?)?, span(argument(4)?)?);
+                let (gone, end) = self.calls(now, &ask, reply, took, number(argument(5)?)?);
+                let answer = json!([spelt(gone), spelt(end.as_nanos())]);
+                same("how far calls went", argument(6)?, &answer)?;
+                now = end;
+            }
+            "retries" => {
+                let (mut ask, reply) = (*self.ask(argument(2)?)?, reply(argument(3)?)?);
+                for _ in 0..number(argument(5)?)? {
+                    let Some(again) = self.gate.retry(now, &ask, reply) else { break };
+                    ask = again;
+                }
+                self.asks.insert(number(argument(4)?)?, ask);
+                let answer = json!([spelt(ask.not_before().as_nanos()), ask.attempt()]);
+                same("the latest attempt", argument(6)?, &answer)?;
+            }
             "window" => self.gate.set_window(window(argument(2)?, argument(3)?)?),
             "policy" => {
                 self.policy = argument(2)?.clone();
@@ -139,6 +157,30 @@ impl<const LIMITS: usize> Play<LIMITS> {
         let tail = record.last_chunk().map_or(0, |tail| u32::from_le_bytes(*tail));
         let last = list(event)?.len().saturating_sub(1);
         same("the digest", argument(last)?, &Value::from(tail))
+    }
+
+    /// Calls one after the other, each polled until it goes, as far as they go.
+    fn calls(
+        &mut self,
+        mut now: Instant,
+        ask: &Ask<LIMITS>,
+        reply: Reply<LIMITS>,
+        took: Span,
+        count: u64,
+    ) -> (u64, Instant) {
+        let mut gone = 0;
+        while gone < count {
+            match self.gate.poll(now, ask) {
+                Decision::Wait(until) => now = until,
+                Decision::Go(permit) => {
+                    now = now.saturating_add(took);
+                    self.gate.settle(now, permit, reply);
+                    gone += 1;
+                }
+                Decision::Full | Decision::Refuse(_) => break,
+            }
+        }
+        (gone, now)
     }
 
     fn ask(&self, name: &Value) -> Read<&Ask<LIMITS>> {

@@ -1,0 +1,201 @@
+"""`adaptive` before servers of every kind: what they tell chooses the tier."""
+
+from exact import END, SECOND, U32
+from families.laws import scripts
+from families.tools import DAY, DRAW_MAX, DRAW_MIN, HOUR, MS, Dice
+from script import Script
+
+CONFIGS = [
+    ("by default", {"named": "adaptive"}),
+    ("of a quota", {"laws": [{"law": "adaptive", "quota": [100, 60 * SECOND]}]}),
+    ("of the largest quota", {"laws": [{"law": "adaptive", "quota": [2**40, 1]}]}),
+    ("of requests and tokens", {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None}),
+    ("beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
+]
+
+
+class Bucket:
+    """A server's bucket, refilled by a unit each interval; or, with a window, all at once."""
+
+    def __init__(self, size, interval, window=None):
+        self.size, self.interval, self.window = size, interval, window
+        self.left, self.at = size, 0
+
+    def take(self, now, cost):
+        if self.window:
+            begun = now // self.window * self.window
+            if begun > self.at:
+                self.left, self.at = self.size, begun
+        else:
+            new = (now - self.at) // self.interval
+            self.left, self.at = min(self.size, self.left + new), self.at + new * self.interval
+        served = self.left >= cost
+        self.left -= cost if served else 0
+        return served
+
+    def reset(self, now):
+        if self.window:
+            return self.at + self.window - now
+        return (self.size - self.left) * self.interval
+
+    def period(self):
+        return self.window or self.size * self.interval
+
+
+def told_nothing(bucket, now, served):
+    return {}
+
+
+def told_a_pause(bucket, now, served):
+    return {} if served else {"after": max(bucket.reset(now), 2 * SECOND) if bucket.window else 3 * bucket.interval}
+
+
+def told_what_is_left(bucket, now, served):
+    return {"left": bucket.left}
+
+
+def told_what_is_left_and_the_quota(bucket, now, served):
+    return {"left": bucket.left, "limit": bucket.size, "period": bucket.period()}
+
+
+def told_all(bucket, now, served):
+    return {**told_what_is_left_and_the_quota(bucket, now, served), "reset": bucket.reset(now)}
+
+
+def told_all_but_the_period(bucket, now, served):
+    return {"left": bucket.left, "limit": bucket.size, "reset": bucket.reset(now)}
+
+
+def told_all_now_and_then(bucket, now, served):
+    return told_all(bucket, now, served) if now // MS % 3 else {}
+
+
+TELLERS = [
+    ("that tells nothing", told_nothing),
+    ("that tells pauses", told_a_pause),
+    ("that tells what is left", told_what_is_left),
+    ("that tells what is left of a quota", told_what_is_left_and_the_quota),
+    ("that tells all", told_all),
+    ("that tells all but the period", told_all_but_the_period),
+    ("that tells all now and then", told_all_now_and_then),
+]
+
+SERVERS = [
+    ("bucket of 4, a call an hour", lambda: Bucket(4, HOUR), 300 * MS, ["SlowRate"]),
+    ("bucket of 4, a call in 8 s", lambda: Bucket(4, 8 * SECOND), 120 * MS, []),
+    ("bucket of 10, 10 a second", lambda: Bucket(10, 100 * MS), 40 * MS, []),
+    ("bucket of 30, 5000 a second", lambda: Bucket(30, 200_000), 5 * MS, []),
+    ("window of 12 a minute", lambda: Bucket(12, 0, 60 * SECOND), 250 * MS, []),
+    ("window of 6 in 2 s", lambda: Bucket(6, 0, 2 * SECOND), 60 * MS, []),
+]
+
+
+def worlds():
+    turn = 0
+    for server, make, trip, flags in SERVERS:
+        for teller, tell in TELLERS:
+            for workers in (1, 3):
+                turn += 1
+                seed, extra = [(turn, []), (DRAW_MIN, ["DrawMin"]), (DRAW_MAX, ["DrawMax"])][turn % 3]
+                name = f"adaptive at a {server}, {teller}, {workers} at a time"
+                script = Script(name, flags + extra, {"named": "adaptive"}, seed, now=DAY)
+                world(script, make(), tell, trip, workers)
+                yield script.vector()
+
+
+def world(script, bucket, tell, trip, workers, cost=lambda: (0, 1)):
+    """Workers call at once, and hear one after the other what became of it."""
+    bucket.at = script.now if not bucket.window else script.now // bucket.window * bucket.window
+    calls = 0
+    while calls < 14:
+        replies = []
+        for _ in range(workers):
+            ask, price = cost()
+            if script.go(ask, most=3)[0] == "go":
+                served = bucket.take(script.now, price)
+                outcome = "ok" if served else "throttled"
+                replies.append({"outcome": outcome, **tell(bucket, script.now, served)})
+            calls += 1
+        script.after(trip)
+        for reply in replies:
+            script.settle(reply)
+            script.after(trip // 10)
+    script.intervals()
+
+
+def tokens():
+    """Costs that rise and fall by orders of magnitude."""
+    for number in range(24):
+        dice = Dice(number)
+        script = Script(f"adaptive of tokens, {number}", ["HugeCost"], {"named": "adaptive"}, number, now=SECOND)
+        prices = [1, 2, 3, 48, 900, 5000, 70_000, U32][: 3 + number % 6]
+        asks = [(script.ask(index + 1, [price]), price) for index, price in enumerate(prices)]
+        bucket = Bucket(200_000, 20_000)
+        tell = TELLERS[number % len(TELLERS)][1]
+        world(script, bucket, tell, 80 * MS, 1 + number % 2, lambda: dice.of(asks))
+        script.settle({"outcome": "ok", "used": [77]})
+        yield script.vector()
+
+
+def long_runs():
+    """What shows only after hundreds of calls: long epochs, small cuts, calm, acceleration, outages."""
+    for spacing in (0, 1000, 20 * MS, 700 * MS, 9 * SECOND, HOUR):
+        for between in (3, 40, 400):
+            for ending in ("throttled", "failed", "busy"):
+                name = f"adaptive, calls of {spacing} ns, {between} served for each {ending}"
+                script = Script(name, ["LongRun"], {"named": "adaptive"}, between, now=SECOND)
+                for turn in range(5):
+                    script.calls(between, "ok", spacing)
+                    script.calls(1 + turn, ending, spacing)
+                    script.intervals()
+                script.calls(2 * between, "ok", spacing)
+                script.save()
+                script.restore(now=script.now + HOUR, away=HOUR)
+                script.calls(between, "ok", spacing)
+                yield script.vector()
+
+
+def steered():
+    """The level of a bucket, held, falling and rising, for as long as it takes to settle."""
+    for limit in (None, 2, 60, 5000, U32):
+        for period in (SECOND, HOUR):
+            for left in (0, 1, 2, 5, 29, 2600):
+                quota = {} if limit is None else {"limit": limit, "period": period}
+                name = f"adaptive with {left} left of {limit} in {period} ns"
+                script = Script(name, ["LongRun"], {"named": "adaptive"}, left, now=SECOND)
+                for level in (0, left, 1, left // 2, left):
+                    script.calls(25, {"outcome": "ok", "left": level, **quota}, 30 * MS)
+                    script.call({"outcome": "throttled", "left": 0, **quota}, 30 * MS)
+                    script.intervals()
+                if limit is None or left <= limit:
+                    yield script.vector()
+
+
+def periods():
+    """A period heard from its beginning, from its end, too long, too short, and from two limits."""
+    for limit in (1, 10, 5000, U32):
+        for period in (1, SECOND, HOUR, DAY + HOUR, END):
+            for stated in (True, False):
+                name = f"adaptive, {limit} in {period} ns, {'stated' if stated else 'given away by resets'}"
+                script = Script(name, ["LongRun"], {"named": "adaptive"}, limit, now=SECOND)
+                quota = {"limit": limit, "period": period} if stated else {"limit": limit}
+                for left, reset in [(limit, period), (limit // 2, period // 2), (1, period // 9), (0, 1), (limit - 1, period)]:
+                    script.calls(4, {"outcome": "ok", **quota, "left": left, "reset": reset}, 20 * MS)
+                    script.intervals()
+                script.call({"outcome": "throttled", **quota, "left": 0, "reset": SECOND, "after": 3 * SECOND}, MS)
+                other = {"limit": 7, "period": 10 * SECOND, "left": 3, "reset": 9 * SECOND}
+                script.calls(2, {"outcome": "ok", **other}, MS)
+                script.calls(2, {"outcome": "ok", **other, "left": 0}, MS)
+                script.after(2 * DAY)
+                script.calls(3, "ok", MS)
+                script.call("failed", MS)
+                script.intervals()
+                yield script.vector()
+
+
+def vectors():
+    yield from scripts("adaptive", CONFIGS)
+    for family in (worlds, tokens, long_runs, steered, periods):
+        yield from family()
+
+

@@ -1,3 +1,0 @@
-from laws.base import Law
-class Adaptive(Law):
-    TAG = 0
