@@ -7,8 +7,7 @@ import { SECOND, type Time } from "./units";
 import { whatClients } from "./words";
 
 const DEMANDS = [
-  ["closed", "the next call at once"], ["work", "so many calls, then done"], ["poisson", "calls at random"],
-  ["think", "a pause between calls"], ["on_off", "on and off in turn"],
+  ["closed", "call after call"], ["work", "a fixed job"], ["poisson", "at random"], ["think", "with pauses"], ["on_off", "on and off"],
 ] as const;
 
 function demand(kind: Demand["kind"]): Demand {
@@ -63,13 +62,13 @@ function group(change: Change<State>, laws: string[], index: number, removable: 
   const main: Field<State>[] = [
     number("Programs", change, own(({ processes }) => processes, (_, processes: number) => ({ processes })), { least: 1, most: 2_000 }),
     number("Workers in each", change, own(({ threads }) => threads, (_, threads: number) => ({ threads })), { least: 1, most: 1_000 }),
-    choice("They want", change, own(({ demand }) => demand.kind, (_, kind: Demand["kind"]) => ({ demand: demand(kind) })), DEMANDS),
+    choice("They call", change, own(({ demand }) => demand.kind, (_, kind: Demand["kind"]) => ({ demand: demand(kind) })), DEMANDS),
     demanded,
   ];
   const more: Field<State>[] = [
     time("Join at", change, own(({ from }): Time | null => from || null, (_, from) => ({ from: from ?? 0 })), { empty: "the start" }),
     time("Leave at", change, own(({ to }) => to, (_, to) => ({ to })), { empty: "the end" }),
-    choice("Law", change, own(({ law }) => law ?? "", (_, law: string) => ({ law: law || null })), [["", "the one that is tried"], ...laws.map((law) => [law, law] as const)]),
+    choice("Law", change, own(({ law }) => law ?? "", (_, law: string) => ({ law: law || null })), [["", "as tried"], ...laws.map((law) => [law, law] as const)]),
     time("A call is late after", change, own(({ deadline }) => deadline, (_, deadline) => ({ deadline })), { least: 1_000, empty: "never" }),
   ];
   const legend = h("legend");

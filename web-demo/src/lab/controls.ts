@@ -9,6 +9,8 @@ import { of } from "./lens";
 import { changed, type Bucket, type Latency, type Limit, type Queue, type State } from "./state";
 import { HOUR, MINUTE, SECOND, spoken, type Time } from "./units";
 
+const wide = matchMedia("(min-width: 60rem)");
+
 export function controls(change: Change<State>, laws: string[]): Field<State> {
   const sections: [string, Field<State>[], boolean][] = [
     ["Server", server(change), true],
@@ -18,13 +20,13 @@ export function controls(change: Change<State>, laws: string[]): Field<State> {
     ["World", world(change), false],
   ];
   const element = h("div", { class: "controls" }, ...sections.map(([title, fields, open]) =>
-    h("details", { open }, h("summary", {}, title), h("div", { class: "fields" }, ...fields.map((field) => field.element)))));
+    h("details", { open: open && wide.matches }, h("summary", {}, title), h("div", { class: "fields" }, ...fields.map((field) => field.element)))));
   const all = sections.flatMap(([, fields]) => fields);
   return { element, sync: (state) => all.forEach((field) => field.sync(state)) };
 }
 
 const KINDS = [
-  ["bucket", "a bucket of tokens"], ["window", "a fixed window"], ["queue", "workers with a queue"], ["autoscaling", "one that scales by itself"],
+  ["bucket", "token bucket"], ["window", "fixed window"], ["queue", "workers, queue"], ["autoscaling", "autoscaling"],
 ] as const;
 
 /** A limit of another kind, about as large as the one before. */
@@ -110,7 +112,7 @@ function events(change: Change<State>): Field<State> {
   };
 }
 
-const LATENCIES = [["uniform", "evenly between"], ["constant", "always"], ["exponential", "exponential, mean"], ["lognormal", "lognormal, median"]] as const;
+const LATENCIES = [["uniform", "even"], ["constant", "constant"], ["exponential", "exponential"], ["lognormal", "lognormal"]] as const;
 
 function latency(kind: Latency["kind"]): Latency {
   switch (kind) {
@@ -127,14 +129,14 @@ function world(change: Change<State>): Field<State>[] {
   type Kind<K> = Extract<Latency, { kind: K }>;
   const kinds: Record<Latency["kind"], () => Field<State>[]> = {
     uniform: () => [
-      time("from", change, is<Kind<"uniform">, Time | null>(({ least }) => least, (l, least) => ({ ...l, least: least!, most: Math.max(least!, l.most) }))),
-      time("to", change, is<Kind<"uniform">, Time | null>(({ most }) => most, (l, most) => ({ ...l, most: most!, least: Math.min(most!, l.least) }))),
+      time("From", change, is<Kind<"uniform">, Time | null>(({ least }) => least, (l, least) => ({ ...l, least: least!, most: Math.max(least!, l.most) }))),
+      time("To", change, is<Kind<"uniform">, Time | null>(({ most }) => most, (l, most) => ({ ...l, most: most!, least: Math.min(most!, l.least) }))),
     ],
-    constant: () => [time("of", change, is<Kind<"constant">, Time | null>(({ time }) => time, (l, time) => ({ ...l, time: time! })))],
-    exponential: () => [time("of", change, is<Kind<"exponential">, Time | null>(({ mean }) => mean, (l, mean) => ({ ...l, mean: mean! })))],
+    constant: () => [time("It takes", change, is<Kind<"constant">, Time | null>(({ time }) => time, (l, time) => ({ ...l, time: time! })))],
+    exponential: () => [time("Mean", change, is<Kind<"exponential">, Time | null>(({ mean }) => mean, (l, mean) => ({ ...l, mean: mean! })))],
     lognormal: () => [
-      time("of", change, is<Kind<"lognormal">, Time | null>(({ median }) => median, (l, median) => ({ ...l, median: median! }))),
-      number("sigma", change, is<Kind<"lognormal">, number>(({ sigma }) => sigma, (l, sigma) => ({ ...l, sigma })), { most: 10, step: "any" }),
+      time("Median", change, is<Kind<"lognormal">, Time | null>(({ median }) => median, (l, median) => ({ ...l, median: median! }))),
+      number("Sigma", change, is<Kind<"lognormal">, number>(({ sigma }) => sigma, (l, sigma) => ({ ...l, sigma })), { most: 10, step: "any" }),
     ],
   };
   return [

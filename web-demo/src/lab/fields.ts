@@ -59,7 +59,7 @@ interface TimeBounds { least?: Time; most?: Time; empty?: string }
 /** A time as a number and a unit; where there may be none, an empty number is none. */
 export function time<S>(label: string, change: Change<S>, { get, set }: Lens<S, Time | null>, { least = 0, most = 3650 * PERIODS.d, empty }: TimeBounds = {}): Field<S> {
   const input = h("input", { type: "number", min: 0, step: "any", inputmode: "decimal", id: fresh(), placeholder: empty ?? "", autocomplete: "off" });
-  const unit = h("select", { "aria-label": `${label}: unit` }, ...TIME_UNITS.map(([name]) => h("option", {}, name)));
+  const unit = h("select", { "aria-label": `${label}: unit` }, ...TIME_UNITS.map(([name]) => h("option", { selected: name === "s" }, name)));
   const size = () => TIME_UNITS.find(([name]) => name === unit.value)![1];
   const entered = () => {
     if (input.value === "" && empty !== undefined) return change((state) => set(state, null));
@@ -84,7 +84,7 @@ export function time<S>(label: string, change: Change<S>, { get, set }: Lens<S, 
   };
 }
 
-const RATE_UNITS: [Per, string][] = [["s", "a second"], ["min", "a minute"], ["h", "an hour"], ["d", "a day"]];
+const RATE_UNITS: [Per, string][] = [["s", "/ s"], ["min", "/ min"], ["h", "/ h"], ["d", "/ day"]];
 
 export function rate<S>(label: string, change: Change<S>, { get, set }: Lens<S, Rate | null>, empty?: string): Field<S> {
   const input = h("input", { type: "number", min: 0, step: "any", inputmode: "decimal", id: fresh(), placeholder: empty ?? "", autocomplete: "off" });

@@ -36,6 +36,7 @@ export class Figures {
         const text = lane.failed ? "broke" : written(name, lane.metrics[name]);
         const isBest = bests[column]!.includes(row);
         if (cell.firstChild!.textContent !== text) cell.firstChild!.textContent = text;
+        cell.dataset.value = String(lane.metrics[name]);
         cell.classList.toggle("best", isBest);
         cell.lastElementChild!.textContent = isBest ? " best" : "";
       });

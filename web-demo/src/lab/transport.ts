@@ -30,7 +30,7 @@ export class Transport {
   constructor(wishes: Wishes) {
     this.#play = h("button", { type: "button", class: "play", onclick: wishes.play }, "Play");
     this.#step = h("button", { type: "button", onclick: wishes.step }, "Step");
-    this.#finish = h("button", { type: "button", onclick: wishes.finish }, "To the end");
+    this.#finish = h("button", { type: "button", onclick: wishes.finish }, "To end");
     this.#speed.append(...SPEEDS.map(([value, words]) => h("option", { value }, words)));
     this.#speed.addEventListener("change", () => wishes.speed(Number(this.#speed.value)));
     this.element = h("div", { class: "bar" }, this.#way, this.#play, this.#step, this.#finish,

@@ -108,7 +108,7 @@ export function read(query: string, presets: Presets): { state: State; notices: 
   attempt("speed", (text) => { state.speed = bounded(text, 1e7, "the speed"); });
   attempt("at", (text) => { state.at = Math.min(time(text), state.scenario.end); });
   for (const key of said.keys()) {
-    if (!(key in KEYS) && !OTHER_KEYS.includes(key)) notices.push(`The link says “${short(key)}”, which the laboratory does not know.`);
+    if (!Object.hasOwn(KEYS, key) && !OTHER_KEYS.includes(key)) notices.push(`The link says “${short(key)}”, which the laboratory does not know.`);
   }
   try {
     checked(state.scenario);

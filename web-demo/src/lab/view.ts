@@ -5,23 +5,34 @@ import { clock, number, percent, seconds } from "../plot/number";
 import { textTable, type Table } from "../plot/table";
 import { h, say } from "./dom";
 import type { Lane } from "./lane";
-import { written } from "./metric";
 
 /** What all cards share: where the run ends, and how much is the most of anything in any of them. */
-export interface Scale { end: number; calls: number; wait: number }
+export interface Scale {
+  /** Seconds. */
+  end: number;
+  /** Calls a second. */
+  calls: number;
+  /** The power of ten of the longest wait. */
+  wait: number;
+}
 
-/** Bounds of the waits that are drawn: what is shorter is drawn as the shortest. */
+/** Waits are drawn by their logarithm; what is shorter than this is drawn as long as this. */
 const SHORTEST = 0.01;
 
-const EMPTY: Scale = { end: 1, calls: 1, wait: 1 };
+/** Ticks of time fall on whole numbers of the unit that suits the run. */
+const UNITS: [number, string][] = [[3 * 86_400, "d"], [3 * 3_600, "h"], [180, "min"], [0, "s"]];
+const SIZES: Record<string, number> = { d: 86_400, h: 3_600, min: 60, s: 1 };
+
+const EMPTY: Scale = { end: 1, calls: 1, wait: 0 };
 
 export class Card {
   readonly element: HTMLElement;
   readonly plots: { name: string; series: Series }[];
-  readonly #time: Axis = { label: "time", format: (value) => clock(value), min: 0, max: 1, bare: true };
+  #unit = "s";
+  readonly #time: Axis = { label: "time", format: (value) => (value === 0 ? `0 ${this.#unit}` : number(value, 6)), min: 0, max: 1, bare: true };
   readonly #calls: Axis = { label: "calls/s", format: number, min: 0, max: 1, bare: true };
   readonly #refused: Axis = { label: "refused", format: (share) => percent(share), min: 0, max: 1, bare: true };
-  readonly #waits: Axis = { label: "wait", format: seconds, log: true, min: SHORTEST, max: 1, bare: true };
+  readonly #waits: Axis = { label: "wait", format: (power) => (Number.isInteger(power) ? seconds(10 ** power) : ""), min: Math.log10(SHORTEST), max: 0, bare: true };
   readonly #shares: Axis = { label: "share", format: number, min: 0, max: 2, bare: true };
   readonly #line = h("p", { class: "so-far" });
   readonly #tell: () => void;
@@ -36,15 +47,15 @@ export class Card {
       return { name, caption, element, legend, series };
     };
     const plots = [
-      plot("served", "Calls served a second", this.#calls, [
-        { label: "served", tone, width: 1.5, fill: true }, { label: "what the server gives", tone: "soft", dash: [5, 4], width: 1.25 },
+      plot("served", "Served, calls a second", this.#calls, [
+        { label: "served", tone, width: 1.5, fill: true }, { label: "the limit", tone: "soft", dash: [5, 4], width: 1.25 },
       ]),
-      plot("refused", "Refused, of the calls that arrive", this.#refused, [{ label: "refused", tone: "refused", width: 1.5, fill: true }]),
-      plot("waits", "How long calls wait for their throttle", this.#waits, [
-        { label: "on average", tone, width: 1.5 }, { label: "the client that waits longest", tone: "soft", dash: [2, 3], width: 1.25 },
+      plot("refused", "Refused", this.#refused, [{ label: "refused", tone: "refused", width: 1.5, fill: true }]),
+      plot("waits", "Wait for the throttle", this.#waits, [
+        { label: "on average", tone, width: 1.5 }, { label: "longest", tone: "soft", dash: [2, 3], width: 1.25 },
       ]),
-      plot("shares", "Shares of the calls; 1 is an even one", this.#shares, [
-        { label: "who got least", tone, width: 1.5 }, { label: "who got most", tone: "soft", dash: [2, 3], width: 1.25 },
+      plot("shares", "Shares of clients", this.#shares, [
+        { label: "least", tone, width: 1.5 }, { label: "most", tone: "soft", dash: [2, 3], width: 1.25 },
       ]),
     ];
     const details = h("details", {}, h("summary", {}, `Numbers of ${lane.law}`));
@@ -53,7 +64,7 @@ export class Card {
         h("h3", {}, h("i", { class: `swatch ${tone}` }), lane.law),
         h("button", { type: "button", class: "quiet", onclick: remove, "aria-label": `Remove ${lane.law}` }, "×")),
       this.#line,
-      ...plots.map(({ caption, element, legend }) => h("div", {}, h("h4", {}, caption), legend, element)),
+      ...plots.map(({ caption, element, legend }) => h("div", {}, h("div", { class: "caption" }, h("h4", {}, caption), legend), element)),
       details);
     // The plots need their places in the page before they are made.
     this.plots = [];
@@ -67,14 +78,17 @@ export class Card {
   paint(scale: Scale): void {
     this.#scale = scale;
     const { at, served, refused, capacity, waited, longest, least, most } = this.lane.columns;
-    this.#time.max = scale.end;
+    this.#unit = UNITS.find(([least]) => scale.end >= least)![1];
+    const size = SIZES[this.#unit]!;
+    this.#time.max = scale.end / size;
     this.#calls.max = scale.calls;
     this.#waits.max = scale.wait;
+    const time = at.map((at) => at / size);
     const rows: Rows[] = [
-      [at, served, capacity],
-      [at, refused],
-      [at, waited.map(above), longest.map(above)],
-      [at, least, most.map((share) => share && Math.min(share, 2))],
+      [time, served, capacity],
+      [time, refused],
+      [time, waited.map(power), longest.map(power)],
+      [time, least, most.map((share) => share && Math.min(share, 2))],
     ];
     this.plots.forEach(({ series }, index) => series.set(rows[index]!));
     this.#tell();
@@ -84,8 +98,7 @@ export class Card {
     const { metrics, failed } = this.lane;
     const fair = metrics.jain_process ?? metrics.jain_worker;
     const parts = [
-      `used ${written("util", metrics.util)}`, `refused ${written("throttled", metrics.throttled)}`,
-      fair != null && `fair ${written("jain", fair)}`,
+      `used ${percent(metrics.util)}`, `refused ${percent(metrics.throttled)}`, fair != null && `fair ${fair.toFixed(2)}`,
     ];
     say(this.#line, failed || parts.filter(Boolean).join(" · "));
   }
@@ -105,7 +118,7 @@ export class Card {
   }
 }
 
-const above = (wait: number | null) => (wait === null ? null : Math.max(wait, SHORTEST));
+const power = (wait: number | null) => (wait === null ? null : Math.log10(Math.max(wait, SHORTEST)));
 
 /** What fits all lanes, in round numbers, so that axes do not tremble. */
 export function scaleOf(lanes: Lane[], end: number): Scale {
@@ -118,7 +131,7 @@ export function scaleOf(lanes: Lane[], end: number): Scale {
   }
   // A burst at the start may be a hundred times what the server gives: it is cut off.
   const most = gives > 0 ? Math.min(calls, gives * 2) : calls;
-  return { end, calls: rounded(Math.max(most, gives * 1.25) || 1), wait: 10 ** Math.ceil(Math.log10(wait)) };
+  return { end, calls: rounded(Math.max(most, gives * 1.25) || 1), wait: Math.ceil(Math.log10(wait)) };
 }
 
 function rounded(value: number): number {

@@ -32,7 +32,7 @@ export function whatLimit(limit: Limit): string {
 
 export function whatClients(group: Group): string {
   const law = group.law === null ? "" : ` of ${group.law}`;
-  const who = `${some(group.processes, "process", "processes")} x ${some(group.threads, "worker", "workers")}${law}`;
+  const who = `${some(group.processes, "program", "programs")} x ${some(group.threads, "worker", "workers")}${law}`;
   const from = group.from > 0 && `from ${spoken(group.from)}`;
   const to = group.to !== null && `until ${spoken(group.to)}`;
   const parts = [who, whatDemand(group.demand), from, to];

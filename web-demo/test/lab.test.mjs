@@ -1,0 +1,390 @@
+// The laboratory: its state in the address and in the file, the same figures as the native simulator's,
+// and what its controls do.
+
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { createServer } from "vite";
+import { show, simulate, site, visit } from "./harness.mjs";
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-lab-"));
+let vite, presets, state, url, toml, fromToml, changes;
+
+before(async () => {
+  const root = path.join(import.meta.dirname, "..");
+  vite = await createServer({
+    root, appType: "custom", logLevel: "error", configFile: false,
+    server: { middlewareMode: true, hmr: false, ws: false, watch: null }, optimizeDeps: { noDiscovery: true, include: [] },
+  });
+  const load = (name) => vite.ssrLoadModule(`/src/lab/${name}.ts`);
+  [presets, state, url, toml, fromToml, changes] = await Promise.all(["presets", "state", "url", "toml", "fromtoml", "changes"].map(load));
+});
+after(async () => {
+  await vite?.close();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+/** Draws from a seed, so that a failure can be repeated. */
+function dice(seed) {
+  const next = () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  const whole = (least, most) => least + Math.floor(next() * (most - least + 1));
+  const one = (...things) => things[whole(0, things.length - 1)];
+  const maybe = (thing) => (next() < 0.5 ? thing() : null);
+  const times = (most, thing) => Array.from({ length: whole(0, most) }, thing);
+  return { whole, one, maybe, times };
+}
+
+const S = 1_000_000;
+
+/** A state that the engine takes, and that does not take it long. */
+function someState(seed) {
+  const { whole, one, maybe, times } = dice(seed);
+  const end = whole(20, 90) * S;
+  const time = (least, most) => whole(least * 1_000, most * 1_000) * 1_000;
+  const rate = () => one({ calls: whole(1, 80), per: "s" }, { calls: whole(60, 3_000), per: "min" }, { calls: whole(1, 9_999) / 4, per: "min" });
+  const steps = (what) => {
+    let at = 0;
+    return times(3, () => ({ at: (at += time(1, 20)), ...what() }));
+  };
+  const told = (lie) => one("absent", "honest", { times: whole(1, 12) / 4 }, { always: lie() });
+  const limit = one(
+    () => ({ kind: "bucket", burst: whole(5, 50), rate: rate(), start: maybe(() => whole(0, 5)), steps: steps(() => ({ rate: rate() })) }),
+    () => ({ kind: "window", limit: whole(5, 100), width: time(1, 30), phase: maybe(() => time(0, 1) - 1 + 1) }),
+    () => ({ kind: "queue", workers: whole(1, 8), places: whole(0, 30), service: time(0.01, 0.5), steps: steps(() => ({ service: time(0.01, 0.5) })) }),
+    () => ({ kind: "autoscaling", least: { calls: whole(1, 20), per: "s" }, most: { calls: whole(20, 60), per: "s" }, target: whole(4, 10) / 10, period: time(1, 20), credit: time(1, 60) }),
+  )();
+  if (limit.kind === "window" && limit.phase >= limit.width) limit.phase = 0;
+  const group = () => {
+    const from = whole(0, 2) ? 0 : time(1, 15);
+    return {
+      processes: whole(1, 5), threads: whole(1, 4),
+      demand: one(
+        () => ({ kind: "closed" }), () => ({ kind: "work", calls: whole(1, 300) }), () => ({ kind: "poisson", rate: { calls: whole(1, 8), per: "s" } }),
+        () => ({ kind: "think", time: time(0.05, 3) }), () => ({ kind: "on_off", on: time(1, 9), off: time(0, 9) }))(),
+      from, to: maybe(() => from + time(1, 60)), law: one(null, null, null, "none", "aimd"), deadline: maybe(() => time(0.1, 9)), counted: one(false, false, true),
+    };
+  };
+  return {
+    base: one(...presets.PRESETS.map(({ name }) => name)),
+    scenario: {
+      title: one("", `a “title” with = & # % + ; , and é ${seed}`), end, bin: S,
+      measureFrom: one(0, 2 * S), peakFrom: maybe(() => 3 * S), stopWhenDone: one(true, false), stopAtRemaining: null, offered: maybe(rate),
+      latency: one(
+        { kind: "constant", time: time(0.001, 0.3) }, { kind: "uniform", least: 10_000, most: time(0.02, 0.5) },
+        { kind: "exponential", mean: time(0.01, 0.2) }, { kind: "lognormal", median: time(0.01, 0.2), sigma: whole(0, 8) / 8 }),
+      limit, strangers: maybe(rate), hints: {
+        retryAfter: told(() => time(1, 9)), remaining: told(() => whole(0, 50)), reset: told(() => time(1, 9)), quota: told(() => ({ limit: whole(1, 99), period: time(1, 60) })),
+      },
+      outages: times(2, () => { const from = time(1, 60); return { from, to: from + time(1, 9) }; }),
+      clients: [group(), ...times(2, group)],
+      stretches: times(2, () => ({
+        name: one("calm", "storm_2"), from: 2 * S, to: 5 * S, show: one(["util", "jain"], ["throttled", "load", "peak"]),
+        offered: maybe(rate), credit: whole(0, 3), every: 5 * S, times: whole(1, 3),
+      })),
+      convergences: times(2, () => one(
+        { name: "up_s", toward: "up", at: 4 * S, until: 16 * S, width: 2 * S, rate: rate() },
+        { name: "own_s", toward: "fair", at: 2 * S, until: 19 * S, width: 3 * S, rate: null })),
+    },
+    laws: one(["adaptive"], ["none", "adaptive"], ["adaptive", "adaptive+vegas", "fulljit.1"]),
+    seed: one(1, whole(0, 1e9), Number.MAX_SAFE_INTEGER), speed: one(0, 60, 0.5), at: maybe(() => time(0, 20)),
+  };
+}
+
+test("a state comes back from its address and from its file as it was", () => {
+  for (let seed = 1; seed <= 500; seed++) {
+    const was = someState(seed);
+    const query = url.write(was, presets.preset);
+    const { state: is, notices } = url.read(query, presets.preset);
+    assert.deepEqual(notices, [], query);
+    assert.deepEqual(is, was, query);
+    assert.equal(new URL(`http://host/${query}#lab`).search, query.replaceAll("'", "%27"), "a browser leaves the address as it is");
+    const scenario = fromToml.read(toml.write(was.scenario));
+    assert.deepEqual({ ...scenario, title: was.scenario.title }, was.scenario);
+  }
+});
+
+test("an address is short where little differs from a preset", () => {
+  for (const { name } of presets.PRESETS) {
+    const preset = presets.preset(name);
+    assert.ok(preset, name);
+    assert.ok(url.write(preset, presets.preset).length < 40, name);
+    const halved = { ...preset, laws: ["adaptive"], scenario: state.changed(preset.scenario, { clients: [{ ...preset.scenario.clients[0], processes: 3 }] }) };
+    assert.ok(url.write(halved, presets.preset).length < 120, url.write(halved, presets.preset));
+  }
+});
+
+test("an address that was tampered with is the usual state, and says so", () => {
+  const usual = presets.preset("");
+  const many = "x".repeat(20_000);
+  for (const part of [
+    "end=never", "end=-5s", "end=99999999999h", "bin=0.0000001s", "server=castle,9", "server=bucket,1e9/s,20", "server=bucket,10/s,-1", "server=bucket",
+    "clients=9999999x1", "clients=5", "clients=0x1", "clients=5x2,law:<script>", "clients=5x2,poisson:lots", "latency=log:1ms:99", "hints=candour", "hints=remaining:nine",
+    "outages=5s", "outages=%E0%A4%A", "strangers=%00", "seed=-1", "seed=1e99", "laws=", "laws=a,b,c,d,e,f,g", "laws=<img src=x>", "speed=NaN", "at=then", "preset=../../etc/passwd",
+    "preset=__proto__", "stretch=a,b", "settle=x,sideways,1s-2s,1s", "__proto__=1", "constructor=1", "lab=2", "whatever=1", `title=${many}`, "clients=2000x1;2000x1", "end=90000h",
+    "bin=1us&end=24h", `clients=${"1x1;".repeat(200)}1x1`,
+  ]) {
+    const { state: read, notices } = url.read(`?lab=1&${part}`, presets.preset);
+    assert.ok(notices.length > 0, part);
+    assert.deepEqual({ ...read, at: null }, usual, part);
+    for (const notice of notices) assert.ok(notice.length < 400 && /[.:]$|\.$/.test(notice), notice);
+  }
+  assert.deepEqual(url.read("", presets.preset), { state: usual, notices: [] });
+  assert.deepEqual(url.read("?theme=dark", presets.preset), { state: usual, notices: [] });
+});
+
+test("a file that is no scenario is refused in a sentence that names what is wrong", () => {
+  for (const [text, part] of [
+    ["end = ", "line 1"], ["end = 5\n[server]", "end must be text"], ["", "server. is missing"], ["end='1s'\n[server.castle]", "castle"], ["end='1s'\n[server]\n[[clients]]", "exactly one"],
+    ["end='1s'\nbegin='0s'\n[server.bucket]\nburst=1\nrate='1/s'", "begin"], ["end='1s'\n[server.bucket]\nburst=1\nrate='1/fortnight'", "fortnight"],
+    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[clients]]\nprocesses=1e9", "processes"], ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[stretch]]\nname='a b'", "a b"],
+  ]) {
+    assert.throws(() => fromToml.read(text), (error) => new RegExp(part).test(error.message), text);
+  }
+});
+
+/** The laboratory in a browser, with this state. */
+async function open(t, query, options) {
+  const { url: address } = await site(t);
+  const visitor = await visit(t, `${address}${query}#lab`, options);
+  await show(visitor.page, "lab");
+  await visitor.page.waitForSelector("#lab .lane");
+  return { ...visitor, address };
+}
+
+const finish = async (page) => {
+  const end = page.getByRole("button", { name: "To end" });
+  if (await end.isEnabled()) await end.click();
+  await page.waitForSelector("#lab[data-state=over]", { timeout: 60_000 });
+  await page.waitForFunction(() => document.querySelector("#lab caption")?.textContent === "Figures of the whole run");
+};
+
+/** What the table says: metrics to the last digit, and digests, by law. */
+const figures = async (page) => {
+  await page.getByLabel("All figures, and the digest of each run").check();
+  return page.evaluate(() => Object.fromEntries([...document.querySelectorAll("#lab .figures tbody tr")].map((row) => [row.dataset.law, {
+    metrics: Object.fromEntries([...row.querySelectorAll("td[data-metric]")].map((cell) => [cell.dataset.metric, cell.dataset.value === "null" ? null : Number(cell.dataset.value)])),
+    digest: row.querySelector(".digest").textContent,
+  }])));
+};
+
+/** The file that the page exports, as the native simulator runs it. */
+async function native(page, { laws, seed }) {
+  const file = path.join(folder, "scenario.toml");
+  fs.writeFileSync(file, await page.locator("#lab .take .file").nth(1).textContent());
+  const rows = await simulate(file, "--law", laws.join(), "--seeds", String(seed));
+  return Object.fromEntries(rows.map((row) => [row.law, { metrics: row.metrics, digest: row.digests[0] }]));
+}
+
+test("every preset shows what the native simulator says of its file, to the last digit", { timeout: 600_000 }, async (t) => {
+  const { page, trouble, address } = await open(t, "?lab=1");
+  for (const { name } of presets.PRESETS) {
+    await page.goto(`${address}?lab=1&preset=${name}#lab`);
+    await page.waitForSelector("#lab .lane");
+    await finish(page);
+    assert.deepEqual(await figures(page), await native(page, presets.preset(name)), name);
+    if (name) {
+      const file = path.join(import.meta.dirname, `../../tests/sim/scenarios/${name}.toml`);
+      const [row] = await simulate(file, "--law", "adaptive", "--seeds", "1");
+      assert.equal((await figures(page)).adaptive.digest, row.digests[0], `${name} is the repository's own scenario`);
+    }
+  }
+  assert.deepEqual(trouble, []);
+});
+
+test("so does any other state", { timeout: 300_000 }, async (t) => {
+  const { page, trouble, address } = await open(t, "?lab=1");
+  for (let seed = 1001; seed <= 1025; seed++) {
+    const drawn = { ...someState(seed), at: null };
+    await page.goto(`${address}${url.write(drawn, presets.preset)}#lab`);
+    await page.waitForSelector("#lab .lane");
+    assert.equal(await page.locator("#lab .notices").textContent(), "", `seed ${seed}`);
+    await finish(page);
+    assert.deepEqual(await figures(page), await native(page, drawn), `seed ${seed}: ${url.write(drawn, presets.preset)}`);
+  }
+  assert.deepEqual(trouble, []);
+});
+
+/** Waits until a law's digest of the whole run is another one, and returns it. */
+async function otherDigest(page, law, before, what) {
+  await page.waitForFunction(({ law, before }) => {
+    const host = document.getElementById("lab");
+    const digest = document.querySelector(`#lab .figures tr[data-law="${law}"] .digest`)?.textContent;
+    return host.dataset.state === "over" && digest && digest !== before;
+  }, { law, before }, { timeout: 10_000 }).catch(() => assert.fail(`${what} changes nothing`));
+  return page.locator(`#lab .figures tr[data-law="${law}"] .digest`).textContent();
+}
+
+test("every control changes the outcome", { timeout: 300_000 }, async (t) => {
+  const { page, trouble, address } = await open(t, "?lab=1");
+  const controls = "#lab .controls .field :is(input, select), #lab .controls .check input";
+  let turned = 0;
+  for (const [query, only] of [
+    ["server=bucket,10/s,20", ""], ["server=window,20,10s&hints=retry-after,remaining,reset,quota", ""],
+    ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,10s", "Server"],
+    ["hints=retry-after:3s", "answers"], ["hints=remaining:5", "answers"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"], ["hints=retry-after:2x", "answers"],
+    ["clients=5x2,work:80&stop=", "Clients"], ["clients=5x2,poisson:4/s", "Clients"], ["clients=5x2,think:500ms", "Clients"], ["clients=5x2,on:5s-5s", "Clients"],
+    ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
+  ]) {
+    const lab = `${address}?lab=1&end=40s&laws=adaptive&${query}#lab`;
+    await page.goto(lab);
+    await page.waitForSelector("#lab .lane");
+    await finish(page);
+    await page.getByLabel("All figures, and the digest of each run").check();
+    await page.evaluate(() => document.querySelectorAll("#lab details").forEach((details) => { details.open = true; }));
+    const usual = await page.locator("#lab .figures .digest").last().textContent();
+    const names = await page.locator(controls).evaluateAll((all) => all.map((control) => ({
+      name: control.getAttribute("aria-label") ?? control.labels[0].textContent, section: control.closest(".controls > details").querySelector("summary").textContent,
+      seen: control.checkVisibility(),
+    })));
+    for (const [index, { name, section, seen }] of names.entries()) {
+      if (!seen || !section.includes(only)) continue;
+      const control = page.locator(controls).nth(index);
+      await control.evaluate((control) => {
+        if (control instanceof HTMLSelectElement) control.selectedIndex = (control.selectedIndex + 1) % control.options.length;
+        else if (control.type === "checkbox") control.checked = !control.checked;
+        else control.value = control.value === "" ? "3" : String(Math.min(control.max || Infinity, Number(control.value) * 2 + (control.step === "any" ? 0 : 1)));
+        for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
+      });
+      await otherDigest(page, "adaptive", usual, `${name} of ${section} with ${query}`);
+      turned++;
+      // Back to where it was: the same state is the same run.
+      await page.goto(`${address}?nothing`);
+      await page.goto(lab);
+      await page.waitForSelector("#lab .lane");
+      await finish(page);
+      await page.getByLabel("All figures, and the digest of each run").check();
+      await page.evaluate(() => document.querySelectorAll("#lab details").forEach((details) => { details.open = true; }));
+      assert.equal(await page.locator("#lab .figures .digest").last().textContent(), usual);
+    }
+  }
+  assert.ok(turned > 60, `only ${turned} controls were turned`);
+  assert.deepEqual(trouble, []);
+});
+
+test("what is changed while it runs is kept, in the address and in the file", { timeout: 120_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&end=5min&laws=none,adaptive&speed=10");
+  for (const name of ["halve the limit", "as many clients join", "half of them leave", "break it for a while"]) {
+    await page.waitForTimeout(400);
+    await page.getByRole("button", { name }).click();
+    await page.waitForFunction(() => document.getElementById("lab").dataset.state === "runs");
+  }
+  const { state: kept } = url.read(new URL(page.url()).search, presets.preset);
+  const [step] = kept.scenario.limit.steps;
+  assert.ok(step.at > 0 && step.rate.calls === 5, JSON.stringify(step));
+  assert.ok(kept.scenario.clients.some(({ from }) => from > step.at) && kept.scenario.clients.some(({ to }) => to > step.at));
+  assert.ok(kept.scenario.outages[0].from > step.at);
+  assert.equal(await page.locator("#lab .events li").count(), 1 + 1 + 1 + kept.scenario.clients.filter(({ to }) => to !== null).length);
+  await finish(page);
+  const seen = await figures(page);
+  assert.deepEqual(seen, await native(page, kept));
+  assert.ok(seen.adaptive.metrics.recovery_s > 0, "an outage is measured");
+  await page.reload();
+  await page.waitForSelector("#lab .lane");
+  await finish(page);
+  assert.deepEqual(await figures(page), seen, "the address says it all");
+  // And each can be taken back.
+  await page.locator("#lab .events button").first().click();
+  await otherDigest(page, "adaptive", seen.adaptive.digest, "taking a change back");
+  assert.deepEqual(trouble, []);
+});
+
+test("a run that stands still stands where its address says", { timeout: 60_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&at=2min");
+  await page.waitForSelector("#lab[data-state=rests]");
+  await page.waitForFunction(() => /^2:00 min/.test(document.querySelector("#lab .time").textContent));
+  const before = await page.locator("#lab .lane .so-far").first().textContent();
+  await page.waitForTimeout(500);
+  assert.equal(await page.locator("#lab .lane .so-far").first().textContent(), before);
+  await page.getByRole("button", { name: "Step" }).click();
+  await page.waitForURL(/at=124s/);
+  await page.getByRole("button", { name: "Play" }).click();
+  await page.waitForFunction(() => !location.search.includes("at="));
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.waitForURL(/at=/);
+  assert.deepEqual(trouble, []);
+});
+
+async function saved(page, name) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+  return { name: download.suggestedFilename(), content: fs.readFileSync(await download.path()) };
+}
+
+test("numbers, picture and scenario can be taken along, and the numbers add up to the figures", { timeout: 60_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&preset=e-5&end=10min&laws=adaptive,backoff,adaptive%2Bvegas");
+  await finish(page);
+  const seen = await figures(page);
+  const numbers = await saved(page, /CSV/);
+  assert.equal(numbers.name, "e-5.csv");
+  const [head, ...lines] = numbers.content.toString().trim().split("\n").map((line) => line.split(","));
+  assert.deepEqual(head, ["law", "from_s", "served", "refused", "mean_wait_s"]);
+  for (const [law, { metrics }] of Object.entries(seen)) {
+    const own = lines.filter((line) => line[0] === law);
+    const sum = (column) => own.reduce((sum, line) => sum + Number(line[column]), 0);
+    assert.equal(own.length, 600);
+    assert.equal(sum(3), metrics.throttles);
+    assert.equal(sum(2) + sum(3), metrics.calls);
+    assert.equal(sum(2) / 1_000, metrics.util, "100 a minute for ten minutes could be served");
+  }
+  const file = await saved(page, /TOML/);
+  assert.equal(file.name, "e-5.toml");
+  assert.equal(file.content.toString(), await page.locator("#lab .take .file").nth(1).textContent());
+  const image = await saved(page, /PNG/);
+  assert.equal(image.content.subarray(1, 4).toString(), "PNG");
+  assert.ok(image.content.readUInt32BE(16) > 900 && image.content.length > 20_000, "three lanes of plots side by side");
+  assert.deepEqual(trouble, []);
+});
+
+test("a scenario can be brought by paste and by file, and a wrong one is refused in words", { timeout: 60_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&laws=adaptive,none");
+  await page.getByText("Bring a scenario").click();
+  const text = page.getByLabel("Paste a scenario file, or open one");
+  await text.fill("end = \"1min\"\n[server.bucket]\nburst = 5\nrate = \"2/weeks\"");
+  await page.getByRole("button", { name: "Run it" }).click();
+  await page.getByText("is not a rate like").waitFor();
+  const file = path.join(import.meta.dirname, "../../tests/sim/scenarios/j-5.toml");
+  await page.getByLabel("A scenario file").setInputFiles(file);
+  await page.waitForURL(/settle=/);
+  await finish(page);
+  const rows = await simulate(file, "--law", "adaptive,none", "--seeds", "1");
+  const seen = await figures(page);
+  for (const { law, metrics, digests } of rows) assert.deepEqual(seen[law], { metrics, digest: digests[0] });
+  await text.fill("title = \"impossible\"\nend = \"1min\"\n[server.window]\nlimit = 5\nwidth = \"1s\"\n[[clients]]\nfrom = \"2min\"");
+  await page.getByRole("button", { name: "Run it" }).click();
+  await page.getByText("clients must join before they leave").waitFor();
+  assert.deepEqual(trouble, []);
+});
+
+test("a link that is not understood opens the laboratory all the same", { timeout: 60_000 }, async (t) => {
+  const { page, trouble, address } = await open(t, "?lab=1");
+  for (const [query, said] of [
+    ["?lab=1&server=castle&laws=<script>alert(1)</script>&end=never", /server was not understood.*laws was not understood|end was not understood/s],
+    ["?lab=1&laws=adaptive,telepathy", /laws that there are not: telepathy/], ["?lab=7&preset=nowhere&%E0%A4%A=1", /version/],
+    ["?lab=1&clients=5x2,law:telepathy", /there is no law/],
+  ]) {
+    await page.goto(`${address}${query}#lab`);
+    await page.waitForFunction((source) => new RegExp(source, "s").test(document.querySelector("#lab .notices")?.textContent + document.querySelector("#lab .fault")?.textContent), said.source);
+  }
+  assert.deepEqual(trouble, []);
+});
+
+test("it fits a phone and a wide screen, and axe finds nothing", { timeout: 120_000 }, async (t) => {
+  const axe = fs.readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+  for (const [width, dark] of [[360, false], [360, true], [1280, false], [1920, true]]) {
+    const { page, trouble } = await open(t, "?lab=1&preset=h&laws=vegas,gradient2,busy,adaptive&at=5min", { width, dark });
+    await page.waitForSelector("#lab[data-state=rests]");
+    await page.evaluate(() => document.querySelectorAll("#lab details").forEach((details) => { details.open = true; }));
+    await page.waitForTimeout(300);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, "nothing sticks out");
+    await page.evaluate(axe);
+    const violations = await page.evaluate(async () => (await window.axe.run("#lab")).violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).slice(0, 3)}`));
+    assert.deepEqual(violations, [], `${width} ${dark ? "dark" : "light"}`);
+    assert.deepEqual(trouble, []);
+  }
+});
