@@ -1,0 +1,134 @@
+// What every test of the page needs: the built page on a real server, a real Chromium before it, and
+// a list of all that goes wrong there.
+//
+//   const { url, sent } = await site(t);          // web-demo/dist under a sub-path, as any host has it
+//   const { page, trouble } = await visit(t, url); // a reader; `trouble` must stay empty
+//   const { url } = await live(t, "--law", "adaptive"); // the demo's own server, with the page
+
+import { execFile, spawn } from "node:child_process";
+import fs from "node:fs";
+import { createServer } from "node:http";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { after } from "node:test";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { chromium } from "playwright-core";
+
+export const dist = path.join(import.meta.dirname, "../dist");
+if (!fs.existsSync(path.join(dist, "index.html"))) throw new Error("the page is not built: run `cargo xtask build page`");
+
+/** A policy under which nothing but the page's own scripts runs, and no WebAssembly. */
+export const NO_WASM = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:";
+
+const TYPES = {
+  ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+  ".wasm": "application/wasm", ".svg": "image/svg+xml", ".json": "application/json", ".toml": "text/plain; charset=utf-8",
+};
+
+/**
+ * Serves the page under a path of its own, gzipped, as static hosts do. `sent` lists what went over
+ * the wire, heads included.
+ */
+export async function site(test, { headers = {}, under = "/some/where/" } = {}) {
+  const files = new Map();
+  for (const name of fs.readdirSync(dist, { recursive: true })) {
+    const file = path.join(dist, name);
+    if (fs.statSync(file).isFile()) files.set(under + name.split(path.sep).join("/"), gzipSync(fs.readFileSync(file), { level: 9 }));
+  }
+  const sent = [];
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url, "http://host");
+    const name = pathname === under ? `${under}index.html` : pathname;
+    const body = files.get(name);
+    const before = request.socket.bytesWritten;
+    response.on("finish", () => sent.push({ name: name.slice(under.length), status: response.statusCode, bytes: request.socket.bytesWritten - before }));
+    if (!body) return response.writeHead(404).end();
+    response.writeHead(200, {
+      "content-type": TYPES[path.extname(name)] ?? "application/octet-stream",
+      "content-encoding": "gzip", "content-length": body.length, ...headers,
+    }).end(body);
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  test.after(() => (server.closeAllConnections(), server.close()));
+  const origin = `http://127.0.0.1:${server.address().port}`;
+  return { url: origin + under, origin, sent };
+}
+
+let launched;
+
+/** The one browser of a file of tests. No name but this machine's means anything to it. */
+export function browser() {
+  launched ??= chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
+  });
+  return launched;
+}
+after(async () => (await launched)?.close());
+
+/**
+ * Opens the page for a reader of his own. `trouble` lists errors of the console and of scripts,
+ * requests that failed, and requests to another origin than those of `allowed`.
+ */
+export async function visit(test, url, { width = 1280, height = 800, dark = false, still = false, script = true, allowed = [], before } = {}) {
+  const context = await (await browser()).newContext({
+    viewport: { width, height }, colorScheme: dark ? "dark" : "light",
+    reducedMotion: still ? "reduce" : "no-preference", javaScriptEnabled: script,
+  });
+  test.after(() => context.close());
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const trouble = [];
+  const own = [new URL(url).origin, ...allowed];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") trouble.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => trouble.push(`script: ${error}`));
+  context.on("request", (request) => {
+    const { protocol, origin } = new URL(request.url());
+    if (/^https?:/.test(protocol) && !own.includes(origin)) trouble.push(`another origin: ${request.url()}`);
+  });
+  context.on("response", (response) => {
+    if (response.status() >= 400) trouble.push(`${response.status()}: ${response.url()}`);
+  });
+  context.on("requestfailed", (request) => {
+    // The page may change its mind about what it asked for.
+    if (request.failure()?.errorText !== "net::ERR_ABORTED") trouble.push(`${request.failure()?.errorText}: ${request.url()}`);
+  });
+  await before?.(page);
+  await page.goto(url, { waitUntil: "load" });
+  return { page, context, trouble };
+}
+
+/** Brings a part of the page into view and waits until it has been filled. */
+export async function show(page, id) {
+  await page.locator(`#${id}`).evaluate((element) => element.scrollIntoView({ behavior: "instant", block: "start" }));
+  await page.waitForFunction((id) => document.getElementById(id).childElementCount > 0, id);
+}
+
+/** Starts the demo's own server with the built page, and stops it when the test ends. */
+export async function live(test, ...options) {
+  const program = process.env.TIDEGATE_LIVE;
+  if (!program) throw new Error("TIDEGATE_LIVE names no server: run `cargo xtask test web`");
+  const child = spawn(program, ["demo", "--page-port", "0", "--page-folder", dist, ...options], { stdio: ["ignore", "pipe", "inherit"] });
+  const gone = new Promise((done) => child.once("exit", done));
+  const stop = async () => (child.kill("SIGINT"), await gone);
+  test.after(stop);
+  const url = await new Promise((done, fail) => {
+    const lines = createInterface({ input: child.stdout });
+    lines.on("line", (line) => /^the page +(\S+)/.test(line) && done(line.split(/ +/)[2]));
+    child.once("exit", (code) => fail(new Error(`the demo ended with ${code}`)));
+  });
+  /** The latest moment, as the page is told it. */
+  const moment = async () => (await fetch(new URL("api", url))).json();
+  return { url, stop, moment };
+}
+
+/** Runs the native simulator, and returns what it prints as JSON. */
+export async function simulate(...options) {
+  const program = process.env.TIDEGATE_SIM;
+  if (!program) throw new Error("TIDEGATE_SIM names no simulator: run `cargo xtask test web`");
+  const { stdout } = await promisify(execFile)(program, ["run", ...options, "--json"], { maxBuffer: 1 << 26 });
+  return JSON.parse(stdout);
+}

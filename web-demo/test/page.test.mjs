@@ -1,0 +1,150 @@
+// The page as a whole: what it weighs, and that nobody is kept out of it.
+
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import { createRequire } from "node:module";
+import test from "node:test";
+import { NO_WASM, show, site, visit } from "./harness.mjs";
+
+const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const MOST = 60_000;
+
+const runs = (page, id = "hammer") => page.waitForFunction((id) => document.getElementById(id).dataset.state === "runs", id);
+
+/** Goes through the page from the top to the end, as a reader does, so that all of it is there. */
+async function read(page) {
+  const step = 600;
+  for (let at = 0; at < await page.evaluate(() => document.documentElement.scrollHeight); at += step) {
+    await page.evaluate((top) => scrollTo({ top, behavior: "instant" }), at);
+    await page.waitForTimeout(120);
+  }
+  for (const id of ["lab", "live"]) await show(page, id);
+}
+
+test("the first load is no more than 60 kB over the wire", async (t) => {
+  const { url, sent } = await site(t);
+  const { page, trouble } = await visit(t, url);
+  await runs(page);
+  await page.waitForLoadState("networkidle");
+  const all = sent.reduce((sum, { bytes }) => sum + bytes, 0);
+  for (const { name, bytes } of sent) t.diagnostic(`${String(bytes).padStart(6)}  ${name || "(the page)"}`);
+  t.diagnostic(`${String(all).padStart(6)}  in ${sent.length} files`);
+  assert.ok(sent.some(({ name }) => name.endsWith(".wasm")), "the engine is among them");
+  assert.ok(all <= MOST, `${all} bytes`);
+  assert.deepEqual(trouble, []);
+});
+
+test("whoever reads it to its end meets no error, and no other origin", async (t) => {
+  const { url } = await site(t);
+  const { page, trouble } = await visit(t, url);
+  await read(page);
+  await page.waitForLoadState("networkidle");
+  assert.deepEqual(trouble, []);
+});
+
+test("where WebAssembly is forbidden, the same figures run by JavaScript", async (t) => {
+  const { url, sent } = await site(t, { headers: { "content-security-policy": NO_WASM } });
+  const { page, trouble } = await visit(t, url);
+  await runs(page);
+  await page.waitForFunction(() => document.querySelector("#hammer [data-metric=util]").textContent !== "–");
+  assert.ok(!sent.some(({ name }) => name.endsWith(".wasm")), "what may not run is not fetched");
+  assert.deepEqual(trouble, []);
+});
+
+test("without JavaScript the text can be read", async (t) => {
+  const { url } = await site(t);
+  const { page, trouble } = await visit(t, url, { script: false });
+  const text = await page.innerText("main");
+  assert.ok(text.length > 3000, `${text.length} characters`);
+  assert.ok((await page.locator("h2").count()) >= 8);
+  assert.match(await page.innerText("body"), /need JavaScript/);
+  assert.deepEqual(trouble, []);
+});
+
+for (const [name, options] of Object.entries({
+  "in the light": {}, "in the dark": { dark: true }, "on a phone": { width: 360, height: 740 },
+})) {
+  test(`axe finds no violation ${name}`, async (t) => {
+    const { url } = await site(t);
+    // Without motion a figure shows its end at once, and its colours stand still.
+    const { page } = await visit(t, url, { still: true, ...options });
+    await read(page);
+    await page.evaluate(() => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
+    await page.waitForTimeout(1500);
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    const told = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html, failureSummary }) => `  ${html}\n  ${failureSummary}`).join("\n")}`);
+    assert.deepEqual(told, []);
+  });
+}
+
+for (const width of [360, 768, 1920]) {
+  test(`${width} pixels are wide enough`, async (t) => {
+    const { url } = await site(t);
+    const { page } = await visit(t, url, { width, still: true });
+    await read(page);
+    const beyond = await page.evaluate(() => {
+      const width = document.documentElement.clientWidth;
+      const scrolls = (element) => element && (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
+      return [...document.querySelectorAll("body *")]
+        .filter((element) => element.getBoundingClientRect().right > width + 1 && !scrolls(element.parentElement))
+        .map((element) => element.outerHTML.slice(0, 100));
+    });
+    assert.deepEqual(beyond, []);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+  });
+}
+
+test("nothing moves under the reader's eyes while it loads and while he reads", async (t) => {
+  const { url } = await site(t);
+  const { page } = await visit(t, url, {
+    before: (page) => page.addInitScript(() => {
+      globalThis.shifts = [];
+      new PerformanceObserver((list) => {
+        for (const { value, hadRecentInput, sources } of list.getEntries()) {
+          if (!hadRecentInput) shifts.push([value, sources.map(({ node }) => node?.id || node?.className || node?.nodeName).join(", ")]);
+        }
+      }).observe({ type: "layout-shift", buffered: true });
+    }),
+  });
+  await runs(page);
+  await read(page);
+  const shifts = await page.evaluate(() => globalThis.shifts);
+  const sum = shifts.reduce((sum, [value]) => sum + value, 0);
+  t.diagnostic(`layout shift ${sum.toFixed(4)}`);
+  assert.ok(sum < 0.02, JSON.stringify(shifts));
+});
+
+test("every control can be reached by keyboard, and shows that it has been", async (t) => {
+  const { url } = await site(t);
+  const { page } = await visit(t, url, { still: true });
+  await read(page);
+  const expected = await page.evaluate(() => {
+    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")];
+    // A group of radio buttons is one stop, and the arrows lead through it.
+    const seen = controls.filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.disabled
+      && !(element.type === "radio" && !element.checked));
+    seen.forEach((element, index) => { element.dataset.stop = index; });
+    scrollTo({ top: 0, behavior: "instant" });
+    document.body.tabIndex = -1;
+    document.body.focus();
+    return seen.length;
+  });
+  const reached = new Set();
+  const unseen = [];
+  for (let presses = 0; presses < 3 * expected && reached.size < expected; presses++) {
+    await page.keyboard.press("Tab");
+    const stop = await page.evaluate(() => {
+      const element = document.activeElement;
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      const shown = outlineStyle !== "none" && parseFloat(outlineWidth) >= 1;
+      return { index: element.dataset.stop, shown, html: element.outerHTML.slice(0, 120) };
+    });
+    if (stop.index !== undefined) reached.add(stop.index);
+    if (!stop.shown && stop.html.length && !stop.html.startsWith("<body")) unseen.push(stop.html);
+  }
+  const missed = await page.evaluate((reached) => [...document.querySelectorAll("[data-stop]")]
+    .filter((element) => !reached.includes(element.dataset.stop)).map((element) => element.outerHTML.slice(0, 120)), [...reached]);
+  assert.deepEqual(missed, []);
+  assert.deepEqual(unseen, []);
+});
