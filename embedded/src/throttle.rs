@@ -128,19 +128,13 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     where
         L: PartialEq,
     {
-        self.desk.with((), |gate, line| {
-            gate.set_policy(policy, time::now());
-            line.wake_all();
-        });
+        self.desk.set_policy(policy);
     }
 
     /// Opens or narrows the window, up to `SLOTS`; see [`Controller::set_window`]. An MQTT server's
     /// Receive Maximum goes here.
     pub fn set_window(&self, window: WindowPolicy) {
-        self.desk.with((), |gate, line| {
-            gate.set_window(window);
-            line.wake_all();
-        });
+        self.desk.set_window(window);
     }
 
     /// The counters so far.
