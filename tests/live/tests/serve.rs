@@ -29,7 +29,8 @@ impl Api {
     /// `head` is a line of its own, with its end.
     fn get_with(&self, path: &str, head: &str) -> String {
         let mut stream = TcpStream::connect(&self.1).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n{head}\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n{head}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

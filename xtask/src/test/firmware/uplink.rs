@@ -63,14 +63,7 @@ fn run(name: &str, hints: &str, board: Board, folder: &PathBuf) -> Result<String
     let server = Server::start(hints)?;
     let neighbour = Neighbour::of(server.port);
     let cable = Cable::new(board, 80, server.port);
-    let run = Run {
-        name,
-        board,
-        folder,
-        image: "uplink",
-        options: cable.options()?,
-        limit: LIMIT,
-    };
+    let run = Run { name, board, folder, image: "uplink", options: cable.options()?, limit: LIMIT };
     let log = run.to_its_end(|line| {
         if line.contains(LOST_AT) {
             cable.lose(LOST_FOR);
