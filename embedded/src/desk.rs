@@ -37,14 +37,24 @@ enum Sown<G: Gates<LIMITS>, const LIMITS: usize> {
 
 impl<G: Gates<LIMITS>, const LIMITS: usize> Sown<G, LIMITS> {
     fn grown(&mut self) -> Option<&mut G> {
-        if let Self::Seed(policy, seed) = *self {
-            *self = Self::Grown(G::begin(policy, seed(), time::now()));
+        if let Self::Seed(policy, seed) = self {
+            *self = Self::Grown(grow(policy, *seed));
         }
         match self {
             Self::Grown(gates) => Some(gates),
             Self::Seed(..) => None, // not reached
         }
     }
+}
+
+/// Apart from where the gates will stand, which the compiler would otherwise fill out of itself: with a
+/// `memmove`, which firmware need not have.
+#[inline(never)]
+fn grow<G: Gates<LIMITS>, const LIMITS: usize>(
+    policy: &Policy<G::Law, LIMITS>,
+    seed: fn() -> u64,
+) -> G {
+    G::begin(*policy, seed(), time::now())
 }
 
 /// Where a call stands.
