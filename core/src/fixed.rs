@@ -111,12 +111,9 @@ pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
 #[cfg(any(target_arch = "arm", target_arch = "riscv32"))]
 #[inline(never)]
 pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
-    let (mut quotient, mut rest, mut part) = (0u64, a, b.get());
-    let mut bit = 1u64;
-    while part < rest && part >> 63 == 0 {
-        part <<= 1;
-        bit <<= 1;
-    }
+    let shift = b.leading_zeros().saturating_sub(a.leading_zeros());
+    let (mut quotient, mut rest) = (0u64, a);
+    let (mut part, mut bit) = (b.get() << shift, 1u64 << shift);
     while bit > 0 {
         if rest >= part {
             rest = rest.wrapping_sub(part);
@@ -129,6 +126,13 @@ pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
 }
 
 /// `a / b`, and 0 where `b` is zero.
+#[cfg(not(all(target_arch = "arm", not(target_has_atomic = "32"))))]
+pub(crate) fn div(a: u32, b: u32) -> u32 {
+    a.checked_div(b).unwrap_or(0)
+}
+
+/// `a / b`, and 0 where `b` is zero. Arm's smallest have no instruction for it, nor for atomics.
+#[cfg(all(target_arch = "arm", not(target_has_atomic = "32")))]
 pub(crate) fn div(a: u32, b: u32) -> u32 {
     let quotient = NonZeroU64::new(b.into()).map_or(0, |b| div_rem(a.into(), b).0);
     u32::try_from(quotient).unwrap_or(u32::MAX)
