@@ -111,9 +111,12 @@ pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
 #[cfg(any(target_arch = "arm", target_arch = "riscv32"))]
 #[inline(never)]
 pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
-    let shift = b.leading_zeros().saturating_sub(a.leading_zeros());
-    let (mut quotient, mut rest) = (0u64, a);
-    let (mut part, mut bit) = (b.get() << shift, 1u64 << shift);
+    let (mut quotient, mut rest, mut part) = (0u64, a, b.get());
+    let mut bit = 1u64;
+    while part < rest && part >> 63 == 0 {
+        part <<= 1;
+        bit <<= 1;
+    }
     while bit > 0 {
         if rest >= part {
             rest = rest.wrapping_sub(part);

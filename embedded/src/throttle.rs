@@ -1,5 +1,7 @@
 //! The throttle: one controller for all tasks that share a limit.
 
+use core::future::Future;
+
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
 use tidegate::gate::WindowPolicy;
@@ -116,11 +118,11 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     ///
     /// # Errors
     /// As there.
-    pub async fn run<R: Replied<LIMITS>>(
+    pub fn run<R: Replied<LIMITS>>(
         &self,
         call: impl AsyncFnMut() -> R,
-    ) -> Result<R, Refusal> {
-        self.call().run(call).await
+    ) -> impl Future<Output = Result<R, Refusal>> {
+        self.call().run(call)
     }
 
     /// Follows another policy from now on; see [`Controller::set_policy`].

@@ -71,11 +71,11 @@ fn another_policy_and_window_hold_for_every_key_and_for_those_who_wait_already()
             done_at.borrow_mut().push(Instant::now().as_millis());
         });
     }
-    tasks.run(&time, Instant::from_millis(100));
+    tasks.run(&time, Instant::from_millis(500));
     assert_eq!((done_at.borrow().len(), apis.waiting()), (2, 2));
     apis.set_policy(Policy::new(Fixed::UNLIMITED));
     tasks.run(&time, far());
-    assert_eq!(*done_at.borrow(), [0, 0, 100, 100]);
+    assert_eq!(*done_at.borrow(), [0, 0, 500, 500]);
 
     apis.set_window(WindowPolicy::new(1, Span::from_secs(60)).unwrap());
     for key in [0, 2] {
