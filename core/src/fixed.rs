@@ -129,6 +129,13 @@ pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
 }
 
 /// `a / b`, and 0 where `b` is zero.
+#[cfg(not(all(target_arch = "arm", not(target_has_atomic = "32"))))]
+pub(crate) fn div(a: u32, b: u32) -> u32 {
+    a.checked_div(b).unwrap_or(0)
+}
+
+/// `a / b`, and 0 where `b` is zero. Arm's smallest have no instruction for it, nor for atomics.
+#[cfg(all(target_arch = "arm", not(target_has_atomic = "32")))]
 pub(crate) fn div(a: u32, b: u32) -> u32 {
     let quotient = NonZeroU64::new(b.into()).map_or(0, |b| div_rem(a.into(), b).0);
     u32::try_from(quotient).unwrap_or(u32::MAX)

@@ -3,12 +3,13 @@
 use heapless::Vec;
 
 use crate::controller::Controller;
-use crate::gate::Permit;
+use crate::gate::{Permit, WindowPolicy};
 use crate::law::{AnyLaw, Law};
 use crate::outcome::Reply;
 use crate::policy::Policy;
 use crate::rng::Rng;
-use crate::time::Instant;
+use crate::snapshot::{Record, SnapshotError};
+use crate::time::{Instant, Span};
 use crate::verdict::{Ask, Decision};
 
 /// A bounded table of controllers, each with its key and no other tie.
@@ -117,6 +118,26 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         self.get_mut(key)?.retry(now, ask, reply)
     }
 
+    /// [`Controller::set_policy`] of all controllers, those of keys to come included.
+    pub fn set_policy(&mut self, policy: Policy<L, LIMITS>, now: Instant)
+    where
+        L: PartialEq,
+    {
+        self.policy = policy;
+        for entry in &mut self.entries {
+            entry.controller.set_policy(policy, now);
+        }
+    }
+
+    /// [`Controller::set_window`] of all controllers, those of keys to come included. For one key
+    /// alone, set its own: [`get_mut`](Self::get_mut).
+    pub fn set_window(&mut self, window: WindowPolicy) {
+        self.policy = self.policy.window(window);
+        for entry in &mut self.entries {
+            entry.controller.set_window(window);
+        }
+    }
+
     /// The controller of `key`, to look at; `None` where it is not in the table. Looking is no use.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&Controller<L, LIMITS, SLOTS>> {
@@ -160,8 +181,7 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         if self.get(key).is_some() {
             return;
         }
-        let seed = u64::from(self.seeds.next_u32()) << 32 | u64::from(self.seeds.next_u32());
-        let controller = Controller::new(self.policy, seed, now);
+        let controller = Controller::new(self.policy, self.seed(), now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
         let Err(mut entry) = self.entries.push(entry) else { return };
         let order = |entry: &Entry<_, L, _, _>| (entry.controller.has_calls(now), entry.used);
@@ -172,6 +192,56 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
             *oldest = entry;
             self.evicted = self.evicted.saturating_add(1);
         }
+    }
+
+    /// One that no key has drawn yet.
+    fn seed(&mut self) -> u64 {
+        u64::from(self.seeds.next_u32()) << 32 | u64::from(self.seeds.next_u32())
+    }
+}
+
+impl<K: Clone + Eq, L: Record + Copy, const KEYS: usize, const LIMITS: usize, const SLOTS: usize>
+    Keyed<K, L, KEYS, LIMITS, SLOTS>
+{
+    /// [`Controller::restore`] of the controller of `key`, which is let in where it is not in the
+    /// table; the policy is the table's. A snapshot is that of one key:
+    /// [`get`](Self::get)`(key)` and [`Controller::snapshot`].
+    ///
+    /// ```
+    /// use tidegate::law::Adaptive;
+    /// use tidegate::{Ask, Controller, Decision, Instant, Keyed, Outcome, Policy, Span};
+    ///
+    /// type Gates = Keyed<&'static str, Adaptive>;
+    /// let (policy, now) = (Policy::new(Adaptive::DEFAULT), Instant::from_nanos(1_000_000_000));
+    /// let mut gates = Gates::new(policy, 7);
+    /// let Decision::Go(permit) = gates.poll(now, &"api", &Ask::new()) else { panic!() };
+    /// gates.settle(now, &"api", permit, Outcome::Throttled);
+    /// let mut record = [0; Controller::<Adaptive>::SNAPSHOT_BYTES];
+    /// gates.get(&"api").unwrap().snapshot(now, &mut record).unwrap();
+    ///
+    /// let mut again = Gates::new(policy, 8);
+    /// again.restore(now, &"api", &record, Span::ZERO).unwrap();
+    /// let rates = [&again, &gates].map(|gates| gates.get(&"api").unwrap().intervals(now).next());
+    /// assert_eq!(rates[0], rates[1]);
+    /// ```
+    ///
+    /// # Errors
+    /// As there; the table stays as it was.
+    pub fn restore(
+        &mut self,
+        now: Instant,
+        key: &K,
+        record: &[u8],
+        away: Span,
+    ) -> Result<(), SnapshotError> {
+        let seed = self.seed();
+        let mut restored = Controller::restore(self.policy, seed, record, now, away)?;
+        self.admit(key, now);
+        if let Some(controller) = self.get_mut(key) {
+            restored.succeed(controller);
+            *controller = restored;
+        }
+        Ok(())
     }
 }
 
@@ -262,6 +332,37 @@ mod tests {
             })
             .collect();
         assert!((1..8).any(|key| waits[key] != waits[0]), "{waits:?}");
+    }
+
+    #[test]
+    fn a_policy_holds_for_the_keys_that_are_there_and_for_those_to_come() {
+        let mut table = table();
+        let permit = go(&mut table, 1);
+        table.settle(Instant::ZERO, &1, permit, Outcome::Ok);
+        table.set_policy(Policy::new(Fixed::UNLIMITED), Instant::ZERO);
+        let one = WindowPolicy::new(1, Span::from_secs(60)).unwrap();
+        table.set_window(one);
+        for key in [1, 2] {
+            let _ = go(&mut table, key);
+            assert_eq!(table.poll(Instant::ZERO, &key, &Ask::new()), Decision::Full);
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_restored_goes_on_and_a_damaged_record_changes_nothing() {
+        let mut before = table();
+        let _ = go(&mut before, 1);
+        let mut record = [0; Controller::<Fixed, 1, 2>::SNAPSHOT_BYTES];
+        before.get(&1).unwrap().snapshot(Instant::ZERO, &mut record).unwrap();
+        let mut after = table();
+        let late = go(&mut after, 1);
+        after.restore(Instant::ZERO, &1, &record, Span::ZERO).unwrap();
+        assert!(matches!(after.poll(Instant::ZERO, &1, &Ask::new()), Decision::Wait(_)));
+        after.settle(Instant::ZERO, &1, late, Outcome::Ok);
+        assert_eq!(after.get(&1).map(|gate| gate.stats().unknown), Some(1));
+        record[9] ^= 1;
+        let damaged = after.restore(Instant::ZERO, &2, &record, Span::ZERO);
+        assert_eq!((damaged, after.len()), (Err(SnapshotError::Damaged), 1));
     }
 
     proptest! {

@@ -39,6 +39,11 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
         Self { throttle, key, ask, standing: Standing::default() }
     }
 
+    /// What it asks for.
+    pub(crate) const fn ask(&self) -> &Ask<LIMITS> {
+        &self.ask
+    }
+
     /// Waits for the permit of a later attempt, in the place of the first.
     pub(crate) const fn again(&mut self, ask: Ask<LIMITS>) {
         self.ask = ask;

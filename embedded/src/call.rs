@@ -1,8 +1,8 @@
 //! A call that is about to be made.
 
 use core::future::{Future, poll_fn};
-use core::pin::pin;
-use core::task::Poll;
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll};
 
 use embassy_time::{Duration, Instant};
 use tidegate::Ask;
@@ -105,47 +105,77 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # Errors
     /// [`Refusal`] where not even a first call could leave; [`Refusal::GivenUp`] where the deadline
     /// passed while one was under way, whatever attempts before it were answered.
-    pub async fn run<R: Replied<LIMITS>>(
+    pub fn run<R: Replied<LIMITS>>(
         self,
         mut call: impl AsyncFnMut() -> R,
-    ) -> Result<R, Refusal> {
-        let mut ask = self.ask;
+    ) -> impl Future<Output = Result<R, Refusal>> {
         // The policy's own end is for attempts to come, and not for one that is under way.
-        let deadline = ask.not_after();
+        let deadline = self.ask.not_after();
         let mut place = self.acquire();
-        let mut last = None;
-        loop {
-            let permit = match (&mut place).await {
-                Ok(permit) => permit,
-                // What came back is worth more than why it is not tried again.
-                Err(refusal) => return last.ok_or(refusal),
-            };
-            drop(last);
-            let Some(answer) = until(deadline, call()).await else {
-                return Err(Refusal::GivenUp);
-            };
-            let Some(next) = permit.settle_and_retry(answer.reply(), &ask) else {
-                return Ok(answer);
-            };
-            ask = next;
-            place.again(ask);
-            last = Some(answer);
+        // A block and no `async fn`, and the work pinned here and nowhere else: the future of a firmware's
+        // task lies in its memory for good, and would have what it is handed twice.
+        async move {
+            let mut last = None;
+            loop {
+                let permit = match (&mut place).await {
+                    Ok(permit) => permit,
+                    // What came back is worth more than why it is not tried again.
+                    Err(refusal) => return last.ok_or(refusal),
+                };
+                drop(last);
+                let answer = {
+                    let mut work = pin!(call());
+                    poll_fn(|context| until(deadline, work.as_mut(), context)).await
+                };
+                let Some(answer) = answer else { return Err(Refusal::GivenUp) };
+                let Some(next) = permit.settle_and_retry(answer.reply(), place.ask()) else {
+                    return Ok(answer);
+                };
+                place.again(next);
+                last = Some(answer);
+            }
         }
     }
 }
 
 /// What `work` makes of it by the deadline; `None` where that comes first.
-async fn until<W: Future>(deadline: tidegate::Instant, work: W) -> Option<W::Output> {
-    let mut work = pin!(work);
-    poll_fn(|context| {
-        if let Poll::Ready(output) = work.as_mut().poll(context) {
-            return Poll::Ready(Some(output));
+fn until<W: Future>(
+    deadline: tidegate::Instant,
+    work: Pin<&mut W>,
+    context: &mut Context<'_>,
+) -> Poll<Option<W::Output>> {
+    if let Poll::Ready(output) = work.poll(context) {
+        return Poll::Ready(Some(output));
+    }
+    if time::now() >= deadline {
+        return Poll::Ready(None);
+    }
+    wake_at(deadline, context);
+    Poll::Pending
+}
+
+#[cfg(test)]
+mod tests {
+    use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    use tidegate::{Outcome, Policy, law::Aimd};
+
+    use crate::throttle::Throttle;
+
+    async fn post(payload: [u8; 1_000]) -> Outcome {
+        embassy_futures::yield_now().await;
+        match payload {
+            [0, ..] => Outcome::Failed,
+            _ => Outcome::Ok,
         }
-        if time::now() >= deadline {
-            return Poll::Ready(None);
-        }
-        wake_at(deadline, context);
-        Poll::Pending
-    })
-    .await
+    }
+
+    #[test]
+    fn a_task_keeps_what_it_calls_once() {
+        let throttle: Throttle<NoopRawMutex, Aimd> =
+            Throttle::seeded(Policy::new(Aimd::DEFAULT), 7);
+        let call = size_of_val(&post([1; _]));
+        let run = throttle.run(async || post([1; _]).await);
+        assert!(size_of_val(&run) < call + 300, "{} for a call of {call}", size_of_val(&run));
+        assert_eq!(embassy_futures::block_on(run), Ok(Outcome::Ok));
+    }
 }

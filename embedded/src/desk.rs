@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
-use tidegate::gate::Permit;
+use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::{Ask, Decision, Instant, Policy, Reply, Span, Verdict};
 
 use crate::gates::Gates;
@@ -37,14 +37,24 @@ enum Sown<G: Gates<LIMITS>, const LIMITS: usize> {
 
 impl<G: Gates<LIMITS>, const LIMITS: usize> Sown<G, LIMITS> {
     fn grown(&mut self) -> Option<&mut G> {
-        if let Self::Seed(policy, seed) = *self {
-            *self = Self::Grown(G::begin(policy, seed(), time::now()));
+        if let Self::Seed(policy, seed) = self {
+            *self = Self::Grown(grow(policy, *seed));
         }
         match self {
             Self::Grown(gates) => Some(gates),
             Self::Seed(..) => None, // not reached
         }
     }
+}
+
+/// Apart from where the gates will stand, which the compiler would otherwise fill out of itself: with a
+/// `memmove`, which firmware need not have.
+#[inline(never)]
+fn grow<G: Gates<LIMITS>, const LIMITS: usize>(
+    policy: &Policy<G::Law, LIMITS>,
+    seed: fn() -> u64,
+) -> G {
+    G::begin(*policy, seed(), time::now())
 }
 
 /// Where a call stands.
@@ -119,6 +129,25 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 
     const fn of(gates: Sown<G, LIMITS>) -> Self {
         Self { inner: Mutex::new(RefCell::new(Inner { gates, line: Line::new() })) }
+    }
+
+    /// Follows another policy from now on, with whoever waits.
+    pub(crate) fn set_policy(&self, policy: Policy<G::Law, LIMITS>)
+    where
+        G::Law: PartialEq,
+    {
+        self.with((), |gates, line| {
+            gates.set_policy(time::now(), policy);
+            line.wake_all();
+        });
+    }
+
+    /// Opens or narrows the window, and tells whoever waits.
+    pub(crate) fn set_window(&self, window: WindowPolicy) {
+        self.with((), |gates, line| {
+            gates.set_window(window);
+            line.wake_all();
+        });
     }
 
     /// Does `act` while nobody else does. A law or a waker that calls back into the throttle which

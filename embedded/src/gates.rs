@@ -1,6 +1,6 @@
 //! What the desk needs of a controller, or of a table of them.
 
-use tidegate::gate::Permit;
+use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::law::Law;
 use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply, Span, Verdict};
 
@@ -34,6 +34,14 @@ pub trait Gates<const LIMITS: usize> {
 
     /// [`Controller::next_at`].
     fn next_at(&self, key: &Self::Key) -> Option<Instant>;
+
+    /// [`Controller::set_policy`], for every key.
+    fn set_policy(&mut self, now: Instant, policy: Policy<Self::Law, LIMITS>)
+    where
+        Self::Law: PartialEq;
+
+    /// [`Controller::set_window`], for every key.
+    fn set_window(&mut self, window: WindowPolicy);
 
     /// How many calls have left so far.
     fn gone(&self, key: &Self::Key) -> u32;
@@ -76,6 +84,17 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
 
     fn next_at(&self, (): &()) -> Option<Instant> {
         self.next_at()
+    }
+
+    fn set_policy(&mut self, now: Instant, policy: Policy<L, LIMITS>)
+    where
+        L: PartialEq,
+    {
+        self.set_policy(policy, now);
+    }
+
+    fn set_window(&mut self, window: WindowPolicy) {
+        self.set_window(window);
     }
 
     fn gone(&self, (): &()) -> u32 {

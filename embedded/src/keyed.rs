@@ -1,9 +1,10 @@
 //! A throttle for each key, in a table that does not grow.
 
 use embassy_sync::blocking_mutex::raw::RawMutex;
-use embassy_time::Instant;
-use tidegate::gate::Permit;
+use embassy_time::{Duration, Instant};
+use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::law::{Adaptive, Law};
+use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Span, Stats, Verdict};
 
 use crate::call::Call;
@@ -78,10 +79,40 @@ impl<
         Call::new(self, key)
     }
 
+    /// Follows another policy from now on, for every key; see
+    /// [`Controller::set_policy`].
+    pub fn set_policy(&self, policy: Policy<L, LIMITS>)
+    where
+        L: PartialEq,
+    {
+        self.desk.set_policy(policy);
+    }
+
+    /// Opens or narrows the window of every key, up to `SLOTS`; see [`Controller::set_window`].
+    pub fn set_window(&self, window: WindowPolicy) {
+        self.desk.set_window(window);
+    }
+
     /// The counters of a key so far; `None` where it is not in the table.
     #[must_use]
     pub fn stats(&self, key: &K) -> Option<Stats> {
         self.desk.with(None, |gates, _| gates.get(key).map(|gate| *gate.stats()))
+    }
+
+    /// The time between two calls of this key at present, as
+    /// [`Throttle::interval`](crate::Throttle::interval) has it.
+    #[must_use]
+    pub fn interval(&self, key: &K) -> Option<Duration> {
+        let now = time::now();
+        let interval =
+            self.desk.with(None, |gates, _| gates.get(key)?.intervals(now).next().flatten());
+        interval.map(time::duration)
+    }
+
+    /// How many calls of this key are in flight.
+    #[must_use]
+    pub fn in_flight(&self, key: &K) -> u16 {
+        self.desk.with(0, |gates, _| gates.get(key).map_or(0, Controller::in_flight))
     }
 
     /// When a plain call of this key may leave, as [`Throttle::next_at`](crate::Throttle::next_at)
@@ -107,6 +138,46 @@ impl<
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.desk.with(0, |_, line| line.len())
+    }
+}
+
+impl<
+    M: RawMutex,
+    K: Clone + Eq,
+    L: Record + Copy,
+    const KEYS: usize,
+    const SLOTS: usize,
+    const WAITERS: usize,
+    const LIMITS: usize,
+> KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+{
+    /// How long a snapshot of one key is.
+    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS, SLOTS>::SNAPSHOT_BYTES;
+
+    /// Writes what has been learnt of a key, as [`Throttle::snapshot`](crate::Throttle::snapshot)
+    /// does, and returns how many bytes these are: none where the key is not in the table. Which
+    /// record is whose is for the firmware to know.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn snapshot(&self, key: &K, record: &mut [u8]) -> Result<usize, SnapshotError> {
+        self.desk.with(Err(SnapshotError::Length), |gates, _| {
+            gates.get(key).map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
+        })
+    }
+
+    /// Goes on from a key's snapshot that was taken so long ago, as
+    /// [`Throttle::restore`](crate::Throttle::restore) does, under the policy that all keys have. The
+    /// key is let in where it is not in the table.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn restore(&self, key: &K, record: &[u8], away: Duration) -> Result<(), SnapshotError> {
+        self.desk.with(Ok(()), |gates, line| {
+            gates.restore(time::now(), key, record, time::span(away))?;
+            line.wake_all();
+            Ok(())
+        })
     }
 }
 
@@ -145,6 +216,17 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
 
     fn next_at(&self, key: &K) -> Option<tidegate::Instant> {
         self.get(key).and_then(Controller::next_at)
+    }
+
+    fn set_policy(&mut self, now: tidegate::Instant, policy: Policy<L, LIMITS>)
+    where
+        L: PartialEq,
+    {
+        self.set_policy(policy, now);
+    }
+
+    fn set_window(&mut self, window: WindowPolicy) {
+        self.set_window(window);
     }
 
     fn gone(&self, key: &K) -> u32 {

@@ -31,8 +31,8 @@
 //!
 //! # What it does not do
 //!
-//! It does not call, and brings no network crate; with the features `reqwless` and `rust-mqtt` it reads
-//! what these clients hand over. It sets no tick rate, allocates nothing, and does not panic.
+//! It does not call, and brings no network crate; with the features `reqwless`, `rust-mqtt` and
+//! `coap-message` it reads what these hand over. It sets no tick rate, allocates nothing, and does not panic.
 #![no_std]
 #![cfg_attr(
     test,
@@ -69,6 +69,8 @@ mod throttle;
 
 pub use acquire::Acquire;
 pub use call::Call;
+#[cfg(feature = "coap-message")]
+pub use client::coap;
 #[cfg(feature = "keyed")]
 pub use keyed::KeyedThrottle;
 pub use permit::Permit;

@@ -1,5 +1,7 @@
 //! The throttle: one controller for all tasks that share a limit.
 
+use core::future::Future;
+
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
 use tidegate::gate::WindowPolicy;
@@ -116,11 +118,11 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     ///
     /// # Errors
     /// As there.
-    pub async fn run<R: Replied<LIMITS>>(
+    pub fn run<R: Replied<LIMITS>>(
         &self,
         call: impl AsyncFnMut() -> R,
-    ) -> Result<R, Refusal> {
-        self.call().run(call).await
+    ) -> impl Future<Output = Result<R, Refusal>> {
+        self.call().run(call)
     }
 
     /// Follows another policy from now on; see [`Controller::set_policy`].
@@ -128,19 +130,13 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     where
         L: PartialEq,
     {
-        self.desk.with((), |gate, line| {
-            gate.set_policy(policy, time::now());
-            line.wake_all();
-        });
+        self.desk.set_policy(policy);
     }
 
     /// Opens or narrows the window, up to `SLOTS`; see [`Controller::set_window`]. An MQTT server's
     /// Receive Maximum goes here.
     pub fn set_window(&self, window: WindowPolicy) {
-        self.desk.with((), |gate, line| {
-            gate.set_window(window);
-            line.wake_all();
-        });
+        self.desk.set_window(window);
     }
 
     /// The counters so far.

@@ -7,7 +7,9 @@ use std::cell::{Cell, RefCell};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant};
+use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
+use tidegate::snapshot::SnapshotError;
 use tidegate::{Hint, Outcome, Policy, Quota, Span};
 use tidegate_embassy::{KeyedThrottle, Refusal};
 use tidegate_embassy_host::{Tasks, Time, far};
@@ -54,6 +56,61 @@ fn whoever_waits_for_a_key_that_had_to_go_is_served_all_the_same() {
     tasks.run(&time, far());
     assert_eq!((tasks.left(), apis.waiting()), (0, 0));
     assert!(apis.evicted() > 0);
+}
+
+#[test]
+fn another_policy_and_window_hold_for_every_key_and_for_those_who_wait_already() {
+    let time = Time::begin();
+    let apis = apis();
+    let done_at = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for number in 0..4u8 {
+        let (apis, done_at) = (&apis, &done_at);
+        tasks.spawn(async move {
+            apis.call(number % 2).acquire().await.unwrap().settle(Outcome::Ok);
+            done_at.borrow_mut().push(Instant::now().as_millis());
+        });
+    }
+    tasks.run(&time, Instant::from_millis(500));
+    assert_eq!((done_at.borrow().len(), apis.waiting()), (2, 2));
+    apis.set_policy(Policy::new(Fixed::UNLIMITED));
+    tasks.run(&time, far());
+    assert_eq!(*done_at.borrow(), [0, 0, 500, 500]);
+
+    apis.set_window(WindowPolicy::new(1, Span::from_secs(60)).unwrap());
+    for key in [0, 2] {
+        let first = apis.call(key).try_acquire();
+        assert!(apis.call(key).try_acquire().is_none());
+        assert_eq!((first.is_some(), apis.in_flight(&key)), (true, 1));
+    }
+}
+
+#[test]
+fn a_key_goes_on_from_its_own_snapshot_and_wakes_who_waits_for_it() {
+    let time = Time::begin();
+    let apis = apis();
+    let mut record = [0; Apis::SNAPSHOT_BYTES];
+    assert_eq!(apis.snapshot(&1, &mut record), Ok(0), "a key that nobody has used");
+    apis.call(2).try_acquire().unwrap().settle(Outcome::Ok);
+    time.pass(Duration::from_secs(10));
+    let fresh = apis.call(1).try_acquire().unwrap();
+    assert_eq!(apis.snapshot(&2, &mut record), Ok(Apis::SNAPSHOT_BYTES));
+
+    // What is restored may leave at once, and has no call in flight.
+    let mut tasks = Tasks::new();
+    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.turn();
+    assert_eq!(apis.waiting(), 1);
+    apis.restore(&1, &record, Duration::from_secs(0)).unwrap();
+    tasks.turn();
+    assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(10)));
+    fresh.settle(Outcome::Ok);
+    assert_eq!(apis.stats(&1).map(|stats| stats.unknown), Some(1));
+    assert_eq!(apis.interval(&1), Some(Duration::from_secs(1)));
+
+    record[9] ^= 1;
+    let damaged = apis.restore(&3, &record, Duration::from_secs(0));
+    assert_eq!((damaged, apis.keys()), (Err(SnapshotError::Damaged), 2));
 }
 
 /// Room for two keys, and no limit but what a server asks for.

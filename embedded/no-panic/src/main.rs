@@ -52,6 +52,10 @@ pub static KEYED: Table = Table {
     poll: |acquire, context| acquire.poll(context),
     leave: |_| (),
     settle: |permit, reply| permit.settle(reply),
+    set_policy: KeyedThrottle::set_policy,
+    set_window: KeyedThrottle::set_window,
+    snapshot: KeyedThrottle::snapshot,
+    restore: KeyedThrottle::restore,
     stats: KeyedThrottle::stats,
     next_at: KeyedThrottle::next_at,
 };
@@ -175,6 +179,10 @@ pub struct Table {
     ) -> Poll<Result<Permit<'a, Apis>, Refusal>>,
     leave: for<'a> fn(Acquire<'a, Apis>),
     settle: for<'a> fn(Permit<'a, Apis>, Reply),
+    set_policy: fn(&Apis, Policy<Aimd>),
+    set_window: fn(&Apis, WindowPolicy),
+    snapshot: fn(&Apis, &u32, &mut [u8]) -> Result<usize, SnapshotError>,
+    restore: fn(&Apis, &u32, &[u8], Duration) -> Result<(), SnapshotError>,
     stats: fn(&Apis, &u32) -> Option<Stats>,
     next_at: fn(&Apis, &u32) -> Option<Instant>,
 }

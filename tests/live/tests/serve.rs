@@ -23,8 +23,15 @@ impl Api {
     }
 
     fn get(&self, path: &str) -> String {
+        self.get_with(path, "")
+    }
+
+    /// `head` is a line of its own, with its end.
+    fn get_with(&self, path: &str, head: &str) -> String {
         let mut stream = TcpStream::connect(&self.1).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n").unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n{head}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         // The names of all headers that a page may see are no hints.
@@ -103,6 +110,18 @@ fn github_refuses_with_403_and_aws_with_400() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
         assert!(answer.contains(code), "{answer}");
     }
+}
+
+#[test]
+fn what_is_asked_for_twice_is_counted_twice_by_its_key() {
+    let api = Api::start(&["--limit", "3", "--period", "1h", "--burst", "3"]);
+    for key in ["one", "two", "two", "three"] {
+        api.get_with("/", &format!("Idempotency-Key: {key}\r\n"));
+    }
+    let counts = api.get("/counts");
+    // The last was refused, so that nothing of it was done.
+    let works = r#""works":{"one":{"served":1,"delivered":1},"two":{"served":2,"delivered":2}}"#;
+    assert!(counts.contains(works), "{counts}");
 }
 
 #[test]

@@ -84,13 +84,14 @@ fn bare<'a>(board: Board, folder: &'a PathBuf, image: &'a str, options: &[&str])
 }
 
 /// It looks at itself: its exit code says all.
-fn deep_sleep(board: Board, folder: &PathBuf) -> Result<()> {
+fn deep_sleep(board: Board, folder: &PathBuf) -> Result<String> {
     let options: &[&str] = match board {
         Board::Microbit | Board::Mps2 => &JUMPING,
         // QEMU's clock may stand still for good where this machine is reset while it jumps.
         Board::Virt => &[],
     };
-    bare(board, folder, "deep-sleep", options).to_its_end(|_| ()).map(drop)
+    let log = bare(board, folder, "deep-sleep", options).to_its_end(|_| ())?;
+    Ok(told(&log, "day ").last().map(ToString::to_string).unwrap_or_default())
 }
 
 /// The same decisions fall on every board as on this machine.
@@ -116,12 +117,13 @@ fn traces(built: &[(Board, PathBuf)], tally: &mut Tally) {
     }
 }
 
-/// What a board does with a clock or a network.
-type Networked = (&'static str, fn(Board, &PathBuf) -> Result<()>);
+/// What a board does with a clock or a network; it tells its figures.
+type Networked = (&'static str, fn(Board, &PathBuf) -> Result<String>);
 
-const RUNS: [Networked; 4] = [
+const RUNS: [Networked; 5] = [
     ("deep-sleep", deep_sleep),
-    ("uplink", uplink::run),
+    ("uplink", uplink::told_more),
+    ("uplink, Retry-After alone", uplink::told_least),
     ("mqtt, mosquitto", mqtt::mosquitto),
     ("mqtt, rare reason codes", mqtt::reasons),
 ];
@@ -142,6 +144,7 @@ fn at_once<'a>(built: impl Iterator<Item = &'a (Board, PathBuf)>, tally: &mut Ta
         ended.collect::<Vec<_>>()
     });
     for (label, result) in results {
-        tally.verdict(&label, || result);
+        let figures = result.as_ref().map_or_else(|_| String::new(), |told| format!(" ({told})"));
+        tally.verdict(&(label + &figures), || result.map(drop));
     }
 }

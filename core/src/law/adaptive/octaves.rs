@@ -76,15 +76,19 @@ pub(super) fn clip(octaves: Octaves) -> i16 {
 /// highest power's first. At both ends of an octave it is x, so that octaves join. The polynomials
 /// are Chebyshev's for (log2(1 + x) - x) / (x (1 - x)) and (2^x - 1 - x) / (x (1 - x)).
 const fn bent(x: Fine, mut coefficients: &[i32]) -> Fine {
-    let x = x as i64;
-    let mut polynomial = 0i64;
+    let mut polynomial = 0i32;
     // Every product is below 2^30 times 2^24.
     while let [coefficient, rest @ ..] = coefficients {
-        polynomial = (polynomial.wrapping_mul(x) >> 24).wrapping_add(*coefficient as i64);
+        polynomial = product(polynomial, x, 24).wrapping_add(*coefficient);
         coefficients = rest;
     }
-    let arch = x.wrapping_mul((OCTAVE as i64).wrapping_sub(x)) >> 24;
-    x.wrapping_add(arch.wrapping_mul(polynomial) >> 30) as Fine
+    let arch = product(x, OCTAVE.wrapping_sub(x), 24);
+    x.wrapping_add(product(arch, polynomial, 30))
+}
+
+/// `a * b / 2^shift`, of factors in 32 bits each: most processors have one instruction for that.
+const fn product(a: i32, b: i32, shift: u32) -> i32 {
+    ((a as i64).wrapping_mul(b as i64) >> shift) as i32
 }
 
 #[cfg(test)]

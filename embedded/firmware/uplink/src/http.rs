@@ -53,6 +53,7 @@ impl Connection {
         match with_timeout(PATIENCE, self.call(batch)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) | Err(_) => {
+                defmt::warn!("uplink: no answer for batch {=u32}", batch.number);
                 LOST.lock(|lost| lost.set(lost.get() + 1));
                 Err(Lost)
             }
@@ -61,16 +62,20 @@ impl Connection {
 
     async fn call(&mut self, batch: &Batch) -> Result<(Reply, u16), reqwless::Error> {
         let mut url: String<32> = String::new();
+        let mut key: String<10> = String::new();
         let mut body: String<160> = String::new();
         let Batch { number, at, celsius } = batch;
         let fits = write!(url, "http://{HOST}/").is_ok()
+            && write!(key, "{number}").is_ok()
             && write!(body, r#"{{"batch":{number},"ms":{at},"celsius":{celsius:?}}}"#).is_ok();
         defmt::assert!(fits, "a batch is longer than its room");
 
         let mut room = [0; 768];
         let mut client = HttpClient::new(&self.tcp, &self.names);
+        // By it the server can tell that it has served a batch already.
+        let headers = [("Idempotency-Key", key.as_str())];
         let request = client.request(Method::POST, &url).await?;
-        let mut request = request.body(body.as_bytes());
+        let mut request = request.headers(&headers).body(body.as_bytes());
         let response = request.send(&mut room).await?;
         let status = response.status.0;
         let reply: Reply = response.reply();

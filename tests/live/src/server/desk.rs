@@ -3,13 +3,16 @@
 use super::cors;
 use super::ledger::Ledger;
 use super::limiter::{Answer, Limits};
-use super::{CALLER, Nanos, TOKENS, Timeline, Truth, nanos};
+use super::works::{Work, Works};
+use super::{CALLER, Nanos, TOKENS, Timeline, Truth, WORK, nanos};
 use crate::options::Api;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::time::sleep;
@@ -25,6 +28,7 @@ pub struct Books {
     pub opened: Instant,
     pub limits: Limits,
     pub ledger: Ledger,
+    works: Works,
     /// How many calls have come, which spreads the time that they take.
     turn: u64,
 }
@@ -43,6 +47,14 @@ struct Call {
     turn: u64,
 }
 
+/// The counts by caller, and by work where calls say what they are for.
+#[derive(Serialize)]
+struct Counts {
+    #[serde(flatten)]
+    truth: Truth,
+    works: BTreeMap<String, Work>,
+}
+
 /// The API: `/` is limited, `/counts` tells the truth about it.
 pub fn routes(desk: Arc<Desk>) -> Router {
     Router::new()
@@ -58,7 +70,11 @@ async fn call(State(desk): State<Arc<Desk>>, head: HeaderMap) -> Response {
     };
     let caller = number(CALLER).and_then(|name| usize::try_from(name).ok()).unwrap_or(0);
     let tokens = number(TOKENS).unwrap_or(1);
+    let work = head.get(WORK).and_then(|value| value.to_str().ok());
     let Call { decided, told, arrived, turn } = desk.decide(caller, tokens);
+    if let (Decided::Served, Some(work)) = (&decided, work) {
+        desk.lock().works.serve(work);
+    }
     if let Decided::Served = decided {
         let _place = Place { desk: &desk, arrived };
         sleep(spread(desk.api.service(), turn)).await;
@@ -71,14 +87,19 @@ async fn call(State(desk): State<Arc<Desk>>, head: HeaderMap) -> Response {
             (status, told, "refused\n").into_response()
         }
         Decided::Served => {
-            desk.lock().ledger.row(caller, arrived).delivered += 1;
+            let mut books = desk.lock();
+            books.ledger.row(caller, arrived).delivered += 1;
+            if let Some(work) = work {
+                books.works.deliver(work);
+            }
             (told, "served\n").into_response()
         }
     }
 }
 
-async fn counts(State(desk): State<Arc<Desk>>) -> Json<Truth> {
-    Json(desk.truth())
+async fn counts(State(desk): State<Arc<Desk>>) -> Json<Counts> {
+    let truth = desk.truth();
+    Json(Counts { truth, works: desk.lock().works.each().clone() })
 }
 
 impl Desk {
@@ -86,7 +107,8 @@ impl Desk {
         let timeline = api.timeline();
         let limits = Limits::new(&api);
         let ledger = Ledger::new(callers);
-        let books = Books { opened: Instant::now(), limits, ledger, turn: 0 };
+        let works = Works::default();
+        let books = Books { opened: Instant::now(), limits, ledger, works, turn: 0 };
         Desk { api, timeline, books: Mutex::new(books) }
     }
 

@@ -10,6 +10,7 @@ mod limiter;
 mod timeline;
 mod tokens;
 mod window;
+mod works;
 
 pub use ledger::Row;
 pub use timeline::{Nanos, Timeline, nanos};
@@ -30,6 +31,9 @@ pub const CALLER: &str = "x-client";
 
 /// The header in which a call says how many tokens it takes.
 pub const TOKENS: &str = "x-tokens";
+
+/// The header in which a call says what it is for, as calls do that may come twice.
+pub const WORK: &str = "idempotency-key";
 
 /// The counts at one moment.
 #[derive(Clone, Debug, Serialize)]

@@ -24,8 +24,8 @@ const MOST: u16 = 3;
 const RESTART_AT: &str = "mqtt: 40 of";
 const AWAY: Duration = Duration::from_secs(2);
 
-/// With mosquitto.
-pub fn mosquitto(board: Board, folder: &PathBuf) -> Result<()> {
+/// With mosquitto. Tells the figures.
+pub fn mosquitto(board: Board, folder: &PathBuf) -> Result<String> {
     let mut broker = Mosquitto::start(&format!("mosquitto-{}", board.name()), MOST)?;
     let cable = Cable::new(board, PORT, broker.port);
     let options = cable.options()?;
@@ -54,7 +54,7 @@ pub fn mosquitto(board: Board, folder: &PathBuf) -> Result<()> {
     judged.with_context(|| format!("the log:\n{log}"))
 }
 
-fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<()> {
+fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<String> {
     let told_most = format!("mqtt: connected, the broker takes {MOST} ");
     ensure!(
         told(log, &told_most).len() >= 2,
@@ -70,11 +70,11 @@ fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<()> {
         twice <= again,
         "{twice} messages have come twice, and {again} only had no acknowledgement"
     );
-    Ok(())
+    Ok(format!("{MESSAGES} messages, {twice} of them twice"))
 }
 
-/// With the small broker.
-pub fn reasons(board: Board, folder: &PathBuf) -> Result<()> {
+/// With the small broker. Tells the figures.
+pub fn reasons(board: Board, folder: &PathBuf) -> Result<String> {
     let broker = Broker::start()?;
     // Kept to the end, when it takes QEMU's socket away.
     let cable = Cable::new(board, PORT, broker.port);
@@ -91,7 +91,7 @@ pub fn reasons(board: Board, folder: &PathBuf) -> Result<()> {
     through_reasons(&log, &broker).with_context(|| format!("the log:\n{log}"))
 }
 
-fn through_reasons(log: &str, broker: &Broker) -> Result<()> {
+fn through_reasons(log: &str, broker: &Broker) -> Result<String> {
     let seen = broker.seen();
     let again = sent_again(log)?;
     ensure!(seen.accepted.len() == MESSAGES, "{} messages have come", seen.accepted.len());
@@ -118,7 +118,7 @@ fn through_reasons(log: &str, broker: &Broker) -> Result<()> {
         "the broker has said 0x97 {} times, and the board has counted {messages:?}",
         seen.over_quota
     );
-    Ok(())
+    Ok(format!("{MESSAGES} messages, {} of them twice, 0x97 {} times", seen.twice, seen.over_quota))
 }
 
 fn sent_again(log: &str) -> Result<u64> {

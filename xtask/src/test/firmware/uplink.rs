@@ -1,6 +1,7 @@
 //! `uplink`: 200 batches through a server of five calls a second that is down for 20 s and that
 //! somebody else calls too, over a link that is lost for 5 s.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::cable::Cable;
 use crate::firmware::{Board, Program, Run, numbers, told};
@@ -43,22 +44,26 @@ pub fn build_server() -> Result<()> {
     Ok(())
 }
 
-/// Runs it, and holds what the board says against what the server has counted.
-pub fn run(board: Board, folder: &PathBuf) -> Result<()> {
-    let server = Server::start(match board {
+/// Through a server that tells what is left, in the words of one family or another.
+pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
+    let hints = match board {
         Board::Virt => "discord",
         Board::Microbit | Board::Mps2 => "openai",
-    })?;
+    };
+    run("uplink", hints, board, folder)
+}
+
+/// Through a server that tells nothing but when to come back, and that with a refusal.
+pub fn told_least(board: Board, folder: &PathBuf) -> Result<String> {
+    run("uplink, Retry-After alone", "retry-after", board, folder)
+}
+
+/// Runs it, and holds what the board says against what the server has counted. Tells the figures.
+fn run(name: &str, hints: &str, board: Board, folder: &PathBuf) -> Result<String> {
+    let server = Server::start(hints)?;
     let neighbour = Neighbour::of(server.port);
     let cable = Cable::new(board, 80, server.port);
-    let run = Run {
-        name: "uplink",
-        board,
-        folder,
-        image: "uplink",
-        options: cable.options()?,
-        limit: LIMIT,
-    };
+    let run = Run { name, board, folder, image: "uplink", options: cable.options()?, limit: LIMIT };
     let log = run.to_its_end(|line| {
         if line.contains(LOST_AT) {
             cable.lose(LOST_FOR);
@@ -67,8 +72,9 @@ pub fn run(board: Board, folder: &PathBuf) -> Result<()> {
             neighbour.crowd(CROWDED_FOR);
         }
     })?;
-    let counts = server.counts()?.without(neighbour.counts());
-    judge(&log, counts).with_context(|| format!("the log:\n{log}"))
+    let (counts, works) = server.counts()?;
+    let counts = counts.without(neighbour.counts());
+    judge(&log, counts, &works).with_context(|| format!("the log:\n{log}"))
 }
 
 /// What became of calls.
@@ -90,31 +96,49 @@ impl Counts {
     }
 }
 
-fn judge(log: &str, counts: Counts) -> Result<()> {
+/// How often the server has served each batch, by the number that the batch has for the board.
+type Works = BTreeMap<u64, u64>;
+
+/// Nothing is lost, and nothing served twice but where its answer was lost. Tells the figures.
+fn judge(log: &str, counts: Counts, works: &Works) -> Result<String> {
     let Counts { served, throttled, outage } = counts;
     let end = told(log, "uplink: 200 delivered");
     let end = numbers(end.first().context("the board does not say that all are delivered")?)?;
     let [delivered, _dropped, unanswered, in_holds] = end[..] else {
-        anyhow::bail!("the board's last words are others than expected: {end:?}");
+        bail!("the board's last words are others than expected: {end:?}");
     };
     ensure!(delivered == BATCHES, "{delivered} batches delivered, not {BATCHES}");
     ensure!(in_holds == 0, "{in_holds} calls have left while the server had asked for none");
-    ensure!(served >= BATCHES, "the server has served {served} calls only: a batch is lost");
-    // A batch is sent again only where its answer was lost.
-    ensure!(
-        served - BATCHES <= unanswered,
-        "the server has served {served} calls, and only {unanswered} had no answer: some batches \
-         were sent twice for nothing"
-    );
+
+    ensure!(works.keys().copied().eq(1..=BATCHES), "the server has served others: {works:?}");
+    ensure!(works.values().sum::<u64>() == served, "it has served what is no batch");
+    let mut lost = Works::new();
+    for line in told(log, "uplink: no answer for batch ") {
+        *lost.entry(numbers(line)?[0]).or_default() += 1;
+    }
+    ensure!(lost.values().sum::<u64>() == unanswered, "the board's log is not whole");
+    for (batch, times) in works {
+        let lost = lost.get(batch).copied().unwrap_or(0);
+        ensure!(
+            times - 1 <= lost,
+            "the server has served batch {batch} {times} times, and {lost} of its answers were lost: \
+             it was sent again for nothing"
+        );
+    }
+
     ensure!(outage > 0, "the server was never down: the run was too short to show anything");
     ensure!(throttled > 0, "the server has refused nothing: the run shows nothing");
     ensure!(!told(log, "uplink: the link is down").is_empty(), "the link was never lost");
-    ensure!(
-        throttled * 100 <= (served + throttled) * THROTTLED,
-        "{throttled} of {} calls were refused: more than {THROTTLED} %",
-        served + throttled
-    );
-    Ok(())
+    let decided = served + throttled;
+    let share = format!("{throttled} of {decided} calls refused");
+    ensure!(throttled * 100 <= decided * THROTTLED, "{share}: more than {THROTTLED} %");
+    let twice = served - BATCHES;
+    Ok(format!(
+        "{BATCHES} batches served, {twice} of them again after {unanswered} calls without an answer; \
+         {share} ({}.{} %)",
+        throttled * 100 / decided,
+        throttled * 1_000 / decided % 10
+    ))
 }
 
 /// The real server of tests/live, on a free port of the loopback interface.
@@ -143,7 +167,7 @@ impl Server {
     }
 
     /// Asks it, as anybody may.
-    fn counts(&self) -> Result<Counts> {
+    fn counts(&self) -> Result<(Counts, Works)> {
         let answer = get(self.port, "/counts")?;
         let count = |name: &str| -> Result<u64> {
             let found = answer.split_once(&format!("\"{name}\":"));
@@ -151,11 +175,15 @@ impl Server {
             let number = digits.and_then(|digits| digits.trim().parse().ok());
             number.with_context(|| format!("the server does not count `{name}`: {answer}"))
         };
-        Ok(Counts {
+        let counts = Counts {
             served: count("served")?,
             throttled: count("throttled")?,
             outage: count("outage")?,
-        })
+        };
+        // `"works":{"7":{"served":1,"delivered":1},…`
+        let works = answer.split_once("\"works\":").context("the server counts by no key")?.1;
+        let works = numbers(works)?.chunks_exact(3).map(|work| (work[0], work[1])).collect();
+        Ok((counts, works))
     }
 }
 

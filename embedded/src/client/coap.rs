@@ -1,0 +1,50 @@
+//! CoAP responses, of every library that has the traits of `coap-message` for its messages.
+
+use coap_message::{MessageOption, ReadableMessage};
+use tidegate::Reply;
+use tidegate::signal::coap;
+
+/// The number of the option Max-Age (RFC 7252 section 5.10).
+const MAX_AGE: u16 = 14;
+
+/// What a CoAP response says about the call: its code, and the option Max-Age. See the core's
+/// [`coap::reply`].
+///
+/// ```
+/// use coap_message_implementations::inmemory::Message;
+/// use tidegate::{Outcome, Reply, Span};
+/// use tidegate_embassy::coap;
+///
+/// // 4.29 Too Many Requests, with a Max-Age of 30 s, as it comes from the wire behind its token.
+/// let response = Message::new_from_slice(4 << 5 | 29, &[0xD1, 0x01, 30]);
+/// let reply: Reply = coap::reply(&response);
+/// assert_eq!(reply, Outcome::Throttled.with(tidegate::Hint::retry_after(Span::from_secs(30))));
+/// ```
+#[must_use]
+pub fn reply<const LIMITS: usize>(response: &impl ReadableMessage) -> Reply<LIMITS> {
+    let age = response.options().find(|option| option.number() == MAX_AGE);
+    coap::reply(response.code().into(), age.and_then(|age| coap::max_age(age.value())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coap_message_implementations::inmemory::Message;
+    use tidegate::{Outcome, Span};
+
+    fn said(code: u8, behind: &[u8]) -> (Outcome, Option<Span>) {
+        let reply: Reply = reply(&Message::new_from_slice(code, behind));
+        (reply.outcome, reply.hints[0].retry_after)
+    }
+
+    #[test]
+    fn a_response_tells_its_outcome_and_its_pause() {
+        const BUSY: u8 = 5 << 5 | 3;
+        // An option that comes before Max-Age, Max-Age in two bytes, and a payload that looks like one.
+        let behind = [0x41, 7, 0xA2, 0x01, 0x2C, 0xFF, 0xD1, 0x01, 9];
+        assert_eq!(said(BUSY, &behind), (Outcome::Busy, Some(Span::from_secs(300))));
+        // Without it, the minute that RFC 7252 gives; and with a success, no pause at all.
+        assert_eq!(said(BUSY, &[]), (Outcome::Busy, Some(Span::from_secs(60))));
+        assert_eq!(said(2 << 5 | 5, &behind), (Outcome::Ok, None));
+    }
+}
