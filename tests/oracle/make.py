@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from families import adaptive, gates, laws, schedules
+from families import adaptive, gates, laws, schedules, signals
 from script import line
 
 FILES = {
@@ -14,6 +14,8 @@ FILES = {
     "schedules": schedules.vectors,
     **{name: laws.of(name) for name in laws.CONFIGS},
     "adaptive": adaptive.vectors,
+    "http": signals.http,
+    "codes": signals.codes,
 }
 FOLDER = Path(__file__).resolve().parent.parent / "vectors"
 

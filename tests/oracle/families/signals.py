@@ -1,0 +1,201 @@
+"""What servers send: every header with every form of value, and what no server should send."""
+
+from exact import SECOND
+from families.tools import Dice
+from signals.codes import AWS_THROTTLES, aws, coap, grpc, mqtt
+from signals.http import Reading
+
+CLOCK = 1_740_992_400 * SECOND  # Mon, 03 Mar 2025 09:00:00 GMT
+DATE = ["Date", "Mon, 03 Mar 2025 09:00:00 GMT"]
+
+MOMENTS = """0|1|30|120|0.5|1.999999999|1.9999999999|007|999999999|1000000000|1740992460|1740992400|
+1740992399|1740992460.25|99999999999|100000000000|1740992460250|99999999999999|100000000000000|
+18446744073709551609|18446744073709551610|18446744073709551616|99999999999999999999999|-1|+5|1e3|0x10|
+1.|.5|1.5.5|1,2|3, 2|3 ,2|3,|,3|3,,2|3;2| 7 |7 s|soon|6m0s|12ms|1h2m3.5s|1m|90s|250us|250\xc2\xb5s|250\xce\xbcs|
+7ns|1.5h|1h,2h|2562047h47m16.854775807s|99999999999h|1d|6m0|6m 0s|m|5mss|1h-1m|\xff|5\x00|{}"""
+
+DATES = """Mon, 03 Mar 2025 09:01:00 GMT|Monday, 03-Mar-25 09:01:00 GMT|Mon Mar  3 09:01:00 2025|Mon Mar 03 09:01:00 2025|
+2025-03-03T09:01:00Z|2025-03-03t09:01:00z|2025-03-03 09:01:00Z|2025-03-03T09:01:00.25Z|2025-03-03T10:01:00+01:00|
+2025-03-03T03:31:00-05:30|Sun, 06 Nov 1994 08:49:37 GMT|Sunday, 06-Nov-94 08:49:37 GMT|Sun Nov  6 08:49:37 1994|
+Sun, 06 Nov 1969 08:49:37 GMT|Thu, 01 Jan 1970 00:00:00 GMT|Fri, 31 Dec 9999 23:59:60 GMT|Tue, 29 Feb 2028 00:00:00 GMT|
+Tue, 29 Feb 2027 00:00:00 GMT|Tue, 29 Feb 2000 00:00:00 GMT|Mon, 29 Feb 2100 00:00:00 GMT|Mon, 31 Apr 2025 00:00:00 GMT|
+Mon, 00 Mar 2025 00:00:00 GMT|Mon, 32 Mar 2025 00:00:00 GMT|Sat, 03 Mar 2025 09:01:00 GMT|Foo, 03 Mar 2025 09:01:00 GMT|
+Mon, 03 Foo 2025 09:01:00 GMT|Mon, 03 Mon 2025 09:01:00 GMT|Mon, 3 Mar 2025 09:01:00 GMT|Mon, 03 Mar 25 09:01:00 GMT|
+Mon, 03 Mar 2025 24:00:00 GMT|Mon, 03 Mar 2025 09:60:00 GMT|Mon, 03 Mar 2025 09:00:61 GMT|Mon, 03 Mar 2025 09:01:00 UTC|
+Mon, 03 Mar 2025 09:01:00 GMT+1|Mon, 03 Mar 2025 09:01 GMT|Mon 03 Mar 2025 09:01:00 GMT|mon, 03 mar 2025 09:01:00 gmt|
+Thursday, 01-Jan-70 00:00:00 GMT|Tuesday, 31-Dec-69 23:59:59 GMT|Mon, 03 March 2025 09:01:00 GMT|0000-01-01T00:00:00Z|
+9999-12-31T23:59:59Z|10000-01-01T00:00:00Z|2025-13-01T00:00:00Z|2025-00-01T00:00:00Z|2025-02-30T00:00:00Z|
+2025-3-03T09:01:00Z|2025-03-03T09:01:00|2025-03-03T09:01:00+0100|2025-03-03T09:01:00+24:00|2025-03-03T09:01:00.Z|
+2025-03-03|2554-07-21T23:34:33.709551615Z|2554-07-22T00:00:00Z|Mon, 03 Mar 2025 09:01:00 GMT, Mon, 03 Mar 2025 09:02:00 GMT|
+Mon, 03 Mar 2025 09:01:00 GMT, 30|1969-12-31T23:59:59-01:00|1970-01-01T00:00:00+01:00"""
+
+SERVICES = """"default";r=50;t=30|"default";r=50|"default";t=30|"a";r=1, "b";r=2|"a";r=1,"b";r=2 ,"c";r=0|"a";r=5;r=3|"a";r=5, "a";r=3|
+default;r=50;t=30|*x;r=5|"default";r=50;t=30.5|"default";r=50.9|"default";r=-1|"default";r=|"default";r|"default"; r=50;  t=30|
+"default" ;r=50|"default";r=50;|"default";R=50|"default";rR=50;r=4|"default";r="50"|"default";r=?1|"de\\"fault";r=50|"de\\fault";r=50|
+"default;r=50|"";r=50|:YWJj:;r=50|"default";r=50;pk=:cHsdsRa894==:|"default";r=50;pk="x"|"default";r=50;pk=5|limit=100, remaining=50, reset=5|
+limit=100|remaining=50|LIMIT=100, Remaining=50|limit=100, remaining=50, reset=5;x=1|limit=100;w=60, remaining=50, reset=5|limit="100"|x=5|
+x=5, remaining=2|50|50;r=3|"a";r=1, 5|"a";r=1,|,"a";r=1||"a";r=18446744073709551615|"a";r=18446744073709551616|"a";"b";r=7|
+"a";r=7;"b"|"a";r=7;foo|"a";r=7;foo=bar|"a";r=7;foo=-1|"a";r=7;foo=@5|"a";r=7;foo=(1)|"a";r=7;q=9|"a";r=9;q=7|"a";r=0;q=0|
+"a";r=1;w=0|"a";r=1;w=0.0000000001|"a";r=7;qu="tokens"|"\xe4";r=5|"a"\t;r=5|"a";\tr=5"""
+
+POLICIES = """"default";q=100;w=60|"default";q=100|"default";w=60|"a";q=10;w=1, "b";q=1000;w=86400|"a";q=10;w=1;qu="requests"|
+"a";q=10;qu="content-bytes"|"a";q=10;qu="concurrent-requests"|"a";q=10;qu="tokens"|"a";q=10;qu="input-tokens"|"a";q=10;qu="quarks"|
+"a";q=10;qu=tokens|"a";q=10;qu=5|100;w=60|100;w=60, 1000;w=3600|100|100, 200|100;w=60;comment="x"|100;w=0|100;w=60.5|-100;w=60|
+fixed;q=12;w=3|"a";q=0;w=60|"a";q=18446744073709551616;w=1|"a";q=5;w=99999999999999999999|"a";q=5;w=60;pk=:AAAA:|"a";q=5;w="60"|
+limit=5|"a";q=5;w=60 "b";q=6|"a";q=5;;w=60|"a";q=5;w=6,|"api";"hf";q=5;w=6"""
+
+COUNTS = """100|0|100, 100;w=60|100;w=60|100, 100;w=60, 1000;w=3600|100, 200|200, 100|100;w=60;x="y"|100;w=0|  100  |+100|-5|1.5|
+18446744073709551615|18446744073709551616|100;|100 ;w=60|unlimited|"100"|100,|,100||1000;w=60, 1000;w=3600|5,5,5"""
+
+NAMES = """RateLimit-Limit|ratelimit-remaining|RATELIMIT-RESET|X-RateLimit-Limit|X-Rate-Limit-Limit|X-Rate-Limit-Remaining|X-Rate-Limit-Reset|
+X-RateLimit-Reset-After|X-RateLimit-Limit-Requests|X-RateLimit-Remaining-Tokens|x-ratelimit-limit-tokens-minute|x-ratelimit-remaining-minute|
+X-RateLimit-Limit-Second|X-RateLimit-Limit-Hour|X-RateLimit-Limit-Day|X-RateLimit-Limit-Month|anthropic-ratelimit-requests-limit|
+anthropic-ratelimit-tokens-remaining|anthropic-ratelimit-input-tokens-remaining|anthropic-ratelimit-output-tokens-limit|
+anthropic-ratelimit-limit|x-ms-ratelimit-remaining-subscription-reads|x-ms-ratelimit-remaining-tenant-writes|
+x-ms-ratelimit-remaining-resource|x-ms-ratelimit-remaining-resource-requests|x-ms-ratelimit-limit-tokens|x-ratelimit-limit-tokens_usage_based|
+x-ratelimit-bucket|x-ratelimit-used|x-ratelimit-resource|x-ratelimit-limits|x-ratelimit-limit-|x-ratelimit--limit|x-ratelimit-|
+x-ratelimit|ratelimitlimit|ratelimit-policy-x|x-ratelimit-retry-after-x|x-ratelimit-retry-after|X-Rate-Limit-Retry-After-Seconds|
+x-rate-limit-retry-after|retry-after-ms|x-ms-retry-after-ms|x-amz-retry-after|Retry-After|retry-after-x|Age|age-x|content-length|
+x-ratelimit-requests-reset-after|x-ratelimit-reset-after-requests|x-ratelimit-limit-req-10-seconds|x-ratelimit-daily-limit|
+x-ratelimit-limit-concurrent-requests|x-ratelimit-limit-bytes-day|x-ratelimit-limit-input-output-tokens|x-ratelimit-remaining-limit"""
+
+ODDS = [
+    ("X-Shopify-Shop-Api-Call-Limit", "32/40|40/40|41/40|0/0|32/|/40|32|32/40/1| 32/40 |3.5/40.5|-1/40|32 / 40"),
+    ("Stripe-Should-Retry", "true|false|FALSE|False|0|| false |falsely|false,true"),
+    ("x-should-retry", "false|true|no"),
+    ("Age", "0|1|0.9|1.5|-1|x||18446744073709551616|0, 5"),
+    ("x-amzn-errortype", "ThrottlingException|com.amazon#SlowDown|SlowDown:http://x|RequestTimeout| SlowDown |slowdown|Other|"),
+    ("Date", "0|1740992400|Mon, 03 Mar 2025 09:00:00 GMT|5s|1740992400, 1740992401|garbage|"),
+]  # fmt: skip
+
+
+def items(text):
+    return text.replace("\n", "").split("|")
+
+
+def vector(name, flags, status, headers, profile="auto", clock=None):
+    reading = Reading(status, profile)
+    for header, value in headers:
+        reading.header(header, value)
+    outcome, hint, limits, ignored = reading.finish(clock)
+    return {
+        "name": f"http {name}",
+        "kind": "http",
+        "flags": flags,
+        "status": status,
+        "profile": profile,
+        "clock": clock,
+        "headers": [list(header) for header in headers],
+        "outcome": outcome,
+        "hint": hint,
+        "limits": limits,
+        "ignored": ignored,
+    }
+
+
+def pauses():
+    for header in ("Retry-After", "retry-after-ms", "X-RateLimit-Retry-After"):
+        for value in items(MOMENTS) + items(DATES):
+            name = f"{header} of {value!r}"
+            yield vector(name, ["HostileHint"], 429, [(header, value)], clock=CLOCK)
+    for index, value in enumerate(items(MOMENTS) + items(DATES)):
+        status = (503, 200, 403, 500)[index % 4]
+        yield vector(f"pause of {value!r} by {status}", [], status, [DATE, ("retry-after", value)])
+        yield vector(f"pause of {value!r} without a clock", [], 429, [("Retry-After", value)])
+    for coarse in ("1", "2", "3", "Mon, 03 Mar 2025 09:00:02 GMT"):
+        for fine in ("1", "999", "1000", "1001", "1999", "2000", "2500"):
+            both = [("Retry-After", coarse), ("retry-after-ms", fine)]
+            yield vector(f"pauses of {coarse} s and {fine} ms", [], 429, both, clock=CLOCK)
+
+
+def resets():
+    for profile in ("auto", "delta", "delta-millis", "epoch", "epoch-millis"):
+        for value in items(MOMENTS) + items(DATES)[:12]:
+            headers = [("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", value)]
+            name = f"reset of {value!r} as {profile}"
+            yield vector(name, ["HostileHint"], 200, headers, profile, CLOCK)
+
+
+def lists():
+    for status, header, values in [
+        (200, "RateLimit", SERVICES),
+        (429, "RateLimit-Policy", POLICIES),
+        (200, "RateLimit-Limit", COUNTS),
+        (429, "X-RateLimit-Remaining", COUNTS),
+    ]:
+        for value in items(values):
+            yield vector(f"{header} of {value!r}", ["HostileHint"], status, [(header, value)])
+    dice = Dice(1)
+    for number in range(260):
+        headers = [("RateLimit-Policy", dice.of(items(POLICIES))), ("RateLimit", dice.of(items(SERVICES)))]
+        if number % 2:
+            headers.append(("RateLimit-Limit", dice.of(items(COUNTS))))
+        if number % 3:
+            headers.reverse()
+        yield vector(f"policy and service, {number}", [], 200, headers)
+
+
+def names():
+    for name in items(NAMES):
+        for status, value in ((200, "40"), (429, "0")):
+            yield vector(f"header {name!r} of {value}", [], status, [(name, value)], clock=CLOCK)
+    for name, values in ODDS:
+        for value in values.split("|"):
+            headers = [(name, value), ("Retry-After", "Mon, 03 Mar 2025 09:00:09 GMT")]
+            yield vector(f"{name} of {value!r}", [], 429, [*headers, ("X-RateLimit-Remaining", "0")])
+
+
+def statuses():
+    for status in [100, 200, 201, 204, 301, 304, 400, 401, 403, 404, 408, 409, 413, 425, 428, 429, 431, 451, 499, 500, 501, 502, 503, 504, 507, 520, 522, 529, 530, 598, 599, 600, 999, 0, 65_535]:
+        for what, headers in [
+            ("alone", []),
+            ("with a pause", [("Retry-After", "7")]),
+            ("with nothing left", [("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "9")]),
+        ]:
+            yield vector(f"status {status} {what}", [], status, headers)
+
+
+def mixtures():
+    """Many limits in one response, in any order: more than fit, twice, and against each other."""
+    dice = Dice(2)
+    pool = [(name, value) for name in items(NAMES) for value in ("0", "1", "7", "40", "100", "6m0s", "1740992460", "x")]
+    pool += [("RateLimit-Policy", value) for value in items(POLICIES)[:20]]
+    pool += [("RateLimit", value) for value in items(SERVICES)[:20]] + [tuple(DATE)]
+    pool += [("RateLimit-Limit", value) for value in items(COUNTS)[:12]]
+    for number in range(420):
+        headers = [dice.of(pool) for _ in range(2 + dice.below(11))]
+        status = dice.of([200, 200, 429, 403, 503])
+        clock = dice.of([None, CLOCK])
+        yield vector(f"mixture {number}", ["HostileHint"], status, headers, clock=clock)
+
+
+def codes():
+    for code in [*range(20), 255, 2**31, 2**32 - 1]:
+        for pushback in (None, "1500", "-1"):
+            yield grpc_vector(code, pushback)
+    for pushback in ["0", "00", " 5 ", "2147483647", "2147483648", "18446744073709551616", "", "1.5", "+1", "0x1", "soon", "1 2", "\xff"]:
+        yield grpc_vector(14, pushback)
+    for code in range(256):
+        yield {"name": f"mqtt 0x{code:02X}", "kind": "mqtt", "flags": [], "code": code, "outcome": mqtt(code)}
+    for most in (None, 0, 1, 10, 65_535):
+        window = 65_535 if most is None else most or None
+        yield {"name": f"mqtt receive maximum of {most}", "kind": "mqtt", "flags": [], "receive_maximum": most, "window": window}
+    options = [None, "", "\x00", "\x05", "\x01\x2c", "\x00\x00\x01", "\xff\xff\xff\xff", "\x00\x00\x00\x00\x05"]
+    for code in range(256):
+        options_here = options if code in (4 << 5 | 29, 5 << 5 | 3) else [options[code % 8]]
+        for option in options_here:
+            age, outcome, hint = coap(code, option)
+            yield {"name": f"coap {code >> 5}.{code & 31:02}, max-age {option!r}", "kind": "coap", "flags": [], "code": code, "option": option, "age": age, "outcome": outcome, "hint": hint}
+    words = [*AWS_THROTTLES, "RequestTimeout", "RequestTimeoutException", "ValidationException", "", "#", ":", "a#SlowDown", "SlowDown#", "SlowDown:x#y", " Slow Down ", "slowdown", "Throttling ", "x#y#Throttling:z", "SlowDown\xff"]
+    for code in words:
+        yield {"name": f"aws {code!r}", "kind": "aws", "flags": [], "code": code, "outcome": aws(code)}
+
+
+def grpc_vector(code, pushback):
+    outcome, hint = grpc(code, pushback)
+    return {"name": f"grpc {code}, pushback {pushback!r}", "kind": "grpc", "flags": [], "code": code, "pushback": pushback, "outcome": outcome, "hint": hint}
+
+
+def http():
+    for family in (pauses, resets, lists, names, statuses, mixtures):
+        yield from family()

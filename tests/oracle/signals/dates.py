@@ -1,0 +1,126 @@
+"""Points in time in every form that servers use (RFC 9110, RFC 3339, Go), as nanoseconds."""
+
+import re
+from datetime import date
+
+from exact import SECOND, U64, within
+
+IN, AT = "in", "at"
+MS = 10**6
+
+DAYS = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[A-Za-z]*"
+MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+MONTH = f"(?P<name>{'|'.join(MONTHS)})[A-Za-z]*"
+CLOCK = "(?P<h>[0-9]{2}):(?P<m>[0-9]{2}):(?P<s>[0-9]{2})"
+DATES = [
+    f"{DAYS}, (?P<day>[0-9]{{2}}) {MONTH} (?P<year>[0-9]{{4}}) {CLOCK} GMT",
+    f"{DAYS}, (?P<day>[0-9]{{2}})-{MONTH}-(?P<short>[0-9]{{2}}) {CLOCK} GMT",
+    f"{DAYS} {MONTH} (?P<day> [0-9]|[0-9]{{2}}) {CLOCK} (?P<year>[0-9]{{4}})",
+    f"(?P<year>[0-9]+)-(?P<month>[0-9]{{2}})-(?P<day>[0-9]{{2}})[Tt ]{CLOCK}(?:\\.(?P<part>[0-9]+))?"
+    "(?:[Zz]|(?P<zone>[+-][0-9]{2}:[0-9]{2}))",
+]
+NUMBER = "[0-9]+(?:\\.[0-9]+)?"
+UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": MS, "us": 1000, "ns": 1}
+UNITS.update({"\xc2\xb5s": 1000, "\xce\xbcs": 1000})
+UNIT = "h|m(?!s)|s|ms|us|\xc2\xb5s|\xce\xbcs|ns"
+DURATION = f"(?:{NUMBER}(?:{UNIT}))+"
+
+
+class Garbage(Exception):
+    """What is none of its kind."""
+
+
+def scaled(digits, places):
+    """A decimal number times a power of ten, rounded down; the last ten that fit count as the most."""
+    whole, _, fraction = digits.partition(".")
+    number = int((whole + fraction[:places]).ljust(len(whole) + places, "0"))
+    return number if number < U64 // 10 * 10 else U64
+
+
+def midnight(year, month, day):
+    """Days since 1970; none for what was before."""
+    if year > 9999:
+        raise Garbage
+    try:
+        # The calendar repeats after 400 years, so the year nought can be looked at as another.
+        days = date(year + 400 if year == 0 else year, month, day).toordinal()
+    except ValueError:
+        raise Garbage from None
+    return 0 if year < 1970 else days - date(1970, 1, 1).toordinal()
+
+
+def clock(h, m, s):
+    if h >= 24 or m >= 60 or s >= 61:
+        raise Garbage
+    return h * 3600 + m * 60 + s
+
+
+def instant(found):
+    """The nanoseconds since 1970 of a date."""
+    told = found.groupdict()
+    if told.get("short"):
+        short = int(told["short"])
+        year = short + (2000 if short < 70 else 1900)
+    else:
+        year = int(told["year"])
+    month = MONTHS.index(told["name"]) + 1 if told.get("name") else int(told["month"])
+    seconds = midnight(year, month, int(told["day"])) * 86_400
+    seconds += clock(int(told["h"]), int(told["m"]), int(told["s"]))
+    if told.get("zone"):
+        sign, offset = told["zone"][0], told["zone"][1:].split(":")
+        ahead = clock(int(offset[0]), int(offset[1]), 0)
+        seconds = within(seconds - ahead if sign == "+" else seconds + ahead)
+    return scaled(f"{seconds}.{told.get('part') or 0}", 9)
+
+
+def meaning(profile, digits):
+    """Where a bare number belongs, and how many places its nanoseconds are away."""
+    number = scaled(digits.partition(".")[0], 0)
+    if profile in ("delta", "delta-millis"):
+        return IN, 9 if profile == "delta" else 6
+    if profile in ("epoch", "epoch-millis"):
+        return AT, 9 if profile == "epoch" else 6
+    if number < 10**9:
+        return IN, 9
+    if number < 10**14:
+        return AT, 9 if number < 10**11 else 6
+    if profile is None:
+        return IN, 9
+    raise Garbage
+
+
+def moment(text, at, profile):
+    """Where the point in time counts from, its nanoseconds, and what follows it."""
+    for form in DATES:
+        found = re.compile(form).match(text, at)
+        if found:
+            return AT, instant(found), found.end()
+    found = re.compile(DURATION).match(text, at)
+    if found:
+        parts = re.findall(f"({NUMBER})({UNIT})", found.group())
+        spans = [within(scaled(digits, 9) * (UNITS[unit] // SECOND)) if UNITS[unit] >= SECOND else scaled(digits, {MS: 6, 1000: 3, 1: 0}[UNITS[unit]]) for digits, unit in parts]
+        return IN, within(sum(spans)), found.end()
+    found = re.compile(f"({NUMBER})(?=[ \t,]|\\Z)").match(text, at)
+    if not found:
+        raise Garbage
+    part, places = meaning(profile, found.group(1))
+    return part, scaled(found.group(1), places), found.end()
+
+
+def moments(text, profile):
+    """All points in time of a list, as the latest of each kind."""
+    at, told = 0, {}
+    while True:
+        part, nanos, at = moment(text, at, profile)
+        told[part] = max(nanos, told.get(part, 0))
+        at = behind_comma(text, at)
+        if at is None:
+            return told
+
+
+def behind_comma(text, at):
+    """Where the next member of a list begins; `None` at the end."""
+    found = re.compile("[ \t]*(?:\\Z|,[ \t]*)").match(text, at)
+    if not found:
+        raise Garbage
+    return None if "," not in found.group() else found.end()
