@@ -21,7 +21,7 @@ const PITCH = 20;
 
 export function backoff(host: HTMLElement): Act {
   const curves = new Curves(host,
-    { label: "time", format: (at) => `${number(at, 5)} s`, min: 0 },
+    { label: "time", time: true, format: (at) => `${number(at, 5)} s`, min: 0 },
     { label: "calls done", format: (calls) => number(calls, 6), min: 0 },
     WAYS.map(([label], index) => ({ label, ...LOOKS[index]! })));
   const reads = new Reads(part(host, ".reads"));

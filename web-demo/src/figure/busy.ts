@@ -16,9 +16,9 @@ const LINES: Line[] = ["times", "plus", "tidegate"].map((label, index) => ({ lab
 const THREADS = 500;
 
 export function busy(host: HTMLElement): Act {
-  const dots = [...host.querySelectorAll("canvas")].map((canvas) => new Dots(canvas));
+  const dots = [...host.querySelectorAll("canvas")].map((canvas) => new Dots(canvas, canvas.parentElement?.querySelector("output")));
   const curves = new Curves(host,
-    { label: "time", format: (at) => `${number(at)} s`, min: 0 },
+    { label: "time", time: true, format: (at) => `${number(at)} s`, min: 0 },
     { label: "calls served in a second", format: (calls) => number(calls, 6), min: 0 },
     LINES);
   const reads = new Reads(part(host, ".reads"));

@@ -12,7 +12,7 @@ import type { Act, Metrics } from "./stage";
 const LAWS = ["none", "adaptive"];
 
 export function hammer(host: HTMLElement): Act {
-  const dots = [...host.querySelectorAll("canvas")].map((canvas) => new Dots(canvas));
+  const dots = [...host.querySelectorAll("canvas")].map((canvas) => new Dots(canvas, canvas.parentElement?.querySelector("output")));
   const reads = new Reads(part(host, ".reads"));
   const last: (Frame | undefined)[] = [];
   const changed = textTable(part(host, "details"), () => ({

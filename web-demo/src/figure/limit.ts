@@ -3,7 +3,7 @@
 import type { Frame } from "../engine";
 import { Dots } from "../plot/dots";
 import { clock, number } from "../plot/number";
-import { Series, type Rows } from "../plot/series";
+import { Series, type Axis, type Rows } from "../plot/series";
 import { textTable } from "../plot/table";
 import { Gather } from "./curves";
 import type { Knobs } from "./knobs";
@@ -15,14 +15,17 @@ import type { Act } from "./stage";
 const HOUR = 3600;
 const END = 2 * HOUR;
 const PITCH = 60;
+/** So many minutes may be off the scale. */
+const FIRST = 5;
 
 export function limit(host: HTMLElement): Act {
   const dots = new Dots(part(host, "canvas"));
   const rows = (): Rows => [[], [], []];
   let data = rows();
+  const calls: Axis = { label: "calls a minute", format: (calls) => number(calls, 6), min: 0 };
   const plot = new Series(part(host, ".plot"),
-    { label: "time", format: (at) => `${number(at / 60, 4)} min`, min: 0, max: END },
-    { label: "calls a minute", format: (calls) => number(calls, 6), min: 0 },
+    { label: "time", format: (at) => `${number(at / 60, 4)} min`, min: 0, max: END, time: true },
+    calls,
     [{ label: "served", tone: "served" }, { label: "refused", tone: "refused", dash: [7, 4] }], part(host, ".legend"));
   const reads = new Reads(part(host, ".reads"));
   const one = part<HTMLElement>(host, ".perdot");
@@ -41,13 +44,15 @@ export function limit(host: HTMLElement): Act {
     lead: Dots.lead,
     specs: (knobs, seed) => [{ law: knobs.text("law"), seed, scenario: world(knobs) }],
     begin([world], knobs) {
-      [last, data, fresh] = [undefined, rows(), true];
+      [last, data, fresh, calls.max] = [undefined, rows(), true, knobs.number("rate") / 40];
       reads.name(0, knobs.text("law"));
-      dots.begin(world!, { full: knobs.number("burst"), way: 0.05, waits: 60, shares: true });
+      dots.begin(world!, { full: knobs.number("burst"), way: 0.05, waits: true, shares: true });
       gather = new Gather(PITCH, (index, sums) => {
         data[0].push((index + 1) * PITCH);
         data[1]!.push(sums.served);
         data[2]!.push(sums.throttled);
+        // What is saved up may be gone in a minute, beside which all that follows would be flat.
+        if (index >= FIRST) calls.max = Math.max(calls.max ?? 1, 1.25 * sums.served, 1.25 * sums.throttled);
         fresh = true;
       });
     },

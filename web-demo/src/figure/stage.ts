@@ -115,7 +115,7 @@ export class Stage {
     this.#opened = true;
     for (const world of this.#worlds) world.close();
     this.#worlds = [];
-    this.host.dataset.state = "opens";
+    [this.host.dataset.state, this.host.dataset.run] = ["opens", String(run)];
     try {
       const specs = this.act.specs(this.#knobs, this.#bar.seed);
       const opened = await engine();

@@ -22,7 +22,7 @@ const PITCH = 15;
 
 export function tiers(host: HTMLElement): Act {
   const curves = new Curves(host,
-    { label: "time", format: (at) => `${number(at / 60, 4)} min`, min: 0, max: END },
+    { label: "time", time: true, format: (at) => `${number(at / 60, 4)} min`, min: 0, max: END },
     { label: "calls refused so far", format: (calls) => number(calls, 6), min: 0 },
     TIERS.map(([label], index) => ({ label, ...LOOKS[index]! })));
   const reads = new Reads(part(host, ".reads"));

@@ -15,8 +15,8 @@ export interface Look {
   full: number;
   /** Virtual seconds of a way, there or back. */
   way: number;
-  /** Whether waits are shown above the clients, and up to how many seconds. */
-  waits?: number;
+  /** Whether waits are shown above the clients. */
+  waits?: boolean;
   /** Whether the calls that each client was served are shown below. */
   shares?: boolean;
 }
@@ -25,6 +25,9 @@ export interface Look {
 const LEAST_WAY = 0.45;
 /** So many dots in a second are a crowd. */
 const CROWD = 90;
+
+/** The longest wait that the bars above clients show: the first of these that is enough, s. */
+const SCALES = [10, 30, 60, 300, 900, 3600, 14400, 86400] as const;
 
 interface Sample { at: number; level: number | null; rate: number; waiting: Float64Array; inFlight: Uint32Array; served: Float64Array; throttled: Float64Array }
 
@@ -39,8 +42,10 @@ export class Dots {
   #speed = 1;
   #arrived = 0; // calls that have arrived, all told
   #tide = 0; // the level that is drawn, which follows the true one
+  #scale = 0; // the longest wait that has room, s
 
-  constructor(canvas: HTMLCanvasElement) {
+  /** `count` says how many calls were refused so far. */
+  constructor(canvas: HTMLCanvasElement, readonly count?: HTMLElement | null) {
     this.#sheet = new Sheet(canvas, () => this.paint(this.#now, 0));
   }
 
@@ -58,7 +63,7 @@ export class Dots {
     this.#calls.every = 1;
     const seen = new Uint32Array(world.processes);
     this.#own = world.processOf.map((process) => (seen[process] = (seen[process] ?? 0) + 1) - 1);
-    this.#tide = 1;
+    [this.#tide, this.#scale] = [1, SCALES[0]];
   }
 
   take(frame: Frame): void {
@@ -87,6 +92,7 @@ export class Dots {
     pen.clearRect(0, 0, width, height);
     if (!world || width === 0) return;
     const sample = this.#sampleOf(now);
+    if (this.count) this.count.textContent = `${number(sample ? sum(sample.throttled) : 0, 9)} refused`;
     const place = new Place(width, height, world.processes, this.#look);
     this.#sea(place, sample, speed);
     this.#clients(place, sample);
@@ -125,11 +131,13 @@ export class Dots {
       pen.font = font();
       pen.textAlign = "right";
       pen.textBaseline = "bottom";
-      pen.fillStyle = tone("ink");
-      const at = surface - 6 > gate + 18 ? surface - 6 : gate + 18;
-      pen.lineWidth = 3;
-      pen.strokeStyle = tone(surface - 6 > gate + 18 ? "wash" : "water");
-      pen.fillStyle = tone(surface - 6 > gate + 18 ? "ink" : "paper");
+      const above = surface - 6 > gate + 18;
+      const at = above ? surface - 6 : surface + 20;
+      pen.lineWidth = 4;
+      pen.lineJoin = "round";
+      pen.strokeStyle = tone(above ? "wash" : "water");
+      pen.fillStyle = above ? tone("ink") : "#fff";
+      pen.strokeText(words, width - 10, at);
       pen.fillText(words, width - 10, at);
     }
   }
@@ -137,6 +145,8 @@ export class Dots {
   #clients(place: Place, sample: Sample | undefined): void {
     const { pen } = this.#sheet;
     const count = place.clients;
+    const longest = Math.max(0, ...(sample?.waiting ?? []).filter((wait) => wait >= 0));
+    this.#scale = SCALES.find((scale) => scale >= Math.max(longest, this.#scale)) ?? this.#scale;
     const side = Math.max(4, Math.min(18, place.pitch * 0.6));
     for (let client = 0; client < count; client++) {
       const x = place.x(client);
@@ -153,14 +163,14 @@ export class Dots {
       pen.fillStyle = tone("soft");
       pen.textAlign = "left";
       pen.textBaseline = "top";
-      pen.fillText(`wait, up to ${seconds(this.#look.waits)}`, 4, 2);
+      pen.fillText(`next call waits, of ${seconds(this.#scale)}`, 4, 2);
     }
   }
 
   #wait(place: Place, x: number, side: number, wait: number): void {
     const { pen } = this.#sheet;
     const room = place.row - side / 2 - 18;
-    const share = Math.min(1, (wait || 0) / (this.#look.waits ?? 1));
+    const share = Math.min(1, (wait || 0) / this.#scale);
     if (!(share > 0)) return;
     const tall = Math.max(1, share * room);
     pen.fillStyle = tone("s4");
@@ -170,7 +180,7 @@ export class Dots {
   #dots(place: Place, now: number): void {
     const { pen } = this.#sheet;
     const way = Math.max(this.#look.way, LEAST_WAY * this.#speed);
-    const size = Math.max(2.2, Math.min(4, place.pitch / 5));
+    const size = Math.max(2.4, Math.min(4.5, place.pitch / 5));
     const { gate, row, floor } = place;
     const dip = gate + (floor - gate) * (1 - this.#tide);
     for (const { at, thread, served } of this.#calls.between(now - way, now + way)) {
@@ -180,14 +190,16 @@ export class Dots {
       const end = served ? Math.min(floor - 8, Math.max(gate + 12, dip)) : gate - 6;
       const from = row + 12;
       if (part < 0) {
-        pen.fillStyle = tone("ink");
-        disc(pen, lane, from + (end - from) * (1 + part), size * 0.85);
+        pen.fillStyle = pen.strokeStyle = tone("ink");
+        const y = from + (end - from) * (1 + part);
+        tail(pen, lane, y, Math.max(from, y - 18));
+        disc(pen, lane, y, size * 0.85);
       } else if (served) {
-        pen.fillStyle = tone("served");
+        pen.fillStyle = pen.strokeStyle = tone("served");
         const y = end + (from - end) * part;
-        if (y > gate) ring(pen, lane, end, 3 + 26 * part, 1 - part * 2);
-        pen.strokeStyle = tone("raised");
+        tail(pen, lane, y, Math.min(end, y + 18));
         disc(pen, lane, y, size);
+        ring(pen, lane, end, 3 + 40 * part, 1 - part * 2.5);
       } else {
         pen.strokeStyle = tone("refused");
         if (part < 0.3) bang(pen, lane, gate, 1 - part / 0.3);
@@ -203,7 +215,7 @@ export class Dots {
     const served = sample?.served ?? new Float64Array(clients);
     const most = Math.max(1, ...served);
     const [top, room] = [floor + 22, height - floor - 24];
-    const wide = Math.max(3, place.pitch * 0.6);
+    const wide = Math.max(3, Math.min(28, place.pitch * 0.6));
     pen.fillStyle = tone("served");
     served.forEach((calls, client) => {
       const tall = (calls / most) * room;
@@ -257,10 +269,21 @@ function disc(pen: CanvasRenderingContext2D, x: number, y: number, size: number)
   pen.fill();
 }
 
+/** Where it has just been. */
+function tail(pen: CanvasRenderingContext2D, x: number, y: number, from: number): void {
+  pen.globalAlpha = 0.28;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.moveTo(x, from);
+  pen.lineTo(x, y);
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
 function ring(pen: CanvasRenderingContext2D, x: number, y: number, size: number, alpha: number): void {
   if (alpha <= 0) return;
   pen.globalAlpha = alpha;
-  pen.strokeStyle = tone("paper");
+  pen.strokeStyle = "#fff";
   pen.lineWidth = 1.5;
   pen.beginPath();
   pen.ellipse(x, y, size, size / 4, 0, 0, 7);

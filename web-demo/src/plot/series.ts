@@ -9,6 +9,8 @@ export interface Axis {
   /** How a value is written, in the table as well. */
   format: (value: number) => string;
   log?: boolean;
+  /** Seconds: ticks at full minutes and hours. */
+  time?: boolean;
   /** Bounds that hold whatever the data; they may be changed between two `set`s. */
   min?: number;
   max?: number;
@@ -60,6 +62,11 @@ export class Series {
     this.#plot?.setData(data as uPlot.AlignedData);
   }
 
+  /** The rows as the plot has them. */
+  drawn(): Rows | null {
+    return this.#plot && this.#plot.data as Rows;
+  }
+
   /** What the plot shows, in words: every point of it. */
   table(): Table {
     const [axis, ...rows] = this.data;
@@ -84,7 +91,7 @@ export class Series {
       ...size(),
       cursor: { drag: { x: false, y: false }, points: { show: false } },
       legend: { show: false },
-      padding: [10, 12, 0, 0],
+      padding: [10, 24, 0, 0],
       scales: { x: { time: false, range: bounds(this.x) }, y: { distr: this.y.log ? 3 : 1, range: this.y.log ? decades(this.y) : bounds(this.y) } },
       axes: [axis(this.x, 34), axis(this.y, 58)],
       series: [{}, ...this.lines.map(series)],
@@ -95,6 +102,9 @@ export class Series {
     this.#undo.push(() => resize.disconnect(), onTheme(() => this.#plot?.redraw(false, true)));
   }
 }
+
+/** Where ticks of a time may stand apart. */
+const CLOCK = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 
 /** From the least to the most, and never less than a sensible piece. */
 function bounds(axis: Axis): uPlot.Range.Function {
@@ -114,10 +124,11 @@ function decades(axis: Axis): uPlot.Range.Function {
   };
 }
 
-function axis({ label, format, bare }: Axis, size: number): uPlot.Axis {
+function axis({ label, format, bare, time }: Axis, size: number): uPlot.Axis {
   return {
     ...(!bare && { label, labelSize: 18 }),
     size,
+    ...(time && { incrs: CLOCK, space: 64 }),
     stroke: () => tone("soft"),
     font: font(),
     labelFont: font(),
