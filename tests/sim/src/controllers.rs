@@ -46,7 +46,7 @@ pub fn named(
     process: u32,
     outlook: &Rc<Outlook>,
 ) -> Option<Box<dyn Throttle>> {
-    let threads = outlook.members.get(process as usize).map_or(0, |member| member.threads);
+    let threads = threads_of(process, outlook);
     if let Some(policy) = two_laws(name) {
         return Some(real(policy, seed, now, threads));
     }
@@ -60,6 +60,30 @@ pub fn named(
     })
 }
 
+/// The same of one law of the product for a process of few threads, and of nothing else: for the
+/// page, whose first figures must not wait for what they do not show.
+pub fn plain(
+    name: &str,
+    seed: u64,
+    now: Instant,
+    process: u32,
+    outlook: &Outlook,
+) -> Option<Box<dyn Throttle>> {
+    let (policy, threads) = (Policy::named(name)?, threads_of(process, outlook));
+    if PER_THREAD.contains(&name) {
+        return Some(Box::new(PerThread::new(&policy, seed, now, threads)));
+    }
+    let few = threads <= FEW;
+    few.then(|| Box::new(Real::<1, { FEW as usize }>::new(policy, seed, now)) as _)
+}
+
+fn threads_of(process: u32, outlook: &Outlook) -> u32 {
+    outlook.members.get(process as usize).map_or(0, |member| member.threads)
+}
+
+/// So many threads have few calls.
+const FEW: u32 = 32;
+
 /// A controller with room for the calls of all threads: it is small where a thousand are to fit
 /// into a processor's cache, and large where a process has many threads.
 fn real<const LAWS: usize>(
@@ -72,7 +96,7 @@ where
     Call: AskOf<LAWS>,
 {
     match threads {
-        ..=32 => Box::new(Real::<LAWS, 32>::new(policy, seed, now)),
+        ..=FEW => Box::new(Real::<LAWS, { FEW as usize }>::new(policy, seed, now)),
         33..=512 => Box::new(Real::<LAWS, 512>::new(policy, seed, now)),
         513..=4_096 => Box::new(Real::<LAWS, 4_096>::new(policy, seed, now)),
         _ => Box::new(Real::<LAWS, 16_384>::new(policy, seed, now)),

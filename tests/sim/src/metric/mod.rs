@@ -37,7 +37,7 @@ pub fn jain(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 /// The middle of some values, or the mean of the two in the middle; `None` of none.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     let middle = sorted.len() / 2;
     match sorted.len() {
         0 => None,

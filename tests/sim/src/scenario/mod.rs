@@ -4,6 +4,7 @@
 
 mod check;
 mod measure;
+mod plain;
 pub mod units;
 
 use std::path::Path;

@@ -47,13 +47,16 @@ impl FromStr for Time {
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = humantime::parse_duration(text)
             .map_err(|error| format!("\"{text}\" is not a time like \"100ms\": {error}"))?;
-        // A world that ends after a century still leaves room to add waits without saturating.
         match u64::try_from(parsed.as_nanos()) {
-            Ok(nanos) if nanos <= 3_155_760_000_000_000_000 => Ok(Self(Span::from_nanos(nanos))),
+            Ok(nanos) if nanos <= CENTURY => Ok(Self(Span::from_nanos(nanos))),
             _ => Err(format!("\"{text}\" is longer than a century")),
         }
     }
 }
+
+/// The longest time, in nanoseconds: a world that ends then still leaves room to add waits without
+/// saturating.
+pub(super) const CENTURY: u64 = 3_155_760_000_000_000_000;
 
 /// A rate of calls, exact to a millionth of a call a day.
 ///

@@ -127,8 +127,8 @@ impl Limit for Bucket {
 
     fn audit(&self) -> Option<String> {
         (self.credit > self.burst).then(|| {
-            let (credit, burst) = (as_calls(self.credit), as_calls(self.burst));
-            format!("the bucket holds {credit} tokens, more than its burst of {burst}")
+            let (too_much, burst) = (self.credit - self.burst, self.burst / GRAINS_PER_CALL);
+            format!("the bucket holds more than its burst of {burst} tokens, by {too_much} grains")
         })
     }
 

@@ -212,7 +212,7 @@ impl Server {
         cuts.extend(self.limit.rate().iter().map(|step| step.0));
         cuts.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
         cuts.retain(|cut| (from..=to).contains(cut));
-        cuts.sort();
+        cuts.sort_unstable();
         let flow = |pair: &[Instant]| match *pair {
             [a, b] if !self.is_down(a) => {
                 let most = offered.map_or(f64::INFINITY, |r| r.as_per_second() * seconds(a, b));
@@ -228,7 +228,7 @@ impl Server {
         let steps = self.limit.rate();
         let mut times: Vec<Instant> = steps.iter().map(|step| step.0).collect();
         times.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
-        times.sort();
+        times.sort_unstable();
         times.dedup();
         let at = |time| if self.is_down(time) { 0.0 } else { latest(&steps, time) };
         times.into_iter().map(|time| (time, at(time))).collect()

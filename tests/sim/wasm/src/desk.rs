@@ -4,8 +4,9 @@ use std::fmt;
 use std::rc::Rc;
 
 use tidegate::{Instant, Span};
-use tidegate_sim::{Broken, Scenario, ScenarioError, World, controllers};
+use tidegate_sim::{Broken, Scenario, World};
 
+use crate::extent;
 use crate::watch::Watch;
 
 /// What passes over the border, and the worlds.
@@ -28,7 +29,7 @@ struct Open {
 /// Why the host does not get what it asked for.
 pub enum Refusal {
     /// The text is no scenario.
-    Scenario(ScenarioError),
+    Scenario(String),
     /// There is no such law.
     Law(String),
     /// The world broke.
@@ -38,11 +39,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Scenario(error) => error.fmt(f),
-            Self::Law(law) => {
-                let names = controllers::names().join(", ");
-                write!(f, "there is no law \"{law}\"; there are {names}")
-            }
+            Self::Scenario(why) | Self::Law(why) => f.write_str(why),
             Self::Broken(broken) => write!(f, "the world broke: {broken}"),
         }
     }
@@ -50,16 +47,14 @@ impl fmt::Display for Refusal {
 
 impl Desk {
     pub fn laws(&mut self) {
-        self.text = controllers::names().join("\n").into_bytes();
+        self.text = extent::laws().join("\n").into_bytes();
     }
 
     pub fn open(&mut self, law: usize, seed: f64, steps: bool) -> Result<i32, Refusal> {
         let text = String::from_utf8_lossy(&self.text).into_owned();
         let (law, text) = text.split_at_checked(law).unwrap_or_default();
-        let scenario = Scenario::parse(text, "the scenario", "").map_err(Refusal::Scenario)?;
-        let scenario = Rc::new(scenario);
-        let world = World::new(Rc::clone(&scenario), law, seed as u64)
-            .ok_or_else(|| Refusal::Law(law.to_owned()))?;
+        let scenario = Rc::new(extent::read(text)?);
+        let world = extent::world(&scenario, law, seed as u64)?;
         let processes: Vec<u32> = world.processes().collect();
         self.numbers.clear();
         self.numbers.extend([scenario.end.get_ref().seconds(), scenario.bin.get_ref().seconds()]);

@@ -5,6 +5,9 @@
 //! until the next call. Times cross the border in seconds, as doubles.
 
 mod desk;
+#[cfg_attr(feature = "lab", path = "lab.rs")]
+#[cfg_attr(not(feature = "lab"), path = "story.rs")]
+mod extent;
 mod watch;
 
 use std::cell::RefCell;

@@ -1,0 +1,29 @@
+//! The whole extent: every scenario, law and peer, and what is wrong with one, as the command says it.
+
+use std::rc::Rc;
+
+use tidegate_sim::{Scenario, World, controllers};
+
+use crate::desk::Refusal;
+
+/// The scenario of a text.
+pub fn read(text: &str) -> Result<Scenario, Refusal> {
+    Scenario::parse(text, "the scenario", "").map_err(|error| Refusal::Scenario(error.to_string()))
+}
+
+/// The world of a scenario with a law.
+pub fn world(
+    scenario: &Rc<Scenario>,
+    law: &str,
+    seed: u64,
+) -> Result<World<Rc<Scenario>>, Refusal> {
+    World::new(Rc::clone(scenario), law, seed).ok_or_else(|| {
+        let names = laws().join(", ");
+        Refusal::Law(format!("there is no law \"{law}\"; there are {names}"))
+    })
+}
+
+/// The names of all laws and peers.
+pub fn laws() -> Vec<&'static str> {
+    controllers::names()
+}
