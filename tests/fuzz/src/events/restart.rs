@@ -14,9 +14,10 @@ pub fn record_of<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Vec<
     record
 }
 
-/// How long a plain call waits.
+/// How long a plain call waits. The end of time is as far away on every clock.
 fn wait<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Option<Span> {
     match gate.check(now, &Ask::new()) {
+        Verdict::Wait(Instant::MAX) => Some(Span::MAX),
         Verdict::Wait(until) => Some(until.saturating_since(now)),
         _ => None,
     }
@@ -54,7 +55,6 @@ impl<const LIMITS: usize> World<LIMITS> {
         if let (true, Some(before)) = (told, wait(&same, self.now)) {
             match again.check(there, &Ask::new()) {
                 Verdict::Go => panic!("{before:?} were left to wait, and it leaves at once"),
-                // The end of time is the same on every clock.
                 Verdict::Wait(Instant::MAX) => {}
                 Verdict::Wait(until) => assert!(until.saturating_since(there) >= before),
                 // It would wait beyond the end of time.
