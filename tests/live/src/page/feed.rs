@@ -4,7 +4,6 @@ use crate::fleet::Member;
 use crate::options::Api;
 use crate::scene::{Scene, Watcher};
 use crate::server::{Row, Truth};
-use crate::tally::Tier;
 use axum::response::sse::Event;
 use serde::Serialize;
 use std::convert::Infallible;
@@ -59,7 +58,7 @@ struct Process {
     row: Row,
     /// The wait that its controller handed out last.
     wait_ms: f64,
-    steers_by: Option<Tier>,
+    steers_by: Option<String>,
 }
 
 impl<'a> Moment<'a> {
@@ -98,7 +97,11 @@ impl<'a> Moment<'a> {
 impl Process {
     fn new(row: Row, member: &Member) -> Self {
         let Member { tally, .. } = member;
-        Process { row, wait_ms: tally.wait_us as f64 / 1000.0, steers_by: tally.tier }
+        Process {
+            row,
+            wait_ms: tally.wait_us as f64 / 1000.0,
+            steers_by: tally.tier.map(|tier| tier.to_string()),
+        }
     }
 }
 

@@ -1,0 +1,40 @@
+/** Counts as calls a second over the last minute: what a plot of them needs. */
+
+import type { Rows } from "../plot/series";
+
+/** Seconds of the reader's that a plot reaches back. */
+export const REACH = 60;
+/** A rate is over so many seconds: short enough to follow, long enough to be smooth. */
+const GLANCE = 1;
+/** Over less there is no telling. */
+const LEAST = 0.5;
+
+interface Sample { at: number; counts: number[] }
+
+export class Rates {
+  readonly rows: Rows;
+  readonly #samples: Sample[] = [];
+  /** The rates of the last second. */
+  rates: number[] = [];
+
+  /** Of so many counts; behind them the rows have one for what is allowed. */
+  constructor(readonly lines: number) {
+    this.rows = [[], ...Array.from({ length: lines + 1 }, () => [])];
+  }
+
+  /** Notes what has been counted by now. Where a count begins anew, its rate does so too. */
+  note(at: number, counts: number[], allowed: number): void {
+    const last = this.#samples.at(-1)?.counts;
+    if (last) counts.forEach((count, line) => {
+      if (count < last[line]!) for (const sample of this.#samples) sample.counts[line] = 0;
+    });
+    this.#samples.push({ at, counts: [...counts] });
+    while (this.#samples.length > 2 && this.#samples[1]!.at <= at - GLANCE) this.#samples.shift();
+    const first = this.#samples[0]!;
+    const time = at - first.at;
+    this.rates = counts.map((count, line) => (time >= LEAST ? Math.max(0, count - first.counts[line]!) / time : 0));
+    [at, ...this.rates, allowed].forEach((value, row) => this.rows[row]!.push(value));
+    const gone = this.rows[0].findIndex((time) => time >= at - REACH);
+    if (gone > 0) for (const row of this.rows) row.splice(0, gone);
+  }
+}

@@ -1,0 +1,183 @@
+/** What the live section shows, and its controls. */
+
+import { part } from "../figure/part";
+import { number, percent, seconds } from "../plot/number";
+import { Series, type Line } from "../plot/series";
+import { textTable } from "../plot/table";
+import { listen, type Moment } from "./moments";
+import { Rates, REACH } from "./rates";
+import { Workers, type Counts, type How } from "./workers";
+
+const LINES: Line[] = [
+  { label: "your calls", tone: "s3", dash: [2, 3] },
+  { label: "served to you", tone: "s1", fill: true },
+  { label: "refused to you", tone: "s2", dash: [7, 4] },
+  { label: "served to the fleet", tone: "s4", dash: [10, 3, 2, 3] },
+  { label: "refused to the fleet", tone: "s6", dash: [1, 4] },
+  { label: "what the API allows all", tone: "s5", dash: [4, 2], width: 1 },
+];
+
+const HOWS: [How, string][] = [
+  ["adaptive", "tidegate: adaptive"],
+  ["backoff", "tidegate: backoff alone"],
+  ["none", "tidegate: none, but it retries"],
+  ["plain", "no gate: fetch as it is"],
+];
+
+const FRAME = `<figure>
+<p class="about"></p>
+<ul class="legend"></ul>
+<div class="plot"></div>
+<form class="bar knobs" aria-label="Your workers">
+<button type="button" class="play">Call it</button>
+<label><span>your workers <output>6</output></span><input type="range" name="workers" min="1" max="24" value="6"></label>
+<label><span>between them and the API</span><select name="how">${HOWS.map(([how, name]) => `<option value="${how}">${name}</option>`).join("")}</select></label>
+</form>
+<figcaption><b>What you see:</b> calls a second over real sockets, yours and those of the demo's processes, which do not know of each other. Nobody is told what the API allows.</figcaption>
+<div class="scroll-x" tabindex="0" role="region" aria-label="Callers at present"><table class="callers"><caption class="sr">Callers at present</caption>
+<thead><tr><th scope="col">caller</th><th scope="col">calls/s</th><th scope="col">served/s</th><th scope="col">refused of all</th><th scope="col">last wait</th><th scope="col">steers by</th></tr></thead><tbody></tbody></table></div>
+<p class="note mine"></p>
+<details><summary>The last minute as a table</summary></details>
+<p class="say" aria-live="polite"></p>
+</figure>`;
+
+export class View {
+  readonly #workers = new Workers();
+  readonly #record = new Rates(LINES.length - 1);
+  /** Rates of the fleet's processes, one record each. */
+  #processes: Rates[] = [];
+  readonly #series: Series;
+  readonly #changed: () => void;
+  readonly #parts;
+  #moment: Moment | null = null;
+  /** What the server had counted of others when the reader began. */
+  #before: Moment["others"] | null = null;
+  #began = 0;
+  readonly #opened = performance.now();
+
+  constructor(host: HTMLElement) {
+    host.innerHTML = FRAME;
+    this.#parts = {
+      about: part(host, ".about"), form: part<HTMLFormElement>(host, "form"), play: part<HTMLButtonElement>(host, ".play"),
+      workers: part<HTMLInputElement>(host, "[name=workers]"), how: part<HTMLSelectElement>(host, "select"),
+      body: part<HTMLTableElement>(host, ".callers").tBodies[0]!, mine: part(host, ".mine"), say: part(host, ".say"),
+    };
+    const x = { label: "seconds", format: (value: number) => number(value, 4), min: 0, max: REACH };
+    const y = { label: "calls/s", format: (value: number) => number(value), min: 0 };
+    this.#series = new Series(part(host, ".plot"), x, y, LINES, part(host, ".legend"));
+    this.#changed = textTable(part(host, "details"), () => this.#series.table());
+    const { form, play, workers } = this.#parts;
+    form.addEventListener("submit", (event) => event.preventDefault());
+    play.addEventListener("click", () => void (this.#workers.running ? this.#rest() : this.#call()));
+    workers.addEventListener("input", () => { part(form, "output").textContent = workers.value; });
+    form.addEventListener("change", () => void (this.#workers.running && this.#call()));
+    this.#listen();
+  }
+
+  #listen(): void {
+    this.#parts.about.textContent = "Waiting for the demo …";
+    this.#turn();
+    listen((moment) => this.#show(moment), () => this.#over());
+  }
+
+  async #call(): Promise<void> {
+    const { workers, how } = this.#parts;
+    [this.#before, this.#began] = [this.#moment?.others ?? null, performance.now()];
+    this.#parts.say.textContent = "";
+    await this.#workers.start(workers.valueAsNumber, how.value as How);
+    this.#turn();
+  }
+
+  #rest(): void {
+    this.#workers.stop();
+    const { sent, served, refused } = this.#workers.counts;
+    const time = (performance.now() - this.#began) / 1000;
+    this.#parts.say.textContent = `In ${seconds(time)} you made ${number(sent, 6)} calls: ${number(served, 6)} were served, and ${percent(refused / Math.max(1, sent))} refused.`;
+    this.#turn();
+  }
+
+  #turn(): void {
+    const { play } = this.#parts;
+    play.textContent = this.#workers.running ? "Stop" : "Call it";
+    play.disabled = !this.#workers.running && !this.#moment?.api;
+  }
+
+  #show(moment: Moment): void {
+    const at = (performance.now() - this.#opened) / 1000;
+    const before = this.#moment;
+    this.#moment = moment;
+    this.#workers.url = moment.api?.url ?? null;
+    if (!moment.api !== !before?.api) this.#turn();
+    if (moment.api && moment.api.url !== before?.api?.url) {
+      // A new server has counted nothing yet, and its callers begin anew.
+      if (before) this.#before = null;
+      this.#processes = moment.processes.map(() => new Rates(2));
+    }
+    const { counts } = this.#workers;
+    const fleet = { served: 0, throttled: 0 };
+    moment.processes.forEach((process, index) => {
+      fleet.served += process.served;
+      fleet.throttled += process.throttled;
+      (this.#processes[index] ??= new Rates(2)).note(at, [process.offered, process.served], 0);
+    });
+    this.#record.note(at, [counts.sent, counts.served, counts.refused, fleet.served, fleet.throttled], moment.allowed);
+    this.#series.x.min = Math.max(0, at - REACH);
+    this.#series.x.max = Math.max(REACH, at);
+    this.#series.set(this.#record.rows);
+    this.#changed();
+    this.#say(moment, counts);
+  }
+
+  #say(moment: Moment, counts: Counts): void {
+    const { about, body, mine, how } = this.#parts;
+    const fleet = moment.run ? `The fleet: ${moment.processes.length} processes of ${moment.run.workers} workers with ${moment.run.law}, ${number(Math.min(moment.now, moment.run.seconds), 3)} of ${number(moment.run.seconds)} s.` : "No fleet is running.";
+    about.textContent = moment.api ? `The API: ${moment.api.about}. ${fleet}` : `${fleet} Its run is over …`;
+    const [sent = 0, served = 0] = this.#record.rates;
+    const pace = this.#workers.pace;
+    const rows = [["you", rate(sent), rate(served), share(counts.refused, counts.sent), pace ? seconds(counts.wait / 1000) : "–", "–"]];
+    if (this.#workers.running) rows[0]![0] = `you, ${how.value}`;
+    moment.processes.forEach((process, index) => {
+      const [offered = 0, served = 0] = this.#processes[index]?.rates ?? [];
+      rows.push([`process ${index + 1}`, rate(offered), rate(served), share(process.throttled, process.offered), seconds(process.wait_ms / 1000), process.steers_by ?? "–"]);
+    });
+    fill(body, rows);
+    const counted = this.#before === null ? moment.others.offered : moment.others.offered - this.#before.offered;
+    const waits = Object.entries(counts.waits).filter(([, { times }]) => times > 0)
+      .map(([cause, { times, ms }]) => `${number(times, 6)} for its ${cause}${ms > 0 ? `, ${seconds(ms / times / 1000)} on average` : ""}`).join("; ");
+    mine.textContent = counts.sent === 0 ? "" : `You sent ${number(counts.sent, 6)}; the server counted ${number(counted, 6)} from outside the fleet. `
+      + (waits && `The gate let calls wait ${waits}. `) + (pace?.interval ? `Its pace is a call each ${seconds(pace.interval / 1000)}.` : "");
+  }
+
+  #over(): void {
+    this.#workers.stop();
+    this.#workers.url = null;
+    this.#moment = null;
+    this.#turn();
+    const { about } = this.#parts;
+    const again = document.createElement("button");
+    [again.type, again.textContent] = ["button", "Look again"];
+    again.addEventListener("click", () => this.#listen());
+    about.innerHTML = "The demo is over. <code>cargo xtask demo --keep</code> leaves an API and this page when its laws have run. ";
+    about.append(again);
+  }
+}
+
+const rate = (value: number) => number(value, 3);
+const share = (some: number, all: number) => (all > 0 ? percent(some / all) : "–");
+
+/** Writes a table's cells, and touches none that stays as it is. */
+function fill(body: HTMLTableSectionElement, rows: string[][]): void {
+  while (body.rows.length > rows.length) body.deleteRow(-1);
+  rows.forEach((texts, index) => {
+    const row = body.rows[index] ?? body.insertRow();
+    texts.forEach((text, column) => {
+      let cell = row.cells[column];
+      if (!cell) {
+        cell = document.createElement(column ? "td" : "th");
+        if (!column) cell.scope = "row";
+        row.append(cell);
+      }
+      if (cell.textContent !== text) cell.textContent = text;
+    });
+  });
+}
