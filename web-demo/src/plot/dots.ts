@@ -101,7 +101,7 @@ export class Dots {
   }
 
   #sampleOf(now: number): Sample | undefined {
-    while (this.#samples.length > 2 && (this.#samples[1]?.at ?? Infinity) <= now) this.#samples.shift();
+    while (this.#samples.length > 1 && (this.#samples[1]?.at ?? Infinity) <= now) this.#samples.shift();
     return this.#samples[0];
   }
 
@@ -126,6 +126,8 @@ export class Dots {
     pen.fill();
     pen.fillStyle = tone("deep");
     pen.fillRect(0, gate - 1.5, width, 3);
+    const posts = Math.max(2, Math.round(width / 60));
+    for (let post = 0; post <= posts; post++) pen.fillRect((post / posts) * (width - 3), gate - 8, 3, 16);
     if (level !== null) {
       const words = `${number(Math.floor(level))} of ${number(this.#look.full)} saved up`;
       pen.font = font();
@@ -258,7 +260,7 @@ class Place {
 
   /** The lane of a thread's calls, beside those of its process. */
   lane(client: number, own: number): number {
-    const spread = Math.min(this.pitch * 0.7, 60);
+    const spread = this.clients > 2 ? Math.min(this.pitch * 0.7, 60) : this.pitch * 0.85;
     return this.x(client) + spread * (((own * 0.618034) % 1) - 0.5);
   }
 }
