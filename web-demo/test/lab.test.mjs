@@ -158,8 +158,10 @@ async function open(t, query, options) {
   return { ...visitor, address };
 }
 
+const button = (page, name) => page.locator("#lab").getByRole("button", { name });
+
 const finish = async (page) => {
-  const end = page.getByRole("button", { name: "To end" });
+  const end = button(page, "To end");
   if (await end.isEnabled()) await end.click();
   await page.waitForSelector("#lab[data-state=over]", { timeout: 60_000 });
   await page.waitForFunction(() => document.querySelector("#lab caption")?.textContent === "Figures of the whole run");
@@ -227,7 +229,7 @@ test("every control changes the outcome", { timeout: 300_000 }, async (t) => {
   let turned = 0;
   for (const [query, only] of [
     ["server=bucket,10/s,20", ""], ["server=window,20,10s&hints=retry-after,remaining,reset,quota", ""],
-    ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,10s", "Server"],
+    ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,60s", "Server"],
     ["hints=retry-after:3s", "answers"], ["hints=remaining:5", "answers"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"], ["hints=retry-after:2x", "answers"],
     ["clients=5x2,work:80&stop=", "Clients"], ["clients=5x2,poisson:4/s", "Clients"], ["clients=5x2,think:500ms", "Clients"], ["clients=5x2,on:5s-5s", "Clients"],
     ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
@@ -241,7 +243,7 @@ test("every control changes the outcome", { timeout: 300_000 }, async (t) => {
     const usual = await page.locator("#lab .figures .digest").last().textContent();
     const names = await page.locator(controls).evaluateAll((all) => all.map((control) => ({
       name: control.getAttribute("aria-label") ?? control.labels[0].textContent, section: control.closest(".controls > details").querySelector("summary").textContent,
-      seen: control.checkVisibility(),
+      seen: control.checkVisibility() && !control.disabled,
     })));
     for (const [index, { name, section, seen }] of names.entries()) {
       if (!seen || !section.includes(only)) continue;
@@ -255,7 +257,6 @@ test("every control changes the outcome", { timeout: 300_000 }, async (t) => {
       await otherDigest(page, "adaptive", usual, `${name} of ${section} with ${query}`);
       turned++;
       // Back to where it was: the same state is the same run.
-      await page.goto(`${address}?nothing`);
       await page.goto(lab);
       await page.waitForSelector("#lab .lane");
       await finish(page);
@@ -272,7 +273,7 @@ test("what is changed while it runs is kept, in the address and in the file", { 
   const { page, trouble } = await open(t, "?lab=1&end=5min&laws=none,adaptive&speed=10");
   for (const name of ["halve the limit", "as many clients join", "half of them leave", "break it for a while"]) {
     await page.waitForTimeout(400);
-    await page.getByRole("button", { name }).click();
+    await button(page, name).click();
     await page.waitForFunction(() => document.getElementById("lab").dataset.state === "runs");
   }
   const { state: kept } = url.read(new URL(page.url()).search, presets.preset);
@@ -302,17 +303,17 @@ test("a run that stands still stands where its address says", { timeout: 60_000 
   const before = await page.locator("#lab .lane .so-far").first().textContent();
   await page.waitForTimeout(500);
   assert.equal(await page.locator("#lab .lane .so-far").first().textContent(), before);
-  await page.getByRole("button", { name: "Step" }).click();
+  await button(page, "Step").click();
   await page.waitForURL(/at=124s/);
-  await page.getByRole("button", { name: "Play" }).click();
+  await button(page, "Play").click();
   await page.waitForFunction(() => !location.search.includes("at="));
-  await page.getByRole("button", { name: "Pause" }).click();
+  await button(page, "Pause").click();
   await page.waitForURL(/at=/);
   assert.deepEqual(trouble, []);
 });
 
 async function saved(page, name) {
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+  const [download] = await Promise.all([page.waitForEvent("download"), button(page, name).click()]);
   return { name: download.suggestedFilename(), content: fs.readFileSync(await download.path()) };
 }
 
@@ -337,7 +338,7 @@ test("numbers, picture and scenario can be taken along, and the numbers add up t
   assert.equal(file.content.toString(), await page.locator("#lab .take .file").nth(1).textContent());
   const image = await saved(page, /PNG/);
   assert.equal(image.content.subarray(1, 4).toString(), "PNG");
-  assert.ok(image.content.readUInt32BE(16) > 900 && image.content.length > 20_000, "three lanes of plots side by side");
+  assert.ok(image.content.readUInt32BE(16) > 750 && image.content.length > 20_000, "three lanes of plots side by side");
   assert.deepEqual(trouble, []);
 });
 
@@ -346,17 +347,17 @@ test("a scenario can be brought by paste and by file, and a wrong one is refused
   await page.getByText("Bring a scenario").click();
   const text = page.getByLabel("Paste a scenario file, or open one");
   await text.fill("end = \"1min\"\n[server.bucket]\nburst = 5\nrate = \"2/weeks\"");
-  await page.getByRole("button", { name: "Run it" }).click();
+  await button(page, "Run it").click();
   await page.getByText("is not a rate like").waitFor();
   const file = path.join(import.meta.dirname, "../../tests/sim/scenarios/j-5.toml");
-  await page.getByLabel("A scenario file").setInputFiles(file);
+  await page.getByLabel("A scenario file", { exact: true }).setInputFiles(file);
   await page.waitForURL(/settle=/);
   await finish(page);
   const rows = await simulate(file, "--law", "adaptive,none", "--seeds", "1");
   const seen = await figures(page);
   for (const { law, metrics, digests } of rows) assert.deepEqual(seen[law], { metrics, digest: digests[0] });
   await text.fill("title = \"impossible\"\nend = \"1min\"\n[server.window]\nlimit = 5\nwidth = \"1s\"\n[[clients]]\nfrom = \"2min\"");
-  await page.getByRole("button", { name: "Run it" }).click();
+  await button(page, "Run it").click();
   await page.getByText("clients must join before they leave").waitFor();
   assert.deepEqual(trouble, []);
 });

@@ -36,7 +36,10 @@ export class Card {
   readonly #shares: Axis = { label: "share", format: number, min: 0, max: 2, bare: true };
   readonly #line = h("p", { class: "so-far" });
   readonly #tell: () => void;
+  readonly #watch: IntersectionObserver;
   #scale = EMPTY;
+  /** Whether anything of it is in view: what is not need not be painted. */
+  seen = true;
 
   constructor(readonly lane: Lane, index: number, remove: () => void) {
     const tone = (["s1", "s2", "s3", "s4", "s5", "s6"] as const)[index]!;
@@ -72,6 +75,11 @@ export class Card {
       this.plots.push(...plots.map(({ name, series }) => ({ name, series: series() })));
       this.paint(this.#scale);
     });
+    this.#watch = new IntersectionObserver((entries) => {
+      this.seen = entries.at(-1)!.isIntersecting;
+      if (this.seen) this.paint(this.#scale);
+    });
+    this.#watch.observe(this.element);
     this.#tell = textTable(details, () => this.#table());
   }
 
@@ -104,6 +112,7 @@ export class Card {
   }
 
   destroy(): void {
+    this.#watch.disconnect();
     for (const { series } of this.plots) series.destroy();
   }
 
