@@ -67,7 +67,9 @@ class Limit:
         except Never as never:
             refusals.append(never.reason)
         try:
-            due = max(due, self.law.check(now))
+            wait = self.law.check(now)
+            # A law whose wait is over has nothing to say, also where it ends just now.
+            due = max(due, wait if wait > now else 0)
         except Never as never:
             refusals.append(never.reason)
         if refusals:

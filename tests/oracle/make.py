@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from families import adaptive, gates, laws, schedules, signals
+from families import adaptive, gates, laws, queues, schedules, signals
 from script import line
 
 FILES = {
@@ -14,6 +14,7 @@ FILES = {
     "schedules": schedules.vectors,
     **{name: laws.of(name) for name in laws.CONFIGS},
     "adaptive": adaptive.vectors,
+    "queues": queues.vectors,
     "http": signals.http,
     "codes": signals.codes,
 }

@@ -191,5 +191,45 @@ def scripts(law, configs):
             yield script.vector()
 
 
+def long_runs(law, configs):
+    """What shows only after many calls: the way back, the top, the longest delay."""
+    for config, policy in configs:
+        for spacing in (0, 30 * MS, SECOND // 2, 40 * SECOND):
+            script = Script(f"{law} {config}: hundreds of calls of {spacing} ns", ["LongRun"], policy, 3)
+            for served, refused in [(30, 1), (5, 4), (400, 2), (1, 30), (90, 3)]:
+                script.calls(served, {"outcome": "ok", "left": 9 * served}, spacing)
+                script.calls(refused, "throttled" if served % 2 else "busy", spacing)
+                script.intervals()
+            script.after(5 * SECOND)
+            script.calls(60, "ok", spacing)
+            script.save()
+            script.restore(now=min(script.now + DAY, END), away=DAY)
+            script.calls(20, "ok", spacing)
+            script.calls(2, "failed", spacing)
+            yield script.vector()
+
+
+def recoveries():
+    """How `busy` grows back after any number of seconds, busy ones and quiet ones."""
+    for variant in ("faithful", "promised"):
+        for recovery in ({"rate": 2}, {"rate": 14}, {"value": 1}, {"value": 4_294_967_295}):
+            for most in (1, 5, 5000, 9_999_999):
+                law = {"law": "busy", "variant": variant, "most": most, **recovery}
+                name = f"busy {variant}, {recovery}, {most} at most: seconds, days and years"
+                script = Script(name, ["Silence", "LongRun"], {"laws": [law], "backoff": None})
+                script.calls(min(most, 9), "ok")
+                for pause in (0, SECOND, 2 * SECOND, 7 * SECOND, 40 * SECOND, HOUR, 500 * DAY, 200_000 * DAY):
+                    script.calls(3, "throttled")
+                    script.after(pause)
+                    script.calls(4, "ok", 1)
+                yield script.vector()
+
+
 def of(law):
-    return lambda: scripts(law, CONFIGS[law])
+    def vectors():
+        yield from scripts(law, CONFIGS[law])
+        yield from long_runs(law, CONFIGS[law])
+        if law == "busy":
+            yield from recoveries()
+
+    return vectors

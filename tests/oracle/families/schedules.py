@@ -5,6 +5,7 @@ from chance import Chance
 from exact import END, SECOND, U32, U64
 from families.tools import DRAW_MAX, DRAW_MIN, HOUR, MS, SEEDS, YEAR
 from policy import whole, wrong
+from script import Script
 
 GROWTHS = [
     "constant",
@@ -148,6 +149,17 @@ def policies():
         yield {"name": f"policy: {name}", "kind": "policy", "flags": flags, "policy": policy, "error": wrong(whole(policy))}
 
 
+def attempts():
+    """Attempts are counted up to 65 535, and go on."""
+    for growth in ("constant", "linear", ["exponential", 2, 1], "decorrelated"):
+        policy = {"laws": [{"law": "fixed"}], "backoff": [growth, "full", MS, YEAR]}
+        script = Script(f"attempts past all counting, {growth}", ["AttemptSaturates", "Retries"], policy)
+        for count in (1, 65_533, 1, 1, 3):
+            script.retries(count, ask=0 if count == 65_533 else 1 if script.events else 0, into=1)
+        script.poll(ask=1)
+        yield script.vector()
+
+
 def vectors():
-    for family in (backoffs, draws, counters, policies):
+    for family in (attempts, backoffs, draws, counters, policies):
         yield from family()
