@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/vectors/*.jsonl, or with --check says whether they are what it would write."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ sys.dont_write_bytecode = True
 
 from families import adaptive, gates, laws, queues, schedules, signals
 from script import line
+from shape import Shape
 
 FILES = {
     "gates": gates.vectors,
@@ -19,6 +21,7 @@ FILES = {
     "codes": signals.codes,
 }
 FOLDER = Path(__file__).resolve().parent.parent / "vectors"
+SHAPE = Shape(json.loads((FOLDER / "schema.json").read_text()))
 
 
 def text_of(vectors):
@@ -27,6 +30,8 @@ def text_of(vectors):
         assert vector["name"] not in names, f"two vectors are called {vector['name']!r}"
         names.add(vector["name"])
         lines.append(line(vector))
+        fault = SHAPE.fault(json.loads(lines[-1]))
+        assert fault is None, f"{vector['name']!r} is not as schema.json says: {fault}"
     return "\n".join(lines) + "\n", len(lines)
 
 
