@@ -29,28 +29,41 @@ pub fn dist() -> PathBuf {
     folder().join("dist")
 }
 
-/// What the page is made of, from the controllers to its text.
-const SOURCES: [&str; 14] = [
+/// What the npm package is made of.
+const PACKAGE: [&str; 9] = [
     "Cargo.lock",
     "core/src",
-    "tests/sim/src",
-    "tests/sim/wasm",
+    "wasm/Cargo.toml",
     "wasm/bind/src",
     "wasm/build.mjs",
     "wasm/package-lock.json",
+    "wasm/package.json",
     "wasm/src",
     "wasm/ts",
+];
+
+/// What the page is made of besides.
+const SITE: [&str; 8] = [
+    "tests/sim/src",
+    "tests/sim/wasm",
     "web-demo/index.html",
     "web-demo/modules.mjs",
     "web-demo/package-lock.json",
     "web-demo/public",
     "web-demo/src",
+    "web-demo/vite.config.ts",
 ];
 
 /// Whether the page has been built since the last change of what it is made of.
 pub fn is_fresh() -> bool {
-    let Some(built) = changed(&dist().join("index.html")) else { return false };
-    SOURCES.iter().all(|source| newest(&root().join(source)) < Some(built))
+    let index = dist().join("index.html");
+    is_newer(&index, &PACKAGE) && is_newer(&index, &SITE)
+}
+
+/// Whether a file is newer than all of these.
+fn is_newer(made: &Path, sources: &[&str]) -> bool {
+    let Some(made) = changed(made) else { return false };
+    sources.iter().all(|source| newest(&root().join(source)) < Some(made))
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {
@@ -63,10 +76,13 @@ fn newest(path: &Path) -> Option<SystemTime> {
     inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
 }
 
-/// Builds the page, from the crates to the files that a host serves.
+/// Builds the page, from the crates to the files that a host serves. What has not changed since it
+/// was last built is left as it is.
 pub fn build(roads: &mut Roads) -> Result<()> {
-    npm::build(roads, &npm::out())?;
     npm::install(&folder())?;
+    if !is_newer(&npm::folder().join("dist/index.js"), &PACKAGE) {
+        npm::build(roads, &npm::out())?;
+    }
     modules(roads)?;
     let mut site = Command::new("npm");
     site.args(["run", "build"]).current_dir(folder());
@@ -75,8 +91,9 @@ pub fn build(roads: &mut Roads) -> Result<()> {
 
 /// Builds the simulator's modules, small, and as plain JavaScript beside it. The tools that
 /// make them so must be in the page's folder already.
-pub fn modules(roads: &mut Roads) -> Result<()> {
+fn modules(roads: &mut Roads) -> Result<()> {
     let (road, out) = (roads.to(TARGET)?, out());
+    let mut raw = Vec::new();
     for module in MODULES {
         let mut build = road.cargo("build", TARGET, root());
         build.args([
@@ -90,10 +107,27 @@ pub fn modules(roads: &mut Roads) -> Result<()> {
         build.args(["--config", COMPACT]);
         step(&format!("cargo build, {module}"), build)?;
         let made = out.join(TARGET).join("wasm/tidegate_sim_wasm.wasm");
-        let named = out.join(format!("{module}.wasm"));
-        fs::copy(&made, named).with_context(|| made.display().to_string())?;
+        raw.push((module, fs::read(&made).with_context(|| made.display().to_string())?));
+    }
+    // To make them small takes far longer than to see that they are the same.
+    let script = folder().join("modules.mjs");
+    let done = |(module, bytes): &(&str, Vec<u8>)| {
+        let small = changed(&out.join(format!("{module}.js")));
+        small > changed(&script) && fs::read(kept(module)).is_ok_and(|kept| kept == *bytes)
+    };
+    if raw.iter().all(done) {
+        return Ok(());
+    }
+    for (module, bytes) in &raw {
+        fs::write(out.join(format!("{module}.wasm")), bytes).context("the module")?;
     }
     let mut shrink = Command::new("node");
-    shrink.arg("modules.mjs").arg(out).current_dir(folder());
-    step("modules.mjs", shrink)
+    shrink.arg(script).arg(&out).current_dir(folder());
+    step("modules.mjs", shrink)?;
+    raw.iter().try_for_each(|(module, bytes)| fs::write(kept(module), bytes)).context("the module")
+}
+
+/// Where a module is kept as cargo made it.
+fn kept(module: &str) -> PathBuf {
+    out().join(format!("{module}.raw"))
 }
