@@ -83,8 +83,16 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     if scenario.groups().map(threads).sum::<u64>() > MOST_THREADS {
         return fault(&scenario.server, "there must be at most 1048576 client threads in all");
     }
+    for (name, law) in &scenario.laws {
+        if controllers::is_known(name) {
+            return fault(law, "there is a law of that name already; choose another one");
+        }
+        if let Err(why) = law.get_ref().policy() {
+            return fault(law, &why.to_string());
+        }
+    }
     for group in &scenario.clients {
-        if let Some(why) = clients(group.get_ref(), end) {
+        if let Some(why) = clients(group.get_ref(), scenario) {
             return fault(group, &why);
         }
     }
@@ -105,7 +113,8 @@ fn fault<T>(part: &Spanned<T>, why: &str) -> Result<(), Fault> {
     Err(Fault(part.span(), why.into()))
 }
 
-fn clients(group: &Clients, end: Time) -> Option<String> {
+fn clients(group: &Clients, scenario: &Scenario) -> Option<String> {
+    let end = *scenario.end.get_ref();
     if group.processes == 0 || group.threads == 0 {
         return Some("a group of clients needs at least 1 process and 1 thread".into());
     }
@@ -122,8 +131,9 @@ fn clients(group: &Clients, end: Time) -> Option<String> {
         }
         _ => {}
     }
-    let law = group.law.as_deref().filter(|law| !controllers::is_known(law))?;
-    Some(format!("there is no law \"{law}\"; there are {}", controllers::names().join(", ")))
+    let unknown = |law: &&str| !controllers::is_known(law) && scenario.own_law(law).is_none();
+    let law = group.law.as_deref().filter(unknown)?;
+    Some(format!("there is no law \"{law}\"; there are {}", scenario.law_names().join(", ")))
 }
 
 fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<String> {

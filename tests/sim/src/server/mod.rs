@@ -91,7 +91,7 @@ pub trait Limit {
     fn burst(&self) -> f64;
 
     /// What the books say that cannot be, if they are wrong.
-    fn audit(&self) -> Option<String>;
+    fn audit(&self) -> Option<&'static str>;
 
     /// The rate over time, as far as it is known beforehand.
     fn rate(&self) -> Vec<(Instant, f64)>;

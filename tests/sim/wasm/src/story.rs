@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use tidegate::Policy;
-use tidegate_sim::{Scenario, World, controllers};
+use tidegate_sim::{Broken, Scenario, World, controllers};
 
 use crate::desk::Refusal;
 
@@ -21,7 +21,7 @@ pub fn world(
 ) -> Result<World<Rc<Scenario>>, Refusal> {
     World::with(Rc::clone(scenario), seed, |place| {
         let law = place.law.unwrap_or(law);
-        controllers::plain(law, place.seed, place.from, place.process, place.outlook)
+        controllers::plain(law, &place)
     })
     .ok_or_else(|| Refusal::Law(String::new()))
 }
@@ -29,4 +29,9 @@ pub fn world(
 /// The names of the laws.
 pub fn laws() -> &'static [&'static str] {
     Policy::NAMES
+}
+
+/// What has happened to a world that broke.
+pub const fn why(_: &Broken) -> String {
+    String::new()
 }

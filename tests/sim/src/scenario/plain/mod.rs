@@ -7,10 +7,15 @@
 
 mod value;
 
+use std::num::{NonZeroU16, NonZeroU32};
+
 use toml::Spanned;
 
 use super::units::{Rate, Time};
-use super::{Clients, Demand, Scenario, check, from_25_to_75_ms, one_second};
+use super::{
+    BackoffSpec, BusySpec, Clients, Demand, FixedSpec, JitterSpec, LawSpec, OverSpec, RecoverySpec,
+    ResponsiveSpec, Scenario, check, from_25_to_75_ms, one_second,
+};
 use crate::chance::Spread;
 use crate::server::{
     BucketSpec, HintSpec, Honesty, Outage, QuotaSpec, ServerSpec, Step, WindowSpec,
@@ -75,11 +80,107 @@ impl FromTable for Scenario {
             stop_at_remaining: table.get("stop_at_remaining")?,
             offered: table.get("offered")?,
             latency: table.get("latency")?.unwrap_or_else(from_25_to_75_ms),
+            laws: table.or_default("laws")?,
             server: table.need("server")?,
             clients: table.need("clients")?,
             stretches: Vec::new(),
             convergences: Vec::new(),
         })
+    }
+}
+
+impl FromValue for Vec<(String, Spanned<LawSpec>)> {
+    fn from_value(value: Value) -> Option<Self> {
+        let Value::Table(table) = value else { return None };
+        let law = |(name, value): (&str, _)| Some((name.into(), Spanned::from_value(value)?));
+        table.into_pairs().map(law).collect()
+    }
+}
+
+impl FromTable for LawSpec {
+    fn from_table(table: &mut Table) -> Option<Self> {
+        Some(Self {
+            fixed: table.get("fixed")?,
+            backoff: table.get("backoff")?,
+            responsive: table.get("responsive")?,
+            busy: table.get("busy")?,
+        })
+    }
+}
+
+impl FromTable for FixedSpec {
+    fn from_table(table: &mut Table) -> Option<Self> {
+        Some(Self { rate: table.need("rate")?, burst: table.get("burst")? })
+    }
+}
+
+impl FromTable for BackoffSpec {
+    fn from_table(table: &mut Table) -> Option<Self> {
+        Some(Self {
+            base: table.get("base")?,
+            most: table.get("most")?,
+            factor: table.get("factor")?,
+            jitter: table.get("jitter")?,
+            attempts: table.get("attempts")?,
+        })
+    }
+}
+
+impl FromValue for JitterSpec {
+    fn from_value(value: Value) -> Option<Self> {
+        match value {
+            Value::Text("none") => Some(Self::None),
+            Value::Text("full") => Some(Self::Full),
+            Value::Text("equal") => Some(Self::Equal),
+            _ => None,
+        }
+    }
+}
+
+impl FromTable for ResponsiveSpec {
+    fn from_table(table: &mut Table) -> Option<Self> {
+        Some(Self {
+            initial: table.get("initial")?,
+            most: table.get("most")?,
+            up: table.get("up")?,
+            down: table.get("down")?,
+            threshold: table.get("threshold")?,
+            spread: table.get("spread")?,
+            most_spread: table.get("most_spread")?,
+            faithful: table.or_default("faithful")?,
+        })
+    }
+}
+
+impl FromTable for BusySpec {
+    fn from_table(table: &mut Table) -> Option<Self> {
+        Some(Self {
+            most: table.get("most")?,
+            recovery: table.get("recovery")?,
+            over: table.get("over")?,
+            faithful: table.or_default("faithful")?,
+        })
+    }
+}
+
+impl FromValue for RecoverySpec {
+    fn from_value(value: Value) -> Option<Self> {
+        let Value::Table(mut table) = value else { return None };
+        match (table.get("rate")?, table.get("value")?, table.is_empty()) {
+            (Some(rate), None, true) => Some(Self::Rate(rate)),
+            (None, Some(value), true) => Some(Self::Value(value)),
+            _ => None,
+        }
+    }
+}
+
+impl FromValue for OverSpec {
+    fn from_value(value: Value) -> Option<Self> {
+        match value {
+            Value::Text("refuse") => Some(Self::Refuse),
+            Value::Text("wait") => Some(Self::Wait),
+            _ => None,
+        }
     }
 }
 
@@ -260,13 +361,31 @@ impl FromValue for u32 {
     }
 }
 
-/// A number with up to fifteen digits: it and the power of ten are exact as doubles, so that their
+impl FromValue for u16 {
+    fn from_value(value: Value) -> Option<Self> {
+        u64::from_value(value)?.try_into().ok()
+    }
+}
+
+impl FromValue for NonZeroU32 {
+    fn from_value(value: Value) -> Option<Self> {
+        Self::new(u32::from_value(value)?)
+    }
+}
+
+impl FromValue for NonZeroU16 {
+    fn from_value(value: Value) -> Option<Self> {
+        Self::new(u16::from_value(value)?)
+    }
+}
+
+/// A number with few digits: it and the power of ten are exact as doubles, so that their
 /// quotient is the double nearest to it, as any parser gives it.
 impl FromValue for f64 {
     fn from_value(value: Value) -> Option<Self> {
         let Value::Word(word) = value else { return None };
-        let (whole, decimals) = word.split_once('.')?;
-        if word.len() > 16 || decimals.is_empty() || (whole.starts_with('0') && whole.len() > 1) {
+        let (whole, decimals) = word.split_once('.').unwrap_or((word, "0"));
+        if word.len() > 14 || decimals.is_empty() || (whole.starts_with('0') && whole.len() > 1) {
             return None;
         }
         let mut one = 1_u64;
@@ -277,7 +396,7 @@ impl FromValue for f64 {
 
 impl FromValue for Rate {
     fn from_value(value: Value) -> Option<Self> {
-        if let Value::Text(text) = value { text.parse().ok() } else { None }
+        if let Value::Text(text) = value { Self::read(text).ok() } else { None }
     }
 }
 

@@ -62,6 +62,11 @@ impl<'t> Table<'t> {
         Some(self.0.swap_remove(at).value)
     }
 
+    /// Everything that is left, by its key.
+    pub fn into_pairs(self) -> impl Iterator<Item = (&'t str, Value<'t>)> {
+        self.0.into_iter().map(|entry| (entry.key, entry.value))
+    }
+
     /// Whether everything has been taken out.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
