@@ -131,3 +131,39 @@ fn modules(roads: &mut Roads) -> Result<()> {
 fn kept(module: &str) -> PathBuf {
     out().join(format!("{module}.raw"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_old_once_any_file_that_it_is_made_of_has_changed() {
+        let folder = std::env::temp_dir().join(format!("tidegate-newer-{}", std::process::id()));
+        fs::create_dir_all(folder.join("from/deep")).unwrap();
+        let write = |name: &str, second: u64| {
+            let file = File::create(folder.join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
+        };
+        let sources = [folder.join("from/deep/source")];
+        let sources = sources.each_ref().map(|path| path.to_str().unwrap());
+        let made = folder.join("made");
+        assert!(!is_newer(&made, &sources), "it is not there");
+        write("made", 20);
+        for (second, newer) in [(10, true), (20, false), (30, false)] {
+            write("from/deep/source", second);
+            assert_eq!(is_newer(&made, &sources), newer, "changed at {second}");
+        }
+        assert_eq!(
+            newest(&folder.join("from/deep/source")),
+            changed(&folder.join("from/deep/source"))
+        );
+        assert!(
+            newest(&folder.join("from")) > changed(&made),
+            "a folder is as new as what is in it"
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

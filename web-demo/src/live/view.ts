@@ -17,6 +17,9 @@ const LINES: Line[] = [
   { label: "what the API allows all", tone: "s5", dash: [4, 2], width: 1 },
 ];
 
+/** The plot reaches to so many times what the API allows. */
+const STEEP = 5;
+
 const HOWS: [How, string][] = [
   ["adaptive", "tidegate: adaptive"],
   ["backoff", "tidegate: backoff alone"],
@@ -123,6 +126,10 @@ export class View {
     this.#record.note(at, [counts.sent, counts.served, counts.refused, fleet.served, fleet.throttled], moment.allowed);
     this.#series.x.min = Math.max(0, at - REACH);
     this.#series.x.max = Math.max(REACH, at);
+    // Who hammers may leave the plot at its top, or all the others would be flat.
+    const [, ...rows] = this.#record.rows;
+    const allowed = Math.max(1, ...(rows.at(-1) as number[]));
+    this.#series.y.max = Math.min(STEEP * allowed, 1.1 * Math.max(allowed, ...(rows.flat() as number[])));
     this.#series.set(this.#record.rows);
     this.#changed();
     this.#say(moment, counts);

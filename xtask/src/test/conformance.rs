@@ -1,14 +1,15 @@
 //! The vectors: written by the oracle, and played on every machine.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, anyhow, ensure};
 
-use crate::progress;
+use crate::npm::{self, step};
 use crate::road::Roads;
-use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
+use crate::{progress, setup};
 
 /// Who played, and how many.
 struct Row {
@@ -19,21 +20,60 @@ struct Row {
 }
 
 /// Checks that the oracle writes what is committed, and has every runner play it.
-pub fn run(_: &mut Roads, tally: &mut Tally) {
+pub fn run(roads: &mut Roads, tally: &mut Tally) {
     oracle(tally);
     let mut rows = Vec::new();
     for (runner, profile) in [("native, debug", "dev"), ("native, release", "release")] {
         let mut command = cargo("run");
         command.args(["--package", "tidegate-conformance", "--profile", profile]);
-        tally.verdict(runner, || {
-            let row = play(runner, command)?;
-            let different = row.differences;
-            rows.push(row);
-            ensure!(different == 0, "{different} vectors differ: see above");
-            Ok(())
-        });
+        examine(runner, command, &mut rows, tally);
     }
+    in_wasm(roads, &mut rows, tally);
     table(&rows);
+}
+
+/// Where what the runtimes of JavaScript need is.
+fn folder() -> PathBuf {
+    root().join("tests/conformance")
+}
+
+/// The module, compiled as the package's are, in each runtime.
+fn in_wasm(roads: &mut Roads, rows: &mut Vec<Row>, tally: &mut Tally) {
+    let target = root().join("target/conformance");
+    let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
+    let mut ready = false;
+    tally.verdict("build for wasm", || {
+        build(roads, &target)?;
+        npm::install(&folder())?;
+        setup::missing_tool("chromium")?;
+        ready = true;
+        Ok(())
+    });
+    for runner in ["node", "chromium", "workerd"] {
+        let mut command = Command::new("node");
+        command.args(["run.mjs", runner]).arg(&module).current_dir(folder());
+        if ready {
+            examine(runner, command, rows, tally);
+        }
+    }
+}
+
+fn build(roads: &mut Roads, target: &Path) -> Result<()> {
+    let mut build = roads.to(npm::TARGET)?.cargo("build", npm::TARGET, root());
+    build.args(["--package", "tidegate-conformance-wasm", "--profile", "wasm", "--target-dir"]);
+    build.arg(target).args(["--config", npm::COMPACT]);
+    step("cargo build, wasm", build)
+}
+
+/// Has a runner play all vectors, without one that differs.
+fn examine(runner: &'static str, command: Command, rows: &mut Vec<Row>, tally: &mut Tally) {
+    tally.verdict(runner, || {
+        let row = play(runner, command)?;
+        let different = row.differences;
+        rows.push(row);
+        ensure!(different == 0, "{different} vectors differ: see above");
+        Ok(())
+    });
 }
 
 /// Without Python nobody can say whether the vectors are the oracle's.
