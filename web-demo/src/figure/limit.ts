@@ -22,7 +22,7 @@ export function limit(host: HTMLElement): Act {
   const dots = new Dots(part(host, "canvas"));
   const rows = (): Rows => [[], [], []];
   let data = rows();
-  const calls: Axis = { label: "calls a minute", format: (calls) => number(calls, 6), min: 0 };
+  const calls: Axis = { label: "calls/min", format: (calls) => number(calls, 6), min: 0 };
   const plot = new Series(part(host, ".plot"),
     { label: "time", format: (at) => `${number(at / 60, 4)} min`, min: 0, max: END, time: true },
     calls,

@@ -4,7 +4,6 @@
  */
 
 import { engine, type Frame, type World, type WorldSpec } from "../engine";
-import { clock } from "../plot/number";
 import { Bar } from "./bar";
 import { Knobs } from "./knobs";
 import { part } from "./part";
@@ -21,6 +20,8 @@ export interface Act {
   speed: number;
   /** Virtual seconds that the step button goes on by. */
   stride: number;
+  /** Whether it ends when its work is done, which nobody knows before. */
+  open?: boolean;
   /** How far, in the reader's seconds, the engine runs ahead of what is shown. */
   lead?: number;
   /** A run begins, and nothing of it has been shown. */
@@ -175,7 +176,7 @@ export class Stage {
 
   #paint(speed: number): void {
     this.act.paint(this.#now, speed);
-    this.#bar.time(this.#now, this.#end, clock);
+    this.#bar.time(this.#now, this.#end, this.act.open && !this.#over);
   }
 
   /** Goes to a point in time without showing what is on the way. */

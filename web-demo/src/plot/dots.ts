@@ -17,6 +17,8 @@ export interface Look {
   way: number;
   /** Whether waits are shown above the clients. */
   waits?: boolean;
+  /** How many calls a dot stands for at one second a second; unless told, as few as eyes can take. */
+  crowd?: number;
   /** Whether the calls that each client was served are shown below. */
   shares?: boolean;
 }
@@ -79,9 +81,9 @@ export class Dots {
 
   /** Keeps the number of dots within what eyes can take, by steps of 1, 2, 5. */
   #thin(perSecond: number): void {
-    const every = perSecond / CROWD;
+    const every = this.#look.crowd ? this.#look.crowd * this.#speed : perSecond / CROWD;
     if (every <= 1) this.#calls.every = 1;
-    else if (every > this.#calls.every || every < this.#calls.every / 4) this.#calls.every = round(every);
+    else if (every > this.#calls.every || every < this.#calls.every / 2.5) this.#calls.every = round(every);
   }
 
   paint(now: number, speed: number): void {
