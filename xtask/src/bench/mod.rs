@@ -5,7 +5,7 @@ mod control;
 mod cost;
 mod image;
 mod row;
-mod size;
+pub mod size;
 
 use std::ffi::OsString;
 use std::fs;
