@@ -6,7 +6,7 @@ mod cost;
 mod image;
 mod page;
 mod row;
-mod size;
+pub mod size;
 
 use std::ffi::OsString;
 use std::fs;
