@@ -78,7 +78,7 @@ export class Card {
     this.#watch = new IntersectionObserver((entries) => {
       this.seen = entries.at(-1)!.isIntersecting;
       if (this.seen) this.paint(this.#scale);
-    });
+    }, { rootMargin: "300px" });
     this.#watch.observe(this.element);
     this.#tell = textTable(details, () => this.#table());
   }
