@@ -184,7 +184,8 @@ export class Stage {
     const run = this.#run;
     while (this.#busy) await new Promise(requestAnimationFrame);
     const target = Math.min(to + this.#lead(), this.#end);
-    while (this.#known < target && run === this.#run) {
+    // Work that is done ends the world before its time.
+    while (this.#known < Math.min(target, this.#end) && run === this.#run) {
       await this.#advance(Math.min(target, this.#known + Math.max(this.#end / 40, this.#speed / 4)));
     }
     if (run !== this.#run) return;
