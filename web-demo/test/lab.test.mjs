@@ -241,12 +241,13 @@ test("every control changes the outcome", { timeout: 300_000 }, async (t) => {
   };
   let turned = 0;
   for (const [query, only] of [
-    ["server=bucket,10/s,20", ""], ["server=window,20,10s&hints=retry-after,remaining,reset,quota", ""],
-    ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,60s", "Server"],
-    ["hints=retry-after:3s", "answers"], ["hints=remaining:5", "answers"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"], ["hints=retry-after:2x", "answers"],
+    ["server=bucket,10/s,20", "Server"], ["server=window,20,10s", "Server"], ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,60s", "Server"],
+    ["server=window,20,10s&hints=retry-after,remaining,reset,quota", "answers"], ["hints=retry-after:3s", "answers"], ["hints=retry-after:2x", "answers"],
+    ["hints=remaining:5", "answers"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"],
+    ["clients=5x2", "Clients"],
     ["clients=5x2,work:80&stop=", "Clients"], ["clients=5x2,poisson:4/s", "Clients"], ["clients=5x2,think:500ms", "Clients"], ["clients=5x2,on:5s-5s", "Clients"],
     ["own=mine:fixed,rate:4/s", "own"], ["own=mine:backoff", "own"], ["own=mine:responsive", "own"], ["own=mine:busy", "own"],
-    ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
+    ["latency=25ms-80ms", "World"], ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
   ]) {
     const law = only === "own" ? "mine" : "adaptive";
     const load = async () => {
