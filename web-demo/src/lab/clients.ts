@@ -7,7 +7,7 @@ import { SECOND, type Time } from "./units";
 import { whatClients } from "./words";
 
 const DEMANDS = [
-  ["closed", "call after call"], ["work", "a fixed job"], ["poisson", "at random"], ["think", "with pauses"], ["on_off", "on and off"],
+  ["closed", "nonstop"], ["work", "a fixed job"], ["poisson", "at random"], ["think", "with pauses"], ["on_off", "on and off"],
 ] as const;
 
 function demand(kind: Demand["kind"]): Demand {

@@ -228,6 +228,8 @@ class Laboratory {
     this.#cards = cards;
     this.#lanes.dataset.count = String(cards.length);
     this.#lanes.replaceChildren(...cards.map((card) => card.element));
+    const scale = scaleOf(lanes, this.#race.end);
+    for (const card of cards) card.paint(scale);
     this.#measured();
   }
 

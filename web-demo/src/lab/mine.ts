@@ -1,11 +1,10 @@
 /** Laws of one's own: a rate that one believes in, or a backoff as one's program has it. */
 
-import { h } from "./dom";
+import { fresh, h } from "./dom";
 import { button, fixed, type Change, type Field, varying } from "./fields";
-import { MOST_LAWS, changed, type State } from "./state";
+import { MOST_LAWS, changed, type Limit, type State } from "./state";
 import { freshName, parameter, parametersOf, type Kind, type OwnLaw } from "./ownlaws";
-import { fresh } from "./dom";
-import { Fault, decimal } from "./units";
+import { Fault, HOUR, decimal } from "./units";
 
 const ADD: [Kind, string][] = [["fixed", "A fixed rate"], ["backoff", "A backoff"], ["responsive", "A responsive one"], ["busy", "A busy one"]];
 
@@ -22,11 +21,17 @@ function added(state: State, kind: Kind): State {
   const { scenario } = state;
   const name = freshName(kind, scenario.own);
   const programs = scenario.clients.reduce((sum, group) => sum + group.processes, 0);
-  const rate = scenario.limit.kind === "bucket" ? scenario.limit.rate : { calls: 10 * programs, per: "s" };
-  const parameters: Record<string, string> = kind === "fixed" ? { rate: `${decimal(rate.calls / programs)}/${rate.per}` } : {};
+  const parameters: Record<string, string> = kind === "fixed" ? { rate: share(scenario.limit, programs) } : {};
   const law: OwnLaw = { name, kind, parameters };
   const laws = state.laws.length < MOST_LAWS ? [...state.laws, name] : [...state.laws.slice(0, -1), name];
   return { ...state, laws, scenario: changed(scenario, { own: [...scenario.own, law] }) };
+}
+
+/** An even share of the limit, where that is a rate. */
+function share(limit: Limit, programs: number): string {
+  if (limit.kind === "bucket") return `${decimal(limit.rate.calls / programs)}/${limit.rate.per}`;
+  if (limit.kind === "window") return `${decimal((limit.limit * HOUR) / limit.width / programs)}/h`;
+  return "10/s";
 }
 
 function without(state: State, name: string): State {
