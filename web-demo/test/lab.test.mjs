@@ -428,3 +428,24 @@ test("nothing moves its place while the laboratory comes and runs", { timeout: 6
     assert.deepEqual(await page.evaluate(() => window.shifts.filter(([value]) => value > 0.005)), []);
   }
 });
+
+test("it rests out of view, and shows the end to who wants no motion", { timeout: 60_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&end=10min&speed=2");
+  await page.waitForSelector("#lab[data-state=runs]");
+  const time = () => page.locator("#lab .bar .time").textContent();
+  await page.evaluate(() => {
+    document.body.append(Object.assign(document.createElement("div"), { style: "height: 3000px" }));
+    window.scrollTo({ top: 1e6, behavior: "instant" });
+  });
+  await page.waitForTimeout(500);
+  const before = await time();
+  await page.waitForTimeout(1_000);
+  assert.equal(await time(), before);
+  await page.locator("#lab .bar").scrollIntoViewIfNeeded();
+  await page.waitForFunction((before) => document.querySelector("#lab .bar .time").textContent !== before, before);
+  assert.ok(!new URL(page.url()).search.includes("at="), "nobody has stopped it");
+  assert.deepEqual(trouble, []);
+  const quiet = await open(t, "?lab=1&end=1min", { still: true });
+  await quiet.page.waitForSelector("#lab[data-state=over]");
+  assert.deepEqual(quiet.trouble, []);
+});
