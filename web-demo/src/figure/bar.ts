@@ -11,7 +11,7 @@ interface Wishes {
   seed(): void;
 }
 
-const FACTORS = [0.1, 0.25, 0.5, 1, 2, 4, 10];
+const FACTORS = [0.1, 0.25, 0.5, 1, 2, 4, 10, 20];
 
 export class Bar {
   readonly #play: HTMLButtonElement;
