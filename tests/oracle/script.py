@@ -142,8 +142,8 @@ class Script:
 
     # Many steps in one, for what shows only after many.
 
-    def calls(self, count, reply="ok", took=0, ask=PLAIN):
-        """Calls one after the other, each polled until it goes, as far as they go."""
+    def calls(self, count, reply="ok", took=0, gap=0, ask=PLAIN):
+        """Calls one after the other, each polled until it goes, and a gap behind each."""
         gone, first = 0, self.now
         while gone < count:
             answer = self.gate.poll(self.now, self.asks[ask])
@@ -152,10 +152,11 @@ class Script:
             elif answer[0] == "go":
                 self.after(took)
                 self.gate.settle(self.now, answer[1], reply_of(reply, self.limits))
+                self.after(gap)
                 gone += 1
             else:
                 break
-        self.note("calls", first, ask, reply, took, count, [gone, self.now])
+        self.note("calls", first, ask, reply, took, gap, count, [gone, self.now])
 
     def retries(self, count, ask=PLAIN, reply="failed", into=1):
         """The ask after so many attempts that all came back at once."""

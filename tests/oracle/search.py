@@ -172,7 +172,7 @@ def client(dice, number):
     steps += [described, looked, tried_again, restored]
     steps += [lambda: script.settle(reply(dice, limits), permit=dice.number())]
     steps += [lambda: script.set_window(1 + dice.below(5), dice.some())]
-    steps += [lambda: script.calls(1 + dice.below(60), reply(dice, limits), dice.span(), dice.of(asks))]
+    steps += [lambda: script.calls(1 + dice.below(60), reply(dice, limits), dice.span(), dice.span(), dice.of(asks))]
     steps += [lambda: dice.below(4) or script.set_policy(policy(dice, limits))]
     for _ in range(8 + dice.below(40)):
         if dice.below(2):

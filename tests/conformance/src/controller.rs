@@ -114,10 +114,11 @@ impl<const LIMITS: usize> Play<LIMITS> {
             }
             "calls" => {
                 let ask = *self.ask(argument(2)?)?;
-                let (reply, took) = (reply(argument(3)?)?, span(argument(4)?)?);
-                let (gone, end) = self.calls(now, &ask, reply, took, number(argument(5)?)?);
+                let times = (span(argument(4)?)?, span(argument(5)?)?);
+                let count = number(argument(6)?)?;
+                let (gone, end) = self.calls(now, &ask, reply(argument(3)?)?, times, count);
                 let answer = json!([spelt(gone), spelt(end.as_nanos())]);
-                same("how far calls went", argument(6)?, &answer)?;
+                same("how far calls went", argument(7)?, &answer)?;
                 now = end;
             }
             "retries" => {
@@ -168,13 +169,14 @@ impl<const LIMITS: usize> Play<LIMITS> {
         }
     }
 
-    /// Calls one after the other, each polled until it goes, as far as they go.
+    /// Calls one after the other, each polled until it goes, as far as they go. The times are how
+    /// long each takes, and the gap behind it.
     fn calls(
         &mut self,
         mut now: Instant,
         ask: &Ask<LIMITS>,
         reply: Reply<LIMITS>,
-        took: Span,
+        (took, gap): (Span, Span),
         count: u64,
     ) -> (u64, Instant) {
         let mut gone = 0;
@@ -184,6 +186,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 Decision::Go(permit) => {
                     now = now.saturating_add(took);
                     self.gate.settle(now, permit, reply);
+                    now = now.saturating_add(gap);
                     gone += 1;
                 }
                 Decision::Full | Decision::Refuse(_) => break,

@@ -52,7 +52,17 @@ def vectors():
                 script = Script(name, flags, policy, DRAW_MAX, now=SECOND)
                 queue(script, workers, phases, work, refuses)
                 yield script.vector()
+    yield from wide()
     yield from steady()
+
+
+def wide():
+    """Windows that are wide enough for rounds of more than 32 calls."""
+    for workers, callers in ((8, 24), (20, 31), (14, 31)):
+        script = Script(f"vegas before {workers} workers and {callers} callers", ["LongRun"], {"named": "vegas"}, 5)
+        script.calls(40, "ok", 10 * MS)
+        queue(script, workers, [callers] * 4, lambda dice: 10 * MS, False)
+        yield script.vector()
 
 
 def steady():
