@@ -11,8 +11,10 @@ use crate::npm::{self, COMPACT, TARGET, step};
 use crate::road::Roads;
 use crate::workspace::root;
 
-/// The modules of the page: features of the crate, each built alone.
-const MODULES: [&str; 2] = ["story", "lab"];
+/// The modules of the page: features of the crate, each built alone, and how hard they are optimised.
+/// The story's is part of what a visitor waits for.
+const MODULES: [(&str, &str); 2] =
+    [("story", "profile.wasm.opt-level='s'"), ("lab", "profile.wasm.opt-level=2")];
 
 /// Where the page's sources are.
 pub fn folder() -> PathBuf {
@@ -94,7 +96,7 @@ pub fn build(roads: &mut Roads) -> Result<()> {
 fn modules(roads: &mut Roads) -> Result<()> {
     let (road, out) = (roads.to(TARGET)?, out());
     let mut raw = Vec::new();
-    for module in MODULES {
+    for (module, level) in MODULES {
         let mut build = road.cargo("build", TARGET, root());
         build.args([
             "--package",
@@ -104,7 +106,7 @@ fn modules(roads: &mut Roads) -> Result<()> {
             "--no-default-features",
         ]);
         build.args(["--features", module, "--target-dir"]).arg(&out);
-        build.args(["--config", COMPACT]);
+        build.args(["--config", COMPACT, "--config", level]);
         step(&format!("cargo build, {module}"), build)?;
         let made = out.join(TARGET).join("wasm/tidegate_sim_wasm.wasm");
         raw.push((module, fs::read(&made).with_context(|| made.display().to_string())?));

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use tidegate::gate::Permit;
-use tidegate::law::AnyLaw;
-use tidegate::{Controller, Decision, Instant, Outcome, Policy};
+use tidegate::gate::{HoldPolicy, Permit};
+use tidegate::law::{Adaptive, AnyLaw, Fixed, Law};
+use tidegate::{Controller, Decision, Instant, Outcome, Policy, Ratio};
 
 use crate::peer;
 use crate::place::Place;
@@ -57,16 +57,24 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
     }
 }
 
-/// The same of one law of the product for a process of few threads, and of nothing else: for the
-/// page, whose first figures must not wait for what they do not show.
+/// The same of the laws that the page shows at first, for a process of few threads, and of nothing
+/// else: those figures must not wait for the code of all the others.
 pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
-    if let Some(policy) = place.scenario.own_law(name).or_else(|| shared(name)) {
-        let few = place.threads <= FEW;
-        return few.then(|| {
-            Box::new(Real::<1, { FEW as usize }>::new(policy, place.seed, place.from)) as _
-        });
+    let unlimited = Policy::new(Fixed::UNLIMITED);
+    match name {
+        _ if place.threads > FEW => None,
+        "none" => Some(few(unlimited.backoff(None), place)),
+        "backoff" => Some(few(unlimited, place)),
+        "adaptive" => {
+            let exact = HoldPolicy::new(HoldPolicy::DEFAULT.ceiling(), Ratio::ZERO).ok()?;
+            Some(few(Policy::new(Adaptive::DEFAULT).backoff(None).hold(exact), place))
+        }
+        _ => None,
     }
-    Some(Box::new(PerThread::new(&Policy::named(name)?, place)))
+}
+
+fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Throttle> {
+    Box::new(Controller::<L, 1, { FEW as usize }>::new(policy, place.seed, place.from))
 }
 
 /// The policy of a name that the threads of a process share.
@@ -95,8 +103,9 @@ const FEW: u32 = 32;
 /// A controller of so many laws, with room for so many calls in flight.
 type Real<const LAWS: usize, const SLOTS: usize> = Controller<AnyLaw, LAWS, SLOTS>;
 
-impl<const LAWS: usize, const SLOTS: usize> Throttle for Real<LAWS, SLOTS>
+impl<L, const LAWS: usize, const SLOTS: usize> Throttle for Controller<L, LAWS, SLOTS>
 where
+    L: Law + Copy,
     Call: AskOf<LAWS>,
 {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
@@ -188,5 +197,25 @@ impl Throttle for PerThread {
 
     fn in_flight(&self) -> Option<u32> {
         Some(self.in_flight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+    use crate::controllers::plain;
+    use crate::world::World;
+
+    #[test]
+    fn what_is_plain_is_what_its_name_says() {
+        for name in ["l", "e-5-retry-after", "strangers"] {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+            let scenario = Scenario::read(format!("{folder}/{name}.toml").as_ref()).unwrap();
+            for law in ["none", "backoff", "adaptive"] {
+                let whole = World::new(&scenario, law, 1).unwrap().run().unwrap();
+                let world = World::with(&scenario, 1, |place| plain(law, &place)).unwrap();
+                assert_eq!(world.run().unwrap().digest, whole.digest, "{name} {law}");
+            }
+        }
     }
 }

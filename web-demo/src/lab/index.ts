@@ -29,6 +29,7 @@ class Laboratory {
   #cards: Card[] = [];
   #turn = 0;
   #timer = 0;
+  #laws: string[] = [];
   #controls: Field<State> | null = null;
   readonly #race: Race;
   readonly #figures = new Figures();
@@ -108,9 +109,9 @@ class Laboratory {
       return;
     }
     laws.push("adaptive+vegas");
-    this.#add.append(...laws.map((law) => h("option", {}, law)));
-    this.#add.value = "aimd";
-    const unknown = this.#state.laws.filter((law) => !laws.includes(law) && !law.includes("+"));
+    this.#laws = laws;
+    const known = [...laws, ...this.#state.scenario.own.map(({ name }) => name)];
+    const unknown = this.#state.laws.filter((law) => !known.includes(law) && !law.includes("+"));
     if (unknown.length) {
       const rest = this.#state.laws.filter((law) => !unknown.includes(law));
       this.#state = { ...this.#state, laws: rest.length ? rest : preset(this.#state.base)!.laws };
@@ -200,10 +201,20 @@ class Laboratory {
     }
     say(this.#hint, PRESETS.find(({ name }) => name === base)?.hint ?? "");
     say(this.#words, scenario.title || title(scenario));
+    this.#offer([...this.#laws, ...scenario.own.map(({ name }) => name)].filter((law) => !laws.includes(law)));
     const why = noSteps(scenario.limit);
     for (const button of this.#steps) button.title = why ?? "";
     (this.#add.nextElementSibling as HTMLButtonElement | null)?.toggleAttribute("disabled", laws.length >= MOST_LAWS);
     this.#take.sync(this.#state);
+  }
+
+  /** Laws that do not run yet can be added. */
+  #offer(laws: string[]): void {
+    if (this.#add.dataset.laws === laws.join()) return;
+    const before = this.#add.value || "aimd";
+    this.#add.dataset.laws = laws.join();
+    this.#add.replaceChildren(...laws.map((law) => h("option", {}, law)));
+    if (laws.includes(before)) this.#add.value = before;
   }
 
   #show(lanes: Lane[]): void {
@@ -217,6 +228,8 @@ class Laboratory {
     this.#cards = cards;
     this.#lanes.dataset.count = String(cards.length);
     this.#lanes.replaceChildren(...cards.map((card) => card.element));
+    const scale = scaleOf(lanes, this.#race.end);
+    for (const card of cards) card.paint(scale);
     this.#measured();
   }
 

@@ -52,7 +52,7 @@ export function picture(cards: Card[], title: string, now: number): Promise<Blob
   const boxes = cards.map(({ plots }) => plots.map(({ series }) => series.host.querySelector("canvas")));
   const width = Math.max(1, ...boxes.flat().map((canvas) => (canvas ? canvas.width / scale : 0)));
   const heights = (boxes[0] ?? []).map((canvas) => (canvas ? canvas.height / scale : 0));
-  const captions = cards[0] ? [...cards[0].element.querySelectorAll(".caption")].map(inWords) : [];
+  const captions = cards[0] ? [...cards[0].element.querySelectorAll(".caption")].slice(0, heights.length).map(inWords) : [];
   const tall = 40 + heights.reduce((sum, height) => sum + height + 22, 0);
   const canvas = document.createElement("canvas");
   const down = Math.ceil(cards.length / across);

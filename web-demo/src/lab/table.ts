@@ -23,7 +23,7 @@ export class Figures {
 
   /** Keeps the place for so many rows. */
   expect(rows: number): void {
-    this.element.style.minHeight = `${13.5 + rows * 2.1}rem`;
+    this.element.style.minHeight = `${11.5 + rows * 2.1}rem`;
   }
 
   show(lanes: Lane[], caption: string): void {

@@ -5,6 +5,7 @@ import { clock, number, percent, seconds } from "../plot/number";
 import { textTable, type Table } from "../plot/table";
 import { h, say } from "./dom";
 import type { Lane } from "./lane";
+import { Strip } from "./strip";
 
 /** What all cards share: where the run ends, and how much is the most of anything in any of them. */
 export interface Scale {
@@ -35,6 +36,7 @@ export class Card {
   readonly #waits: Axis = { label: "wait", format: (power) => (Number.isInteger(power) ? seconds(10 ** power) : ""), min: Math.log10(SHORTEST), max: 0, bare: true };
   readonly #shares: Axis = { label: "share", format: number, min: 0, max: 2, bare: true };
   readonly #line = h("p", { class: "so-far" });
+  readonly #strip: Strip;
   readonly #tell: () => void;
   readonly #watch: IntersectionObserver;
   #scale = EMPTY;
@@ -61,6 +63,7 @@ export class Card {
         { label: "least", tone, width: 1.5 }, { label: "most", tone: "soft", dash: [2, 3], width: 1.25 },
       ]),
     ];
+    this.#strip = new Strip(lane, tone);
     const details = h("details", {}, h("summary", {}, `Numbers of ${lane.law}`));
     this.element = h("article", { class: "lane", "data-law": lane.law, "aria-label": lane.law },
       h("header", {},
@@ -68,6 +71,7 @@ export class Card {
         h("button", { type: "button", class: "quiet", onclick: remove, "aria-label": `Remove ${lane.law}` }, "×")),
       this.#line,
       ...plots.map(({ caption, element, legend }) => h("div", {}, h("div", { class: "caption" }, h("h4", {}, caption), legend), element)),
+      h("div", {}, h("div", { class: "caption" }, h("h4", {}, "Clients now, by how long they wait")), this.#strip.element),
       details);
     // The plots need their places in the page before they are made.
     this.plots = [];
@@ -78,7 +82,7 @@ export class Card {
     this.#watch = new IntersectionObserver((entries) => {
       this.seen = entries.at(-1)!.isIntersecting;
       if (this.seen) this.paint(this.#scale);
-    });
+    }, { rootMargin: "300px" });
     this.#watch.observe(this.element);
     this.#tell = textTable(details, () => this.#table());
   }
@@ -99,6 +103,7 @@ export class Card {
       [time, least, most.map((share) => share && Math.min(share, 2))],
     ];
     this.plots.forEach(({ series }, index) => series.set(rows[index]!));
+    this.#strip.paint(scale.wait);
     this.#tell();
   }
 
@@ -108,7 +113,7 @@ export class Card {
     const parts = [
       `used ${percent(metrics.util)}`, `refused ${percent(metrics.throttled)}`, fair != null && `fair ${fair.toFixed(2)}`,
     ];
-    say(this.#line, failed || parts.filter(Boolean).join(" · "));
+    say(this.#line, failed || parts.filter(Boolean).join(", "));
   }
 
   destroy(): void {

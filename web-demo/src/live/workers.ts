@@ -50,7 +50,7 @@ export class Workers {
 
   /** What the gate says of its pace: milliseconds between calls, and how many of them wait. */
   get pace(): { interval: number; waiting: number } | null {
-    return this.#gate && this.#gate.stats();
+    return this.#gate && this.#url ? this.#gate.stats(new URL(this.#url).origin) : null;
   }
 
   async start(number: number, how: How): Promise<void> {

@@ -99,6 +99,7 @@ export class Dots {
     this.#sea(place, sample, speed);
     this.#clients(place, sample);
     this.#dots(place, now);
+    this.#level(place, sample?.level ?? null);
     if (this.#look.shares) this.#shares(place, sample);
   }
 
@@ -113,7 +114,7 @@ export class Dots {
     const level = sample?.level ?? null;
     const share = level === null ? 0 : Math.max(0, Math.min(1, level / this.#look.full));
     this.#tide += (share - this.#tide) * (speed > 0 ? 0.3 : 1);
-    const surface = floor - this.#tide * (floor - gate - 14);
+    const surface = this.#surface(place);
     pen.fillStyle = tone("wash");
     pen.fillRect(0, gate, width, floor - gate);
     // The wave stands still where the reader wants no motion, for then the speed is none.
@@ -130,20 +131,30 @@ export class Dots {
     pen.fillRect(0, gate - 1.5, width, 3);
     const posts = Math.max(2, Math.round(width / 60));
     for (let post = 0; post <= posts; post++) pen.fillRect((post / posts) * (width - 3), gate - 8, 3, 16);
-    if (level !== null) {
-      const words = `${number(Math.floor(level))} of ${number(this.#look.full)} saved up`;
-      pen.font = font();
-      pen.textAlign = "right";
-      pen.textBaseline = "bottom";
-      const above = surface - 6 > gate + 18;
-      const at = above ? surface - 6 : surface + 20;
-      pen.lineWidth = 4;
-      pen.lineJoin = "round";
-      pen.strokeStyle = tone(above ? "wash" : "water");
-      pen.fillStyle = above ? tone("ink") : "#fff";
-      pen.strokeText(words, width - 10, at);
-      pen.fillText(words, width - 10, at);
-    }
+  }
+
+  /** How much is saved up, in words, over all that moves. */
+  #level(place: Place, level: number | null): void {
+    if (level === null) return;
+    const { pen } = this.#sheet;
+    const { gate, width } = place;
+    const surface = this.#surface(place);
+    const words = `${number(Math.floor(level))} of ${number(this.#look.full)} saved up`;
+    const above = surface - 6 > gate + 18;
+    const at = above ? surface - 6 : surface + 20;
+    pen.font = font();
+    pen.textAlign = "right";
+    pen.textBaseline = "bottom";
+    pen.lineWidth = 4;
+    pen.lineJoin = "round";
+    pen.strokeStyle = tone(above ? "wash" : "water");
+    pen.fillStyle = above ? tone("ink") : "#fff";
+    pen.strokeText(words, width - 10, at);
+    pen.fillText(words, width - 10, at);
+  }
+
+  #surface({ gate, floor }: Place): number {
+    return floor - this.#tide * (floor - gate - 14);
   }
 
   #clients(place: Place, sample: Sample | undefined): void {

@@ -296,8 +296,6 @@ mod tests {
             let scenario = Scenario::parse(&text, "", "").unwrap();
             let own = scenario.own_law("own");
             assert!(own.is_some() && own != Policy::named(law), "{parameters}: {own:?}");
-            let plain = Scenario::plain(&text).unwrap();
-            assert_eq!(plain.own_law("own"), own, "{parameters}");
         }
     }
 

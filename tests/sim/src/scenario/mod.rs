@@ -133,7 +133,7 @@ impl Scenario {
         let mut scenario: Self =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(text, file, &error))?;
         name.clone_into(&mut scenario.name);
-        check::check(&scenario).map_err(|fault| fault.at(text, file))?;
+        check::check(&scenario).map_err(|fault| fault.at(&scenario, text, file))?;
         Ok(scenario)
     }
 

@@ -126,14 +126,14 @@ impl Rate {
     pub(super) fn read(text: &str) -> Result<Self, &'static str> {
         let (number, unit) =
             text.split_once('/').ok_or("the unit is missing, one of /s, /min, /h, /d")?;
-        let per_day = match unit.trim() {
+        let per_day = match unit.trim_ascii() {
             "s" => 86_400,
             "min" => 1_440,
             "h" => 24,
             "d" => 1,
             _ => return Err("the unit must be one of /s, /min, /h, /d"),
         };
-        let millionths = millionths(number.trim())
+        let millionths = millionths(number.trim_ascii())
             .ok_or("the number must be positive, with at most six decimals")?;
         match millionths.checked_mul(per_day) {
             Some(rate) if rate <= 1_000_000 * 86_400 * 1_000_000 => Ok(Self(rate)),

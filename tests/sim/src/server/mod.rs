@@ -180,7 +180,9 @@ impl Server {
         let limit: Box<dyn Limit> = match spec {
             ServerSpec { bucket: Some(bucket), .. } => Box::new(Bucket::new(bucket)),
             ServerSpec { window: Some(window), .. } => Box::new(Window::new(window, &mut chance)),
+            #[cfg(feature = "full")]
             ServerSpec { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
+            #[cfg(feature = "full")]
             ServerSpec { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
             _ => unreachable!("the scenario was checked to have a server"),
         };

@@ -43,6 +43,7 @@ pub enum Refusal {
 }
 
 impl Desk {
+    #[cfg(feature = "lab")]
     pub fn laws(&mut self) {
         self.text = extent::laws().join("\n").into_bytes();
     }

@@ -14,6 +14,11 @@ use std::cell::RefCell;
 
 use desk::Desk;
 
+#[cfg(all(target_arch = "wasm32", not(feature = "lab")))]
+#[global_allocator]
+static ALLOCATOR: lol_alloc::LockedAllocator<lol_alloc::FreeListAllocator> =
+    lol_alloc::LockedAllocator::new(lol_alloc::FreeListAllocator::new());
+
 thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
 }
@@ -53,6 +58,7 @@ pub extern "C" fn numbers_length() -> usize {
 }
 
 /// The text becomes the names of all laws, one a line.
+#[cfg(feature = "lab")]
 #[unsafe(no_mangle)]
 pub extern "C" fn laws() {
     DESK.with_borrow_mut(Desk::laws);

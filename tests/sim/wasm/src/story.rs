@@ -1,9 +1,8 @@
-//! The extent of the story: plain scenarios and the product's laws. What is beyond it is refused, and
+//! The extent of the story: plain scenarios and a few laws. What is beyond it is refused, and
 //! why is not said: the host turns to the whole extent, which knows.
 
 use std::rc::Rc;
 
-use tidegate::Policy;
 use tidegate_sim::{Broken, Scenario, World, controllers};
 
 use crate::desk::Refusal;
@@ -24,11 +23,6 @@ pub fn world(
         controllers::plain(law, &place)
     })
     .ok_or_else(|| Refusal::Law(String::new()))
-}
-
-/// The names of the laws.
-pub fn laws() -> &'static [&'static str] {
-    Policy::NAMES
 }
 
 /// What has happened to a world that broke.

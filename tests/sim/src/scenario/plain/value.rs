@@ -62,11 +62,6 @@ impl<'t> Table<'t> {
         Some(self.0.swap_remove(at).value)
     }
 
-    /// Everything that is left, by its key.
-    pub fn into_pairs(self) -> impl Iterator<Item = (&'t str, Value<'t>)> {
-        self.0.into_iter().map(|entry| (entry.key, entry.value))
-    }
-
     /// Whether everything has been taken out.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -169,8 +164,8 @@ impl<'t> Cursor<'t> {
     }
 
     fn value(&mut self) -> Option<Value<'t>> {
-        for quote in ["\"", "'"] {
-            if self.eat(quote) {
+        for (open, quote) in [("\"", '"'), ("'", '\'')] {
+            if self.eat(open) {
                 let (text, rest) = self.0.split_once(quote)?;
                 self.0 = rest;
                 let plain = text.bytes().all(|byte| byte >= b' ' && byte != b'\\');
