@@ -277,7 +277,9 @@ class Controller:
         def write(out):
             out.instant(self.hold.until)
             saved = self.budget.saved if self.budget else 0
-            out.variant(9, self.budget is not None, lambda out: out.u64(saved) if self.budget else None)
+            out.variant(
+                9, self.budget is not None, lambda out: out.u64(saved) if self.budget else None
+            )
             out.u32(self.window.number)
             for limit in self.limits:
                 limit.pace.write(out, limit.law.quota(), now)

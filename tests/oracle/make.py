@@ -49,7 +49,9 @@ def main():
         print(f"{name:<14} {count:>6} vectors {len(text) // 1024:>6} KiB", flush=True)
     print(f"{'all':<14} {total:>6} vectors")
     if stale:
-        sys.exit(f"not what the oracle writes: {', '.join(stale)}; run python3 tests/oracle/make.py")
+        sys.exit(
+            f"not what the oracle writes: {', '.join(stale)}; run python3 tests/oracle/make.py"
+        )
 
 
 main()

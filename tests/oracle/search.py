@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Vectors at random, to look for what no family of vectors has thought of.
 
-    python3 tests/oracle/search.py SEED COUNT FOLDER
+python3 tests/oracle/search.py SEED COUNT FOLDER
 """
 
 import sys
@@ -149,7 +149,11 @@ def client(dice, number):
     asks = [0]
 
     def described():
-        script.ask(1, [dice.of([dice.number(U32), dice.below(6)]) for _ in range(limits)], dice.of([END, min(END, script.now + dice.span())]))
+        script.ask(
+            1,
+            [dice.of([dice.number(U32), dice.below(6)]) for _ in range(limits)],
+            dice.of([END, min(END, script.now + dice.span())]),
+        )
         asks.append(1)
 
     def looked():
@@ -164,15 +168,27 @@ def client(dice, number):
     def restored():
         script.save()
         other = policy(dice, limits) if dice.below(5) == 0 else None
-        damage = [["put", dice.below(len(script.saved) - 4), dice.below(256)]] if dice.below(4) == 0 else None
-        script.restore(dice.of([script.now, dice.number()]), dice.span(), dice.number(), damage, other)
+        damage = (
+            [["put", dice.below(len(script.saved) - 4), dice.below(256)]]
+            if dice.below(4) == 0
+            else None
+        )
+        script.restore(
+            dice.of([script.now, dice.number()]), dice.span(), dice.number(), damage, other
+        )
 
     steps = [lambda: script.poll(ask=dice.of(asks))] * 7
-    steps += [lambda: script.outs and script.settle(reply(dice, limits), permit=dice.of(script.outs))] * 6
+    steps += [
+        lambda: script.outs and script.settle(reply(dice, limits), permit=dice.of(script.outs))
+    ] * 6
     steps += [described, looked, tried_again, restored]
     steps += [lambda: script.settle(reply(dice, limits), permit=dice.number())]
     steps += [lambda: script.set_window(1 + dice.below(5), dice.some())]
-    steps += [lambda: script.calls(1 + dice.below(60), reply(dice, limits), dice.span(), dice.span(), dice.of(asks))]
+    steps += [
+        lambda: script.calls(
+            1 + dice.below(60), reply(dice, limits), dice.span(), dice.span(), dice.of(asks)
+        )
+    ]
     steps += [lambda: dice.below(4) or script.set_policy(policy(dice, limits))]
     for _ in range(8 + dice.below(40)):
         if dice.below(2):
@@ -183,7 +199,7 @@ def client(dice, number):
     return script.vector()
 
 
-LETTERS = "0123456789 \t,;:=.-+\"\\abqrtwpkhmsunsGMTZ*?@\xc2\xb5\xce\xbc\xb0\x00\x7f/"
+LETTERS = '0123456789 \t,;:=.-+"\\abqrtwpkhmsunsGMTZ*?@\xc2\xb5\xce\xbc\xb0\x00\x7f/'
 FORMS = [
     ("Retry-After", signals.MOMENTS + "|" + signals.DATES),
     ("Date", signals.DATES),

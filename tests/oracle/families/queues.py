@@ -37,7 +37,11 @@ def queue(script, workers, phases, work, refuses):
             done, permit = min(line)
             line.remove((done, permit))
             refused = refuses and turn % 29 == 28
-            script.settle(dice.of(["busy", "failed", "throttled"]) if refused else "ok", max(script.now, done), permit)
+            script.settle(
+                dice.of(["busy", "failed", "throttled"]) if refused else "ok",
+                max(script.now, done),
+                permit,
+            )
     script.save()
     script.restore(now=script.now, away=SECOND)
     script.poll()
@@ -59,7 +63,12 @@ def vectors():
 def wide():
     """Windows that are wide enough for rounds of more than 32 calls."""
     for workers, callers in ((8, 24), (20, 31), (14, 31)):
-        script = Script(f"vegas before {workers} workers and {callers} callers", ["LongRun"], {"named": "vegas"}, 5)
+        script = Script(
+            f"vegas before {workers} workers and {callers} callers",
+            ["LongRun"],
+            {"named": "vegas"},
+            5,
+        )
         script.calls(40, "ok", 10 * MS)
         queue(script, workers, [callers] * 4, lambda dice: 10 * MS, False)
         yield script.vector()
