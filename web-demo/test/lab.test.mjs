@@ -231,7 +231,7 @@ async function otherDigest(page, law, before, what) {
   return page.locator(`#lab .figures tr[data-law="${law}"] .digest`).textContent();
 }
 
-test("every control changes the outcome", { timeout: 300_000 }, async (t) => {
+test("every control changes the outcome", { timeout: 900_000 }, async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
   const controls = "#lab .controls .field :is(input, select), #lab .controls .check input";
   // What is written by hand, and differs from the usual: for laws of one's own.

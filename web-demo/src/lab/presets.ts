@@ -16,77 +16,77 @@ export const PRESETS: Preset[] = [
   {
     name: "", title: "Ten a second, and nobody says so",
     hint: "Five programs share an API of ten calls a second and are told nothing. Halve the limit while it runs, or let five more join.",
-    laws: ["none", "fulljit", "cubic", "adaptive"],
+    laws: ["adaptive", "none", "fulljit", "cubic"],
   },
   {
     name: "e-5", title: "A hundred a minute, blind",
     hint: "The commonest public API: a window of a minute, and 429 without a word. Then give it Retry-After and see who listens.",
-    laws: ["backoff", "cubic", "aimd", "adaptive"],
+    laws: ["adaptive", "backoff", "cubic", "aimd"],
   },
   {
     name: "e-5-reset", title: "A hundred a minute, and every answer tells",
     hint: "The same limit with all RateLimit fields. Make one of them lie: half of what is left, or twice the time.",
-    laws: ["backoff", "remaining", "aimd", "adaptive"],
+    laws: ["adaptive", "backoff", "remaining", "aimd"],
   },
   {
     name: "day", title: "A day at 4500 an hour",
     hint: "Twenty-five workers from a full bucket. Whoever empties it first waits for the rest of the day.",
-    laws: ["gradual", "proportional", "remaining", "adaptive"],
+    laws: ["adaptive", "gradual", "proportional", "remaining"],
   },
   {
     name: "j-100", title: "Clients join and leave",
     hint: "Two clients, then four, then eight, then four. How soon does a newcomer get its share?",
-    laws: ["aimd", "cubic", "busy", "adaptive"],
+    laws: ["adaptive", "aimd", "cubic", "busy"],
   },
   {
     name: "g", title: "The limit moves",
     hint: "Doubled, halved and quartered every 200 s. Those that learn slowly waste what they could have had, those that learn fast get refused.",
-    laws: ["fulljit", "aimd", "cubic", "adaptive"],
+    laws: ["adaptive", "fulljit", "aimd", "cubic"],
   },
   {
     name: "f", title: "Ten minutes of outage, a thousand clients",
     hint: "How hard do they knock while nothing works, and do they fell the server again when it is back?",
-    laws: ["fulljit", "cenkalti", "adaptive"],
+    laws: ["adaptive", "fulljit", "cenkalti"],
   },
   {
     name: "d-flappy", title: "An overload that comes and goes",
     hint: "Each third second a fifth of the capacity. Nobody can follow that; who loses least?",
-    laws: ["sre-k2", "retry-budget", "cubic", "adaptive"],
+    laws: ["adaptive", "sre-k2", "retry-budget", "cubic"],
   },
   {
     name: "h", title: "A server that queues",
     hint: "Sixteen workers, sixty-four places, then “busy”. Laws that watch how long calls take hold back before anything is refused.",
-    laws: ["busy", "gradient2", "netflix-vegas", "vegas", "adaptive", "adaptive+vegas"],
+    laws: ["adaptive", "adaptive+vegas", "busy", "gradient2", "netflix-vegas", "vegas"],
   },
   {
     name: "i-4-1-drop", title: "Half a minute on, five minutes off",
     hint: "What was learnt before a silence may be wrong after it: here the limit is a quarter of it every other time.",
-    laws: ["fulljit", "cubic", "adaptive"],
+    laws: ["adaptive", "fulljit", "cubic"],
   },
   {
     name: "strangers", title: "Strangers, and a Retry-After that exaggerates",
     hint: "Half of the limit goes to others, who never retry, and the server asks for twice the wait that it needs.",
-    laws: ["none", "backoff", "aimd", "adaptive"],
+    laws: ["adaptive", "none", "backoff", "aimd"],
   },
   {
     name: "b-10", title: "A thousand calls, as soon as may be",
     hint: "A scan against four a second. “Time over limit” says how much longer than necessary it took.",
-    laws: ["fulljit", "cenkalti", "cubic", "adaptive"],
+    laws: ["adaptive", "fulljit", "cenkalti", "cubic"],
   },
   {
     name: "autoscaling", title: "A limit that follows the load",
     hint: "A table store of the cloud grows where it is used, and saves up credit where it is not.",
-    laws: ["fulljit", "cubic", "adaptive"],
+    laws: ["adaptive", "fulljit", "cubic"],
   },
   {
     name: "s-0.01-1", title: "One call in a hundred seconds",
     hint: "The other end of the scale: two weeks of virtual time. A law with a step in calls a second has no step that is small enough.",
-    laws: ["fulljit", "aimd", "cubic", "adaptive"],
+    laws: ["adaptive", "fulljit", "aimd", "cubic"],
   },
   {
     name: "l", title: "Where no throttle is needed",
     hint: "The limit is far away. Whatever a law makes a call wait here is waste.",
-    laws: ["aimd", "cubic", "netflix-vegas", "adaptive"],
+    laws: ["adaptive", "aimd", "cubic", "netflix-vegas"],
   },
 ];
 
