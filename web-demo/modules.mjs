@@ -30,13 +30,13 @@ const PANICS = "panicking|panic_|_fail$|_fail_rt$|unwrap_failed|expect_failed|ha
 // What each module has no use for, by the names of functions; values of any type may be dropped. The
 // story's has no words at all, and no laws of a scenario's own.
 const CUT = {
-  story: new RegExp(`^(?!.*drop_in_place).*(${PANICS}|[^a-z]fmt[^a-z]|unicode|LawSpec.*policy)`),
+  story: new RegExp(`^(?!.*drop_in_place).*(${PANICS}|[^a-z]fmt[^a-z]|LawSpec.*policy)`),
   lab: new RegExp(`^(?!.*drop_in_place).*(${PANICS})`),
 };
 
 for (const [name, cut] of Object.entries(CUT)) {
   const [wasm, lowered, script] = ["wasm", "lowered.wasm", "js"].map((end) => path.join(folder, `${name}.${end}`));
-  fs.writeFileSync(wasm, trim(fs.readFileSync(wasm), cut));
+  fs.writeFileSync(wasm, trim(fs.readFileSync(wasm), name, cut));
   // The stack grows down to address 0, and is never used up: nobody reads the first kilobyte.
   run("wasm-opt", wasm, "-o", wasm, "-Oz", "--converge", "--zero-filled-memory", "--low-memory-unused", ...features,
     "--strip-debug", "--strip-producers", "--strip-target-features");
@@ -50,8 +50,8 @@ for (const [name, cut] of Object.entries(CUT)) {
 }
 
 /** Lets the functions of such names trap, and forgets where in the source a panic stands. */
-function trim(bytes, cut) {
-  const module = binaryen.readBinary(blank(bytes));
+function trim(bytes, name, cut) {
+  const module = binaryen.readBinary(blank(bytes, name === "story"));
   const { Features } = binaryen;
   module.setFeatures(FEATURES.reduce((all, { flag }) => all | Features[flag], Features.MVP));
   const functions = Array.from({ length: module.getNumFunctions() }, (_, i) => binaryen.getFunctionInfo(module.getFunctionByIndex(i)));
@@ -66,11 +66,57 @@ function trim(bytes, cut) {
   return trimmed;
 }
 
-/** Zeroes the names of source files, which compress to nothing then, and tell nobody's folders. */
-function blank(bytes) {
-  const text = Buffer.from(bytes).toString("latin1");
-  const blanked = text.replace(/\/?(?:[\w.-]+\/){2,}[\w.-]+?\.rs/g, (file) => "\0".repeat(file.length));
-  return Buffer.from(blanked, "latin1");
+/**
+ * Zeroes what panics would say and where, which compresses to nothing then and tells nobody's folders:
+ * the names of source files, the places in them, and where there are no words all sentences. The
+ * linker has left each in a segment of data of its own.
+ */
+function blank(bytes, sentences) {
+  const data = Buffer.from(bytes);
+  const segments = segmentsOf(data);
+  const silent = new Set();
+  for (const { address, part } of segments) {
+    const text = part.toString("latin1");
+    const printable = text.replace(/[^ -~]/g, "").length > 0.8 * text.length;
+    if (printable && (/\.rs\0?$/.test(text) || (sentences && text.includes(" ")))) {
+      part.fill(0);
+      silent.add(address);
+    }
+  }
+  // A place is the address and the length of a file's name, a line and a column.
+  for (const { part } of segments) {
+    if (part.length === 16 && silent.has(part.readUInt32LE(0))) part.fill(0);
+  }
+  return data;
+}
+
+/** The segments of a module's data, each with its address. */
+function segmentsOf(bytes) {
+  let at = 8;
+  const number = () => {
+    let value = 0, shift = 0, byte;
+    do {
+      byte = bytes[at++];
+      value += (byte & 127) * 2 ** shift;
+      shift += 7;
+    } while (byte > 127);
+    return value;
+  };
+  while (at < bytes.length) {
+    const [section, length] = [bytes[at++], number()];
+    if (section !== 11) {
+      at += length;
+      continue;
+    }
+    return Array.from({ length: number() }, () => {
+      if (bytes[at++] !== 0 || bytes[at++] !== 0x41) throw new Error("the linker has changed how it writes data");
+      const address = number();
+      at++; // the end of the address
+      const size = number();
+      return { address, part: bytes.subarray(at, at += size) };
+    });
+  }
+  return [];
 }
 
 /** wasm2js makes its one instance where it stands; this makes one whenever it is asked. */

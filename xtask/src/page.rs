@@ -16,6 +16,10 @@ use crate::workspace::root;
 const MODULES: [(&str, &str); 2] =
     [("story", "profile.wasm.opt-level='s'"), ("lab", "profile.wasm.opt-level=2")];
 
+/// Every constant stays in a segment of its own, so that `modules.mjs` can tell them apart.
+const APART: &str =
+    "target.wasm32-unknown-unknown.rustflags=['-Clink-arg=--no-merge-data-segments']";
+
 /// Where the page's sources are.
 pub fn folder() -> PathBuf {
     root().join("web-demo")
@@ -106,7 +110,7 @@ fn modules(roads: &mut Roads) -> Result<()> {
             "--no-default-features",
         ]);
         build.args(["--features", module, "--target-dir"]).arg(&out);
-        build.args(["--config", COMPACT, "--config", level]);
+        build.args(["--config", COMPACT, "--config", APART, "--config", level]);
         step(&format!("cargo build, {module}"), build)?;
         let made = out.join(TARGET).join("wasm/tidegate_sim_wasm.wasm");
         raw.push((module, fs::read(&made).with_context(|| made.display().to_string())?));

@@ -5,9 +5,13 @@ use std::ops::Range;
 
 use toml::Spanned;
 
+#[cfg(feature = "full")]
 use super::law::LawError;
 use super::units::Time;
-use super::{Clients, Convergence, Demand, Scenario, Stretch, Toward};
+use super::{Clients, Demand, Scenario};
+#[cfg(feature = "full")]
+use super::{Convergence, Stretch, Toward};
+#[cfg(feature = "full")]
 use crate::controllers;
 
 /// What is wrong with a scenario file, where, and what would be right: one sentence.
@@ -50,18 +54,23 @@ pub(super) struct Fault(Range<usize>, Why);
 /// What is wrong. It is put in words where somebody is told.
 enum Why {
     Said(&'static str),
+    #[cfg(feature = "full")]
     NoLaw(String),
+    #[cfg(feature = "full")]
     Law(LawError),
 }
 
 impl Fault {
+    #[cfg_attr(not(feature = "full"), expect(unused_variables, reason = "laws have no names"))]
     pub(super) fn at(self, scenario: &Scenario, text: &str, file: &str) -> ScenarioError {
         let line = (!self.0.is_empty()).then(|| line_of(text, self.0.start));
         let reason = match self.1 {
             Why::Said(why) => why.into(),
+            #[cfg(feature = "full")]
             Why::NoLaw(law) => {
                 format!("there is no law \"{law}\"; there are {}", scenario.law_names().join(", "))
             }
+            #[cfg(feature = "full")]
             Why::Law(error) => error.to_string(),
         };
         ScenarioError { file: file.into(), line, reason }
@@ -104,6 +113,24 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     if scenario.groups().map(threads).sum::<u64>() > MOST_THREADS {
         return fault(&scenario.server, "there must be at most 1048576 client threads in all");
     }
+    #[cfg(feature = "full")]
+    laws(scenario)?;
+    for group in &scenario.clients {
+        if let Some(why) = clients(group.get_ref(), scenario) {
+            return fault(group, why);
+        }
+    }
+    #[cfg(feature = "full")]
+    measures(scenario)?;
+    Ok(())
+}
+
+fn fault<T>(part: &Spanned<T>, why: impl Into<Why>) -> Result<(), Fault> {
+    Err(Fault(part.span(), why.into()))
+}
+
+#[cfg(feature = "full")]
+fn laws(scenario: &Scenario) -> Result<(), Fault> {
     for (name, law) in &scenario.laws {
         if controllers::is_known(name) {
             return fault(law, "there is a law of that name already; choose another one");
@@ -113,10 +140,37 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         }
     }
     for group in &scenario.clients {
-        if let Some(why) = clients(group.get_ref(), scenario) {
-            return fault(group, why);
+        let unknown = |law: &&str| !controllers::is_known(law) && scenario.own_law(law).is_none();
+        if let Some(law) = group.get_ref().law.as_deref().filter(unknown) {
+            return fault(group, Why::NoLaw(law.into()));
         }
     }
+    Ok(())
+}
+
+fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
+    let end = *scenario.end.get_ref();
+    if group.processes == 0 || group.threads == 0 {
+        return Some("a group of clients needs at least 1 process and 1 thread");
+    }
+    if group.to.is_some_and(|to| to <= group.from) || group.from >= end {
+        return Some("clients must join before they leave, and before the world ends");
+    }
+    match group.demand {
+        Demand::Work(0) => return Some("work must be at least 1 call"),
+        Demand::Poisson(rate) if rate.is_zero() => {
+            return Some("clients that call at random need a rate above 0");
+        }
+        Demand::OnOff { on, .. } if on == Time::default() => {
+            return Some("clients must be on for longer than nothing");
+        }
+        _ => {}
+    }
+    None
+}
+
+#[cfg(feature = "full")]
+fn measures(scenario: &Scenario) -> Result<(), Fault> {
     for stretch in &scenario.stretches {
         if let Some(why) = check_stretch(stretch.get_ref(), scenario) {
             return fault(stretch, why);
@@ -130,33 +184,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     Ok(())
 }
 
-fn fault<T>(part: &Spanned<T>, why: impl Into<Why>) -> Result<(), Fault> {
-    Err(Fault(part.span(), why.into()))
-}
-
-fn clients(group: &Clients, scenario: &Scenario) -> Option<Why> {
-    let end = *scenario.end.get_ref();
-    if group.processes == 0 || group.threads == 0 {
-        return Some(Why::Said("a group of clients needs at least 1 process and 1 thread"));
-    }
-    if group.to.is_some_and(|to| to <= group.from) || group.from >= end {
-        return Some(Why::Said("clients must join before they leave, and before the world ends"));
-    }
-    match group.demand {
-        Demand::Work(0) => return Some(Why::Said("work must be at least 1 call")),
-        Demand::Poisson(rate) if rate.is_zero() => {
-            return Some(Why::Said("clients that call at random need a rate above 0"));
-        }
-        Demand::OnOff { on, .. } if on == Time::default() => {
-            return Some(Why::Said("clients must be on for longer than nothing"));
-        }
-        _ => {}
-    }
-    let unknown = |law: &&str| !controllers::is_known(law) && scenario.own_law(law).is_none();
-    let law = group.law.as_deref().filter(unknown)?;
-    Some(Why::NoLaw(law.into()))
-}
-
+#[cfg(feature = "full")]
 fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<&'static str> {
     if stretch.to <= stretch.from || stretch.to > *scenario.end.get_ref() {
         return Some("a stretch must end after it begins, and with the world at the latest");
@@ -172,6 +200,7 @@ fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<&'static str>
     whole_bins([stretch.from, stretch.to, stretch.every.unwrap_or_default()], scenario)
 }
 
+#[cfg(feature = "full")]
 fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<&'static str> {
     let Convergence { at, until, width, toward, rate, .. } = *convergence;
     if until <= at || until > *scenario.end.get_ref() || width == Time::default() {
@@ -186,6 +215,7 @@ fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<&
     whole_bins([at, until, width], scenario)
 }
 
+#[cfg(feature = "full")]
 fn whole_bins(times: [Time; 3], scenario: &Scenario) -> Option<&'static str> {
     let bin = scenario.bin.get_ref().span().as_nanos();
     let odd = times.iter().any(|time| time.span().as_nanos() % bin != 0);

@@ -27,6 +27,7 @@ pub struct AutoscalingSpec {
 }
 
 impl AutoscalingSpec {
+    #[cfg(feature = "full")]
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.least.is_zero() || self.most < self.least {
             return Some("an autoscaling server needs a least rate above 0, and most >= least");

@@ -167,7 +167,9 @@ impl ServerSpec {
         }
         let fault = self.bucket.as_ref().and_then(BucketSpec::fault);
         let fault = fault.or_else(|| self.window.as_ref().and_then(WindowSpec::fault));
+        #[cfg(feature = "full")]
         let fault = fault.or_else(|| self.queue.as_ref().and_then(QueueSpec::fault));
+        #[cfg(feature = "full")]
         let fault = fault.or_else(|| self.autoscaling.as_ref().and_then(AutoscalingSpec::fault));
         fault.or_else(|| self.hints.fault())
     }

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use serde::Deserialize;
 use tidegate::{Instant, Outcome, Span};
 
+#[cfg(feature = "full")]
 use super::schedule::in_order;
 use super::{Limit, Ruling, seconds};
 use crate::chance::Chance;
@@ -37,6 +38,7 @@ pub struct ServiceStep {
 }
 
 impl QueueSpec {
+    #[cfg(feature = "full")]
     pub(super) fn fault(&self) -> Option<&'static str> {
         let mut means = self.steps.iter().map(|step| step.service).chain([self.service]);
         if self.workers == 0 || means.any(|mean| mean == Time::default()) {

@@ -293,7 +293,8 @@ impl FromValue for Time {
         let Value::Text(text) = value else { return None };
         let mut sum = 0_u64;
         for part in text.split(' ') {
-            let (number, unit) = part.split_at(part.find(|c: char| !c.is_ascii_digit())?);
+            let (number, unit) =
+                part.split_at_checked(part.find(|c: char| !c.is_ascii_digit())?)?;
             let unit = UNITS.iter().find(|known| known.0 == unit)?.1;
             sum = sum.checked_add(digits(number)?.checked_mul(unit)?)?;
         }
