@@ -24,6 +24,9 @@ pub type Line = TcpClientState<2, 1024, 1024>;
 /// A call that takes longer is lost, whether or not the server has served it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What a head may take: those of real APIs come to more than a kilobyte.
+const ROOM: usize = 2_048;
+
 static LOST: CriticalSectionMutex<Cell<u32>> = CriticalSectionMutex::new(Cell::new(0));
 
 /// How many calls have had no answer: the server may have served them.
@@ -70,7 +73,7 @@ impl Connection {
             && write!(body, r#"{{"batch":{number},"ms":{at},"celsius":{celsius:?}}}"#).is_ok();
         defmt::assert!(fits, "a batch is longer than its room");
 
-        let mut room = [0; 768];
+        let mut room = [0; ROOM];
         let mut client = HttpClient::new(&self.tcp, &self.names);
         // By it the server can tell that it has served a batch already.
         let headers = [("Idempotency-Key", key.as_str())];
