@@ -12,6 +12,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often the ended program, the time limit and the heartbeat are looked for.
 const TICK: Duration = Duration::from_millis(100);
+/// How long what a program has written before its end may be under way.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How a program ended.
 #[derive(Debug)]
@@ -72,6 +74,7 @@ pub fn watch(
     let mut life = Life::new(label);
     let mut output = String::new();
     let mut exited = None;
+    let mut quiet = Duration::ZERO;
     let status = loop {
         match lines.recv_timeout(TICK) {
             Ok(line) => {
@@ -82,8 +85,9 @@ pub fn watch(
             }
             Err(RecvTimeoutError::Disconnected) => break Some(child.wait()?),
             // A grandchild may hold the pipe open for ever: the child's end is what counts, and
-            // a quiet tick after it, in which its last words arrive.
-            Err(RecvTimeoutError::Timeout) if exited.is_some() => break exited,
+            // a while after it, in which its last words arrive, however busy the machine is.
+            Err(RecvTimeoutError::Timeout) if quiet >= LAST_WORDS => break exited,
+            Err(RecvTimeoutError::Timeout) if exited.is_some() => quiet += TICK,
             Err(RecvTimeoutError::Timeout) => exited = child.try_wait()?,
         }
         if exited.is_none() && limit.is_some_and(|limit| life.since.elapsed() > limit) {
