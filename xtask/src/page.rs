@@ -36,10 +36,13 @@ pub fn dist() -> PathBuf {
 }
 
 /// What the npm package is made of.
-const PACKAGE: [&str; 9] = [
+const PACKAGE: [&str; 12] = [
     "Cargo.lock",
+    "Cargo.toml",
+    "core/Cargo.toml",
     "core/src",
     "wasm/Cargo.toml",
+    "wasm/bind/Cargo.toml",
     "wasm/bind/src",
     "wasm/build.mjs",
     "wasm/package-lock.json",
@@ -49,14 +52,18 @@ const PACKAGE: [&str; 9] = [
 ];
 
 /// What the page is made of besides.
-const SITE: [&str; 8] = [
+const SITE: [&str; 12] = [
+    "tests/sim/Cargo.toml",
+    "tests/sim/scenarios",
     "tests/sim/src",
     "tests/sim/wasm",
     "web-demo/index.html",
     "web-demo/modules.mjs",
     "web-demo/package-lock.json",
+    "web-demo/package.json",
     "web-demo/public",
     "web-demo/src",
+    "web-demo/tsconfig.json",
     "web-demo/vite.config.ts",
 ];
 
@@ -69,7 +76,7 @@ pub fn is_fresh() -> bool {
 /// Whether a file is newer than all of these.
 fn is_newer(made: &Path, sources: &[&str]) -> bool {
     let Some(made) = changed(made) else { return false };
-    sources.iter().all(|source| newest(&root().join(source)) < Some(made))
+    sources.iter().all(|source| newest(&root().join(source)).is_some_and(|latest| latest < made))
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {

@@ -9,7 +9,10 @@ type Unnumbered<T> = T extends { id: number } ? Omit<T, "id"> : never;
 
 export async function connect(): Promise<Engine> {
   const line = new Line();
-  const kind = await line.ask<"wasm" | "js">({ ask: "start" });
+  const kind = await line.ask<"wasm" | "js">({ ask: "start" }).catch((error: unknown) => {
+    line.end();
+    throw error;
+  });
   let worlds = 0;
   return {
     kind,
@@ -68,6 +71,10 @@ class Line {
       if (settle.world === world) this.#open.delete(id);
     }
     this.#send({ ask: "close", world });
+  }
+
+  end(): void {
+    this.#worker.terminate();
   }
 
   #send(request: Request): void {

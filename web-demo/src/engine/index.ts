@@ -148,7 +148,10 @@ export const Outcome = { Ok: 0, Throttled: 1, Busy: 2, Failed: 3, Abandoned: 4 }
 
 let started: Promise<Engine> | undefined;
 
-/** The engine, one for the page. Its worker starts on first use. */
+/** The engine, one for the page. Its worker starts on first use; where that fails, on the next. */
 export function engine(): Promise<Engine> {
-  return started ??= connect();
+  return started ??= connect().catch((error: unknown) => {
+    started = undefined;
+    throw error;
+  });
 }
