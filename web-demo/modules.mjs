@@ -5,17 +5,38 @@
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
+import binaryen from "binaryen";
+import { minifySync } from "vite";
 
 const folder = path.resolve(process.argv[2] ?? "");
 const tools = path.join(import.meta.dirname, "node_modules/.bin");
 const run = (tool, ...args) => execFileSync(path.join(tools, tool), args, { stdio: ["ignore", "inherit", "inherit"] });
 
 // What every engine of the last years has.
-const features = ["bulk-memory", "nontrapping-float-to-int", "sign-ext", "mutable-globals", "multivalue", "reference-types"]
-  .map((feature) => `--enable-${feature}`);
+const FEATURES = [
+  { flag: "BulkMemory", name: "bulk-memory" },
+  { flag: "NontrappingFPToInt", name: "nontrapping-float-to-int" },
+  { flag: "SignExt", name: "sign-ext" },
+  { flag: "MutableGlobals", name: "mutable-globals" },
+  { flag: "Multivalue", name: "multivalue" },
+  { flag: "ReferenceTypes", name: "reference-types" },
+];
+const features = FEATURES.map(({ name }) => `--enable-${name}`);
 
-for (const name of ["story", "lab"]) {
+// A panic traps, and nobody hears its words: so they need not be put together.
+const PANICS = "panicking|panic_|_fail$|_fail_rt$|unwrap_failed|expect_failed|handle_error|handle_alloc_error|" +
+  "slice_index_fail|capacity_overflow|len_mismatch";
+
+// What each module has no use for, by the names of functions; values of any type may be dropped. The
+// story's has no words at all, and no laws of a scenario's own.
+const CUT = {
+  story: new RegExp(`^(?!.*drop_in_place).*(${PANICS}|[^a-z]fmt[^a-z]|unicode|LawSpec.*policy)`),
+  lab: new RegExp(`^(?!.*drop_in_place).*(${PANICS})`),
+};
+
+for (const [name, cut] of Object.entries(CUT)) {
   const [wasm, lowered, script] = ["wasm", "lowered.wasm", "js"].map((end) => path.join(folder, `${name}.${end}`));
+  fs.writeFileSync(wasm, trim(fs.readFileSync(wasm), cut));
   // The stack grows down to address 0, and is never used up: nobody reads the first kilobyte.
   run("wasm-opt", wasm, "-o", wasm, "-Oz", "--converge", "--zero-filled-memory", "--low-memory-unused", ...features,
     "--strip-debug", "--strip-producers", "--strip-target-features");
@@ -23,7 +44,33 @@ for (const name of ["story", "lab"]) {
     "--llvm-nontrapping-fptoint-lowering", "--llvm-memory-copy-fill-lowering", "--signext-lowering", "-O3");
   run("wasm2js", lowered, "-o", script, "-O3", ...features);
   fs.rmSync(lowered);
-  fs.writeFileSync(script, onDemand(fs.readFileSync(script, "utf8")));
+  const { code, errors } = minifySync(script, onDemand(fs.readFileSync(script, "utf8")), { module: true });
+  if (errors.length > 0) throw new Error(`${script} cannot be made smaller: ${errors[0].message}`);
+  fs.writeFileSync(script, code);
+}
+
+/** Lets the functions of such names trap, and forgets where in the source a panic stands. */
+function trim(bytes, cut) {
+  const module = binaryen.readBinary(blank(bytes));
+  const { Features } = binaryen;
+  module.setFeatures(FEATURES.reduce((all, { flag }) => all | Features[flag], Features.MVP));
+  const functions = Array.from({ length: module.getNumFunctions() }, (_, i) => binaryen.getFunctionInfo(module.getFunctionByIndex(i)));
+  for (const { name, module: from, params, results } of functions) {
+    if (from || !cut.test(name)) continue;
+    module.removeFunction(name);
+    module.addFunction(name, params, results, [], module.unreachable());
+  }
+  module.runPasses(["remove-unused-module-elements"]);
+  const trimmed = module.emitBinary();
+  module.dispose();
+  return trimmed;
+}
+
+/** Zeroes the names of source files, which compress to nothing then, and tell nobody's folders. */
+function blank(bytes) {
+  const text = Buffer.from(bytes).toString("latin1");
+  const blanked = text.replace(/\/?(?:[\w.-]+\/){2,}[\w.-]+?\.rs/g, (file) => "\0".repeat(file.length));
+  return Buffer.from(blanked, "latin1");
 }
 
 /** wasm2js makes its one instance where it stands; this makes one whenever it is asked. */

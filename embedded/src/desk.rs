@@ -175,8 +175,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
 
     fn take(&self, key: &G::Key, ask: &Ask<LIMITS>) -> Option<Permit> {
         self.with(None, |gates, line| {
-            let ticket = line.ticket();
-            if line.ahead(key, ticket) > 0 {
+            if line.is_for(key) {
                 return None;
             }
             match gates.poll(key, time::now(), ask) {

@@ -41,6 +41,11 @@ impl<K: Clone + Eq, const PLACES: usize> Line<K, PLACES> {
         ticket
     }
 
+    /// Whether anybody waits for `key`.
+    pub(crate) fn is_for(&self, key: &K) -> bool {
+        self.waiters().any(|waiter| waiter.key == *key)
+    }
+
     /// How many who wait for the same key came before.
     pub(crate) fn ahead(&self, key: &K, ticket: Ticket) -> u32 {
         let before = |waiter: &&Waiter<K>| waiter.key == *key && waiter.ticket.is_before(ticket);

@@ -67,7 +67,9 @@ class Limit:
         except Never as never:
             refusals.append(never.reason)
         try:
-            due = max(due, self.law.check(now))
+            wait = self.law.check(now)
+            # A law whose wait is over has nothing to say, also where it ends just now.
+            due = max(due, wait if wait > now else 0)
         except Never as never:
             refusals.append(never.reason)
         if refusals:
@@ -275,7 +277,9 @@ class Controller:
         def write(out):
             out.instant(self.hold.until)
             saved = self.budget.saved if self.budget else 0
-            out.variant(9, self.budget is not None, lambda out: out.u64(saved) if self.budget else None)
+            out.variant(
+                9, self.budget is not None, lambda out: out.u64(saved) if self.budget else None
+            )
             out.u32(self.window.number)
             for limit in self.limits:
                 limit.pace.write(out, limit.law.quota(), now)

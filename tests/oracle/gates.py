@@ -35,7 +35,9 @@ class Window:
 
     def ended(self, now, policy):
         """The places of those whose lease is over, from the first one on."""
-        over = [place for place, (_, left, _) in self.calls.items() if within(left + policy[1]) <= now]
+        over = [
+            place for place, (_, left, _) in self.calls.items() if within(left + policy[1]) <= now
+        ]
         return sorted(over)
 
     def is_full(self, now, policy):
@@ -85,5 +87,3 @@ class Budget:
 
     def spend(self):
         self.saved = max(0, self.saved - self.costs)
-
-

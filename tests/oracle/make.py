@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 """Writes tests/vectors/*.jsonl, or with --check says whether they are what it would write."""
 
+import json
 import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from families import adaptive, gates, laws, schedules, signals
+from families import adaptive, gates, laws, queues, schedules, signals
 from script import line
+from shape import Shape
 
 FILES = {
     "gates": gates.vectors,
     "schedules": schedules.vectors,
     **{name: laws.of(name) for name in laws.CONFIGS},
     "adaptive": adaptive.vectors,
+    "queues": queues.vectors,
     "http": signals.http,
     "codes": signals.codes,
 }
 FOLDER = Path(__file__).resolve().parent.parent / "vectors"
+SHAPE = Shape(json.loads((FOLDER / "schema.json").read_text()))
 
 
 def text_of(vectors):
@@ -26,6 +30,8 @@ def text_of(vectors):
         assert vector["name"] not in names, f"two vectors are called {vector['name']!r}"
         names.add(vector["name"])
         lines.append(line(vector))
+        fault = SHAPE.fault(json.loads(lines[-1]))
+        assert fault is None, f"{vector['name']!r} is not as schema.json says: {fault}"
     return "\n".join(lines) + "\n", len(lines)
 
 
@@ -43,7 +49,9 @@ def main():
         print(f"{name:<14} {count:>6} vectors {len(text) // 1024:>6} KiB", flush=True)
     print(f"{'all':<14} {total:>6} vectors")
     if stale:
-        sys.exit(f"not what the oracle writes: {', '.join(stale)}; run python3 tests/oracle/make.py")
+        sys.exit(
+            f"not what the oracle writes: {', '.join(stale)}; run python3 tests/oracle/make.py"
+        )
 
 
 main()

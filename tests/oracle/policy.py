@@ -1,6 +1,5 @@
 """Policies: what a vector leaves out is the default, and what makes no sense is refused by name."""
 
-
 import backoff
 from exact import SECOND, U64
 from laws.adaptive import Adaptive
@@ -164,11 +163,13 @@ def law_wrong(law):
         "fixed": lambda: law["quota"] and quota_wrong(*law["quota"]),
         "aimd": lambda: aimd_wrong(**{k: v for k, v in law.items() if k != "law"}),
         "busy": lambda: busy_wrong(law),
-        "crowd": lambda: "KeepNotBelowOne"
-        if not below_one(law["keep"])
-        else "StartAboveMost"
-        if law["start"] > law["most"]
-        else None,
+        "crowd": lambda: (
+            "KeepNotBelowOne"
+            if not below_one(law["keep"])
+            else "StartAboveMost"
+            if law["start"] > law["most"]
+            else None
+        ),
         "proportional": lambda: proportional_wrong(law),
         "responsive": lambda: responsive_wrong(law),
     }
@@ -223,5 +224,3 @@ def responsive_wrong(law):
         if is_wrong:
             return error
     return None
-
-

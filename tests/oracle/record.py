@@ -128,5 +128,3 @@ def unseal(data, limits, length, now, away):
     if source.u8() != limits:
         raise Refused("OtherPolicy")
     return source
-
-

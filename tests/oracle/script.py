@@ -47,7 +47,7 @@ def reply_of(told, limits):
 class Script:
     def __init__(self, name, flags, policy, seed=7, now=0):
         self.name, self.flags, self.policy, self.seed, self.start = name, flags, policy, seed, now
-        self.events, self.asks = [], {}
+        self.events, self.asks, self.told = [], {}, policy
         whole = policies.whole(policy)
         assert policies.wrong(whole) is None, f"{name}: {policies.wrong(whole)}"
         self.gate = Controller(whole, seed, now)
@@ -118,6 +118,7 @@ class Script:
         self.note("window", self.now, limit, lease)
 
     def set_policy(self, policy):
+        self.told = policy
         self.gate.set_policy(policies.whole(policy), self.now)
         self.note("policy", self.now, policy)
 
@@ -129,11 +130,11 @@ class Script:
     def restore(self, now, away, seed=8, damage=None, policy=None):
         """Goes on from the record; where it is refused, with what there was."""
         self.at(now)
-        asked = self.gate.policy if policy is None else policies.whole(policy)
+        asked = self.told if policy is None else policy
         data, answer = damaged(self.saved, damage), "Ok"
         try:
-            self.gate = Controller.restored(asked, seed, data, self.now, away)
-            self.outs = []
+            self.gate = Controller.restored(policies.whole(asked), seed, data, self.now, away)
+            self.told, self.outs = asked, []
         except record.Refused as refused:
             answer = str(refused)
         self.note("restore", self.now, away, seed, damage, policy, answer)
@@ -141,8 +142,8 @@ class Script:
 
     # Many steps in one, for what shows only after many.
 
-    def calls(self, count, reply="ok", took=0, ask=PLAIN):
-        """Calls one after the other, each polled until it goes, as far as they go."""
+    def calls(self, count, reply="ok", took=0, gap=0, ask=PLAIN):
+        """Calls one after the other, each polled until it goes, and a gap behind each."""
         gone, first = 0, self.now
         while gone < count:
             answer = self.gate.poll(self.now, self.asks[ask])
@@ -151,10 +152,11 @@ class Script:
             elif answer[0] == "go":
                 self.after(took)
                 self.gate.settle(self.now, answer[1], reply_of(reply, self.limits))
+                self.after(gap)
                 gone += 1
             else:
                 break
-        self.note("calls", first, ask, reply, took, count, [gone, self.now])
+        self.note("calls", first, ask, reply, took, gap, count, [gone, self.now])
 
     def retries(self, count, ask=PLAIN, reply="failed", into=1):
         """The ask after so many attempts that all came back at once."""

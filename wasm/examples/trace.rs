@@ -73,8 +73,8 @@ fn run(slot: u32, draw: &mut Draw) {
             };
             gate::answer(outcome, pause);
             say("answer", &[f64::from(outcome), pause], 0.0);
-            gate::settle(slot, permit, now);
-            say("settle", &[gate_of, permit, now], 0.0);
+            let room = gate::settle(slot, permit, now);
+            say("settle", &[gate_of, permit, now], f64::from(room));
             let asked = [gate_of, f64::from(call), now, f64::NAN, 1.0, tokens];
             let next = gate::retry(slot, call, now, f64::NAN, 1.0, tokens);
             say("retry", &asked, f64::from(next));

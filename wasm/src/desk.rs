@@ -93,13 +93,14 @@ impl Desk {
         away: f64,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, window, _)) = policy(row) else { return -2 };
+        let Some((policy, window, at_first)) = policy(row) else { return -2 };
         let away = span(away).unwrap_or(Span::ZERO);
-        match Controller::restore(policy, whole(seed), record, now, away) {
-            // What it has learnt tells it how far to go.
-            Ok(made) => self.keep(made, window, window.limit()),
-            Err(_) => -3,
-        }
+        let Ok(made) = Controller::restore(policy, whole(seed), record, now, away) else {
+            return -3;
+        };
+        // The pace that it has learnt tells it how far to go.
+        let paced = made.intervals(now).next().flatten().is_some();
+        self.keep(made, window, if paced { window.limit() } else { at_first })
     }
 
     fn keep(&mut self, gate: Controller, window: WindowPolicy, at_first: u16) -> i32 {
@@ -176,14 +177,15 @@ impl Desk {
         }
     }
 
-    /// Takes a call back with the reply as it stands; a permit that is none is harmless.
-    pub fn settle(&mut self, gate: u32, permit: f64, now: f64) {
+    /// Takes a call back with the reply as it stands, and tells how many more the window has room
+    /// for; a permit that is none is harmless.
+    pub fn settle(&mut self, gate: u32, permit: f64, now: f64) -> u32 {
         let now = self.clock.read(now);
-        if let Some(kept) = self.gates.get(gate) {
-            // A number that is no permit names no call: a negative one and NaN would become 0.
-            let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-            kept.settle(now, Permit::from_raw(raw), self.reply);
-        }
+        let Some(kept) = self.gates.get(gate) else { return 0 };
+        // A number that is no permit names no call: a negative one and NaN would become 0.
+        let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
+        kept.settle(now, Permit::from_raw(raw), self.reply);
+        u32::from(kept.open.saturating_sub(kept.gate.in_flight()))
     }
 
     /// The slot of the next attempt after the reply as it stands; -1 where none is due or there is
@@ -435,6 +437,23 @@ mod tests {
     }
 
     #[test]
+    fn a_record_of_an_unknown_limit_goes_on_with_a_few_calls() {
+        let mut row = USUAL;
+        row[17] = 2.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
+        let mut record = [0; 4_096];
+        for (outcome, open) in [(0, 2), (1, 128)] {
+            let permit = desk.poll(gate, PLAIN, 1_000.0);
+            desk.answer(outcome, f64::NAN);
+            desk.settle(gate, permit, 1_001.0);
+            let length = desk.snapshot(gate, 1_001.0, &mut record);
+            let again = desk.restore(&row, [0, 8], 0.0, &record[..length], 0.0).cast_unsigned();
+            assert_eq!(desk.gates.get(again).map(|kept| kept.open), Some(open));
+        }
+    }
+
+    #[test]
     fn the_window_opens_by_one_for_every_second_call_that_was_served() {
         let mut row = ten();
         row[8] = 4.0;
@@ -446,8 +465,7 @@ mod tests {
             now += 60_000.0;
             let permit = desk.poll(gate, PLAIN, now);
             desk.answer(outcome, f64::NAN);
-            desk.settle(gate, permit, now + 1.0);
-            assert_eq!(desk.gates.get(gate).map(|kept| kept.open), Some(open));
+            assert_eq!(desk.settle(gate, permit, now + 1.0), open, "all of it is free again");
         }
     }
 

@@ -93,8 +93,8 @@ pub fn why(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens:
 
 /// See `Desk::settle`.
 #[wasm_bindgen]
-pub fn settle(gate: u32, permit: f64, now: f64) {
-    DESK.with(|desk| desk.settle(gate, permit, now));
+pub fn settle(gate: u32, permit: f64, now: f64) -> u32 {
+    DESK.with(|desk| desk.settle(gate, permit, now))
 }
 
 /// See `Desk::retry`.

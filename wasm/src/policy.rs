@@ -8,7 +8,7 @@ use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Policy, Quota, Ratio, Span};
 
 use crate::number::{count, span};
-use crate::{LIMITS, Law};
+use crate::{LIMITS, Law, SLOTS};
 
 /// What a row says of each limit: the law's number, and its quota as calls, period and burst.
 const PER_LIMIT: usize = 4;
@@ -42,8 +42,8 @@ pub fn policy(row: &[f64; WORDS]) -> Option<(Policy<Law, LIMITS>, WindowPolicy, 
         }
     };
     let usual = WindowPolicy::DEFAULT;
-    let at_once = if at_once.is_nan() { usual.limit() } else { small(at_once) };
-    let window = WindowPolicy::new(at_once, span(lease).unwrap_or(usual.lease())).ok()?;
+    let places = if at_once.is_nan() { SLOTS as u16 } else { small(at_once).min(SLOTS as u16) };
+    let window = WindowPolicy::new(places, span(lease).unwrap_or(usual.lease())).ok()?;
     let hold = HoldPolicy::new(span(ceiling).unwrap_or(HoldPolicy::DEFAULT.ceiling()), spread);
     let budget = match per_cent.is_nan() {
         true => None,

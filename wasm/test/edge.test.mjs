@@ -53,6 +53,38 @@ test("a gate of the module serves real calls where no wasm is compiled", async (
   assert.equal((await counts()).served, 40);
 });
 
+test("who has long to wait there looks now and then whether things have got faster, as nobody wakes it", async () => {
+  const vm = await edge(`
+    import { tidegate } from "tidegate";
+    const hour = 3_600_000;
+    globalThis.call = async () => {
+      const gate = tidegate({ law: "fixed", requests: { limit: 1, per: hour } });
+      await gate.run(() => {});
+      const left = [];
+      const waits = [1, 2, 3].map((i) => gate.run(() => left.push(i)));
+      const late = gate.run(() => {}, { deadline: 4 * hour });
+      const { waiting } = gate.stats();
+      gate.setPolicy({ law: "none" });
+      await Promise.all([...waits, late]);
+      return [waiting, ...left].join();
+    };`);
+  assert.equal(await vm.evaluate("globalThis.call()"), "4,1,2,3");
+});
+
+test("a call is given up there too by who hears that it waits", async () => {
+  const vm = await edge(`
+    import { tidegate } from "tidegate";
+    globalThis.call = async () => {
+      const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 } });
+      await gate.run(() => {});
+      const controller = new AbortController();
+      gate.on("wait", () => controller.abort("enough"));
+      const reason = await gate.run(() => "ran", { signal: controller.signal }).catch((reason) => reason);
+      return [reason, gate.stats().waiting].join();
+    };`);
+  assert.equal(await vm.evaluate("globalThis.call()"), "enough,0");
+});
+
 test("the entries with every law, with one pace and in plain JavaScript run there too", async () => {
   const vm = await edge(`
     import { tidegate as everyLaw } from "tidegate/laws";

@@ -2,7 +2,7 @@
 
 import type { Core } from "./core.js";
 import { Closed, PolicyError, TidegateError, type Code } from "./errors.js";
-import type { Call, Cause, House, Lane } from "./lane.js";
+import { callOf, type Call, type Cause, type House, type Lane } from "./lane.js";
 import { write, type Policy } from "./policy.js";
 import { OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
 import { Guard, nap } from "./wait.js";
@@ -157,9 +157,11 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   let latest: Lane | undefined;
 
   const emit = <E extends keyof Events>(event: E, what: () => Events[E]) => {
-    listeners[event]?.forEach((listener) => {
+    if (!listeners[event]?.size) return;
+    const told = what();
+    listeners[event].forEach((listener) => {
       try {
-        listener(what());
+        listener(told);
       } catch (error) {
         // It is the program's to hear of, and not the call's to fail by.
         queueMicrotask(() => {
@@ -174,9 +176,11 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       core: (core = load()),
       now,
       queue: options.queue ?? 10_000,
-      waits({ key }, cause, ms) {
+      waits(lane, cause, call) {
         causes[cause]++;
-        emit("wait", () => ({ key, cause, ms }));
+        if (!listeners.wait) return;
+        const time = now();
+        emit("wait", () => ({ key: lane.key, cause, ms: lane.turnOf(call, time) - time }));
       },
     });
 
@@ -221,23 +225,13 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     throw new TidegateError("KEYS_FULL", `all ${most} keys have calls under way: raise the option keys`);
   };
 
-  const callOf = (lane: Lane, options: CallOptions | undefined): Call => {
-    return {
-      slot: -1,
-      deadline: options?.deadline === undefined ? NaN : now() + options.deadline,
-      requests: requestsOf(options?.cost),
-      tokens: tokensOf(options?.cost),
-      priority: options?.priority ?? 0,
-      signal: options?.signal,
-      turn: lane.turns++,
-    };
-  };
-
   /** A call and its retries, which `unsafe` forbids. */
   const go = async <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: "method" | "body"): Promise<T> => {
     const lane = laneOf(options?.key ?? "");
     const { core } = lane.house;
-    const call = callOf(lane, options);
+    const deadline = options?.deadline === undefined ? NaN : now() + options.deadline;
+    const cost = options?.cost;
+    const call = callOf(deadline, requestsOf(cost), tokensOf(cost), options?.priority ?? 0, options?.signal, lane.turns++);
     let end: (() => T) | undefined;
     let more = 0;
     lane.calls++;

@@ -25,18 +25,26 @@ export interface Call {
   readonly signal: AbortSignal | null | undefined;
   /** Its place among all calls of its lane. */
   readonly turn: number;
+  /** While it waits: its neighbours, and the costs of all from the first to it. */
+  waits: boolean;
+  before: Call | undefined;
+  after: Call | undefined;
+  allRequests: number;
+  allTokens: number;
+  /** What its lane keeps of it besides. */
+  go: ((permit: number) => void) | undefined;
+  fail: ((error: unknown) => void) | undefined;
+  stop: (() => void) | undefined;
+  wakes: number;
 }
 
-/** A call that waits, in a list of them. */
-export interface Waiter {
-  readonly call: Call;
-  /** The costs of all that came before it, and its own. */
-  requests: number;
-  tokens: number;
-  /** Whether it is in the list. */
-  listed: boolean;
-  before: Waiter | undefined;
-  after: Waiter | undefined;
+/** A call that has not asked yet. */
+export function callOf(deadline: number, requests: number, tokens: number, priority: number, signal: Call["signal"], turn: number): Call {
+  return {
+    slot: -1, deadline, requests, tokens, priority, signal, turn,
+    waits: false, before: undefined, after: undefined, allRequests: 0, allTokens: 0,
+    go: undefined, fail: undefined, stop: undefined, wakes: 0,
+  };
 }
 
 /** What a lane asks of its gate. */
@@ -44,11 +52,11 @@ export interface House {
   readonly core: Core;
   readonly now: () => number;
   readonly queue: number;
-  waits(lane: Lane, cause: Cause, ms: number): void;
+  waits(lane: Lane, cause: Cause, call: Call): void;
 }
 
-/** See the module. `W` is what a kind of lane keeps of a waiter. */
-export abstract class Lane<W extends Waiter = Waiter> {
+/** See the module. */
+export abstract class Lane {
   /** Calls that wait. */
   waiting = 0;
   /** Calls under way: waiting, in flight, or between two attempts. */
@@ -61,8 +69,8 @@ export abstract class Lane<W extends Waiter = Waiter> {
   used = 0;
   closed = false;
   /** Who goes next. */
-  first: W | undefined;
-  #last: W | undefined;
+  first: Call | undefined;
+  #last: Call | undefined;
   /** When the first may go, as the core said; the past where that hangs on a call in flight. */
   due = 0;
   /** What keeps the first back, and with it all others, once somebody has asked. */
@@ -75,11 +83,11 @@ export abstract class Lane<W extends Waiter = Waiter> {
     readonly house: House,
   ) {}
 
-  /** Resolves to the permit of a waiter that has joined. */
-  protected abstract wait(waiter: W): Promise<number>;
+  /** Resolves to the permit of a call that has joined. */
+  protected abstract wait(call: Call): Promise<number>;
 
-  /** A call has come back, or the policy has changed: the next may leave earlier. */
-  abstract changed(time?: number): void;
+  /** A call has come back, or the policy has changed: up to `room` more may leave now. */
+  abstract changed(time?: number, room?: number): void;
 
   /** Whether nothing is under way any more, but for what was lost before `stale`. */
   isIdle(stale: number): boolean {
@@ -88,52 +96,60 @@ export abstract class Lane<W extends Waiter = Waiter> {
 
   /** A permit, at once; or less than 0, or NaN, where there is none now. */
   take(slot: number, deadline: number, requests: number, tokens: number): number {
-    const time = (this.used = this.house.now());
-    return this.first ? -Infinity : this.house.core.poll(this.gate, slot, time, deadline, requests, tokens);
+    return this.first ? -Infinity : this.#poll(slot, this.house.now(), deadline, requests, tokens);
   }
 
   /** What the core answers a call that waits. */
   protected ask({ slot, deadline, requests, tokens }: Call, time: number): number {
+    return this.#poll(slot, time, deadline, requests, tokens);
+  }
+
+  #poll(slot: number, time: number, deadline: number, requests: number, tokens: number): number {
+    this.used = time;
     return this.house.core.poll(this.gate, slot, time, deadline, requests, tokens);
   }
 
   /** A permit, at once or when it is the call's turn. What can be refused at once throws. */
   enter(call: Call): number | Promise<number> {
     if (this.closed) throw new Closed("CLOSED", "the gate was closed");
-    const { slot, deadline, requests, tokens } = call;
-    const answer = this.take(slot, deadline, requests, tokens);
-    if (answer >= 0) return answer;
-    const { house } = this;
-    if (answer !== answer) throw this.refusal(this.used);
     call.signal?.throwIfAborted();
+    const answer = this.take(call.slot, call.deadline, call.requests, call.tokens);
+    if (answer >= 0) return answer;
+    const { house, first } = this;
+    if (answer !== answer) throw this.refusal(this.used);
     if (this.waiting >= house.queue) {
       const whom = this.key || "the gate";
       throw new QueueFull("QUEUE_FULL", `${house.queue} calls wait for ${whom} already: send fewer, or raise the option queue`);
     }
-    const { first } = this;
-    const waiter = { call, requests: 0, tokens: 0, listed: false, before: undefined, after: undefined } as Waiter as W;
-    const time = this.used;
-    this.join(waiter);
-    if (waiter === this.first) {
+    this.join(call);
+    if (call === this.first) {
       // Who goes before all others may cost less than they do, or be under another limit.
-      const known = first ? this.ask(call, time) : answer;
+      const known = first ? this.ask(call, house.now()) : answer;
       if (!(known < 0)) {
-        this.leave(waiter);
+        this.leave(call);
         if (known >= 0) return known;
-        throw this.refusal(time);
+        throw this.refusal(this.used);
       }
-      this.note(known, time);
+      this.note(known, this.used);
     }
-    const ms = this.turnOf(waiter, time) - time;
-    if (deadline >= 0 && time + ms > deadline) {
-      this.leave(waiter);
-      throw new Late(ms);
+    if (call.deadline >= 0) {
+      const time = house.now();
+      const turn = this.turnOf(call, time);
+      if (turn > call.deadline) {
+        this.leave(call);
+        throw new Late(turn - time);
+      }
     }
-    const cause = (this.#cause ??= CAUSES[house.core.why(this.gate, slot, time, deadline, requests, tokens) - 1] ?? "pace");
+    const cause = (this.#cause ??= this.#why(call));
     // It waits before anybody hears of it: who hears may close the gate, or change what it waits for.
-    const permit = this.wait(waiter);
-    house.waits(this, cause, ms);
+    const permit = this.wait(call);
+    house.waits(this, cause, call);
     return permit;
+  }
+
+  #why({ slot, deadline, requests, tokens }: Call): Cause {
+    const { core, now } = this.house;
+    return CAUSES[core.why(this.gate, slot, now(), deadline, requests, tokens) - 1] ?? "pace";
   }
 
   /** The call has come back, and the core's reply is prepared: of this outcome's number. */
@@ -142,8 +158,8 @@ export abstract class Lane<W extends Waiter = Waiter> {
     // By now the slot may be another's.
     if (this.closed) return;
     const time = this.house.now();
-    this.house.core.settle(this.gate, permit, time);
-    if (this.first) this.changed(time);
+    const room = this.house.core.settle(this.gate, permit, time);
+    if (this.first) this.changed(time, room);
   }
 
   /** Takes nobody any more. */
@@ -159,28 +175,27 @@ export abstract class Lane<W extends Waiter = Waiter> {
     this.#cause = undefined;
   }
 
-  /** Puts a waiter where it belongs. */
-  protected join(waiter: W): void {
-    const { call } = waiter;
-    let before = this.#last as Waiter | undefined;
-    while (before && isBefore(call, before.call)) before = before.before;
+  /** Puts a call where it belongs among those that wait. */
+  protected join(call: Call): void {
+    let before = this.#last;
+    while (before && isBefore(call, before)) before = before.before;
     const after = before ? before.after : this.first;
-    waiter.before = before;
-    waiter.after = after;
-    waiter.requests = before ? before.requests + call.requests : (after?.requests ?? 0);
-    waiter.tokens = before ? before.tokens + call.tokens : (after?.tokens ?? 0);
-    if (before) before.after = waiter;
-    else this.first = waiter;
-    if (after) after.before = waiter;
-    else this.#last = waiter;
-    waiter.listed = true;
+    call.before = before;
+    call.after = after;
+    call.allRequests = before ? before.allRequests + call.requests : (after?.allRequests ?? 0);
+    call.allTokens = before ? before.allTokens + call.tokens : (after?.allTokens ?? 0);
+    if (before) before.after = call;
+    else this.first = call;
+    if (after) after.before = call;
+    else this.#last = call;
+    call.waits = true;
     this.waiting++;
   }
 
-  /** When a waiter's turn comes, by all that is known now. */
-  protected turnOf({ requests, tokens }: W, time: number): number {
+  /** When the turn of a call that waits comes, by all that is known now. */
+  turnOf({ allRequests, allTokens }: Call, time: number): number {
     const { first, due } = this;
-    return Math.max(due, time) + this.spacing(requests - first!.requests, tokens - first!.tokens, time);
+    return Math.max(due, time) + this.spacing(allRequests - first!.allRequests, allTokens - first!.allTokens, time);
   }
 
   /** How long the law keeps the next call back after one of this cost. */
@@ -189,15 +204,15 @@ export abstract class Lane<W extends Waiter = Waiter> {
     return Math.max(after(0, requests), after(1, tokens));
   }
 
-  protected leave(waiter: W): void {
-    if (!waiter.listed) return;
-    const { before, after } = waiter;
+  protected leave(call: Call): void {
+    if (!call.waits) return;
+    const { before, after } = call;
     if (before) before.after = after;
-    else this.first = after as W | undefined;
+    else this.first = after;
     if (after) after.before = before;
-    else this.#last = before as W | undefined;
-    waiter.before = waiter.after = undefined;
-    waiter.listed = false;
+    else this.#last = before;
+    call.before = call.after = undefined;
+    call.waits = false;
     this.waiting--;
   }
 

@@ -1,13 +1,13 @@
 /**
  * A lane for edge workers, where a timer dies with the request that made it, and nobody may wake
- * what another request waits for: each waiter sleeps on its own timer, and asks for itself.
+ * what another request waits for: each call sleeps on its own timer, and asks for itself.
  *
  * A waiter whose request was given up never wakes. So those behind it take no notice of one that has
  * overslept; if it does wake, it takes its place again.
  */
 
 import { Closed, Late } from "./errors.js";
-import { Lane, type Waiter } from "./lane.js";
+import { Lane, type Call } from "./lane.js";
 import { nap } from "./wait.js";
 
 /** So many milliseconds late, a waiter is taken for lost. */
@@ -20,13 +20,8 @@ const LOOK = 5;
 const SOON = 50;
 const OFTEN = 200;
 
-interface Lone extends Waiter {
-  /** When its timer fires, while it sleeps. */
-  wakes?: number;
-}
-
 /** See the module. */
-export class LoneLane extends Lane<Lone> {
+export class LoneLane extends Lane {
   static readonly lease = 30_000;
   override take(slot: number, deadline: number, requests: number, tokens: number): number {
     this.#forget(this.house.now());
@@ -41,25 +36,24 @@ export class LoneLane extends Lane<Lone> {
   // Each finds out by itself.
   changed(): void {}
 
-  protected async wait(waiter: Lone): Promise<number> {
-    const { call } = waiter;
+  protected async wait(call: Call): Promise<number> {
     const { deadline, signal } = call;
-    let time = this.used;
-    let due = this.turnOf(waiter, time);
+    let time = this.house.now();
+    let due = this.turnOf(call, time);
     try {
       for (;;) {
-        const full = this.due ? 0 : Math.min(LOOK * (1 + Math.max((call.turn - this.first!.call.turn) >> 5, 0)), OFTEN);
+        const full = this.due ? 0 : Math.min(LOOK * (1 + Math.max((call.turn - this.first!.turn) >> 5, 0)), OFTEN);
         const left = Math.min(due, deadline > time ? deadline : due) - time;
         // Less than a millisecond is none to a timer.
         const ms = Math.max(left > SOON ? Math.min(left / 2, OFTEN) : left, full, 1);
-        waiter.wakes = time + ms;
+        call.wakes = time + ms;
         await nap(ms, signal);
         if (this.closed) throw new Closed("CLOSED", "the gate was closed while the call waited");
         time = this.house.now();
-        waiter.wakes = undefined;
-        if (!waiter.listed) this.join(waiter);
+        call.wakes = 0;
+        if (!call.waits) this.join(call);
         this.#forget(time);
-        if (this.first === waiter) {
+        if (this.first === call) {
           const permit = this.ask(call, time);
           if (permit >= 0) {
             this.due = time + this.spacing(call.requests, call.tokens, time);
@@ -68,16 +62,16 @@ export class LoneLane extends Lane<Lone> {
           if (permit !== permit) throw this.refusal(time);
           this.note(permit, time);
         }
-        due = this.turnOf(waiter, time);
+        due = this.turnOf(call, time);
         if (time >= deadline) throw new Late(Math.max(due - time, 1));
       }
     } finally {
-      this.leave(waiter);
+      this.leave(call);
     }
   }
 
   /** Takes those at the front off the list that never woke. */
   #forget(time: number): void {
-    for (let waiter; (waiter = this.first) && waiter.wakes! + LOST < time; ) this.leave(waiter);
+    for (let call; (call = this.first) && call.wakes && call.wakes + LOST < time; ) this.leave(call);
   }
 }

@@ -4,7 +4,7 @@
  */
 
 import { Closed, Late } from "./errors.js";
-import { Lane, type Waiter } from "./lane.js";
+import { Lane, type Call } from "./lane.js";
 import { after, delay } from "./wait.js";
 
 type Timer = ReturnType<typeof setTimeout>;
@@ -12,64 +12,64 @@ type Timer = ReturnType<typeof setTimeout>;
 /** While the window is full, so often one looks whether a lease has ended. */
 const LOOK = 1_000;
 
-interface Pumped extends Waiter {
-  go: (permit: number) => void;
-  fail: (error: unknown) => void;
-  onAbort: () => void;
-  /** Stops the timer for its deadline, where it has one. */
-  stop?: () => void;
-}
-
 /** See the module. */
-export class PumpedLane extends Lane<Pumped> {
+export class PumpedLane extends Lane {
   static readonly lease = 300_000;
   /** The timer that is set for the first, and when it fires; 0 where none is set. */
   #timer: Timer | undefined;
   #wakes = 0;
 
-  protected wait(waiter: Pumped): Promise<number> {
+  protected wait(call: Call): Promise<number> {
     return new Promise((go, fail) => {
-      const { signal, deadline } = waiter.call;
-      const give = (why: unknown) => {
-        this.leave(waiter);
-        fail(why);
-        this.changed();
-      };
-      waiter.go = go;
-      waiter.fail = fail;
-      waiter.onAbort = () => give(signal!.reason);
-      signal?.addEventListener("abort", waiter.onAbort);
+      call.go = go;
+      call.fail = fail;
       // NaN: there is no deadline.
-      if (deadline > 0) {
-        const late = () => {
-          const time = this.house.now();
-          give(new Late(Math.max(this.turnOf(waiter, time) - time, 1)));
-        };
-        waiter.stop = after(deadline - this.used, late);
-      }
-      // Who goes before all others may cost less than they do.
-      if (waiter === this.first) this.changed();
+      if (call.signal || call.deadline > 0) this.#limit(call);
+      if (call === this.first) this.#rouse(this.used);
     });
   }
 
-  changed(time = this.house.now()): void {
-    for (let waiter; (waiter = this.first); ) {
-      const permit = this.ask(waiter.call, time);
+  /** Lets a call that waits give up, or be late. */
+  #limit(call: Call): void {
+    const { signal, deadline } = call;
+    const give = (why: unknown) => {
+      this.leave(call);
+      call.fail!(why);
+      this.changed();
+    };
+    const onAbort = () => give(signal!.reason);
+    const late = () => {
+      const time = this.house.now();
+      give(new Late(Math.max(this.turnOf(call, time) - time, 1)));
+    };
+    signal?.addEventListener("abort", onAbort);
+    const stop = deadline > 0 ? after(deadline - this.house.now(), late) : undefined;
+    call.stop = () => {
+      stop?.();
+      signal?.removeEventListener("abort", onAbort);
+    };
+  }
+
+  changed(time = this.house.now(), room = Infinity): void {
+    for (let call; (call = this.first); ) {
+      const permit = room > 0 ? this.ask(call, time) : -Infinity;
       if (permit < 0) {
         this.note(permit, time);
         return this.#rouse(time);
       }
-      this.leave(waiter);
-      if (permit >= 0) waiter.go(permit);
-      else waiter.fail(this.refusal(time));
+      this.leave(call);
+      if (permit >= 0) {
+        room--;
+        call.go!(permit);
+      } else call.fail!(this.refusal(time));
     }
   }
 
   override close(): void {
     super.close();
-    for (let waiter; (waiter = this.first); ) {
-      this.leave(waiter);
-      waiter.fail(new Closed("CLOSED", "the gate was closed while the call waited"));
+    for (let call; (call = this.first); ) {
+      this.leave(call);
+      call.fail!(new Closed("CLOSED", "the gate was closed while the call waited"));
     }
   }
 
@@ -86,10 +86,9 @@ export class PumpedLane extends Lane<Pumped> {
     }, delay(due - time));
   }
 
-  protected override leave(waiter: Pumped): void {
-    super.leave(waiter);
-    waiter.stop?.();
-    waiter.call.signal?.removeEventListener("abort", waiter.onAbort);
+  protected override leave(call: Call): void {
+    super.leave(call);
+    call.stop?.();
     // Nobody is left to wake, and a timer would keep a program from its end.
     if (!this.first) {
       clearTimeout(this.#timer);

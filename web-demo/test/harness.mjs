@@ -18,6 +18,9 @@ import { chromium } from "playwright-core";
 export const dist = path.join(import.meta.dirname, "../dist");
 if (!fs.existsSync(path.join(dist, "index.html"))) throw new Error("the page is not built: run `cargo xtask build page`");
 
+/** So many bytes over the wire may the first load take. */
+export const MOST = 60_000;
+
 /** A policy under which nothing but the page's own scripts runs, and no WebAssembly. */
 export const NO_WASM = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:";
 

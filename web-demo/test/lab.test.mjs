@@ -7,7 +7,7 @@ import os from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { createServer } from "vite";
-import { show, simulate, site, visit } from "./harness.mjs";
+import { NO_WASM, show, simulate, site, visit } from "./harness.mjs";
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-lab-"));
 let vite, presets, state, url, toml, fromToml, changes;
@@ -71,7 +71,7 @@ function someState(seed) {
       from, to: maybe(() => from + time(1, 60)), law: one(null, null, null, "none", "aimd"), deadline: maybe(() => time(0.1, 9)), counted: one(false, false, true),
     };
   };
-  return {
+  const drawn = {
     base: one(...presets.PRESETS.map(({ name }) => name)),
     scenario: {
       title: one("", `a “title” with = & # % + ; , and é ${seed}`), end, bin: S,
@@ -84,6 +84,12 @@ function someState(seed) {
       },
       outages: times(2, () => { const from = time(1, 60); return { from, to: from + time(1, 9) }; }),
       clients: [group(), ...times(2, group)],
+      own: [
+        maybe(() => ({ name: "mine", kind: "fixed", parameters: { rate: `${whole(1, 20)}/s`, ...one({}, { burst: "3" }) } })),
+        maybe(() => ({ name: "own.2", kind: "backoff", parameters: one({}, { base: "10ms", most: "90s", factor: "1.5", jitter: "equal", attempts: "7" }, { jitter: "none" }) })),
+        maybe(() => ({ name: "r_3", kind: "responsive", parameters: one({}, { initial: "1ms", up: "1.5", down: "0.6", threshold: "5", spread: "0", faithful: "true" }) })),
+        maybe(() => ({ name: "b4", kind: "busy", parameters: one({ recovery: "rate 3" }, { recovery: "value 200", most: "1000", over: "refuse", faithful: "true" }) })),
+      ].filter(Boolean),
       stretches: times(2, () => ({
         name: one("calm", "storm_2"), from: 2 * S, to: 5 * S, show: one(["util", "jain"], ["throttled", "load", "peak"]),
         offered: maybe(rate), credit: whole(0, 3), every: 5 * S, times: whole(1, 3),
@@ -95,6 +101,7 @@ function someState(seed) {
     laws: one(["adaptive"], ["none", "adaptive"], ["adaptive", "adaptive+vegas", "fulljit.1"]),
     seed: one(1, whole(0, 1e9), Number.MAX_SAFE_INTEGER), speed: one(0, 60, 0.5), at: maybe(() => time(0, 20)),
   };
+  return { ...drawn, laws: [...drawn.laws, ...drawn.scenario.own.map(({ name }) => name)].slice(0, 6) };
 }
 
 test("a state comes back from its address and from its file as it was", () => {
@@ -127,7 +134,7 @@ test("an address that was tampered with is the usual state, and says so", () => 
     "end=never", "end=-5s", "end=99999999999h", "bin=0.0000001s", "server=castle,9", "server=bucket,1e9/s,20", "server=bucket,10/s,-1", "server=bucket",
     "clients=9999999x1", "clients=5", "clients=0x1", "clients=5x2,law:<script>", "clients=5x2,poisson:lots", "latency=log:1ms:99", "hints=candour", "hints=remaining:nine",
     "outages=5s", "outages=%E0%A4%A", "strangers=%00", "seed=-1", "seed=1e99", "laws=", "laws=a,b,c,d,e,f,g", "laws=<img src=x>", "speed=NaN", "at=then", "preset=../../etc/passwd",
-    "preset=__proto__", "stretch=a,b", "settle=x,sideways,1s-2s,1s", "__proto__=1", "constructor=1", "lab=2", "whatever=1", `title=${many}`, "clients=2000x1;2000x1", "end=90000h",
+    "preset=__proto__", "stretch=a,b", "settle=x,sideways,1s-2s,1s", "__proto__=1", "constructor=1", "lab=2", "own=x:y", "own=x:fixed,rate:fast", "own=x:busy,recovery:soon", "own=:fixed", "own=x:backoff,constructor:1", "whatever=1", `title=${many}`, "clients=2000x1;2000x1", "end=90000h",
     "bin=1us&end=24h", `clients=${"1x1;".repeat(200)}1x1`,
   ]) {
     const { state: read, notices } = url.read(`?lab=1&${part}`, presets.preset);
@@ -151,15 +158,18 @@ test("a file that is no scenario is refused in a sentence that names what is wro
 
 /** The laboratory in a browser, with this state. */
 async function open(t, query, options) {
-  const { url: address } = await site(t);
+  const { url: address } = await site(t, options);
   const visitor = await visit(t, `${address}${query}#lab`, options);
   await show(visitor.page, "lab");
   await visitor.page.waitForSelector("#lab .lane");
   return { ...visitor, address };
 }
 
+const button = (page, name) => page.locator("#lab").getByRole("button", { name });
+
 const finish = async (page) => {
-  const end = page.getByRole("button", { name: "To end" });
+  await page.waitForSelector("#lab[data-state]");
+  const end = button(page, "To end");
   if (await end.isEnabled()) await end.click();
   await page.waitForSelector("#lab[data-state=over]", { timeout: 60_000 });
   await page.waitForFunction(() => document.querySelector("#lab caption")?.textContent === "Figures of the whole run");
@@ -217,51 +227,60 @@ async function otherDigest(page, law, before, what) {
     const host = document.getElementById("lab");
     const digest = document.querySelector(`#lab .figures tr[data-law="${law}"] .digest`)?.textContent;
     return host.dataset.state === "over" && digest && digest !== before;
-  }, { law, before }, { timeout: 10_000 }).catch(() => assert.fail(`${what} changes nothing`));
+  }, { law, before }, { timeout: 10_000 }).catch(async () => assert.ok(await page.locator("#lab .fault").first().textContent(), `${what} changes nothing, and no reason is given`));
   return page.locator(`#lab .figures tr[data-law="${law}"] .digest`).textContent();
 }
 
 test("every control changes the outcome", { timeout: 300_000 }, async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
   const controls = "#lab .controls .field :is(input, select), #lab .controls .check input";
+  // What is written by hand, and differs from the usual: for laws of one's own.
+  const texts = {
+    "Rate": "3/s", "Burst": "4", "First delay": "700ms", "Longest delay": "200ms", "Each time, times": "3", "Attempts": "2", "A failure: times": "3", "Then: times": "0.5",
+    "After successes": "3", "Chance adds": "0", "But at most": "1ms", "Calls a second": "3", "Grows back by": "value 1",
+  };
   let turned = 0;
   for (const [query, only] of [
-    ["server=bucket,10/s,20", ""], ["server=window,20,10s&hints=retry-after,remaining,reset,quota", ""],
-    ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,10s", "Server"],
-    ["hints=retry-after:3s", "answers"], ["hints=remaining:5", "answers"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"], ["hints=retry-after:2x", "answers"],
+    ["server=bucket,10/s,20", "Server"], ["server=window,20,10s", "Server"], ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,60s", "Server"],
+    ["server=window,20,10s&hints=retry-after,remaining,reset,quota", "answers"], ["hints=retry-after:3s", "answers"], ["hints=retry-after:2x", "answers"],
+    ["hints=remaining:5", "answers"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"],
+    ["clients=5x2", "Clients"],
     ["clients=5x2,work:80&stop=", "Clients"], ["clients=5x2,poisson:4/s", "Clients"], ["clients=5x2,think:500ms", "Clients"], ["clients=5x2,on:5s-5s", "Clients"],
-    ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
+    ["own=mine:fixed,rate:4/s", "own"], ["own=mine:backoff", "own"], ["own=mine:responsive", "own"], ["own=mine:busy", "own"],
+    ["latency=25ms-80ms", "World"], ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
   ]) {
-    const lab = `${address}?lab=1&end=40s&laws=adaptive&${query}#lab`;
-    await page.goto(lab);
-    await page.waitForSelector("#lab .lane");
-    await finish(page);
-    await page.getByLabel("All figures, and the digest of each run").check();
-    await page.evaluate(() => document.querySelectorAll("#lab details").forEach((details) => { details.open = true; }));
-    const usual = await page.locator("#lab .figures .digest").last().textContent();
-    const names = await page.locator(controls).evaluateAll((all) => all.map((control) => ({
-      name: control.getAttribute("aria-label") ?? control.labels[0].textContent, section: control.closest(".controls > details").querySelector("summary").textContent,
-      seen: control.checkVisibility(),
-    })));
-    for (const [index, { name, section, seen }] of names.entries()) {
-      if (!seen || !section.includes(only)) continue;
-      const control = page.locator(controls).nth(index);
-      await control.evaluate((control) => {
-        if (control instanceof HTMLSelectElement) control.selectedIndex = (control.selectedIndex + 1) % control.options.length;
-        else if (control.type === "checkbox") control.checked = !control.checked;
-        else control.value = control.value === "" ? "3" : String(Math.min(control.max || Infinity, Number(control.value) * 2 + (control.step === "any" ? 0 : 1)));
-        for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
-      });
-      await otherDigest(page, "adaptive", usual, `${name} of ${section} with ${query}`);
-      turned++;
-      // Back to where it was: the same state is the same run.
-      await page.goto(`${address}?nothing`);
-      await page.goto(lab);
-      await page.waitForSelector("#lab .lane");
+    const law = only === "own" ? "mine" : "adaptive";
+    const load = async () => {
+      await page.goto(`${address}?lab=1&end=40s&laws=${law}&${query}#lab`);
       await finish(page);
       await page.getByLabel("All figures, and the digest of each run").check();
-      await page.evaluate(() => document.querySelectorAll("#lab details").forEach((details) => { details.open = true; }));
-      assert.equal(await page.locator("#lab .figures .digest").last().textContent(), usual);
+      return page.locator("#lab .figures .digest").last().textContent();
+    };
+    let digest = await load();
+    for (const done = new Set(); ;) {
+      // One after the other, those too that come up on the way.
+      const name = await page.evaluate(({ controls, only, done, texts }) => {
+        for (const details of document.querySelectorAll("#lab .controls details")) details.open = true;
+        for (const control of document.querySelectorAll(controls)) {
+          const name = control.getAttribute("aria-label") ?? control.labels[0].textContent;
+          const section = control.closest(".controls > details").querySelector("summary").textContent;
+          if (done.includes(name) || !section.includes(only) || !control.checkVisibility() || control.disabled) continue;
+          // The last of a law's choices is the unusual one; elsewhere the next is another.
+          if (control instanceof HTMLSelectElement) control.selectedIndex = control.options[0].value === "" ? control.options.length - 1 : (control.selectedIndex + 1) % control.options.length;
+          else if (control.type === "text") control.value = texts[name];
+          else if (control.type === "checkbox") control.checked = !control.checked;
+          else control.value = control.value === "" ? "3" : String(Math.min(control.max || Infinity, Number(control.value) * 2 + (control.step === "any" ? 0 : 1)));
+          for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
+          return name;
+        }
+        return null;
+      }, { controls, only, done: [...done], texts });
+      if (name === null) break;
+      done.add(name);
+      turned++;
+      const before = digest;
+      digest = await otherDigest(page, law, before, `“${name}” with ${query}`);
+      if (digest === before) digest = await load(); // it was refused, in words
     }
   }
   assert.ok(turned > 60, `only ${turned} controls were turned`);
@@ -272,7 +291,7 @@ test("what is changed while it runs is kept, in the address and in the file", { 
   const { page, trouble } = await open(t, "?lab=1&end=5min&laws=none,adaptive&speed=10");
   for (const name of ["halve the limit", "as many clients join", "half of them leave", "break it for a while"]) {
     await page.waitForTimeout(400);
-    await page.getByRole("button", { name }).click();
+    await button(page, name).click();
     await page.waitForFunction(() => document.getElementById("lab").dataset.state === "runs");
   }
   const { state: kept } = url.read(new URL(page.url()).search, presets.preset);
@@ -302,17 +321,17 @@ test("a run that stands still stands where its address says", { timeout: 60_000 
   const before = await page.locator("#lab .lane .so-far").first().textContent();
   await page.waitForTimeout(500);
   assert.equal(await page.locator("#lab .lane .so-far").first().textContent(), before);
-  await page.getByRole("button", { name: "Step" }).click();
+  await button(page, "Step").click();
   await page.waitForURL(/at=124s/);
-  await page.getByRole("button", { name: "Play" }).click();
+  await button(page, "Play").click();
   await page.waitForFunction(() => !location.search.includes("at="));
-  await page.getByRole("button", { name: "Pause" }).click();
+  await button(page, "Pause").click();
   await page.waitForURL(/at=/);
   assert.deepEqual(trouble, []);
 });
 
 async function saved(page, name) {
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+  const [download] = await Promise.all([page.waitForEvent("download"), button(page, name).click()]);
   return { name: download.suggestedFilename(), content: fs.readFileSync(await download.path()) };
 }
 
@@ -337,7 +356,7 @@ test("numbers, picture and scenario can be taken along, and the numbers add up t
   assert.equal(file.content.toString(), await page.locator("#lab .take .file").nth(1).textContent());
   const image = await saved(page, /PNG/);
   assert.equal(image.content.subarray(1, 4).toString(), "PNG");
-  assert.ok(image.content.readUInt32BE(16) > 900 && image.content.length > 20_000, "three lanes of plots side by side");
+  assert.ok(image.content.readUInt32BE(16) > 750 && image.content.length > 20_000, "three lanes of plots side by side");
   assert.deepEqual(trouble, []);
 });
 
@@ -346,17 +365,17 @@ test("a scenario can be brought by paste and by file, and a wrong one is refused
   await page.getByText("Bring a scenario").click();
   const text = page.getByLabel("Paste a scenario file, or open one");
   await text.fill("end = \"1min\"\n[server.bucket]\nburst = 5\nrate = \"2/weeks\"");
-  await page.getByRole("button", { name: "Run it" }).click();
+  await button(page, "Run it").click();
   await page.getByText("is not a rate like").waitFor();
   const file = path.join(import.meta.dirname, "../../tests/sim/scenarios/j-5.toml");
-  await page.getByLabel("A scenario file").setInputFiles(file);
+  await page.getByLabel("A scenario file", { exact: true }).setInputFiles(file);
   await page.waitForURL(/settle=/);
   await finish(page);
   const rows = await simulate(file, "--law", "adaptive,none", "--seeds", "1");
   const seen = await figures(page);
   for (const { law, metrics, digests } of rows) assert.deepEqual(seen[law], { metrics, digest: digests[0] });
   await text.fill("title = \"impossible\"\nend = \"1min\"\n[server.window]\nlimit = 5\nwidth = \"1s\"\n[[clients]]\nfrom = \"2min\"");
-  await page.getByRole("button", { name: "Run it" }).click();
+  await button(page, "Run it").click();
   await page.getByText("clients must join before they leave").waitFor();
   assert.deepEqual(trouble, []);
 });
@@ -387,4 +406,46 @@ test("it fits a phone and a wide screen, and axe finds nothing", { timeout: 120_
     assert.deepEqual(violations, [], `${width} ${dark ? "dark" : "light"}`);
     assert.deepEqual(trouble, []);
   }
+});
+
+test("where WebAssembly is forbidden the same figures come from plain JavaScript", { timeout: 120_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&end=30s&laws=adaptive,gradient2", { headers: { "content-security-policy": NO_WASM } });
+  await finish(page);
+  assert.deepEqual(await figures(page), await native(page, { laws: ["adaptive", "gradient2"], seed: 1 }));
+  assert.deepEqual(trouble.filter((line) => !line.includes("Content Security Policy")), []);
+});
+
+test("nothing moves its place while the laboratory comes and runs", { timeout: 60_000 }, async (t) => {
+  for (const width of [360, 1280]) {
+    const { page } = await open(t, "?lab=1", {
+      width, before: (page) => page.addInitScript(() => {
+        window.shifts = [];
+        new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map(({ value, sources }) => [value, sources.map(({ node }) => node?.className)])))
+          .observe({ type: "layout-shift", buffered: true });
+      }),
+    });
+    await page.waitForTimeout(3_000);
+    assert.deepEqual(await page.evaluate(() => window.shifts.filter(([value]) => value > 0.005)), []);
+  }
+});
+
+test("it rests out of view, and shows the end to who wants no motion", { timeout: 60_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&end=10min&speed=2");
+  await page.waitForSelector("#lab[data-state=runs]");
+  const time = () => page.locator("#lab .bar .time").textContent();
+  await page.evaluate(() => {
+    document.body.append(Object.assign(document.createElement("div"), { style: "height: 3000px" }));
+    window.scrollTo({ top: 1e6, behavior: "instant" });
+  });
+  await page.waitForTimeout(500);
+  const before = await time();
+  await page.waitForTimeout(1_000);
+  assert.equal(await time(), before);
+  await page.locator("#lab .bar").scrollIntoViewIfNeeded();
+  await page.waitForFunction((before) => document.querySelector("#lab .bar .time").textContent !== before, before);
+  assert.ok(!new URL(page.url()).search.includes("at="), "nobody has stopped it");
+  assert.deepEqual(trouble, []);
+  const quiet = await open(t, "?lab=1&end=1min", { still: true });
+  await quiet.page.waitForSelector("#lab[data-state=over]");
+  assert.deepEqual(quiet.trouble, []);
 });

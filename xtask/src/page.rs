@@ -11,8 +11,10 @@ use crate::npm::{self, COMPACT, TARGET, step};
 use crate::road::Roads;
 use crate::workspace::root;
 
-/// The modules of the page: features of the crate, each built alone.
-const MODULES: [&str; 2] = ["story", "lab"];
+/// The modules of the page: features of the crate, each built alone, and how hard they are optimised.
+/// The story's is part of what a visitor waits for.
+const MODULES: [(&str, &str); 2] =
+    [("story", "profile.wasm.opt-level='s'"), ("lab", "profile.wasm.opt-level=2")];
 
 /// Where the page's sources are.
 pub fn folder() -> PathBuf {
@@ -29,28 +31,41 @@ pub fn dist() -> PathBuf {
     folder().join("dist")
 }
 
-/// What the page is made of, from the controllers to its text.
-const SOURCES: [&str; 14] = [
+/// What the npm package is made of.
+const PACKAGE: [&str; 9] = [
     "Cargo.lock",
     "core/src",
-    "tests/sim/src",
-    "tests/sim/wasm",
+    "wasm/Cargo.toml",
     "wasm/bind/src",
     "wasm/build.mjs",
     "wasm/package-lock.json",
+    "wasm/package.json",
     "wasm/src",
     "wasm/ts",
+];
+
+/// What the page is made of besides.
+const SITE: [&str; 8] = [
+    "tests/sim/src",
+    "tests/sim/wasm",
     "web-demo/index.html",
     "web-demo/modules.mjs",
     "web-demo/package-lock.json",
     "web-demo/public",
     "web-demo/src",
+    "web-demo/vite.config.ts",
 ];
 
 /// Whether the page has been built since the last change of what it is made of.
 pub fn is_fresh() -> bool {
-    let Some(built) = changed(&dist().join("index.html")) else { return false };
-    SOURCES.iter().all(|source| newest(&root().join(source)) < Some(built))
+    let index = dist().join("index.html");
+    is_newer(&index, &PACKAGE) && is_newer(&index, &SITE)
+}
+
+/// Whether a file is newer than all of these.
+fn is_newer(made: &Path, sources: &[&str]) -> bool {
+    let Some(made) = changed(made) else { return false };
+    sources.iter().all(|source| newest(&root().join(source)) < Some(made))
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {
@@ -63,10 +78,13 @@ fn newest(path: &Path) -> Option<SystemTime> {
     inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
 }
 
-/// Builds the page, from the crates to the files that a host serves.
+/// Builds the page, from the crates to the files that a host serves. What has not changed since it
+/// was last built is left as it is.
 pub fn build(roads: &mut Roads) -> Result<()> {
-    npm::build(roads, &npm::out())?;
     npm::install(&folder())?;
+    if !is_newer(&npm::folder().join("dist/index.js"), &PACKAGE) {
+        npm::build(roads, &npm::out())?;
+    }
     modules(roads)?;
     let mut site = Command::new("npm");
     site.args(["run", "build"]).current_dir(folder());
@@ -75,9 +93,10 @@ pub fn build(roads: &mut Roads) -> Result<()> {
 
 /// Builds the simulator's modules, small, and as plain JavaScript beside it. The tools that
 /// make them so must be in the page's folder already.
-pub fn modules(roads: &mut Roads) -> Result<()> {
+fn modules(roads: &mut Roads) -> Result<()> {
     let (road, out) = (roads.to(TARGET)?, out());
-    for module in MODULES {
+    let mut raw = Vec::new();
+    for (module, level) in MODULES {
         let mut build = road.cargo("build", TARGET, root());
         build.args([
             "--package",
@@ -87,13 +106,66 @@ pub fn modules(roads: &mut Roads) -> Result<()> {
             "--no-default-features",
         ]);
         build.args(["--features", module, "--target-dir"]).arg(&out);
-        build.args(["--config", COMPACT]);
+        build.args(["--config", COMPACT, "--config", level]);
         step(&format!("cargo build, {module}"), build)?;
         let made = out.join(TARGET).join("wasm/tidegate_sim_wasm.wasm");
-        let named = out.join(format!("{module}.wasm"));
-        fs::copy(&made, named).with_context(|| made.display().to_string())?;
+        raw.push((module, fs::read(&made).with_context(|| made.display().to_string())?));
+    }
+    // To make them small takes far longer than to see that they are the same.
+    let script = folder().join("modules.mjs");
+    let done = |(module, bytes): &(&str, Vec<u8>)| {
+        let small = changed(&out.join(format!("{module}.js")));
+        small > changed(&script) && fs::read(kept(module)).is_ok_and(|kept| kept == *bytes)
+    };
+    if raw.iter().all(done) {
+        return Ok(());
+    }
+    for (module, bytes) in &raw {
+        fs::write(out.join(format!("{module}.wasm")), bytes).context("the module")?;
     }
     let mut shrink = Command::new("node");
-    shrink.arg("modules.mjs").arg(out).current_dir(folder());
-    step("modules.mjs", shrink)
+    shrink.arg(script).arg(&out).current_dir(folder());
+    step("modules.mjs", shrink)?;
+    raw.iter().try_for_each(|(module, bytes)| fs::write(kept(module), bytes)).context("the module")
+}
+
+/// Where a module is kept as cargo made it.
+fn kept(module: &str) -> PathBuf {
+    out().join(format!("{module}.raw"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_old_once_any_file_that_it_is_made_of_has_changed() {
+        let folder = std::env::temp_dir().join(format!("tidegate-newer-{}", std::process::id()));
+        fs::create_dir_all(folder.join("from/deep")).unwrap();
+        let write = |name: &str, second: u64| {
+            let file = File::create(folder.join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
+        };
+        let sources = [folder.join("from/deep/source")];
+        let sources = sources.each_ref().map(|path| path.to_str().unwrap());
+        let made = folder.join("made");
+        assert!(!is_newer(&made, &sources), "it is not there");
+        write("made", 20);
+        for (second, newer) in [(10, true), (20, false), (30, false)] {
+            write("from/deep/source", second);
+            assert_eq!(is_newer(&made, &sources), newer, "changed at {second}");
+        }
+        assert_eq!(
+            newest(&folder.join("from/deep/source")),
+            changed(&folder.join("from/deep/source"))
+        );
+        assert!(
+            newest(&folder.join("from")) > changed(&made),
+            "a folder is as new as what is in it"
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -1,5 +1,6 @@
 //! A controller, step by step.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -11,17 +12,16 @@ use tidegate::gate::{Gate, Permit};
 use tidegate::law::AnyLaw;
 use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Reason, Reply, Span, Stats};
 
-use crate::Played;
 use crate::policy::{laws, policy, window};
 use crate::value::{
     Read, at, field, flag, given, instant, list, number, object, same, small, span, spelt, text,
 };
+use crate::{Played, Vector};
 
-pub(crate) fn play(vector: &Value) -> Played {
-    match laws(field(vector, "policy")?)? {
-        1 => Play::<1>::of(vector)?.all(vector),
-        2 => Play::<2>::of(vector)?.all(vector),
-        3 => Play::<3>::of(vector)?.all(vector),
+pub(crate) fn play(vector: &Vector<'_>) -> Played {
+    match laws(field(&vector.fields, "policy")?)? {
+        1 => Play::<1>::of(&vector.fields)?.all(vector),
+        2 => Play::<2>::of(&vector.fields)?.all(vector),
         more => Err(format!("{more} limits are more than are played")),
     }
 }
@@ -36,24 +36,23 @@ struct Play<const LIMITS: usize> {
 impl<const LIMITS: usize> Play<LIMITS> {
     const BYTES: usize = Controller::<AnyLaw, LIMITS>::SNAPSHOT_BYTES;
 
-    fn of(vector: &Value) -> Read<Self> {
+    /// In a box, for on a small machine a controller is a large part of the stack.
+    #[inline(never)]
+    fn of(vector: &Value) -> Read<Box<Self>> {
         let asked = field(vector, "policy")?;
         let (seed, now) = (number(field(vector, "seed")?)?, instant(field(vector, "now")?)?);
-        Ok(Self {
+        Ok(Box::new(Self {
             gate: Controller::new(policy(asked)?, seed, now),
             policy: asked.clone(),
             asks: BTreeMap::from([(0, Ask::new())]),
             saved: Vec::new(),
-        })
+        }))
     }
 
-    fn all(mut self, vector: &Value) -> Played {
-        let events = list(field(vector, "events")?)?;
-        for (step, event) in events.iter().enumerate() {
-            self.step(event).map_err(|error| format!("step {step}, {event}: {error}"))?;
-        }
+    fn all(&mut self, vector: &Vector<'_>) -> Played {
+        let steps = vector.each(|event| self.step(event))?;
         let counted = stats(self.gate.stats());
-        same("what was counted", field(vector, "stats")?, &counted).map(|()| events.len())
+        same("what was counted", field(&vector.fields, "stats")?, &counted).map(|()| steps)
     }
 
     /// One step: `[verb, arguments …, answer, digest]`; some have no digest, for they change nothing.
@@ -115,10 +114,11 @@ impl<const LIMITS: usize> Play<LIMITS> {
             }
             "calls" => {
                 let ask = *self.ask(argument(2)?)?;
-                let (reply, took) = (reply(argument(3)?)?, span(argument(4)?)?);
-                let (gone, end) = self.calls(now, &ask, reply, took, number(argument(5)?)?);
+                let times = (span(argument(4)?)?, span(argument(5)?)?);
+                let count = number(argument(6)?)?;
+                let (gone, end) = self.calls(now, &ask, reply(argument(3)?)?, times, count);
                 let answer = json!([spelt(gone), spelt(end.as_nanos())]);
-                same("how far calls went", argument(6)?, &answer)?;
+                same("how far calls went", argument(7)?, &answer)?;
                 now = end;
             }
             "retries" => {
@@ -132,23 +132,10 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 same("the latest attempt", argument(6)?, &answer)?;
             }
             "window" => self.gate.set_window(window(argument(2)?, argument(3)?)?),
-            "policy" => {
-                self.policy = argument(2)?.clone();
-                self.gate.set_policy(policy(&self.policy)?, now);
-            }
+            "policy" => self.set_policy(now, argument(2)?)?,
             "save" => self.saved = self.record(now)?,
             "restore" => {
-                let asked = given(argument(5)?, |policy| Ok(policy.clone()))?;
-                let asked = asked.unwrap_or_else(|| self.policy.clone());
-                let record = damaged(self.saved.clone(), argument(4)?)?;
-                let (away, seed) = (span(argument(2)?)?, number(argument(3)?)?);
-                let answer = match Controller::restore(policy(&asked)?, seed, &record, now, away) {
-                    Ok(gate) => {
-                        (self.gate, self.policy) = (gate, asked);
-                        String::from("Ok")
-                    }
-                    Err(error) => format!("{error:?}"),
-                };
+                let answer = self.restore(now, event)?;
                 same("the record", argument(6)?, &Value::from(answer))?;
             }
             other => return Err(format!("there is no step `{other}`")),
@@ -159,13 +146,37 @@ impl<const LIMITS: usize> Play<LIMITS> {
         same("the digest", argument(last)?, &Value::from(tail))
     }
 
-    /// Calls one after the other, each polled until it goes, as far as they go.
+    #[inline(never)]
+    fn set_policy(&mut self, now: Instant, asked: &Value) -> Read<()> {
+        self.policy = asked.clone();
+        self.gate.set_policy(policy(asked)?, now);
+        Ok(())
+    }
+
+    /// Goes on from the record, after what befell it.
+    #[inline(never)]
+    fn restore(&mut self, now: Instant, event: &Value) -> Read<String> {
+        let asked = given(at(event, 5)?, |policy| Ok(policy.clone()))?;
+        let asked = asked.unwrap_or_else(|| self.policy.clone());
+        let record = damaged(self.saved.clone(), at(event, 4)?)?;
+        let (away, seed) = (span(at(event, 2)?)?, number(at(event, 3)?)?);
+        match Controller::restore(policy(&asked)?, seed, &record, now, away) {
+            Ok(gate) => {
+                (self.gate, self.policy) = (gate, asked);
+                Ok(String::from("Ok"))
+            }
+            Err(error) => Ok(format!("{error:?}")),
+        }
+    }
+
+    /// Calls one after the other, each polled until it goes, as far as they go. The times are how
+    /// long each takes, and the gap behind it.
     fn calls(
         &mut self,
         mut now: Instant,
         ask: &Ask<LIMITS>,
         reply: Reply<LIMITS>,
-        took: Span,
+        (took, gap): (Span, Span),
         count: u64,
     ) -> (u64, Instant) {
         let mut gone = 0;
@@ -175,6 +186,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 Decision::Go(permit) => {
                     now = now.saturating_add(took);
                     self.gate.settle(now, permit, reply);
+                    now = now.saturating_add(gap);
                     gone += 1;
                 }
                 Decision::Full | Decision::Refuse(_) => break,

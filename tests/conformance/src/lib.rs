@@ -13,35 +13,66 @@ mod schedule;
 mod signal;
 mod value;
 
+use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use value::{field, text};
 
 /// How a vector went.
 pub type Played = Result<usize, String>;
+
+/// A vector whose events are read one by one, so that a long one fits a small machine.
+struct Vector<'a> {
+    fields: Value,
+    events: Vec<&'a RawValue>,
+}
+
+impl<'a> Vector<'a> {
+    fn read(line: &'a str) -> serde_json::Result<Self> {
+        let mut raw: BTreeMap<&str, &RawValue> = serde_json::from_str(line)?;
+        let events =
+            raw.remove("events").map_or(Ok(Vec::new()), |raw| serde_json::from_str(raw.get()))?;
+        let read =
+            |(name, raw): (&str, &RawValue)| Ok((name.into(), serde_json::from_str(raw.get())?));
+        let fields = raw.into_iter().map(read).collect::<serde_json::Result<_>>()?;
+        Ok(Self { fields: Value::Object(fields), events })
+    }
+
+    /// Has each event played.
+    fn each(&self, mut play: impl FnMut(&Value) -> Result<(), String>) -> Played {
+        for (step, raw) in self.events.iter().enumerate() {
+            let event = serde_json::from_str(raw.get()).map_err(|error| format!("{error}"))?;
+            play(&event).map_err(|error| format!("step {step}, {event}: {error}"))?;
+        }
+        Ok(self.events.len())
+    }
+}
 
 /// Plays the vector of one line. The answer is how many steps it had, or what differs and where.
 ///
 /// # Errors
 /// A sentence that names the vector, the step, and both answers.
 pub fn play(line: &str) -> Played {
-    let vector: Value =
-        serde_json::from_str(line).map_err(|error| alloc::format!("not a vector: {error}"))?;
-    let name = field(&vector, "name").and_then(text)?;
-    let played = match field(&vector, "kind").and_then(text)? {
+    let vector = Vector::read(line).map_err(|error| format!("not a vector: {error}"))?;
+    let fields = &vector.fields;
+    let name = field(fields, "name").and_then(text)?;
+    let played = match field(fields, "kind").and_then(text)? {
         "controller" => controller::play(&vector),
-        "policy" => policy::play(&vector),
+        "policy" => policy::play(fields),
         "pace" => pace::play(&vector),
-        "backoff" => schedule::backoff(&vector),
-        "chance" => schedule::chance(&vector),
-        "ticks" => schedule::ticks(&vector),
-        "http" => signal::http(&vector),
-        "grpc" => signal::grpc(&vector),
-        "mqtt" => signal::mqtt(&vector),
-        "coap" => signal::coap(&vector),
-        "aws" => signal::aws(&vector),
-        other => Err(alloc::format!("there is no kind `{other}`")),
+        "backoff" => schedule::backoff(fields),
+        "chance" => schedule::chance(fields),
+        "ticks" => schedule::ticks(fields),
+        "http" => signal::http(fields),
+        "grpc" => signal::grpc(fields),
+        "mqtt" => signal::mqtt(fields),
+        "coap" => signal::coap(fields),
+        "aws" => signal::aws(fields),
+        other => Err(format!("there is no kind `{other}`")),
     };
-    played.map_err(|difference| alloc::format!("{name}: {difference}"))
+    played.map_err(|difference| format!("{name}: {difference}"))
 }

@@ -6,49 +6,32 @@ use serde_json::{Value, json};
 use tidegate::gate::Pace;
 use tidegate::{Reason, Verdict};
 
-use crate::Played;
 use crate::policy::quota;
-use crate::value::{Read, at, field, given, instant, list, same, small, span, spelt, text};
+use crate::value::{at, field, given, instant, same, small, span, spelt, text};
+use crate::{Played, Vector};
 
 /// Steps: `[verb, now, arguments …, answer]`.
-pub(crate) fn play(vector: &Value) -> Played {
-    let quota = given(field(vector, "quota")?, quota)?;
-    let mut pace = Pace::new(instant(field(vector, "now")?)?);
-    let events = list(field(vector, "events")?)?;
-    for (step, event) in events.iter().enumerate() {
-        let mut play = || -> Read<()> {
-            let now = instant(at(event, 1)?)?;
-            match (text(at(event, 0)?)?, quota) {
-                ("check", _) => {
-                    let answer = verdict(pace.check(now, small(at(event, 2)?)?, quota));
-                    same("the answer", at(event, 3)?, &answer)
-                }
-                ("take", Some(quota)) => {
-                    let answer = verdict(pace.take(now, small(at(event, 2)?)?, &quota));
-                    same("the answer", at(event, 3)?, &answer)
-                }
-                ("charge", _) => {
-                    pace.charge(now, small(at(event, 2)?)?, quota);
-                    Ok(())
-                }
-                ("correct", _) => {
-                    pace.correct(now, small(at(event, 2)?)?, small(at(event, 3)?)?, quota);
-                    Ok(())
-                }
-                ("delay", _) => {
-                    pace.delay(now, span(at(event, 2)?)?);
-                    Ok(())
-                }
-                ("drain", _) => {
-                    pace.drain(now, quota);
-                    Ok(())
-                }
-                (other, _) => Err(format!("there is no step `{other}`")),
+pub(crate) fn play(vector: &Vector<'_>) -> Played {
+    let quota = given(field(&vector.fields, "quota")?, quota)?;
+    let mut pace = Pace::new(instant(field(&vector.fields, "now")?)?);
+    vector.each(|event| {
+        let now = instant(at(event, 1)?)?;
+        let cost = at(event, 2).and_then(small);
+        match (text(at(event, 0)?)?, quota) {
+            ("check", _) => {
+                same("the answer", at(event, 3)?, &verdict(pace.check(now, cost?, quota)))?;
             }
-        };
-        play().map_err(|error| format!("step {step}, {event}: {error}"))?;
-    }
-    Ok(events.len())
+            ("take", Some(quota)) => {
+                same("the answer", at(event, 3)?, &verdict(pace.take(now, cost?, &quota)))?;
+            }
+            ("charge", _) => pace.charge(now, cost?, quota),
+            ("correct", _) => pace.correct(now, cost?, small(at(event, 3)?)?, quota),
+            ("delay", _) => pace.delay(now, span(at(event, 2)?)?),
+            ("drain", _) => pace.drain(now, quota),
+            (other, _) => return Err(format!("there is no step `{other}`")),
+        }
+        Ok(())
+    })
 }
 
 fn verdict(verdict: Verdict) -> Value {

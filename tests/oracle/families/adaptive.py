@@ -9,7 +9,10 @@ CONFIGS = [
     ("by default", {"named": "adaptive"}),
     ("of a quota", {"laws": [{"law": "adaptive", "quota": [100, 60 * SECOND]}]}),
     ("of the largest quota", {"laws": [{"law": "adaptive", "quota": [2**40, 1]}]}),
-    ("of requests and tokens", {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None}),
+    (
+        "of requests and tokens",
+        {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None},
+    ),
     ("beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
 ]
 
@@ -47,7 +50,11 @@ def told_nothing(bucket, now, served):
 
 
 def told_a_pause(bucket, now, served):
-    return {} if served else {"after": max(bucket.reset(now), 2 * SECOND) if bucket.window else 3 * bucket.interval}
+    return (
+        {}
+        if served
+        else {"after": max(bucket.reset(now), 2 * SECOND) if bucket.window else 3 * bucket.interval}
+    )
 
 
 def told_what_is_left(bucket, now, served):
@@ -96,7 +103,9 @@ def worlds():
         for teller, tell in TELLERS:
             for workers in (1, 3):
                 turn += 1
-                seed, extra = [(turn, []), (DRAW_MIN, ["DrawMin"]), (DRAW_MAX, ["DrawMax"])][turn % 3]
+                seed, extra = [(turn, []), (DRAW_MIN, ["DrawMin"]), (DRAW_MAX, ["DrawMax"])][
+                    turn % 3
+                ]
                 name = f"adaptive at a {server}, {teller}, {workers} at a time"
                 script = Script(name, flags + extra, {"named": "adaptive"}, seed, now=DAY)
                 world(script, make(), tell, trip, workers)
@@ -127,7 +136,9 @@ def tokens():
     """Costs that rise and fall by orders of magnitude."""
     for number in range(24):
         dice = Dice(number)
-        script = Script(f"adaptive of tokens, {number}", ["HugeCost"], {"named": "adaptive"}, number, now=SECOND)
+        script = Script(
+            f"adaptive of tokens, {number}", ["HugeCost"], {"named": "adaptive"}, number, now=SECOND
+        )
         prices = [1, 2, 3, 48, 900, 5000, 70_000, U32][: 3 + number % 6]
         asks = [(script.ask(index + 1, [price]), price) for index, price in enumerate(prices)]
         bucket = Bucket(200_000, 20_000)
@@ -155,6 +166,96 @@ def long_runs():
                 yield script.vector()
 
 
+def paces():
+    """Epochs of every length at every rate, for the slopes and the knees between them."""
+    intervals = [
+        30_000,
+        2 * MS,
+        20 * MS,
+        60 * MS,
+        90 * MS,
+        120 * MS,
+        500 * MS,
+        2 * SECOND,
+        6 * SECOND,
+        11 * SECOND,
+        40 * SECOND,
+        HOUR,
+    ]
+    for interval in intervals:
+        for took in (0, MS, interval // 3, interval * 7):
+            name = f"adaptive, a call in {interval} ns that takes {took} ns, epochs of any length"
+            script = Script(name, ["LongRun"], {"named": "adaptive"}, interval, now=SECOND)
+            script.calls(40, "ok", took, interval)
+            script.calls(1, "throttled", took)
+            for served, refused in [
+                (5, 1),
+                (61, 1),
+                (2, 1),
+                (30, 2),
+                (300, 1),
+                (9, 3),
+                (90, 1),
+                (700, 5),
+                (40, 1),
+                (17, 1),
+            ]:
+                script.calls(served, "ok", took)
+                script.intervals()
+                script.calls(refused, "throttled", took)
+            script.calls(20, "ok", took)
+            yield script.vector()
+
+
+def blackouts():
+    """How much must be served between two dark times before the cycle is believed."""
+    for served in (3, 4, 5, 6, 14, 15, 16, 17, 60):
+        for dark in (2, 3, 4, 5, 9):
+            name = f"adaptive, {served} served between {dark} refused in a row"
+            script = Script(
+                name, ["LongRun", "RefusedForEver"], {"named": "adaptive"}, dark, now=SECOND
+            )
+            script.calls(20, "ok", 5 * MS, 95 * MS)
+            for turn in range(6):
+                script.calls(dark, "throttled", 5 * MS)
+                script.calls(served, "ok", 5 * MS, 40 * MS * (turn % 3))
+            script.calls(1, "throttled", 5 * MS)
+            script.intervals()
+            script.calls(3, {"outcome": "throttled", "after": 9 * SECOND}, 5 * MS)
+            script.calls(served, "ok", 5 * MS)
+            yield script.vector()
+
+
+def mixed_costs():
+    """A usual call that becomes larger and smaller in every tier."""
+    hints = [
+        {},
+        {"left": 4},
+        {"left": 40, "limit": 90, "period": HOUR},
+        {"left": 900, "limit": 9000, "period": 60 * SECOND, "reset": 9 * SECOND},
+    ]
+    for hint in hints:
+        for costs in ([1, 3, 1], [1, 1000, 20], [64, 1, 64], [5000, 70_000, 2], [2**31, 1, U32]):
+            script = Script(
+                f"adaptive told {hint}, costs {costs}",
+                ["HugeCost", "LongRun"],
+                {"named": "adaptive"},
+                costs[1],
+                now=SECOND,
+            )
+            script.calls(20, "ok", MS, 50 * MS)
+            script.call({"outcome": "throttled", **hint}, MS)
+            for index, cost in enumerate(costs):
+                script.ask(index + 1, [cost])
+                script.calls(40, {"outcome": "ok", **hint}, 3 * MS, ask=index + 1)
+                script.intervals()
+                script.calls(1, {"outcome": "throttled", **hint}, 3 * MS, ask=index + 1)
+                script.calls(
+                    6, {"outcome": "ok", **hint, "used": [cost // 2 + 1]}, 3 * MS, ask=index + 1
+                )
+            yield script.vector()
+
+
 def steered():
     """The level of a bucket, held, falling and rising, for as long as it takes to settle."""
     for limit in (None, 2, 60, 5000, U32):
@@ -179,10 +280,27 @@ def periods():
                 name = f"adaptive, {limit} in {period} ns, {'stated' if stated else 'given away by resets'}"
                 script = Script(name, ["LongRun"], {"named": "adaptive"}, limit, now=SECOND)
                 quota = {"limit": limit, "period": period} if stated else {"limit": limit}
-                for left, reset in [(limit, period), (limit // 2, period // 2), (1, period // 9), (0, 1), (limit - 1, period)]:
-                    script.calls(4, {"outcome": "ok", **quota, "left": left, "reset": reset}, 20 * MS)
+                for left, reset in [
+                    (limit, period),
+                    (limit // 2, period // 2),
+                    (1, period // 9),
+                    (0, 1),
+                    (limit - 1, period),
+                ]:
+                    script.calls(
+                        4, {"outcome": "ok", **quota, "left": left, "reset": reset}, 20 * MS
+                    )
                     script.intervals()
-                script.call({"outcome": "throttled", **quota, "left": 0, "reset": SECOND, "after": 3 * SECOND}, MS)
+                script.call(
+                    {
+                        "outcome": "throttled",
+                        **quota,
+                        "left": 0,
+                        "reset": SECOND,
+                        "after": 3 * SECOND,
+                    },
+                    MS,
+                )
                 other = {"limit": 7, "period": 10 * SECOND, "left": 3, "reset": 9 * SECOND}
                 script.calls(2, {"outcome": "ok", **other}, MS)
                 script.calls(2, {"outcome": "ok", **other, "left": 0}, MS)
@@ -195,7 +313,5 @@ def periods():
 
 def vectors():
     yield from scripts("adaptive", CONFIGS)
-    for family in (worlds, tokens, long_runs, steered, periods):
+    for family in (worlds, tokens, long_runs, paces, blackouts, mixed_costs, steered, periods):
         yield from family()
-
-

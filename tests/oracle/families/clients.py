@@ -109,7 +109,10 @@ def polled_too_often(script):
 
 
 def costs(script):
-    heavy = [script.ask(index + 1, [cost] * script.limits) for index, cost in enumerate((0, 2, 2**32 - 1))]
+    heavy = [
+        script.ask(index + 1, [cost] * script.limits)
+        for index, cost in enumerate((0, 2, 2**32 - 1))
+    ]
     for ask in [0, *heavy, *heavy]:
         script.go(ask, most=2)
     for outcome, used in [("ok", 3), ("throttled", 0), ("ok", 2**32 - 1), ("abandoned", 5)]:
@@ -135,7 +138,14 @@ def reboot(script):
 def damaged_records(script):
     script.call("throttled", took=MS)
     script.save()
-    for damage in ([["flip", 3]], [["flip", 300]], [["cut", 40]], [["cut", 0]], [["grow", 1]], [["put", 0, 2]]):
+    for damage in (
+        [["flip", 3]],
+        [["flip", 300]],
+        [["cut", 40]],
+        [["cut", 0]],
+        [["grow", 1]],
+        [["put", 0, 2]],
+    ):
         script.restore(now=script.now, away=0, damage=damage)
     script.restore(now=script.now, away=0, damage=[["put", 1, 9]])
     script.restore(now=script.now, away=0, damage=[["put", 23 + 24, 99]])

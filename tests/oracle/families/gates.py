@@ -28,9 +28,17 @@ QUOTAS = [
 CLOCKS = [
     ("all together", [], lambda now, turn, wait: now),
     ("as told", [], lambda now, turn, wait: wait or now),
-    ("a nanosecond early", ["PollTooOften"], lambda now, turn, wait: wait - 1 if wait and wait > now + 1 else wait or now),
+    (
+        "a nanosecond early",
+        ["PollTooOften"],
+        lambda now, turn, wait: wait - 1 if wait and wait > now + 1 else wait or now,
+    ),
     ("a millisecond apart", [], lambda now, turn, wait: now + MS),
-    ("stepping back", ["TimeBackwards"], lambda now, turn, wait: max(0, now - SECOND) if turn % 2 else (wait or now + MS)),
+    (
+        "stepping back",
+        ["TimeBackwards"],
+        lambda now, turn, wait: max(0, now - SECOND) if turn % 2 else (wait or now + MS),
+    ),
     ("a year apart", ["Silence"], lambda now, turn, wait: now + YEAR),
     ("at the end of time", ["ClockAtMax"], lambda now, turn, wait: END - max(0, 6 - turn)),
 ]
@@ -39,7 +47,11 @@ COSTS = [
     ("of one", [], lambda burst, turn: 1),
     ("of nothing and of the burst", ["ZeroCost"], lambda burst, turn: burst * (turn % 2)),
     ("beyond the burst", ["HugeCost"], lambda burst, turn: min(burst + turn % 2, U32)),
-    ("of any size", ["HugeCost"], lambda burst, turn: [1, U32, 2, 5_124_097, 3, burst, 65_536][turn % 7]),
+    (
+        "of any size",
+        ["HugeCost"],
+        lambda burst, turn: [1, U32, 2, 5_124_097, 3, burst, 65_536][turn % 7],
+    ),
 ]
 
 
@@ -110,7 +122,17 @@ def paces():
 def corrections(name, quota, flags):
     """A refund never fills more than the bucket, and a debt has an end."""
     script = PaceScript(f"pace {name}, costs corrected", [*flags, "CostCorrected"], quota, 5)
-    for charged, used in [(0, 1), (1, 0), (3, 1), (1, 4), (0, U32), (U32, 0), (0, U32), (0, U32), (5, 5)]:
+    for charged, used in [
+        (0, 1),
+        (1, 0),
+        (3, 1),
+        (1, 4),
+        (0, U32),
+        (U32, 0),
+        (0, U32),
+        (0, U32),
+        (5, 5),
+    ]:
         script.do("correct", 5, charged, used)
         script.ask("check", 5, 1)
         script.ask("check", YEAR, 1)
@@ -137,7 +159,9 @@ def windows():
     for limit in (1, 2, 3, 32, 65_535):
         for lease in (1, SECOND, END):
             name = f"window of {limit}, leases of {lease} ns"
-            script = Script(name, ["LeaseEnds", "LatePermit"], {**FREE, "window": [limit, lease]}, now=SECOND)
+            script = Script(
+                name, ["LeaseEnds", "LatePermit"], {**FREE, "window": [limit, lease]}, now=SECOND
+            )
             for turn in range(min(limit, 32) + 1):
                 script.poll(script.now + (turn % 3 == 0))
             script.next_at()
@@ -174,10 +198,15 @@ def holds():
         for spread in ([0, 1], [1, 8], [1, 1], [4_294_967_294, 4_294_967_295]):
             for draw, flags, seed in SEEDS:
                 name = f"hold of {ceiling} ns at most, spread {spread}, {draw}"
-                script = Script(name, ["HostileHint", *flags], {**FREE, "hold": [ceiling, spread]}, seed, SECOND)
+                script = Script(
+                    name, ["HostileHint", *flags], {**FREE, "hold": [ceiling, spread]}, seed, SECOND
+                )
                 for asked in (0, 1, ceiling - 1, ceiling, SECOND, 100 * YEAR, END):
                     script.poll(script.now + MS)
-                    script.settle({"outcome": "throttled", "after": max(0, asked)}, permit=script.outs[-1] if script.outs else 0)
+                    script.settle(
+                        {"outcome": "throttled", "after": max(0, asked)},
+                        permit=script.outs[-1] if script.outs else 0,
+                    )
                     script.next_at()
                 script.why()
                 script.poll(END - 1)
@@ -188,7 +217,9 @@ def budgets():
     for ratio in ([1, 10], [1, 3], [2, 5], [1, 1], [7, 2], [U32, 1], [1, U32]):
         for reserve in (1, 3, U32):
             name = f"budget of {ratio}, {reserve} saved"
-            script = Script(name, ["Retries"], {**FREE, "budget": [ratio, reserve], "backoff": None})
+            script = Script(
+                name, ["Retries"], {**FREE, "budget": [ratio, reserve], "backoff": None}
+            )
             script.poll()
             script.settle("failed")
             retry = script.retry(0, "failed", into=1)
@@ -213,7 +244,10 @@ def records():
                 script = Script(name, ["RestoreAfterReboot"], policy, now=wrote)
                 for _ in range(3):
                     script.poll()
-                    script.settle({"outcome": "throttled", "after": 2 * HOUR}, permit=script.outs[-1] if script.outs else 0)
+                    script.settle(
+                        {"outcome": "throttled", "after": 2 * HOUR},
+                        permit=script.outs[-1] if script.outs else 0,
+                    )
                 script.save()
                 script.restore(now=reads, away=away)
                 script.next_at()
@@ -223,7 +257,9 @@ def records():
     gate = Controller(policies.whole(policy), 7, DAY)
     for place in range(0, len(gate.record(DAY)) - 4):
         for byte in (1, 255):
-            script = Script(f"record with {byte} at byte {place}", ["HostileRecord"], policy, now=DAY)
+            script = Script(
+                f"record with {byte} at byte {place}", ["HostileRecord"], policy, now=DAY
+            )
             script.poll()
             script.save()
             script.restore(now=DAY, away=0, damage=[["put", place, byte]])
@@ -238,8 +274,17 @@ def extremes():
     for draw, seed in (("DrawMin", DRAW_MIN), ("DrawMax", DRAW_MAX)):
         for jitter in ("full", "equal", ["spread", 1, 1], ["spread", 1, 2]):
             for most in (SECOND, END):
-                policy = {"laws": [{"law": "fixed"}], "backoff": [["exponential", 2, 1], jitter, SECOND, most]}
-                script = Script(f"{draw} of a backoff, {jitter}, at most {most}", [draw], policy, seed, END - 3 * SECOND)
+                policy = {
+                    "laws": [{"law": "fixed"}],
+                    "backoff": [["exponential", 2, 1], jitter, SECOND, most],
+                }
+                script = Script(
+                    f"{draw} of a backoff, {jitter}, at most {most}",
+                    [draw],
+                    policy,
+                    seed,
+                    END - 3 * SECOND,
+                )
                 for _ in range(4):
                     script.retry(0, "failed", into=0)
                     script.poll()

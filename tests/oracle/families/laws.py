@@ -14,7 +14,12 @@ CONFIGS = {
         ("100000 a second", {"laws": [{"law": "fixed", "quota": [100_000, SECOND, 100]}]}),
         (
             "requests and tokens",
-            {"laws": [{"law": "fixed", "quota": [3, SECOND, 3]}, {"law": "fixed", "quota": [90, 60 * SECOND, 90]}]},
+            {
+                "laws": [
+                    {"law": "fixed", "quota": [3, SECOND, 3]},
+                    {"law": "fixed", "quota": [90, 60 * SECOND, 90]},
+                ]
+            },
         ),
         (
             "with a budget and all limits of a call",
@@ -69,9 +74,16 @@ CONFIGS = {
         ("faithful", {"laws": [{"law": "busy", "most": 40, "rate": 3, "variant": "faithful"}]}),
         (
             "faithful, by value, refusing",
-            {"laws": [{"law": "busy", "most": 9, "value": 1, "variant": "faithful", "over": "refuse"}]},
+            {
+                "laws": [
+                    {"law": "busy", "most": 9, "value": 1, "variant": "faithful", "over": "refuse"}
+                ]
+            },
         ),
-        ("two a second, refusing", {"laws": [{"law": "busy", "most": 2, "rate": 2, "over": "refuse"}]}),
+        (
+            "two a second, refusing",
+            {"laws": [{"law": "busy", "most": 2, "rate": 2, "over": "refuse"}]},
+        ),
         ("one a second", {"laws": [{"law": "busy", "most": 1, "rate": 14}]}),
         ("by a small value", {"laws": [{"law": "busy", "most": 1000, "value": 1}]}),
     ],
@@ -79,7 +91,10 @@ CONFIGS = {
         ("by default", {"named": "crowd"}),
         ("one at a time", {"laws": [{"law": "crowd", "start": 1, "most": 1}]}),
         ("by halves", {"laws": [{"law": "crowd", "start": 2, "most": 3, "keep": [1, 2]}]}),
-        ("wider than the slots", {"laws": [{"law": "crowd", "start": 60, "most": 65_535, "keep": [0, 7]}]}),
+        (
+            "wider than the slots",
+            {"laws": [{"law": "crowd", "start": 60, "most": 65_535, "keep": [0, 7]}]},
+        ),
     ],
     "responsive": [
         ("by default", {"named": "responsive"}),
@@ -141,7 +156,10 @@ CONFIGS = {
         ("gradual", {"named": "gradual"}),
         ("proportional", {"named": "proportional"}),
         ("remaining", {"named": "remaining"}),
-        ("exponential", {"laws": [{"law": "proportional", "strategy": "exponential"}], "backoff": None}),
+        (
+            "exponential",
+            {"laws": [{"law": "proportional", "strategy": "exponential"}], "backoff": None},
+        ),
         (
             "the demonstration",
             {
@@ -191,5 +209,56 @@ def scripts(law, configs):
             yield script.vector()
 
 
+def long_runs(law, configs):
+    """What shows only after many calls: the way back, the top, the longest delay."""
+    for config, policy in configs:
+        for spacing in (0, 30 * MS, SECOND // 2, 40 * SECOND):
+            script = Script(
+                f"{law} {config}: hundreds of calls of {spacing} ns", ["LongRun"], policy, 3
+            )
+            for served, refused in [(30, 1), (5, 4), (400, 2), (1, 30), (90, 3)]:
+                script.calls(served, {"outcome": "ok", "left": 9 * served}, spacing)
+                script.calls(refused, "throttled" if served % 2 else "busy", spacing)
+                script.intervals()
+            script.after(5 * SECOND)
+            script.calls(60, "ok", spacing)
+            script.save()
+            script.restore(now=min(script.now + DAY, END), away=DAY)
+            script.calls(20, "ok", spacing)
+            script.calls(2, "failed", spacing)
+            yield script.vector()
+
+
+def recoveries():
+    """How `busy` grows back after any number of seconds, busy ones and quiet ones."""
+    for variant in ("faithful", "promised"):
+        for recovery in ({"rate": 2}, {"rate": 14}, {"value": 1}, {"value": 4_294_967_295}):
+            for most in (1, 5, 5000, 9_999_999):
+                law = {"law": "busy", "variant": variant, "most": most, **recovery}
+                name = f"busy {variant}, {recovery}, {most} at most: seconds, days and years"
+                script = Script(name, ["Silence", "LongRun"], {"laws": [law], "backoff": None})
+                script.calls(min(most, 9), "ok")
+                for pause in (
+                    0,
+                    SECOND,
+                    2 * SECOND,
+                    7 * SECOND,
+                    40 * SECOND,
+                    HOUR,
+                    500 * DAY,
+                    200_000 * DAY,
+                ):
+                    script.calls(3, "throttled")
+                    script.after(pause)
+                    script.calls(4, "ok", 1)
+                yield script.vector()
+
+
 def of(law):
-    return lambda: scripts(law, CONFIGS[law])
+    def vectors():
+        yield from scripts(law, CONFIGS[law])
+        yield from long_runs(law, CONFIGS[law])
+        if law == "busy":
+            yield from recoveries()
+
+    return vectors

@@ -5,6 +5,7 @@ from chance import Chance
 from exact import END, SECOND, U32, U64
 from families.tools import DRAW_MAX, DRAW_MIN, HOUR, MS, SEEDS, YEAR
 from policy import whole, wrong
+from script import Script
 
 GROWTHS = [
     "constant",
@@ -53,9 +54,26 @@ def draws():
     for seed in [0, 1, 2, 3, 2**32, 2**53, U64, DRAW_MIN, DRAW_MAX]:
         chance = Chance(seed)
         drawn = [chance.word() for _ in range(8)]
-        for least, most in [(0, 0), (0, 1), (0, U32), (0, U64), (5, 4), (U64, U64), (U64, 0), (1, U64), (SECOND, 2 * SECOND), (2**32 - 1, 2**33)]:
+        for least, most in [
+            (0, 0),
+            (0, 1),
+            (0, U32),
+            (0, U64),
+            (5, 4),
+            (U64, U64),
+            (U64, 0),
+            (1, U64),
+            (SECOND, 2 * SECOND),
+            (2**32 - 1, 2**33),
+        ]:
             drawn.append([least, most, chance.between(least, most)])
-        yield {"name": f"draws of seed {seed}", "kind": "chance", "flags": ["DrawMin", "DrawMax"], "seed": seed, "draws": drawn}
+        yield {
+            "name": f"draws of seed {seed}",
+            "kind": "chance",
+            "flags": ["DrawMin", "DrawMax"],
+            "seed": seed,
+            "draws": drawn,
+        }
 
 
 def counters():
@@ -130,14 +148,22 @@ POLICIES = [
     ("a crowd that starts above its most", [], one("crowd", start=4, most=3)),
     ("proportional that shrinks", [], one("proportional", times=[1, 5])),
     ("proportional that is stuck", [], one("proportional", add=0)),
-    ("exponential that is stuck", [], one("proportional", strategy="exponential", add=0, start=1, floor=1)),
+    (
+        "exponential that is stuck",
+        [],
+        one("proportional", strategy="exponential", add=0, start=1, floor=1),
+    ),
     ("proportional in no calm", [], one("proportional", calm=0)),
     ("responsive from nothing", [], one("responsive", initial=0)),
     ("responsive that goes down on failure", [], one("responsive", up=[1, 2])),
     ("responsive that goes up on success", [], one("responsive", down=[2, 1])),
     ("responsive spread beyond itself", [], one("responsive", spread=[3, 2])),
     ("responsive with the base above the most", ["BaseOverCap"], one("responsive", most=MS)),
-    ("faithful with the base above the most", ["BaseOverCap"], one("responsive", most=MS, variant="faithful")),
+    (
+        "faithful with the base above the most",
+        ["BaseOverCap"],
+        one("responsive", most=MS, variant="faithful"),
+    ),
     ("responsive without a threshold", [], one("responsive", threshold=0)),
     ("faithful without a threshold", [], one("responsive", threshold=0, variant="faithful")),
 ]
@@ -145,9 +171,28 @@ POLICIES = [
 
 def policies():
     for name, flags, policy in POLICIES:
-        yield {"name": f"policy: {name}", "kind": "policy", "flags": flags, "policy": policy, "error": wrong(whole(policy))}
+        yield {
+            "name": f"policy: {name}",
+            "kind": "policy",
+            "flags": flags,
+            "policy": policy,
+            "error": wrong(whole(policy)),
+        }
+
+
+def attempts():
+    """Attempts are counted up to 65 535, and go on."""
+    for growth in ("constant", "linear", ["exponential", 2, 1], "decorrelated"):
+        policy = {"laws": [{"law": "fixed"}], "backoff": [growth, "full", MS, YEAR]}
+        script = Script(
+            f"attempts past all counting, {growth}", ["AttemptSaturates", "Retries"], policy
+        )
+        for count in (1, 65_533, 1, 1, 3):
+            script.retries(count, ask=0 if count == 65_533 else 1 if script.events else 0, into=1)
+        script.poll(ask=1)
+        yield script.vector()
 
 
 def vectors():
-    for family in (backoffs, draws, counters, policies):
+    for family in (attempts, backoffs, draws, counters, policies):
         yield from family()

@@ -127,7 +127,10 @@ def lists():
             yield vector(f"{header} of {value!r}", ["HostileHint"], status, [(header, value)])
     dice = Dice(1)
     for number in range(260):
-        headers = [("RateLimit-Policy", dice.of(items(POLICIES))), ("RateLimit", dice.of(items(SERVICES)))]
+        headers = [
+            ("RateLimit-Policy", dice.of(items(POLICIES))),
+            ("RateLimit", dice.of(items(SERVICES))),
+        ]
         if number % 2:
             headers.append(("RateLimit-Limit", dice.of(items(COUNTS))))
         if number % 3:
@@ -142,11 +145,49 @@ def names():
     for name, values in ODDS:
         for value in values.split("|"):
             headers = [(name, value), ("Retry-After", "Mon, 03 Mar 2025 09:00:09 GMT")]
-            yield vector(f"{name} of {value!r}", [], 429, [*headers, ("X-RateLimit-Remaining", "0")])
+            yield vector(
+                f"{name} of {value!r}", [], 429, [*headers, ("X-RateLimit-Remaining", "0")]
+            )
 
 
 def statuses():
-    for status in [100, 200, 201, 204, 301, 304, 400, 401, 403, 404, 408, 409, 413, 425, 428, 429, 431, 451, 499, 500, 501, 502, 503, 504, 507, 520, 522, 529, 530, 598, 599, 600, 999, 0, 65_535]:
+    for status in [
+        100,
+        200,
+        201,
+        204,
+        301,
+        304,
+        400,
+        401,
+        403,
+        404,
+        408,
+        409,
+        413,
+        425,
+        428,
+        429,
+        431,
+        451,
+        499,
+        500,
+        501,
+        502,
+        503,
+        504,
+        507,
+        520,
+        522,
+        529,
+        530,
+        598,
+        599,
+        600,
+        999,
+        0,
+        65_535,
+    ]:
         for what, headers in [
             ("alone", []),
             ("with a pause", [("Retry-After", "7")]),
@@ -158,7 +199,11 @@ def statuses():
 def mixtures():
     """Many limits in one response, in any order: more than fit, twice, and against each other."""
     dice = Dice(2)
-    pool = [(name, value) for name in items(NAMES) for value in ("0", "1", "7", "40", "100", "6m0s", "1740992460", "x")]
+    pool = [
+        (name, value)
+        for name in items(NAMES)
+        for value in ("0", "1", "7", "40", "100", "6m0s", "1740992460", "x")
+    ]
     pool += [("RateLimit-Policy", value) for value in items(POLICIES)[:20]]
     pool += [("RateLimit", value) for value in items(SERVICES)[:20]] + [tuple(DATE)]
     pool += [("RateLimit-Limit", value) for value in items(COUNTS)[:12]]
@@ -173,27 +218,101 @@ def codes():
     for code in [*range(20), 255, 2**31, 2**32 - 1]:
         for pushback in (None, "1500", "-1"):
             yield grpc_vector(code, pushback)
-    for pushback in ["0", "00", " 5 ", "2147483647", "2147483648", "18446744073709551616", "", "1.5", "+1", "0x1", "soon", "1 2", "\xff"]:
+    for pushback in [
+        "0",
+        "00",
+        " 5 ",
+        "2147483647",
+        "2147483648",
+        "18446744073709551616",
+        "",
+        "1.5",
+        "+1",
+        "0x1",
+        "soon",
+        "1 2",
+        "\xff",
+    ]:
         yield grpc_vector(14, pushback)
     for code in range(256):
-        yield {"name": f"mqtt 0x{code:02X}", "kind": "mqtt", "flags": [], "code": code, "outcome": mqtt(code)}
+        yield {
+            "name": f"mqtt 0x{code:02X}",
+            "kind": "mqtt",
+            "flags": [],
+            "code": code,
+            "outcome": mqtt(code),
+        }
     for most in (None, 0, 1, 10, 65_535):
         window = 65_535 if most is None else most or None
-        yield {"name": f"mqtt receive maximum of {most}", "kind": "mqtt", "flags": [], "receive_maximum": most, "window": window}
-    options = [None, "", "\x00", "\x05", "\x01\x2c", "\x00\x00\x01", "\xff\xff\xff\xff", "\x00\x00\x00\x00\x05"]
+        yield {
+            "name": f"mqtt receive maximum of {most}",
+            "kind": "mqtt",
+            "flags": [],
+            "receive_maximum": most,
+            "window": window,
+        }
+    options = [
+        None,
+        "",
+        "\x00",
+        "\x05",
+        "\x01\x2c",
+        "\x00\x00\x01",
+        "\xff\xff\xff\xff",
+        "\x00\x00\x00\x00\x05",
+    ]
     for code in range(256):
         options_here = options if code in (4 << 5 | 29, 5 << 5 | 3) else [options[code % 8]]
         for option in options_here:
             age, outcome, hint = coap(code, option)
-            yield {"name": f"coap {code >> 5}.{code & 31:02}, max-age {option!r}", "kind": "coap", "flags": [], "code": code, "option": option, "age": age, "outcome": outcome, "hint": hint}
-    words = [*AWS_THROTTLES, "RequestTimeout", "RequestTimeoutException", "ValidationException", "", "#", ":", "a#SlowDown", "SlowDown#", "SlowDown:x#y", " Slow Down ", "slowdown", "Throttling ", "x#y#Throttling:z", "SlowDown\xff"]
+            yield {
+                "name": f"coap {code >> 5}.{code & 31:02}, max-age {option!r}",
+                "kind": "coap",
+                "flags": [],
+                "code": code,
+                "option": option,
+                "age": age,
+                "outcome": outcome,
+                "hint": hint,
+            }
+    words = [
+        *AWS_THROTTLES,
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "ValidationException",
+        "",
+        "#",
+        ":",
+        "a#SlowDown",
+        "SlowDown#",
+        "SlowDown:x#y",
+        " Slow Down ",
+        "slowdown",
+        "Throttling ",
+        "x#y#Throttling:z",
+        "SlowDown\xff",
+    ]
     for code in words:
-        yield {"name": f"aws {code!r}", "kind": "aws", "flags": [], "code": code, "outcome": aws(code)}
+        yield {
+            "name": f"aws {code!r}",
+            "kind": "aws",
+            "flags": [],
+            "code": code,
+            "outcome": aws(code),
+        }
 
 
 def grpc_vector(code, pushback):
     outcome, hint = grpc(code, pushback)
-    return {"name": f"grpc {code}, pushback {pushback!r}", "kind": "grpc", "flags": [], "code": code, "pushback": pushback, "outcome": outcome, "hint": hint}
+    return {
+        "name": f"grpc {code}, pushback {pushback!r}",
+        "kind": "grpc",
+        "flags": [],
+        "code": code,
+        "pushback": pushback,
+        "outcome": outcome,
+        "hint": hint,
+    }
 
 
 def http():

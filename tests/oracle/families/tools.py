@@ -63,7 +63,11 @@ def seed_that_draws(first, second):
 # Two of the least words would need the one state that the generator never has.
 DRAW_MIN = seed_that_draws(0, 1)
 DRAW_MAX = seed_that_draws(U32, U32)
-SEEDS = [("seed 1", [], 1), ("least draw", ["DrawMin"], DRAW_MIN), ("largest draw", ["DrawMax"], DRAW_MAX)]
+SEEDS = [
+    ("seed 1", [], 1),
+    ("least draw", ["DrawMin"], DRAW_MIN),
+    ("largest draw", ["DrawMax"], DRAW_MAX),
+]
 
 # What a server may say that no client should trust.
 HOSTILE = [

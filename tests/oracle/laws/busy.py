@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from exact import END, SECOND, U32, floor, since, within
+from exact import END, SECOND, U32, U64, floor, since, within
 from laws.base import Law
 from pace import Never
 from record import Refused
@@ -40,7 +40,8 @@ class Busy(Law):
     def end_second(self):
         if self.faithful:
             limit = self.limit * (self.config.get("rate", 0) + 1) + self.config.get("value", 0)
-            limit /= 2 ** min(self.busy, MOST_HALVINGS)
+            # What is to be halved has 64 bits: from 2^28 calls a second on it is no more.
+            limit = min(limit, U64 * GRAIN) / 2 ** min(self.busy, MOST_HALVINGS)
             # What is below a grain is dropped, but for the last grain.
             self.limit = max(GRAIN, min(floor(limit / GRAIN) * GRAIN, self.most))
         elif self.busy > 0:

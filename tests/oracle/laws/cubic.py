@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from exact import SECOND, U32, floor, part, since, within
+from exact import SECOND, U32, U64, floor, part, since, within
 from laws.base import MOST_BURST, PER, Law
 from pace import Quota
 from record import Refused
@@ -87,7 +87,7 @@ class Cubic(Law):
         if was_on:
             # The room in the bucket stays, as far as there is room for it.
             room = quota(before).burst - pace.fill
-            pace.fill = max(Fraction(0), new.burst - room)
+            pace.fill = max(Fraction(0), min(new.burst - room, Fraction(U64, PER)))
         elif self.on:
             pace.fill = max(Fraction(0), new.burst - Fraction(self.tokens, ONE))
         else:

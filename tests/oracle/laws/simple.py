@@ -127,5 +127,3 @@ class Crowd(Law):
         self.open, self.successes = source.u16(), source.u16()
         if not 1 <= self.open <= self.config["most"]:
             raise Refused("OtherPolicy")
-
-

@@ -38,7 +38,11 @@ def mqtt(reason):
 
 def coap(code, option):
     """The age that an option tells, the outcome and the hint."""
-    age = None if option is None or len(option) > 4 else int.from_bytes(option.encode("latin-1"), "big")
+    age = (
+        None
+        if option is None or len(option) > 4
+        else int.from_bytes(option.encode("latin-1"), "big")
+    )
     kind, detail = divmod(code, 32)
     if (kind, detail) not in ((4, 29), (5, 3)):
         return age, "failed" if kind == 5 else "ok", {}

@@ -98,7 +98,12 @@ def moment(text, at, profile):
     found = re.compile(DURATION).match(text, at)
     if found:
         parts = re.findall(f"({NUMBER})({UNIT})", found.group())
-        spans = [within(scaled(digits, 9) * (UNITS[unit] // SECOND)) if UNITS[unit] >= SECOND else scaled(digits, {MS: 6, 1000: 3, 1: 0}[UNITS[unit]]) for digits, unit in parts]
+        spans = [
+            within(scaled(digits, 9) * (UNITS[unit] // SECOND))
+            if UNITS[unit] >= SECOND
+            else scaled(digits, {MS: 6, 1000: 3, 1: 0}[UNITS[unit]])
+            for digits, unit in parts
+        ]
         return IN, within(sum(spans)), found.end()
     found = re.compile(f"({NUMBER})(?=[ \t,]|\\Z)").match(text, at)
     if not found:

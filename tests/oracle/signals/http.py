@@ -2,230 +2,15 @@
 
 import re
 
-from exact import SECOND, U32, U64, within
+from exact import SECOND, within
 from record import fnv1a
 from signals.codes import aws, http_status
 from signals.dates import AT, IN, NUMBER, Garbage, behind_comma, moments, scaled
+from signals.limits import UNITS, Draft, name_of
+from signals.names import header
+from signals.structured import item
 
 TOLD, COLLECTED = 4, 8
-UNITS = ["requests", "tokens", "input", "output", "bytes", "in-flight", "other"]
-PERIODS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
-WORDS = ["token", "input", "output", "bytes", "concurrent", "req", "month", *PERIODS]
-
-EXACT = {
-    "date": "date",
-    "age": "age",
-    "retry-after-ms": "fine",
-    "x-ms-retry-after-ms": "fine",
-    "x-amz-retry-after": "fine",
-    "retry-after": "pause",
-    "x-ratelimit-retry-after": "delay",
-    "x-rate-limit-retry-after-seconds": "delay",
-    "ratelimit-policy": "policy",
-    "ratelimit": "service",
-    "x-shopify-shop-api-call-limit": "used/limit",
-    "x-amzn-errortype": "aws",
-    "x-should-retry": "retry",
-    "stripe-should-retry": "retry",
-}
-FAMILIES = {
-    "ratelimit-": "ratelimit",
-    "x-ratelimit-": "x-ratelimit",
-    "x-rate-limit-": "x-ratelimit",
-    "anthropic-ratelimit-": "anthropic",
-    "x-ms-ratelimit-": "x-ms",
-}
-NUMBERS = ["reset-after", "reset", "remaining", "limit"]
-PARAMETERS = {
-    **{number: number for number in NUMBERS},
-    "pk": "partition",
-    "qu": "unit",
-    "q": "limit",
-    "r": "remaining",
-    "t": "reset",
-    "w": "window",
-}
-
-
-def least(old, new):
-    return new if old is None else min(old, new)
-
-
-def most(old, new):
-    return new if old is None else max(old, new)
-
-
-CAREFUL = {"limit": least, "left": least, "unit": least, "period": most, IN: most, AT: most, "pk": most}
-
-
-class Draft:
-    """A limit while its numbers come together; of two of a kind the more careful one counts."""
-
-    def __init__(self, name=0):
-        self.name, self.told, self.loose = name, {}, False
-
-    def tell(self, part, number):
-        self.told[part] = CAREFUL[part](self.told.get(part), number)
-
-    def get(self, part, default=None):
-        return self.told.get(part, default)
-
-    def merge(self, other):
-        for part, number in other.told.items():
-            self.tell(part, number)
-        self.loose |= other.loose
-
-    def tells(self):
-        return self.loose or bool(set(self.told) - {"unit", "pk"})
-
-    def count(self, name, calls):
-        """What is counted, and in which period, as far as a name tells."""
-        seen = set()
-        for word in re.findall("[A-Za-z]+", name):
-            known = next((known for known in WORDS if word.lower().startswith(known)), None)
-            seen.add(known)
-            if known in PERIODS:
-                self.tell("period", PERIODS[known] * SECOND)
-        if "token" in seen:
-            unit = "input" if "input" in seen else "output" if "output" in seen else "tokens"
-        elif "concurrent" in seen:
-            unit = "in-flight"
-        elif "bytes" in seen:
-            unit = "bytes"
-        elif calls or seen & {"req", "month", *PERIODS}:
-            unit = "requests"
-        else:
-            unit = "other"
-        self.tell("unit", UNITS.index(unit))
-
-    def settle(self, now):
-        """Makes the numbers agree; the answer is how many made no sense."""
-        ignored = 0
-        limit = self.get("limit", U64)
-        if limit == 0:
-            del self.told["limit"]
-            ignored += 1
-        if self.get("left", 0) > limit:
-            del self.told["left"]
-            ignored += 1
-        if AT in self.told and IN not in self.told:
-            if now is None:
-                del self.told[AT]
-                ignored += 1
-            else:
-                self.told[IN] = within(self.told[AT] - now)
-        if "period" in self.told and IN in self.told:
-            self.told[IN] = min(self.told[IN], self.told["period"])
-        return ignored
-
-    def slack(self):
-        left, limit = self.get("left"), self.get("limit")
-        if left is None:
-            share = 2**34
-        elif left == 0:
-            share = 0
-        elif limit is None:
-            share = 2**33
-        else:
-            share = 2**32 + min(left * 2**32 // limit, U32)
-        fewest = min(U64 if left is None else left, U64 if limit is None else limit)
-        return share, fewest, -self.get(IN, 0), -self.get("period", 0), self.name
-
-    def hint(self):
-        parts = [("left", "left"), ("reset", IN), ("limit", "limit"), ("period", "period")]
-        return {name: self.told[part] for name, part in parts if part in self.told}
-
-
-def name_of(text):
-    return fnv1a(text.encode("latin-1"))
-
-
-def header(name):
-    """What a header is about, the name of its limit, and the word that qualifies it."""
-    name = name.lower()
-    if name in EXACT:
-        kind = EXACT[name]
-        return kind, "shopify" if kind == "used/limit" else "ratelimit", ""
-    taken = [known for known in EXACT if name.startswith(known) and known + "-" not in FAMILIES]
-    if taken or name.startswith("x-ms-ratelimit-remaining-resource"):
-        return None
-    family = next((family for family in FAMILIES if name.startswith(family)), None)
-    if family is None:
-        return None
-    rest = name[len(family) :]
-    for number in NUMBERS:
-        if rest == number:
-            return number, FAMILIES[family], ""
-        if rest.startswith(number):
-            if rest.startswith(number + "-"):
-                return number, FAMILIES[family], rest[len(number) + 1 :]
-            break
-    qualifier, dash, number = rest.rpartition("-")
-    return (number, FAMILIES[family], qualifier) if dash and number in NUMBERS else None
-
-
-TOKEN = "[!#-+\\--:<>-~]*"
-STRING = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
-# Base 64 stands between colons; a backslash is judged as it is between quotes.
-BYTES = re.compile(r':((?:[ -9;-\[\]-~]|\\["\\])*):')
-
-
-def bare(text, at):
-    """A value without its parameters: its kind, the value, and what follows."""
-    for pattern in (STRING, BYTES):
-        found = pattern.match(text, at)
-        if found:
-            return "text", found.group(1), found.end()
-    found = re.compile(NUMBER).match(text, at)
-    if found:
-        if text[found.end() : found.end() + 1] == "." and "." not in found.group():
-            raise Garbage
-        return "number", found.group(), found.end()
-    found = re.compile(f"(?=[A-Za-z*]){TOKEN}").match(text, at)
-    if found:
-        return "text", found.group(), found.end()
-    found = re.compile(f"[-?@]-?{NUMBER}").match(text, at)
-    if found:
-        return "other", None, found.end()
-    raise Garbage
-
-
-def parameter(text, at, key, draft):
-    kind, value = "other", None
-    if text[at : at + 1] == "=":
-        kind, value, at = bare(text, at + 1)
-    term = PARAMETERS.get(key.lower())
-    if term is None:
-        return at
-    if kind == "number" and term in ("limit", "remaining"):
-        draft.tell({"remaining": "left"}.get(term, term), scaled(value.partition(".")[0], 0))
-    elif kind == "number" and term in ("reset", "reset-after"):
-        draft.tell(IN, scaled(value, 9))
-    elif kind == "number" and term == "window" and scaled(value, 9) > 0:
-        draft.tell("period", scaled(value, 9))
-    elif kind == "text" and term == "unit":
-        draft.count(value, False)
-    elif kind == "text" and term == "partition":
-        draft.tell("pk", name_of(value))
-    else:
-        raise Garbage
-    return at
-
-
-def item(text, at, draft):
-    kind, value, at = bare(text, at)
-    if kind == "text" and text[at : at + 1] == "=":
-        return "member", None, parameter(text, at, value, draft)
-    while text[at : at + 1] == ";":
-        at = re.compile("[ \t]*").match(text, at + 1).end()
-        if text[at : at + 1] == '"':
-            kind, value, at = bare(text, at)
-            continue
-        found = re.compile(f"(?=[a-z*]){TOKEN}").match(text, at)
-        if not found:
-            raise Garbage
-        at = parameter(text, found.end(), found.group(), draft)
-    return kind, value, at
 
 
 class Reading:
@@ -345,7 +130,11 @@ class Reading:
         answers = [[UNITS[draft.get("unit", 0)], draft.hint()] for draft in limits]
         hint = next((dict(hint) for unit, hint in answers if unit == "requests"), {})
         outcome = self.code or http_status(self.status)
-        if self.code is None and self.status == 403 and (pause is not None or hint.get("left") == 0):
+        if (
+            self.code is None
+            and self.status == 403
+            and (pause is not None or hint.get("left") == 0)
+        ):
             outcome = "throttled"
         if pause is not None and outcome != "ok":
             hint["after"] = pause

@@ -62,5 +62,5 @@ pub enum Breach {
     },
     /// The server's books are wrong.
     #[error("{0}")]
-    Server(String),
+    Server(&'static str),
 }

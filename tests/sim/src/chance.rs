@@ -59,6 +59,7 @@ impl Chance {
     }
 
     /// A draw from the normal distribution (Box and Muller's method).
+    #[cfg(feature = "full")]
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
         radius * libm::cos(core::f64::consts::TAU * self.unit())
@@ -99,9 +100,12 @@ impl Spread {
             Self::Constant(time) => time.span(),
             Self::Uniform(least, most) => chance.between(least.span(), most.span()),
             Self::Exponential(mean) => chance.exponential(mean.span()),
+            #[cfg(feature = "full")]
             Self::Lognormal { median, sigma } => {
                 scaled(median.span(), libm::exp(sigma * chance.normal()))
             }
+            #[cfg(not(feature = "full"))]
+            Self::Lognormal { .. } => unreachable!("no plain latency is"),
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use tidegate::gate::Permit;
-use tidegate::law::AnyLaw;
-use tidegate::{Controller, Decision, Instant, Outcome, Policy};
+use tidegate::gate::{HoldPolicy, Permit};
+use tidegate::law::{Adaptive, AnyLaw, Fixed, Law};
+use tidegate::{Controller, Decision, Instant, Outcome, Policy, Ratio};
 
 use crate::peer;
+use crate::place::Place;
 use crate::throttle::{Answer, AskOf, Call, Outlook, Response, Throttle};
 
 /// The laws that sleep in each thread by itself.
@@ -20,7 +21,12 @@ pub fn names() -> Vec<&'static str> {
 
 /// Whether a name is one of [`names`].
 pub fn is_known(name: &str) -> bool {
-    is_law(name) || peer::NAMES.contains(&name)
+    is_law(name) || is_peer(name)
+}
+
+/// Whether a name is a peer's.
+pub fn is_peer(name: &str) -> bool {
+    peer::NAMES.contains(&name)
 }
 
 /// Whether a name is a law of the product, or two of them as `ONE+OTHER`, and not a peer.
@@ -38,64 +44,52 @@ fn two_laws(name: &str) -> Option<Policy<AnyLaw, 2>> {
     Some(Policy::named(one)?.beside(&Policy::named(other)?))
 }
 
-/// The throttle of a name, for a process that starts at `now`; `None` if there is no such name.
-pub fn named(
-    name: &str,
-    seed: u64,
-    now: Instant,
-    process: u32,
-    outlook: &Rc<Outlook>,
-) -> Option<Box<dyn Throttle>> {
-    let threads = threads_of(process, outlook);
-    if let Some(policy) = two_laws(name) {
-        return Some(real(policy, seed, now, threads));
-    }
-    let Some(policy) = Policy::named(name) else {
-        return peer::named(name, seed, outlook);
-    };
-    Some(if PER_THREAD.contains(&name) {
-        Box::new(PerThread::new(&policy, seed, now, threads))
+/// The throttle of a name, for a process; `None` if there is no such name.
+pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn Throttle>> {
+    if let Some(policy) = place.scenario.own_law(name).or_else(|| shared(name)) {
+        Some(real(policy, place))
+    } else if let Some(policy) = Policy::named(name) {
+        Some(Box::new(PerThread::new(&policy, place)))
+    } else if let Some(policy) = two_laws(name) {
+        Some(real(policy, place))
     } else {
-        real(policy, seed, now, threads)
-    })
-}
-
-/// The same of one law of the product for a process of few threads, and of nothing else: for the
-/// page, whose first figures must not wait for what they do not show.
-pub fn plain(
-    name: &str,
-    seed: u64,
-    now: Instant,
-    process: u32,
-    outlook: &Outlook,
-) -> Option<Box<dyn Throttle>> {
-    let (policy, threads) = (Policy::named(name)?, threads_of(process, outlook));
-    if PER_THREAD.contains(&name) {
-        return Some(Box::new(PerThread::new(&policy, seed, now, threads)));
+        peer::named(name, place.seed, outlook)
     }
-    let few = threads <= FEW;
-    few.then(|| Box::new(Real::<1, { FEW as usize }>::new(policy, seed, now)) as _)
 }
 
-fn threads_of(process: u32, outlook: &Outlook) -> u32 {
-    outlook.members.get(process as usize).map_or(0, |member| member.threads)
+/// The same of the laws that the page shows at first, for a process of few threads, and of nothing
+/// else: those figures must not wait for the code of all the others.
+pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
+    let unlimited = Policy::new(Fixed::UNLIMITED);
+    match name {
+        _ if place.threads > FEW => None,
+        "none" => Some(few(unlimited.backoff(None), place)),
+        "backoff" => Some(few(unlimited, place)),
+        "adaptive" => {
+            let exact = HoldPolicy::new(HoldPolicy::DEFAULT.ceiling(), Ratio::ZERO).ok()?;
+            Some(few(Policy::new(Adaptive::DEFAULT).backoff(None).hold(exact), place))
+        }
+        _ => None,
+    }
 }
 
-/// So many threads have few calls.
-const FEW: u32 = 32;
+fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Throttle> {
+    Box::new(Controller::<L, 1, { FEW as usize }>::new(policy, place.seed, place.from))
+}
+
+/// The policy of a name that the threads of a process share.
+fn shared(name: &str) -> Option<Policy> {
+    if PER_THREAD.contains(&name) { None } else { Policy::named(name) }
+}
 
 /// A controller with room for the calls of all threads: it is small where a thousand are to fit
 /// into a processor's cache, and large where a process has many threads.
-fn real<const LAWS: usize>(
-    policy: Policy<AnyLaw, LAWS>,
-    seed: u64,
-    now: Instant,
-    threads: u32,
-) -> Box<dyn Throttle>
+fn real<const LAWS: usize>(policy: Policy<AnyLaw, LAWS>, place: &Place) -> Box<dyn Throttle>
 where
     Call: AskOf<LAWS>,
 {
-    match threads {
+    let &Place { seed, from: now, .. } = place;
+    match place.threads {
         ..=FEW => Box::new(Real::<LAWS, { FEW as usize }>::new(policy, seed, now)),
         33..=512 => Box::new(Real::<LAWS, 512>::new(policy, seed, now)),
         513..=4_096 => Box::new(Real::<LAWS, 4_096>::new(policy, seed, now)),
@@ -103,11 +97,15 @@ where
     }
 }
 
+/// So many threads have few calls.
+const FEW: u32 = 32;
+
 /// A controller of so many laws, with room for so many calls in flight.
 type Real<const LAWS: usize, const SLOTS: usize> = Controller<AnyLaw, LAWS, SLOTS>;
 
-impl<const LAWS: usize, const SLOTS: usize> Throttle for Real<LAWS, SLOTS>
+impl<L, const LAWS: usize, const SLOTS: usize> Throttle for Controller<L, LAWS, SLOTS>
 where
+    L: Law + Copy,
     Call: AskOf<LAWS>,
 {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
@@ -156,7 +154,8 @@ struct PerThread {
 }
 
 impl PerThread {
-    fn new(policy: &Policy, seed: u64, now: Instant, threads: u32) -> Self {
+    fn new(policy: &Policy, place: &Place) -> Self {
+        let &Place { seed, from: now, threads, .. } = place;
         // The seeds of neighbouring processes differ in other bits than these.
         let gate = |thread| Real::new(*policy, seed ^ (u64::from(thread) << 32), now);
         let permits = (0..threads).map(|_| None).collect();
@@ -198,5 +197,25 @@ impl Throttle for PerThread {
 
     fn in_flight(&self) -> Option<u32> {
         Some(self.in_flight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+    use crate::controllers::plain;
+    use crate::world::World;
+
+    #[test]
+    fn what_is_plain_is_what_its_name_says() {
+        for name in ["l", "e-5-retry-after", "strangers"] {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+            let scenario = Scenario::read(format!("{folder}/{name}.toml").as_ref()).unwrap();
+            for law in ["none", "backoff", "adaptive"] {
+                let whole = World::new(&scenario, law, 1).unwrap().run().unwrap();
+                let world = World::with(&scenario, 1, |place| plain(law, &place)).unwrap();
+                assert_eq!(world.run().unwrap().digest, whole.digest, "{name} {law}");
+            }
+        }
     }
 }

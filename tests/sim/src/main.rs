@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use tidegate::Instant;
 use tidegate_sim::report::{self, Row};
 use tidegate_sim::runner::{self, Job};
@@ -38,7 +39,7 @@ struct RunArgs {
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Laws, separated by commas; all laws and peers unless told
-    #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',', value_parser = known_law)]
+    #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',')]
     laws: Vec<String>,
     /// Seeds: one, or the first and the last
     #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
@@ -64,13 +65,6 @@ struct Form {
 
 fn default_directory() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios")
-}
-
-fn known_law(name: &str) -> Result<String, String> {
-    if controllers::is_known(name) {
-        return Ok(name.to_owned());
-    }
-    Err(format!("there is no such law; there are {}", controllers::names().join(", ")))
 }
 
 fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
@@ -122,33 +116,37 @@ fn list(directory: &Path) -> anyhow::Result<()> {
 fn run(args: &RunArgs) -> anyhow::Result<()> {
     let scenarios: Vec<Scenario> =
         args.files.iter().map(|file| Scenario::read(file)).collect::<Result<_, _>>()?;
-    let laws: Vec<&str> = if args.laws.is_empty() {
-        controllers::names()
-    } else {
-        args.laws.iter().map(String::as_str).collect()
-    };
+    let pairs: Vec<Pair> =
+        scenarios.iter().flat_map(|scenario| pairs(scenario, &args.laws)).collect();
     if args.form.trace {
-        trace(&scenarios, &laws, args.seeds.clone())
+        trace(&pairs, args.seeds.clone())
     } else if let Some(out) = &args.form.svg {
-        draw(&scenarios, &laws, *args.seeds.start(), out)
+        draw(&pairs, *args.seeds.start(), out)
     } else {
-        tell(&scenarios, &laws, args.seeds.clone(), args.form.json)
+        tell(&pairs, args.seeds.clone(), args.form.json)
     }
 }
 
-fn tell(
-    scenarios: &[Scenario],
-    laws: &[&str],
-    seeds: RangeInclusive<u64>,
-    json: bool,
-) -> anyhow::Result<()> {
-    let seeds: Vec<u64> = seeds.collect();
-    let mut jobs = Vec::new();
-    for scenario in scenarios {
-        for law in laws {
-            jobs.extend(seeds.iter().map(|&seed| Job { scenario, law, seed }));
-        }
+/// A scenario, and a law to run it with.
+type Pair<'a> = (&'a Scenario, &'a str);
+
+/// A scenario with each of these laws; with all that there are where none is asked for.
+fn pairs<'a>(scenario: &'a Scenario, asked: &'a [String]) -> Vec<Pair<'a>> {
+    let all = scenario.law_names();
+    let laws = if asked.is_empty() { all } else { asked.iter().map(String::as_str).collect() };
+    let unknown = |law: &&&str| !controllers::is_known(law) && scenario.own_law(law).is_none();
+    if let Some(law) = laws.iter().find(unknown) {
+        let there_are = scenario.law_names().join(", ");
+        let why = format!("\"{law}\": there is no such law; there are {there_are}");
+        Cli::command().error(ErrorKind::ValueValidation, why).exit();
     }
+    laws.into_iter().map(|law| (scenario, law)).collect()
+}
+
+fn tell(pairs: &[Pair], seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<()> {
+    let seeds: Vec<u64> = seeds.collect();
+    let jobs_of = |&(scenario, law)| seeds.iter().map(move |&seed| Job { scenario, law, seed });
+    let jobs: Vec<Job> = pairs.iter().flat_map(jobs_of).collect();
     let runs = runner::run_all(&jobs, &runner::progress_bar())?;
     let pairs = jobs.chunks(seeds.len()).zip(runs.chunks(seeds.len()));
     let rows: Vec<Row> = pairs
@@ -175,54 +173,50 @@ fn tell(
     Ok(())
 }
 
-fn trace(scenarios: &[Scenario], laws: &[&str], seeds: RangeInclusive<u64>) -> anyhow::Result<()> {
+fn trace(pairs: &[Pair], seeds: RangeInclusive<u64>) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    for scenario in scenarios {
-        for law in laws {
-            for seed in seeds.clone() {
-                writeln!(out, "# {} · {law} · seed {seed}", scenario.name)?;
-                let mut world = World::new(scenario, law, seed).context("there is no such law")?;
-                let mut failed = Ok(());
-                let broken = world.advance(Instant::MAX, &mut |step| {
-                    if failed.is_ok() {
-                        failed = writeln!(out, "{step}");
-                    }
-                });
-                failed?;
-                broken?;
-                writeln!(out, "# digest {}", world.finish().digest)?;
-            }
+    for &(scenario, law) in pairs {
+        for seed in seeds.clone() {
+            writeln!(out, "# {} · {law} · seed {seed}", scenario.name)?;
+            let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+            let mut failed = Ok(());
+            let broken = world.advance(Instant::MAX, &mut |step| {
+                if failed.is_ok() {
+                    failed = writeln!(out, "{step}");
+                }
+            });
+            failed?;
+            broken?;
+            writeln!(out, "# digest {}", world.digest())?;
         }
     }
     out.flush()?;
     Ok(())
 }
 
-fn draw(scenarios: &[Scenario], laws: &[&str], seed: u64, out: &Path) -> anyhow::Result<()> {
-    let several = scenarios.len() * laws.len() > 1;
+fn draw(pairs: &[Pair], seed: u64, out: &Path) -> anyhow::Result<()> {
+    let several = pairs.len() > 1;
     let names_a_file = out.extension().is_some_and(|extension| extension == "svg");
     if several && names_a_file {
         bail!(
             "{} is one file, but there are {} drawings: name one law and one scenario, or a \
              directory",
             out.display(),
-            scenarios.len() * laws.len()
+            pairs.len()
         );
     }
     if !names_a_file {
         std::fs::create_dir_all(out)
             .with_context(|| format!("cannot make the directory {}", out.display()))?;
     }
-    for scenario in scenarios {
-        for law in laws {
-            let file = if names_a_file {
-                out.to_owned()
-            } else {
-                out.join(format!("{}-{law}.svg", scenario.name))
-            };
-            plot::draw(scenario, law, seed, &file)?;
-            println!("{}", file.display());
-        }
+    for &(scenario, law) in pairs {
+        let file = if names_a_file {
+            out.to_owned()
+        } else {
+            out.join(format!("{}-{law}.svg", scenario.name))
+        };
+        plot::draw(scenario, law, seed, &file)?;
+        println!("{}", file.display());
     }
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! The places that throttles are made for, and what can be known of the world beforehand.
 
-use std::rc::Rc;
-
 use tidegate::Instant;
 
 use crate::scenario::units::Rate;
@@ -12,16 +10,18 @@ use crate::throttle::{Member, Outlook};
 /// A process that needs a throttle.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
+    /// The scenario of its world.
+    pub scenario: &'a Scenario,
     /// Its number.
     pub process: u32,
+    /// How many threads it has.
+    pub threads: u32,
     /// The law it keeps to, where it does not keep to the one under test.
     pub law: Option<&'a str>,
     /// A seed for its throttle alone.
     pub seed: u64,
     /// When it joins.
     pub from: Instant,
-    /// What no real client can know.
-    pub outlook: &'a Rc<Outlook>,
 }
 
 /// What can be known of the world of a scenario, for the one who may know it.

@@ -62,7 +62,7 @@ impl Row {
         Self {
             scenario: scenario.into(),
             law: law.into(),
-            peer: !controllers::is_law(law),
+            peer: controllers::is_peer(law),
             seeds: seeds.into(),
             metrics: Figures(metrics),
             spread: Figures(spread),

@@ -63,9 +63,10 @@ struct Process {
 impl<S: Deref<Target = Scenario>> World<S> {
     /// The world of `scenario` before its first event; `None` if there is no such law.
     pub fn new(scenario: S, law: &str, seed: u64) -> Option<Self> {
+        let server = Server::new(scenario.server.get_ref(), seed);
+        let outlook = Rc::new(outlook(&scenario, &server));
         Self::with(scenario, seed, |place| {
-            let law = place.law.unwrap_or(law);
-            controllers::named(law, place.seed, place.from, place.process, place.outlook)
+            controllers::named(place.law.unwrap_or(law), &place, &outlook)
         })
     }
 
@@ -77,7 +78,6 @@ impl<S: Deref<Target = Scenario>> World<S> {
         mut make: impl FnMut(Place) -> Option<Box<dyn Throttle>>,
     ) -> Option<Self> {
         let server = Server::new(scenario.server.get_ref(), seed);
-        let outlook = Rc::new(outlook(&scenario, &server));
         let mut agenda = Agenda::default();
         let (mut processes, mut threads) = (Vec::new(), Vec::new());
         for group in scenario.groups() {
@@ -85,11 +85,12 @@ impl<S: Deref<Target = Scenario>> World<S> {
             for _ in 0..group.processes {
                 let process = u32::try_from(processes.len()).ok()?;
                 let throttle = make(Place {
+                    scenario: &scenario,
                     process,
+                    threads: group.threads,
                     law: group.law.as_deref(),
                     seed: Stream::Throttle(process).seed(seed),
                     from,
-                    outlook: &outlook,
                 })?;
                 let parked = VecDeque::new();
                 processes.push(Process { throttle, in_flight: 0, parked, wake: Instant::ZERO });

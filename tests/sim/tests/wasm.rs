@@ -27,7 +27,8 @@ for (let i = 0; i < runs.length; i += 3) {
     const world = exports.open(law.length, Number(seed), 0);
     exports.advance(world, Infinity);
     exports.digest(world);
-    console.log(Buffer.from(exports.memory.buffer, exports.text_at(), exports.text_length()).toString());
+    const digest = new Float64Array(exports.memory.buffer, exports.numbers_at(), 2);
+    console.log(Array.from(digest, (half) => half.toString(16).padStart(8, "0")).join(""));
     exports.close(world);
 }
 "#;

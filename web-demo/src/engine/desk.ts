@@ -1,13 +1,14 @@
 /** Requests in, replies out. Worlds go on in slices by turns, so that none holds up another. */
 
-import { EngineError } from "./index";
+import { EngineError, type WorldSpec } from "./index";
 import type { Loaded } from "./load";
 import type { Ask, Opened, Reply, Request } from "./messages";
 import type { Simulator } from "./simulator";
 
 /**
- * `story` has what the figures of the story show and is small; `lab` has all. Who opens a world need
- * not know: what the story's module does not take, the laboratory's runs, or says what is wrong.
+ * `story` is small and has what the page shows at first: plain scenarios with the laws none, backoff
+ * and adaptive, for processes of at most 32 threads. `lab` has all. Who opens a world need not know:
+ * what the one does not take the other runs, or says what is wrong.
  */
 export type Part = "story" | "lab";
 
@@ -16,9 +17,11 @@ const TURN = 10;
 const SLICE = 2;
 
 interface Holding {
+  spec: WorldSpec;
   simulator: Simulator;
   number: number;
   now: number;
+  broken?: EngineError;
   /** So much virtual time takes about a slice, s. */
   stride: number;
 }
@@ -124,7 +127,7 @@ export class Desk {
       if (module === LATER) return LATER;
       try {
         const [number, opened] = module.simulator.open(scenario, law, seed, steps);
-        this.#worlds.set(world, { simulator: module.simulator, number, now: 0, stride: 1 });
+        this.#worlds.set(world, { spec: { scenario, law, seed }, simulator: module.simulator, number, now: 0, stride: 1 });
         return opened;
       } catch (error) {
         if (!(error instanceof EngineError)) this.#bury(module.simulator);
@@ -134,12 +137,20 @@ export class Desk {
     throw new EngineError("broken", "no module opens worlds");
   }
 
-  #advance(world: number, until: number): Float64Array | typeof MORE {
+  #advance(world: number, until: number): Float64Array | typeof MORE | typeof LATER {
     return this.#use(world, (holding) => {
       const { simulator, number, stride } = holding;
+      if (holding.broken) return this.#explain(holding, until);
       const to = Math.min(until, holding.now + stride);
       const since = performance.now();
-      const more = simulator.advance(number, to);
+      let more;
+      try {
+        more = simulator.advance(number, to);
+      } catch (error) {
+        if (!(error instanceof EngineError)) throw error;
+        holding.broken = error;
+        return MORE;
+      }
       const took = performance.now() - since;
       if (took > SLICE) holding.stride = stride / 2;
       else if (took < SLICE / 4 && to < until) holding.stride = stride * 2;
@@ -149,6 +160,20 @@ export class Desk {
       this.#transfer.push(frame.buffer);
       return frame;
     });
+  }
+
+  /** A world breaks in the laboratory as it does in the story, which has no words for it. */
+  #explain({ spec, broken }: Holding, until: number): typeof LATER {
+    if (broken?.message) throw broken;
+    const lab = this.#module("lab");
+    if (lab === LATER) return LATER;
+    const [number] = lab.simulator.open(spec.scenario, spec.law, spec.seed, false);
+    try {
+      lab.simulator.advance(number, until);
+    } finally {
+      lab.simulator.close(number);
+    }
+    throw new EngineError("broken", "the world broke");
   }
 
   #close(world: number): void {

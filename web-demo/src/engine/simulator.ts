@@ -65,7 +65,7 @@ export class Simulator {
 
   digest(world: number): string {
     this.#exports.digest(world);
-    return this.#text();
+    return Array.from(this.#numbers(), (half) => half.toString(16).padStart(8, "0")).join("");
   }
 
   close(world: number): void {

@@ -17,22 +17,23 @@ const WAYS = [
   ["tidegate", "adaptive"],
 ] as const;
 const END = 4000;
-const PITCH = 20;
+const PITCH = 10;
 
 export function backoff(host: HTMLElement): Act {
   const curves = new Curves(host,
     { label: "time", time: true, format: (at) => `${number(at, 5)} s`, min: 0 },
-    { label: "calls done", format: (calls) => number(calls, 6), min: 0 },
+    { label: "calls made", format: (calls) => number(calls, 6), min: 0 },
     WAYS.map(([label], index) => ({ label, ...LOOKS[index]! })));
   const reads = new Reads(part(host, ".reads"));
   let gathers: Gather[] = [];
   return {
-    speed: 100,
+    speed: 120,
+    open: true,
     stride: PITCH,
     specs: (knobs, seed) => WAYS.map(([, law]) => ({ law, seed, scenario: world(knobs) })),
     begin() {
       curves.clear();
-      gathers = WAYS.map((_, line) => new Gather(PITCH, (index) => curves.put(line, index, PITCH, gathers[line]!.total.served)));
+      gathers = WAYS.map((_, line) => new Gather(PITCH, (index) => curves.put(line, index, PITCH, gathers[line]!.total.offered)));
     },
     take: (frame, index) => gathers[index]!.take(frame),
     paint: () => curves.paint(),

@@ -1,5 +1,6 @@
 /** The row under a figure: play, step, restart, speed, seed, and how far it is. */
 
+import { clock } from "../plot/number";
 import { part } from "./part";
 
 interface Wishes {
@@ -10,7 +11,7 @@ interface Wishes {
   seed(): void;
 }
 
-const FACTORS = [0.1, 0.25, 0.5, 1, 2, 4, 10];
+const FACTORS = [0.1, 0.25, 0.5, 1, 2, 4, 10, 20];
 
 export class Bar {
   readonly #play: HTMLButtonElement;
@@ -50,8 +51,9 @@ export class Bar {
     this.#step.disabled = over;
   }
 
-  time(now: number, end: number, clock: (seconds: number) => string): void {
-    const text = `${clock(now)} of ${clock(end)}`;
+  /** How far it is, on the way to an end that is not known where it is `open`. */
+  time(now: number, end: number, open = false): void {
+    const text = open ? clock(now) : `${clock(now)} of ${clock(end)}`;
     if (text === this.#written) return;
     this.#written = text;
     this.#time.textContent = text;

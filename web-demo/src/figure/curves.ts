@@ -51,31 +51,35 @@ export class Curves {
   }
 }
 
-/** Counts of calls, gathered from bins into wider ones: as many as a plot has room for. */
+export interface Sums { offered: number; served: number; throttled: number }
+
+/** Counts of the clients' calls, gathered from bins into wider ones: as many as a plot has room for. */
 export class Gather {
-  #offered = 0;
-  #served = 0;
-  #wait = 0;
-  #waits = 0;
   #bins = 0;
-  total = { offered: 0, served: 0 };
+  #told: Sums = { offered: 0, served: 0, throttled: 0 };
+  /** The same since the start. */
+  readonly total: Sums = { offered: 0, served: 0, throttled: 0 };
 
-  constructor(readonly width: number, readonly then: (index: number, sums: { offered: number; served: number; throttled: number; wait: number | null }) => void) {}
+  /** `then` is told what each piece of `width` bins has counted, and at last what remains. */
+  constructor(readonly width: number, readonly then: (index: number, sums: Sums) => void) {}
 
-  take({ bins }: Frame): void {
-    for (let bin = 0; bin < bins.count; bin++) {
-      const [offered, served, wait] = [bins.offered[bin] ?? 0, bins.served[bin] ?? 0, bins.wait[bin] ?? NaN];
-      this.#offered += offered;
-      this.#served += served;
-      this.total.offered += offered;
-      this.total.served += served;
-      if (!Number.isNaN(wait)) [this.#wait, this.#waits] = [this.#wait + wait, this.#waits + 1];
-      if (++this.#bins % this.width) continue;
-      this.then(this.#bins / this.width - 1, {
-        offered: this.#offered, served: this.#served, throttled: this.#offered - this.#served,
-        wait: this.#waits ? this.#wait / this.#waits : null,
-      });
-      this.#offered = this.#served = this.#wait = this.#waits = 0;
+  take({ bins: { count, byProcess }, over }: Frame): void {
+    const processes = count && byProcess.offered.length / count;
+    for (let bin = 0; bin < count; bin++) {
+      for (let at = bin * processes; at < (bin + 1) * processes; at++) {
+        this.total.offered += byProcess.offered[at] ?? 0;
+        this.total.served += byProcess.served[at] ?? 0;
+      }
+      this.#bins += 1;
+      if (this.#bins % this.width === 0) this.#tell();
     }
+    if (over && this.#bins % this.width) this.#tell();
+  }
+
+  #tell(): void {
+    const { offered, served } = this.total;
+    const sums = { offered: offered - this.#told.offered, served: served - this.#told.served };
+    this.#told = { offered, served, throttled: offered - served };
+    this.then(Math.ceil(this.#bins / this.width) - 1, { ...sums, throttled: sums.offered - sums.served });
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Frame } from "../engine";
 import { Dots } from "../plot/dots";
+import { Ledger } from "../plot/ledger";
 import { clock, number } from "../plot/number";
 import { Series, type Axis, type Rows } from "../plot/series";
 import { textTable } from "../plot/table";
@@ -22,7 +23,7 @@ export function limit(host: HTMLElement): Act {
   const dots = new Dots(part(host, "canvas"));
   const rows = (): Rows => [[], [], []];
   let data = rows();
-  const calls: Axis = { label: "calls a minute", format: (calls) => number(calls, 6), min: 0 };
+  const calls: Axis = { label: "calls/min", format: (calls) => number(calls, 6), min: 0 };
   const plot = new Series(part(host, ".plot"),
     { label: "time", format: (at) => `${number(at / 60, 4)} min`, min: 0, max: END, time: true },
     calls,
@@ -46,7 +47,7 @@ export function limit(host: HTMLElement): Act {
     begin([world], knobs) {
       [last, data, fresh, calls.max] = [undefined, rows(), true, knobs.number("rate") / 40];
       reads.name(0, knobs.text("law"));
-      dots.begin(world!, { full: knobs.number("burst"), way: 0.05, waits: true, shares: true });
+      dots.begin(world!, { full: knobs.number("burst"), way: 0.05, more: new Ledger().draw });
       gather = new Gather(PITCH, (index, sums) => {
         data[0].push((index + 1) * PITCH);
         data[1]!.push(sums.served);

@@ -4,7 +4,6 @@
  */
 
 import { engine, type Frame, type World, type WorldSpec } from "../engine";
-import { clock } from "../plot/number";
 import { Bar } from "./bar";
 import { Knobs } from "./knobs";
 import { part } from "./part";
@@ -21,6 +20,8 @@ export interface Act {
   speed: number;
   /** Virtual seconds that the step button goes on by. */
   stride: number;
+  /** Whether it ends when its work is done, which nobody knows before. */
+  open?: boolean;
   /** How far, in the reader's seconds, the engine runs ahead of what is shown. */
   lead?: number;
   /** A run begins, and nothing of it has been shown. */
@@ -53,7 +54,8 @@ export class Stage {
   #busy = false;
   #opened = false;
   #over = false;
-  #last = 0;
+  #beat = 0; // when the clock last ticked, in the reader's time; 0 while it rests
+  #last = 0; // the latest moment that any world has told of
   #measured = 0;
 
   constructor(readonly host: HTMLElement, readonly act: Act) {
@@ -127,7 +129,7 @@ export class Stage {
       return;
     }
     this.#done = this.#worlds.map(() => false);
-    [this.#now, this.#known, this.#busy, this.#over, this.#measured] = [0, 0, false, false, 0];
+    [this.#now, this.#known, this.#last, this.#measured, this.#busy, this.#over] = [0, 0, 0, 0, false, false];
     this.#end = Math.max(...this.#worlds.map((world) => world.end));
     this.#say.textContent = "";
     this.act.begin(this.#worlds, this.#knobs);
@@ -141,8 +143,8 @@ export class Stage {
     this.#bar.show({ runs: this.#wanted && !this.#over, over: this.#over });
     if (!this.#worlds.length) return;
     this.host.dataset.state = this.#over ? "over" : this.#moves ? "runs" : "rests";
-    if (this.#moves && !this.#last) {
-      this.#last = performance.now();
+    if (this.#moves && !this.#beat) {
+      this.#beat = performance.now();
       requestAnimationFrame((time) => this.#tick(time));
     }
     if (!this.#moves) this.#paint(0);
@@ -150,11 +152,11 @@ export class Stage {
 
   #tick(time: number): void {
     if (!this.#moves) {
-      this.#last = 0;
+      this.#beat = 0;
       return;
     }
-    const passed = Math.min(0.1, Math.max(0, time - this.#last) / 1000);
-    this.#last = time;
+    const passed = Math.min(0.1, Math.max(0, time - this.#beat) / 1000);
+    this.#beat = time;
     const lead = this.#lead();
     const reach = this.#known >= this.#end ? this.#end : Math.max(this.#now, this.#known - lead);
     this.#now = Math.min(this.#now + passed * this.#speed, reach);
@@ -175,7 +177,7 @@ export class Stage {
 
   #paint(speed: number): void {
     this.act.paint(this.#now, speed);
-    this.#bar.time(this.#now, this.#end, clock);
+    this.#bar.time(this.#now, this.#end, this.act.open && !this.#over);
   }
 
   /** Goes to a point in time without showing what is on the way. */
@@ -183,7 +185,8 @@ export class Stage {
     const run = this.#run;
     while (this.#busy) await new Promise(requestAnimationFrame);
     const target = Math.min(to + this.#lead(), this.#end);
-    while (this.#known < target && run === this.#run) {
+    // Work that is done ends the world before its time.
+    while (this.#known < Math.min(target, this.#end) && run === this.#run) {
       await this.#advance(Math.min(target, this.#known + Math.max(this.#end / 40, this.#speed / 4)));
     }
     if (run !== this.#run) return;
@@ -203,14 +206,12 @@ export class Stage {
       frames.forEach((frame, index) => {
         if (!frame) return;
         this.#done[index] = frame.over;
+        this.#last = Math.max(this.#last, frame.now);
         this.act.take(frame, index);
       });
       this.#known = Math.max(this.#known, until);
-      if (this.#done.every(Boolean)) {
-        // Work that is done before the end of the world ends it.
-        this.#end = Math.min(this.#end, Math.max(this.#now, ...frames.map((frame) => frame?.now ?? 0)));
-        this.#known = this.#end;
-      }
+      // Work that is done before the end of the world ends it.
+      if (this.#done.every(Boolean)) this.#end = this.#known = Math.min(this.#end, this.#last);
     } catch (error) {
       if (run === this.#run) this.#fail(error);
     } finally {
@@ -221,13 +222,13 @@ export class Stage {
   async #measure(over = false): Promise<Metrics[] | null> {
     const run = this.#run;
     const metrics = await Promise.all(this.#worlds.map((world) => world.metrics()));
-    if (run !== this.#run) return null;
+    if (run !== this.#run || !metrics.length) return null;
     this.act.measure(metrics, over);
     return metrics;
   }
 
   async #finish(): Promise<void> {
-    [this.#over, this.#last] = [true, 0];
+    [this.#over, this.#beat] = [true, 0];
     const metrics = await this.#measure(true);
     if (!metrics) return;
     this.#say.textContent = this.act.sentence(metrics);
@@ -236,8 +237,7 @@ export class Stage {
 
   #fail(error: unknown): void {
     for (const world of this.#worlds) world.close();
-    this.#worlds = [];
-    this.#last = 0;
+    [this.#worlds, this.#beat] = [[], 0];
     this.host.dataset.state = "failed";
     this.#say.textContent = error instanceof Error ? error.message : String(error);
   }

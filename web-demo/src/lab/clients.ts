@@ -7,7 +7,7 @@ import { SECOND, type Time } from "./units";
 import { whatClients } from "./words";
 
 const DEMANDS = [
-  ["closed", "call after call"], ["work", "a fixed job"], ["poisson", "at random"], ["think", "with pauses"], ["on_off", "on and off"],
+  ["closed", "nonstop"], ["work", "a fixed job"], ["poisson", "at random"], ["think", "with pauses"], ["on_off", "on and off"],
 ] as const;
 
 function demand(kind: Demand["kind"]): Demand {
@@ -24,8 +24,8 @@ export function groups(change: Change<State>, laws: string[]): Field<State>[] {
   const regroup = (edit: (clients: Group[]) => Group[]) =>
     change((state) => ({ ...state, scenario: changed(state.scenario, { clients: edit(state.scenario.clients) }) }));
   const list = varying<State>(h("div", { class: "groups" }),
-    ({ scenario }) => scenario.clients.map((group) => group.demand.kind).join(),
-    ({ scenario }) => scenario.clients.map((_, index) => group(change, laws, index, scenario.clients.length > 1, () => regroup((clients) => clients.filter((_, other) => other !== index)))));
+    ({ scenario }) => [...scenario.clients.map((group) => group.demand.kind), ...scenario.own.map(({ name }) => name)].join(),
+    ({ scenario }) => scenario.clients.map((_, index) => group(change, [...laws, ...scenario.own.map(({ name }) => name)], index, scenario.clients.length > 1, () => regroup((clients) => clients.filter((_, other) => other !== index)))));
   const add = button("Another group", () => regroup((clients) => [...clients, { ...clients.at(-1)! }]));
   const done = flag<State>("The run ends when all fixed work is done", change, {
     get: ({ scenario }) => scenario.stopWhenDone,

@@ -1,5 +1,6 @@
 /** The parts of a scenario in short: `bucket,10/s,20,5/s@60s`, `5x2,poisson:1/s,from:300s`. */
 
+import { kindOf, nameOf, parameter, type OwnLaw } from "./ownlaws";
 import {
   SHOWS, TOWARDS, count, group,
   type Convergence, type Demand, type Group, type Hints, type Honesty, type Latency, type Limit, type Show, type Stretch,
@@ -20,7 +21,7 @@ export function bounded(text: string, most: number, what: string): number {
 }
 
 export function law(text: string): string {
-  if (/^[a-z0-9][a-z0-9.+-]{0,39}$/.test(text)) return text;
+  if (/^[a-z0-9][a-z0-9._+-]{0,39}$/.test(text)) return text;
   throw new Fault(`“${short(text)}” is no name of a law`);
 }
 
@@ -184,6 +185,21 @@ export function readGroup(text: string): Group {
     deadline: field("within", time),
     counted: said.has("counted"),
   };
+}
+
+export function writeOwn({ name, kind, parameters }: OwnLaw): string {
+  return [`${name}:${kind}`, ...Object.entries(parameters).map(([name, text]) => `${name}:${text.replace(" ", ":")}`)].join();
+}
+
+export function readOwn(text: string): OwnLaw {
+  const [head = "", ...parts] = text.split(",");
+  const [name = "", of = ""] = head.split(":", 2);
+  const kind = kindOf(of);
+  const parameters = parts.map((part) => {
+    const [name = "", ...value] = part.split(":");
+    return [name, parameter(kind, name, value.join(" "))];
+  });
+  return { name: nameOf(name), kind, parameters: Object.fromEntries(parameters) };
 }
 
 export function writeConvergence({ name, toward, at, until, width, rate }: Convergence): string {

@@ -6,6 +6,7 @@ import { h } from "./dom";
 import { button, choice, fixed, number, optional, rate, time, varying, type Change, type Field } from "./fields";
 import { hints } from "./hints";
 import { of } from "./lens";
+import { mine } from "./mine";
 import { changed, type Bucket, type Latency, type Limit, type Queue, type State } from "./state";
 import { HOUR, MINUTE, SECOND, spoken, type Time } from "./units";
 
@@ -16,6 +17,7 @@ export function controls(change: Change<State>, laws: string[]): Field<State> {
     ["Server", server(change), true],
     ["What its answers tell", hints(change), false],
     ["Clients", groups(change, laws), true],
+    ["Laws of your own", mine(change), false],
     ["What happens, and when", [events(change)], true],
     ["World", world(change), false],
   ];

@@ -74,6 +74,7 @@ export function time<S>(label: string, change: Change<S>, { get, set }: Lens<S, 
     element: pair(label, input, unit),
     sync: (state) => {
       const value = get(state);
+      unit.disabled = value === null;
       if (busy(input) || busy(unit)) return;
       input.setCustomValidity("");
       if (value === null) { input.value = ""; return; }
@@ -102,6 +103,7 @@ export function rate<S>(label: string, change: Change<S>, { get, set }: Lens<S, 
     element: pair(label, input, unit),
     sync: (state) => {
       const value = get(state);
+      unit.disabled = value === null;
       if (busy(input) || busy(unit)) return;
       input.setCustomValidity("");
       input.value = value ? decimal(value.calls) : "";

@@ -2,6 +2,7 @@
 
 import { parse, TomlError } from "smol-toml";
 
+import { KINDS, kindOf, nameOf, parameter, type OwnLaw } from "./ownlaws";
 import {
   SHOWS, TOWARDS, checked, count, group, scenario as blank,
   type Convergence, type Demand, type Group, type Hints, type Honesty, type Latency, type Limit, type Quota, type Scenario, type Stretch,
@@ -21,7 +22,7 @@ export function read(text: string): Scenario {
   }
   known(file, "the scenario", [
     "title", "end", "bin", "measure_from", "peak_from", "stop_when_work_is_done", "stop_at_remaining", "offered", "latency",
-    "server", "clients", "stretch", "convergence",
+    "server", "clients", "laws", "stretch", "convergence",
   ]);
   const usual = blank();
   const server = table(file.server, "[server]");
@@ -44,6 +45,7 @@ export function read(text: string): Scenario {
     strangers: or(server.strangers, null, (value) => asRate(value, "strangers")),
     hints: readHints(server.hints === undefined ? {} : table(server.hints, "[server.hints]")),
     clients: list(file.clients, "[[clients]]").map(readGroup),
+    own: Object.entries(file.laws === undefined ? {} : table(file.laws, "[laws]")).map(([name, law]) => readOwn(name, table(law, `[laws.${name}]`))),
     stretches: list(file.stretch, "[[stretch]]").map(readStretch),
     convergences: list(file.convergence, "[[convergence]]").map(readConvergence),
   });
@@ -192,6 +194,14 @@ function readGroup(clients: Table): Group {
     deadline: or(clients.deadline, null, (value) => asTime(value, "deadline")),
     counted: flag(clients.counted, "counted"),
   };
+}
+
+function readOwn(name: string, law: Table): OwnLaw {
+  const [of, ...others] = Object.keys(law);
+  if (of === undefined || others.length) throw new Fault(`[laws.${name}] has exactly one of ${KINDS.join(", ")}`);
+  const kind = kindOf(of);
+  const parameters = Object.entries(table(law[kind], kind)).map(([name, value]) => [name, parameter(kind, name, value)]);
+  return { name: nameOf(name), kind, parameters: Object.fromEntries(parameters) };
 }
 
 /** A name that becomes that of a metric. */

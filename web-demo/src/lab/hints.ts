@@ -6,7 +6,7 @@ import { of } from "./lens";
 import type { Hints, Honesty, Quota, State } from "./state";
 import { MINUTE, SECOND, type Time } from "./units";
 
-const HOW = [["absent", "not told"], ["honest", "as it is"], ["times", "times the truth"], ["always", "always the same"]] as const;
+const HOW = [["absent", "not told"], ["honest", "the truth"], ["times", "a multiple"], ["always", "a fixed lie"]] as const;
 type How = (typeof HOW)[number][0];
 
 const how = (told: Honesty<unknown>): How => (typeof told === "string" ? told : "times" in told ? "times" : "always");

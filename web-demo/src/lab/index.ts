@@ -13,7 +13,7 @@ import { MOST_LAWS, checked, type Scenario, type State } from "./state";
 import { Figures } from "./table";
 import { Take } from "./take";
 import { Transport } from "./transport";
-import { Fault, spoken } from "./units";
+import { Fault, SECOND, spoken } from "./units";
 import { read, write } from "./url";
 import { Card, scaleOf } from "./view";
 import { title } from "./words";
@@ -28,8 +28,8 @@ class Laboratory {
   #state: State;
   #cards: Card[] = [];
   #turn = 0;
-  #painted = 0;
   #timer = 0;
+  #laws: string[] = [];
   #controls: Field<State> | null = null;
   readonly #race: Race;
   readonly #figures = new Figures();
@@ -45,6 +45,7 @@ class Laboratory {
   readonly #add = h("select", { id: fresh() });
   readonly #now = h("div", { class: "now", role: "group", "aria-label": "While it runs" });
   readonly #steps: HTMLButtonElement[];
+  readonly #instants: HTMLButtonElement[];
 
   constructor(readonly host: HTMLElement) {
     const { state, notices } = read(location.search, preset);
@@ -53,11 +54,12 @@ class Laboratory {
       lanes: (lanes) => this.#show(lanes),
       moved: () => this.#paint(),
       measured: () => this.#measured(),
+      rests: () => this.#rests(),
       refused: (error) => this.#refused(error),
     });
     this.#transport = new Transport({
       play: () => this.#toggle(),
-      step: () => { this.#race.step(); this.#rest(); },
+      step: () => this.#race.step(),
       finish: () => this.#race.finish(),
       restart: () => { this.#race.play(true); void this.#race.show(this.#state, 0); this.#set({ ...this.#state, at: null }); },
       speed: (speed) => this.#set({ ...this.#state, speed }),
@@ -70,10 +72,13 @@ class Laboratory {
       instant("halve the limit", (scenario) => scale(scenario, at(), 0.5)),
       instant("double it", (scenario) => scale(scenario, at(), 2)),
     ];
-    this.#now.append(h("span", {}, "Now:"), ...this.#steps,
+    this.#instants = [
+      ...this.#steps,
       instant("break it for a while", (scenario) => fail(scenario, at(), Math.max(1_000, Math.round(scenario.end / 20 / 1_000) * 1_000))),
       instant("as many clients join", (scenario) => join(scenario, at())),
-      instant("half of them leave", (scenario) => leave(scenario, at())));
+      instant("half of them leave", (scenario) => leave(scenario, at())),
+    ];
+    this.#now.append(h("span", {}, "Now:"), ...this.#instants);
     notices.forEach((notice) => this.#notices.append(h("p", {}, notice)));
   }
 
@@ -92,6 +97,9 @@ class Laboratory {
           this.#words, this.#transport.element, this.#now, this.#fault, this.#lanes, add, this.#figures.element, this.#take.element)));
     new IntersectionObserver((entries) => this.#race.visible(entries.at(-1)?.isIntersecting ?? true)).observe(this.host);
     this.#race.play(this.#state.at === null && !still.matches);
+    this.#lanes.dataset.count = String(this.#state.laws.length);
+    this.#lanes.append(...this.#state.laws.map(() => h("article", { class: "lane" })));
+    this.#figures.expect(this.#state.laws.length);
     this.#sync();
     let laws: string[];
     try {
@@ -101,9 +109,9 @@ class Laboratory {
       return;
     }
     laws.push("adaptive+vegas");
-    this.#add.append(...laws.map((law) => h("option", {}, law)));
-    this.#add.value = "aimd";
-    const unknown = this.#state.laws.filter((law) => !laws.includes(law) && !law.includes("+"));
+    this.#laws = laws;
+    const known = [...laws, ...this.#state.scenario.own.map(({ name }) => name)];
+    const unknown = this.#state.laws.filter((law) => !known.includes(law) && !law.includes("+"));
     if (unknown.length) {
       const rest = this.#state.laws.filter((law) => !unknown.includes(law));
       this.#state = { ...this.#state, laws: rest.length ? rest : preset(this.#state.base)!.laws };
@@ -112,9 +120,8 @@ class Laboratory {
     this.#controls = controls((edit) => this.#change(edit, 150), laws);
     this.#side.append(this.#controls.element);
     this.#sync();
-    const at = this.#state.at;
-    await this.#race.show(this.#state, still.matches ? Infinity : at === null ? 0 : at / 1e6);
-    if (notNull(at)) this.#sync();
+    const { at } = this.#state;
+    await this.#race.show(this.#state, at !== null ? at / SECOND : still.matches ? Infinity : 0);
   }
 
   /** Another state that the reader wished for: at once, or when nothing else is wished for so many ms. */
@@ -169,16 +176,20 @@ class Laboratory {
       this.#set({ ...this.#state, at: null });
     } else if (this.#race.playing) {
       this.#race.play(false);
-      this.#rest();
     } else {
       this.#race.play(true);
       this.#set({ ...this.#state, at: null });
     }
   }
 
-  /** It stands still, and the address says where. */
-  #rest(): void {
-    setTimeout(() => this.#set({ ...this.#state, at: this.#race.over ? null : this.#race.at }), 60);
+  /** It stands still, and where the reader has stopped it, the address says so. */
+  #rests(): void {
+    this.#paint();
+    const { playing, over, at } = this.#race;
+    const now = playing || over ? null : at;
+    if (now === this.#state.at) return;
+    this.#state = { ...this.#state, at: now };
+    this.#remember();
   }
 
   #sync(): void {
@@ -190,10 +201,20 @@ class Laboratory {
     }
     say(this.#hint, PRESETS.find(({ name }) => name === base)?.hint ?? "");
     say(this.#words, scenario.title || title(scenario));
+    this.#offer([...this.#laws, ...scenario.own.map(({ name }) => name)].filter((law) => !laws.includes(law)));
     const why = noSteps(scenario.limit);
-    for (const button of this.#steps) { button.disabled = why !== null; button.title = why ?? ""; }
+    for (const button of this.#steps) button.title = why ?? "";
     (this.#add.nextElementSibling as HTMLButtonElement | null)?.toggleAttribute("disabled", laws.length >= MOST_LAWS);
     this.#take.sync(this.#state);
+  }
+
+  /** Laws that do not run yet can be added. */
+  #offer(laws: string[]): void {
+    if (this.#add.dataset.laws === laws.join()) return;
+    const before = this.#add.value || "aimd";
+    this.#add.dataset.laws = laws.join();
+    this.#add.replaceChildren(...laws.map((law) => h("option", {}, law)));
+    if (laws.includes(before)) this.#add.value = before;
   }
 
   #show(lanes: Lane[]): void {
@@ -207,8 +228,9 @@ class Laboratory {
     this.#cards = cards;
     this.#lanes.dataset.count = String(cards.length);
     this.#lanes.replaceChildren(...cards.map((card) => card.element));
+    const scale = scaleOf(lanes, this.#race.end);
+    for (const card of cards) card.paint(scale);
     this.#measured();
-    this.#painted = 0;
   }
 
   /** One card a frame, in turn: that is often enough for eyes, and leaves the page its time. */
@@ -218,22 +240,21 @@ class Laboratory {
     const scale = scaleOf(this.#race.lanes, end);
     const all = over || (!playing && !behind);
     if (all) this.#cards.forEach((card) => card.paint(scale));
-    else this.#cards[this.#turn++ % Math.max(1, this.#cards.length)]?.paint(scale);
-    this.#painted++;
+    else {
+      const seen = this.#cards.filter((card) => card.seen);
+      seen[this.#turn++ % Math.max(1, seen.length)]?.paint(scale);
+    }
+    for (const button of this.#instants) button.disabled = over || (this.#steps.includes(button) && noSteps(this.#state.scenario.limit) !== null);
     this.host.dataset.state = behind ? "catches-up" : over ? "over" : playing ? "runs" : "rests";
   }
 
   #measured(): void {
     for (const card of this.#cards) card.measured();
     const { now, over, lanes } = this.#race;
-    this.#figures.show(lanes, over ? "Figures of the whole run" : `Figures so far, after ${spoken(Math.round(now * 1e6))}`);
-    if (!this.#race.playing || over) this.#paint();
-    this.#take.sync(this.#state);
+    this.#figures.show(lanes, over ? "Figures of the whole run" : `Figures so far, after ${spoken(Math.round(now * SECOND))}`);
   }
 
   #refused(error: EngineError | null): void {
     if (error) say(this.#fault, `${error.message.replace(/^the scenario, line \d+: /, "")}. The plots show what was before.`);
   }
 }
-
-const notNull = <T>(value: T | null): value is T => value !== null;

@@ -17,6 +17,8 @@ export interface Watcher {
   moved(): void;
   /** The figures are new. */
   measured(): void;
+  /** It stands still: because it is over, was stopped, or is not seen. */
+  rests(): void;
   /** The engine takes no such scenario or law; null: it does. */
   refused(error: EngineError | null): void;
 }
@@ -37,15 +39,15 @@ export class Race {
   #run = 0; // tells answers to earlier questions
   #width = 1;
   #visible = true;
+  #target = 0;
   #engine: Engine | null = null;
 
   constructor(readonly watcher: Watcher) {}
 
+  /** Whether it has still to go to where it was. */
   get behind(): boolean {
     return this.#target > this.now;
   }
-
-  #target = 0;
 
   /** Shows a state: from the start, or as far as before. */
   async show(state: State, to: number | null = null): Promise<void> {
@@ -135,6 +137,7 @@ export class Race {
       }
       if (rests) {
         this.reached = 0;
+        this.watcher.rests();
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
           document.addEventListener("visibilitychange", () => resolve(), { once: true });

@@ -37,15 +37,22 @@ export function csv(lanes: Lane[]): string {
   return lines.join("\n") + "\n";
 }
 
+/** What a plot shows, with the names of its lines where it has two: the first is solid. */
+function inWords(caption: Element): string {
+  const [first, second] = [...caption.querySelectorAll("li")].map((line) => line.textContent);
+  const title = caption.querySelector("h4")?.textContent ?? "";
+  return second ? `${title} (solid: ${first}, broken: ${second})` : title;
+}
+
 /** All plots in one picture, with the laws' names and what it is a picture of. */
 export function picture(cards: Card[], title: string, now: number): Promise<Blob> {
   const gap = 24;
   const scale = window.devicePixelRatio || 1;
-  const across = Math.min(cards.length, 3);
+  const across = cards.length === 4 ? 2 : Math.min(cards.length, 3);
   const boxes = cards.map(({ plots }) => plots.map(({ series }) => series.host.querySelector("canvas")));
   const width = Math.max(1, ...boxes.flat().map((canvas) => (canvas ? canvas.width / scale : 0)));
   const heights = (boxes[0] ?? []).map((canvas) => (canvas ? canvas.height / scale : 0));
-  const captions = cards[0] ? [...cards[0].element.querySelectorAll("h4")].map((caption) => caption.textContent ?? "") : [];
+  const captions = cards[0] ? [...cards[0].element.querySelectorAll(".caption")].slice(0, heights.length).map(inWords) : [];
   const tall = 40 + heights.reduce((sum, height) => sum + height + 22, 0);
   const canvas = document.createElement("canvas");
   const down = Math.ceil(cards.length / across);

@@ -1,6 +1,8 @@
 /** The lines that put a law to work in somebody's program. */
 
 import type { Law } from "tidegate";
+import type { OwnLaw } from "./ownlaws";
+import { PERIODS, rate, time } from "./units";
 
 /** Where the package keeps each law: all are in `tidegate/laws`, the usual ones in `tidegate` too. */
 const ENTRIES: Record<Law, "tidegate" | "tidegate/laws"> = {
@@ -11,15 +13,13 @@ const ENTRIES: Record<Law, "tidegate" | "tidegate/laws"> = {
 
 const isLaw = (law: string): law is Law => law in ENTRIES;
 
-export function snippet(law: string): string {
+export function snippet(law: string, own: OwnLaw[]): string {
+  const mine = own.find(({ name }) => name === law);
+  if (mine) return ownSnippet(mine);
   if (isLaw(law)) {
     // What the simulator's `fixed` keeps, since it knows no other limit.
     const options = law === "fixed" ? `law: "fixed", requests: { limit: 10, per: 1_000 }` : `law: "${law}"`;
-    return `import { tidegate } from "${ENTRIES[law]}";
-
-const gate = tidegate({ ${options} });
-
-const answer = await gate.fetch("https://api.example.com/things");`;
+    return lines(law, options);
   }
   const [one, other] = law.split("+");
   if (one && other && isLaw(one) && isLaw(other)) {
@@ -32,4 +32,25 @@ let mut gate = Controller::new(both, seed, now);`;
   }
   return `// ${law} is somebody else's, ported to compare with: it is in no package of ours.
 // tests/sim/src/peer/mod.rs names its source.`;
+}
+
+const lines = (law: Law, options: string) => `import { tidegate } from "${ENTRIES[law]}";
+
+const gate = tidegate({ ${options} });
+
+const answer = await gate.fetch("https://api.example.com/things");`;
+
+function ownSnippet({ kind, parameters }: OwnLaw): string {
+  const ms = (text: string) => time(text) / 1_000;
+  if (kind === "fixed") {
+    const { calls, per } = rate(parameters.rate ?? "10/s");
+    const burst = parameters.burst ? `, burst: ${parameters.burst}` : "";
+    return lines(kind, `law: "fixed", requests: { limit: ${calls}, per: ${PERIODS[per] / 1_000}${burst} }`);
+  }
+  if (kind === "backoff" && !parameters.factor && !parameters.jitter) {
+    const delays = [parameters.base && `base: ${ms(parameters.base)}`, parameters.most && `max: ${ms(parameters.most)}`].filter(Boolean).join(", ");
+    const attempts = parameters.attempts ? `, attempts: ${parameters.attempts}` : "";
+    return lines(kind, `law: "backoff"${delays && `, backoff: { ${delays} }`}${attempts}`);
+  }
+  return `// The npm package keeps ${kind} as it is; these parameters are in the Rust crate's policies alone.`;
 }

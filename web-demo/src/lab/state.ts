@@ -3,6 +3,7 @@
  * follow from it, and nothing else is kept anywhere.
  */
 
+import type { OwnLaw } from "./ownlaws";
 import { Fault, MINUTE, SECOND, decimal, type Rate, type Time } from "./units";
 
 export interface State {
@@ -35,6 +36,7 @@ export interface Scenario {
   strangers: Rate | null;
   hints: Hints;
   clients: Group[];
+  own: OwnLaw[];
   stretches: Stretch[];
   convergences: Convergence[];
 }
@@ -136,6 +138,7 @@ export const scenario = (): Scenario => ({
   strangers: null,
   hints: { retryAfter: "absent", remaining: "absent", reset: "absent", quota: "absent" },
   clients: [{ ...group(), processes: 5, threads: 2 }],
+  own: [],
   stretches: [],
   convergences: [],
 });
@@ -161,7 +164,7 @@ export function checked(scenario: Scenario): Scenario {
   const processes = clients.reduce((sum, group) => sum + group.processes, 0);
   const threads = clients.reduce((sum, group) => sum + group.processes * group.threads, 0);
   const bins = Math.ceil(end / bin);
-  const parts = [clients, scenario.outages, scenario.stretches, scenario.convergences, "steps" in limit ? limit.steps : []];
+  const parts = [clients, scenario.own, scenario.outages, scenario.stretches, scenario.convergences, "steps" in limit ? limit.steps : []];
   const too = (is: number, most: number, what: string) => {
     if (is > most) throw new Fault(`${decimal(is)} ${what} are more than a page can show; ${decimal(most)} are the most here, and the command line takes more`);
   };

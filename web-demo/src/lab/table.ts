@@ -21,6 +21,11 @@ export class Figures {
       h("details", {}, h("summary", {}, "What the columns mean"), this.#meanings));
   }
 
+  /** Keeps the place for so many rows. */
+  expect(rows: number): void {
+    this.element.style.minHeight = `${11.5 + rows * 2.1}rem`;
+  }
+
   show(lanes: Lane[], caption: string): void {
     this.#lanes = lanes;
     const names = shown(lanes.map((lane) => lane.metrics), this.#all.checked);

@@ -34,7 +34,7 @@ export class Take {
       open.value = "";
       this.#bring(bring);
     });
-    this.#law.addEventListener("change", () => say(this.#snippet, snippet(this.#law.value)));
+    this.#law.addEventListener("change", () => say(this.#snippet, snippet(this.#law.value, present().state.scenario.own)));
     this.element = h("div", { class: "take" },
       h("h3", {}, "Take it with you"),
       h("p", { class: "buttons" },
@@ -64,12 +64,12 @@ export class Take {
     say(this.#toml, write(state.scenario));
     say(this.#command, command(state));
     const laws = state.laws.join();
-    if (this.#law.dataset.laws === laws) return;
+    if (this.#law.dataset.laws === laws) return say(this.#snippet, snippet(this.#law.value, state.scenario.own));
     const before = this.#law.value;
     this.#law.dataset.laws = laws;
     this.#law.replaceChildren(...state.laws.map((law) => h("option", {}, law)));
     this.#law.value = state.laws.includes(before) ? before : state.laws.includes("adaptive") ? "adaptive" : state.laws[0]!;
-    say(this.#snippet, snippet(this.#law.value));
+    say(this.#snippet, snippet(this.#law.value, state.scenario.own));
   }
 
   async #copy(text: string, done: string): Promise<void> {

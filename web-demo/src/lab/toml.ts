@@ -3,6 +3,7 @@
  * left out. It is also the text that the engine runs, so that the two cannot differ.
  */
 
+import { written } from "./ownlaws";
 import { scenario as blank, type Convergence, type Demand, type Group, type Honesty, type Latency, type Limit, type Scenario, type Stretch } from "./state";
 import { decimal, rateText, timeText, type Rate, type Time } from "./units";
 import { title } from "./words";
@@ -43,6 +44,10 @@ export function write(scenario: Scenario): string {
       writeHonesty("reset", hints.reset, inQuotes),
       writeHonesty("quota", hints.quota, ({ limit, period }) => `{ limit = ${decimal(limit)}, period = ${inQuotes(period)} }`),
     ],
+    ...scenario.own.map(({ name, kind, parameters }): Lines => {
+      const each = Object.entries(parameters).map(([name, text]) => `${name} = ${written(kind, name, text)}`);
+      return [`[laws.${/^[\w-]+$/.test(name) ? name : quoted(name)}]`, `${kind} = {${each.length ? ` ${each.join(", ")} ` : ""}}`];
+    }),
     ...scenario.clients.map(writeGroup),
     ...scenario.convergences.map(writeConvergence),
     ...scenario.stretches.map(writeStretch),

@@ -1,6 +1,6 @@
 /** Play, step, restart, and how fast: the bar above the lanes. */
 
-import { clock } from "../plot/number";
+import { clock, number } from "../plot/number";
 import { fresh, h, say } from "./dom";
 import { pace, type State } from "./state";
 
@@ -23,18 +23,23 @@ export class Transport {
   readonly #play: HTMLButtonElement;
   readonly #step: HTMLButtonElement;
   readonly #finish: HTMLButtonElement;
+  readonly #restart: HTMLButtonElement;
   readonly #speed = h("select", { id: fresh() });
   readonly #way = h("progress", { max: 1, value: 0, "aria-hidden": "true" });
   readonly #time = h("span", { class: "time" });
 
   constructor(wishes: Wishes) {
-    this.#play = h("button", { type: "button", class: "play", onclick: wishes.play }, "Play");
-    this.#step = h("button", { type: "button", onclick: wishes.step }, "Step");
-    this.#finish = h("button", { type: "button", onclick: wishes.finish }, "To end");
+    // Nothing can be played before there are worlds.
+    const button = (words: string, press: () => void) => h("button", { type: "button", disabled: true, onclick: press }, words);
+    this.#play = button("Play", wishes.play);
+    this.#play.classList.add("play");
+    this.#step = button("Step", wishes.step);
+    this.#finish = button("To end", wishes.finish);
+    this.#restart = button("Restart", wishes.restart);
     this.#speed.append(...SPEEDS.map(([value, words]) => h("option", { value }, words)));
     this.#speed.addEventListener("change", () => wishes.speed(Number(this.#speed.value)));
     this.element = h("div", { class: "bar" }, this.#way, this.#play, this.#step, this.#finish,
-      h("button", { type: "button", onclick: wishes.restart }, "Restart"),
+      this.#restart,
       h("label", { for: this.#speed.id }, "Speed"), this.#speed, this.#time);
   }
 
@@ -47,10 +52,11 @@ export class Transport {
 
   show({ now, end, over, playing, behind, reached }: Standing, state: State): void {
     say(this.#play, over ? "Again" : playing ? "Pause" : "Play");
+    this.#play.disabled = this.#restart.disabled = false;
     this.#step.disabled = this.#finish.disabled = over;
     this.#way.value = now / end;
     // What a browser cannot do is said, for else the speed would be a lie.
     const slow = playing && !behind && reached > 0 && reached < pace(state) * 0.6;
-    say(this.#time, `${clock(now)} of ${clock(end)}${behind ? ", catching up" : slow ? `, at ${Math.round(reached)} s a second: this device does no more` : ""}`);
+    say(this.#time, `${clock(now)} of ${clock(end)}${behind ? ", catching up" : slow ? ` (this device does ${number(reached, 2)} s a second)` : ""}`);
   }
 }

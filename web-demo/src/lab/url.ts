@@ -6,8 +6,8 @@
  */
 
 import {
-  bounded, law, readConvergence, readGroup, readHints, readLatency, readLimit, readSpan, readStretch, short, span, whole,
-  writeConvergence, writeGroup, writeHints, writeLatency, writeLimit, writeStretch,
+  bounded, law, readConvergence, readGroup, readHints, readLatency, readLimit, readOwn, readSpan, readStretch, short, span, whole,
+  writeConvergence, writeGroup, writeHints, writeLatency, writeLimit, writeOwn, writeStretch,
 } from "./compact";
 import { MOST_LAWS, checked, type Scenario, type State } from "./state";
 import { Fault, decimal, rate, rateText, time, timeText } from "./units";
@@ -37,6 +37,7 @@ const KEYS: Record<string, Key> = {
   },
   strangers: { write: ({ strangers }) => or(strangers, rateText), read: (text) => ({ strangers: optional(text, rate) }) },
   clients: { write: ({ clients }) => clients.map(writeGroup).join(";"), read: (text) => ({ clients: list(text, readGroup) }) },
+  own: { write: ({ own }) => own.map(writeOwn).join(";"), read: (text) => ({ own: list(text, readOwn) }) },
   latency: { write: ({ latency }) => writeLatency(latency), read: (text) => ({ latency: readLatency(text) }) },
   measure: { write: ({ measureFrom }) => timeText(measureFrom), read: (text) => ({ measureFrom: time(text) }) },
   peak: { write: ({ peakFrom }) => or(peakFrom, timeText), read: (text) => ({ peakFrom: optional(text, time) }) },
@@ -64,9 +65,11 @@ export function write(state: State, presets: Presets): string {
   const base = presets(state.base)!;
   const said: [string, string][] = [["lab", VERSION]];
   if (state.base) said.push(["preset", state.base]);
-  for (const [name, key] of Object.entries(KEYS)) {
-    const value = key.write(state.scenario);
-    if (value !== key.write(base.scenario)) said.push([name, value]);
+  const differs = Object.entries(KEYS).filter(([, key]) => key.write(state.scenario) !== key.write(base.scenario));
+  for (const [name, key] of differs) {
+    // What differs from the preset has its own title; that need not be said.
+    if (name === "title" && state.scenario.title === "" && differs.length > 1) continue;
+    said.push([name, key.write(state.scenario)]);
   }
   if (state.laws.join() !== base.laws.join()) said.push(["laws", state.laws.join()]);
   if (state.seed !== base.seed) said.push(["seed", decimal(state.seed)]);
@@ -100,6 +103,7 @@ export function read(query: string, presets: Presets): { state: State; notices: 
       notices.push(`In the link, ${key} was not understood: ${fault.message}. It is as usual.`);
     }
   };
+  if (Object.keys(KEYS).some((name) => said.has(name))) state.scenario.title = "";
   for (const [name, key] of Object.entries(KEYS)) {
     attempt(name, (text) => { state.scenario = { ...state.scenario, ...key.read(text) }; });
   }

@@ -5,6 +5,7 @@ import { clock, number, percent, seconds } from "../plot/number";
 import { textTable, type Table } from "../plot/table";
 import { h, say } from "./dom";
 import type { Lane } from "./lane";
+import { Strip } from "./strip";
 
 /** What all cards share: where the run ends, and how much is the most of anything in any of them. */
 export interface Scale {
@@ -35,8 +36,12 @@ export class Card {
   readonly #waits: Axis = { label: "wait", format: (power) => (Number.isInteger(power) ? seconds(10 ** power) : ""), min: Math.log10(SHORTEST), max: 0, bare: true };
   readonly #shares: Axis = { label: "share", format: number, min: 0, max: 2, bare: true };
   readonly #line = h("p", { class: "so-far" });
+  readonly #strip: Strip;
   readonly #tell: () => void;
+  readonly #watch: IntersectionObserver;
   #scale = EMPTY;
+  /** Whether anything of it is in view: what is not need not be painted. */
+  seen = true;
 
   constructor(readonly lane: Lane, index: number, remove: () => void) {
     const tone = (["s1", "s2", "s3", "s4", "s5", "s6"] as const)[index]!;
@@ -58,6 +63,7 @@ export class Card {
         { label: "least", tone, width: 1.5 }, { label: "most", tone: "soft", dash: [2, 3], width: 1.25 },
       ]),
     ];
+    this.#strip = new Strip(lane, tone);
     const details = h("details", {}, h("summary", {}, `Numbers of ${lane.law}`));
     this.element = h("article", { class: "lane", "data-law": lane.law, "aria-label": lane.law },
       h("header", {},
@@ -65,6 +71,7 @@ export class Card {
         h("button", { type: "button", class: "quiet", onclick: remove, "aria-label": `Remove ${lane.law}` }, "×")),
       this.#line,
       ...plots.map(({ caption, element, legend }) => h("div", {}, h("div", { class: "caption" }, h("h4", {}, caption), legend), element)),
+      h("div", {}, h("div", { class: "caption" }, h("h4", {}, "Clients now, by how long they wait")), this.#strip.element),
       details);
     // The plots need their places in the page before they are made.
     this.plots = [];
@@ -72,6 +79,11 @@ export class Card {
       this.plots.push(...plots.map(({ name, series }) => ({ name, series: series() })));
       this.paint(this.#scale);
     });
+    this.#watch = new IntersectionObserver((entries) => {
+      this.seen = entries.at(-1)!.isIntersecting;
+      if (this.seen) this.paint(this.#scale);
+    }, { rootMargin: "300px" });
+    this.#watch.observe(this.element);
     this.#tell = textTable(details, () => this.#table());
   }
 
@@ -91,6 +103,7 @@ export class Card {
       [time, least, most.map((share) => share && Math.min(share, 2))],
     ];
     this.plots.forEach(({ series }, index) => series.set(rows[index]!));
+    this.#strip.paint(scale.wait);
     this.#tell();
   }
 
@@ -100,10 +113,11 @@ export class Card {
     const parts = [
       `used ${percent(metrics.util)}`, `refused ${percent(metrics.throttled)}`, fair != null && `fair ${fair.toFixed(2)}`,
     ];
-    say(this.#line, failed || parts.filter(Boolean).join(" · "));
+    say(this.#line, failed || parts.filter(Boolean).join(", "));
   }
 
   destroy(): void {
+    this.#watch.disconnect();
     for (const { series } of this.plots) series.destroy();
   }
 

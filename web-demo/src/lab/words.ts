@@ -21,10 +21,12 @@ export function title(scenario: Scenario): string {
 const times = (number: number) => (number === 1 ? "once" : number === 2 ? "twice" : `${number} times`);
 const some = (number: number, one: string, many: string) => `${decimal(number)} ${number === 1 ? one : many}`;
 
+const ONE: Record<string, string> = { "1 s": "second", "1 min": "minute", "1 h": "hour" };
+
 export function whatLimit(limit: Limit): string {
   switch (limit.kind) {
     case "bucket": return `${spokenRate(limit.rate)} with a burst of ${decimal(limit.burst)}`;
-    case "window": return `${decimal(limit.limit)} calls in each ${spoken(limit.width).replace(/^1 /, "")} of the server's clock`;
+    case "window": return `${decimal(limit.limit)} calls in each ${ONE[spoken(limit.width)] ?? spoken(limit.width)} of the server's clock`;
     case "queue": return `${some(limit.workers, "worker", "workers")} of ${spoken(limit.service)} with ${some(limit.places, "place", "places")} to wait`;
     case "autoscaling": return `a server that scales from ${spokenRate(limit.least)} to ${spokenRate(limit.most)}`;
   }

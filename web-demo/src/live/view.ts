@@ -17,6 +17,9 @@ const LINES: Line[] = [
   { label: "what the API allows all", tone: "s5", dash: [4, 2], width: 1 },
 ];
 
+/** The plot reaches to so many times what the API allows. */
+const STEEP = 5;
+
 const HOWS: [How, string][] = [
   ["adaptive", "tidegate: adaptive"],
   ["backoff", "tidegate: backoff alone"],
@@ -50,8 +53,8 @@ export class View {
   readonly #changed: () => void;
   readonly #parts;
   #moment: Moment | null = null;
-  /** What the server had counted of others when the reader began. */
-  #before: Moment["others"] | null = null;
+  /** What the server had counted of others when the reader began, less what earlier servers counted since. */
+  #before = 0;
   #began = 0;
   readonly #opened = performance.now();
 
@@ -82,7 +85,7 @@ export class View {
 
   async #call(): Promise<void> {
     const { workers, how } = this.#parts;
-    [this.#before, this.#began] = [this.#moment?.others ?? null, performance.now()];
+    [this.#before, this.#began] = [this.#moment?.others.offered ?? 0, performance.now()];
     this.#parts.say.textContent = "";
     await this.#workers.start(workers.valueAsNumber, how.value as How);
     this.#turn();
@@ -109,8 +112,8 @@ export class View {
     this.#workers.url = moment.api?.url ?? null;
     if (!moment.api !== !before?.api) this.#turn();
     if (moment.api && moment.api.url !== before?.api?.url) {
-      // A new server has counted nothing yet, and its callers begin anew.
-      if (before) this.#before = null;
+      // A new server has counted nothing yet.
+      this.#before -= before?.others.offered ?? 0;
       this.#processes = moment.processes.map(() => new Rates(2));
     }
     const { counts } = this.#workers;
@@ -123,6 +126,10 @@ export class View {
     this.#record.note(at, [counts.sent, counts.served, counts.refused, fleet.served, fleet.throttled], moment.allowed);
     this.#series.x.min = Math.max(0, at - REACH);
     this.#series.x.max = Math.max(REACH, at);
+    // Who hammers may leave the plot at its top, or all the others would be flat.
+    const [, ...rows] = this.#record.rows;
+    const allowed = Math.max(1, ...(rows.at(-1) as number[]));
+    this.#series.y.max = Math.min(STEEP * allowed, 1.1 * Math.max(allowed, ...(rows.flat() as number[])));
     this.#series.set(this.#record.rows);
     this.#changed();
     this.#say(moment, counts);
@@ -141,9 +148,9 @@ export class View {
       rows.push([`process ${index + 1}`, rate(offered), rate(served), share(process.throttled, process.offered), seconds(process.wait_ms / 1000), process.steers_by ?? "–"]);
     });
     fill(body, rows);
-    const counted = this.#before === null ? moment.others.offered : moment.others.offered - this.#before.offered;
+    const counted = moment.others.offered - this.#before;
     const waits = Object.entries(counts.waits).filter(([, { times }]) => times > 0)
-      .map(([cause, { times, ms }]) => `${number(times, 6)} for its ${cause}${ms > 0 ? `, ${seconds(ms / times / 1000)} on average` : ""}`).join("; ");
+      .map(([cause, { times, ms }]) => `${number(times, 6)} times for its ${cause}${ms > 0 ? `, ${seconds(ms / times / 1000)} on average` : ""}`).join("; ");
     mine.textContent = counts.sent === 0 ? "" : `You sent ${number(counts.sent, 6)}; the server counted ${number(counted, 6)} from outside the fleet. `
       + (waits && `The gate let calls wait ${waits}. `) + (pace?.interval ? `Its pace is a call each ${seconds(pace.interval / 1000)}.` : "");
   }

@@ -33,8 +33,16 @@ export class Workers {
   counts = nothing();
   #gate: Gate | null = null;
   #stop: AbortController | null = null;
-  /** Where the API is at present; the next law of a demo has it elsewhere. */
-  url: string | null = null;
+  #url: string | null = null;
+  #away = new AbortController();
+
+  /** Where the API is at present; the next law of a demo has it elsewhere. Calls to the old place are given up. */
+  set url(url: string | null) {
+    if (url === this.#url) return;
+    this.#url = url;
+    this.#away.abort();
+    this.#away = new AbortController();
+  }
 
   get running(): boolean {
     return this.#stop !== null;
@@ -42,7 +50,7 @@ export class Workers {
 
   /** What the gate says of its pace: milliseconds between calls, and how many of them wait. */
   get pace(): { interval: number; waiting: number } | null {
-    return this.#gate && this.#gate.stats();
+    return this.#gate && this.#url ? this.#gate.stats(new URL(this.#url).origin) : null;
   }
 
   async start(number: number, how: How): Promise<void> {
@@ -79,8 +87,10 @@ export class Workers {
     const { counts } = this;
     while (!signal.aborted) {
       try {
-        if (!this.url) throw new TypeError("the server is away");
-        const answer = gate ? await gate.fetch(this.url, { signal }) : await send(counts, this.url, { signal });
+        const url = this.#url;
+        if (!url) throw new TypeError("the server is away");
+        const init = { signal: AbortSignal.any([signal, this.#away.signal]) };
+        const answer = gate ? await gate.fetch(url, init) : await send(counts, url, init);
         // Read to its end, so that the connection can carry the next call.
         await answer.arrayBuffer();
       } catch {
@@ -101,7 +111,7 @@ async function send(counts: Counts, url: string, init?: RequestInit): Promise<Re
     else counts.failed++;
     return answer;
   } catch (error) {
-    counts.failed++;
+    if (!init?.signal?.aborted) counts.failed++;
     throw error;
   }
 }

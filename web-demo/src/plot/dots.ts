@@ -7,7 +7,7 @@
 import type { Frame, World } from "../engine";
 import { Calls } from "./calls";
 import { Sheet } from "./canvas";
-import { number, seconds } from "./number";
+import { number } from "./number";
 import { font, tone } from "./theme";
 
 export interface Look {
@@ -15,10 +15,10 @@ export interface Look {
   full: number;
   /** Virtual seconds of a way, there or back. */
   way: number;
-  /** Whether waits are shown above the clients. */
-  waits?: boolean;
-  /** Whether the calls that each client was served are shown below. */
-  shares?: boolean;
+  /** How many calls a dot stands for at one second a second; unless told, as few as eyes can take. */
+  crowd?: number;
+  /** What else is drawn, above the clients and below the sea, which leave room for it. */
+  more?: (pen: CanvasRenderingContext2D, place: Place, sample: Sample) => void;
 }
 
 /** The least time that a dot is on its way, so that eyes can follow it: the reader's seconds. */
@@ -26,10 +26,7 @@ const LEAST_WAY = 0.45;
 /** So many dots in a second are a crowd. */
 const CROWD = 90;
 
-/** The longest wait that the bars above clients show: the first of these that is enough, s. */
-const SCALES = [10, 30, 60, 300, 900, 3600, 14400, 86400] as const;
-
-interface Sample { at: number; level: number | null; rate: number; waiting: Float64Array; inFlight: Uint32Array; served: Float64Array; throttled: Float64Array }
+export interface Sample { at: number; level: number | null; rate: number; waiting: Float64Array; inFlight: Uint32Array; served: Float64Array; throttled: Float64Array }
 
 export class Dots {
   readonly #sheet: Sheet;
@@ -42,7 +39,6 @@ export class Dots {
   #speed = 1;
   #arrived = 0; // calls that have arrived, all told
   #tide = 0; // the level that is drawn, which follows the true one
-  #scale = 0; // the longest wait that has room, s
 
   /** `count` says how many calls were refused so far. */
   constructor(canvas: HTMLCanvasElement, readonly count?: HTMLElement | null) {
@@ -63,7 +59,7 @@ export class Dots {
     this.#calls.every = 1;
     const seen = new Uint32Array(world.processes);
     this.#own = world.processOf.map((process) => (seen[process] = (seen[process] ?? 0) + 1) - 1);
-    [this.#tide, this.#scale] = [1, SCALES[0]];
+    this.#tide = 1;
   }
 
   take(frame: Frame): void {
@@ -79,9 +75,9 @@ export class Dots {
 
   /** Keeps the number of dots within what eyes can take, by steps of 1, 2, 5. */
   #thin(perSecond: number): void {
-    const every = perSecond / CROWD;
+    const every = this.#look.crowd ? this.#look.crowd * this.#speed : perSecond / CROWD;
     if (every <= 1) this.#calls.every = 1;
-    else if (every > this.#calls.every || every < this.#calls.every / 4) this.#calls.every = round(every);
+    else if (every > this.#calls.every || every < this.#calls.every / 2.5) this.#calls.every = round(every);
   }
 
   paint(now: number, speed: number): void {
@@ -97,11 +93,12 @@ export class Dots {
     this.#sea(place, sample, speed);
     this.#clients(place, sample);
     this.#dots(place, now);
-    if (this.#look.shares) this.#shares(place, sample);
+    this.#level(place, sample?.level ?? null);
+    if (sample) this.#look.more?.(pen, place, sample);
   }
 
   #sampleOf(now: number): Sample | undefined {
-    while (this.#samples.length > 2 && (this.#samples[1]?.at ?? Infinity) <= now) this.#samples.shift();
+    while (this.#samples.length > 1 && (this.#samples[1]?.at ?? Infinity) <= now) this.#samples.shift();
     return this.#samples[0];
   }
 
@@ -111,7 +108,7 @@ export class Dots {
     const level = sample?.level ?? null;
     const share = level === null ? 0 : Math.max(0, Math.min(1, level / this.#look.full));
     this.#tide += (share - this.#tide) * (speed > 0 ? 0.3 : 1);
-    const surface = floor - this.#tide * (floor - gate - 14);
+    const surface = this.#surface(place);
     pen.fillStyle = tone("wash");
     pen.fillRect(0, gate, width, floor - gate);
     // The wave stands still where the reader wants no motion, for then the speed is none.
@@ -126,28 +123,38 @@ export class Dots {
     pen.fill();
     pen.fillStyle = tone("deep");
     pen.fillRect(0, gate - 1.5, width, 3);
-    if (level !== null) {
-      const words = `${number(Math.floor(level))} of ${number(this.#look.full)} saved up`;
-      pen.font = font();
-      pen.textAlign = "right";
-      pen.textBaseline = "bottom";
-      const above = surface - 6 > gate + 18;
-      const at = above ? surface - 6 : surface + 20;
-      pen.lineWidth = 4;
-      pen.lineJoin = "round";
-      pen.strokeStyle = tone(above ? "wash" : "water");
-      pen.fillStyle = above ? tone("ink") : "#fff";
-      pen.strokeText(words, width - 10, at);
-      pen.fillText(words, width - 10, at);
-    }
+    const posts = Math.max(2, Math.round(width / 60));
+    for (let post = 0; post <= posts; post++) pen.fillRect((post / posts) * (width - 3), gate - 8, 3, 16);
+  }
+
+  /** How much is saved up, in words, over all that moves. */
+  #level(place: Place, level: number | null): void {
+    if (level === null) return;
+    const { pen } = this.#sheet;
+    const { gate, width } = place;
+    const surface = this.#surface(place);
+    const words = `${number(Math.floor(level))} of ${number(this.#look.full)} saved up`;
+    const above = surface - 6 > gate + 18;
+    const at = above ? surface - 6 : surface + 20;
+    pen.font = font();
+    pen.textAlign = "right";
+    pen.textBaseline = "bottom";
+    pen.lineWidth = 4;
+    pen.lineJoin = "round";
+    pen.strokeStyle = tone(above ? "wash" : "water");
+    pen.fillStyle = above ? tone("ink") : "#fff";
+    pen.strokeText(words, width - 10, at);
+    pen.fillText(words, width - 10, at);
+  }
+
+  #surface({ gate, floor }: Place): number {
+    return floor - this.#tide * (floor - gate - 14);
   }
 
   #clients(place: Place, sample: Sample | undefined): void {
     const { pen } = this.#sheet;
     const count = place.clients;
-    const longest = Math.max(0, ...(sample?.waiting ?? []).filter((wait) => wait >= 0));
-    this.#scale = SCALES.find((scale) => scale >= Math.max(longest, this.#scale)) ?? this.#scale;
-    const side = Math.max(4, Math.min(18, place.pitch * 0.6));
+    const { side } = place;
     for (let client = 0; client < count; client++) {
       const x = place.x(client);
       pen.fillStyle = tone("ink");
@@ -156,25 +163,7 @@ export class Dots {
       pen.roundRect(x - side / 2, place.row - side / 2, side, side, side / 4);
       pen.fill();
       pen.globalAlpha = 1;
-      if (this.#look.waits) this.#wait(place, x, side, sample?.waiting[client] ?? NaN);
     }
-    if (this.#look.waits) {
-      pen.font = font(0.7);
-      pen.fillStyle = tone("soft");
-      pen.textAlign = "left";
-      pen.textBaseline = "top";
-      pen.fillText(`next call waits, of ${seconds(this.#scale)}`, 4, 2);
-    }
-  }
-
-  #wait(place: Place, x: number, side: number, wait: number): void {
-    const { pen } = this.#sheet;
-    const room = place.row - side / 2 - 18;
-    const share = Math.min(1, (wait || 0) / this.#scale);
-    if (!(share > 0)) return;
-    const tall = Math.max(1, share * room);
-    pen.fillStyle = tone("s4");
-    pen.fillRect(x - side / 4, place.row - side / 2 - 2 - tall, side / 2, tall);
   }
 
   #dots(place: Place, now: number): void {
@@ -207,58 +196,30 @@ export class Dots {
       }
     }
   }
-
-  /** What each client was served so far, and an equal share of it as a line. */
-  #shares(place: Place, sample: Sample | undefined): void {
-    const { pen } = this.#sheet;
-    const { floor, height, clients, width } = place;
-    const served = sample?.served ?? new Float64Array(clients);
-    const most = Math.max(1, ...served);
-    const [top, room] = [floor + 22, height - floor - 24];
-    const wide = Math.max(3, Math.min(28, place.pitch * 0.6));
-    pen.fillStyle = tone("served");
-    served.forEach((calls, client) => {
-      const tall = (calls / most) * room;
-      pen.fillRect(place.x(client) - wide / 2, height - 2 - tall, wide, tall);
-    });
-    const equal = height - 2 - (sum(served) / clients / most) * room;
-    pen.strokeStyle = tone("ink");
-    pen.lineWidth = 1;
-    pen.setLineDash([5, 4]);
-    pen.beginPath();
-    pen.moveTo(0, equal);
-    pen.lineTo(width, equal);
-    pen.stroke();
-    pen.setLineDash([]);
-    pen.font = font(0.7);
-    pen.fillStyle = tone("soft");
-    pen.textAlign = "left";
-    pen.textBaseline = "bottom";
-    pen.fillText(`served so far, most ${number(most)}; dashed: an equal share`, 4, top - 4);
-  }
 }
 
 /** Where things stand. */
-class Place {
+export class Place {
   readonly pitch: number;
   readonly row: number;
   readonly gate: number;
   readonly floor: number;
+  /** How large a client is. */
+  readonly side: number;
 
   constructor(readonly width: number, readonly height: number, readonly clients: number, look: Look) {
     this.pitch = (width - 24) / clients;
-    this.row = look.waits ? Math.round(height * 0.24) : 18;
-    this.floor = look.shares ? Math.round(height * 0.8) : height;
+    this.side = Math.max(4, Math.min(18, this.pitch * 0.6));
+    this.row = look.more ? Math.round(height * 0.24) : 18;
+    this.floor = look.more ? Math.round(height * 0.8) : height;
     this.gate = Math.round(this.row + (this.floor - this.row) * 0.6);
   }
 
-  x(client: number): number {
-    return 12 + (client + 0.5) * this.pitch;
-  }
+  readonly x = (client: number): number => 12 + (client + 0.5) * this.pitch;
 
   /** The lane of a thread's calls, beside those of its process. */
   lane(client: number, own: number): number {
-    const spread = Math.min(this.pitch * 0.7, 60);
+    const spread = this.clients > 2 ? Math.min(this.pitch * 0.7, 60) : this.pitch * 0.85;
     return this.x(client) + spread * (((own * 0.618034) % 1) - 0.5);
   }
 }
@@ -312,7 +273,7 @@ function bang(pen: CanvasRenderingContext2D, x: number, y: number, alpha: number
   pen.globalAlpha = 1;
 }
 
-const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
+export const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
 
 /** Up to the next of 1, 2, 5, 10, 20, ... */
 function round(value: number): number {

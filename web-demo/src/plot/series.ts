@@ -124,11 +124,20 @@ function decades(axis: Axis): uPlot.Range.Function {
   };
 }
 
-function axis({ label, format, bare, time }: Axis, size: number): uPlot.Axis {
+/** Full decades, and their halves and fifths where there are few. */
+function powers(_plot: uPlot, _axis: number, least: number, most: number): number[] {
+  const [low, high] = [Math.floor(Math.log10(least)), Math.ceil(Math.log10(most))];
+  const steps = high - low > 2 ? [1] : [1, 2, 5];
+  const splits = Array.from({ length: high - low + 1 }, (_, power) => steps.map((step) => step * 10 ** (low + power))).flat();
+  return splits.filter((split) => split >= least * 0.999 && split <= most * 1.001);
+}
+
+function axis({ label, format, bare, time, log }: Axis, size: number): uPlot.Axis {
   return {
     ...(!bare && { label, labelSize: 18 }),
     size,
     ...(time && { incrs: CLOCK, space: 64 }),
+    ...(log && { splits: powers }),
     stroke: () => tone("soft"),
     font: font(),
     labelFont: font(),
@@ -141,7 +150,7 @@ function axis({ label, format, bare, time }: Axis, size: number): uPlot.Axis {
 function series({ tone: name, dash, mark, width, label, fill }: Line): uPlot.Series {
   const stroke = () => tone(name);
   if (!mark) return { label, stroke, dash, width: width ?? 2, points: { show: false }, ...(fill && { fill: () => `color-mix(in srgb, ${tone(name)} 14%, transparent)` }) };
-  return { label, stroke, paths: () => null, points: { show: true, size: 7, stroke, fill: stroke, ...(mark === "cross" && { paths: crosses }) } };
+  return { label, stroke, paths: () => null, points: { show: true, size: 7, width: 2, stroke, fill: stroke, ...(mark === "cross" && { paths: crosses }) } };
 }
 
 /** Crosses for points, so that a refusal is told by its shape as well. */

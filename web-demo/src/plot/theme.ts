@@ -3,6 +3,7 @@
 export type Tone = "ink" | "soft" | "line" | "paper" | "raised" | "water" | "deep" | "wash" | "served" | "refused"
   | "s1" | "s2" | "s3" | "s4" | "s5" | "s6";
 
+let rem = 0;
 let seen: Partial<Record<Tone, string>> = {};
 const watchers = new Set<() => void>();
 const root = document.documentElement;
@@ -17,11 +18,11 @@ export function onTheme(then: () => void): () => void {
   return () => void watchers.delete(then);
 }
 
-/** Sizes of text on canvases follow the reader's. */
-export const font = (size = 0.75) => `${size * parseFloat(getComputedStyle(root).fontSize)}px system-ui, sans-serif`;
+/** Text on canvases is as large as the reader has it elsewhere. */
+export const font = (size = 0.75) => `${size * (rem ||= parseFloat(getComputedStyle(root).fontSize))}px system-ui, sans-serif`;
 
 function changed(): void {
-  seen = {};
+  [seen, rem] = [{}, 0];
   for (const then of watchers) then();
 }
 

@@ -1,11 +1,12 @@
-//! `cargo xtask bench`: how well it controls, what a decision costs, and how large it is.
+//! `cargo xtask bench`: how well it controls, what a decision costs, how large it is, and the page.
 
 mod boards;
 mod control;
 mod cost;
 mod image;
+mod page;
 mod row;
-mod size;
+pub mod size;
 
 use std::ffi::OsString;
 use std::fs;
@@ -34,6 +35,12 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// Weigh the web page, and see how soon it is there and how evenly it moves
+    Page {
+        /// Print JSON, and write no page
+        #[arg(long)]
+        json: bool,
+    },
     /// Weigh images of firmware: flash and state, on three targets
     Size {
         /// Print rows `{"what","target","bytes"}`, and write no page
@@ -49,6 +56,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
     match bench {
         Bench::Control { args } => control::run(args)?,
         Bench::Cost { json } => cost::run(roads, json)?,
+        Bench::Page { json } => page::run(roads, json)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,7 @@
 //! What each part of tidegate adds to an image of firmware.
 
 use std::fmt::Write;
+use std::fs;
 use std::path::PathBuf;
 
 use super::image::Image;
@@ -9,7 +10,7 @@ use super::{compiler, publish, thousands};
 use crate::progress;
 use crate::road::{Road, Roads};
 use crate::workspace::root;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
@@ -48,6 +49,12 @@ const BARS: [(&str, &str, u64, u64); 7] = [
     ("LEAST_AIMD_THROTTLE", "thumbv6m-none-eabi", 160, 160),
 ];
 
+/// The page, in tests/golden.
+const PAGE: &str = "size.md";
+/// A figure may be off by this part of it, with the page's own compiler and with another.
+const SAME: u64 = 50;
+const OTHER: u64 = 10;
+
 /// All that is on the page.
 struct Weights {
     rows: Vec<Row>,
@@ -55,6 +62,28 @@ struct Weights {
 }
 
 pub fn run(roads: &mut Roads, json: bool, symbols: bool) -> Result<()> {
+    let weights = weigh(roads, symbols)?;
+    match (json, symbols) {
+        (true, _) => println!("{}", row::json(&weights.rows, "bytes")),
+        (false, true) => (),
+        (false, false) => publish(PAGE, &weights.page())?,
+    }
+    Ok(())
+}
+
+/// Whether everything weighs what the page says.
+pub fn compare(roads: &mut Roads) -> Result<()> {
+    let weights = weigh(roads, false)?;
+    let page = root().join("tests/golden").join(PAGE);
+    let page = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
+    let off = weights.off(&page);
+    if !off.is_empty() {
+        bail!("`cargo xtask bench size` writes tests/golden/{PAGE} anew:\n{}", off.join("\n"));
+    }
+    Ok(())
+}
+
+fn weigh(roads: &mut Roads, symbols: bool) -> Result<Weights> {
     let mut weights = Weights { rows: Vec::new(), compilers: Vec::new() };
     for target in TARGETS {
         let road = roads.to(target)?;
@@ -85,12 +114,7 @@ pub fn run(roads: &mut Roads, json: bool, symbols: bool) -> Result<()> {
         }
         weights.compilers.push((target, compiler(road)));
     }
-    match (json, symbols) {
-        (true, _) => println!("{}", row::json(&weights.rows, "bytes")),
-        (false, true) => (),
-        (false, false) => publish("size.md", &weights.page())?,
-    }
-    Ok(())
+    Ok(weights)
 }
 
 /// Links all images for `target`, and says where they are. One with a reachable panic does not link.
@@ -116,7 +140,35 @@ fn list(target: &str, image: &Image) {
     println!();
 }
 
+/// What a page says of a thing on a target.
+fn told(page: &str, what: &str, target: &str) -> Option<u64> {
+    let column = TARGETS.iter().position(|name| *name == target)?;
+    let line = page.lines().find_map(|line| line.strip_prefix(&format!("| {what} | ")))?;
+    line.split(" | ").nth(column)?.trim_end_matches(" |").replace(' ', "").parse().ok()
+}
+
 impl Weights {
+    /// What is farther from what the page says than its compiler explains.
+    fn off(&self, page: &str) -> Vec<String> {
+        let mut off = Vec::new();
+        for Row { what, target, figure } in &self.rows {
+            let same = self.compilers.iter().any(|(name, compiler)| {
+                name == target && page.contains(&format!("- {name}: {compiler}\n"))
+            });
+            let most = figure / if same { SAME } else { OTHER };
+            match told(page, what, target) {
+                Some(told) if told.abs_diff(*figure) <= most => {}
+                Some(told) => off.push(format!(
+                    "{what}, {target}: {} bytes, and {} on the page",
+                    thousands(*figure),
+                    thousands(told)
+                )),
+                None => off.push(format!("{what}, {target}: not on the page")),
+            }
+        }
+        off
+    }
+
     fn page(&self) -> String {
         let mut page = String::from(
             "# Size\n\n\
@@ -154,8 +206,11 @@ impl Weights {
         for (target, compiler) in &self.compilers {
             _ = writeln!(page, "- {target}: {compiler}");
         }
-        page.push_str(
-            "\nWritten by `cargo xtask bench size`; `--symbols` lists what takes the space.\n",
+        _ = writeln!(
+            page,
+            "\nWritten by `cargo xtask bench size`; `--symbols` lists what takes the space. `cargo \
+             xtask test embedded` weighs all of it again and holds it against this page: to a \
+             {SAME}th with these compilers, and to a {OTHER}th with others."
         );
         page
     }
@@ -166,5 +221,32 @@ impl Weights {
                 .map(|target| row::figure(&self.rows, what, target).map_or("-".into(), thousands));
             _ = writeln!(page, "| {what} | {} |", cells.join(" | "));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weights(figure: u64) -> Weights {
+        let (what, target) = ("HTTP header parsers", TARGETS[1]);
+        let rows = vec![Row { what, target: target.into(), figure }];
+        Weights { rows, compilers: vec![(target, "rustc 1.95.0".into())] }
+    }
+
+    #[test]
+    fn a_figure_is_held_against_the_page_the_closer_where_the_compiler_is_the_same() {
+        let page = weights(10_000).page();
+        assert_eq!(told(&page, "HTTP header parsers", TARGETS[1]), Some(10_000));
+        assert_eq!(told(&page, "HTTP header parsers", TARGETS[0]), None);
+        for (figure, off) in [(10_000, 0), (10_200, 0), (10_210, 1), (9_700, 1)] {
+            assert_eq!(weights(figure).off(&page).len(), off, "{figure}");
+        }
+        let other = page.replace("1.95.0", "1.85.0");
+        for (figure, off) in [(10_900, 0), (11_200, 1)] {
+            assert_eq!(weights(figure).off(&other).len(), off, "{figure}");
+        }
+        let lacking = page.replace("HTTP", "FTP");
+        assert_eq!(weights(10_000).off(&lacking).len(), 1);
     }
 }

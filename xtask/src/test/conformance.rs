@@ -1,14 +1,21 @@
 //! The vectors: written by the oracle, and played on every machine.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 
-use crate::progress;
+use crate::firmware::{self, Board, Run};
+use crate::npm::{self, step};
 use crate::road::Roads;
-use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
+use crate::{progress, setup};
+
+/// A board needs some seconds, on a machine that has nothing else to do.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Who played, and how many.
 struct Row {
@@ -16,24 +23,120 @@ struct Row {
     vectors: u64,
     steps: u64,
     differences: u64,
+    /// What a board has no memory for.
+    passed_over: u64,
 }
 
 /// Checks that the oracle writes what is committed, and has every runner play it.
-pub fn run(_: &mut Roads, tally: &mut Tally) {
+pub fn run(roads: &mut Roads, tally: &mut Tally) {
     oracle(tally);
     let mut rows = Vec::new();
     for (runner, profile) in [("native, debug", "dev"), ("native, release", "release")] {
         let mut command = cargo("run");
         command.args(["--package", "tidegate-conformance", "--profile", profile]);
-        tally.verdict(runner, || {
-            let row = play(runner, command)?;
-            let different = row.differences;
-            rows.push(row);
-            ensure!(different == 0, "{different} vectors differ: see above");
-            Ok(())
+        examine(runner, &mut rows, tally, || output(runner, command));
+    }
+    in_wasm(roads, &mut rows, tally);
+    on_boards(roads, &mut rows, tally);
+    table(&rows);
+}
+
+/// Where what the runtimes of JavaScript need is.
+fn folder() -> PathBuf {
+    root().join("tests/conformance")
+}
+
+/// The module, compiled as the package's are, in each runtime.
+fn in_wasm(roads: &mut Roads, rows: &mut Vec<Row>, tally: &mut Tally) {
+    let target = root().join("target/conformance");
+    let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
+    let mut ready = false;
+    tally.verdict("build for wasm", || {
+        build(roads, &target)?;
+        npm::install(&folder())?;
+        setup::missing_tool("chromium")?;
+        ready = true;
+        Ok(())
+    });
+    for runner in ["node", "chromium", "workerd"] {
+        let mut command = Command::new("node");
+        command.args(["run.mjs", runner]).arg(&module).current_dir(folder());
+        if ready {
+            examine(runner, rows, tally, || output(runner, command));
+        }
+    }
+}
+
+fn build(roads: &mut Roads, target: &Path) -> Result<()> {
+    let mut build = roads.to(npm::TARGET)?.cargo("build", npm::TARGET, root());
+    build.args(["--package", "tidegate-conformance-wasm", "--profile", "wasm", "--target-dir"]);
+    build.arg(target).args(["--config", npm::COMPACT]);
+    step("cargo build, wasm", build)
+}
+
+/// The image that reads them from this machine's file, line by line, on each emulated board.
+fn on_boards(roads: &mut Roads, rows: &mut Vec<Row>, tally: &mut Tally) {
+    let file = root().join("target/vectors.jsonl");
+    let mut ready = false;
+    tally.verdict("the emulator", || {
+        firmware::bring_tools()?;
+        join(&file)?;
+        ready = true;
+        Ok(())
+    });
+    let boards =
+        [("Cortex-M0", Board::Microbit), ("Cortex-M4F", Board::Mps2), ("RISC-V", Board::Virt)];
+    for (runner, board) in boards.into_iter().filter(|_| ready) {
+        examine(runner, rows, tally, || {
+            let folder = firmware::build(roads, board, &["conformance"])?;
+            let image = "conformance";
+            let options = options(board, &file);
+            Run { name: image, board, folder: &folder, image, options, limit: LIMIT }
+                .to_its_end(|_| ())
         });
     }
-    table(&rows);
+}
+
+/// One file of all, for a board has no folders.
+fn join(file: &Path) -> Result<()> {
+    let folder = root().join("tests/vectors");
+    let mut vectors = String::new();
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            vectors += &fs::read_to_string(&path)?;
+        }
+    }
+    fs::write(file, vectors).with_context(|| file.display().to_string())
+}
+
+/// The file's name is the image's argument.
+fn options(board: Board, file: &Path) -> Vec<String> {
+    let named = format!("enable=on,target=native,arg=conformance,arg={}", file.display());
+    let mut options = vec!["-semihosting-config".to_owned(), named];
+    if board == Board::Microbit {
+        // The chip is made with 16 KiB and with 32 KiB, and a vector takes more than half of the one.
+        options.extend(["-global".to_owned(), "nrf51-soc.sram-size=32768".to_owned()]);
+    }
+    options
+}
+
+/// Has a runner play all vectors, without one that differs.
+fn examine(
+    runner: &'static str,
+    rows: &mut Vec<Row>,
+    tally: &mut Tally,
+    play: impl FnOnce() -> Result<String>,
+) {
+    tally.verdict(runner, || {
+        let output = play()?;
+        let sum = output.lines().find_map(|line| row(runner, line));
+        let row = sum.with_context(|| format!("it tells no sum:\n{output}"))?;
+        let different = row.differences;
+        rows.push(row);
+        ensure!(different == 0, "{different} vectors differ:\n{output}");
+        Ok(())
+    });
 }
 
 /// Without Python nobody can say whether the vectors are the oracle's.
@@ -46,31 +149,29 @@ fn oracle(tally: &mut Tally) {
     tally.check("the oracle writes these vectors", command);
 }
 
-/// Runs a player, whose last table line sums it up.
-fn play(runner: &'static str, command: Command) -> Result<Row> {
-    let ended = progress::run(runner, command, None)?;
-    let row = ended.output.lines().find_map(|line| row(runner, line));
-    let row = row.ok_or_else(|| anyhow!("it tells no sum:\n{}", ended.output))?;
-    if row.differences > 0 || !ended.success() {
-        println!("{}", ended.output);
-    }
-    Ok(row)
+/// What a player says, whether or not it is content.
+fn output(runner: &str, command: Command) -> Result<String> {
+    Ok(progress::run(runner, command, None)?.output)
 }
 
-/// `all <vectors> <steps> <differences>`.
+/// `all <vectors> <steps> <differences>`, and on boards how many were passed over; a log has its own
+/// words before it.
 fn row(runner: &'static str, line: &str) -> Option<Row> {
-    let mut words = line.split_whitespace();
-    if words.next()? != "all" {
-        return None;
-    }
+    let mut words = line.split_whitespace().skip_while(|word| *word != "all").skip(1);
     let mut number = || words.next()?.parse().ok();
-    Some(Row { runner, vectors: number()?, steps: number()?, differences: number()? })
+    let (vectors, steps, differences) = (number()?, number()?, number()?);
+    Some(Row { runner, vectors, steps, differences, passed_over: number().unwrap_or(0) })
 }
 
 fn table(rows: &[Row]) {
-    println!("        {:<18} {:>8} {:>8} {:>12}", "runner", "vectors", "steps", "differences");
-    for Row { runner, vectors, steps, differences } in rows {
-        println!("        {runner:<18} {vectors:>8} {steps:>8} {differences:>12}");
+    let line = |cells: [&str; 5]| {
+        let [runner, vectors, steps, differences, passed_over] = cells;
+        println!("        {runner:<16}{vectors:>8}{steps:>8}{differences:>13}{passed_over:>13}");
+    };
+    line(["runner", "vectors", "steps", "differences", "passed over"]);
+    for Row { runner, vectors, steps, differences, passed_over } in rows {
+        let cells = [vectors, steps, differences, passed_over].map(u64::to_string);
+        line([runner, &cells[0], &cells[1], &cells[2], &cells[3]]);
     }
 }
 
@@ -80,8 +181,13 @@ mod tests {
 
     #[test]
     fn the_sum_is_told_by_the_line_of_all_files() {
-        let output = "file vectors steps differences\naimd 3 40 0\nall 5 70 1\n";
-        let row = output.lines().find_map(|line| row("here", line)).unwrap();
-        assert_eq!((row.vectors, row.steps, row.differences), (5, 70, 1));
+        for (output, expected) in [
+            ("file vectors steps differences\naimd 3 40 0\nall 5 70 1\n", (5, 70, 1, 0)),
+            ("0.1 INFO  all 4 60 0 1\n", (4, 60, 0, 1)),
+        ] {
+            let row = output.lines().find_map(|line| row("here", line)).unwrap();
+            let told = (row.vectors, row.steps, row.differences, row.passed_over);
+            assert_eq!(told, expected);
+        }
     }
 }

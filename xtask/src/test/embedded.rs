@@ -1,6 +1,7 @@
 //! The throttle for embassy: it builds for firmware, cannot panic, keeps its promises in virtual time,
 //! and works in images on emulated boards.
 
+use crate::bench::size;
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
@@ -38,6 +39,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     tally.verdict("run panics only where it is polled after its end", || {
         IMAGE.only_ends_async(roads, &["--features", "run"])
     });
+    tally.verdict("the weights of tests/golden/size.md", || size::compare(roads));
     firmware::run(roads, tally);
 }
 

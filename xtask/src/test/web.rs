@@ -61,7 +61,12 @@ fn files() -> Result<Vec<String>> {
 fn node(file: &str) -> Command {
     let mut command = program();
     // One test at a time: they draw, and they measure the rates of real servers.
-    command.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    command.args([
+        "--test",
+        "--test-concurrency=1",
+        "--test-reporter=spec",
+        "--test-timeout=180000",
+    ]);
     command.arg(format!("{file}.test.mjs"));
     command
 }

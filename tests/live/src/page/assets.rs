@@ -14,6 +14,12 @@ use std::path::Path;
 /// What the page finds in its head where a demo serves it, and so knows without asking.
 const MARK: &str = "<meta name=\"tidegate-live\" content=\"on\">";
 
+/// What the page may do: run its own scripts, call servers of this machine, and no more; and nobody
+/// may frame it and lend it his clicks.
+const ALLOWED: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; \
+    style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+    connect-src 'self' http://127.0.0.1:*; frame-ancestors 'none'";
+
 /// The files by their paths.
 pub struct Assets(HashMap<String, Asset>);
 
@@ -68,8 +74,7 @@ impl Assets {
             (header::CACHE_CONTROL, keep),
             (header::VARY, "accept-encoding"),
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            // Nobody may frame it and lend it his clicks.
-            (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
+            (header::CONTENT_SECURITY_POLICY, ALLOWED),
         ];
         match gzip {
             true => {

@@ -2,8 +2,12 @@
 
 from exact import SECOND, U32, since, within
 from laws.adaptive import octaves as oct
-from laws.adaptive import parts, tiers
+from laws.adaptive import epoch, parts, tiers
+from laws.adaptive.blind import Blind, RetryAfter
+from laws.adaptive.epoch import BlindTier
 from laws.adaptive.octaves import OCTAVE
+from laws.adaptive.period import Period, Share, Told
+from laws.adaptive.remaining import Remaining
 from laws.base import Law
 from record import Refused
 
@@ -11,18 +15,18 @@ DAY = 86_400 * SECOND
 PUSHBACK = ("throttled", "busy")
 
 
-class Adaptive(tiers.Blind, tiers.RetryAfter, tiers.Remaining, tiers.Period, Law):
+class Adaptive(Blind, RetryAfter, Remaining, Period, Law):
     TAG = 0
 
     def __init__(self, config, now):
-        self.pacer, self.event, self.epoch = parts.Pacer(), parts.Event(now), parts.Epoch()
+        self.pacer, self.event, self.epoch = parts.Pacer(), parts.Event(now), epoch.Epoch()
         self.meter, self.usual = parts.Meter(now), parts.Usual()
         self.tier = parts.Open(now)
         self.trip = 0  # The smoothed round trip, in 1024 ns.
         self.anchor = 0  # log2 of twenty intervals of the limit that all share.
         if config["quota"]:
             count, period = config["quota"][:2]
-            self.anchor = parts.anchor_of_quota(min(count, U32), period)
+            self.anchor = epoch.anchor_of_quota(min(count, U32), period)
 
     def round_trip(self):
         return self.trip << 10
@@ -65,7 +69,7 @@ class Adaptive(tiers.Blind, tiers.RetryAfter, tiers.Remaining, tiers.Period, Law
         if silence // 64 > interval:
             self.meter.skip(silence, now)
             self.pacer.begin(now)
-        self.pacer.advance(now, interval, isinstance(self.tier, tiers.BlindTier), chance)
+        self.pacer.advance(now, interval, isinstance(self.tier, BlindTier), chance)
 
     def corrected(self, now, charged, used):
         if self.is_open():
@@ -96,12 +100,12 @@ class Adaptive(tiers.Blind, tiers.RetryAfter, tiers.Remaining, tiers.Period, Law
         limit = None if hint.limit is None else self.usual.calls_in(hint.limit)
         quota = (limit, hint.period) if limit and hint.period else None
         if quota:
-            self.anchor = parts.anchor_of_quota(*quota)
+            self.anchor = epoch.anchor_of_quota(*quota)
         if left is not None and hint.reset is not None and limit:
             # None or a whole second may stand for any time up to that.
-            periodic = isinstance(self.tier, tiers.Share) or hint.reset not in (0, SECOND)
+            periodic = isinstance(self.tier, Share) or hint.reset not in (0, SECOND)
             if hint.period is not None or periodic:
-                told = tiers.Told(hint, limit, left, hint.after if pushed else None)
+                told = Told(hint, limit, left, hint.after if pushed else None)
                 return self.period(sample, told, chance)
         self.untold(sample.sent, now, chance)
         if hint.after is not None and pushed and sample.fresh and self.event.misses == 0:
@@ -113,10 +117,14 @@ class Adaptive(tiers.Blind, tiers.RetryAfter, tiers.Remaining, tiers.Period, Law
             answered, moved = self.remaining(sample, left, quota, chance)
             if answered:
                 return moved
-        return self.success(sample, chance) if sample.outcome == "ok" else self.miss(sample, False, chance)
+        return (
+            self.success(sample, chance)
+            if sample.outcome == "ok"
+            else self.miss(sample, False, chance)
+        )
 
     def write(self, out):
-        pacer, event, epoch = self.pacer, self.event, self.epoch
+        pacer, event, own = self.pacer, self.event, self.epoch
         out.i32(pacer.interval)
         out.i32(pacer.target)
         for instant in (pacer.slot, pacer.release, pacer.hold, event.at):
@@ -124,28 +132,30 @@ class Adaptive(tiers.Blind, tiers.RetryAfter, tiers.Remaining, tiers.Period, Law
         out.u8(event.misses)
         out.u8(event.previous)
         out.u8(event.down)
-        out.u16(epoch.length)
-        out.u16(epoch.cut)
-        out.u32(epoch.progress)
-        out.u32(epoch.successes)
-        out.i16(epoch.hit)
-        out.u16(epoch.ignored)
-        out.variant(tiers.BYTES, tiers.TAGS[type(self.tier)], lambda out: tiers.write(self.tier, out))
+        out.u16(own.length)
+        out.u16(own.cut)
+        out.u32(own.progress)
+        out.u32(own.successes)
+        out.i16(own.hit)
+        out.u16(own.ignored)
+        out.variant(
+            tiers.BYTES, tiers.TAGS[type(self.tier)], lambda out: tiers.write(self.tier, out)
+        )
         out.u32(self.usual.mean)
         out.u8(self.usual.octave)
         out.u32(self.trip)
         out.i16(self.anchor)
 
     def read(self, source):
-        pacer, event, epoch = self.pacer, self.event, self.epoch
+        pacer, event, own = self.pacer, self.event, self.epoch
         pacer.interval = oct.bounded(source.signed(4))
         pacer.target = oct.bounded(source.signed(4))
         pacer.slot, pacer.release = source.instant(), source.instant()
         pacer.hold, event.at = source.instant(), source.instant()
         event.misses, event.previous, event.down = source.u8(), source.u8(), source.flag()
-        epoch.length, epoch.cut = source.u16(), source.u16()
-        epoch.progress, epoch.successes = source.u32(), source.u32()
-        epoch.hit, epoch.ignored = source.signed(2), source.u16()
+        own.length, own.cut = source.u16(), source.u16()
+        own.progress, own.successes = source.u32(), source.u32()
+        own.hit, own.ignored = source.signed(2), source.u16()
         self.tier = source.variant(tiers.BYTES, tiers.READERS)
         self.usual.mean, self.usual.octave = source.u32(), source.u8()
         if self.usual.octave >= 28:

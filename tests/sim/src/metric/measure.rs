@@ -5,13 +5,13 @@ use std::ops::Range;
 use tidegate::{Instant, Span};
 
 use super::tally::{Tally, ThreadTally};
-use super::{Metrics, deviation, jain, median, share};
-use crate::scenario::units::{Rate, Time};
-use crate::scenario::{Clients, Convergence, Demand, Scenario, Show, Stretch, Toward};
+use super::{Metrics, deviation, jain, share};
+use crate::scenario::units::Rate;
+use crate::scenario::{Demand, Scenario};
 use crate::server::{Server, seconds};
 
 /// What is always measured about convergence, where a scenario says how.
-const CONVERGENCES: [&str; 3] = ["recovery_s", "up_s", "down_s"];
+pub(super) const CONVERGENCES: [&str; 3] = ["recovery_s", "up_s", "down_s"];
 
 impl Tally {
     /// The metrics of a run of `scenario` that ended at `now`.
@@ -61,70 +61,57 @@ impl Tally {
         all.add("server_p99_ms", stays.and_then(|stays| stays.quantile(0.99)));
         all.add("peak_1s", Some(f64::from(self.peak.most)));
         for name in CONVERGENCES {
-            all.add(name, view.converged(name));
+            #[cfg(feature = "full")]
+            let converged = view.converged(name);
+            #[cfg(not(feature = "full"))]
+            let converged = None;
+            all.add(name, converged);
         }
         all.add("lost", Some(lost as f64));
         all.add("time_s", ended.map(|ended| seconds(Instant::ZERO, ended)));
         let totals: Vec<f64> = workers().map(|t| f64::from(t.served + t.bad)).collect();
         all.add("stdev_worker", deviation(&totals));
         all.add("calls", Some(self.calls() as f64));
-        let mut names: Vec<&str> = Vec::new();
-        for convergence in &scenario.convergences {
-            let name = convergence.get_ref().name.as_str();
-            if !CONVERGENCES.contains(&name) && !names.contains(&name) {
-                names.push(name);
-                all.add(name.to_owned(), view.converged(name));
-            }
-        }
-        for stretch in &scenario.stretches {
-            let stretch = stretch.get_ref();
-            for show in &stretch.show {
-                let name = format!("{}_{}", stretch.name, show.name());
-                all.add(name, view.stretch(stretch, *show));
-            }
-        }
+        #[cfg(feature = "full")]
+        view.add_asked(&mut all);
         all
     }
 }
 
 /// A run that is over, to be looked at.
-struct View<'a> {
-    tally: &'a Tally,
-    scenario: &'a Scenario,
-    server: &'a Server,
+pub(super) struct View<'a> {
+    pub(super) tally: &'a Tally,
+    pub(super) scenario: &'a Scenario,
+    pub(super) server: &'a Server,
 }
 
 /// Calls in some bins.
-struct Sums {
-    served: f64,
-    bad: f64,
+pub(super) struct Sums {
+    pub(super) served: f64,
+    pub(super) bad: f64,
 }
 
 impl Sums {
-    fn all(&self) -> f64 {
+    pub(super) fn all(&self) -> f64 {
         self.served + self.bad
     }
 }
 
 impl View<'_> {
-    fn width(&self) -> Span {
+    pub(super) fn width(&self) -> Span {
         self.scenario.bin.get_ref().span()
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the scenario was checked to fit")]
-    fn bin_of(&self, since_start: Span) -> usize {
+    pub(super) fn bin_of(&self, since_start: Span) -> usize {
         (since_start.as_nanos() / self.width().as_nanos()) as usize
-    }
-
-    fn bin(&self, time: Time) -> usize {
-        self.bin_of(time.span())
     }
 
     fn start_of(&self, bin: usize) -> Instant {
         Instant::ZERO.saturating_add(self.width().saturating_mul(bin as u64))
     }
 
-    fn sums(&self, bins: Range<usize>) -> Sums {
+    pub(super) fn sums(&self, bins: Range<usize>) -> Sums {
         let sum = |counts: &[u32]| counts[bins.clone()].iter().copied().map(f64::from).sum();
         Sums { served: sum(&self.tally.served), bad: sum(&self.tally.bad) }
     }
@@ -143,76 +130,6 @@ impl View<'_> {
             }
         }
         all.into_iter()
-    }
-
-    /// Jain's index in some bins, over the processes under test that `there` holds for.
-    fn jain(&self, bins: Range<usize>, there: impl Fn(&Clients) -> bool) -> Option<f64> {
-        let groups = self.scenario.groups();
-        let groups = groups.flat_map(|group| (0..group.processes).map(move |_| group));
-        let present = groups.zip(&self.tally.served_by);
-        let present = present.filter(|(group, _)| !group.are_strangers() && there(group));
-        jain(present.map(|(_, counts)| counts[bins.clone()].iter().copied().map(f64::from).sum()))
-    }
-
-    fn stretch(&self, stretch: &Stretch, show: Show) -> Option<f64> {
-        let every = stretch.every.unwrap_or_default().span();
-        let times = (0..u64::from(stretch.times)).map(|time| {
-            let shift = |at: Time| Time::from(at.span().saturating_add(every.saturating_mul(time)));
-            self.look_at(stretch, shift(stretch.from), shift(stretch.to), show)
-        });
-        let values: Vec<f64> = times.flatten().collect();
-        share(values.iter().sum(), values.len() as f64)
-    }
-
-    fn look_at(&self, stretch: &Stretch, from: Time, to: Time, show: Show) -> Option<f64> {
-        let bins = self.bin(from)..self.bin(to);
-        let sums = self.sums(bins.clone());
-        match show {
-            Show::Util => {
-                let flow = self.server.flow(from.instant(), to.instant(), stretch.offered);
-                share(sums.served, flow + stretch.credit as f64)
-            }
-            Show::Throttled => share(sums.bad, sums.all()),
-            Show::Throttles => Some(sums.bad),
-            Show::Load => share(sums.all(), to.seconds() - from.seconds()),
-            Show::Peak => {
-                let busiest = bins.map(|bin| self.tally.served[bin] + self.tally.bad[bin]).max();
-                busiest.and_then(|busiest| share(f64::from(busiest), self.bin_seconds()))
-            }
-            Show::Jain => self.jain(bins, |group| {
-                group.from <= from && group.to.is_none_or(|leaves| leaves >= to)
-            }),
-        }
-    }
-
-    fn bin_seconds(&self) -> f64 {
-        self.scenario.bin.get_ref().seconds()
-    }
-
-    /// The median over all convergences of a name.
-    fn converged(&self, name: &str) -> Option<f64> {
-        let all = self.scenario.convergences.iter().map(toml::Spanned::get_ref);
-        median(all.filter(|convergence| convergence.name == name).map(|c| self.settled(c)))
-    }
-
-    /// Seconds until the clients have come to what they should, or as long as was looked.
-    fn settled(&self, convergence: &Convergence) -> f64 {
-        let Convergence { at, until, width, toward, rate, .. } = convergence;
-        let (first, last, width) = (self.bin(*at), self.bin(*until), self.bin(*width));
-        let wanted = rate.map_or(0.0, Rate::as_per_second) * width as f64 * self.bin_seconds();
-        let there =
-            |group: &Clients| group.from <= *at && group.to.is_none_or(|leaves| leaves > *at);
-        let shows = |bin: &usize| {
-            let bins = *bin..*bin + width;
-            let sums = self.sums(bins.clone());
-            match toward {
-                Toward::Up => sums.served >= 0.9 * wanted,
-                Toward::Down => sums.bad <= 0.05 * sums.all() && sums.served >= 0.8 * wanted,
-                Toward::Fair => self.jain(bins, there).is_some_and(|jain| jain >= 0.9),
-            }
-        };
-        let bins = (first..last.saturating_sub(width)).find(shows).unwrap_or(last) - first;
-        bins as f64 * self.bin_seconds()
     }
 
     /// How long the fixed work takes where the clients under test share the server evenly, and

@@ -1,5 +1,7 @@
 //! Metrics: what a run is judged by.
 
+#[cfg(feature = "full")]
+mod asked;
 mod measure;
 mod tally;
 

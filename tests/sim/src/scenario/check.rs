@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 
+use super::law::LawError;
 use super::units::Time;
 use super::{Clients, Convergence, Demand, Scenario, Stretch, Toward};
 use crate::controllers;
@@ -44,12 +45,32 @@ fn line_of(text: &str, offset: usize) -> usize {
 }
 
 /// A fault and the part of the file that it is in.
-pub(super) struct Fault(Range<usize>, String);
+pub(super) struct Fault(Range<usize>, Why);
+
+/// What is wrong. It is put in words where somebody is told.
+enum Why {
+    Said(&'static str),
+    NoLaw(String),
+    Law(LawError),
+}
 
 impl Fault {
-    pub(super) fn at(self, text: &str, file: &str) -> ScenarioError {
+    pub(super) fn at(self, scenario: &Scenario, text: &str, file: &str) -> ScenarioError {
         let line = (!self.0.is_empty()).then(|| line_of(text, self.0.start));
-        ScenarioError { file: file.into(), line, reason: self.1 }
+        let reason = match self.1 {
+            Why::Said(why) => why.into(),
+            Why::NoLaw(law) => {
+                format!("there is no law \"{law}\"; there are {}", scenario.law_names().join(", "))
+            }
+            Why::Law(error) => error.to_string(),
+        };
+        ScenarioError { file: file.into(), line, reason }
+    }
+}
+
+impl From<&'static str> for Why {
+    fn from(why: &'static str) -> Self {
+        Self::Said(why)
     }
 }
 
@@ -83,81 +104,90 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     if scenario.groups().map(threads).sum::<u64>() > MOST_THREADS {
         return fault(&scenario.server, "there must be at most 1048576 client threads in all");
     }
+    for (name, law) in &scenario.laws {
+        if controllers::is_known(name) {
+            return fault(law, "there is a law of that name already; choose another one");
+        }
+        if let Err(why) = law.get_ref().policy() {
+            return fault(law, Why::Law(why));
+        }
+    }
     for group in &scenario.clients {
-        if let Some(why) = clients(group.get_ref(), end) {
-            return fault(group, &why);
+        if let Some(why) = clients(group.get_ref(), scenario) {
+            return fault(group, why);
         }
     }
     for stretch in &scenario.stretches {
         if let Some(why) = check_stretch(stretch.get_ref(), scenario) {
-            return fault(stretch, &why);
+            return fault(stretch, why);
         }
     }
     for convergence in &scenario.convergences {
         if let Some(why) = check_convergence(convergence.get_ref(), scenario) {
-            return fault(convergence, &why);
+            return fault(convergence, why);
         }
     }
     Ok(())
 }
 
-fn fault<T>(part: &Spanned<T>, why: &str) -> Result<(), Fault> {
+fn fault<T>(part: &Spanned<T>, why: impl Into<Why>) -> Result<(), Fault> {
     Err(Fault(part.span(), why.into()))
 }
 
-fn clients(group: &Clients, end: Time) -> Option<String> {
+fn clients(group: &Clients, scenario: &Scenario) -> Option<Why> {
+    let end = *scenario.end.get_ref();
     if group.processes == 0 || group.threads == 0 {
-        return Some("a group of clients needs at least 1 process and 1 thread".into());
+        return Some(Why::Said("a group of clients needs at least 1 process and 1 thread"));
     }
     if group.to.is_some_and(|to| to <= group.from) || group.from >= end {
-        return Some("clients must join before they leave, and before the world ends".into());
+        return Some(Why::Said("clients must join before they leave, and before the world ends"));
     }
     match group.demand {
-        Demand::Work(0) => return Some("work must be at least 1 call".into()),
+        Demand::Work(0) => return Some(Why::Said("work must be at least 1 call")),
         Demand::Poisson(rate) if rate.is_zero() => {
-            return Some("clients that call at random need a rate above 0".into());
+            return Some(Why::Said("clients that call at random need a rate above 0"));
         }
         Demand::OnOff { on, .. } if on == Time::default() => {
-            return Some("clients must be on for longer than nothing".into());
+            return Some(Why::Said("clients must be on for longer than nothing"));
         }
         _ => {}
     }
-    let law = group.law.as_deref().filter(|law| !controllers::is_known(law))?;
-    Some(format!("there is no law \"{law}\"; there are {}", controllers::names().join(", ")))
+    let unknown = |law: &&str| !controllers::is_known(law) && scenario.own_law(law).is_none();
+    let law = group.law.as_deref().filter(unknown)?;
+    Some(Why::NoLaw(law.into()))
 }
 
-fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<String> {
+fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<&'static str> {
     if stretch.to <= stretch.from || stretch.to > *scenario.end.get_ref() {
-        return Some("a stretch must end after it begins, and with the world at the latest".into());
+        return Some("a stretch must end after it begins, and with the world at the latest");
     }
     if stretch.times == 0 || (stretch.times > 1 && stretch.every.is_none()) {
-        return Some("a stretch takes place once or more, and needs `every` to repeat".into());
+        return Some("a stretch takes place once or more, and needs `every` to repeat");
     }
     let last =
         stretch.every.unwrap_or_default().span().saturating_mul(u64::from(stretch.times) - 1);
     if stretch.to.span().saturating_add(last) > scenario.end.get_ref().span() {
-        return Some("a stretch must not repeat after the end of the world".into());
+        return Some("a stretch must not repeat after the end of the world");
     }
     whole_bins([stretch.from, stretch.to, stretch.every.unwrap_or_default()], scenario)
 }
 
-fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<String> {
+fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<&'static str> {
     let Convergence { at, until, width, toward, rate, .. } = *convergence;
     if until <= at || until > *scenario.end.get_ref() || width == Time::default() {
         return Some(
             "a convergence needs a width, and to be looked for after its change and until the \
-             world ends at the latest"
-                .into(),
+             world ends at the latest",
         );
     }
     if (toward == Toward::Fair) == rate.is_some() {
-        return Some("a convergence up or down needs a rate, and one toward fair has none".into());
+        return Some("a convergence up or down needs a rate, and one toward fair has none");
     }
     whole_bins([at, until, width], scenario)
 }
 
-fn whole_bins(times: [Time; 3], scenario: &Scenario) -> Option<String> {
+fn whole_bins(times: [Time; 3], scenario: &Scenario) -> Option<&'static str> {
     let bin = scenario.bin.get_ref().span().as_nanos();
     let odd = times.iter().any(|time| time.span().as_nanos() % bin != 0);
-    odd.then(|| "all times of a measure must be multiples of `bin` (1s unless told)".into())
+    odd.then_some("all times of a measure must be multiples of `bin` (1s unless told)")
 }

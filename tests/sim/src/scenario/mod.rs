@@ -3,6 +3,7 @@
 //! The format is documented in `tests/sim/scenarios/README.md`.
 
 mod check;
+mod law;
 mod measure;
 mod plain;
 pub mod units;
@@ -10,11 +11,15 @@ pub mod units;
 use std::path::Path;
 
 use serde::Deserialize;
+use tidegate::Policy;
 use toml::Spanned;
 
 use crate::chance::Spread;
 use crate::server::ServerSpec;
 pub use check::ScenarioError;
+pub use law::{
+    BackoffSpec, BusySpec, FixedSpec, JitterSpec, LawSpec, OverSpec, RecoverySpec, ResponsiveSpec,
+};
 pub use measure::{Convergence, Show, Stretch, Toward};
 use units::{Rate, Time};
 
@@ -48,6 +53,9 @@ pub struct Scenario {
     /// How long a call takes each way: drawn anew for the way there and for the way back.
     #[serde(default = "from_25_to_75_ms")]
     pub latency: Spanned<Spread>,
+    /// Laws with parameters of their own, by name.
+    #[serde(default, deserialize_with = "law::by_name")]
+    pub laws: Vec<(String, Spanned<LawSpec>)>,
     /// The server.
     pub server: Spanned<ServerSpec>,
     /// The clients.
@@ -125,13 +133,24 @@ impl Scenario {
         let mut scenario: Self =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(text, file, &error))?;
         name.clone_into(&mut scenario.name);
-        check::check(&scenario).map_err(|fault| fault.at(text, file))?;
+        check::check(&scenario).map_err(|fault| fault.at(&scenario, text, file))?;
         Ok(scenario)
     }
 
     /// The client groups.
     pub fn groups(&self) -> impl Iterator<Item = &Clients> {
         self.clients.iter().map(Spanned::get_ref)
+    }
+
+    /// The policy of a law that has parameters of its own here.
+    pub fn own_law(&self, name: &str) -> Option<Policy> {
+        self.laws.iter().find(|law| law.0 == name)?.1.get_ref().policy().ok()
+    }
+
+    /// The names of all laws and peers, and of its own laws after them.
+    pub fn law_names(&self) -> Vec<&str> {
+        let own = self.laws.iter().map(|law| law.0.as_str());
+        crate::controllers::names().into_iter().chain(own).collect()
     }
 
     /// How many bins the run has.

@@ -86,6 +86,17 @@ impl Rate {
         self.0 as f64 / 86_400e6
     }
 
+    /// The rate as so many calls in such a period, both as small as can be.
+    pub const fn count_and_period(self) -> (u64, Span) {
+        // Millionths of a call a day are calls in a million days.
+        const MILLION_DAYS_US: u64 = 86_400_000_000 * 1_000_000;
+        let (mut divisor, mut rest) = (MILLION_DAYS_US, self.0);
+        while rest > 0 {
+            (divisor, rest) = (rest, divisor % rest);
+        }
+        (self.0 / divisor, Span::from_micros(MILLION_DAYS_US / divisor))
+    }
+
     /// The mean time between two calls; the longest span for a rate of zero.
     #[expect(clippy::cast_possible_truncation, reason = "the quotient of a rate above 0 fits")]
     pub const fn interval(self) -> Span {
@@ -105,23 +116,28 @@ impl FromStr for Rate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            |why: &str| format!("\"{text}\" is not a rate like \"4/s\" or \"4500/h\": {why}");
-        let (number, unit) = text
-            .split_once('/')
-            .ok_or_else(|| wrong("the unit is missing, one of /s, /min, /h, /d"))?;
-        let per_day = match unit.trim() {
+        let wrong = |why| format!("\"{text}\" is not a rate like \"4/s\" or \"4500/h\": {why}");
+        Self::read(text).map_err(wrong)
+    }
+}
+
+impl Rate {
+    /// As [`FromStr`] has it, with the bare reason.
+    pub(super) fn read(text: &str) -> Result<Self, &'static str> {
+        let (number, unit) =
+            text.split_once('/').ok_or("the unit is missing, one of /s, /min, /h, /d")?;
+        let per_day = match unit.trim_ascii() {
             "s" => 86_400,
             "min" => 1_440,
             "h" => 24,
             "d" => 1,
-            _ => return Err(wrong("the unit must be one of /s, /min, /h, /d")),
+            _ => return Err("the unit must be one of /s, /min, /h, /d"),
         };
-        let millionths = millionths(number.trim())
-            .ok_or_else(|| wrong("the number must be positive, with at most six decimals"))?;
+        let millionths = millionths(number.trim_ascii())
+            .ok_or("the number must be positive, with at most six decimals")?;
         match millionths.checked_mul(per_day) {
             Some(rate) if rate <= 1_000_000 * 86_400 * 1_000_000 => Ok(Self(rate)),
-            _ => Err(wrong("a million calls a second is the most there is")),
+            _ => Err("a million calls a second is the most there is"),
         }
     }
 }
@@ -133,8 +149,9 @@ fn millionths(number: &str) -> Option<u64> {
         return None;
     }
     let whole: u64 = whole.parse().ok()?;
-    let decimals: u64 = format!("{decimals:0<6}").parse().ok()?;
-    whole.checked_mul(1_000_000)?.checked_add(decimals)
+    let missing = 6 - u32::try_from(decimals.len()).ok()?;
+    let decimals: u64 = decimals.parse().ok()?;
+    whole.checked_mul(1_000_000)?.checked_add(decimals * 10_u64.pow(missing))
 }
 
 /// Reads what is written as a string, and names what was expected when it is not one.

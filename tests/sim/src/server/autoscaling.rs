@@ -127,7 +127,7 @@ impl Limit for Autoscaling {
         self.bucket.burst()
     }
 
-    fn audit(&self) -> Option<String> {
+    fn audit(&self) -> Option<&'static str> {
         self.bucket.audit()
     }
 

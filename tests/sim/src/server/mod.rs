@@ -91,7 +91,7 @@ pub trait Limit {
     fn burst(&self) -> f64;
 
     /// What the books say that cannot be, if they are wrong.
-    fn audit(&self) -> Option<String>;
+    fn audit(&self) -> Option<&'static str>;
 
     /// The rate over time, as far as it is known beforehand.
     fn rate(&self) -> Vec<(Instant, f64)>;
@@ -180,7 +180,9 @@ impl Server {
         let limit: Box<dyn Limit> = match spec {
             ServerSpec { bucket: Some(bucket), .. } => Box::new(Bucket::new(bucket)),
             ServerSpec { window: Some(window), .. } => Box::new(Window::new(window, &mut chance)),
+            #[cfg(feature = "full")]
             ServerSpec { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
+            #[cfg(feature = "full")]
             ServerSpec { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
             _ => unreachable!("the scenario was checked to have a server"),
         };

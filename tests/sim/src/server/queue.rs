@@ -135,9 +135,9 @@ impl Limit for Queue {
         (self.workers + self.places) as f64
     }
 
-    fn audit(&self) -> Option<String> {
-        let (inside, most) = (self.inside.len(), self.workers + self.places);
-        (inside > most).then(|| format!("{inside} calls are in a server with room for {most}"))
+    fn audit(&self) -> Option<&'static str> {
+        let full = self.inside.len() > self.workers + self.places;
+        full.then_some("more calls are in the server than it has room for")
     }
 
     #[expect(clippy::cast_precision_loss, reason = "for ratios")]

@@ -96,9 +96,8 @@ impl Limit for Window {
         f64::from(self.limit)
     }
 
-    fn audit(&self) -> Option<String> {
-        (self.used > self.limit)
-            .then(|| format!("the window has served {} of {}", self.used, self.limit))
+    fn audit(&self) -> Option<&'static str> {
+        (self.used > self.limit).then_some("the window has served more than its limit")
     }
 
     #[expect(clippy::cast_precision_loss, reason = "for ratios")]

@@ -1,13 +1,19 @@
 //! The desk: the worlds that are open, by number, and what passes over the border.
 
-use std::fmt;
 use std::rc::Rc;
 
 use tidegate::{Instant, Span};
-use tidegate_sim::{Broken, Scenario, World};
+use tidegate_sim::{Scenario, World};
 
 use crate::extent;
 use crate::watch::Watch;
+
+/// No such scenario: the text says why.
+const NO_SCENARIO: i32 = -1;
+/// No such law: the text says which there are.
+const NO_LAW: i32 = -2;
+/// A law or the world has broken a promise: the text says which.
+const BROKEN: i32 = -3;
 
 /// What passes over the border, and the worlds.
 #[derive(Default)]
@@ -26,32 +32,24 @@ struct Open {
     watch: Watch,
 }
 
-/// Why the host does not get what it asked for.
+/// Why the host does not get what it asked for, in a sentence where the extent has one.
 pub enum Refusal {
     /// The text is no scenario.
     Scenario(String),
     /// There is no such law.
     Law(String),
     /// The world broke.
-    Broken(Broken),
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scenario(why) | Self::Law(why) => f.write_str(why),
-            Self::Broken(broken) => write!(f, "the world broke: {broken}"),
-        }
-    }
+    Broken(String),
 }
 
 impl Desk {
+    #[cfg(feature = "lab")]
     pub fn laws(&mut self) {
         self.text = extent::laws().join("\n").into_bytes();
     }
 
     pub fn open(&mut self, law: usize, seed: f64, steps: bool) -> Result<i32, Refusal> {
-        let text = String::from_utf8_lossy(&self.text).into_owned();
+        let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
         let (law, text) = text.split_at_checked(law).unwrap_or_default();
         let scenario = Rc::new(extent::read(text)?);
         let world = extent::world(&scenario, law, seed as u64)?;
@@ -73,7 +71,7 @@ impl Desk {
         let Some(Open { world, watch, .. }) = self.get(world) else { return Ok(false) };
         let until = Instant::ZERO.saturating_add(Span::from_nanos((until * 1e9 + 0.5) as u64));
         let more = world.advance(until, &mut |step| watch.see(step));
-        more.map_err(Refusal::Broken)
+        more.map_err(|broken| Refusal::Broken(extent::why(&broken)))
     }
 
     pub fn frame(&mut self, world: usize) {
@@ -96,7 +94,9 @@ impl Desk {
 
     pub fn digest(&mut self, world: usize) {
         let Some(Open { world, .. }) = self.get(world) else { return };
-        self.text = world.digest().to_string().into_bytes();
+        let digest = world.digest().value();
+        self.numbers.clear();
+        self.numbers.extend([(digest >> 32) as f64, (digest & 0xFFFF_FFFF) as f64]);
     }
 
     pub fn close(&mut self, world: usize) {
@@ -105,10 +105,15 @@ impl Desk {
         }
     }
 
-    /// The text becomes the reason.
+    /// The text becomes the reason; returns its code.
     pub fn refuse(&mut self, refusal: Refusal) -> i32 {
-        self.text = refusal.to_string().into_bytes();
-        refusal.code()
+        let (code, why) = match refusal {
+            Refusal::Scenario(why) => (NO_SCENARIO, why),
+            Refusal::Law(why) => (NO_LAW, why),
+            Refusal::Broken(why) => (BROKEN, why),
+        };
+        self.text = why.into_bytes();
+        code
     }
 
     fn get(&mut self, world: usize) -> Option<&mut Open> {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tidegate_sim::{Scenario, World, controllers};
+use tidegate_sim::{Broken, Scenario, World, controllers};
 
 use crate::desk::Refusal;
 
@@ -18,7 +18,7 @@ pub fn world(
     seed: u64,
 ) -> Result<World<Rc<Scenario>>, Refusal> {
     World::new(Rc::clone(scenario), law, seed).ok_or_else(|| {
-        let names = laws().join(", ");
+        let names = scenario.law_names().join(", ");
         Refusal::Law(format!("there is no law \"{law}\"; there are {names}"))
     })
 }
@@ -26,4 +26,9 @@ pub fn world(
 /// The names of all laws and peers.
 pub fn laws() -> Vec<&'static str> {
     controllers::names()
+}
+
+/// What has happened to a world that broke.
+pub fn why(broken: &Broken) -> String {
+    format!("the world broke: {broken}")
 }

@@ -12,18 +12,16 @@ mod watch;
 
 use std::cell::RefCell;
 
-use desk::{Desk, Refusal};
+use desk::Desk;
+
+#[cfg(all(target_arch = "wasm32", not(feature = "lab")))]
+#[global_allocator]
+static ALLOCATOR: lol_alloc::LockedAllocator<lol_alloc::FreeListAllocator> =
+    lol_alloc::LockedAllocator::new(lol_alloc::FreeListAllocator::new());
 
 thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
 }
-
-/// No such scenario: the text says why.
-const NO_SCENARIO: i32 = -1;
-/// No such law: the text says which there are.
-const NO_LAW: i32 = -2;
-/// A law or the world has broken a promise: the text says which.
-const BROKEN: i32 = -3;
 
 /// Makes the text so many bytes long, and returns where the host is to write them.
 #[unsafe(no_mangle)]
@@ -60,6 +58,7 @@ pub extern "C" fn numbers_length() -> usize {
 }
 
 /// The text becomes the names of all laws, one a line.
+#[cfg(feature = "lab")]
 #[unsafe(no_mangle)]
 pub extern "C" fn laws() {
     DESK.with_borrow_mut(Desk::laws);
@@ -69,7 +68,7 @@ pub extern "C" fn laws() {
 /// returns its number. A frame of it has its steps too where `steps` is not 0.
 ///
 /// The numbers become when it ends, the width of its bins, and the process of each thread.
-/// A negative number is a refusal.
+/// A negative number is a refusal: -1 for the scenario, -2 for the law; the text says why.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
     DESK.with_borrow_mut(|desk| {
@@ -79,7 +78,7 @@ pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
 }
 
 /// Lets a world go on until so many seconds after its start: 1 where there is more to come, 0 where
-/// it is over; negative where it broke.
+/// it is over; -3 where it broke, and the text says how.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(world: usize, until: f64) -> i32 {
     DESK.with_borrow_mut(|desk| {
@@ -101,7 +100,7 @@ pub extern "C" fn metrics(world: usize) {
     DESK.with_borrow_mut(|desk| desk.metrics(world));
 }
 
-/// The text becomes the digest of a world's trace so far.
+/// The numbers become the two halves of the digest of a world's trace so far, the upper one first.
 #[unsafe(no_mangle)]
 pub extern "C" fn digest(world: usize) {
     DESK.with_borrow_mut(|desk| desk.digest(world));
@@ -111,14 +110,4 @@ pub extern "C" fn digest(world: usize) {
 #[unsafe(no_mangle)]
 pub extern "C" fn close(world: usize) {
     DESK.with_borrow_mut(|desk| desk.close(world));
-}
-
-impl Refusal {
-    const fn code(&self) -> i32 {
-        match self {
-            Self::Scenario(_) => NO_SCENARIO,
-            Self::Law(_) => NO_LAW,
-            Self::Broken(_) => BROKEN,
-        }
-    }
 }

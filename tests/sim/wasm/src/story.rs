@@ -1,10 +1,9 @@
-//! The extent of the story: plain scenarios and the product's laws. What is beyond it is refused, and
+//! The extent of the story: plain scenarios and a few laws. What is beyond it is refused, and
 //! why is not said: the host turns to the whole extent, which knows.
 
 use std::rc::Rc;
 
-use tidegate::Policy;
-use tidegate_sim::{Scenario, World, controllers};
+use tidegate_sim::{Broken, Scenario, World, controllers};
 
 use crate::desk::Refusal;
 
@@ -21,12 +20,12 @@ pub fn world(
 ) -> Result<World<Rc<Scenario>>, Refusal> {
     World::with(Rc::clone(scenario), seed, |place| {
         let law = place.law.unwrap_or(law);
-        controllers::plain(law, place.seed, place.from, place.process, place.outlook)
+        controllers::plain(law, &place)
     })
     .ok_or_else(|| Refusal::Law(String::new()))
 }
 
-/// The names of the laws.
-pub fn laws() -> &'static [&'static str] {
-    Policy::NAMES
+/// What has happened to a world that broke.
+pub const fn why(_: &Broken) -> String {
+    String::new()
 }

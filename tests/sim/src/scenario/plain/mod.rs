@@ -75,6 +75,7 @@ impl FromTable for Scenario {
             stop_at_remaining: table.get("stop_at_remaining")?,
             offered: table.get("offered")?,
             latency: table.get("latency")?.unwrap_or_else(from_25_to_75_ms),
+            laws: Vec::new(),
             server: table.need("server")?,
             clients: table.need("clients")?,
             stretches: Vec::new(),
@@ -204,13 +205,9 @@ impl FromValue for Spread {
             Self::Constant(time)
         } else if let Some(mean) = table.get("exponential")? {
             Self::Exponential(mean)
-        } else if let Some(times) = table.get::<Vec<Time>>("uniform")? {
-            let [least, most] = *times else { return None };
-            Self::Uniform(least, most)
         } else {
-            let Value::Table(mut shape) = table.take("lognormal")? else { return None };
-            let (median, sigma) = (shape.need("median")?, shape.need("sigma")?);
-            shape.is_empty().then_some(Self::Lognormal { median, sigma })?
+            let [least, most] = *table.need::<Vec<Time>>("uniform")? else { return None };
+            Self::Uniform(least, most)
         };
         table.is_empty().then_some(spread)
     }
@@ -260,13 +257,13 @@ impl FromValue for u32 {
     }
 }
 
-/// A number with up to fifteen digits: it and the power of ten are exact as doubles, so that their
+/// A number with few digits: it and the power of ten are exact as doubles, so that their
 /// quotient is the double nearest to it, as any parser gives it.
 impl FromValue for f64 {
     fn from_value(value: Value) -> Option<Self> {
         let Value::Word(word) = value else { return None };
-        let (whole, decimals) = word.split_once('.')?;
-        if word.len() > 16 || decimals.is_empty() || (whole.starts_with('0') && whole.len() > 1) {
+        let (whole, decimals) = word.split_once('.').unwrap_or((word, "0"));
+        if word.len() > 14 || decimals.is_empty() || (whole.starts_with('0') && whole.len() > 1) {
             return None;
         }
         let mut one = 1_u64;
@@ -277,7 +274,7 @@ impl FromValue for f64 {
 
 impl FromValue for Rate {
     fn from_value(value: Value) -> Option<Self> {
-        if let Value::Text(text) = value { text.parse().ok() } else { None }
+        if let Value::Text(text) = value { Self::read(text).ok() } else { None }
     }
 }
 
@@ -339,9 +336,9 @@ mod tests {
                 None => left.push(name),
             }
         }
-        // Those have a stretch or a convergence, or a server of another kind.
+        // Those have a measure of their own, a long tail, or a server of another kind.
         assert!(read > 30 && left.len() < 20, "{read} are read plainly, but not {left:?}");
-        assert!(!left.iter().any(|name| name == "day" || name == "strangers"), "{left:?}");
+        assert!(!left.iter().any(|name| name == "day" || name == "e-5"), "{left:?}");
     }
 
     /// A scenario as it is written for debugging, without where its parts stood in the file.

@@ -164,8 +164,8 @@ impl<'t> Cursor<'t> {
     }
 
     fn value(&mut self) -> Option<Value<'t>> {
-        for quote in ["\"", "'"] {
-            if self.eat(quote) {
+        for (open, quote) in [("\"", '"'), ("'", '\'')] {
+            if self.eat(open) {
                 let (text, rest) = self.0.split_once(quote)?;
                 self.0 = rest;
                 let plain = text.bytes().all(|byte| byte >= b' ' && byte != b'\\');

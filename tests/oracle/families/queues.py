@@ -1,0 +1,86 @@
+"""Servers that queue, for the laws that count calls in flight: round after round of late answers."""
+
+from exact import SECOND
+from families.tools import DRAW_MAX, MS, Dice
+from script import Script
+
+LAWS = [
+    ("vegas", {"named": "vegas"}),
+    ("crowd", {"named": "crowd"}),
+    ("adaptive beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
+]
+
+# How many workers the server has, how many callers there are in each phase, and how long work takes.
+SERVERS = [
+    ("one worker", 1, [1, 6, 2], lambda dice: 10 * MS),
+    ("four workers", 4, [2, 16, 16], lambda dice: 40 * MS),
+    ("workers that vary", 3, [2, 9, 9], lambda dice: 5 * MS + dice.below(60) * MS),
+    ("workers faster than a microsecond", 2, [2, 8, 3], lambda dice: 300 + dice.below(900)),
+]
+
+
+def queue(script, workers, phases, work, refuses):
+    """Callers stand in one line; the first worker that is free takes the first of them."""
+    dice, line, free = Dice(workers), [], [script.now] * workers
+    for callers in phases:
+        for turn in range(42):
+            while len(line) < callers:
+                answer = script.poll()
+                if answer[0] != "go":
+                    break
+                worker = min(range(workers), key=lambda index: free[index])
+                free[worker] = max(free[worker], script.now) + work(dice)
+                line.append((free[worker], answer[1]))
+            if not line:
+                script.after(SECOND)
+                continue
+            done, permit = min(line)
+            line.remove((done, permit))
+            refused = refuses and turn % 29 == 28
+            script.settle(
+                dice.of(["busy", "failed", "throttled"]) if refused else "ok",
+                max(script.now, done),
+                permit,
+            )
+    script.save()
+    script.restore(now=script.now, away=SECOND)
+    script.poll()
+
+
+def vectors():
+    for law, policy in LAWS:
+        for server, workers, phases, work in SERVERS:
+            for refuses in (False, True):
+                name = f"{law} before {server}{', which refuse at times' if refuses else ''}"
+                flags = ["LongRun", "BurstOfFailures"] if refuses else ["LongRun"]
+                script = Script(name, flags, policy, DRAW_MAX, now=SECOND)
+                queue(script, workers, phases, work, refuses)
+                yield script.vector()
+    yield from wide()
+    yield from steady()
+
+
+def wide():
+    """Windows that are wide enough for rounds of more than 32 calls."""
+    for workers, callers in ((8, 24), (20, 31), (14, 31)):
+        script = Script(
+            f"vegas before {workers} workers and {callers} callers",
+            ["LongRun"],
+            {"named": "vegas"},
+            5,
+        )
+        script.calls(40, "ok", 10 * MS)
+        queue(script, workers, [callers] * 4, lambda dice: 10 * MS, False)
+        yield script.vector()
+
+
+def steady():
+    """Latencies that a broken clock shows, and bases that are forgotten after 64 rounds."""
+    for took in (0, 999, 1000, 7 * MS, 5000 * SECOND, 2**64 - 1):
+        script = Script(f"vegas, calls of {took} ns", ["LongRun", "ClockAtMax"], {"named": "vegas"})
+        script.calls(100, "ok", 10 * MS)
+        script.calls(2, "busy", 10 * MS)
+        script.calls(70, "ok", took)
+        script.calls(1, "failed", took)
+        script.calls(33 * 40, "ok", min(took, 20 * MS))
+        yield script.vector()

@@ -1,0 +1,112 @@
+"""Limits while their numbers come together, and what they are called."""
+
+import re
+
+from exact import SECOND, U32, U64, within
+from record import fnv1a
+from signals.dates import AT, IN
+
+UNITS = ["requests", "tokens", "input", "output", "bytes", "in-flight", "other"]
+PERIODS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
+WORDS = ["token", "input", "output", "bytes", "concurrent", "req", "month", *PERIODS]
+
+
+def least(old, new):
+    return new if old is None else min(old, new)
+
+
+def most(old, new):
+    return new if old is None else max(old, new)
+
+
+CAREFUL = {
+    "limit": least,
+    "left": least,
+    "unit": least,
+    "period": most,
+    IN: most,
+    AT: most,
+    "pk": most,
+}
+
+
+class Draft:
+    """A limit while its numbers come together; of two of a kind the more careful one counts."""
+
+    def __init__(self, name=0):
+        self.name, self.told, self.loose = name, {}, False
+
+    def tell(self, part, number):
+        self.told[part] = CAREFUL[part](self.told.get(part), number)
+
+    def get(self, part, default=None):
+        return self.told.get(part, default)
+
+    def merge(self, other):
+        for part, number in other.told.items():
+            self.tell(part, number)
+        self.loose |= other.loose
+
+    def tells(self):
+        return self.loose or bool(set(self.told) - {"unit", "pk"})
+
+    def count(self, name, calls):
+        """What is counted, and in which period, as far as a name tells."""
+        seen = set()
+        for word in re.findall("[A-Za-z]+", name):
+            known = next((known for known in WORDS if word.lower().startswith(known)), None)
+            seen.add(known)
+            if known in PERIODS:
+                self.tell("period", PERIODS[known] * SECOND)
+        if "token" in seen:
+            unit = "input" if "input" in seen else "output" if "output" in seen else "tokens"
+        elif "concurrent" in seen:
+            unit = "in-flight"
+        elif "bytes" in seen:
+            unit = "bytes"
+        elif calls or seen & {"req", "month", *PERIODS}:
+            unit = "requests"
+        else:
+            unit = "other"
+        self.tell("unit", UNITS.index(unit))
+
+    def settle(self, now):
+        """Makes the numbers agree; the answer is how many made no sense."""
+        ignored = 0
+        limit = self.get("limit", U64)
+        if limit == 0:
+            del self.told["limit"]
+            ignored += 1
+        if self.get("left", 0) > limit:
+            del self.told["left"]
+            ignored += 1
+        if AT in self.told and IN not in self.told:
+            if now is None:
+                del self.told[AT]
+                ignored += 1
+            else:
+                self.told[IN] = within(self.told[AT] - now)
+        if "period" in self.told and IN in self.told:
+            self.told[IN] = min(self.told[IN], self.told["period"])
+        return ignored
+
+    def slack(self):
+        left, limit = self.get("left"), self.get("limit")
+        if left is None:
+            share = 2**34
+        elif left == 0:
+            share = 0
+        elif limit is None:
+            share = 2**33
+        else:
+            share = 2**32 + min(left * 2**32 // limit, U32)
+        fewest = min(U64 if left is None else left, U64 if limit is None else limit)
+        return share, fewest, -self.get(IN, 0), -self.get("period", 0), self.name
+
+    def hint(self):
+        parts = [("left", "left"), ("reset", IN), ("limit", "limit"), ("period", "period")]
+        return {name: self.told[part] for name, part in parts if part in self.told}
+
+
+def name_of(text):
+    return fnv1a(text.encode("latin-1"))

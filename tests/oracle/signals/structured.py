@@ -1,0 +1,81 @@
+"""The part of structured fields (RFC 9651) that the `RateLimit` fields are made of."""
+
+import re
+
+from signals.dates import IN, NUMBER, Garbage, scaled
+from signals.limits import name_of
+from signals.names import NUMBERS
+
+PARAMETERS = {
+    **{number: number for number in NUMBERS},
+    "pk": "partition",
+    "qu": "unit",
+    "q": "limit",
+    "r": "remaining",
+    "t": "reset",
+    "w": "window",
+}
+
+
+TOKEN = "[!#-+\\--:<>-~]*"
+STRING = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
+# Base 64 stands between colons; a backslash is judged as it is between quotes.
+BYTES = re.compile(r':((?:[ -9;-\[\]-~]|\\["\\])*):')
+
+
+def bare(text, at):
+    """A value without its parameters: its kind, the value, and what follows."""
+    for pattern in (STRING, BYTES):
+        found = pattern.match(text, at)
+        if found:
+            return "text", found.group(1), found.end()
+    found = re.compile(NUMBER).match(text, at)
+    if found:
+        if text[found.end() : found.end() + 1] == "." and "." not in found.group():
+            raise Garbage
+        return "number", found.group(), found.end()
+    found = re.compile(f"(?=[A-Za-z*]){TOKEN}").match(text, at)
+    if found:
+        return "text", found.group(), found.end()
+    found = re.compile(f"[-?@]-?{NUMBER}").match(text, at)
+    if found:
+        return "other", None, found.end()
+    raise Garbage
+
+
+def parameter(text, at, key, draft):
+    kind, value = "other", None
+    if text[at : at + 1] == "=":
+        kind, value, at = bare(text, at + 1)
+    term = PARAMETERS.get(key.lower())
+    if term is None:
+        return at
+    if kind == "number" and term in ("limit", "remaining"):
+        draft.tell({"remaining": "left"}.get(term, term), scaled(value.partition(".")[0], 0))
+    elif kind == "number" and term in ("reset", "reset-after"):
+        draft.tell(IN, scaled(value, 9))
+    elif kind == "number" and term == "window" and scaled(value, 9) > 0:
+        draft.tell("period", scaled(value, 9))
+    elif kind == "text" and term == "unit":
+        draft.count(value, False)
+    elif kind == "text" and term == "partition":
+        draft.tell("pk", name_of(value))
+    else:
+        raise Garbage
+    return at
+
+
+def item(text, at, draft):
+    kind, value, at = bare(text, at)
+    if kind == "text" and text[at : at + 1] == "=":
+        return "member", None, parameter(text, at, value, draft)
+    while text[at : at + 1] == ";":
+        at = re.compile("[ \t]*").match(text, at + 1).end()
+        if text[at : at + 1] == '"':
+            kind, value, at = bare(text, at)
+            continue
+        found = re.compile(f"(?=[a-z*]){TOKEN}").match(text, at)
+        if not found:
+            raise Garbage
+        at = parameter(text, found.end(), found.group(), draft)
+    return kind, value, at

@@ -1,0 +1,325 @@
+//! Laws with parameters of their own, which a scenario gives names.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU16, NonZeroU32};
+
+use serde::{Deserialize, Deserializer};
+use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
+use tidegate::law::{
+    AnyLaw, Busy, BusyConfig, BusyError, BusyVariant, Fixed, Over, Recovery, Responsive,
+    ResponsiveConfig, ResponsiveError, ResponsiveVariant,
+};
+use tidegate::{Policy, Quota, QuotaError, Ratio, Span};
+use toml::Spanned;
+
+use super::units::{Rate, Time};
+
+/// A law with parameters of its own: one of these. What is left out is as in the law of that name.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct LawSpec {
+    /// A rate that does not change.
+    pub fixed: Option<FixedSpec>,
+    /// No rate, and delays between a call's attempts.
+    pub backoff: Option<BackoffSpec>,
+    /// A delay that scales up on failure and down on success.
+    pub responsive: Option<ResponsiveSpec>,
+    /// A limit for each second, which busy responses halve.
+    pub busy: Option<BusySpec>,
+}
+
+/// The parameters of `fixed`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct FixedSpec {
+    /// The rate.
+    pub rate: Rate,
+    /// How many calls may leave at once; 1 unless told.
+    pub burst: Option<u32>,
+}
+
+/// The parameters of `backoff`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct BackoffSpec {
+    /// The first delay.
+    pub base: Option<Time>,
+    /// The longest delay.
+    pub most: Option<Time>,
+    /// What each attempt multiplies the delay by.
+    pub factor: Option<f64>,
+    /// How chance spreads it.
+    pub jitter: Option<JitterSpec>,
+    /// How many attempts a call has, the first one included; as many as it takes unless told.
+    pub attempts: Option<NonZeroU16>,
+}
+
+/// How chance spreads a delay.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum JitterSpec {
+    /// Not at all.
+    None,
+    /// Anything up to the delay.
+    Full,
+    /// Half of it at least.
+    Equal,
+}
+
+/// The parameters of `responsive`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct ResponsiveSpec {
+    /// The delay after the first failure.
+    pub initial: Option<Time>,
+    /// The longest delay.
+    pub most: Option<Time>,
+    /// What a failure multiplies the delay by.
+    pub up: Option<f64>,
+    /// What a step down multiplies it by ...
+    pub down: Option<f64>,
+    /// ... after so many successes.
+    pub threshold: Option<u16>,
+    /// Chance adds or takes up to this part of it ...
+    pub spread: Option<f64>,
+    /// ... but never more than this.
+    pub most_spread: Option<Time>,
+    /// Whether it has the defects of its source.
+    #[serde(default)]
+    pub faithful: bool,
+}
+
+/// The parameters of `busy`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct BusySpec {
+    /// The limit that it begins with and never exceeds, in calls a second.
+    pub most: Option<NonZeroU32>,
+    /// How the limit grows back.
+    pub recovery: Option<RecoverySpec>,
+    /// What becomes of a call over the limit.
+    pub over: Option<OverSpec>,
+    /// Whether it does what its source's program does, and not what the source's text promises.
+    #[serde(default)]
+    pub faithful: bool,
+}
+
+/// How a limit grows back, each second.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoverySpec {
+    /// By so many times itself.
+    Rate(u32),
+    /// By so many calls a second.
+    Value(u32),
+}
+
+/// What becomes of a call over the limit.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum OverSpec {
+    /// It is refused at once.
+    Refuse,
+    /// It waits for a second that has room.
+    Wait,
+}
+
+/// Why there is no such law.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(super) enum LawError {
+    #[error("a law of one's own has exactly one of fixed, backoff, responsive and busy")]
+    Kinds,
+    #[error("a factor or a share of a law is between 0 and 1000, with at most six decimals")]
+    Ratio,
+    #[error("{0}")]
+    Fixed(#[from] QuotaError),
+    #[error("{0}")]
+    Backoff(#[from] BackoffError),
+    #[error("{0}")]
+    Responsive(#[from] ResponsiveError),
+    #[error("{0}")]
+    Busy(#[from] BusyError),
+}
+
+impl LawSpec {
+    /// The policy that it describes.
+    pub(super) fn policy(&self) -> Result<Policy, LawError> {
+        match *self {
+            Self { fixed: Some(spec), backoff: None, responsive: None, busy: None } => {
+                spec.policy()
+            }
+            Self { backoff: Some(spec), fixed: None, responsive: None, busy: None } => {
+                spec.policy()
+            }
+            Self { responsive: Some(spec), fixed: None, backoff: None, busy: None } => {
+                spec.policy()
+            }
+            Self { busy: Some(spec), fixed: None, backoff: None, responsive: None } => {
+                spec.policy()
+            }
+            _ => Err(LawError::Kinds),
+        }
+    }
+}
+
+impl FixedSpec {
+    fn policy(&self) -> Result<Policy, LawError> {
+        let (count, period) = self.rate.count_and_period();
+        let quota = Quota::per(count, period)?.with_burst(self.burst.unwrap_or(1))?;
+        Ok(Policy::new(AnyLaw::Fixed(Fixed::new(quota))))
+    }
+}
+
+impl BackoffSpec {
+    fn policy(&self) -> Result<Policy, LawError> {
+        let growth = Growth::Exponential(ratio(self.factor, Ratio::new(2, 1))?);
+        let jitter = match self.jitter {
+            Some(JitterSpec::None) => Jitter::None,
+            Some(JitterSpec::Equal) => Jitter::Equal,
+            Some(JitterSpec::Full) | None => Jitter::Full,
+        };
+        let base = span(self.base, Span::from_millis(100));
+        let schedule = Backoff::new(growth, jitter, base, span(self.most, Span::from_secs(20)))?;
+        let unlimited = Policy::new(AnyLaw::Fixed(Fixed::UNLIMITED));
+        Ok(unlimited.backoff(Some(schedule)).attempts(self.attempts))
+    }
+}
+
+impl ResponsiveSpec {
+    fn policy(&self) -> Result<Policy, LawError> {
+        let usual = ResponsiveConfig::DEFAULT;
+        let law = Responsive::new(ResponsiveConfig {
+            initial: span(self.initial, usual.initial),
+            most: span(self.most, usual.most),
+            up: ratio(self.up, Some(usual.up))?,
+            down: ratio(self.down, Some(usual.down))?,
+            threshold: self.threshold.unwrap_or(usual.threshold),
+            spread: ratio(self.spread, Some(usual.spread))?,
+            most_spread: span(self.most_spread, usual.most_spread),
+            variant: if self.faithful { ResponsiveVariant::Faithful } else { usual.variant },
+        })?;
+        Ok(Policy::new(AnyLaw::Responsive(law)).backoff(None))
+    }
+}
+
+impl BusySpec {
+    fn policy(&self) -> Result<Policy, LawError> {
+        let usual = BusyConfig::DEFAULT;
+        let law = Busy::new(BusyConfig {
+            most: self.most.unwrap_or(usual.most),
+            recovery: match self.recovery {
+                Some(RecoverySpec::Rate(rate)) => Recovery::Rate(rate),
+                Some(RecoverySpec::Value(value)) => Recovery::Value(value),
+                None => usual.recovery,
+            },
+            over: match self.over {
+                Some(OverSpec::Refuse) => Over::Refuse,
+                Some(OverSpec::Wait) => Over::Wait,
+                None => usual.over,
+            },
+            variant: if self.faithful { BusyVariant::Faithful } else { usual.variant },
+        })?;
+        Ok(Policy::new(AnyLaw::Busy(law)))
+    }
+}
+
+fn span(time: Option<Time>, usual: Span) -> Span {
+    time.map_or(usual, Time::span)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in its bounds")]
+fn ratio(value: Option<f64>, usual: Option<Ratio>) -> Result<Ratio, LawError> {
+    const ONE: u32 = 1_000_000;
+    let Some(value) = value else { return usual.ok_or(LawError::Ratio) };
+    let millionths = libm::round(value * f64::from(ONE));
+    let near = libm::fabs(value - millionths / f64::from(ONE)) < 1e-9;
+    let ratio = Ratio::new(millionths as u32, ONE);
+    ratio.filter(|_| near && (0.0..=1_000.0).contains(&value)).ok_or(LawError::Ratio)
+}
+
+/// Reads the laws of a scenario by their names.
+pub(super) fn by_name<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<(String, Spanned<LawSpec>)>, D::Error> {
+    Ok(BTreeMap::deserialize(from)?.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::Scenario;
+    use tidegate::Policy;
+
+    fn with(law: &str) -> String {
+        format!(
+            "title = 'own'\nend = '60s'\n[laws.own]\n{law}\n[server.bucket]\nburst = 10\nrate = '4/s'\n[[clients]]\n\
+             law = 'own'\n"
+        )
+    }
+
+    #[test]
+    fn what_is_left_out_is_as_in_the_law_of_that_name() {
+        for name in ["backoff", "responsive", "busy"] {
+            let scenario = Scenario::parse(&with(&format!("{name} = {{}}")), "", "").unwrap();
+            assert_eq!(scenario.own_law("own"), Policy::named(name), "{name}");
+        }
+        let fixed = Scenario::parse(&with("fixed = { rate = '10/s' }"), "", "").unwrap();
+        let interval = |policy: Policy| format!("{policy:?}").contains("period: 100000000");
+        assert!(fixed.own_law("own").is_some_and(interval), "{:?}", fixed.own_law("own"));
+    }
+
+    #[test]
+    fn every_parameter_changes_the_law() {
+        for (law, parameters) in [
+            ("fixed", "rate = '4/s'"),
+            ("fixed", "rate = '4500/h', burst = 4"),
+            ("backoff", "base = '10ms'"),
+            ("backoff", "most = '10240ms'"),
+            ("backoff", "factor = 1.5"),
+            ("backoff", "jitter = 'none'"),
+            ("backoff", "jitter = 'equal'"),
+            ("backoff", "attempts = 3"),
+            ("responsive", "initial = '1ms'"),
+            ("responsive", "most = '20min'"),
+            ("responsive", "up = 2"),
+            ("responsive", "down = 0.6"),
+            ("responsive", "threshold = 5"),
+            ("responsive", "spread = 0.0"),
+            ("responsive", "most_spread = '1s'"),
+            ("responsive", "faithful = true"),
+            ("busy", "most = 100"),
+            ("busy", "recovery = { rate = 4 }"),
+            ("busy", "recovery = { value = 200 }"),
+            ("busy", "over = 'refuse'"),
+            ("busy", "faithful = true"),
+        ] {
+            let text = with(&format!("{law} = {{ {parameters} }}"));
+            let scenario = Scenario::parse(&text, "", "").unwrap();
+            let own = scenario.own_law("own");
+            assert!(own.is_some() && own != Policy::named(law), "{parameters}: {own:?}");
+        }
+    }
+
+    #[test]
+    fn a_fault_of_a_law_is_a_fault_of_the_scenario() {
+        for (law, why) in [
+            ("", "line 3: a law of one's own has exactly one of"),
+            (
+                "busy = {}\nfixed = { rate = '4/s' }",
+                "line 3: a law of one's own has exactly one of",
+            ),
+            ("responsive = { up = 0.5 }", "line 3: responsive: `up` must be at least 1"),
+            ("responsive = { up = -1.5 }", "line 3: a factor or a share of a law is between"),
+            ("backoff = { base = '30s' }", "line 3: "),
+            ("busy = { recovery = { rate = 15 } }", "line 3: busy: a recovery rate must be"),
+            ("fixed = { rate = '4/s', burst = 0 }", "line 3: "),
+            ("backoff = { jitter = 'some' }", "line 4: unknown variant `some`"),
+        ] {
+            let error = Scenario::parse(&with(law), "own.toml", "").unwrap_err().to_string();
+            assert!(error.starts_with("own.toml, ") && error.contains(why), "{law}: {error}");
+            assert!(Scenario::plain(&with(law)).is_none(), "{law}");
+        }
+        let taken = with("busy = {}").replace("[laws.own]", "[laws.adaptive]");
+        let error = Scenario::parse(&taken, "own.toml", "").unwrap_err().to_string();
+        assert!(error.contains("there is a law of that name already"), "{error}");
+    }
+}

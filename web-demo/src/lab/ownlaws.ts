@@ -1,0 +1,89 @@
+/**
+ * Laws of a scenario's own: a law of the package with other parameters, under a name that can run
+ * beside the others. Parameters are kept as they are written: `{ base: "10ms", jitter: "none" }`.
+ */
+
+import { Fault, decimal, rate, rateText, time, timeText } from "./units";
+
+export interface OwnLaw {
+  name: string;
+  kind: Kind;
+  parameters: Record<string, string>;
+}
+
+type Type = "time" | "rate" | "count" | "factor" | "flag" | "recovery" | readonly string[];
+
+/** What can be said of each law, in the words of scenario files and of the page, and what is usual. */
+export const PARAMETERS = {
+  fixed: { rate: ["rate", "Rate", "10/s"], burst: ["count", "Burst", "1"] },
+  backoff: {
+    base: ["time", "First delay", "100ms"], most: ["time", "Longest delay", "20s"], factor: ["factor", "Each time, times", "2"],
+    jitter: [["full", "equal", "none"], "Jitter", "full"], attempts: ["count", "Attempts", "any number"],
+  },
+  responsive: {
+    initial: ["time", "First delay", ""], most: ["time", "Longest delay", ""], up: ["factor", "A failure: times", ""], down: ["factor", "Then: times", ""],
+    threshold: ["count", "After successes", ""], spread: ["factor", "Chance adds", ""], most_spread: ["time", "But at most", ""], faithful: ["flag", "As its source", "no"],
+  },
+  busy: {
+    most: ["count", "Calls a second", ""], recovery: ["recovery", "Grows back by", ""], over: [["wait", "refuse"], "Over the limit", ""], faithful: ["flag", "As its source", "no"],
+  },
+} as const satisfies Record<string, Record<string, readonly [Type, string, string]>>;
+
+export type Kind = keyof typeof PARAMETERS;
+
+export const KINDS = Object.keys(PARAMETERS) as Kind[];
+
+/** The type, the words and the usual value of a law's parameters. */
+export const parametersOf = (kind: Kind): [string, Type, string, string][] =>
+  Object.entries(PARAMETERS[kind] as Record<string, readonly [Type, string, string]>).map(([name, [type, words, usual]]) => [name, type, words, usual]);
+
+/** A parameter as the file has it. */
+export function written(kind: Kind, name: string, text: string): string {
+  const type = typeOf(kind, name);
+  if (type === "time" || type === "rate" || typeof type !== "string") return JSON.stringify(text);
+  if (type !== "recovery") return text;
+  const [how, number] = text.split(" ");
+  return `{ ${how} = ${number} }`;
+}
+
+/** A parameter of somebody's file or address, as it is kept; an unknown one is refused by name. */
+export function parameter(kind: Kind, name: string, value: unknown): string {
+  const type = typeOf(kind, name);
+  const text = typeof value === "object" && value !== null ? Object.entries(value).map(([how, number]) => `${how} ${String(number)}`).join() : String(value);
+  const fits = (pattern: RegExp) => {
+    if (!pattern.test(text)) throw new Fault(`“${text.slice(0, 40)}” is no ${name} of ${kind}`);
+    return text;
+  };
+  if (typeof type !== "string") return fits(new RegExp(`^(${type.join("|")})$`));
+  switch (type) {
+    case "time": return timeText(time(text));
+    case "rate": return rateText(rate(text));
+    case "count": return fits(/^[1-9]\d{0,8}$/);
+    case "factor": return decimal(Number(fits(/^\d{1,4}(\.\d{1,6})?$/)));
+    case "flag": return fits(/^(true|false)$/);
+    case "recovery": return fits(/^(rate|value) \d{1,9}$/);
+  }
+}
+
+function typeOf(kind: Kind, name: string): Type {
+  const found = parametersOf(kind).find(([known]) => known === name);
+  if (found) return found[1];
+  throw new Fault(`there is no parameter “${name.slice(0, 40)}” of ${kind}; there are ${parametersOf(kind).map(([name]) => name).join(", ")}`);
+}
+
+export function kindOf(text: string): Kind {
+  const kind = KINDS.find((kind) => kind === text);
+  if (kind) return kind;
+  throw new Fault(`a law of one's own is one of ${KINDS.join(", ")}`);
+}
+
+export function nameOf(text: string): string {
+  if (/^[a-z0-9][a-z0-9._-]{0,39}$/.test(text)) return text;
+  throw new Fault(`“${text.slice(0, 40)}” is no name of a law here: small letters, digits, dots, - and _ make one`);
+}
+
+/** A name that no law has yet. */
+export function freshName(kind: Kind, taken: OwnLaw[]): string {
+  const names = [`my-${kind}`, ...Array.from({ length: 99 }, (_, index) => `my-${kind}-${index + 2}`)];
+  return names.find((name) => !taken.some((law) => law.name === name))!;
+}

@@ -1,0 +1,90 @@
+// The live section before the demo's own server: real sockets, the real package, a real fleet.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { live, show, site, visit } from "./harness.mjs";
+
+/** Opens the live section of a page that a demo serves. */
+async function open(t, url) {
+  const loopback = (origin) => new URL(origin).hostname === "127.0.0.1";
+  const { page, trouble } = await visit(t, url, { allowed: loopback });
+  await show(page, "live");
+  return { page, trouble };
+}
+
+/** Calls for a while with so many workers, and returns what the page and the server counted. */
+async function call(page, moment, how, workers, ms) {
+  await page.locator("#live .play:not([disabled])").waitFor();
+  await page.locator("#live select").selectOption(how);
+  await page.locator("#live [name=workers]").fill(String(workers));
+  await page.locator("#live .play").click();
+  await page.waitForTimeout(ms);
+  const said = await page.innerText("#live .mine");
+  await page.locator("#live .play").click();
+  await page.waitForFunction(() => document.querySelector("#live .say").textContent !== "");
+  const [, made, served] = /made ([\d\s]+) calls: ([\d\s]+) were/.exec(await page.innerText("#live .say"));
+  const number = (text) => Number(text.replace(/\s/g, ""));
+  await page.waitForTimeout(300);
+  return { said, made: number(made), served: number(served), counted: (await moment()).others };
+}
+
+test("the reader's workers are served through the gate, and the server counts what they count", async (t) => {
+  const { url, moment } = await live(t, "--page", "--hints", "ietf");
+  const { page, trouble } = await open(t, url);
+  assert.match(await page.innerText("#live .about"), /60 calls per 1s.*No fleet/s);
+  const { said, made, served, counted } = await call(page, moment, "adaptive", 6, 5000);
+  t.diagnostic(`${made} calls, ${served} served; ${said}`);
+  // Those on their way when the reader stopped may not have gone out, or have been served to nobody.
+  assert.ok(counted.offered <= made && made - counted.offered <= 6, `${made} and ${counted.offered}`);
+  assert.ok(Math.abs(counted.served - served) <= 6, `${served} and ${counted.served}`);
+  assert.ok(served > 50 && served / made > 0.8, `${served} of ${made}`);
+  assert.match(said, /for its pace/, "the gate tells why calls waited");
+  // A refusal is an answer to a throttle, but an error in the console of a browser.
+  const refused = trouble.filter((line) => line.includes("429"));
+  assert.deepEqual(trouble.filter((line) => !refused.includes(line)), []);
+});
+
+test("with no gate the same workers are mostly refused", async (t) => {
+  const { url, moment } = await live(t, "--page", "--limit", "20");
+  const { page } = await open(t, url);
+  const { made, served, counted } = await call(page, moment, "plain", 6, 3000);
+  t.diagnostic(`${made} calls, ${served} served`);
+  assert.ok(counted.offered <= made && made - counted.offered <= 6, `${made} and ${counted.offered}`);
+  assert.ok(served / made < 0.6, `${served} of ${made}`);
+});
+
+test("the fleet of a running demo is there with its law, its processes and its curve, through to the end", async (t) => {
+  const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "5");
+  const { page, trouble } = await open(t, url);
+  for (const law of ["none", "adaptive"]) {
+    await page.waitForFunction((law) => document.querySelector("#live .about").textContent.includes(`with ${law},`), law);
+    await page.waitForTimeout(2000);
+    assert.equal(await page.locator("#live .callers tbody tr").count(), 5, "the reader and four processes");
+    assert.equal((await page.innerText("#live .callers")).includes("refusals"), law === "adaptive", "what it steers by");
+  }
+  const [, , , , fleet] = await page.evaluate(() => document.querySelector("#live .plot").series.data);
+  assert.ok(Math.max(...fleet) > 30, "the fleet was served some calls a second");
+  await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("The demo is over"));
+  assert.ok(await page.locator("#live .play").isDisabled());
+  assert.deepEqual(trouble, []);
+});
+
+test("the reader's workers go on with the next law's server", async (t) => {
+  const { url } = await live(t, "--compare", "aimd,adaptive", "--seconds", "3");
+  const { page, trouble } = await open(t, url);
+  await page.locator("#live .play:not([disabled])").click();
+  await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("with adaptive,"));
+  await page.waitForTimeout(1500);
+  const rate = await page.locator("#live .callers tbody tr:first-child td").nth(1).innerText();
+  assert.ok(Number(rate) > 0, `served ${rate} a second by the second server`);
+  assert.deepEqual(trouble.filter((line) => !line.includes("429")), []);
+});
+
+test("on a host without a server it says how to get one, and asks nobody", async (t) => {
+  const { url, sent } = await site(t);
+  const { page, trouble } = await visit(t, url);
+  await show(page, "live");
+  assert.match(await page.innerText("#live"), /cargo xtask demo/);
+  assert.ok(sent.every(({ status }) => status === 200));
+  assert.deepEqual(trouble, []);
+});

@@ -1,0 +1,27 @@
+//! What the page weighs, how soon it is there, and how evenly it moves, in a real browser.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use super::publish;
+use crate::npm::step;
+use crate::road::Roads;
+use crate::test::web;
+use crate::workspace::root;
+use crate::{page, setup};
+
+pub fn run(roads: &mut Roads, json: bool) -> Result<()> {
+    page::build(roads)?;
+    setup::missing_tool("chromium")?;
+    let file = root().join("target/page/bench");
+    let mut bench = web::program();
+    bench.arg("bench.mjs").arg(&file).args(json.then_some("--json"));
+    step("bench.mjs", bench)?;
+    let figures = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    match json {
+        true => print!("{figures}"),
+        false => publish("page.md", &figures)?,
+    }
+    Ok(())
+}
