@@ -123,6 +123,7 @@ fn a_reset_is_read_by_its_form_and_by_its_size() {
         ("7us", Some(Span::from_micros(7))),
         ("7\u{B5}s", Some(Span::from_micros(7))),
         ("7\u{3BC}s", Some(Span::from_micros(7))),
+        ("7\u{B0}s", None), // a degree
         ("7ns", Some(Span::from_nanos(7))),
         ("9999999999999h", Some(Span::MAX)),
         ("1m 2s", None),
@@ -133,6 +134,7 @@ fn a_reset_is_read_by_its_form_and_by_its_size() {
         ("2025-03-03 10:01:00+01:00", secs(60)),
         ("2025-03-03T03:31:00-05:30", secs(60)),
         ("2025-03-03T09:01:00+25:00", None),
+        ("2025.5-03-03T09:01:00Z", None),
         ("Mon, 03 Mar 2025 09:01:00 GMT", secs(60)),
         ("tomorrow", None),
     ] {

@@ -90,7 +90,7 @@ fn moment(text: &mut Text<'_>, profile: Option<Profile>) -> (Part, u64) {
             };
             (part, number.shifted(places))
         }
-        b'-' => {
+        b'-' if number.fraction.is_empty() => {
             let year = u32::try_from(number.whole).unwrap_or(u32::MAX);
             (Part::At, rfc_3339(text, year).shifted(SECONDS))
         }
@@ -109,10 +109,11 @@ fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u64 {
             b's' => (SECONDS, 0),
             first => {
                 // Both ways to write the letter for micro take two bytes.
-                let micro = matches!(first, 0xC2 | 0xCE);
-                if micro {
-                    text.next();
-                }
+                let micro = match first {
+                    0xC2 => text.eat(0xB5),
+                    0xCE => text.eat(0xBC),
+                    _ => false,
+                };
                 text.expect(b"s");
                 match first {
                     b'm' => (MILLIS, 0),
