@@ -80,7 +80,7 @@ export async function visit(test, url, { width = 1280, height = 800, dark = fals
     reducedMotion: still ? "reduce" : "no-preference", javaScriptEnabled: script,
   });
   test.after(() => context.close());
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const trouble = [];
   const own = new URL(url).origin;
