@@ -4,6 +4,7 @@
  */
 
 import { engine, type Frame, type World, type WorldSpec } from "../engine";
+import { together } from "../engine/together";
 import { Bar } from "./bar";
 import { Knobs } from "./knobs";
 import { part } from "./part";
@@ -121,7 +122,7 @@ export class Stage {
     try {
       const specs = this.act.specs(this.#knobs, this.#bar.seed);
       const opened = await engine();
-      const worlds = await Promise.all(specs.map((spec) => opened.open(spec, { steps: this.act.steps })));
+      const worlds = await together(specs.map((spec) => opened.open(spec, { steps: this.act.steps })));
       if (run !== this.#run) return worlds.forEach((world) => world.close());
       this.#worlds = worlds;
     } catch (error) {

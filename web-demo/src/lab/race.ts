@@ -4,6 +4,7 @@
  */
 
 import { engine, EngineError, type Engine } from "../engine";
+import { together } from "../engine/together";
 import { Lane, columnWidth } from "./lane";
 import { pace, type State } from "./state";
 import { write } from "./toml";
@@ -23,6 +24,12 @@ export interface Watcher {
   refused(error: EngineError | null): void;
 }
 
+/** What is run: where these are the same, so are the lanes. */
+interface Cast { text: string; seed: number; laws: string[] }
+
+const alike = (one: Cast | null, other: Cast) => one !== null && isSameWorld(one, other) && one.laws.join() === other.laws.join();
+const isSameWorld = (one: Cast, other: Cast) => one.text === other.text && one.seed === other.seed;
+
 /** How often the figures are asked for while it runs, ms. */
 const MEASURE_EVERY = 300;
 
@@ -36,53 +43,74 @@ export class Race {
   /** Virtual seconds a second, as it really was of late. */
   reached = 0;
   #state: State | null = null;
+  #shown: Cast | null = null; // what the lanes are of
+  #opening: Cast | null = null; // what is asked for to take their place
+  #to: number | null = null; // how far that goes; null: as far as before
   #run = 0; // tells answers to earlier questions
   #width = 1;
   #visible = true;
   #target = 0;
   #engine: Engine | null = null;
 
-  constructor(readonly watcher: Watcher) {}
+  constructor(readonly watcher: Watcher) {
+    document.addEventListener("visibilitychange", () => this.#wake());
+  }
 
   /** Whether it has still to go to where it was. */
   get behind(): boolean {
     return this.#target > this.now;
   }
 
-  /** Shows a state: from the start, or as far as before. */
+  /** Where it is, or is on its way to, s. */
+  get #goal(): number {
+    return this.#to ?? Math.max(this.now, this.#target);
+  }
+
+  /** Shows a state: from the start, or as far as before. What the engine refuses changes nothing. */
   async show(state: State, to: number | null = null): Promise<void> {
-    const text = write(state.scenario);
-    const old = this.#state;
-    const same = old && write(old.scenario) === text && old.seed === state.seed;
+    const cast: Cast = { text: write(state.scenario), seed: state.seed, laws: state.laws };
     this.#state = state;
-    if (same && old.laws.join() === state.laws.join() && to === null) return;
-    const target = to ?? (this.over ? Infinity : Math.max(this.now, this.#target));
-    const run = ++this.#run;
+    if (to !== null) this.#to = to;
+    else if (alike(this.#opening, cast)) return;
+    else if (this.#to === null && !this.#opening && alike(this.#shown, cast)) return this.watcher.refused(null);
+    this.#opening = cast;
     try {
-      this.#engine ??= await engine();
-      const opened = this.#engine;
-      const kept = new Map(same && to === null ? this.lanes.map((lane) => [lane.law, lane]) : []);
-      const width = columnWidth(state.scenario);
-      const lanes = await Promise.all(state.laws.map(async (law) => {
-        const lane = kept.get(law) ?? new Lane(law, await opened.open({ scenario: text, law, seed: state.seed }), state.scenario, width);
-        if (!lane.frame) lane.take(await lane.world.advance(0));
-        return lane;
-      }));
-      if (run !== this.#run) return lanes.forEach((lane) => kept.get(lane.law) === lane || lane.world.close());
+      const lanes = await this.#open(state, cast);
+      if (this.#opening !== cast) return lanes.forEach((lane) => this.lanes.includes(lane) || lane.world.close());
       for (const lane of this.lanes) if (!lanes.includes(lane)) lane.world.close();
       this.lanes = lanes;
     } catch (error) {
-      if (run === this.#run) this.watcher.refused(error instanceof EngineError ? error : new EngineError("broken", String(error)));
-      return;
+      if (this.#opening !== cast) return;
+      this.#opening = null;
+      if (this.lanes.length) this.#to = null;
+      return this.watcher.refused(error instanceof EngineError ? error : new EngineError("broken", String(error)));
     }
+    const goal = this.#to ?? (this.over ? Infinity : this.#goal);
+    [this.#shown, this.#opening, this.#to] = [cast, null, null];
     this.watcher.refused(null);
     this.#width = columnWidth(state.scenario);
     this.end = state.scenario.end / SECOND;
-    this.#target = Math.min(target, this.end);
+    this.#target = Math.min(goal, this.end);
     this.#settle();
     this.watcher.lanes(this.lanes);
     this.watcher.moved();
+    const run = ++this.#run;
+    this.#wake();
     void this.#go(run);
+  }
+
+  /** A lane for each law: those of the same world that there are already, others new. */
+  async #open(state: State, cast: Cast): Promise<Lane[]> {
+    this.#engine ??= await engine();
+    const opened = this.#engine;
+    const stays = this.#to === null && this.#shown !== null && isSameWorld(this.#shown, cast);
+    const kept = new Map(stays ? this.lanes.map((lane) => [lane.law, lane]) : []);
+    const { text, seed } = cast;
+    const missing = state.laws.filter((law) => !kept.has(law));
+    const worlds = await together(missing.map((law) => opened.open({ scenario: text, law, seed })));
+    const lanes = worlds.map((world, index) => new Lane(missing[index]!, world, state.scenario, columnWidth(state.scenario)));
+    await Promise.all(lanes.map((lane) => guarded(lane, async () => lane.take(await lane.world.advance(0)))));
+    return state.laws.map((law) => kept.get(law) ?? lanes[missing.indexOf(law)]!);
   }
 
   play(playing: boolean): void {
@@ -98,7 +126,7 @@ export class Race {
 
   step(): void {
     this.playing = false;
-    this.#target = Math.min(this.end, (Math.floor(this.now / this.#width + 1e-9) + 1) * this.#width);
+    this.#target = Math.min(this.end, (Math.floor(this.#goal / this.#width + 1e-9) + 1) * this.#width);
     this.#wake();
   }
 
@@ -108,9 +136,9 @@ export class Race {
     this.#wake();
   }
 
-  /** Where it is, as a scenario would say it. */
+  /** Where it is or is on its way to, as a scenario would say it. */
   get at(): Time {
-    return Math.min(fromSeconds(this.now), this.#state?.scenario.end ?? 0);
+    return Math.min(fromSeconds(this.#goal), this.#state?.scenario.end ?? 0);
   }
 
   #wake: () => void = () => {};
@@ -134,14 +162,12 @@ export class Race {
         if (!await this.#measure(run)) return;
         told = key;
         measured = performance.now();
+        continue; // for the reader may have wished for something else meanwhile
       }
       if (rests) {
         this.reached = 0;
         this.watcher.rests();
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-          document.addEventListener("visibilitychange", () => resolve(), { once: true });
-        });
+        await new Promise<void>((resolve) => { this.#wake = resolve; });
         last = performance.now();
         continue;
       }
@@ -168,11 +194,7 @@ export class Race {
       const stop = Math.min(to, next);
       await Promise.all(this.lanes.map(async (lane) => {
         if (lane.over || lane.failed || lane.now >= stop) return;
-        try {
-          lane.take(await lane.world.advance(stop));
-        } catch (error) {
-          lane.failed = error instanceof Error ? error.message : String(error);
-        }
+        await guarded(lane, async () => lane.take(await lane.world.advance(stop)));
       }));
       if (run !== this.#run) return false;
       this.#settle();
@@ -184,11 +206,23 @@ export class Race {
   async #measure(run: number): Promise<boolean> {
     await Promise.all(this.lanes.map(async (lane) => {
       if (lane.failed) return;
-      [lane.metrics, lane.digest] = await Promise.all([lane.world.metrics(), lane.world.digest()]);
+      await guarded(lane, async () => {
+        [lane.metrics, lane.digest] = await Promise.all([lane.world.metrics(), lane.world.digest()]);
+      });
     }));
     if (run !== this.#run) return false;
+    this.#settle();
     this.watcher.measured();
     return true;
+  }
+}
+
+/** Asks a lane's world; what goes wrong there ends that lane alone. */
+async function guarded(lane: Lane, ask: () => Promise<void>): Promise<void> {
+  try {
+    await ask();
+  } catch (error) {
+    lane.failed = error instanceof Error ? error.message : String(error);
   }
 }
 
