@@ -4,10 +4,10 @@ import { parse, TomlError } from "smol-toml";
 
 import { KINDS, kindOf, nameOf, parameter, type OwnLaw } from "./ownlaws";
 import {
-  SHOWS, TOWARDS, checked, count, group, scenario as blank,
+  SHOWS, TOWARDS, checked, count, cut, group, scenario as blank,
   type Convergence, type Demand, type Group, type Hints, type Honesty, type Latency, type Limit, type Quota, type Scenario, type Stretch,
 } from "./state";
-import { Fault, rate, time, type Rate, type Time } from "./units";
+import { Fault, decimal, rate, time, type Rate, type Time } from "./units";
 
 type Table = Record<string, unknown>;
 
@@ -28,7 +28,7 @@ export function read(text: string): Scenario {
   const server = table(file.server, "[server]");
   known(server, "[server]", ["bucket", "window", "queue", "autoscaling", "outages", "strangers", "hints"]);
   return checked({
-    title: string(file.title ?? "", "title"),
+    title: cut(string(file.title ?? "", "title")),
     end: asTime(file.end, "end"),
     bin: or(file.bin, usual.bin, (value) => asTime(value, "bin")),
     measureFrom: or(file.measure_from, 0, (value) => asTime(value, "measure_from")),
@@ -63,6 +63,13 @@ function table(value: unknown, what: string): Table {
   throw new Fault(value === undefined ? `${what} is missing` : `${what} must be a table`);
 }
 
+/** A table with no other keys than these. */
+function only(value: unknown, what: string, keys: string[]): Table {
+  const found = table(value, what);
+  known(found, what, keys);
+  return found;
+}
+
 function list(value: unknown, what: string): Table[] {
   if (value === undefined) return [];
   if (Array.isArray(value)) return value.map((each) => table(each, what));
@@ -80,8 +87,10 @@ function flag(value: unknown, what: string): boolean {
 }
 
 function number(value: unknown, what: string): number {
-  if (typeof value === "number" && Number.isFinite(value)) return value;
-  throw new Fault(`${what} must be a number`);
+  if (typeof value !== "number" || !Number.isFinite(value)) throw new Fault(`${what} must be a number`);
+  // Nothing is run as another number than the one that was written.
+  if (Number(decimal(value)) !== value) throw new Fault(`${what} must have six decimals at most, and ${value} has more`);
+  return value;
 }
 
 const asTime = (value: unknown, what: string): Time => time(string(value, what));
@@ -105,7 +114,7 @@ function readLatency(value: unknown): Latency {
       return { kind, least: asTime(is[0], "latency"), most: asTime(is[1], "latency") };
     }
     default: {
-      const { median, sigma } = table(is, "lognormal");
+      const { median, sigma } = only(is, "lognormal", ["median", "sigma"]);
       return { kind: "lognormal", median: asTime(median, "median"), sigma: number(sigma, "sigma") };
     }
   }
@@ -118,13 +127,14 @@ function readLimit(server: Table): Limit {
   if (!kind || there.length > 1) throw new Fault(`a server has exactly one of ${kinds.map((kind) => `[server.${kind}]`).join(", ")}`);
   const spec = table(server[kind], `[server.${kind}]`);
   const known_ = (...keys: string[]) => known(spec, `[server.${kind}]`, keys);
+  const steps = (...keys: string[]) => list(spec.steps, "steps").map((step) => only(step, "a step", keys));
   switch (kind) {
     case "bucket":
       known_("burst", "rate", "start", "steps");
       return {
         kind, burst: count(spec.burst, "burst", 1), rate: asRate(spec.rate, "rate"),
         start: or(spec.start, null, (value) => count(value, "start")),
-        steps: list(spec.steps, "steps").map(({ at, rate }) => ({ at: asTime(at, "at"), rate: asRate(rate, "rate") })),
+        steps: steps("at", "rate").map(({ at, rate }) => ({ at: asTime(at, "at"), rate: asRate(rate, "rate") })),
       };
     case "window":
       known_("limit", "width", "phase");
@@ -136,7 +146,7 @@ function readLimit(server: Table): Limit {
       known_("workers", "places", "service", "steps");
       return {
         kind, workers: count(spec.workers, "workers", 1), places: count(spec.places, "places"), service: asTime(spec.service, "service"),
-        steps: list(spec.steps, "steps").map(({ at, service }) => ({ at: asTime(at, "at"), service: asTime(service, "service") })),
+        steps: steps("at", "service").map(({ at, service }) => ({ at: asTime(at, "at"), service: asTime(service, "service") })),
       };
     case "autoscaling":
       known_("least", "most", "target", "period", "credit");
@@ -161,7 +171,7 @@ function readHints(hints: Table): Hints {
     remaining: told("remaining", (value) => count(value, "remaining")),
     reset: told("reset", (value) => asTime(value, "reset")),
     quota: told<Quota>("quota", (value) => {
-      const { limit, period } = table(value, "quota");
+      const { limit, period } = only(value, "quota", ["limit", "period"]);
       return { limit: count(limit, "limit"), period: asTime(period, "period") };
     }),
   };
@@ -175,7 +185,7 @@ function readDemand(value: unknown): Demand {
     case "poisson": return { kind, rate: asRate(is, "poisson") };
     case "think": return { kind, time: asTime(is, "think") };
     default: {
-      const { on, off } = table(is, "on_off");
+      const { on, off } = only(is, "on_off", ["on", "off"]);
       return { kind: "on_off", on: asTime(on, "on"), off: asTime(off, "off") };
     }
   }

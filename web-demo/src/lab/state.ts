@@ -176,6 +176,9 @@ export function checked(scenario: Scenario): Scenario {
   return scenario;
 }
 
+/** As much of a title as fits an address; half of a letter would fit none. */
+export const cut = (title: string): string => title.slice(0, 300).replace(/[\ud800-\udbff]$/, "");
+
 /** A whole number within bounds, for counts of things. */
 export function count(value: unknown, what: string, least = 0): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least && value <= MOST.count) return value;

@@ -42,7 +42,7 @@ export function time(text: string): Time {
   if (!parts.length || read !== text.length) throw new Fault(`“${text}” is not a time like “100ms” or “1h 30min”`);
   let sum = 0;
   for (const [, number, unit] of parts) {
-    const size = UNITS[unit!];
+    const size = Object.hasOwn(UNITS, unit!) && UNITS[unit!];
     if (!size) throw new Fault(`“${text}” has no unit of time that is known; there are us, ms, s, min, h and d`);
     sum += Number(number) * size;
   }

@@ -9,11 +9,12 @@ import {
   bounded, law, readConvergence, readGroup, readHints, readLatency, readLimit, readOwn, readSpan, readStretch, short, span, whole,
   writeConvergence, writeGroup, writeHints, writeLatency, writeLimit, writeOwn, writeStretch,
 } from "./compact";
-import { MOST_LAWS, checked, type Scenario, type State } from "./state";
+import { MOST_LAWS, checked, cut, type Scenario, type State } from "./state";
 import { Fault, decimal, rate, rateText, time, timeText } from "./units";
 
 const VERSION = "1";
-const LONGEST = 8_000;
+/** So many letters may a query have; what holds more is no link. */
+export const LONGEST = 8_000;
 
 /** The keys of the address that are the laboratory's. */
 const OTHER_KEYS = ["lab", "preset", "laws", "seed", "speed", "at"];
@@ -26,7 +27,7 @@ const list = <T>(text: string, read: (text: string) => T): T[] => (text === "" ?
 const or = <T>(value: T | null, write: (value: T) => string): string => (value === null ? "" : write(value));
 
 const KEYS: Record<string, Key> = {
-  title: { write: ({ title }) => title, read: (text) => ({ title: text.slice(0, 300) }) },
+  title: { write: ({ title }) => title, read: (text) => ({ title: cut(text) }) },
   end: { write: ({ end }) => timeText(end), read: (text) => ({ end: time(text) }) },
   bin: { write: ({ bin }) => timeText(bin), read: (text) => ({ bin: time(text) }) },
   server: { write: ({ limit }) => writeLimit(limit), read: (text) => ({ limit: readLimit(text) }) },
