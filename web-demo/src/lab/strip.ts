@@ -23,6 +23,10 @@ export class Strip {
     this.#draw();
   }
 
+  destroy(): void {
+    this.#sheet?.destroy();
+  }
+
   #draw(): void {
     const { pen, width, height } = this.#sheet!;
     pen.clearRect(0, 0, width, height);

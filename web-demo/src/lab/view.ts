@@ -3,6 +3,7 @@
 import { Series, type Axis, type Line, type Rows } from "../plot/series";
 import { clock, number, percent, seconds } from "../plot/number";
 import { textTable, type Table } from "../plot/table";
+import type { Tone } from "../plot/theme";
 import { h, say } from "./dom";
 import type { Lane } from "./lane";
 import { Strip } from "./strip";
@@ -35,6 +36,7 @@ export class Card {
   readonly #refused: Axis = { label: "refused", format: (share) => percent(share), min: 0, max: 1, bare: true };
   readonly #waits: Axis = { label: "wait", format: (power) => (Number.isInteger(power) ? seconds(10 ** power) : ""), min: Math.log10(SHORTEST), max: 0, bare: true };
   readonly #shares: Axis = { label: "share", format: number, min: 0, max: 2, bare: true };
+  readonly #details: HTMLDetailsElement;
   readonly #line = h("p", { class: "so-far" });
   readonly #strip: Strip;
   readonly #tell: () => void;
@@ -64,15 +66,13 @@ export class Card {
       ]),
     ];
     this.#strip = new Strip(lane, tone);
-    const details = h("details", {}, h("summary", {}, `Numbers of ${lane.law}`));
+    this.#details = h("details", {}, h("summary", {}, `Numbers of ${lane.law}`));
     this.element = h("article", { class: "lane", "data-law": lane.law, "aria-label": lane.law },
-      h("header", {},
-        h("h3", {}, h("i", { class: `swatch ${tone}` }), lane.law),
-        h("button", { type: "button", class: "quiet", onclick: remove, "aria-label": `Remove ${lane.law}` }, "×")),
+      heading(lane.law, tone, remove),
       this.#line,
       ...plots.map(({ caption, element, legend }) => h("div", {}, h("div", { class: "caption" }, h("h4", {}, caption), legend), element)),
       h("div", {}, h("div", { class: "caption" }, h("h4", {}, "Clients now, by how long they wait")), this.#strip.element),
-      details);
+      this.#details);
     // The plots need their places in the page before they are made.
     this.plots = [];
     queueMicrotask(() => {
@@ -84,7 +84,7 @@ export class Card {
       if (this.seen) this.paint(this.#scale);
     }, { rootMargin: "300px" });
     this.#watch.observe(this.element);
-    this.#tell = textTable(details, () => this.#table());
+    this.#tell = textTable(this.#details, () => this.#table());
   }
 
   paint(scale: Scale): void {
@@ -119,6 +119,21 @@ export class Card {
   destroy(): void {
     this.#watch.disconnect();
     for (const { series } of this.plots) series.destroy();
+    this.#strip.destroy();
+  }
+
+  /** Whether its table is open. */
+  get open(): boolean {
+    return this.#details.open;
+  }
+
+  set open(open: boolean) {
+    this.#details.open = open;
+  }
+
+  /** Goes to what removes it. */
+  focus(): void {
+    this.element.querySelector("button")?.focus();
   }
 
   #table(): Table {
@@ -130,6 +145,13 @@ export class Card {
     ];
     return { head, rows: at.map((_, index) => row(index)) };
   }
+}
+
+/** A law's name, and what removes it. */
+export function heading(law: string, tone: Tone | null, remove: () => void): HTMLElement {
+  return h("header", {},
+    h("h3", {}, tone && h("i", { class: `swatch ${tone}` }), law),
+    h("button", { type: "button", class: "quiet", onclick: remove, "aria-label": `Remove ${law}` }, "×"));
 }
 
 const power = (wait: number | null) => (wait === null ? null : Math.log10(Math.max(wait, SHORTEST)));

@@ -6,18 +6,25 @@ export class Sheet {
   readonly pen: CanvasRenderingContext2D;
   width = 0;
   height = 0;
+  readonly #undo: (() => void)[];
 
   /** `draw` is called when the size or the theme has changed. */
   constructor(readonly canvas: HTMLCanvasElement, draw: () => void) {
     const pen = canvas.getContext("2d");
     if (!pen) throw new Error("This browser draws on no canvas.");
     this.pen = pen;
-    new ResizeObserver(() => {
+    const resize = new ResizeObserver(() => {
       this.#fit();
       draw();
-    }).observe(canvas);
-    onTheme(draw);
+    });
+    resize.observe(canvas);
+    this.#undo = [() => resize.disconnect(), onTheme(draw)];
     this.#fit();
+  }
+
+  /** Nobody is called any more. */
+  destroy(): void {
+    for (const undo of this.#undo) undo();
   }
 
   #fit(): void {
