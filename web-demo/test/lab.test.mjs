@@ -10,7 +10,7 @@ import { createServer } from "vite";
 import { NO_WASM, show, simulate, site, visit } from "./harness.mjs";
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-lab-"));
-let vite, presets, state, url, toml, fromToml, changes;
+let vite, presets, state, url, toml, fromToml, changes, together;
 
 before(async () => {
   const root = path.join(import.meta.dirname, "..");
@@ -20,6 +20,7 @@ before(async () => {
   });
   const load = (name) => vite.ssrLoadModule(`/src/lab/${name}.ts`);
   [presets, state, url, toml, fromToml, changes] = await Promise.all(["presets", "state", "url", "toml", "fromtoml", "changes"].map(load));
+  ({ together } = await vite.ssrLoadModule("/src/engine/together.ts"));
 });
 after(async () => {
   await vite?.close();
@@ -151,9 +152,25 @@ test("a file that is no scenario is refused in a sentence that names what is wro
     ["end = ", "line 1"], ["end = 5\n[server]", "end must be text"], ["", "server. is missing"], ["end='1s'\n[server.castle]", "castle"], ["end='1s'\n[server]\n[[clients]]", "exactly one"],
     ["end='1s'\nbegin='0s'\n[server.bucket]\nburst=1\nrate='1/s'", "begin"], ["end='1s'\n[server.bucket]\nburst=1\nrate='1/fortnight'", "fortnight"],
     ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[clients]]\nprocesses=1e9", "processes"], ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[stretch]]\nname='a b'", "a b"],
+    ["end='5constructor'\n[server.bucket]\nburst=1\nrate='1/s'", "no unit of time"],
+    ["end='1s'\nlatency={lognormal={median='1ms',sigma=0.1234567}}\n[server.bucket]\nburst=1\nrate='1/s'", "sigma must have six decimals"],
+    ["end='1s'\nlatency={lognormal={median='1ms',sigma=0.5,mode=1}}\n[server.bucket]\nburst=1\nrate='1/s'", "mode.* in lognormal"],
+    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\nsteps=[{at='1ms',rate='2/s',burst=2}]", "burst.* in a step"],
+    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nremaining={times=0.0000001}", "remaining must have six"],
+    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nquota={always={limit=1,period='1s',unit='s'}}", "unit.* in quota"],
+    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[clients]]\ndemand={on_off={on='1s',off='1s',idle='1s'}}", "idle.* in on_off"],
   ]) {
     assert.throws(() => fromToml.read(text), (error) => new RegExp(part).test(error.message), text);
   }
+});
+
+test("where one of several worlds is refused the others are closed, those too that open later", async () => {
+  const closed = [];
+  const world = (name) => ({ close: () => closed.push(name) });
+  const later = new Promise((resolve) => setImmediate(() => resolve(world("later"))));
+  const all = [Promise.resolve(world("first")), Promise.reject(new Error("refused")), later];
+  await assert.rejects(together(all), /^Error: refused$/);
+  assert.deepEqual(closed, ["first", "later"]);
 });
 
 /** The laboratory in a browser, with this state. */
@@ -227,7 +244,7 @@ async function otherDigest(page, law, before, what) {
     const host = document.getElementById("lab");
     const digest = document.querySelector(`#lab .figures tr[data-law="${law}"] .digest`)?.textContent;
     return host.dataset.state === "over" && digest && digest !== before;
-  }, { law, before }, { timeout: 10_000 }).catch(async () => assert.ok(await page.locator("#lab .fault").first().textContent(), `${what} changes nothing, and no reason is given`));
+  }, { law, before }, { timeout: 60_000 }).catch(async () => assert.ok(await page.locator("#lab .fault").first().textContent(), `${what} changes nothing, and no reason is given`));
   return page.locator(`#lab .figures tr[data-law="${law}"] .digest`).textContent();
 }
 
@@ -291,7 +308,9 @@ test("what is changed while it runs is kept, in the address and in the file", { 
   const { page, trouble } = await open(t, "?lab=1&end=5min&laws=none,adaptive&speed=10");
   for (const name of ["halve the limit", "as many clients join", "half of them leave", "break it for a while"]) {
     await page.waitForTimeout(400);
+    const before = page.url();
     await button(page, name).click();
+    await page.waitForURL((now) => now.href !== before);
     await page.waitForFunction(() => document.getElementById("lab").dataset.state === "runs");
   }
   const { state: kept } = url.read(new URL(page.url()).search, presets.preset);
@@ -327,6 +346,94 @@ test("a run that stands still stands where its address says", { timeout: 60_000 
   await page.waitForFunction(() => !location.search.includes("at="));
   await button(page, "Pause").click();
   await page.waitForURL(/at=/);
+  assert.deepEqual(trouble, []);
+});
+
+test("what is done while it catches up is done where it will be", { timeout: 60_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&at=2min");
+  await page.waitForSelector("#lab[data-state=rests]");
+  await page.evaluate(() => {
+    const step = [...document.querySelectorAll("#lab .bar button")].find((button) => button.textContent === "Step");
+    for (let at = 0; at < 20; at++) setTimeout(() => step.click(), at * 7);
+  });
+  await page.waitForURL(/at=200s/);
+  await page.waitForSelector("#lab[data-state=rests]");
+  await page.evaluate(() => {
+    const lab = document.getElementById("lab");
+    const press = (name) => [...lab.querySelectorAll(".now button")].find((button) => button.textContent === name).click();
+    new MutationObserver((_, observer) => {
+      if (lab.dataset.state !== "catches-up") return;
+      observer.disconnect();
+      press("as many clients join");
+    }).observe(lab, { attributes: true });
+    press("halve the limit");
+  });
+  await page.waitForURL(/clients=/);
+  const { scenario } = url.read(new URL(page.url()).search, presets.preset).state;
+  assert.deepEqual([scenario.limit.steps[0].at, scenario.clients.at(-1).from], [200 * S, 200 * S]);
+  assert.deepEqual(trouble, []);
+});
+
+test("what the engine refuses stays said until it is mended, and the run before goes on", { timeout: 120_000 }, async (t) => {
+  const { page, trouble, address } = await open(t, "?lab=1&end=10min&laws=none,adaptive,aimd&speed=10");
+  const fault = page.locator("#lab .stage > [role=alert]");
+  await page.waitForSelector("#lab[data-state=runs]");
+  await page.evaluate(() => { for (const details of document.querySelectorAll("#lab .controls details")) details.open = true; });
+  await page.getByLabel("Join at", { exact: true }).fill("7200");
+  await fault.getByText("The plots show what was before").waitFor();
+  const time = await page.locator("#lab .bar .time").textContent();
+  await page.waitForFunction((time) => document.querySelector("#lab .bar .time").textContent !== time, time);
+  await page.locator("#lab").getByLabel("Speed").selectOption("1");
+  await page.waitForURL(/speed=1$|speed=1[&#]/);
+  await button(page, "Remove none").click();
+  await page.waitForURL(/laws=adaptive,aimd/);
+  await page.waitForTimeout(500);
+  assert.match(await fault.textContent(), /The plots show what was before/);
+  assert.equal(await page.locator("#lab .lane").count(), 3, "what is refused takes no lane away");
+  await page.getByLabel("Join at", { exact: true }).fill("0");
+  await page.waitForFunction(() => document.querySelectorAll("#lab .lane").length === 2);
+  assert.equal(await fault.textContent(), "");
+  await finish(page);
+  const { state: is } = url.read(new URL(page.url()).search, presets.preset);
+  assert.deepEqual(await figures(page), await native(page, is));
+
+  await page.goto(`${address}?lab=1&laws=adaptive,adaptive%2Bgradient2,foo%2Bbar#lab`);
+  await page.locator("#lab .notices").getByText("foo+bar").waitFor();
+  await fault.getByText("adaptive+gradient2").waitFor();
+  await button(page, "Remove adaptive+gradient2").click();
+  await page.waitForSelector("#lab .lane .plot canvas");
+  assert.equal(await fault.textContent(), "");
+  assert.deepEqual(trouble, []);
+});
+
+test("where a law goes, the focus and the tables of the others stay, and nothing of it is left", { timeout: 60_000 }, async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&at=1min&laws=none,adaptive,aimd", {
+    before: (page) => page.addInitScript(() => {
+      window.watched = 0;
+      window.ResizeObserver = class extends ResizeObserver {
+        #own = 0;
+        observe(element) { if (element.closest("#lab")) window.watched++, this.#own++; super.observe(element); }
+        disconnect() { window.watched -= this.#own; super.disconnect(); }
+      };
+    }),
+  });
+  const drawn = (lanes) => page.waitForFunction((lanes) => window.watched === 5 * lanes && document.querySelectorAll("#lab .lane .uplot").length === 4 * lanes, lanes);
+  await page.waitForSelector("#lab[data-state=rests]");
+  await drawn(3);
+  await page.getByText("Numbers of aimd").click();
+  await button(page, "Remove none").focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement.getAttribute("aria-label") === "Remove adaptive");
+  assert.deepEqual(await page.locator("#lab .lane > details").evaluateAll((all) => all.map(({ open }) => open)), [false, true]);
+  await drawn(2);
+  await page.locator("#lab").getByLabel("Seed").evaluate((input) => {
+    input.value = "7";
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await page.waitForURL(/seed=7/);
+  await page.waitForFunction(() => document.getElementById("lab").dataset.state === "rests");
+  await drawn(2);
+  assert.deepEqual(await page.locator("#lab .lane > details").evaluateAll((all) => all.map(({ open }) => open)), [false, true]);
   assert.deepEqual(trouble, []);
 });
 
@@ -377,6 +484,16 @@ test("a scenario can be brought by paste and by file, and a wrong one is refused
   await text.fill("title = \"impossible\"\nend = \"1min\"\n[server.window]\nlimit = 5\nwidth = \"1s\"\n[[clients]]\nfrom = \"2min\"");
   await button(page, "Run it").click();
   await page.getByText("clients must join before they leave").waitFor();
+  const many = (write) => Array.from({ length: 120 }, (_, at) => write(at + 1));
+  const clients = many((at) => `[[clients]]\ndemand = { poisson = "0.${100_000 + at}/min" }\nfrom = "${at}00100us"\nto = "${at + 1}00100us"\ndeadline = "${at}00100us"\n`);
+  await text.fill(`title = "${"🌊".repeat(200)}"\nend = "1min"\n[server.bucket]\nburst = 5\nrate = "2/s"\n`
+    + `steps = [${many((at) => `{ at = "${at}00100us", rate = "123456.${at}/min" }`)}]\n${clients.join("")}`);
+  const address = page.url();
+  await button(page, "Run it").click();
+  await page.locator("#lab .too-long").getByText("too long for a link").waitFor();
+  assert.equal(page.url(), address, "no address that would not be read again");
+  await button(page, "Copy the link").click();
+  await page.locator("#lab .done").getByText("too long for a link").waitFor();
   assert.deepEqual(trouble, []);
 });
 

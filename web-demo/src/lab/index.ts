@@ -14,8 +14,8 @@ import { Figures } from "./table";
 import { Take } from "./take";
 import { Transport } from "./transport";
 import { Fault, SECOND, spoken } from "./units";
-import { read, write } from "./url";
-import { Card, scaleOf } from "./view";
+import { LONGEST, read, write } from "./url";
+import { Card, heading, scaleOf } from "./view";
 import { title } from "./words";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -36,6 +36,7 @@ class Laboratory {
   readonly #transport: Transport;
   readonly #take: Take;
   readonly #notices = h("div", { class: "notices", role: "status" });
+  readonly #tooLong = h("p", { class: "fault too-long", role: "status" });
   readonly #fault = h("p", { class: "fault", role: "alert" });
   readonly #presets = h("div", { class: "presets", role: "group", "aria-label": "Try this" });
   readonly #hint = h("p", { class: "hint" });
@@ -64,7 +65,7 @@ class Laboratory {
       restart: () => { this.#race.play(true); void this.#race.show(this.#state, 0); this.#set({ ...this.#state, at: null }); },
       speed: (speed) => this.#set({ ...this.#state, speed }),
     });
-    this.#take = new Take(() => ({ state: this.#state, race: this.#race, cards: this.#cards }), (scenario) => this.#bring(scenario));
+    this.#take = new Take(() => ({ state: this.#state, race: this.#race, cards: this.#cards }), () => this.#link(), (scenario) => this.#bring(scenario));
     const instant = (label: string, edit: (scenario: Scenario) => Scenario) =>
       h("button", { type: "button", onclick: () => this.#change((state) => ({ ...state, scenario: edit(state.scenario) })) }, label);
     const at = () => this.#race.at;
@@ -94,7 +95,7 @@ class Laboratory {
       h("div", { class: "bench" },
         this.#side,
         h("div", { class: "stage" },
-          this.#words, this.#transport.element, this.#now, this.#fault, this.#lanes, add, this.#figures.element, this.#take.element)));
+          this.#words, this.#transport.element, this.#now, this.#fault, this.#tooLong, this.#lanes, add, this.#figures.element, this.#take.element)));
     new IntersectionObserver((entries) => this.#race.visible(entries.at(-1)?.isIntersecting ?? true)).observe(this.host);
     this.#race.play(this.#state.at === null && !still.matches);
     this.#lanes.dataset.count = String(this.#state.laws.length);
@@ -111,7 +112,7 @@ class Laboratory {
     laws.push("adaptive+vegas");
     this.#laws = laws;
     const known = [...laws, ...this.#state.scenario.own.map(({ name }) => name)];
-    const unknown = this.#state.laws.filter((law) => !known.includes(law) && !law.includes("+"));
+    const unknown = this.#state.laws.filter((law) => !known.includes(law) && !isPair(law, laws));
     if (unknown.length) {
       const rest = this.#state.laws.filter((law) => !unknown.includes(law));
       this.#state = { ...this.#state, laws: rest.length ? rest : preset(this.#state.base)!.laws };
@@ -137,9 +138,12 @@ class Laboratory {
     }
   }
 
+  #drop(law: string): void {
+    this.#change((state) => ({ ...state, laws: state.laws.filter((other) => other !== law) }));
+  }
+
   #set(state: State, patience = 0): void {
     this.#state = state;
-    say(this.#fault, "");
     this.#sync();
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => {
@@ -148,10 +152,23 @@ class Laboratory {
     }, patience);
   }
 
-  #remember(): void {
+  /** The address of the state. Throws a [`Fault`] where it would be longer than what is read again. */
+  #link(): string {
     const query = new URLSearchParams(location.search);
     const others = [...query].filter(([key]) => key === "theme").map(([key, value]) => `&${key}=${value}`).join("");
-    history.replaceState(null, "", `${location.pathname}${write(this.#state, preset)}${others}#${this.host.id}`);
+    const search = write(this.#state, preset) + others;
+    if (search.length > LONGEST) throw new Fault("this scenario is too long for a link; save it as a file instead");
+    return `${location.origin}${location.pathname}${search}#${this.host.id}`;
+  }
+
+  #remember(): void {
+    try {
+      history.replaceState(null, "", this.#link());
+      say(this.#tooLong, "");
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      say(this.#tooLong, `The address is that of an earlier state: ${error.message}.`);
+    }
   }
 
   #try(name: string): void {
@@ -219,15 +236,26 @@ class Laboratory {
 
   #show(lanes: Lane[]): void {
     const old = new Map(this.#cards.map((card, index) => [card.lane, [card, index] as const]));
+    const open = this.#cards.filter((card) => card.open).map((card) => card.lane.law);
+    const focused = this.#cards.findIndex(({ element }) => element.contains(document.activeElement));
     const cards = lanes.map((lane, index) => {
       const known = old.get(lane);
       if (known && known[1] === index) { old.delete(lane); return known[0]; }
-      return new Card(lane, index, () => this.#change((state) => ({ ...state, laws: state.laws.filter((law) => law !== lane.law) })));
+      const card = new Card(lane, index, () => this.#drop(lane.law));
+      card.open = open.includes(lane.law);
+      return card;
     });
     for (const [card] of old.values()) card.destroy();
     this.#cards = cards;
     this.#lanes.dataset.count = String(cards.length);
-    this.#lanes.replaceChildren(...cards.map((card) => card.element));
+    // What stays is not taken out and put back, for that would lose the focus.
+    const elements = cards.map((card) => card.element);
+    for (const child of [...this.#lanes.children]) if (!elements.some((element) => element === child)) child.remove();
+    elements.forEach((element, index) => {
+      const there = this.#lanes.children[index] ?? null;
+      if (there !== element) this.#lanes.insertBefore(element, there);
+    });
+    if (focused >= 0 && !this.#lanes.contains(document.activeElement)) cards[Math.min(focused, cards.length - 1)]?.focus();
     const scale = scaleOf(lanes, this.#race.end);
     for (const card of cards) card.paint(scale);
     this.#measured();
@@ -255,6 +283,15 @@ class Laboratory {
   }
 
   #refused(error: EngineError | null): void {
-    if (error) say(this.#fault, `${error.message.replace(/^the scenario, line \d+: /, "")}. The plots show what was before.`);
+    const before = this.#race.lanes.length ? " The plots show what was before." : "";
+    // Where nothing runs yet, it may be one of the laws that is refused.
+    if (error && !before) this.#lanes.replaceChildren(...this.#state.laws.map((law) => h("article", { class: "lane" }, heading(law, null, () => this.#drop(law)))));
+    say(this.#fault, error ? `${error.message.replace(/^the scenario, line \d+: /, "")}.${before}` : "");
   }
+}
+
+/** Whether a law is two of these at once, as `ONE+OTHER`. */
+function isPair(law: string, laws: string[]): boolean {
+  const halves = law.split("+");
+  return halves.length === 2 && halves.every((half) => laws.includes(half));
 }

@@ -23,7 +23,8 @@ export class Take {
   readonly #text = h("textarea", { id: fresh(), rows: 8, spellcheck: "false", placeholder: "end = \"10min\"\n\n[server.bucket]\n…" });
   readonly #fault = h("p", { class: "fault", role: "alert" });
 
-  constructor(present: () => Present, bring: (scenario: Scenario) => void) {
+  /** `link` throws where the state is too long for one. */
+  constructor(present: () => Present, link: () => string, bring: (scenario: Scenario) => void) {
     const button = (label: string, press: () => unknown) => h("button", { type: "button", onclick: () => void this.#attempt(press) }, label);
     const file = (name: string, type: string, content: BlobPart) => download(name, new Blob([content], { type }));
     const open = h("input", { type: "file", accept: ".toml", id: fresh() });
@@ -38,7 +39,7 @@ export class Take {
     this.element = h("div", { class: "take" },
       h("h3", {}, "Take it with you"),
       h("p", { class: "buttons" },
-        button("Copy the link", () => this.#copy(location.href, "The link is copied.")),
+        button("Copy the link", () => this.#copy(link(), "The link is copied.")),
         button("Save the scenario (TOML)", () => file(`${fileName(present().state)}.toml`, "application/toml", write(present().state.scenario))),
         button("Save the numbers (CSV)", () => file(`${fileName(present().state)}.csv`, "text/csv", csv(present().race.lanes))),
         button("Save the plots (PNG)", async () => {
