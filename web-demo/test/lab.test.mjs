@@ -401,6 +401,7 @@ test("what the engine refuses stays said until it is mended, and the run before 
   await page.locator("#lab .notices").getByText("foo+bar").waitFor();
   await fault.getByText("adaptive+gradient2").waitFor();
   await button(page, "Remove adaptive+gradient2").click();
+  await page.waitForFunction(() => document.activeElement.getAttribute("aria-label") === "Remove adaptive");
   await page.waitForSelector("#lab .lane .plot canvas");
   assert.equal(await fault.textContent(), "");
   assert.deepEqual(trouble, []);

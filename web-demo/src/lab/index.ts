@@ -237,7 +237,7 @@ class Laboratory {
   #show(lanes: Lane[]): void {
     const old = new Map(this.#cards.map((card, index) => [card.lane, [card, index] as const]));
     const open = this.#cards.filter((card) => card.open).map((card) => card.lane.law);
-    const focused = this.#cards.findIndex(({ element }) => element.contains(document.activeElement));
+    const focused = [...this.#lanes.children].findIndex((child) => child.contains(document.activeElement));
     const cards = lanes.map((lane, index) => {
       const known = old.get(lane);
       if (known && known[1] === index) { old.delete(lane); return known[0]; }
