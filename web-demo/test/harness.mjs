@@ -116,7 +116,12 @@ export async function live(test, ...options) {
   if (!program) throw new Error("TIDEGATE_LIVE names no server: run `cargo xtask test web`");
   const child = spawn(program, ["demo", "--page-port", "0", "--page-folder", dist, ...options], { stdio: ["ignore", "pipe", "inherit"] });
   const gone = new Promise((done) => child.once("exit", done));
-  const stop = async () => (child.kill("SIGINT"), await gone);
+  const stop = async () => {
+    child.kill("SIGINT");
+    const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    await gone;
+    clearTimeout(late);
+  };
   test.after(stop);
   const url = await new Promise((done, fail) => {
     const lines = createInterface({ input: child.stdout });

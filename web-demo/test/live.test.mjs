@@ -9,6 +9,8 @@ async function open(t, url) {
   const loopback = (origin) => new URL(origin).hostname === "127.0.0.1";
   const { page, trouble } = await visit(t, url, { allowed: loopback });
   await show(page, "live");
+  // The first moment has arrived.
+  await page.waitForFunction(() => !document.querySelector("#live .about").textContent.startsWith("Waiting"));
   return { page, trouble };
 }
 
@@ -24,7 +26,7 @@ async function call(page, moment, how, workers, ms) {
   await page.waitForFunction(() => document.querySelector("#live .say").textContent !== "");
   const [, made, served] = /made ([\d\s]+) calls: ([\d\s]+) were/.exec(await page.innerText("#live .say"));
   const number = (text) => Number(text.replace(/\s/g, ""));
-  await page.waitForTimeout(300);
+  await page.waitForTimeout(1000); // a moment is told five times a second
   return { said, made: number(made), served: number(served), counted: (await moment()).others };
 }
 
@@ -54,7 +56,7 @@ test("with no gate the same workers are mostly refused", async (t) => {
 });
 
 test("the fleet of a running demo is there with its law, its processes and its curve, through to the end", async (t) => {
-  const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "5");
+  const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "12");
   const { page, trouble } = await open(t, url);
   for (const law of ["none", "adaptive"]) {
     await page.waitForFunction((law) => document.querySelector("#live .about").textContent.includes(`with ${law},`), law);
@@ -70,7 +72,7 @@ test("the fleet of a running demo is there with its law, its processes and its c
 });
 
 test("the reader's workers go on with the next law's server", async (t) => {
-  const { url } = await live(t, "--compare", "aimd,adaptive", "--seconds", "3");
+  const { url } = await live(t, "--compare", "aimd,adaptive", "--seconds", "8");
   const { page, trouble } = await open(t, url);
   await page.locator("#live .play:not([disabled])").click();
   await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("with adaptive,"));
@@ -84,7 +86,7 @@ test("on a host without a server it says how to get one, and asks nobody", async
   const { url, sent } = await site(t);
   const { page, trouble } = await visit(t, url);
   await show(page, "live");
-  assert.match(await page.innerText("#live"), /cargo xtask demo/);
+  await page.locator("#live", { hasText: "cargo xtask demo" }).waitFor();
   assert.ok(sent.every(({ status }) => status === 200));
   assert.deepEqual(trouble, []);
 });
