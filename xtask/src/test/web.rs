@@ -65,7 +65,7 @@ fn node(file: &str) -> Command {
         "--test",
         "--test-concurrency=1",
         "--test-reporter=spec",
-        "--test-timeout=600000",
+        "--test-timeout=1800000",
     ]);
     command.arg(format!("{file}.test.mjs"));
     command
