@@ -1,6 +1,8 @@
 //! The controller: a policy and its state.
 
 mod each;
+#[cfg(feature = "shared")]
+mod leased;
 mod record;
 
 use each::{each, each_mut};
@@ -488,10 +490,28 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     }
 
     fn take_back(&mut self, now: Instant, permit: Permit, reply: &Reply<LIMITS>) {
-        let Some((sent, flight)) = self.window.release(permit) else {
+        if let Some((sent, flight)) = self.release(permit) {
+            self.learn(now, sent, &flight, reply);
+        }
+    }
+
+    /// When the call of a permit left, and what was kept of it; an unknown one is counted.
+    fn release(&mut self, permit: Permit) -> Option<(Instant, Flight<LIMITS>)> {
+        let released = self.window.release(permit);
+        if released.is_none() {
             self.stats.unknown = self.stats.unknown.saturating_add(1);
-            return;
-        };
+        }
+        released
+    }
+
+    /// Learns from a call that has come back.
+    fn learn(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        flight: &Flight<LIMITS>,
+        reply: &Reply<LIMITS>,
+    ) {
         self.count(reply.outcome);
         if reply.outcome == Outcome::Abandoned {
             return;
@@ -506,7 +526,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 }
             });
         }
-        self.teach(now, sent, &flight, reply);
+        self.teach(now, sent, flight, reply);
         if reply.outcome == Outcome::Ok {
             if let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget) {
                 budget.deposit(policy);

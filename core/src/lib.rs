@@ -64,6 +64,8 @@ pub mod backoff;
 pub mod gate;
 pub mod law;
 pub mod rng;
+#[cfg(feature = "shared")]
+pub mod shared;
 pub mod signal;
 pub mod snapshot;
 pub mod time;

@@ -228,6 +228,12 @@ impl<'a> Reader<'a> {
         self.whole
     }
 
+    /// Whether nothing is left to read.
+    #[cfg(feature = "shared")]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Takes what was read for none of its kind.
     pub(crate) const fn refuse(&mut self) {
         self.whole = false;

@@ -1,0 +1,46 @@
+//! What a controller does whose permits are leased to others, beyond what it does for its own calls.
+
+use super::{Controller, Flight, Part, each_mut};
+use crate::gate::Permit;
+use crate::law::Law;
+use crate::outcome::Reply;
+use crate::time::{Instant, Span};
+
+impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
+    /// Takes a call back that did not have to wait for its permit: the law was not the limit, whatever
+    /// it looked like when a whole lease was made at once.
+    pub(crate) fn settle_unpaced(&mut self, now: Instant, permit: Permit, reply: &Reply<LIMITS>) {
+        if let Some((sent, mut flight)) = self.release(permit) {
+            each_mut(&mut flight.parts, |_, part| part.paced = false);
+            self.learn(now, sent, &flight, reply);
+        }
+    }
+
+    /// When the latest pause that a server asked for ends or ended.
+    pub(crate) const fn held_until(&self) -> Instant {
+        self.hold.until()
+    }
+
+    /// Spends whatever burst there is: from now on each call waits for its time.
+    pub(crate) fn forfeit(&mut self, now: Instant) {
+        each_mut(&mut self.limits, |_, limit| {
+            if let Some(quota) = limit.law.quota(&limit.state) {
+                limit.pace.drain(now, Some(quota));
+                limit.pace.leave_room(0, quota);
+            }
+        });
+    }
+
+    /// Keeps places for so many calls that are in flight, and whose permits nobody here knows any more:
+    /// for `span`, or until a lease would end.
+    pub(crate) fn keep_places(&mut self, now: Instant, calls: u16, span: Span) {
+        let parts = [Part { cost: 0, epoch: 0, paced: false }; LIMITS];
+        let policy = self.rules.window;
+        let since = now.saturating_sub(policy.lease().saturating_sub(span));
+        for _ in 0..calls {
+            if self.window.take(since, policy, Flight { parts, attempt: 0 }).is_none() {
+                break;
+            }
+        }
+    }
+}

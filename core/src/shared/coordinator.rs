@@ -1,0 +1,324 @@
+//! The coordinator: one budget, and who gets which part of it.
+
+use core::num::NonZeroU64;
+
+use heapless::Vec;
+
+use super::members::Members;
+use super::message::{Departure, GRANT_BYTES, Grant, LEASE_MOST, MessageError, Report, Request};
+use super::source::Source;
+use crate::controller::Controller;
+use crate::fixed::div_rem;
+use crate::gate::Permit;
+use crate::hint::Hint;
+use crate::outcome::Outcome;
+use crate::time::{Instant, Span};
+use crate::verdict::Decision;
+
+/// Holds one budget for many isolates, and leases them parts of it.
+///
+/// A lease is a list of departures: instants, each of which is the right to one call from then on.
+/// They come from a [`Source`], which is a [`Controller`] with any law, asked a little ahead of the
+/// clock: so its pace and its burst hold for the whole fleet exactly as they would for one client.
+///
+/// It has no clock and sends nothing: give it each request that arrives, and send back what it
+/// answers. See the [module](super) for the rules.
+///
+/// ```
+/// use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, REQUEST_BYTES};
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota};
+///
+/// let now = Instant::ZERO;
+/// let mut desk: Coordinator =
+///     Coordinator::new(Controller::new(Policy::named("fixed").unwrap(), 7, now), now);
+/// let mut isolate: Isolate = Isolate::new(42, Quota::per_second(1).unwrap(), now);
+///
+/// // The first call finds nothing in hand, and has to wait for a round trip.
+/// assert_eq!(isolate.poll(now, &Ask::new()), Decision::Full);
+/// let (mut request, mut grant) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
+/// let length = isolate.request(now, 1, &mut request).unwrap();
+/// let length = desk.answer(now, &request[..length], &mut grant).unwrap();
+/// isolate.hear(now, &grant[..length]).unwrap();
+/// let Decision::Go(permit) = isolate.poll(now, &Ask::new()) else { panic!() };
+/// isolate.settle(now, permit, Outcome::Ok); // which the next request reports
+/// ```
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Coordinator<S = Controller, const ISOLATES: usize = 1024> {
+    source: S,
+    members: Members<ISOLATES>,
+    /// The latest departure granted: the source has lived up to here.
+    front: Instant,
+    clock: Steady,
+    beat: Span,
+    /// When it was made, or last came back from being away.
+    began: Instant,
+    /// How many isolates there may be that have not come back since; zero when that is over.
+    crowd: u16,
+    /// What is left of departures for isolates that are present, in one by how many are known.
+    carry: u16,
+}
+
+/// An isolate asks so often at least, where the fleet is small and calls are frequent.
+const BEAT: Span = Span::from_millis(500);
+/// And less often in a large fleet: so that requests come this far apart.
+const REQUESTS_APART: Span = Span::from_millis(2);
+/// But never less often than this for the sake of slow limits: nobody would see anything change.
+const BEAT_MOST: Span = Span::from_secs(10);
+/// A silent isolate keeps its share for so long. It is longer than isolates take to come back after
+/// an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
+const GRACE: Span = Span::from_secs(10);
+/// A round trip may take so long before an isolate that waits for it counts as silent.
+const LATE: Span = Span::from_secs(1);
+
+impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
+    /// A coordinator that has heard of no isolate yet.
+    #[must_use]
+    pub const fn new(source: S, now: Instant) -> Self {
+        Self {
+            source,
+            members: Members::new(),
+            front: Instant::ZERO,
+            clock: Steady::new(now),
+            beat: BEAT,
+            began: now,
+            crowd: 0,
+            carry: 0,
+        }
+    }
+
+    /// The same coordinator, whose isolates ask so often at least: half a second unless told. More
+    /// often follows the server closer, and costs more messages.
+    #[must_use]
+    pub fn beat(self, beat: Span) -> Self {
+        Self { beat, ..self }
+    }
+
+    /// Answers a request: writes the grant to the beginning of `grant`, which has room for
+    /// [`GRANT_BYTES`](super::GRANT_BYTES), and returns its length.
+    ///
+    /// # Errors
+    /// [`MessageError`] where `request` is none, or `grant` is too short. Nothing has changed then.
+    pub fn answer(
+        &mut self,
+        now: Instant,
+        request: &[u8],
+        grant: &mut [u8],
+    ) -> Result<usize, MessageError> {
+        if grant.len() < GRANT_BYTES {
+            return Err(MessageError::Length);
+        }
+        Request::read(request, now)?;
+        let (silence, now) = self.clock.tell(now);
+        let (request, reports) = Request::read(request, now)?;
+        let newer = self.welcome(now, silence, &request);
+        let ahead = self.ahead(now);
+        for report in reports.flatten() {
+            self.settle(ahead, &report);
+        }
+        if request.alone > 0 {
+            self.source.forfeit(ahead);
+        }
+        let terms = self.terms(now);
+        let mut departures = Vec::new();
+        if newer && !request.leaving {
+            self.lease(now, &terms, &request, &mut departures);
+            let short = departures.len() < usize::from(request.want);
+            self.members.note(request.isolate, short);
+        }
+        let head = Grant {
+            sequence: request.sequence,
+            again: terms.again,
+            keep: terms.lead(),
+            interval: terms.interval,
+            fleet: terms.known,
+            pause: self.source.held_until().saturating_since(now),
+        };
+        head.write(now, &departures, grant).ok_or(MessageError::Length)
+    }
+
+    /// What the departures come from.
+    pub const fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// What the departures come from, to change its policy.
+    pub const fn source_mut(&mut self) -> &mut S {
+        &mut self.source
+    }
+
+    /// How many isolates share the budget.
+    #[must_use]
+    pub fn isolates(&self) -> u16 {
+        self.members.count().max(self.crowd)
+    }
+
+    /// Takes note of who is there. False where the request has been answered before.
+    ///
+    /// Where nobody at all was heard for several beats, this coordinator may have been away, and those
+    /// that it knew have fallen back on themselves. They come back one by one, and each tells how many
+    /// they were: until that is over the budget has to do for all of them.
+    fn welcome(&mut self, now: Instant, silence: Span, request: &Request) -> bool {
+        let terms = self.terms(now);
+        if silence > terms.silent_after() {
+            self.began = now;
+            self.members.clear();
+        }
+        self.members.forget(now, terms.grace());
+        let back = now.saturating_since(self.began) <= terms.grace();
+        let room = u16::try_from(ISOLATES).unwrap_or(u16::MAX);
+        self.crowd = if back { self.crowd.max(request.alone.min(room)) } else { 0 };
+        let newer = self.members.hear(now, request.isolate, request.sequence);
+        if newer && request.leaving {
+            self.members.leave(request.isolate);
+        }
+        newer
+    }
+
+    /// Passes on what became of a departure.
+    fn settle(&mut self, ahead: Instant, report: &Report) {
+        // The server spoke when the call came back, and the source lives ahead of that.
+        let hint = later(report.hint, ahead.saturating_since(report.at));
+        let permit = Permit::from_raw(report.permit);
+        self.source.settle(ahead, permit, report.outcome.with(hint), report.waited);
+    }
+
+    /// Takes departures from the source for an isolate, as far ahead as they may lie.
+    fn lease(
+        &mut self,
+        now: Instant,
+        terms: &Terms,
+        request: &Request,
+        departures: &mut Vec<Departure, LEASE_MOST>,
+    ) {
+        let end = now.saturating_add(terms.lead());
+        let most = self.allowance(now, end, terms, request);
+        let present = self.members.present(now, terms.silent_after());
+        let mut at = self.ahead(now);
+        // A departure takes two questions, more where others call without us, and a law may have its
+        // reasons to say `Wait` once more.
+        for _ in 0..const { LEASE_MOST * 8 } {
+            if departures.len() >= most {
+                break;
+            }
+            match self.source.poll(at) {
+                Decision::Go(permit) => {
+                    self.front = at;
+                    if self.is_for(present, terms.known) {
+                        let _ = departures.push(Departure { permit: permit.into_raw(), at });
+                    } else {
+                        // The call of somebody who may be calling without us. It stays charged.
+                        self.source.settle(at, permit, Outcome::Abandoned.into(), false);
+                    }
+                }
+                Decision::Wait(until) if until > at && until <= end => at = until,
+                _ => break,
+            }
+        }
+    }
+
+    /// How many departures one isolate gets: all that it wants, but no more than an even part of what
+    /// there is while others wait as well. What is not handed out stays for them.
+    fn allowance(&self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> usize {
+        let want = usize::from(request.want).min(LEASE_MOST);
+        let others = self.members.others_short(now, terms.silent_after(), request.isolate);
+        let interval = terms.interval.and_then(|span| NonZeroU64::new(span.as_nanos()));
+        let (1.., Some(interval)) = (others, interval) else { return want };
+        let room = div_rem(end.saturating_since(self.ahead(now)).as_nanos(), interval).0;
+        let (part, rest) = div_rem(room, NonZeroU64::MIN.saturating_add(others.into()));
+        let part = usize::try_from(part).unwrap_or(LEASE_MOST);
+        want.min(part.saturating_add(usize::from(rest > 0)))
+    }
+
+    /// Whether the next departure is for one of the isolates that are `present`. Those that are known
+    /// and silent have as large a part each, for they may be calling without us.
+    fn is_for(&mut self, present: u16, known: u16) -> bool {
+        self.carry = self.carry.saturating_add(present.min(known));
+        let here = self.carry >= known;
+        if here {
+            self.carry = self.carry.saturating_sub(known);
+        }
+        here
+    }
+
+    /// The same coordinator, which grants no departure before `front`.
+    pub(super) fn from(self, front: Instant) -> Self {
+        Self { front, ..self }
+    }
+
+    /// The time by its own clock, which never steps back.
+    pub(super) fn on_own_clock(&self, now: Instant) -> Instant {
+        self.clock.clone().tell(now).1
+    }
+
+    /// The instant that the source lives at.
+    pub(super) fn ahead(&self, now: Instant) -> Instant {
+        now.max(self.front)
+    }
+
+    pub(super) fn terms(&self, now: Instant) -> Terms {
+        let known = self.isolates();
+        let interval = self.source.interval(self.ahead(now));
+        let share = interval.unwrap_or(Span::ZERO).saturating_mul(known.into());
+        let apart = REQUESTS_APART.saturating_mul(known.into());
+        Terms { known, interval, again: self.beat.max(share.min(BEAT_MOST)).max(apart) }
+    }
+}
+
+/// What holds for all isolates at present.
+pub(super) struct Terms {
+    known: u16,
+    interval: Option<Span>,
+    /// How often isolates ask: not more often than there is something for each of them.
+    again: Span,
+}
+
+impl Terms {
+    /// How far ahead of the clock departures are granted, and for how long after their instant they
+    /// can be used: an isolate that asks every beat has one beat's left when the answer comes.
+    pub(super) const fn lead(&self) -> Span {
+        self.again.saturating_mul(2)
+    }
+
+    /// After such a silence an isolate is not there.
+    const fn silent_after(&self) -> Span {
+        self.lead().saturating_add(LATE)
+    }
+
+    /// For so long a silent isolate has its share all the same.
+    fn grace(&self) -> Span {
+        GRACE.max(self.lead().saturating_mul(2))
+    }
+}
+
+/// What a server said, to somebody who lives so much later.
+fn later(hint: Hint, by: Span) -> Hint {
+    let mut later = hint;
+    later.retry_after = hint.retry_after.map(|span| span.saturating_sub(by));
+    later.reset = hint.reset.map(|span| span.saturating_sub(by));
+    later
+}
+
+/// A clock that never steps back: where the one that it is told does, it goes on from there.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+struct Steady {
+    latest: Instant,
+    /// How far it is ahead of the one that it is told.
+    ahead: Span,
+}
+
+impl Steady {
+    const fn new(now: Instant) -> Self {
+        Self { latest: now, ahead: Span::ZERO }
+    }
+
+    /// How much time has passed, and the time.
+    fn tell(&mut self, now: Instant) -> (Span, Instant) {
+        let told = now.saturating_add(self.ahead);
+        self.ahead = self.ahead.saturating_add(self.latest.saturating_since(told));
+        let passed = told.saturating_since(self.latest);
+        self.latest = self.latest.max(told);
+        (passed, self.latest)
+    }
+}

@@ -1,0 +1,357 @@
+//! The isolate: lets calls leave with what it has leased, and asks for more in time.
+
+use heapless::Deque;
+
+use super::link::Link;
+use super::message::{Departure, Grant, LEASE_MOST, MOST, MessageError, Report, Request};
+use super::source::Source;
+use crate::controller::Controller;
+use crate::fixed::Ratio;
+use crate::gate::{Hold, HoldPolicy, Pace, Permit, Window, WindowPolicy};
+use crate::hint::Hint;
+use crate::law::Adaptive;
+use crate::outcome::{Outcome, Reply};
+use crate::policy::Policy;
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+use crate::verdict::{Ask, Decision, Reason};
+
+/// One of many processes that share a budget. It is asked like a [`Controller`], and answers at once
+/// from what it has leased.
+///
+/// It has no clock and sends nothing. Whoever holds it carries its requests to the
+/// [`Coordinator`](super::Coordinator) and the answers back:
+///
+/// - when [`request_at`](Self::request_at) has come, call [`request`](Self::request) and send what it
+///   writes;
+/// - give the answer to [`hear`](Self::hear), or say [`miss`](Self::miss) where none will come.
+///
+/// After [`Decision::Full`] a call asks again when an answer was heard or missed, or a call settled.
+///
+/// `SLOTS` is how many calls can be in flight at once.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Isolate<const SLOTS: usize = 64> {
+    number: u64,
+    /// Departures that no call has taken yet, the next one first.
+    hand: Deque<Held, HAND>,
+    /// What is to be reported, the oldest first. What a request carries stays until it is answered.
+    reports: Deque<Report, REPORTS>,
+    calls: Window<Leased, SLOTS>,
+    hold: Hold,
+    link: Link,
+    /// Whether a call had to wait for a departure since the last one left.
+    pressed: bool,
+    /// What goes on without a coordinator: a law of its own, and the share that it is held to.
+    own: Controller<Adaptive, 1, SLOTS>,
+    share: Pace,
+    alone: Quota,
+    rng: Rng,
+}
+
+/// As many departures as two grants have.
+const HAND: usize = LEASE_MOST * 2;
+/// As many reports as fill four requests. Where more come before they can be told, the oldest are
+/// forgotten, and teach nothing.
+const REPORTS: usize = LEASE_MOST * 4;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+struct Held {
+    permit: u64,
+    at: Instant,
+    /// From then on it is of no use any more.
+    ends: Instant,
+}
+
+/// What a call in flight has left with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+enum Leased {
+    /// A departure of the coordinator's.
+    Departure { permit: u64, waited: bool },
+    /// A permit of its own.
+    Own { permit: u64 },
+}
+
+impl<const SLOTS: usize> Isolate<SLOTS> {
+    /// An isolate that has heard of nobody yet.
+    ///
+    /// `number` is its name and its seed: take a random one, for each isolate another. `alone` is what
+    /// it may send by itself where no coordinator has told it of its share.
+    #[must_use]
+    pub fn new(number: u64, alone: Quota, now: Instant) -> Self {
+        let policy = Policy::new(Adaptive::DEFAULT).backoff(None);
+        Self {
+            number,
+            hand: Deque::new(),
+            reports: Deque::new(),
+            calls: Window::new(),
+            hold: Hold::default(),
+            link: Link::new(now),
+            pressed: false,
+            own: Controller::new(policy, number, now),
+            share: Pace::new(now),
+            alone,
+            rng: Rng::new(number),
+        }
+    }
+
+    /// Asks whether a call may leave, as [`Controller::poll`] does; a departure has no cost but one.
+    pub fn poll(&mut self, now: Instant, ask: &Ask) -> Decision {
+        self.link.touch(now);
+        self.tidy(now);
+        let least = self.hold.until().max(ask.not_before);
+        let earliest = least.max(now);
+        if earliest > ask.deadline {
+            return Decision::Refuse(Reason::Late(earliest));
+        }
+        if self.calls.is_full(now, WindowPolicy::DEFAULT) {
+            return Decision::Full;
+        }
+        let Some(held) = self.hand.front().copied() else {
+            if self.link.is_down() {
+                return self.poll_alone(now, ask);
+            }
+            self.link.lacks();
+            self.pressed = true;
+            return Decision::Full;
+        };
+        let at = held.at.max(least);
+        if at > now {
+            self.pressed |= at == held.at;
+            let late = at > ask.deadline;
+            return if late { Decision::Refuse(Reason::Late(at)) } else { Decision::Wait(at) };
+        }
+        let leased = Leased::Departure { permit: held.permit, waited: self.pressed };
+        match self.calls.take(now, WindowPolicy::DEFAULT, leased) {
+            Some(permit) => {
+                self.hand.pop_front();
+                self.pressed = false;
+                self.link.use_one();
+                Decision::Go(permit)
+            }
+            None => Decision::Full, // not reached: the window was asked
+        }
+    }
+
+    /// Takes a call back: exactly once for each permit, in any order. An unknown one is ignored.
+    pub fn settle(&mut self, now: Instant, permit: Permit, reply: impl Into<Reply>) {
+        self.settle_as(now, permit, reply.into(), true);
+    }
+
+    /// Takes a call back. Where it did not wait for `us`, it waited for nobody.
+    fn settle_as(&mut self, now: Instant, permit: Permit, reply: Reply, us: bool) {
+        let Some((_, leased)) = self.calls.release(permit) else { return };
+        let [hint] = reply.hints;
+        if reply.outcome.is_pushback() {
+            // The others hear of it a round trip later.
+            self.link.is_refused();
+            if let Some(asked) = hint.pause() {
+                self.hold.raise(now, asked, exact(), &mut self.rng);
+            }
+        }
+        match leased {
+            Leased::Departure { permit, waited } => {
+                let (outcome, waited) = (reply.outcome, waited && us);
+                self.report(Report { permit, at: now, outcome, waited, hint });
+            }
+            Leased::Own { permit } => self.own.settle(now, Permit::from_raw(permit), reply),
+        }
+    }
+
+    /// The ask for the next attempt of a call, as [`Controller::retry`] plans it for `adaptive`.
+    pub fn retry(&mut self, now: Instant, ask: &Ask, reply: impl Into<Reply>) -> Option<Ask> {
+        self.own.retry(now, ask, reply)
+    }
+
+    /// When [`request`](Self::request) has something to say, unless something happens before; `None`
+    /// where it has nothing to say until a call asks.
+    #[must_use]
+    pub fn request_at(&self) -> Option<Instant> {
+        self.link.request_at(self.reports.len() >= LEASE_MOST)
+    }
+
+    /// Writes a request, where one is due, to the beginning of `room`, which has room for
+    /// [`REQUEST_BYTES`](super::REQUEST_BYTES), and returns its length. `waiting` is how many calls wait to
+    /// leave.
+    ///
+    /// One that is never answered is given up after a time, and then the next one is due.
+    pub fn request(&mut self, now: Instant, waiting: u16, room: &mut [u8]) -> Option<usize> {
+        self.tidy(now);
+        if self.request_at().is_none_or(|at| at > now) {
+            return None;
+        }
+        if self.link.is_asking() {
+            self.miss(now);
+            return None;
+        }
+        let idle = waiting == 0 && self.link.is_idle(now);
+        let leaving = idle && self.hand.len().saturating_add(self.reports.len()) <= LEASE_MOST;
+        if idle {
+            self.give_all_back(now);
+        }
+        let have = u16::try_from(self.hand.len()).unwrap_or(u16::MAX);
+        let want = if idle { 0 } else { self.link.need(waiting).saturating_sub(have).min(MOST) };
+        let request = Request {
+            isolate: self.number,
+            sequence: self.link.next_sequence(),
+            want,
+            alone: self.link.fell_back_from(),
+            leaving,
+        };
+        let (older, newer) = self.reports.as_slices();
+        let reports = older.iter().chain(newer).take(LEASE_MOST);
+        let length = request.write(now, reports, room)?;
+        self.link.ask(now, want, self.reports.len().min(LEASE_MOST), leaving);
+        Some(length)
+    }
+
+    /// Hears an answer. One that comes twice, or after it was given up, is ignored.
+    ///
+    /// # Errors
+    /// [`MessageError`] where it is none.
+    pub fn hear(&mut self, now: Instant, grant: &[u8]) -> Result<(), MessageError> {
+        let (grant, departures) = Grant::read(grant, now)?;
+        let Some(asked) = self.link.hear(now, &grant, &mut self.rng) else { return Ok(()) };
+        for _ in 0..asked.reports {
+            self.reports.pop_front();
+        }
+        if grant.pause > Span::ZERO {
+            self.hold.raise(now, grant.pause, exact(), &mut self.rng);
+        }
+        let mut granted = 0u16;
+        for Departure { permit, at } in departures {
+            granted = granted.saturating_add(1);
+            // In their order, whatever the way took: a later grant is never used before an earlier one.
+            let at = self.hand.back().map_or(at, |last| last.at.max(at));
+            let held = Held { permit, at, ends: at.saturating_add(grant.keep) };
+            if self.hand.push_back(held).is_err() {
+                self.give_back(now, permit);
+            }
+        }
+        self.link.is_satisfied(granted >= asked.want);
+        Ok(())
+    }
+
+    /// No answer will come to the request that is on its way.
+    pub fn miss(&mut self, now: Instant) {
+        self.link.miss(now, &mut self.rng);
+    }
+
+    /// Whether it goes on without its coordinator at present, within its share.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.link.is_down() && self.hand.is_empty()
+    }
+
+    /// How many departures it has in hand.
+    #[must_use]
+    pub fn in_hand(&self) -> usize {
+        self.hand.len()
+    }
+
+    /// Calls in flight.
+    #[must_use]
+    pub const fn in_flight(&self) -> u16 {
+        self.calls.in_flight()
+    }
+
+    /// When a call that waits may leave if nothing is heard until then.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        let next = self.hand.front().map(|held| held.at.max(self.hold.until()));
+        next.or(self.calls.ready_at(WindowPolicy::DEFAULT))
+    }
+
+    /// What it may send by itself: an even share of the rate that the coordinator told last.
+    fn share(&self) -> Quota {
+        self.link.share().unwrap_or(self.alone)
+    }
+
+    fn poll_alone(&mut self, now: Instant, ask: &Ask) -> Decision {
+        let share = self.share();
+        let least = self.hold.until();
+        let due = self.share.due(now, 1, Some(share)).map_or(Instant::LAST, |due| due.max(least));
+        if due > now {
+            let late = due > ask.deadline;
+            return if late { Decision::Refuse(Reason::Late(due)) } else { Decision::Wait(due) };
+        }
+        let permit = match self.own.poll(now, ask) {
+            Decision::Go(permit) => permit.into_raw(),
+            other => return other,
+        };
+        self.share.charge(now, 1, Some(share));
+        self.link.falls_back();
+        self.link.use_one();
+        match self.calls.take(now, WindowPolicy::DEFAULT, Leased::Own { permit }) {
+            Some(permit) => Decision::Go(permit),
+            None => Decision::Full, // not reached: the window was asked
+        }
+    }
+
+    /// Gives back what is of no use: departures that nobody has used in time, and those that lie within
+    /// a pause, for they would all leave at its end.
+    fn tidy(&mut self, now: Instant) {
+        let until = self.hold.until();
+        let held = until > now;
+        while let Some(front) = self.hand.front()
+            && (front.ends <= now || (held && front.at < until))
+        {
+            self.give_back_next(now);
+        }
+    }
+
+    fn give_all_back(&mut self, now: Instant) {
+        while !self.hand.is_empty() {
+            self.give_back_next(now);
+        }
+    }
+
+    fn give_back_next(&mut self, now: Instant) {
+        if let Some(Held { permit, .. }) = self.hand.pop_front() {
+            self.give_back(now, permit);
+        }
+    }
+
+    /// No call has left with this departure, and none will. Its budget is lost: what has not left in
+    /// its time cannot leave twice as fast later.
+    fn give_back(&mut self, at: Instant, permit: u64) {
+        let outcome = Outcome::Abandoned;
+        self.report(Report { permit, at, outcome, waited: false, hint: Hint::NONE });
+    }
+
+    fn report(&mut self, report: Report) {
+        if self.reports.is_full() {
+            self.reports.pop_front();
+            self.link.forgets_one();
+        }
+        let _ = self.reports.push_back(report);
+    }
+}
+
+/// What servers ask for, to the nanosecond: the coordinator has spread it already, or will.
+fn exact() -> HoldPolicy {
+    HoldPolicy::new(HoldPolicy::DEFAULT.ceiling(), Ratio::ZERO).unwrap_or_default()
+}
+
+impl<const SLOTS: usize> Source for Isolate<SLOTS> {
+    fn poll(&mut self, at: Instant) -> Decision {
+        self.poll(at, &Ask::new())
+    }
+
+    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool) {
+        self.settle_as(at, permit, reply, waited);
+    }
+
+    fn interval(&self, _: Instant) -> Option<Span> {
+        self.link.share().map(Quota::interval)
+    }
+
+    fn held_until(&self) -> Instant {
+        self.hold.until()
+    }
+
+    fn forfeit(&mut self, _: Instant) {}
+}

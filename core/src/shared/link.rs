@@ -1,0 +1,249 @@
+//! The link: when an isolate asks its coordinator, for how much, and what it does without an answer.
+
+use super::message::Grant;
+use crate::fixed::mul_div_floor;
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// What an isolate knows of its coordinator. At most one request is on its way at a time.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Link {
+    sequence: u32,
+    asking: Option<Asking>,
+    /// When the latest request was made; `None` before the first.
+    latest: Option<Instant>,
+    /// When the next one is due in any case.
+    next: Instant,
+    /// When a call asked last.
+    touched: Instant,
+    /// Whether there is anything to keep up.
+    active: bool,
+    /// Whether a call found no departure.
+    lacks: bool,
+    /// Whether the latest grant was all that was wanted. Where it was not, asking again soon gets no
+    /// more, and only takes from others.
+    satisfied: bool,
+    /// Whether a refusal is to be told.
+    refused: bool,
+    /// Answers missed in a row.
+    misses: u8,
+    /// Whether calls have left without a lease since the latest answer.
+    fell_back: bool,
+    told: Option<Told>,
+    round_trip: Span,
+    /// Calls that left since `since`, the latest answer.
+    used: u32,
+    since: Instant,
+    /// How many left lately: a second, with 16 bits of fraction.
+    rate: u64,
+}
+
+/// A request that is on its way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Asking {
+    pub(super) want: u16,
+    /// The oldest so many reports.
+    pub(super) reports: usize,
+    leaving: bool,
+    /// When it is given up.
+    until: Instant,
+}
+
+/// What the coordinator told last.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+struct Told {
+    again: Span,
+    interval: Option<Span>,
+    fleet: u16,
+}
+
+/// An answer is given up after four usual round trips, within these bounds.
+const PATIENCE: (Span, Span) = (Span::from_millis(500), Span::from_secs(2));
+/// After a miss the next request follows within so long, and after each further one twice as late.
+const BACK_OFF: Span = Span::from_millis(250);
+/// But no later than this.
+pub(super) const BACK_OFF_MOST: Span = Span::from_secs(4);
+/// So many misses in a row, and it goes on without.
+const DOWN: u8 = 2;
+/// How often to ask before the coordinator has said so.
+const AGAIN: Span = Span::from_millis(500);
+
+impl Link {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self {
+            sequence: 0,
+            asking: None,
+            latest: None,
+            next: now,
+            touched: now,
+            active: false,
+            lacks: false,
+            satisfied: true,
+            refused: false,
+            misses: 0,
+            fell_back: false,
+            told: None,
+            round_trip: Span::ZERO,
+            used: 0,
+            since: now,
+            rate: 0,
+        }
+    }
+
+    pub(super) fn touch(&mut self, now: Instant) {
+        self.touched = self.touched.max(now);
+    }
+
+    pub(super) const fn lacks(&mut self) {
+        (self.lacks, self.active) = (true, true);
+    }
+
+    pub(super) const fn use_one(&mut self) {
+        self.used = self.used.saturating_add(1);
+    }
+
+    pub(super) const fn is_refused(&mut self) {
+        self.refused = true;
+    }
+
+    pub(super) const fn falls_back(&mut self) {
+        self.fell_back = true;
+    }
+
+    /// A report that a request may carry was forgotten.
+    pub(super) const fn forgets_one(&mut self) {
+        if let Some(asking) = &mut self.asking {
+            asking.reports = asking.reports.saturating_sub(1);
+        }
+    }
+
+    pub(super) const fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// Whether it is to go on without its coordinator.
+    pub(super) const fn is_down(&self) -> bool {
+        self.misses >= DOWN
+    }
+
+    /// Of how many isolates its share was when it fell back; zero where it did not.
+    pub(super) fn fell_back_from(&self) -> u16 {
+        if self.fell_back { self.told.map_or(1, |told| told.fleet.max(1)) } else { 0 }
+    }
+
+    /// An even share of the rate that was told last; `None` where none was told.
+    pub(super) fn share(&self) -> Option<Quota> {
+        let told = self.told?;
+        let interval = told.interval?.saturating_mul(told.fleet.max(1).into());
+        Quota::per(1, interval).ok()
+    }
+
+    fn again(&self) -> Span {
+        self.told.map_or(AGAIN, |told| told.again)
+    }
+
+    /// Whether no call has asked for so long that what is in hand is better used by others.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        now.saturating_since(self.touched) > self.again().saturating_mul(2)
+    }
+
+    /// When to ask, or to give up asking; `None` where there is no reason to.
+    pub(super) fn request_at(&self, reports_are_many: bool) -> Option<Instant> {
+        if let Some(asking) = self.asking {
+            return Some(asking.until);
+        }
+        if !self.active {
+            return None;
+        }
+        let Some(latest) = self.latest else { return Some(Instant::ZERO) };
+        if self.misses > 0 {
+            return Some(self.next);
+        }
+        let sooner = |part: u32| latest.saturating_add(self.again().halved(part));
+        let next = if self.lacks && self.satisfied { self.next.min(sooner(3)) } else { self.next };
+        let next = if self.refused || reports_are_many { next.min(sooner(2)) } else { next };
+        Some(next)
+    }
+
+    /// How many departures it takes until the answer to the next request but one: those that wait, and
+    /// half as many again as left of late.
+    pub(super) fn need(&self, waiting: u16) -> u16 {
+        let again = self.again();
+        let span = again.saturating_add(again.halved(1)).saturating_add(self.round_trip);
+        let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
+        let calls = calls.saturating_add(0xFFFF) >> 16;
+        u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(waiting)
+    }
+
+    pub(super) const fn next_sequence(&self) -> u32 {
+        self.sequence.saturating_add(1)
+    }
+
+    /// A request leaves.
+    pub(super) fn ask(&mut self, now: Instant, want: u16, reports: usize, leaving: bool) {
+        self.sequence = self.next_sequence();
+        let patience = self.round_trip.saturating_mul(4).max(PATIENCE.0).min(PATIENCE.1);
+        let until = now.saturating_add(patience);
+        self.asking = Some(Asking { want, reports, leaving, until });
+        self.latest = Some(now);
+        (self.lacks, self.refused) = (false, false);
+    }
+
+    /// An answer has come: what it is an answer to, `None` where it is not waited for.
+    pub(super) fn hear(&mut self, now: Instant, grant: &Grant, rng: &mut Rng) -> Option<Asking> {
+        if grant.sequence != self.sequence {
+            return None;
+        }
+        let asking = self.asking.take()?;
+        let latest = self.latest.unwrap_or(now);
+        let took = now.saturating_since(latest);
+        let kept = self.round_trip.saturating_sub(self.round_trip.halved(2));
+        self.round_trip = kept.saturating_add(took.halved(2)).max(took.halved(2));
+        self.told = Some(Told {
+            again: grant.again.max(Span::from_millis(1)),
+            interval: grant.interval,
+            fleet: grant.fleet,
+        });
+        self.misses = 0;
+        self.fell_back = false;
+        self.count(now);
+        // A little sooner each, or all isolates that began together would ask together for ever.
+        let again = self.again();
+        self.next = latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));
+        if asking.leaving && !self.lacks {
+            self.active = false;
+            self.told = None;
+        }
+        Some(asking)
+    }
+
+    /// Whether the latest answer was all that was wanted.
+    pub(super) const fn is_satisfied(&mut self, satisfied: bool) {
+        self.satisfied = satisfied;
+    }
+
+    /// The answer will not come.
+    pub(super) fn miss(&mut self, now: Instant, rng: &mut Rng) {
+        if self.asking.take().is_none() {
+            return;
+        }
+        let most = BACK_OFF.saturating_mul(1 << self.misses.min(4)).min(BACK_OFF_MOST);
+        self.misses = self.misses.saturating_add(1);
+        self.next = now.saturating_add(rng.between(most.halved(1), most));
+    }
+
+    /// Learns how many calls leave in a second: at once where there are more, slowly where fewer.
+    fn count(&mut self, now: Instant) {
+        let least = self.again().halved(1);
+        let passed = now.saturating_since(self.since).max(least).as_nanos();
+        let used = u64::from(self.used) << 16;
+        let latest = mul_div_floor(used, 1_000_000_000, passed);
+        let before = self.rate.saturating_sub(self.rate >> 2);
+        self.rate = latest.max(before.saturating_add(latest >> 2));
+        (self.used, self.since) = (0, now);
+    }
+}

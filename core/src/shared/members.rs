@@ -1,0 +1,95 @@
+//! The members: which isolates there are, as far as their coordinator has heard.
+
+use heapless::Vec;
+
+use crate::time::{Instant, Span};
+
+/// The isolates that were heard of, up to `ISOLATES` of them.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Members<const ISOLATES: usize> {
+    list: Vec<Member, ISOLATES>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+struct Member {
+    isolate: u64,
+    /// Of its latest request.
+    sequence: u32,
+    heard: Instant,
+    /// Whether it got less than it wanted.
+    short: bool,
+}
+
+impl<const ISOLATES: usize> Members<ISOLATES> {
+    pub(super) const fn new() -> Self {
+        Self { list: Vec::new() }
+    }
+
+    /// Hears a request of an isolate. False where it has been heard before, or came after a later one:
+    /// messages may be doubled and overtake each other.
+    pub(super) fn hear(&mut self, now: Instant, isolate: u64, sequence: u32) -> bool {
+        if let Some(member) = self.list.iter_mut().find(|member| member.isolate == isolate) {
+            let newer = sequence > member.sequence;
+            if newer {
+                (member.sequence, member.heard) = (sequence, now);
+            }
+            return newer;
+        }
+        let member = Member { isolate, sequence, heard: now, short: false };
+        if let Err(member) = self.list.push(member)
+            && let Some(silent) = self.list.iter_mut().min_by_key(|member| member.heard)
+        {
+            *silent = member;
+        }
+        true
+    }
+
+    /// Whether the latest answer to an isolate was less than it wanted.
+    pub(super) fn note(&mut self, isolate: u64, short: bool) {
+        if let Some(member) = self.list.iter_mut().find(|member| member.isolate == isolate) {
+            member.short = short;
+        }
+    }
+
+    /// An isolate has no more to do.
+    pub(super) fn leave(&mut self, isolate: u64) {
+        self.list.retain(|member| member.isolate != isolate);
+    }
+
+    /// Forgets those that have been silent for longer.
+    pub(super) fn forget(&mut self, now: Instant, silence: Span) {
+        self.list.retain(|member| now.saturating_since(member.heard) <= silence);
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u16 {
+        count(self.list.iter())
+    }
+
+    /// How many have been heard of within so long.
+    pub(super) fn present(&self, now: Instant, within: Span) -> u16 {
+        count(self.list.iter().filter(|member| member.is_present(now, within)))
+    }
+
+    /// How many others have got less than they wanted, and will come back for it.
+    pub(super) fn others_short(&self, now: Instant, within: Span, isolate: u64) -> u16 {
+        let waits = |member: &&Member| member.short && member.isolate != isolate;
+        count(self.list.iter().filter(waits).filter(|member| member.is_present(now, within)))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+    }
+}
+
+impl Member {
+    fn is_present(&self, now: Instant, within: Span) -> bool {
+        now.saturating_since(self.heard) <= within
+    }
+}
+
+fn count(members: impl Iterator<Item = impl Sized>) -> u16 {
+    u16::try_from(members.count()).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,346 @@
+//! The messages: what an isolate and its coordinator tell each other, as bytes.
+//!
+//! Written and read by this file alone. Whoever carries them needs to know no more than their kind
+//! and their greatest length; the layout is in the module's own page.
+
+use crate::digest::fnv1a;
+use crate::hint::Hint;
+use crate::outcome::Outcome;
+use crate::snapshot::{Reader, Writer};
+use crate::time::{Instant, Span};
+
+/// A grant has at most so many departures, and a request at most so many reports.
+pub const LEASE_MOST: usize = MOST as usize;
+
+/// The same, as a request counts.
+pub(super) const MOST: u16 = 64;
+
+/// No request is longer.
+pub const REQUEST_BYTES: usize = REQUEST_HEAD + LEASE_MOST * REPORT_MOST + CHECK;
+
+/// No grant is longer.
+pub const GRANT_BYTES: usize = GRANT_HEAD + LEASE_MOST * DEPARTURE + CHECK;
+
+const VERSION: u8 = 1;
+const REQUEST: u8 = 1;
+const GRANT: u8 = 2;
+const REQUEST_HEAD: usize = 20;
+const REPORT_LEAST: usize = 18;
+const REPORT_MOST: usize = REPORT_LEAST + 5 * 8;
+const GRANT_HEAD: usize = 41;
+const DEPARTURE: usize = 16;
+const CHECK: usize = 4;
+
+const LEAVING: u8 = 1;
+const WAITED: u8 = 0x80;
+const NO_RETRY: u8 = 32;
+const NO_INTERVAL: u64 = u64::MAX;
+
+/// No departure lies further ahead than this: whoever says so is no coordinator.
+const FURTHEST: Span = Span::from_secs(3_600);
+
+/// What is wrong with a message. Nothing of it was acted on.
+///
+/// ```
+/// use tidegate::shared::{Coordinator, GRANT_BYTES, MessageError};
+/// use tidegate::{Controller, Instant, Policy};
+///
+/// let now = Instant::ZERO;
+/// let mut desk: Coordinator =
+///     Coordinator::new(Controller::new(Policy::named("fixed").unwrap(), 7, now), now);
+/// let mut grant = [0; GRANT_BYTES];
+/// assert_eq!(desk.answer(now, b"hello", &mut grant), Err(MessageError::Length));
+/// assert_eq!(desk.answer(now, &[9; 40], &mut grant), Err(MessageError::Version));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum MessageError {
+    /// The message has not the length that it should have, or the room for one is too small.
+    Length,
+    /// The message is of another kind, or of another version of this crate.
+    Version,
+    /// The message's check does not agree with its bytes, or a number in it is none of its kind.
+    Damaged,
+}
+
+impl core::fmt::Display for MessageError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Length => "the message is shorter or longer than its kind, or than the room for it",
+            Self::Version => "the message is of another kind or version",
+            Self::Damaged => "the message is damaged",
+        })
+    }
+}
+
+impl core::error::Error for MessageError {}
+
+/// What an isolate asks for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Request {
+    pub(super) isolate: u64,
+    /// Rises from request to request.
+    pub(super) sequence: u32,
+    /// How many departures it could use besides those that it has.
+    pub(super) want: u16,
+    /// How many isolates it was told of before it fell back on itself; zero where it did not.
+    pub(super) alone: u16,
+    /// It has no more to do, and has no departure left.
+    pub(super) leaving: bool,
+}
+
+/// What became of one departure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Report {
+    pub(super) permit: u64,
+    /// When its call came back, or it was given up.
+    pub(super) at: Instant,
+    /// [`Outcome::Abandoned`] too where no call has left with it, and none will.
+    pub(super) outcome: Outcome,
+    /// Whether the call had to wait for it.
+    pub(super) waited: bool,
+    pub(super) hint: Hint,
+}
+
+/// The head of a grant.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Grant {
+    /// That of the request.
+    pub(super) sequence: u32,
+    /// When to ask again at the latest.
+    pub(super) again: Span,
+    /// How long after its instant a departure may still be used.
+    pub(super) keep: Span,
+    /// The time between two calls of the whole fleet; `None` where nothing is kept apart.
+    pub(super) interval: Option<Span>,
+    /// How many isolates there are.
+    pub(super) fleet: u16,
+    /// For how long nothing leaves at all, whatever was granted before.
+    pub(super) pause: Span,
+}
+
+/// The right to one call, from an instant on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Departure {
+    pub(super) permit: u64,
+    pub(super) at: Instant,
+}
+
+impl Request {
+    pub(super) fn write<'a>(
+        &self,
+        now: Instant,
+        reports: impl Iterator<Item = &'a Report> + Clone,
+        room: &mut [u8],
+    ) -> Option<usize> {
+        let length = reports.clone().fold(REQUEST_HEAD.saturating_add(CHECK), |length, report| {
+            length.saturating_add(report.length())
+        });
+        seal(room, length, now, |out| {
+            out.u8(VERSION);
+            out.u8(REQUEST);
+            out.u8(if self.leaving { LEAVING } else { 0 });
+            out.u64(self.isolate);
+            out.u32(self.sequence);
+            out.u16(self.want);
+            out.u16(self.alone);
+            out.u8(u8::try_from(reports.clone().count()).unwrap_or(u8::MAX));
+            reports.for_each(|report| report.write(out));
+        })
+    }
+
+    /// The request and its reports, all of which are sound.
+    pub(super) fn read(message: &[u8], now: Instant) -> Result<(Self, Reports<'_>), MessageError> {
+        let mut input = unseal(message, REQUEST, REQUEST_HEAD, REQUEST_BYTES, now)?;
+        let flags = input.u8();
+        let request = Self {
+            leaving: flags & LEAVING > 0,
+            isolate: input.u64(),
+            sequence: input.u32(),
+            want: input.u16(),
+            alone: input.u16(),
+        };
+        let left = usize::from(input.u8());
+        let body = message.get(REQUEST_HEAD..message.len().saturating_sub(CHECK));
+        let reports = Reports { input: Reader::new(body.unwrap_or_default(), now, Span::ZERO), left };
+        let read = Reports { input: Reader::new(body.unwrap_or_default(), now, Span::ZERO), left };
+        let sound = flags <= LEAVING && left <= LEASE_MOST && read.are_sound();
+        if sound { Ok((request, reports)) } else { Err(MessageError::Damaged) }
+    }
+}
+
+impl Report {
+    fn length(&self) -> usize {
+        let numbers = self.numbers().iter().filter(|number| number.is_some()).count();
+        numbers.saturating_mul(8).saturating_add(REPORT_LEAST)
+    }
+
+    fn numbers(&self) -> [Option<u64>; 5] {
+        let Hint { retry_after, remaining, reset, limit, period, no_retry: _ } = self.hint;
+        let nanos = |span: Option<Span>| span.map(Span::as_nanos);
+        [nanos(retry_after), remaining, nanos(reset), limit, nanos(period)]
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u64(self.permit);
+        out.instant(self.at);
+        let code = match self.outcome {
+            Outcome::Ok => 0,
+            Outcome::Throttled => 1,
+            Outcome::Busy => 2,
+            Outcome::Failed => 3,
+            Outcome::Abandoned => 4,
+        };
+        out.u8(if self.waited { code | WAITED } else { code });
+        let mut flags = if self.hint.no_retry { NO_RETRY } else { 0 };
+        for (bit, number) in self.numbers().iter().enumerate() {
+            flags |= u8::from(number.is_some()) << bit;
+        }
+        out.u8(flags);
+        self.numbers().into_iter().flatten().for_each(|number| out.u64(number));
+    }
+
+    /// `None` where it is no report.
+    fn read(input: &mut Reader<'_>) -> Option<Self> {
+        let (permit, at) = (input.u64(), input.instant());
+        let code = input.u8();
+        let waited = code & WAITED > 0;
+        let outcome = match code & !WAITED {
+            0 => Outcome::Ok,
+            1 => Outcome::Throttled,
+            2 => Outcome::Busy,
+            3 => Outcome::Failed,
+            4 => Outcome::Abandoned,
+            _ => return None,
+        };
+        let flags = input.u8();
+        if flags > 63 {
+            return None;
+        }
+        let mut number = |bit: u8| (flags & bit > 0).then(|| input.u64());
+        let mut hint = Hint::NONE;
+        hint.retry_after = number(1).map(Span::from_nanos);
+        hint.remaining = number(2);
+        hint.reset = number(4).map(Span::from_nanos);
+        hint.limit = number(8);
+        hint.period = number(16).map(Span::from_nanos);
+        hint.no_retry = flags & NO_RETRY > 0;
+        input.is_whole().then_some(Self { permit, at, outcome, waited, hint })
+    }
+}
+
+/// The reports of a request, one by one.
+#[derive(Debug)]
+pub(super) struct Reports<'a> {
+    input: Reader<'a>,
+    left: usize,
+}
+
+impl Reports<'_> {
+    /// Whether there are as many as there should be, and nothing else.
+    fn are_sound(mut self) -> bool {
+        let whole = self.by_ref().all(|report| report.is_some());
+        whole && self.input.is_whole() && self.input.is_empty()
+    }
+}
+
+impl Iterator for Reports<'_> {
+    type Item = Option<Report>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        Some(Report::read(&mut self.input))
+    }
+}
+
+impl Grant {
+    pub(super) fn write(
+        &self,
+        now: Instant,
+        departures: &[Departure],
+        room: &mut [u8],
+    ) -> Option<usize> {
+        let length = departures.len().saturating_mul(DEPARTURE);
+        seal(room, length.saturating_add(const { GRANT_HEAD + CHECK }), now, |out| {
+            out.u8(VERSION);
+            out.u8(GRANT);
+            out.u32(self.sequence);
+            out.u64(self.again.as_nanos());
+            out.u64(self.keep.as_nanos());
+            out.u64(self.interval.map_or(NO_INTERVAL, Span::as_nanos));
+            out.u16(self.fleet);
+            out.u64(self.pause.as_nanos());
+            out.u8(u8::try_from(departures.len()).unwrap_or(u8::MAX));
+            for departure in departures {
+                out.u64(departure.permit);
+                out.instant(departure.at);
+            }
+        })
+    }
+
+    /// The grant and its departures, all of which are sound.
+    pub(super) fn read(
+        message: &[u8],
+        now: Instant,
+    ) -> Result<(Self, impl Iterator<Item = Departure>), MessageError> {
+        let mut input = unseal(message, GRANT, GRANT_HEAD, GRANT_BYTES, now)?;
+        let grant = Self {
+            sequence: input.u32(),
+            again: Span::from_nanos(input.u64()),
+            keep: Span::from_nanos(input.u64()),
+            interval: Some(input.u64()).filter(|nanos| *nanos != NO_INTERVAL).map(Span::from_nanos),
+            fleet: input.u16(),
+            pause: Span::from_nanos(input.u64()),
+        };
+        let count = usize::from(input.u8());
+        let body = message.get(GRANT_HEAD..message.len().saturating_sub(CHECK)).unwrap_or_default();
+        let departures = move || {
+            body.chunks_exact(DEPARTURE).map(move |bytes| {
+                let mut input = Reader::new(bytes, now, Span::ZERO);
+                Departure { permit: input.u64(), at: input.instant() }
+            })
+        };
+        let latest = now.saturating_add(FURTHEST);
+        let sound = count <= LEASE_MOST
+            && body.len() == count.saturating_mul(DEPARTURE)
+            && [grant.again, grant.keep, grant.pause].iter().all(|span| *span <= FURTHEST)
+            && departures().all(|departure| departure.at <= latest);
+        if sound { Ok((grant, departures())) } else { Err(MessageError::Damaged) }
+    }
+}
+
+/// Writes a message of this length, and its check.
+fn seal(
+    room: &mut [u8],
+    length: usize,
+    now: Instant,
+    write: impl FnOnce(&mut Writer<'_>),
+) -> Option<usize> {
+    let (message, check) = room.get_mut(..length)?.split_at_mut_checked(length.checked_sub(CHECK)?)?;
+    write(&mut Writer::new(message, now));
+    Writer::new(check, now).u32(fnv1a(message.iter().copied()));
+    Some(length)
+}
+
+/// What comes after the kind of a message that was not damaged on its way.
+fn unseal(
+    message: &[u8],
+    kind: u8,
+    head: usize,
+    most: usize,
+    now: Instant,
+) -> Result<Reader<'_>, MessageError> {
+    let body = message.len().checked_sub(CHECK).filter(|body| *body >= head && *body < most);
+    let Some((body, check)) = body.and_then(|body| message.split_at_checked(body)) else {
+        return Err(MessageError::Length);
+    };
+    let mut input = Reader::new(body, now, Span::ZERO);
+    if (input.u8(), input.u8()) != (VERSION, kind) {
+        return Err(MessageError::Version);
+    }
+    if Reader::new(check, now, Span::ZERO).u32() != fnv1a(body.iter().copied()) {
+        return Err(MessageError::Damaged);
+    }
+    Ok(input)
+}

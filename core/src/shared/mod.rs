@@ -1,0 +1,14 @@
+#![doc = include_str!("../../docs/shared.md")]
+
+mod coordinator;
+mod isolate;
+mod link;
+mod members;
+mod message;
+mod record;
+mod source;
+
+pub use coordinator::Coordinator;
+pub use isolate::Isolate;
+pub use message::{GRANT_BYTES, LEASE_MOST, MessageError, REQUEST_BYTES};
+pub use source::Source;

@@ -1,0 +1,103 @@
+//! The record: a coordinator written down, and read again.
+
+use super::coordinator::Coordinator;
+use crate::controller::Controller;
+use crate::digest::fnv1a;
+use crate::policy::Policy;
+use crate::snapshot::{Reader, Record, SnapshotError, Writer};
+use crate::time::{Instant, Span};
+
+/// Snapshots are taken at least this often while there are requests: so long before a coordinator was
+/// evicted it may have granted what its snapshot does not tell of.
+const SNAPSHOT_WITHIN: Span = Span::from_secs(10);
+
+/// Calls that were in flight at a snapshot are taken to be for so long after it is restored.
+const PLACES_KEPT: Span = Span::from_secs(30);
+
+/// What is added to the source's record: its calls in flight, and how far ahead it granted.
+const ADDED: usize = 2 + 8;
+const CHECK: usize = 4;
+
+impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
+    Coordinator<Controller<L, 1, SLOTS>, ISOLATES>
+{
+    /// How long a snapshot of this kind of coordinator is.
+    pub const SNAPSHOT_BYTES: usize =
+        Controller::<L, 1, SLOTS>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
+
+    /// Writes what has been learnt, as of `now`, to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of
+    /// `record`, and returns how many these are. Take one every ten seconds at least while there are
+    /// requests. Who the isolates are is not part of it: they tell that themselves.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Length`] where `record` is too short.
+    pub fn snapshot(&self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
+        let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
+        let now = self.on_own_clock(now);
+        let length = self.source().snapshot(now, record)?;
+        let (before, check) = record
+            .split_at_mut_checked(Self::SNAPSHOT_BYTES.saturating_sub(CHECK))
+            .ok_or(SnapshotError::Length)?;
+        if let Some(added) = before.get_mut(length..) {
+            let mut out = Writer::new(added, now);
+            out.u16(self.source().in_flight());
+            out.u64(self.terms(now).lead().as_nanos());
+        }
+        Writer::new(check, now).u32(fnv1a(before.iter().copied()));
+        Ok(Self::SNAPSHOT_BYTES)
+    }
+
+    /// The coordinator of a snapshot that was taken `away` before `now`, under a policy with the same
+    /// laws. Whatever was leased before it was evicted has left before it grants the first departure
+    /// of its own, so the two never add up; where it was away for longer than that takes, it grants at
+    /// once.
+    ///
+    /// ```
+    /// use tidegate::law::Fixed;
+    /// use tidegate::shared::Coordinator;
+    /// use tidegate::{Controller, Instant, Policy, Quota, Span};
+    ///
+    /// type Desk = Coordinator<Controller<Fixed>>;
+    /// let policy = Policy::new(Fixed::new(Quota::per_second(50).unwrap()));
+    /// let now = Instant::from_nanos(1 << 40);
+    /// let desk: Desk = Coordinator::new(Controller::new(policy, 7, now), now);
+    /// let mut record = [0; Desk::SNAPSHOT_BYTES];
+    /// desk.snapshot(now, &mut record).unwrap();
+    /// let again = Desk::restore(policy, 8, &record, now, Span::from_secs(3)).unwrap();
+    /// # let _ = again;
+    /// ```
+    ///
+    /// # Errors
+    /// [`SnapshotError`] says what is wrong with the record. Begin with [`new`](Self::new) then.
+    pub fn restore(
+        policy: Policy<L>,
+        seed: u64,
+        record: &[u8],
+        now: Instant,
+        away: Span,
+    ) -> Result<Self, SnapshotError> {
+        if record.len() != Self::SNAPSHOT_BYTES {
+            return Err(SnapshotError::Length);
+        }
+        let split = record.split_at_checked(Self::SNAPSHOT_BYTES.saturating_sub(CHECK));
+        let (before, check) = split.ok_or(SnapshotError::Length)?;
+        if Reader::new(check, now, away).u32() != fnv1a(before.iter().copied()) {
+            return Err(SnapshotError::Damaged);
+        }
+        let split = before.split_at_checked(Controller::<L, 1, SLOTS>::SNAPSHOT_BYTES);
+        let (source, added) = split.ok_or(SnapshotError::Length)?;
+        let mut source = Controller::restore(policy, seed, source, now, away)?;
+        let mut input = Reader::new(added, now, away);
+        let in_flight = input.u16();
+        let lead = Span::from_nanos(input.u64());
+        // Calls that were out keep their places in the window, half of which stays for new ones.
+        let most = u16::try_from(SLOTS / 2).unwrap_or(u16::MAX);
+        source.keep_places(now, in_flight.min(most), PLACES_KEPT);
+        // Nor does it know what was granted after the snapshot: by then the burst was spent, and the
+        // last departure was due a lead after the eviction.
+        let evicted = now.saturating_sub(away).saturating_add(SNAPSHOT_WITHIN).min(now);
+        let front = evicted.saturating_add(lead);
+        source.forfeit(front);
+        Ok(Self::new(source, now).from(front))
+    }
+}

@@ -1,0 +1,427 @@
+//! One budget for a fleet: what holds whatever is lost, late, doubled or overtaken among the messages,
+//! whoever crashes, and whatever clocks say.
+#![cfg(feature = "shared")]
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use tidegate::gate::{Permit, WindowPolicy};
+use tidegate::law::Fixed;
+use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Rng, Span};
+
+type Desk = Coordinator<Controller<Fixed, 1, 1024>, 16>;
+
+const MS: u64 = 1_000_000;
+const STEP: u64 = 5 * MS;
+/// What an isolate may send where it has been told nothing.
+const ALONE_PER_SECOND: u64 = 2;
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// The permits of a grant and how far from the grant they lie, read by the documented layout alone.
+fn departures(grant: &[u8]) -> Vec<(u64, i64)> {
+    let count = usize::from(grant[40]);
+    let field = |from: usize| number(&grant[from..from + 8]);
+    (0..count).map(|n| (field(41 + n * 16), field(49 + n * 16).cast_signed())).collect()
+}
+
+/// How hostile the way is, in chances out of 256.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    lost: u32,
+    doubled: u32,
+    /// A message takes up to so long.
+    slowest: Span,
+}
+
+const CALM: Way = Way { lost: 0, doubled: 0, slowest: Span::from_millis(60) };
+
+struct Message {
+    arrives: u64,
+    /// To an isolate, or to the coordinator.
+    to: Option<usize>,
+    bytes: Vec<u8>,
+}
+
+struct Process {
+    number: u64,
+    isolate: Isolate<32>,
+    /// What its clock is ahead of the true time.
+    skew: u64,
+    waiting: VecDeque<Ask>,
+    /// When each call in flight comes back.
+    away: Vec<(u64, Permit)>,
+    /// When its own calls left, without a lease.
+    own: Vec<u64>,
+    left: u64,
+}
+
+/// A fleet, a coordinator, and the way between them, in true time.
+struct World {
+    now: u64,
+    desk: Option<Desk>,
+    desk_skew: u64,
+    record: Option<(u64, Vec<u8>)>,
+    policy: Policy<Fixed>,
+    processes: Vec<Process>,
+    messages: Vec<Message>,
+    way: Way,
+    chance: Rng,
+    /// When each departure was due, in true time, in the order they were granted.
+    granted: Vec<(u64, u64)>,
+    /// Calls that left with a lease.
+    leased: u64,
+    /// Calls that began, and those that came back to whoever made them.
+    begun: u64,
+    served: u64,
+    crashed: u64,
+}
+
+fn policy(rate: u64, burst: u32) -> Policy<Fixed> {
+    let quota = Quota::per_second(rate).unwrap().with_burst(burst).unwrap();
+    let lease = WindowPolicy::new(u16::MAX, Span::from_secs(20)).unwrap();
+    Policy::new(Fixed::new(quota)).window(lease)
+}
+
+impl World {
+    fn new(isolates: usize, rate: u64, burst: u32, way: Way, seed: u64) -> Self {
+        let mut chance = Rng::new(seed);
+        let mut skew = || chance.between(Span::ZERO, Span::from_secs(7_200)).as_nanos();
+        let desk_skew = skew();
+        let skews: Vec<u64> = (0..isolates).map(|_| skew()).collect();
+        let policy = policy(rate, burst);
+        let processes = skews.iter().zip(1..).map(|(skew, number)| Self::process(number, *skew));
+        Self {
+            now: 0,
+            desk: Some(Desk::new(Controller::new(policy, seed, at(desk_skew)), at(desk_skew))),
+            desk_skew,
+            record: None,
+            policy,
+            processes: processes.collect(),
+            messages: Vec::new(),
+            way,
+            chance,
+            granted: Vec::new(),
+            leased: 0,
+            begun: 0,
+            served: 0,
+            crashed: 0,
+        }
+    }
+
+    fn process(number: u64, skew: u64) -> Process {
+        let alone = Quota::per_second(ALONE_PER_SECOND).unwrap();
+        Process {
+            number,
+            isolate: Isolate::new(number, alone, at(skew)),
+            skew,
+            waiting: VecDeque::new(),
+            away: Vec::new(),
+            own: Vec::new(),
+            left: 0,
+        }
+    }
+
+    fn luck(&mut self, of_256: u32) -> bool {
+        self.chance.next_u32() >> 24 < of_256
+    }
+
+    fn send(&mut self, to: Option<usize>, bytes: &[u8]) {
+        let copies = if self.luck(self.way.doubled) { 2 } else { 1 };
+        for _ in 0..copies {
+            if !self.luck(self.way.lost) {
+                let takes = self.chance.between(Span::ZERO, self.way.slowest).as_nanos();
+                self.messages.push(Message { arrives: self.now + takes, to, bytes: bytes.to_vec() });
+            }
+        }
+    }
+
+    fn calls(&mut self, process: usize, count: u64) {
+        let waiting = &mut self.processes[process].waiting;
+        waiting.extend((0..count).map(|_| Ask::new()));
+        self.begun += count;
+    }
+
+    /// Lets all that happens within the next step happen.
+    fn step(&mut self) {
+        self.now += STEP;
+        let now = self.now;
+        let due: Vec<Message> = self.messages.extract_if(.., |m| m.arrives <= now).collect();
+        for message in due {
+            match message.to {
+                None => self.answer(&message.bytes),
+                Some(process) => {
+                    let process = &mut self.processes[process];
+                    process.isolate.hear(at(now + process.skew), &message.bytes).unwrap();
+                }
+            }
+        }
+        for index in 0..self.processes.len() {
+            self.run(index);
+        }
+    }
+
+    fn answer(&mut self, request: &[u8]) {
+        let own = at(self.now + self.desk_skew);
+        let Some(desk) = &mut self.desk else { return };
+        let mut grant = [0; GRANT_BYTES];
+        let length = desk.answer(own, request, &mut grant).unwrap();
+        let isolate = number(&request[3..11]);
+        for (permit, ahead) in departures(&grant[..length]) {
+            assert!(ahead >= 0, "a departure in the past");
+            self.granted.push((self.now.wrapping_add_signed(ahead), permit));
+        }
+        // Nobody is there any more where an isolate has crashed.
+        if let Some(to) = self.processes.iter().position(|process| process.number == isolate) {
+            self.send(Some(to), &grant[..length]);
+        }
+    }
+
+    fn run(&mut self, index: usize) {
+        let now = self.now;
+        let process = &mut self.processes[index];
+        let own = at(now + process.skew);
+        for (_, permit) in process.away.extract_if(.., |(back, _)| *back <= now) {
+            process.isolate.settle(own, permit, Outcome::Ok);
+            self.served += 1;
+        }
+        while let Some(ask) = process.waiting.front() {
+            let alone = process.isolate.is_alone();
+            let in_hand = process.isolate.in_hand();
+            match process.isolate.poll(own, ask) {
+                Decision::Go(permit) => {
+                    process.waiting.pop_front();
+                    process.left += 1;
+                    process.away.push((now + 40 * MS, permit));
+                    if alone {
+                        process.own.push(now);
+                    } else {
+                        assert!(in_hand > process.isolate.in_hand());
+                        self.leased += 1;
+                    }
+                }
+                Decision::Wait(until) => {
+                    assert!(until > own, "a zero wait");
+                    break;
+                }
+                Decision::Full => break,
+                Decision::Refuse(reason) => panic!("{reason}"),
+            }
+        }
+        let waiting = u16::try_from(process.waiting.len()).unwrap();
+        let mut request = [0; REQUEST_BYTES];
+        if let Some(length) = process.isolate.request(own, waiting, &mut request) {
+            self.send(None, &request[..length]);
+        }
+    }
+
+    /// A process is gone, with its leases and its calls, and another comes in its place.
+    fn crash(&mut self, index: usize) {
+        let number = self.processes[index].number + 1_000;
+        let before =
+            std::mem::replace(&mut self.processes[index], Self::process(number, self.now));
+        self.crashed += before.waiting.len() as u64 + before.away.len() as u64;
+    }
+
+    fn write_down(&mut self) {
+        if let Some(desk) = &self.desk {
+            let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+            desk.snapshot(at(self.now + self.desk_skew), &mut record).unwrap();
+            self.record = Some((self.now, record));
+        }
+    }
+
+    /// The coordinator comes back from its record, elsewhere: by another clock.
+    fn restore(&mut self) {
+        let Some((then, record)) = &self.record else { return };
+        self.desk_skew = self.chance.between(Span::ZERO, Span::from_secs(7_200)).as_nanos();
+        let away = Span::from_nanos(self.now - then);
+        let own = at(self.now + self.desk_skew);
+        self.desk = Some(Desk::restore(self.policy, self.now, record, own, away).unwrap());
+    }
+
+    fn waiting(&self) -> u64 {
+        let waits = |process: &Process| process.waiting.len() as u64 + process.away.len() as u64;
+        self.processes.iter().map(waits).sum()
+    }
+
+    /// Departures keep to the quota as those of one client would: in no time more than the burst and
+    /// what the rate allows.
+    fn check_departures(&mut self, rate: u64, burst: u32) {
+        let mut due: Vec<u64> = self.granted.iter().map(|(due, _)| *due).collect();
+        due.sort_unstable();
+        // GCRA in exact numbers: the debt after each departure is at most the burst.
+        let (mut level, mut before) = (0u128, 0u64);
+        for at in due {
+            let drained = u128::from(at - before) * u128::from(rate);
+            level = level.saturating_sub(drained) + 1_000_000_000;
+            before = at;
+            // A nanosecond for each clock's rounding.
+            let most = u128::from(burst) * 1_000_000_000 + u128::from(rate) * 2;
+            assert!(level <= most, "over the quota at {at}: {level} of {most}");
+        }
+    }
+}
+
+
+/// What may happen to a fleet.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// An isolate gets so many calls to make.
+    Calls(usize, u64),
+    /// An isolate is gone, and another comes.
+    Crash(usize),
+    /// The coordinator is gone, and comes back from its record after so many steps.
+    Evict(u64),
+    /// Nobody reaches the coordinator for so many steps.
+    Outage(u64),
+}
+
+fn event() -> impl Strategy<Value = (u64, Event)> {
+    let happening = prop_oneof![
+        12 => (0..4usize, 1..60u64).prop_map(|(who, count)| Event::Calls(who, count)),
+        1 => (0..4usize).prop_map(Event::Crash),
+        1 => (0..800u64).prop_map(Event::Evict),
+        1 => (0..3_000u64).prop_map(Event::Outage),
+    ];
+    (0..300u64, happening)
+}
+
+fn way() -> impl Strategy<Value = Way> {
+    (0..160u32, 0..160u32, 0..3_000u64).prop_map(|(lost, doubled, slowest)| Way {
+        lost,
+        doubled,
+        slowest: Span::from_millis(slowest),
+    })
+}
+
+fn steps(world: &mut World, count: u64) {
+    for step in 0..count {
+        if step % 500 == 0 {
+            world.write_down();
+        }
+        world.step();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn whatever_happens_no_call_is_lost_and_departures_keep_to_the_quota(
+        isolates in 1..5usize, rate in 2..200u64, burst in 1..20u32, way in way(), seed: u64,
+        events in prop::collection::vec(event(), 1..40),
+    ) {
+        let mut world = World::new(isolates, rate, burst, way, seed);
+        world.write_down();
+        for (after, event) in events {
+            steps(&mut world, after);
+            match event {
+                Event::Calls(who, count) => world.calls(who % isolates, count),
+                Event::Crash(who) => world.crash(who % isolates),
+                Event::Evict(after) => {
+                    world.desk = None;
+                    steps(&mut world, after);
+                    world.restore();
+                }
+                Event::Outage(lasts) => {
+                    let desk = world.desk.take();
+                    steps(&mut world, lasts);
+                    world.desk = desk;
+                }
+            }
+        }
+        // Then all is well: whatever has been lost before, every call leaves in its time.
+        world.way = CALM;
+        let work = world.waiting();
+        steps(&mut world, 12_000 + (work * 2 + 40) * 200 / rate);
+        prop_assert_eq!(world.waiting(), 0);
+        prop_assert_eq!(world.served + world.crashed, world.begun);
+        // A permit is used once, however often the message came.
+        prop_assert!(world.leased <= world.granted.len() as u64);
+        world.check_departures(rate, burst);
+    }
+
+    #[test]
+    fn on_a_calm_way_every_departure_settles_once(
+        isolates in 1..5usize, rate in 2..200u64, seed: u64,
+        calls in prop::collection::vec((0..4usize, 1..40u64, 0..400u64), 1..20),
+    ) {
+        let mut world = World::new(isolates, rate, 1, CALM, seed);
+        for (who, count, after) in calls {
+            world.calls(who % isolates, count);
+            steps(&mut world, after);
+        }
+        let work = world.waiting();
+        steps(&mut world, 4_000 + work * 400 / rate);
+        prop_assert_eq!(world.waiting(), 0);
+        let gate = world.desk.as_ref().unwrap().source();
+        let stats = gate.stats();
+        prop_assert_eq!((gate.in_flight(), stats.unknown), (0, 0));
+        // No isolate had to go without its coordinator, so each call had its departure.
+        prop_assert_eq!(u64::from(stats.ok), world.begun);
+        prop_assert_eq!(u64::from(stats.gone), u64::from(stats.ok) + u64::from(stats.abandoned));
+        prop_assert_eq!(world.leased, world.begun);
+    }
+
+    #[test]
+    fn hostile_bytes_are_refused_or_harmless(
+        bytes in prop::collection::vec(any::<u8>(), 0..400), flips in prop::collection::vec((0..200usize, any::<u8>()), 1..8),
+    ) {
+        let mut world = World::new(2, 50, 5, CALM, 1);
+        world.calls(0, 20);
+        steps(&mut world, 60);
+        let (own, now) = (at(world.now + world.desk_skew), world.now);
+        let mut grant = [0; GRANT_BYTES];
+        // What nobody has sealed is refused.
+        prop_assert!(world.desk.as_mut().unwrap().answer(own, &bytes, &mut grant).is_err());
+        let isolate = &mut world.processes[0];
+        let local = at(now + isolate.skew);
+        prop_assert!(isolate.isolate.hear(local, &bytes).is_err());
+        // What is sealed and wrong does not stop anybody for good.
+        let mut request = [0; REQUEST_BYTES];
+        let _ = isolate.isolate.poll(local, &Ask::new());
+        let later = local.saturating_add(Span::from_secs(3));
+        let written = isolate.isolate.clone().request(later, 9, &mut request);
+        if let Some(length) = written {
+            let mut request = request[..length].to_vec();
+            for (place, byte) in &flips {
+                let place = 2 + place % (length - 2);
+                request[place] ^= byte;
+            }
+            seal(&mut request);
+            let desk = world.desk.as_mut().unwrap();
+            if let Ok(length) = desk.answer(own, &request, &mut grant) {
+                let mut grant = grant[..length].to_vec();
+                for (place, byte) in &flips {
+                    // The times are bounded by what a message may say, and those are hours.
+                    let place = if place % 2 == 0 { 2 + place % 4 } else { length - 1 - place % 4 };
+                    grant[place] ^= byte;
+                }
+                seal(&mut grant);
+                let isolate = &mut world.processes[0];
+                let _ = isolate.isolate.hear(local, &grant);
+            }
+        }
+        world.calls(0, 5);
+        world.calls(1, 5);
+        steps(&mut world, 8_000);
+        prop_assert_eq!(world.waiting(), 0);
+    }
+}
+
+/// Writes the check of a message anew.
+fn seal(message: &mut [u8]) {
+    let (body, check) = message.split_at_mut(message.len() - 4);
+    let sum = body.iter().fold(0x811C_9DC5u32, |sum, byte| {
+        (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    });
+    check.copy_from_slice(&sum.to_le_bytes());
+}
