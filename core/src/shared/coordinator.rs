@@ -4,6 +4,7 @@ use core::num::NonZeroU64;
 
 use heapless::Vec;
 
+use super::isolate::Isolate;
 use super::members::Members;
 use super::message::{Departure, GRANT_BYTES, Grant, LEASE_MOST, MessageError, Report, Request};
 use super::source::Source;
@@ -123,8 +124,8 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let mut departures = Vec::new();
         if newer && !request.leaving {
             self.lease(now, &terms, &request, &mut departures);
-            let short = departures.len() < usize::from(request.want);
-            self.members.note(request.isolate, short);
+            let granted = u16::try_from(departures.len()).unwrap_or(u16::MAX);
+            self.members.note(request.isolate, request.want.saturating_sub(granted));
         }
         let head = Grant {
             sequence: request.sequence,
@@ -262,6 +263,15 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let share = interval.unwrap_or(Span::ZERO).saturating_mul(known.into());
         let apart = REQUESTS_APART.saturating_mul(known.into());
         Terms { known, interval, again: self.beat.max(share.min(BEAT_MOST)).max(apart) }
+    }
+}
+
+impl<const SLOTS: usize, const ISOLATES: usize> Coordinator<Isolate<SLOTS>, ISOLATES> {
+    /// [`Isolate::request`] of a coordinator that leases what it has leased itself: what waits is what
+    /// its own isolates still want.
+    pub fn request(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
+        let missing = self.members.missing();
+        self.source.request(now, missing, room)
     }
 }
 

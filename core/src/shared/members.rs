@@ -18,8 +18,8 @@ struct Member {
     /// Of its latest request.
     sequence: u32,
     heard: Instant,
-    /// Whether it got less than it wanted.
-    short: bool,
+    /// How much less it got than it wanted.
+    missing: u16,
 }
 
 impl<const ISOLATES: usize> Members<ISOLATES> {
@@ -37,7 +37,7 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
             }
             return newer;
         }
-        let member = Member { isolate, sequence, heard: now, short: false };
+        let member = Member { isolate, sequence, heard: now, missing: 0 };
         if let Err(member) = self.list.push(member)
             && let Some(silent) = self.list.iter_mut().min_by_key(|member| member.heard)
         {
@@ -46,10 +46,10 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
         true
     }
 
-    /// Whether the latest answer to an isolate was less than it wanted.
-    pub(super) fn note(&mut self, isolate: u64, short: bool) {
+    /// How much less than it wanted the latest answer to an isolate was.
+    pub(super) fn note(&mut self, isolate: u64, missing: u16) {
         if let Some(member) = self.list.iter_mut().find(|member| member.isolate == isolate) {
-            member.short = short;
+            member.missing = missing;
         }
     }
 
@@ -75,8 +75,13 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
 
     /// How many others have got less than they wanted, and will come back for it.
     pub(super) fn others_short(&self, now: Instant, within: Span, isolate: u64) -> u16 {
-        let waits = |member: &&Member| member.short && member.isolate != isolate;
+        let waits = |member: &&Member| member.missing > 0 && member.isolate != isolate;
         count(self.list.iter().filter(waits).filter(|member| member.is_present(now, within)))
+    }
+
+    /// How much all have got less than they wanted.
+    pub(super) fn missing(&self) -> u16 {
+        self.list.iter().fold(0, |all: u16, member| all.saturating_add(member.missing))
     }
 
     pub(super) fn clear(&mut self) {

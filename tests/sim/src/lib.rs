@@ -21,6 +21,8 @@ pub mod report;
 pub mod runner;
 pub mod scenario;
 pub mod server;
+#[cfg(feature = "cli")]
+pub mod shared;
 pub mod throttle;
 pub mod trace;
 pub mod world;

@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use tidegate::Instant;
 use tidegate_sim::report::{self, Row};
 use tidegate_sim::runner::{self, Job};
+use tidegate_sim::shared::{Fleet, page};
 use tidegate_sim::{Scenario, ScenarioError, World, controllers, plot};
 
 /// Throttles against rate-limited servers, in virtual time
@@ -31,6 +32,23 @@ enum Verb {
     },
     /// Run scenarios
     Run(RunArgs),
+    /// Run fleets that share one budget, and print the page about them
+    Shared(SharedArgs),
+}
+
+#[derive(Args)]
+struct SharedArgs {
+    /// Fleet files; all that there are unless told
+    files: Vec<PathBuf>,
+    /// Seeds: one, or the first and the last
+    #[arg(long, value_name = "FIRST..LAST", default_value = "1..5", value_parser = seeds)]
+    seeds: RangeInclusive<u64>,
+    /// Print a list of JSON lines
+    #[arg(long)]
+    json: bool,
+    /// Write the page to a file instead
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    out: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -81,6 +99,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().verb {
         Verb::List { scenarios } => list(&scenarios),
         Verb::Run(args) => run(&args),
+        Verb::Shared(args) => share(&args),
     };
     let Err(error) = done else { return ExitCode::SUCCESS };
     if let Some(io) = error.downcast_ref::<io::Error>()
@@ -90,6 +109,31 @@ fn main() -> ExitCode {
     }
     eprintln!("tidegate-sim: {error:#}");
     ExitCode::from(if error.is::<ScenarioError>() { 2 } else { 1 })
+}
+
+fn share(args: &SharedArgs) -> anyhow::Result<()> {
+    let fleets: Vec<Fleet> = if args.files.is_empty() {
+        page::fleets(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/shared")))?
+    } else {
+        args.files.iter().map(|file| Fleet::read(file)).collect::<Result<_, _>>()?
+    };
+    let seeds: Vec<u64> = args.seeds.clone().collect();
+    let lines = page::lines(&fleets, &seeds)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if args.json {
+        for line in &lines {
+            writeln!(out, "{}", serde_json::to_string(line)?)?;
+        }
+    } else {
+        let page = page::page(&fleets, &lines, &seeds);
+        match &args.out {
+            Some(file) => std::fs::write(file, page)
+                .with_context(|| format!("cannot write {}", file.display()))?,
+            None => out.write_all(page.as_bytes())?,
+        }
+    }
+    out.flush()?;
+    Ok(())
 }
 
 fn list(directory: &Path) -> anyhow::Result<()> {

@@ -23,11 +23,11 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    pub(super) fn unreadable(file: &str, error: &std::io::Error) -> Self {
+    pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
         Self { file: file.into(), line: None, reason: format!("cannot be read: {error}") }
     }
 
-    pub(super) fn syntax(text: &str, file: &str, error: &toml::de::Error) -> Self {
+    pub(crate) fn syntax(text: &str, file: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_of(text, span.start));
         Self { file: file.into(), line, reason: error.message().replace('\n', ", ") }
     }

@@ -1,0 +1,94 @@
+//! The coordinators of a fleet: one that holds the budget, and those between it and the isolates.
+
+use tidegate::gate::WindowPolicy;
+use tidegate::law::{AnyLaw, Fixed};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::{Controller, Instant, Policy, Quota, Span};
+
+use super::Fleet;
+
+/// Room for all calls that are leased or in flight at a time.
+type Gate = Controller<AnyLaw, 1, 16_384>;
+type Root = Coordinator<Gate, 1_024>;
+/// A coordinator that leases what it has leased itself.
+type Branch = Coordinator<Isolate<4_096>, 1_024>;
+
+/// The one that holds the budget.
+pub struct Desk {
+    policy: Policy,
+    root: Box<Root>,
+    record: Vec<u8>,
+    recorded: u64,
+}
+
+/// A call that is lost on its way takes its place along for so long.
+const LEASE: Span = Span::from_secs(60);
+
+impl Desk {
+    /// The coordinator of a fleet under the law of this name; `None` where there is no such law.
+    pub fn new(fleet: &Fleet, law: &str, seed: u64, now: Instant) -> Option<Self> {
+        let policy = match (law, fleet.quota) {
+            ("fixed", Some(rate)) => {
+                let quota = Quota::per(1, rate.interval()).ok()?.with_burst(fleet.burst).ok()?;
+                Policy::new(AnyLaw::Fixed(Fixed::new(quota)))
+            }
+            _ => Policy::named(law)?,
+        };
+        let policy = policy.window(WindowPolicy::new(u16::MAX, LEASE).ok()?);
+        let root = Box::new(Coordinator::new(Controller::new(policy, seed, now), now));
+        Some(Self { policy, root, record: vec![0; Root::SNAPSHOT_BYTES], recorded: 0 })
+    }
+
+    pub fn answer(&mut self, now: Instant, request: &[u8]) -> Vec<u8> {
+        let mut grant = vec![0; GRANT_BYTES];
+        let length = self.root.answer(now, request, &mut grant).expect("requests are sound");
+        grant.truncate(length);
+        grant
+    }
+
+    pub fn write_down(&mut self, now: Instant, true_now: u64) {
+        self.root.snapshot(now, &mut self.record).expect("the record has room");
+        self.recorded = true_now;
+    }
+
+    /// Comes back from its latest snapshot.
+    pub fn restore(&mut self, now: Instant, true_now: u64) {
+        let away = Span::from_nanos(true_now - self.recorded);
+        let root = Root::restore(self.policy, true_now, &self.record, now, away);
+        *self.root = root.expect("the record is sound");
+    }
+}
+
+/// A branch of the tree, with its requests to the root.
+pub struct Limb {
+    branch: Box<Branch>,
+    buffer: Vec<u8>,
+}
+
+impl Limb {
+    pub fn new(number: u64, now: Instant) -> Self {
+        let alone = Quota::per_second(1).expect("one is a count");
+        let isolate = Isolate::new(number, alone, now);
+        Self { branch: Box::new(Coordinator::new(isolate, now)), buffer: vec![0; REQUEST_BYTES] }
+    }
+
+    pub fn answer(&mut self, now: Instant, request: &[u8]) -> Vec<u8> {
+        let mut grant = vec![0; GRANT_BYTES];
+        let length = self.branch.answer(now, request, &mut grant).expect("requests are sound");
+        grant.truncate(length);
+        grant
+    }
+
+    pub fn hear(&mut self, now: Instant, grant: &[u8]) {
+        self.branch.source_mut().hear(now, grant).expect("grants are sound");
+    }
+
+    pub fn request(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let length = self.branch.request(now, &mut self.buffer)?;
+        Some(self.buffer[..length].to_vec())
+    }
+
+    pub fn request_at(&self) -> Option<Instant> {
+        self.branch.source().request_at()
+    }
+}

@@ -1,0 +1,219 @@
+//! What a run of a fleet measured.
+
+use hdrhistogram::Histogram;
+use tidegate::{Instant, Outcome as Fate, Span};
+
+use super::{Demand, Fleet, Stretch, What};
+use crate::server::Server;
+
+/// What came of the stretches of a run, in their order.
+pub type Figures = Vec<Outcome>;
+
+/// What came of a stretch.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Outcome {
+    /// Served, as a share of what could be or of what was asked for.
+    pub util: f64,
+    /// Refused, as a share of the calls that arrived.
+    pub throttled: f64,
+    /// Jain's index over the isolates.
+    pub jain: f64,
+    /// Calls that no message kept back: their departure was in hand by the time that it was due.
+    pub local: f64,
+    /// Calls that left without a lease, as a share.
+    pub alone: f64,
+    /// The median of the time that a call waited to leave, in milliseconds.
+    pub wait_p50_ms: f64,
+    /// What one call in a hundred waited for at least.
+    pub wait_p99_ms: f64,
+    /// Calls that were given up.
+    pub lost: u64,
+    /// The most calls that arrived above the server's rate at any time.
+    pub excess: f64,
+    /// The most departures that were in the hands of isolates at a time.
+    pub leases: u64,
+    /// Requests to the coordinator that holds the budget, in a second.
+    pub messages: f64,
+    /// The same in the busiest second.
+    pub messages_peak: u64,
+    /// Calls that left for each of these.
+    pub calls_a_message: f64,
+    /// Bytes of a request and its answer.
+    pub bytes_a_message: f64,
+}
+
+/// Counts what happens, stretch by stretch.
+pub struct Tally {
+    stretches: Vec<Count>,
+    in_hand: Vec<usize>,
+    all_in_hand: u64,
+    /// A bucket without a burst that fills with what arrives and drains at the server's rate.
+    level: f64,
+    at: Instant,
+    rate: f64,
+}
+
+struct Count {
+    from: Instant,
+    to: Instant,
+    begun: u64,
+    left: u64,
+    local: u64,
+    alone: u64,
+    arrived: u64,
+    refused: u64,
+    lost: u64,
+    served: Vec<u64>,
+    waits: Histogram<u64>,
+    excess: f64,
+    leases: u64,
+    messages: u64,
+    bytes: u64,
+    second: u64,
+    in_second: u64,
+    peak: u64,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for ratios")]
+fn part(of: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { of as f64 / all as f64 }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn seconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
+impl Tally {
+    pub fn new(fleet: &Fleet) -> Self {
+        let stretches = fleet.stretches.iter().map(|stretch| Count::new(fleet, stretch));
+        let server = Server::new(&fleet.server, 0);
+        let rate = server.limit().capacity(Instant::ZERO, Instant::from_nanos(60_000_000_000)) / 60.0;
+        Self {
+            stretches: stretches.collect(),
+            in_hand: vec![0; fleet.isolates as usize],
+            all_in_hand: 0,
+            level: 0.0,
+            at: Instant::ZERO,
+            rate,
+        }
+    }
+
+    fn at(&mut self, now: Instant) -> impl Iterator<Item = &mut Count> {
+        self.stretches.iter_mut().filter(move |count| count.from <= now && now < count.to)
+    }
+
+    pub fn begun(&mut self, now: Instant) {
+        self.at(now).for_each(|count| count.begun += 1);
+    }
+
+    pub fn left(&mut self, now: Instant, waited: Span, local: bool, alone: bool) {
+        for count in self.at(now) {
+            count.left += 1;
+            count.local += u64::from(local);
+            count.alone += u64::from(alone);
+            count.waits.record(waited.as_nanos() / 1_000).expect("it grows as needed");
+        }
+    }
+
+    pub fn arrived(&mut self, now: Instant, outcome: Fate) {
+        let drained = self.rate * seconds(now.saturating_since(self.at));
+        self.level = (self.level - drained).max(0.0) + 1.0;
+        self.at = now;
+        let level = self.level;
+        for count in self.at(now) {
+            count.arrived += 1;
+            count.refused += u64::from(outcome.is_pushback());
+            count.excess = count.excess.max(level - 1.0);
+        }
+    }
+
+    pub fn served(&mut self, now: Instant, leaf: usize, _took: Span) {
+        self.at(now).for_each(|count| count.served[leaf] += 1);
+    }
+
+    pub fn lost(&mut self, now: Instant) {
+        self.at(now).for_each(|count| count.lost += 1);
+    }
+
+    pub const fn crashed(&mut self, _calls: u64) {}
+
+    pub fn in_hand(&mut self, leaf: usize, has: usize, now: Instant) {
+        self.all_in_hand = self.all_in_hand + has as u64 - self.in_hand[leaf] as u64;
+        self.in_hand[leaf] = has;
+        let all = self.all_in_hand;
+        self.at(now).for_each(|count| count.leases = count.leases.max(all));
+    }
+
+    pub fn message(&mut self, now: Instant, request: usize, grant: usize) {
+        let second = now.as_nanos() / 1_000_000_000;
+        for count in self.at(now) {
+            count.messages += 1;
+            count.bytes += (request + grant) as u64;
+            if count.second != second {
+                (count.second, count.in_second) = (second, 0);
+            }
+            count.in_second += 1;
+            count.peak = count.peak.max(count.in_second);
+        }
+    }
+
+    pub fn figures(&self, fleet: &Fleet, server: &Server) -> Figures {
+        self.stretches.iter().map(|count| count.outcome(fleet, server)).collect()
+    }
+}
+
+impl Count {
+    fn new(fleet: &Fleet, stretch: &Stretch) -> Self {
+        Self {
+            from: stretch.from.instant(),
+            to: stretch.to.unwrap_or(fleet.end).instant(),
+            begun: 0,
+            left: 0,
+            local: 0,
+            alone: 0,
+            arrived: 0,
+            refused: 0,
+            lost: 0,
+            served: vec![0; fleet.isolates as usize],
+            waits: Histogram::new(3).expect("three digits are allowed"),
+            excess: 0.0,
+            leases: 0,
+            messages: 0,
+            bytes: 0,
+            second: 0,
+            in_second: 0,
+            peak: 0,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    fn outcome(&self, fleet: &Fleet, server: &Server) -> Outcome {
+        let served: u64 = self.served.iter().sum();
+        let squares: f64 = self.served.iter().map(|served| (*served as f64).powi(2)).sum();
+        let length = seconds(self.to.saturating_since(self.from));
+        let capacity = server.flow(self.from, self.to, None);
+        let steps = fleet.faults.iter().any(|fault| matches!(fault.what, What::Load(_)));
+        let asked = match fleet.demand {
+            Demand::Poisson(_) if !steps => self.begun as f64,
+            _ => f64::INFINITY,
+        };
+        let ms = |quantile| self.waits.value_at_quantile(quantile) as f64 / 1e3;
+        Outcome {
+            util: served as f64 / capacity.min(asked),
+            throttled: part(self.refused, self.arrived),
+            jain: (served as f64).powi(2) / (squares * self.served.len() as f64),
+            local: part(self.local, self.left),
+            alone: part(self.alone, self.left),
+            wait_p50_ms: ms(0.5),
+            wait_p99_ms: ms(0.99),
+            lost: self.lost,
+            excess: self.excess,
+            leases: self.leases,
+            messages: self.messages as f64 / length,
+            messages_peak: self.peak,
+            calls_a_message: part(self.left, self.messages),
+            bytes_a_message: part(self.bytes, self.messages),
+        }
+    }
+}

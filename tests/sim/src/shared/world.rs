@@ -1,0 +1,485 @@
+//! The world of a fleet: calls and messages on one queue, which is the clock.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use tidegate::gate::Permit;
+use tidegate::shared::{Isolate, REQUEST_BYTES};
+use tidegate::{Ask, Decision, Hint, Instant, Outcome, Quota, Span};
+
+use super::desk::{Desk, Limb};
+use super::figures::{Figures, Tally};
+use super::{Demand, Fleet, What};
+use crate::chance::{Chance, Stream, scaled};
+use crate::server::Server;
+
+/// What should not be possible.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+#[error("at {at:?}: {what}")]
+pub struct Broken {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub what: String,
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Node {
+    Root,
+    Branch(usize),
+    Leaf(usize),
+}
+
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Event {
+    /// A call arises in an isolate.
+    Arise(usize),
+    /// An isolate or a branch looks what it has to do.
+    Look(Node),
+    /// A call arrives at the server.
+    Arrive(usize),
+    /// A call comes back to its isolate.
+    Back(usize),
+    /// A message arrives: from whom, to whom, and for an isolate that was there when it was sent.
+    Message { from: Node, to: Node, life: u32, bytes: Vec<u8> },
+    /// A snapshot is taken.
+    Snapshot,
+    /// Something goes wrong.
+    Fault(usize),
+    /// The coordinator comes back.
+    Restore,
+}
+
+struct Call {
+    leaf: usize,
+    life: u32,
+    begun: Instant,
+    asked: Instant,
+    ask: Ask,
+    permit: Option<Permit>,
+    answer: (Outcome, Hint),
+}
+
+struct Leaf {
+    isolate: Isolate<128>,
+    /// Which isolate it is, of those that came one after the other in its place.
+    life: u32,
+    skew: Span,
+    distance: Span,
+    queue: VecDeque<usize>,
+    /// When each departure in hand was heard of, where it was due before that.
+    late: VecDeque<Option<Instant>>,
+    /// The latest look that was entered.
+    look: Instant,
+    chance: Chance,
+}
+
+struct Bough {
+    limb: Limb,
+    look: Instant,
+}
+
+struct World<'f> {
+    fleet: &'f Fleet,
+    now: Instant,
+    queue: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    entered: u64,
+    server: Server,
+    desk: Desk,
+    /// Until when nothing reaches the coordinator, and whether it is there at all.
+    away_until: Instant,
+    boughs: Vec<Bough>,
+    leaves: Vec<Leaf>,
+    calls: Vec<Call>,
+    free: Vec<usize>,
+    load: u32,
+    /// The first so many isolates are cut off until then.
+    cut_off: (usize, Instant),
+    tally: Tally,
+    chance: Chance,
+    buffer: Vec<u8>,
+}
+
+/// What an isolate may send where it was told of no share.
+const ALONE_PER_SECOND: u64 = 1;
+const SNAPSHOTS: Span = Span::from_secs(5);
+const CUT_OFF_FOR: Span = Span::from_secs(60);
+/// The coordinator's own clock is ahead by this.
+const DESK_SKEW: Span = Span::from_secs(1_800);
+
+/// Runs a fleet under a law to its end. `None` where there is no such law.
+///
+/// # Errors
+/// [`Broken`] where something happened that must not.
+pub fn run(fleet: &Fleet, law: &str, seed: u64) -> Result<Option<Figures>, Broken> {
+    let Some(mut world) = World::new(fleet, law, seed) else { return Ok(None) };
+    world.advance()?;
+    Ok(Some(world.tally.figures(fleet, &world.server)))
+}
+
+fn ahead(now: Instant, by: Span) -> Instant {
+    now.saturating_add(by)
+}
+
+/// An instant of a clock that is ahead by `by`, in true time.
+fn true_time(at: Instant, by: Span) -> Instant {
+    Instant::from_nanos(at.as_nanos().saturating_sub(by.as_nanos()))
+}
+
+impl<'f> World<'f> {
+    fn new(fleet: &'f Fleet, law: &str, seed: u64) -> Option<Self> {
+        let desk_now = ahead(Instant::ZERO, DESK_SKEW);
+        let mut world = Self {
+            fleet,
+            now: Instant::ZERO,
+            queue: BinaryHeap::new(),
+            entered: 0,
+            server: Server::new(&fleet.server, seed),
+            desk: Desk::new(fleet, law, Stream::Server.seed(seed) ^ 1, desk_now)?,
+            away_until: Instant::ZERO,
+            boughs: Vec::new(),
+            leaves: Vec::new(),
+            calls: Vec::new(),
+            free: Vec::new(),
+            load: 1,
+            cut_off: (0, Instant::ZERO),
+            tally: Tally::new(fleet),
+            chance: Chance::new(seed, Stream::Strangers),
+            buffer: vec![0; REQUEST_BYTES],
+        };
+        for number in 0..fleet.branches {
+            let name = Stream::Throttle(number + (1 << 20)).seed(seed);
+            let limb = Limb::new(name, desk_now);
+            world.boughs.push(Bough { limb, look: Instant::MAX });
+        }
+        for number in 0..fleet.isolates {
+            let mut chance = Chance::new(seed, Stream::Thread(number));
+            let skew = chance.between(Span::ZERO, fleet.skew.span());
+            let distance = fleet.distance.draw(&mut chance);
+            let leaf = Leaf {
+                isolate: isolate(number, 0, seed, skew, Instant::ZERO),
+                life: 0,
+                skew,
+                distance,
+                queue: VecDeque::new(),
+                late: VecDeque::new(),
+                look: Instant::MAX,
+                chance,
+            };
+            world.leaves.push(leaf);
+            world.begin(number as usize);
+        }
+        world.enter(ahead(Instant::ZERO, SNAPSHOTS), Event::Snapshot);
+        for (index, fault) in fleet.faults.iter().enumerate() {
+            world.enter(fault.at.instant(), Event::Fault(index));
+        }
+        Some(world)
+    }
+
+    /// An isolate's first calls arise.
+    fn begin(&mut self, leaf: usize) {
+        let callers = match self.fleet.demand {
+            Demand::Closed(callers) => callers,
+            Demand::Poisson(_) => 1,
+        };
+        for _ in 0..callers {
+            let within = self.leaves[leaf].chance.between(Span::ZERO, Span::from_secs(1));
+            self.enter(ahead(self.now, within), Event::Arise(leaf));
+        }
+    }
+
+    fn enter(&mut self, at: Instant, event: Event) {
+        self.queue.push(Reverse((at, self.entered, event)));
+        self.entered += 1;
+    }
+
+    fn advance(&mut self) -> Result<(), Broken> {
+        let end = self.fleet.end.instant();
+        while let Some(Reverse((at, _, event))) = self.queue.pop() {
+            if at > end {
+                return Ok(());
+            }
+            self.now = at;
+            match event {
+                Event::Arise(leaf) => self.arise(leaf)?,
+                Event::Look(Node::Leaf(leaf)) => self.look(leaf)?,
+                Event::Look(Node::Branch(branch)) => self.look_of_branch(branch),
+                Event::Look(Node::Root) => {}
+                Event::Arrive(call) => self.arrive(call),
+                Event::Back(call) => self.back(call)?,
+                Event::Message { from, to, life, bytes } => self.message(from, to, life, &bytes)?,
+                Event::Snapshot => {
+                    if self.now >= self.away_until {
+                        self.desk.write_down(ahead(self.now, DESK_SKEW), self.now.as_nanos());
+                    }
+                    self.enter(ahead(self.now, SNAPSHOTS), Event::Snapshot);
+                }
+                Event::Fault(index) => self.fault(index)?,
+                Event::Restore => {
+                    self.desk.restore(ahead(self.now, DESK_SKEW), self.now.as_nanos());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn arise(&mut self, leaf: usize) -> Result<(), Broken> {
+        if let Demand::Poisson(rate) = self.fleet.demand {
+            let gap = self.leaves[leaf].chance.exponential(rate.interval());
+            let gap = Span::from_nanos(gap.as_nanos() / u64::from(self.load));
+            self.enter(ahead(self.now, gap), Event::Arise(leaf));
+        }
+        let life = self.leaves[leaf].life;
+        let (begun, asked) = (self.now, self.now);
+        let answer = (Outcome::Abandoned, Hint::NONE);
+        let call = Call { leaf, life, begun, asked, ask: Ask::new(), permit: None, answer };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.calls[index] = call;
+                index
+            }
+            None => {
+                self.calls.push(call);
+                self.calls.len() - 1
+            }
+        };
+        self.leaves[leaf].queue.push_back(index);
+        self.tally.begun(self.now);
+        self.look(leaf)
+    }
+
+    /// Lets an isolate's calls leave that may, and its request where one is due.
+    fn look(&mut self, index: usize) -> Result<(), Broken> {
+        let now = self.now;
+        let leaf = &mut self.leaves[index];
+        let own = ahead(now, leaf.skew);
+        let mut next = Instant::MAX;
+        while let Some(&first) = leaf.queue.front() {
+            let alone = leaf.isolate.is_alone();
+            let call = &mut self.calls[first];
+            match leaf.isolate.poll(own, &call.ask) {
+                Decision::Go(permit) => {
+                    while leaf.late.len() > leaf.isolate.in_hand() + usize::from(!alone) {
+                        leaf.late.pop_front();
+                    }
+                    let late = if alone { None } else { leaf.late.pop_front().flatten() };
+                    let local = late.is_none_or(|heard| heard <= call.asked);
+                    leaf.queue.pop_front();
+                    call.permit = Some(permit);
+                    self.tally.left(now, now.saturating_since(call.asked), local, alone);
+                    let way = self.fleet.latency.draw(&mut leaf.chance);
+                    self.queue.push(Reverse((ahead(now, way), self.entered, Event::Arrive(first))));
+                    self.entered += 1;
+                }
+                Decision::Wait(until) if until <= own => {
+                    return Err(self.broken("a zero wait"));
+                }
+                Decision::Wait(until) => {
+                    next = true_time(until, leaf.skew);
+                    break;
+                }
+                Decision::Full => break,
+                Decision::Refuse(reason) => return Err(self.broken(&reason.to_string())),
+            }
+        }
+        let waiting = u16::try_from(leaf.queue.len()).unwrap_or(u16::MAX);
+        // A request that was given up is followed by another, sooner or later.
+        for _ in 0..2 {
+            if let Some(length) = leaf.isolate.request(own, waiting, &mut self.buffer) {
+                let to = match self.fleet.branches as usize {
+                    0 => Node::Root,
+                    branches => Node::Branch(index % branches),
+                };
+                let bytes = self.buffer[..length].to_vec();
+                self.send(Node::Leaf(index), to, index, bytes);
+                break;
+            }
+        }
+        let leaf = &mut self.leaves[index];
+        self.tally.in_hand(index, leaf.isolate.in_hand(), now);
+        if let Some(at) = leaf.isolate.request_at() {
+            next = next.min(true_time(at, leaf.skew));
+        }
+        let next = next.max(ahead(now, Span::from_nanos(1)));
+        if next < Instant::MAX && (leaf.look <= now || next < leaf.look) {
+            leaf.look = next;
+            self.enter(next, Event::Look(Node::Leaf(index)));
+        }
+        Ok(())
+    }
+
+    fn look_of_branch(&mut self, index: usize) {
+        let own = ahead(self.now, DESK_SKEW);
+        for _ in 0..2 {
+            if let Some(bytes) = self.boughs[index].limb.request(own) {
+                self.send(Node::Branch(index), Node::Root, usize::MAX, bytes);
+                break;
+            }
+        }
+        let bough = &mut self.boughs[index];
+        let Some(at) = bough.limb.request_at() else { return };
+        let next = true_time(at, DESK_SKEW).max(ahead(self.now, Span::from_nanos(1)));
+        if bough.look <= self.now || next < bough.look {
+            bough.look = next;
+            self.enter(next, Event::Look(Node::Branch(index)));
+        }
+    }
+
+    /// Sends a message on a way that is as long as that of isolate `leaf`; from branch to root all
+    /// ways are of 20 ms, there and back.
+    fn send(&mut self, from: Node, to: Node, leaf: usize, bytes: Vec<u8>) {
+        if self.chance.unit() * 1_000.0 < f64::from(self.fleet.lost_per_mille) {
+            return;
+        }
+        let there_and_back = self.leaves.get(leaf).map_or(Span::from_millis(20), |l| l.distance);
+        let takes = scaled(there_and_back, 0.4 + 0.2 * self.chance.unit());
+        let life = self.leaves.get(leaf).map_or(0, |leaf| leaf.life);
+        self.enter(ahead(self.now, takes), Event::Message { from, to, life, bytes });
+    }
+
+    fn message(&mut self, from: Node, to: Node, life: u32, bytes: &[u8]) -> Result<(), Broken> {
+        let own = ahead(self.now, DESK_SKEW);
+        let leaf = match (from, to) {
+            (Node::Leaf(leaf), _) | (_, Node::Leaf(leaf)) => leaf,
+            _ => usize::MAX,
+        };
+        let cut_off = leaf < self.cut_off.0 && self.now < self.cut_off.1;
+        let to_root = to == Node::Root || from == Node::Root;
+        if cut_off || (to_root && self.now < self.away_until) {
+            return Ok(());
+        }
+        match to {
+            Node::Root => {
+                let grant = self.desk.answer(own, bytes);
+                self.tally.message(self.now, bytes.len(), grant.len());
+                self.send(Node::Root, from, leaf, grant);
+            }
+            Node::Branch(index) if from == Node::Root => {
+                self.boughs[index].limb.hear(own, bytes);
+                self.look_of_branch(index);
+            }
+            Node::Branch(index) => {
+                let grant = self.boughs[index].limb.answer(own, bytes);
+                self.send(to, from, leaf, grant);
+                self.look_of_branch(index);
+            }
+            Node::Leaf(index) => {
+                let leaf = &mut self.leaves[index];
+                if leaf.life != life {
+                    return Ok(());
+                }
+                let before = leaf.isolate.in_hand();
+                let heard = leaf.isolate.hear(ahead(self.now, leaf.skew), bytes);
+                heard.map_err(|error| self.broken(&error.to_string()))?;
+                let leaf = &mut self.leaves[index];
+                while leaf.late.len() > before {
+                    leaf.late.pop_front();
+                }
+                let more = leaf.isolate.in_hand().saturating_sub(leaf.late.len());
+                let late = due_at_once(bytes).map(|at_once| at_once.then_some(self.now));
+                leaf.late.extend(late.take(more));
+                self.look(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, call: usize) {
+        let answer = self.server.arrive(self.now);
+        self.tally.arrived(self.now, answer.outcome);
+        self.calls[call].answer = (answer.outcome, answer.hint);
+        let leaf = &mut self.leaves[self.calls[call].leaf];
+        let way = self.fleet.latency.draw(&mut leaf.chance);
+        let back = ahead(ahead(self.now, answer.delay), way);
+        self.enter(back, Event::Back(call));
+    }
+
+    fn back(&mut self, index: usize) -> Result<(), Broken> {
+        let now = self.now;
+        let call = &mut self.calls[index];
+        let leaf = &mut self.leaves[call.leaf];
+        let (place, (outcome, hint)) = (call.leaf, call.answer);
+        if leaf.life != call.life {
+            self.free.push(index);
+            return Ok(());
+        }
+        let own = ahead(now, leaf.skew);
+        if let Some(permit) = call.permit.take() {
+            leaf.isolate.settle(own, permit, outcome.with(hint));
+        }
+        if outcome == Outcome::Ok {
+            self.tally.served(now, place, now.saturating_since(call.begun));
+            self.free.push(index);
+            if let Demand::Closed(_) = self.fleet.demand {
+                return self.arise(place);
+            }
+        } else {
+            match leaf.isolate.retry(own, &call.ask, outcome) {
+                Some(next) => {
+                    (call.ask, call.asked) = (next, now);
+                    leaf.queue.push_front(index);
+                }
+                None => self.tally.lost(now),
+            }
+        }
+        self.look(place)
+    }
+
+    fn fault(&mut self, index: usize) -> Result<(), Broken> {
+        match self.fleet.faults[index].what {
+            What::Crash(count) => {
+                for leaf in 0..count as usize {
+                    self.crash(leaf);
+                }
+            }
+            What::Evict(away) => {
+                self.away_until = ahead(self.now, away.span());
+                self.enter(self.away_until, Event::Restore);
+            }
+            What::Outage(lasts) => self.away_until = ahead(self.now, lasts.span()),
+            What::Partition(count) => {
+                self.cut_off = (count as usize, ahead(self.now, CUT_OFF_FOR));
+            }
+            What::Load(times) => self.load = times.max(1),
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self, index: usize) {
+        let leaf = &mut self.leaves[index];
+        leaf.life += 1;
+        leaf.isolate = isolate(
+            u32::try_from(index).unwrap_or(u32::MAX),
+            leaf.life,
+            7,
+            leaf.skew,
+            self.now,
+        );
+        leaf.late.clear();
+        let queue = std::mem::take(&mut leaf.queue);
+        self.tally.crashed(queue.len() as u64);
+        self.free.extend(queue);
+        // Poisson arrivals go on as they were; callers are gone with their process.
+        if let Demand::Closed(_) = self.fleet.demand {
+            self.begin(index);
+        }
+    }
+
+    fn broken(&self, what: &str) -> Broken {
+        Broken { at: self.now, what: what.to_owned() }
+    }
+}
+
+/// Of each departure of a grant, whether it was due by the time that it was granted, by the layout of
+/// messages.
+fn due_at_once(grant: &[u8]) -> impl Iterator<Item = bool> + '_ {
+    let departures = grant.get(41..grant.len() - 4).unwrap_or_default();
+    departures.chunks_exact(16).map(|departure| departure[8..].iter().all(|byte| *byte == 0))
+}
+
+fn isolate(number: u32, life: u32, seed: u64, skew: Span, now: Instant) -> Isolate<128> {
+    let name = Stream::Throttle(number).seed(seed) ^ u64::from(life);
+    let alone = Quota::per_second(ALONE_PER_SECOND).expect("one is a count");
+    Isolate::new(name, alone, ahead(now, skew))
+}
