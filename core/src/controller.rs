@@ -491,7 +491,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 
     fn take_back(&mut self, now: Instant, permit: Permit, reply: &Reply<LIMITS>) {
         if let Some((sent, flight)) = self.release(permit) {
-            self.learn(now, sent, &flight, reply);
+            self.learn(now, sent, &flight, reply, Span::ZERO);
         }
     }
 
@@ -504,13 +504,14 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         released
     }
 
-    /// Learns from a call that has come back.
+    /// Learns from a call that came back `ago`.
     fn learn(
         &mut self,
         now: Instant,
         sent: Instant,
         flight: &Flight<LIMITS>,
         reply: &Reply<LIMITS>,
+        ago: Span,
     ) {
         self.count(reply.outcome);
         if reply.outcome == Outcome::Abandoned {
@@ -526,22 +527,24 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 }
             });
         }
-        self.teach(now, sent, flight, reply);
+        self.teach(now, sent, flight, reply, ago);
         if reply.outcome == Outcome::Ok {
             if let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget) {
                 budget.deposit(policy);
             }
         } else if let Some(asked) = pause(&reply.hints, &flight.parts) {
-            self.hold.raise(now, asked, self.rules.hold, &mut self.rng);
+            self.hold.raise(now, asked.saturating_sub(ago), self.rules.hold, &mut self.rng);
         }
     }
 
+    #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "it is always now"))]
     fn teach(
         &mut self,
         now: Instant,
         sent: Instant,
         flight: &Flight<LIMITS>,
         reply: &Reply<LIMITS>,
+        ago: Span,
     ) {
         // Where the server says which limits refused the call, the others have nothing to learn.
         // (One limit alone would be blamed or not asked.)
@@ -568,6 +571,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 fresh: part.epoch == limit.epoch,
                 paced: part.paced,
                 attempt: flight.attempt,
+                #[cfg(feature = "shared")]
+                told_ago: ago,
             };
             match limit.law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
                 Move::Held => {}

@@ -7,12 +7,19 @@ use crate::outcome::Reply;
 use crate::time::{Instant, Span};
 
 impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
-    /// Takes a call back that did not have to wait for its permit: the law was not the limit, whatever
-    /// it looked like when a whole lease was made at once.
-    pub(crate) fn settle_unpaced(&mut self, now: Instant, permit: Permit, reply: &Reply<LIMITS>) {
+    /// Takes a call back that came back `ago`. Only where it waited for its permit was the law the limit,
+    /// whatever it looked like when a whole lease was made at once.
+    pub(crate) fn settle_leased(
+        &mut self,
+        now: Instant,
+        permit: Permit,
+        reply: &Reply<LIMITS>,
+        waited: bool,
+        ago: Span,
+    ) {
         if let Some((sent, mut flight)) = self.release(permit) {
-            each_mut(&mut flight.parts, |_, part| part.paced = false);
-            self.learn(now, sent, &flight, reply);
+            each_mut(&mut flight.parts, |_, part| part.paced &= waited);
+            self.learn(now, sent, &flight, reply, ago);
         }
     }
 

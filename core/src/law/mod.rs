@@ -143,9 +143,21 @@ pub struct Sample<'a> {
     /// How many attempts of the same call had come back before, as [`Ask::attempt`](crate::Ask::attempt)
     /// counts them.
     pub attempt: u16,
+    /// How long before `now` the server gave its hint: where a controller leases calls to others, it
+    /// hears of their answers late, and lives ahead of the clock.
+    #[cfg(feature = "shared")]
+    pub told_ago: Span,
 }
 
 impl Sample<'_> {
+    /// When the server gave its hint.
+    pub(crate) const fn told_at(&self) -> Instant {
+        #[cfg(feature = "shared")]
+        return self.now.saturating_sub(self.told_ago);
+        #[cfg(not(feature = "shared"))]
+        self.now
+    }
+
     /// A fresh and paced first attempt of cost 1 without a hint.
     #[must_use]
     pub const fn new(now: Instant, sent: Instant, outcome: Outcome) -> Self {
@@ -158,6 +170,8 @@ impl Sample<'_> {
             fresh: true,
             paced: true,
             attempt: 0,
+            #[cfg(feature = "shared")]
+            told_ago: Span::ZERO,
         }
     }
 }

@@ -11,7 +11,6 @@ use super::source::Source;
 use crate::controller::Controller;
 use crate::fixed::div_rem;
 use crate::gate::Permit;
-use crate::hint::Hint;
 use crate::outcome::Outcome;
 use crate::time::{Instant, Span};
 use crate::verdict::Decision;
@@ -58,6 +57,9 @@ pub struct Coordinator<S = Controller, const ISOLATES: usize = 1024> {
     crowd: u16,
     /// What is left of departures for isolates that are present, in one by how many are known.
     carry: u16,
+    ramp: Ramp,
+    /// What the server says of a bucket that came back before this is not news any more.
+    news_from: Instant,
 }
 
 /// An isolate asks so often at least, where the fleet is small and calls are frequent.
@@ -85,6 +87,8 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             began: now,
             crowd: 0,
             carry: 0,
+            ramp: Ramp { from: now, room: Ramp::LEAST, served: 0 },
+            news_from: Instant::ZERO,
         }
     }
 
@@ -114,8 +118,9 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let (request, reports) = Request::read(request, now)?;
         let newer = self.welcome(now, silence, &request);
         let ahead = self.ahead(now);
+        let paced = self.source.interval(ahead).is_some();
         for report in reports.flatten() {
-            self.settle(ahead, &report);
+            self.settle(ahead, paced, &report);
         }
         if request.alone > 0 {
             self.source.forfeit(ahead);
@@ -130,7 +135,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let head = Grant {
             sequence: request.sequence,
             again: terms.again,
-            keep: terms.lead(),
+            keep: terms.again,
             interval: terms.interval,
             fleet: terms.known,
             pause: self.source.held_until().saturating_since(now),
@@ -176,12 +181,22 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         newer
     }
 
-    /// Passes on what became of a departure.
-    fn settle(&mut self, ahead: Instant, report: &Report) {
-        // The server spoke when the call came back, and the source lives ahead of that.
-        let hint = later(report.hint, ahead.saturating_since(report.at));
-        let permit = Permit::from_raw(report.permit);
-        self.source.settle(ahead, permit, report.outcome.with(hint), report.waited);
+    /// Passes on what became of a departure, and how long ago that was to somebody who lives ahead.
+    ///
+    /// How full a bucket is is told once for each time that it takes until a change of the rate is heard
+    /// of: a law that steers by it moves with each answer.
+    fn settle(&mut self, ahead: Instant, paced: bool, report: &Report) {
+        let Report { permit, at, outcome, mut waited, mut hint } = *report;
+        if paced && hint.remaining.is_some() && hint.reset.is_none() {
+            if at < self.news_from {
+                (hint.remaining, waited) = (None, false);
+            } else {
+                self.news_from = ahead;
+            }
+        }
+        self.ramp.served = self.ramp.served.saturating_add(u16::from(outcome == Outcome::Ok));
+        let ago = ahead.saturating_since(at);
+        self.source.settle(ahead, Permit::from_raw(permit), outcome.with(hint), waited, ago);
     }
 
     /// Takes departures from the source for an isolate, as far ahead as they may lie.
@@ -205,11 +220,13 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             match self.source.poll(at) {
                 Decision::Go(permit) => {
                     self.front = at;
+                    self.ramp.room = self.ramp.room.saturating_sub(1);
                     if self.is_for(present, terms.known) {
                         let _ = departures.push(Departure { permit: permit.into_raw(), at });
                     } else {
                         // The call of somebody who may be calling without us. It stays charged.
-                        self.source.settle(at, permit, Outcome::Abandoned.into(), false);
+                        let lost = Outcome::Abandoned.into();
+                        self.source.settle(at, permit, lost, false, Span::ZERO);
                     }
                 }
                 Decision::Wait(until) if until > at && until <= end => at = until,
@@ -220,11 +237,16 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
 
     /// How many departures one isolate gets: all that it wants, but no more than an even part of what
     /// there is while others wait as well. What is not handed out stays for them.
-    fn allowance(&self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> usize {
+    fn allowance(&mut self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> usize {
         let want = usize::from(request.want).min(LEASE_MOST);
         let others = self.members.others_short(now, terms.silent_after(), request.isolate);
         let interval = terms.interval.and_then(|span| NonZeroU64::new(span.as_nanos()));
-        let (1.., Some(interval)) = (others, interval) else { return want };
+        let Some(interval) = interval else {
+            return want.min(self.ramp.room(now, terms.again).into());
+        };
+        if others == 0 {
+            return want;
+        }
         let room = div_rem(end.saturating_since(self.ahead(now)).as_nanos(), interval).0;
         let (part, rest) = div_rem(room, NonZeroU64::MIN.saturating_add(others.into()));
         let part = usize::try_from(part).unwrap_or(LEASE_MOST);
@@ -284,14 +306,14 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// How far ahead of the clock departures are granted, and for how long after their instant they
-    /// can be used: an isolate that asks every beat has one beat's left when the answer comes.
-    pub(super) const fn lead(&self) -> Span {
-        self.again.saturating_mul(2)
+    /// How far ahead of the clock departures are granted: an isolate that asks every beat has half of
+    /// one left when the answer comes.
+    pub(super) fn lead(&self) -> Span {
+        self.again.saturating_add(self.again.halved(1))
     }
 
     /// After such a silence an isolate is not there.
-    const fn silent_after(&self) -> Span {
+    fn silent_after(&self) -> Span {
         self.lead().saturating_add(LATE)
     }
 
@@ -301,12 +323,26 @@ impl Terms {
     }
 }
 
-/// What a server said, to somebody who lives so much later.
-fn later(hint: Hint, by: Span) -> Hint {
-    let mut later = hint;
-    later.retry_after = hint.retry_after.map(|span| span.saturating_sub(by));
-    later.reset = hint.reset.map(|span| span.saturating_sub(by));
-    later
+/// How many calls may leave where nothing is kept apart: at most twice as many from beat to beat as were
+/// served in the one before. A fleet that is told of no limit would otherwise meet it all at once.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+struct Ramp {
+    from: Instant,
+    room: u16,
+    served: u16,
+}
+
+impl Ramp {
+    const LEAST: u16 = 64;
+
+    fn room(&mut self, now: Instant, beat: Span) -> u16 {
+        if now.saturating_since(self.from) >= beat {
+            let room = self.served.saturating_mul(2).max(Self::LEAST);
+            *self = Self { from: now, room, served: 0 };
+        }
+        self.room
+    }
 }
 
 /// A clock that never steps back: where the one that it is told does, it goes on from there.

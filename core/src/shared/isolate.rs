@@ -138,26 +138,26 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
 
     /// Takes a call back: exactly once for each permit, in any order. An unknown one is ignored.
     pub fn settle(&mut self, now: Instant, permit: Permit, reply: impl Into<Reply>) {
-        self.settle_as(now, permit, reply.into(), true);
+        self.settle_as(now, permit, reply.into(), None);
     }
 
-    /// Takes a call back. Where it did not wait for `us`, it waited for nobody.
-    fn settle_as(&mut self, now: Instant, permit: Permit, reply: Reply, us: bool) {
+    /// Takes a call back that came back at `at`. Whoever leased it on knows whether it `waited`.
+    fn settle_as(&mut self, at: Instant, permit: Permit, reply: Reply, told: Option<bool>) {
         let Some((_, leased)) = self.calls.release(permit) else { return };
         let [hint] = reply.hints;
         if reply.outcome.is_pushback() {
             // The others hear of it a round trip later.
             self.link.is_refused();
             if let Some(asked) = hint.pause() {
-                self.hold.raise(now, asked, exact(), &mut self.rng);
+                self.hold.raise(at, asked, exact(), &mut self.rng);
             }
         }
         match leased {
             Leased::Departure { permit, waited } => {
-                let (outcome, waited) = (reply.outcome, waited && us);
-                self.report(Report { permit, at: now, outcome, waited, hint });
+                let (outcome, waited) = (reply.outcome, told.unwrap_or(waited));
+                self.report(Report { permit, at, outcome, waited, hint });
             }
-            Leased::Own { permit } => self.own.settle(now, Permit::from_raw(permit), reply),
+            Leased::Own { permit } => self.own.settle(at, Permit::from_raw(permit), reply),
         }
     }
 
@@ -341,8 +341,8 @@ impl<const SLOTS: usize> Source for Isolate<SLOTS> {
         self.poll(at, &Ask::new())
     }
 
-    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool) {
-        self.settle_as(at, permit, reply, waited);
+    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool, ago: Span) {
+        self.settle_as(at.saturating_sub(ago), permit, reply, Some(waited));
     }
 
     fn interval(&self, _: Instant) -> Option<Span> {

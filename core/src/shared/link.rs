@@ -170,10 +170,10 @@ impl Link {
     }
 
     /// How many departures it takes until the answer to the next request but one: those that wait, and
-    /// half as many again as left of late.
+    /// a quarter more than left of late.
     pub(super) fn need(&self, waiting: u16) -> u16 {
         let again = self.again();
-        let span = again.saturating_add(again.halved(1)).saturating_add(self.round_trip);
+        let span = again.saturating_add(again.halved(2)).saturating_add(self.round_trip);
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
         let calls = calls.saturating_add(0xFFFF) >> 16;
         u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(waiting)

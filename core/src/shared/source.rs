@@ -14,8 +14,9 @@ pub trait Source {
     /// Whether a call may leave at `at`, which may lie ahead of the clock.
     fn poll(&mut self, at: Instant) -> Decision;
 
-    /// A call came back. Only where it `waited` was the rate what kept it back.
-    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool);
+    /// A call came back `ago`, which is counted from `at`. Only where it `waited` was the rate what kept
+    /// it back.
+    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool, ago: Span);
 
     /// The time between two departures at present; `None` where nothing is kept apart.
     fn interval(&self, at: Instant) -> Option<Span>;
@@ -32,12 +33,8 @@ impl<L: Law + Copy, const SLOTS: usize> Source for Controller<L, 1, SLOTS> {
         self.poll(at, &Ask::new())
     }
 
-    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool) {
-        if waited {
-            self.settle(at, permit, reply);
-        } else {
-            self.settle_unpaced(at, permit, &reply);
-        }
+    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool, ago: Span) {
+        self.settle_leased(at, permit, &reply, waited, ago);
     }
 
     fn interval(&self, at: Instant) -> Option<Span> {

@@ -313,7 +313,7 @@ impl Law for Adaptive {
             let name = u32::try_from(hint.limit.unwrap_or(0)).unwrap_or(u32::MAX);
             let retry_after = hint.retry_after.filter(|_| outcome.is_pushback());
             let told = Told { name, limit, period: hint.period, remaining, reset, retry_after };
-            return state.period(call, told, rng);
+            return state.period(call, told, sample.told_at(), rng);
         }
         state.untold(sent, now, rng);
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {

@@ -87,18 +87,25 @@ impl Share {
         Self { end: Instant::ZERO, own: 0, used: 0, known: Known::Nothing, longest: 0, limit: 0 }
     }
 
-    pub(super) fn hear(&mut self, now: Instant, told: Told, served: u32, rng: &mut Rng) -> Next {
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        then: Instant,
+        told: Told,
+        served: u32,
+        rng: &mut Rng,
+    ) -> Next {
         // A server with several limits may tell now of one and now of another. Each is a period of its
         // own, so they are followed one at a time, unless another has no call left.
         let another = told.name != self.limit;
-        if another && self.limit != 0 && now < self.end && served > 0 && told.remaining > 0 {
+        if another && self.limit != 0 && then < self.end && served > 0 && told.remaining > 0 {
             self.own = self.own.saturating_add(served);
             return Next::Keep;
         }
         self.limit = told.name;
         let period = told.period.unwrap_or_else(|| self.longest(told.reset));
         let reset = told.reset.min(period);
-        let end = now.saturating_add(reset);
+        let end = then.saturating_add(reset);
         // Further off than half a period is another period, or a server that has corrected itself.
         let moved = end.saturating_since(self.end).max(self.end.saturating_since(end));
         if self.end == Instant::ZERO || moved > period.halved(1) || another {
@@ -120,12 +127,12 @@ impl Share {
         let mine = told.remaining.saturating_mul(share.into());
         let lot = rng.next_u32() >> 16;
         if let Some(wait) = told.retry_after {
-            return Next::Pause(fair, now.saturating_add(wait));
+            return Next::Pause(fair, then.saturating_add(wait));
         }
         if served == 0 || mine == 0 || lot > mine {
             return Next::Pause(fair, self.end);
         }
-        let left = self.end.saturating_since(now).max(LEAST_LEFT);
+        let left = self.end.saturating_since(then).max(LEAST_LEFT);
         let even = Interval::of_calls(left, told.remaining).longer(longer);
         let interval = even.max(fair.shorter(OCTAVE)).min(LONGEST);
         let draw = rng.within(interval.span(), interval.span().halved(2));
@@ -171,8 +178,14 @@ impl Share {
 }
 
 impl AdaptiveState {
-    /// The server told what is left of a period, and for how long.
-    pub(super) fn period(&mut self, call: &Call, told: Told, rng: &mut Rng) -> Move {
+    /// The server told `then` what is left of a period, and for how long.
+    pub(super) fn period(
+        &mut self,
+        call: &Call,
+        told: Told,
+        then: Instant,
+        rng: &mut Rng,
+    ) -> Move {
         let now = call.now;
         let served = call.outcome == Outcome::Ok;
         let parts = if served { self.usual.parts_of(call.cost) } else { 0 };
@@ -180,7 +193,7 @@ impl AdaptiveState {
             self.tier = Tier::Period(Share::new());
         }
         let next = match &mut self.tier {
-            Tier::Period(share) => share.hear(now, told, parts, rng),
+            Tier::Period(share) => share.hear(now, then, told, parts, rng),
             _ => Next::Keep,
         };
         self.event.end();
@@ -191,6 +204,8 @@ impl AdaptiveState {
                 self.pacer.due_after(now, draw);
             }
             Next::Pause(interval, end) => {
+                // Old news may tell of an end that is over.
+                let end = if then < now { end.max(now) } else { end };
                 self.pacer.interval = interval;
                 self.pacer.hold_until(end.min(longest_hold(now)), interval.span(), rng);
             }
