@@ -74,6 +74,9 @@ const GRACE: Span = Span::from_secs(10);
 /// A round trip may take so long before an isolate that waits for it counts as silent.
 const LATE: Span = Span::from_secs(1);
 
+/// A bucket that is empty in less than so many times what it takes to hear of it cannot be steered by.
+const OLD_NEWS: u64 = 10;
+
 impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
     /// A coordinator that has heard of no isolate yet.
     #[must_use]
@@ -118,9 +121,9 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let (request, reports) = Request::read(request, now)?;
         let newer = self.welcome(now, silence, &request);
         let ahead = self.ahead(now);
-        let paced = self.source.interval(ahead).is_some();
+        let interval = self.source.interval(ahead);
         for report in reports.flatten() {
-            self.settle(ahead, paced, &report);
+            self.settle(ahead, interval, &report);
         }
         if request.alone > 0 {
             self.source.forfeit(ahead);
@@ -183,19 +186,22 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
 
     /// Passes on what became of a departure, and how long ago that was to somebody who lives ahead.
     ///
-    /// How full a bucket is is told once for each time that it takes until a change of the rate is heard
-    /// of: a law that steers by it moves with each answer.
-    fn settle(&mut self, ahead: Instant, paced: bool, report: &Report) {
+    /// How full a bucket is counts for nothing where it drains before the news of it has come; and else it
+    /// is told once for each time that the news takes, for a law that steers by it moves with each answer.
+    fn settle(&mut self, ahead: Instant, interval: Option<Span>, report: &Report) {
         let Report { permit, at, outcome, mut waited, mut hint } = *report;
-        if paced && hint.remaining.is_some() && hint.reset.is_none() {
-            if at < self.news_from {
+        let ago = ahead.saturating_since(at);
+        if let (Some(left), None, Some(interval)) = (hint.remaining, hint.reset, interval) {
+            let lasts = hint.period.unwrap_or(interval.saturating_mul(left));
+            if lasts < ago.saturating_mul(OLD_NEWS) {
+                hint.remaining = None;
+            } else if at < self.news_from {
                 (hint.remaining, waited) = (None, false);
             } else {
                 self.news_from = ahead;
             }
         }
         self.ramp.served = self.ramp.served.saturating_add(u16::from(outcome == Outcome::Ok));
-        let ago = ahead.saturating_since(at);
         self.source.settle(ahead, Permit::from_raw(permit), outcome.with(hint), waited, ago);
     }
 
@@ -306,10 +312,10 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// How far ahead of the clock departures are granted: an isolate that asks every beat has half of
-    /// one left when the answer comes.
+    /// How far ahead of the clock departures are granted: an isolate that asks every beat has a
+    /// quarter of one left when the answer comes.
     pub(super) fn lead(&self) -> Span {
-        self.again.saturating_add(self.again.halved(1))
+        self.again.saturating_add(self.again.halved(2))
     }
 
     /// After such a silence an isolate is not there.

@@ -175,7 +175,8 @@ impl Epoch {
     /// The most that a success may weigh where several calls are in flight: each crossing costs as
     /// many refusals as are in flight, so an epoch lasts 16 round trips at least.
     pub(super) fn weight_in_flight(&self, in_flight: u32) -> u32 {
-        div(u32::from(self.length) << 4, in_flight).max(1)
+        // A weight of one would be rounded down to nothing, and the law would never grow again.
+        div(u32::from(self.length) << 4, in_flight).max(2)
     }
 }
 

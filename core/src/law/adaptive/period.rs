@@ -108,6 +108,11 @@ impl Share {
         let end = then.saturating_add(reset);
         // Further off than half a period is another period, or a server that has corrected itself.
         let moved = end.saturating_since(self.end).max(self.end.saturating_since(end));
+        // Old news may tell of a period that is over, after newer ones of the next.
+        let over = then < now && !another && self.end.saturating_since(end) > period.halved(1);
+        if over {
+            return Next::Keep;
+        }
         if self.end == Instant::ZERO || moved > period.halved(1) || another {
             self.next_period(end);
         }
