@@ -194,7 +194,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         if let (Some(left), None, Some(interval)) = (hint.remaining, hint.reset, interval) {
             let lasts = hint.period.unwrap_or(interval.saturating_mul(left));
             if lasts < ago.saturating_mul(OLD_NEWS) {
-                hint.remaining = None;
+                (hint.remaining, hint.limit, hint.period) = (None, None, None);
             } else if at < self.news_from {
                 (hint.remaining, waited) = (None, false);
             } else {
@@ -312,10 +312,10 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// How far ahead of the clock departures are granted: an isolate that asks every beat has a
-    /// quarter of one left when the answer comes.
+    /// How far ahead of the clock departures are granted: an isolate that asks every beat has
+    /// half of one left when the answer comes.
     pub(super) fn lead(&self) -> Span {
-        self.again.saturating_add(self.again.halved(2))
+        self.again.saturating_add(self.again.halved(1))
     }
 
     /// After such a silence an isolate is not there.

@@ -41,7 +41,7 @@ struct SharedArgs {
     /// Fleet files; all that there are unless told
     files: Vec<PathBuf>,
     /// Seeds: one, or the first and the last
-    #[arg(long, value_name = "FIRST..LAST", default_value = "1..5", value_parser = seeds)]
+    #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
     seeds: RangeInclusive<u64>,
     /// Print a list of JSON lines
     #[arg(long)]
