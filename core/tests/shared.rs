@@ -138,7 +138,11 @@ impl World {
         for _ in 0..copies {
             if !self.luck(self.way.lost) {
                 let takes = self.chance.between(Span::ZERO, self.way.slowest).as_nanos();
-                self.messages.push(Message { arrives: self.now + takes, to, bytes: bytes.to_vec() });
+                self.messages.push(Message {
+                    arrives: self.now + takes,
+                    to,
+                    bytes: bytes.to_vec(),
+                });
             }
         }
     }
@@ -225,8 +229,7 @@ impl World {
     /// A process is gone, with its leases and its calls, and another comes in its place.
     fn crash(&mut self, index: usize) {
         let number = self.processes[index].number + 1_000;
-        let before =
-            std::mem::replace(&mut self.processes[index], Self::process(number, self.now));
+        let before = std::mem::replace(&mut self.processes[index], Self::process(number, self.now));
         self.crashed += before.waiting.len() as u64 + before.away.len() as u64;
     }
 
@@ -269,7 +272,6 @@ impl World {
         }
     }
 }
-
 
 /// What may happen to a fleet.
 #[derive(Clone, Copy, Debug)]
@@ -420,8 +422,8 @@ proptest! {
 /// Writes the check of a message anew.
 fn seal(message: &mut [u8]) {
     let (body, check) = message.split_at_mut(message.len() - 4);
-    let sum = body.iter().fold(0x811C_9DC5u32, |sum, byte| {
-        (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-    });
+    let sum = body
+        .iter()
+        .fold(0x811C_9DC5u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
     check.copy_from_slice(&sum.to_le_bytes());
 }

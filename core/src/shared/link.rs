@@ -213,7 +213,8 @@ impl Link {
         self.count(now);
         // A little sooner each, or all isolates that began together would ask together for ever.
         let again = self.again();
-        self.next = latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));
+        self.next =
+            latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));
         if asking.leaving && !self.lacks {
             self.active = false;
             self.told = None;

@@ -67,7 +67,9 @@ pub enum MessageError {
 impl core::fmt::Display for MessageError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::Length => "the message is shorter or longer than its kind, or than the room for it",
+            Self::Length => {
+                "the message is shorter or longer than its kind, or than the room for it"
+            }
             Self::Version => "the message is of another kind or version",
             Self::Damaged => "the message is damaged",
         })
@@ -163,7 +165,8 @@ impl Request {
         };
         let left = usize::from(input.u8());
         let body = message.get(REQUEST_HEAD..message.len().saturating_sub(CHECK));
-        let reports = Reports { input: Reader::new(body.unwrap_or_default(), now, Span::ZERO), left };
+        let reports =
+            Reports { input: Reader::new(body.unwrap_or_default(), now, Span::ZERO), left };
         let read = Reports { input: Reader::new(body.unwrap_or_default(), now, Span::ZERO), left };
         let sound = flags <= LEAVING && left <= LEASE_MOST && read.are_sound();
         if sound { Ok((request, reports)) } else { Err(MessageError::Damaged) }
@@ -317,7 +320,8 @@ fn seal(
     now: Instant,
     write: impl FnOnce(&mut Writer<'_>),
 ) -> Option<usize> {
-    let (message, check) = room.get_mut(..length)?.split_at_mut_checked(length.checked_sub(CHECK)?)?;
+    let (message, check) =
+        room.get_mut(..length)?.split_at_mut_checked(length.checked_sub(CHECK)?)?;
     write(&mut Writer::new(message, now));
     Writer::new(check, now).u32(fnv1a(message.iter().copied()));
     Some(length)

@@ -184,13 +184,7 @@ impl Share {
 
 impl AdaptiveState {
     /// The server told `then` what is left of a period, and for how long.
-    pub(super) fn period(
-        &mut self,
-        call: &Call,
-        told: Told,
-        then: Instant,
-        rng: &mut Rng,
-    ) -> Move {
+    pub(super) fn period(&mut self, call: &Call, told: Told, then: Instant, rng: &mut Rng) -> Move {
         let now = call.now;
         let served = call.outcome == Outcome::Ok;
         let parts = if served { self.usual.parts_of(call.cost) } else { 0 };

@@ -88,7 +88,8 @@ impl Tally {
     pub fn new(fleet: &Fleet) -> Self {
         let stretches = fleet.stretches.iter().map(|stretch| Count::new(fleet, stretch));
         let server = Server::new(&fleet.server, 0);
-        let rate = server.limit().capacity(Instant::ZERO, Instant::from_nanos(60_000_000_000)) / 60.0;
+        let rate =
+            server.limit().capacity(Instant::ZERO, Instant::from_nanos(60_000_000_000)) / 60.0;
         Self {
             stretches: stretches.collect(),
             in_hand: vec![0; fleet.isolates as usize],

@@ -449,13 +449,8 @@ impl<'f> World<'f> {
     fn crash(&mut self, index: usize) {
         let leaf = &mut self.leaves[index];
         leaf.life += 1;
-        leaf.isolate = isolate(
-            u32::try_from(index).unwrap_or(u32::MAX),
-            leaf.life,
-            7,
-            leaf.skew,
-            self.now,
-        );
+        leaf.isolate =
+            isolate(u32::try_from(index).unwrap_or(u32::MAX), leaf.life, 7, leaf.skew, self.now);
         leaf.late.clear();
         let queue = std::mem::take(&mut leaf.queue);
         self.tally.crashed(queue.len() as u64);

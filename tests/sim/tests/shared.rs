@@ -1,0 +1,78 @@
+//! Fleets that share one budget: what must hold in each, and for each fault. The whole page, with more
+//! seeds, is `tests/golden/shared.md`.
+
+use std::path::Path;
+
+use tidegate_sim::shared::{Figures, Fleet, run};
+
+/// A run in a thread with room for a coordinator on its stack.
+fn figures(name: &str, law: &'static str, change: impl FnOnce(&mut Fleet)) -> Figures {
+    let file = format!("{}/scenarios/shared/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let mut fleet = Fleet::read(Path::new(&file)).unwrap();
+    change(&mut fleet);
+    let world = std::thread::Builder::new().stack_size(64 << 20);
+    let run = world.spawn(move || run(&fleet, law, 11)).unwrap();
+    let figures = run.join().unwrap().unwrap().unwrap();
+    for stretch in &figures {
+        assert_eq!(stretch.lost, 0, "{name}");
+    }
+    figures
+}
+
+#[test]
+fn eight_isolates_use_a_limit_whole_and_evenly() {
+    for law in ["fixed", "adaptive"] {
+        let [is] = &figures("eight", law, |_| ())[..] else { panic!() };
+        assert!(is.util >= 0.97, "{law}: {is:?}");
+        assert!(is.throttled <= 0.005, "{law}: {is:?}");
+        assert!(is.jain >= 0.98, "{law}: {is:?}");
+        assert!(is.local >= 0.9, "{law}: {is:?}");
+    }
+}
+
+#[test]
+fn what_the_server_tells_is_of_use_to_a_fleet() {
+    for name in ["eight-retry-after", "eight-remaining", "eight-period"] {
+        let [is] = &figures(name, "adaptive", |_| ())[..] else { panic!() };
+        assert!(is.util >= 0.92 && is.throttled <= 0.01, "{name}: {is:?}");
+    }
+}
+
+#[test]
+fn no_fault_lets_more_calls_leave_than_the_limit_and_the_leases() {
+    for name in ["eight-crash", "eight-evict", "eight-outage", "eight-lossy", "eight-step"] {
+        for (index, is) in figures(name, "fixed", |_| ()).iter().enumerate() {
+            // The quota's burst is of five calls.
+            assert!(is.excess <= 5.0 + is.leases as f64, "{name}, stretch {index}: {is:?}");
+        }
+    }
+}
+
+#[test]
+fn an_outage_costs_little_and_its_end_is_no_burst() {
+    let stretches = figures("eight-outage", "fixed", |_| ());
+    let [_, during, after, rest] = &stretches[..] else { panic!() };
+    assert!(during.util > 0.9 && during.alone > 0.9 && during.messages == 0.0, "{during:?}");
+    assert!(during.throttled == 0.0 && after.throttled == 0.0, "{during:?} {after:?}");
+    assert!(rest.util > 0.99 && rest.alone == 0.0, "{rest:?}");
+}
+
+#[test]
+fn a_thousand_isolates_use_a_limit_whole_with_a_known_number_of_messages() {
+    let short = |fleet: &mut Fleet| {
+        fleet.end = "90s".parse().unwrap();
+        fleet.stretches[0].from = "60s".parse().unwrap();
+    };
+    for (name, most) in [("thousand", 650.0), ("thousand-tree", 45.0)] {
+        let [is] = &figures(name, "fixed", short)[..] else { panic!() };
+        assert!(is.util >= 0.95 && is.throttled <= 0.01, "{name}: {is:?}");
+        assert!(is.messages <= most, "{name}: {is:?}");
+    }
+}
+
+#[test]
+fn the_same_fleet_law_and_seed_give_the_same_run() {
+    let one = figures("eight-lossy", "adaptive", |_| ());
+    let two = figures("eight-lossy", "adaptive", |_| ());
+    assert_eq!(format!("{one:?}"), format!("{two:?}"));
+}
