@@ -1,6 +1,14 @@
 //! One budget for a fleet: what holds whatever is lost, late, doubled or overtaken among the messages,
 //! whoever crashes, and whatever clocks say.
 #![cfg(feature = "shared")]
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
 
 use std::collections::VecDeque;
 
@@ -229,7 +237,7 @@ impl World {
     /// A process is gone, with its leases and its calls, and another comes in its place.
     fn crash(&mut self, index: usize) {
         let number = self.processes[index].number + 1_000;
-        let before = std::mem::replace(&mut self.processes[index], Self::process(number, self.now));
+        let before = core::mem::replace(&mut self.processes[index], Self::process(number, self.now));
         self.crashed += before.waiting.len() as u64 + before.away.len() as u64;
     }
 

@@ -31,7 +31,6 @@ use crate::verdict::{Ask, Decision, Reason};
 ///
 /// `SLOTS` is how many calls can be in flight at once.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Isolate<const SLOTS: usize = 64> {
     number: u64,
     /// Departures that no call has taken yet, the next one first.
@@ -57,7 +56,6 @@ const HAND: usize = LEASE_MOST * 2;
 const REPORTS: usize = LEASE_MOST * 4;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Held {
     permit: u64,
     at: Instant,

@@ -129,15 +129,13 @@ impl Tally {
         }
     }
 
-    pub fn served(&mut self, now: Instant, leaf: usize, _took: Span) {
+    pub fn served(&mut self, now: Instant, leaf: usize) {
         self.at(now).for_each(|count| count.served[leaf] += 1);
     }
 
     pub fn lost(&mut self, now: Instant) {
         self.at(now).for_each(|count| count.lost += 1);
     }
-
-    pub const fn crashed(&mut self, _calls: u64) {}
 
     pub fn in_hand(&mut self, leaf: usize, has: usize, now: Instant) {
         self.all_in_hand = self.all_in_hand + has as u64 - self.in_hand[leaf] as u64;

@@ -32,7 +32,7 @@ pub fn fleets(directory: &Path) -> anyhow::Result<Vec<Fleet>> {
         .map(|entry| Ok(entry?.path()))
         .collect::<std::io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    files.sort();
+    files.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
     Ok(files.iter().map(|file| Fleet::read(file)).collect::<Result<_, _>>()?)
 }
 

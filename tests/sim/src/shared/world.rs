@@ -54,7 +54,6 @@ enum Event {
 struct Call {
     leaf: usize,
     life: u32,
-    begun: Instant,
     asked: Instant,
     ask: Ask,
     permit: Option<Permit>,
@@ -231,9 +230,9 @@ impl<'f> World<'f> {
             self.enter(ahead(self.now, gap), Event::Arise(leaf));
         }
         let life = self.leaves[leaf].life;
-        let (begun, asked) = (self.now, self.now);
         let answer = (Outcome::Abandoned, Hint::NONE);
-        let call = Call { leaf, life, begun, asked, ask: Ask::new(), permit: None, answer };
+        let asked = self.now;
+        let call = Call { leaf, life, asked, ask: Ask::new(), permit: None, answer };
         let index = match self.free.pop() {
             Some(index) => {
                 self.calls[index] = call;
@@ -409,7 +408,7 @@ impl<'f> World<'f> {
             leaf.isolate.settle(own, permit, outcome.with(hint));
         }
         if outcome == Outcome::Ok {
-            self.tally.served(now, place, now.saturating_since(call.begun));
+            self.tally.served(now, place);
             self.free.push(index);
             if let Demand::Closed(_) = self.fleet.demand {
                 return self.arise(place);
@@ -453,7 +452,6 @@ impl<'f> World<'f> {
             isolate(u32::try_from(index).unwrap_or(u32::MAX), leaf.life, 7, leaf.skew, self.now);
         leaf.late.clear();
         let queue = std::mem::take(&mut leaf.queue);
-        self.tally.crashed(queue.len() as u64);
         self.free.extend(queue);
         // Poisson arrivals go on as they were; callers are gone with their process.
         if let Demand::Closed(_) = self.fleet.demand {
