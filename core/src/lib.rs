@@ -39,8 +39,9 @@
 //!
 //! # What it does not do
 //!
-//! It does not sleep, spawn, call or log; frontends do. It does not share state between processes:
-//! each controller learns by itself, from the same server.
+//! It does not sleep, spawn, call or log; frontends do. A controller shares no state with another:
+//! each learns by itself, from the same server. (With the feature `shared` many processes lease their
+//! calls from one controller.)
 #![no_std]
 #![cfg_attr(
     test,

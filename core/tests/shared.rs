@@ -4,6 +4,7 @@
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
+    clippy::cast_possible_wrap,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
@@ -16,7 +17,7 @@ use proptest::prelude::*;
 use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::law::Fixed;
 use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, REQUEST_BYTES};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Rng, Span};
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Rng, Span};
 
 type Desk = Coordinator<Controller<Fixed, 1, 1024>, 16>;
 
@@ -237,7 +238,8 @@ impl World {
     /// A process is gone, with its leases and its calls, and another comes in its place.
     fn crash(&mut self, index: usize) {
         let number = self.processes[index].number + 1_000;
-        let before = core::mem::replace(&mut self.processes[index], Self::process(number, self.now));
+        let before =
+            core::mem::replace(&mut self.processes[index], Self::process(number, self.now));
         self.crashed += before.waiting.len() as u64 + before.away.len() as u64;
     }
 
@@ -425,6 +427,39 @@ proptest! {
         steps(&mut world, 8_000);
         prop_assert_eq!(world.waiting(), 0);
     }
+}
+
+#[test]
+fn the_messages_are_as_their_tables_say() {
+    let (now, later) = (at(5_000_000_000), at(5_250_000_000));
+    let mut isolate: Isolate =
+        Isolate::new(0x0102_0304_0506_0708, Quota::per_second(1).unwrap(), now);
+    let mut desk = Desk::new(Controller::new(policy(50, 1), 7, at(0)), at(0));
+    assert_eq!(isolate.poll(now, &Ask::new()), Decision::Full);
+    let (mut request, mut grant) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
+    let length = isolate.request(now, 2, &mut request).unwrap();
+    assert_eq!(length, 24);
+    // Version, kind, no good-bye; the number; the first request, two calls, not alone, no report.
+    assert_eq!(request[..11], [1, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(request[11..20], [1, 0, 0, 0, 2, 0, 0, 0, 0]);
+    let length = desk.answer(at(0), &request[..length], &mut grant).unwrap();
+    assert_eq!(length, 45 + 2 * 16);
+    assert_eq!(grant[..6], [1, 2, 1, 0, 0, 0]);
+    let spans = [6, 14, 22, 32].map(|from| number(&grant[from..from + 8]));
+    assert_eq!(spans, [500 * MS, 500 * MS, 20 * MS, 0]);
+    assert_eq!((number(&grant[30..32]), grant[40]), (1, 2));
+    let due: Vec<i64> = departures(&grant[..length]).iter().map(|(_, due)| *due).collect();
+    assert_eq!(due, [0, 20 * MS as i64]);
+    // Then what became of the first: refused after 200 ms, with a hint, and told 50 ms later.
+    isolate.hear(now, &grant[..length]).unwrap();
+    let Decision::Go(permit) = isolate.poll(now, &Ask::new()) else { panic!() };
+    let hint = Hint::remaining(3).and_reset(Span::from_secs(1));
+    isolate.settle(at(5_200_000_000), permit, Outcome::Throttled.with(hint));
+    let length = isolate.request(later, 0, &mut request).unwrap();
+    assert_eq!((length, request[19]), (24 + 18 + 16, 1));
+    assert_eq!(number(&request[28..36]).cast_signed(), -50 * MS as i64);
+    assert_eq!(request[36..38], [128 + 1, 2 + 4]);
+    assert_eq!([38, 46].map(|from| number(&request[from..from + 8])), [3, 1_000 * MS]);
 }
 
 /// Writes the check of a message anew.

@@ -7,7 +7,9 @@ use heapless::Vec;
 use super::isolate::Isolate;
 use super::members::Members;
 use super::message::{Departure, GRANT_BYTES, Grant, LEASE_MOST, MessageError, Report, Request};
+use super::ramp::Ramp;
 use super::source::Source;
+use super::steady::Steady;
 use crate::controller::Controller;
 use crate::fixed::div_rem;
 use crate::gate::Permit;
@@ -90,7 +92,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             began: now,
             crowd: 0,
             carry: 0,
-            ramp: Ramp { from: now, room: Ramp::LEAST, served: 0 },
+            ramp: Ramp::new(now),
             news_from: Instant::ZERO,
         }
     }
@@ -201,7 +203,9 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
                 self.news_from = ahead;
             }
         }
-        self.ramp.served = self.ramp.served.saturating_add(u16::from(outcome == Outcome::Ok));
+        if outcome == Outcome::Ok {
+            self.ramp.serve_one();
+        }
         self.source.settle(ahead, Permit::from_raw(permit), outcome.with(hint), waited, ago);
     }
 
@@ -226,7 +230,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             match self.source.poll(at) {
                 Decision::Go(permit) => {
                     self.front = at;
-                    self.ramp.room = self.ramp.room.saturating_sub(1);
+                    self.ramp.grant_one();
                     if self.is_for(present, terms.known) {
                         let _ = departures.push(Departure { permit: permit.into_raw(), at });
                     } else {
@@ -326,51 +330,5 @@ impl Terms {
     /// For so long a silent isolate has its share all the same.
     fn grace(&self) -> Span {
         GRACE.max(self.lead().saturating_mul(2))
-    }
-}
-
-/// How many calls may leave where nothing is kept apart: at most twice as many from beat to beat as were
-/// served in the one before. A fleet that is told of no limit would otherwise meet it all at once.
-#[derive(Clone, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Ramp {
-    from: Instant,
-    room: u16,
-    served: u16,
-}
-
-impl Ramp {
-    const LEAST: u16 = 64;
-
-    fn room(&mut self, now: Instant, beat: Span) -> u16 {
-        if now.saturating_since(self.from) >= beat {
-            let room = self.served.saturating_mul(2).max(Self::LEAST);
-            *self = Self { from: now, room, served: 0 };
-        }
-        self.room
-    }
-}
-
-/// A clock that never steps back: where the one that it is told does, it goes on from there.
-#[derive(Clone, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Steady {
-    latest: Instant,
-    /// How far it is ahead of the one that it is told.
-    ahead: Span,
-}
-
-impl Steady {
-    const fn new(now: Instant) -> Self {
-        Self { latest: now, ahead: Span::ZERO }
-    }
-
-    /// How much time has passed, and the time.
-    fn tell(&mut self, now: Instant) -> (Span, Instant) {
-        let told = now.saturating_add(self.ahead);
-        self.ahead = self.ahead.saturating_add(self.latest.saturating_since(told));
-        let passed = told.saturating_since(self.latest);
-        self.latest = self.latest.max(told);
-        (passed, self.latest)
     }
 }

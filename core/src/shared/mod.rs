@@ -5,8 +5,10 @@ mod isolate;
 mod link;
 mod members;
 mod message;
+mod ramp;
 mod record;
 mod source;
+mod steady;
 
 pub use coordinator::Coordinator;
 pub use isolate::Isolate;

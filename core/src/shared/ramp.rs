@@ -1,0 +1,68 @@
+//! The ramp: how a fleet meets a limit that nobody has told it of.
+
+use crate::time::{Instant, Span};
+
+/// How many calls may leave where nothing is kept apart: at most twice as many from beat to beat as were
+/// served in the one before. A fleet that is told of no limit would otherwise meet it all at once.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Ramp {
+    from: Instant,
+    room: u16,
+    served: u16,
+}
+
+impl Ramp {
+    const LEAST: u16 = 64;
+
+    pub(super) const fn new(now: Instant) -> Self {
+        Self { from: now, room: Self::LEAST, served: 0 }
+    }
+
+    pub(super) const fn grant_one(&mut self) {
+        self.room = self.room.saturating_sub(1);
+    }
+
+    pub(super) const fn serve_one(&mut self) {
+        self.served = self.served.saturating_add(1);
+    }
+
+    /// How many more may leave in this beat.
+    pub(super) fn room(&mut self, now: Instant, beat: Span) -> u16 {
+        if now.saturating_since(self.from) >= beat {
+            let room = self.served.saturating_mul(2).max(Self::LEAST);
+            *self = Self { from: now, room, served: 0 };
+        }
+        self.room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twice_what_was_served_may_leave_in_the_next_beat() {
+        let beat = Span::from_millis(500);
+        let mut ramp = Ramp::new(Instant::ZERO);
+        let mut now = Instant::ZERO;
+        for most in [64, 128, 256] {
+            assert_eq!(ramp.room(now, beat), most);
+            for left in (0..most).rev() {
+                ramp.grant_one();
+                ramp.serve_one();
+                assert_eq!(ramp.room(now, beat), left);
+            }
+            now = now.saturating_add(beat);
+        }
+        // Of 512 a quarter is served, and then half as many may leave.
+        assert_eq!(ramp.room(now, beat), 512);
+        for _ in 0..128 {
+            ramp.serve_one();
+        }
+        now = now.saturating_add(beat);
+        assert_eq!(ramp.room(now, beat), 256);
+        // Nobody calls, and it begins anew.
+        assert_eq!(ramp.room(now.saturating_add(Span::from_secs(9)), beat), 64);
+    }
+}
