@@ -150,7 +150,8 @@ pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
          *util*: served, of what the server has to give or of what is asked for. *local*: calls that \
          no message kept back, because their departure was in hand by the time that it was due. *alone*: calls that left without a lease. \
          *excess*: the most calls that arrived above the server's rate at any time; *leases*: the most \
-         departures in hand at a time, which is the stated bound beside the burst. *msg/s*: requests to \
+         departures in hand at a time, which is the stated bound beside the burst (and, \
+         where some are cut off for longer than they keep their share, that share). *msg/s*: requests to \
          the coordinator that holds the budget, and in its busiest second."
     );
     for fleet in fleets {
