@@ -260,7 +260,8 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let room = div_rem(end.saturating_since(self.ahead(now)).as_nanos(), interval).0;
         let (part, rest) = div_rem(room, NonZeroU64::MIN.saturating_add(others.into()));
         let part = usize::try_from(part).unwrap_or(LEASE_MOST);
-        want.min(part.saturating_add(usize::from(rest > 0)))
+        // At least one: a slow limit has less than one for each within the lead, at any time.
+        want.min(part.saturating_add(usize::from(rest > 0)).max(1))
     }
 
     /// Whether the next departure is for one of the isolates that are `present`. Those that are known

@@ -1,0 +1,139 @@
+//! One budget for a fleet: its rules, one by one, and what they are against.
+#![cfg(feature = "shared")]
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
+
+use tidegate::gate::WindowPolicy;
+use tidegate::law::Fixed;
+use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span};
+
+type Desk = Coordinator<Controller<Fixed, 1, 1024>, 16>;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+/// When a test begins.
+const BEGIN: u64 = 1 << 42;
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// The permits of a grant and how far from the grant they lie.
+fn departures(grant: &[u8]) -> Vec<(u64, i64)> {
+    let field = |from: usize| number(&grant[from..from + 8]);
+    let count = usize::from(grant[40]);
+    (0..count).map(|n| (field(41 + n * 16), field(49 + n * 16).cast_signed())).collect()
+}
+
+fn policy(quota: Quota) -> Policy<Fixed> {
+    let window = WindowPolicy::new(u16::MAX, Span::from_secs(20)).unwrap();
+    Policy::new(Fixed::new(quota)).window(window)
+}
+
+fn desk(quota: Quota) -> Desk {
+    Desk::new(Controller::new(policy(quota), 7, at(BEGIN)), at(BEGIN))
+}
+
+fn isolate(number: u64) -> Isolate<32> {
+    Isolate::new(number, Quota::per_second(1).unwrap(), at(BEGIN))
+}
+
+fn per_second(calls: u64) -> Quota {
+    Quota::per_second(calls).unwrap()
+}
+
+/// A request, by the documented layout.
+#[derive(Clone, Copy, Default)]
+struct Request {
+    isolate: u64,
+    sequence: u32,
+    want: u16,
+    alone: u16,
+    leaving: bool,
+    /// A permit, when its call came back (from now), what became of it, and a Retry-After.
+    report: Option<(u64, i64, u8, Option<u64>)>,
+}
+
+impl Request {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![1, 1, u8::from(self.leaving)];
+        bytes.extend(self.isolate.to_le_bytes());
+        bytes.extend(self.sequence.to_le_bytes());
+        bytes.extend(self.want.to_le_bytes());
+        bytes.extend(self.alone.to_le_bytes());
+        bytes.push(u8::from(self.report.is_some()));
+        if let Some((permit, at, outcome, retry_after)) = self.report {
+            bytes.extend(permit.to_le_bytes());
+            bytes.extend(at.to_le_bytes());
+            bytes.extend([outcome, u8::from(retry_after.is_some())]);
+            retry_after.iter().for_each(|span| bytes.extend(span.to_le_bytes()));
+        }
+        let sum = bytes
+            .iter()
+            .fold(0x811C_9DC5u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+        bytes.extend(sum.to_le_bytes());
+        bytes
+    }
+
+    fn ask(self, desk: &mut Desk, now: u64) -> Vec<u8> {
+        answer(desk, now, &self.bytes())
+    }
+}
+
+fn answer(desk: &mut Desk, now: u64, request: &[u8]) -> Vec<u8> {
+    let mut grant = [0; GRANT_BYTES];
+    let length = desk.answer(at(now), request, &mut grant).unwrap();
+    grant[..length].to_vec()
+}
+
+/// Lets every call leave that may, each of which is served at once: how many these were with a lease,
+/// and without.
+fn call(isolate: &mut Isolate<32>, now: u64) -> (u64, u64) {
+    let (mut leased, mut own) = (0, 0);
+    loop {
+        let alone = isolate.is_alone();
+        let Decision::Go(permit) = isolate.poll(at(now), &Ask::new()) else {
+            return (leased, own);
+        };
+        isolate.settle(at(now), permit, Outcome::Ok);
+        *(if alone { &mut own } else { &mut leased }) += 1;
+    }
+}
+
+/// The request that is due, if one is.
+fn due(isolate: &mut Isolate<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
+    let mut request = [0; REQUEST_BYTES];
+    let length = isolate.request(at(now), waiting, &mut request)?;
+    Some(request[..length].to_vec())
+}
+
+#[test]
+fn a_slow_limit_goes_on_for_all_who_wait_for_it() {
+    for per_minute in [1, 3, 5] {
+        let mut desk = desk(Quota::per_minute(per_minute).unwrap());
+        let mut isolates = [isolate(1), isolate(2)];
+        let mut left = [0; 2];
+        for now in (BEGIN..BEGIN + 3_600 * SECOND).step_by(50 * MS as usize) {
+            for (isolate, left) in isolates.iter_mut().zip(&mut left) {
+                *left += call(isolate, now).0;
+                if let Some(request) = due(isolate, now, 5) {
+                    isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+                }
+            }
+        }
+        let all = per_minute * 60;
+        assert!(left[0] + left[1] > all * 9 / 10, "{left:?} of {all}");
+        assert!(left.iter().all(|left| *left >= all / 4), "{left:?} of {all}");
+    }
+}
