@@ -137,3 +137,27 @@ fn a_slow_limit_goes_on_for_all_who_wait_for_it() {
         assert!(left.iter().all(|left| *left >= all / 4), "{left:?} of {all}");
     }
 }
+
+#[test]
+fn a_long_way_is_learnt() {
+    for round_trip in [400, 600, 1_500] {
+        let mut desk = desk(per_second(50));
+        let mut isolate = isolate(1);
+        let mut way: Vec<(u64, Vec<u8>)> = Vec::new();
+        let (mut leased, mut own) = (0, 0);
+        for now in (BEGIN..BEGIN + 300 * SECOND).step_by(5 * MS as usize) {
+            for (_, grant) in way.extract_if(.., |(arrives, _)| *arrives <= now) {
+                isolate.hear(at(now), &grant).unwrap();
+            }
+            let left = call(&mut isolate, now);
+            (leased, own) = (leased + left.0, own + left.1);
+            if let Some(request) = due(&mut isolate, now, 20) {
+                let grant = answer(&mut desk, now + round_trip / 2 * MS, &request);
+                way.push((now + round_trip * MS, grant));
+            }
+        }
+        // Of a way that is longer than a beat no more comes than a lead for each round trip.
+        let most = if round_trip > 750 { 300 * 50 * 750 / round_trip } else { 300 * 50 };
+        assert!(leased > most * 8 / 10 && own < 10, "{round_trip} ms: {leased} of {most}, {own}");
+    }
+}

@@ -61,7 +61,8 @@ struct Told {
     fleet: u16,
 }
 
-/// An answer is given up after four usual round trips, within these bounds.
+/// An answer is given up after four usual round trips, and twice as late after each one that was
+/// missed (or a way that is longer than the least would never be learnt), within these bounds.
 const PATIENCE: (Span, Span) = (Span::from_millis(500), Span::from_secs(2));
 /// After a miss the next request follows within so long, and after each further one twice as late.
 const BACK_OFF: Span = Span::from_millis(250);
@@ -186,7 +187,8 @@ impl Link {
     /// A request leaves.
     pub(super) fn ask(&mut self, now: Instant, want: u16, reports: usize, leaving: bool) {
         self.sequence = self.next_sequence();
-        let patience = self.round_trip.saturating_mul(4).max(PATIENCE.0).min(PATIENCE.1);
+        let usual = self.round_trip.saturating_mul(4).max(PATIENCE.0);
+        let patience = usual.saturating_mul(1 << self.misses.min(2)).min(PATIENCE.1);
         let until = now.saturating_add(patience);
         self.asking = Some(Asking { want, reports, leaving, until });
         self.latest = Some(now);
