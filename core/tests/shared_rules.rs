@@ -161,3 +161,34 @@ fn a_long_way_is_learnt() {
         assert!(leased > most * 8 / 10 && own < 10, "{round_trip} ms: {leased} of {most}, {own}");
     }
 }
+
+#[test]
+fn an_isolate_that_no_answer_reaches_does_not_starve_the_others() {
+    let mut desk = desk(Quota::per_minute(1).unwrap());
+    let mut got = 0;
+    for round in 0..1_028 {
+        let now = BEGIN + u64::from(round) * 3_500 * MS;
+        let deaf = Request { isolate: 1, sequence: round + 1, alone: 2, ..Request::default() };
+        deaf.ask(&mut desk, now);
+        let other = Request { isolate: 2, sequence: round + 1, want: 1, ..Request::default() };
+        got += departures(&other.ask(&mut desk, now + SECOND)).len();
+    }
+    // In an hour, of which half may leave without the coordinator.
+    assert!(got >= 28, "{got}");
+}
+
+#[test]
+fn whoever_comes_back_costs_the_burst_and_no_more() {
+    let quota = per_second(1).with_burst(5).unwrap();
+    for (alone, most) in [(0, 5), (1, 1)] {
+        let mut desk = desk(quota);
+        let back = Request { isolate: 1, sequence: 1, alone, ..Request::default() };
+        // Told twice, it is spent once.
+        back.ask(&mut desk, BEGIN);
+        back.ask(&mut desk, BEGIN);
+        let ask = Request { sequence: 2, want: 9, ..back };
+        let grant = Request { alone: 0, ..ask }.ask(&mut desk, BEGIN + 1);
+        let at_once = departures(&grant).iter().filter(|(_, ahead)| *ahead == 0).count();
+        assert_eq!(at_once, most);
+    }
+}

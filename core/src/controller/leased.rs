@@ -28,12 +28,12 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.hold.until()
     }
 
-    /// Spends whatever burst there is: from now on each call waits for its time.
-    pub(crate) fn forfeit(&mut self, now: Instant) {
+    /// Spends whatever burst there is but `left` calls. A debt stays.
+    pub(crate) fn forfeit(&mut self, now: Instant, left: u32) {
         each_mut(&mut self.limits, |_, limit| {
             if let Some(quota) = limit.law.quota(&limit.state) {
                 limit.pace.drain(now, Some(quota));
-                limit.pace.leave_room(0, quota);
+                limit.pace.leave_at_most(left, quota);
             }
         });
     }

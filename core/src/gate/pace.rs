@@ -171,6 +171,13 @@ impl Pace {
         self.level = self.level.saturating_sub(from.saturating_sub(to));
     }
 
+    /// Leaves room for so many calls, where there is room for more.
+    #[cfg(feature = "shared")]
+    pub(crate) fn leave_at_most(&mut self, calls: u32, quota: Quota) {
+        let room = quota.period.get().saturating_mul(calls.into());
+        self.level = self.level.max(brim(quota).saturating_sub(room));
+    }
+
     /// Leaves room in the bucket for so many calls, given with 20 bits of fraction.
     pub(crate) fn leave_room(&mut self, calls_q20: u64, quota: Quota) {
         let room = (quota.period.get() >> 20).saturating_mul(calls_q20);

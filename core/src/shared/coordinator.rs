@@ -127,7 +127,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         for report in reports.flatten() {
             self.settle(ahead, interval, &report);
         }
-        if request.alone > 0 {
+        if newer && request.alone > 0 {
             self.source.forfeit(ahead);
         }
         let terms = self.terms(now);

@@ -97,7 +97,7 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         // last departure was due a lead after the eviction.
         let evicted = now.saturating_sub(away).saturating_add(SNAPSHOT_WITHIN).min(now);
         let front = evicted.saturating_add(lead);
-        source.forfeit(front);
+        source.forfeit(front, 0);
         Ok(Self::new(source, now).from(front))
     }
 }

@@ -24,7 +24,8 @@ pub trait Source {
     /// Before when nothing leaves at all.
     fn held_until(&self) -> Instant;
 
-    /// Calls have left that this source knows nothing of: whatever it had saved up is spent.
+    /// Calls have left that this source knows nothing of: whatever it had saved up is spent, but the
+    /// next call. (It may hear this often, and must not be kept from that one each time.)
     fn forfeit(&mut self, at: Instant);
 }
 
@@ -46,6 +47,6 @@ impl<L: Law + Copy, const SLOTS: usize> Source for Controller<L, 1, SLOTS> {
     }
 
     fn forfeit(&mut self, at: Instant) {
-        self.forfeit(at);
+        self.forfeit(at, 1);
     }
 }
