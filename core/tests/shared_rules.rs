@@ -192,3 +192,27 @@ fn whoever_comes_back_costs_the_burst_and_no_more() {
         assert_eq!(at_once, most);
     }
 }
+
+#[test]
+fn whoever_asks_often_gets_no_more_than_the_others() {
+    for others in [1, 3] {
+        let mut desk = desk(per_second(50));
+        let mut got = [0; 4];
+        for tick in 0..12_000 {
+            let now = BEGIN + u64::from(tick) * 5 * MS;
+            let hot = Request { isolate: 100, sequence: tick + 1, want: 64, ..Request::default() };
+            got[0] += departures(&hot.ask(&mut desk, now)).len();
+            for other in 1..=others {
+                if tick % 90 == other * 7 {
+                    let isolate = u64::from(other);
+                    let ask = Request { isolate, ..hot };
+                    got[other as usize] += departures(&ask.ask(&mut desk, now + MS)).len();
+                }
+            }
+        }
+        let fair = 60 * 50 / (others as usize + 1);
+        let got = &got[..=others as usize];
+        // It is heard twice as often.
+        assert!(got.iter().all(|got| (fair / 2..fair * 2).contains(got)), "{got:?}");
+    }
+}

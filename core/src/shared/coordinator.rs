@@ -135,7 +135,8 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         if newer && !request.leaving {
             self.lease(now, &terms, &request, &mut departures);
             let granted = u16::try_from(departures.len()).unwrap_or(u16::MAX);
-            self.members.note(request.isolate, request.want.saturating_sub(granted));
+            let missing = request.want.saturating_sub(granted);
+            self.members.note(now, request.isolate, granted, missing);
         }
         let head = Grant {
             sequence: request.sequence,
@@ -246,7 +247,8 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
     }
 
     /// How many departures one isolate gets: all that it wants, but no more than an even part of what
-    /// there is while others wait as well. What is not handed out stays for them.
+    /// there is while others wait as well. What is not handed out stays for them, and whoever was short
+    /// a moment ago has had its part.
     fn allowance(&mut self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> usize {
         let want = usize::from(request.want).min(LEASE_MOST);
         let others = self.members.others_short(now, terms.silent_after(), request.isolate);
@@ -256,6 +258,9 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         };
         if others == 0 {
             return want;
+        }
+        if self.members.has_had(now, terms.again.halved(1), request.isolate) {
+            return 0;
         }
         let room = div_rem(end.saturating_since(self.ahead(now)).as_nanos(), interval).0;
         let (part, rest) = div_rem(room, NonZeroU64::MIN.saturating_add(others.into()));

@@ -20,6 +20,8 @@ struct Member {
     heard: Instant,
     /// How much less it got than it wanted.
     missing: u16,
+    /// When it got a departure last.
+    granted: Instant,
 }
 
 impl<const ISOLATES: usize> Members<ISOLATES> {
@@ -37,7 +39,7 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
             }
             return newer;
         }
-        let member = Member { isolate, sequence, heard: now, missing: 0 };
+        let member = Member { isolate, sequence, heard: now, missing: 0, granted: Instant::ZERO };
         if let Err(member) = self.list.push(member)
             && let Some(silent) = self.list.iter_mut().min_by_key(|member| member.heard)
         {
@@ -46,11 +48,23 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
         true
     }
 
-    /// How much less than it wanted the latest answer to an isolate was.
-    pub(super) fn note(&mut self, isolate: u64, missing: u16) {
+    /// What the latest answer to an isolate was, and how much less than it wanted.
+    pub(super) fn note(&mut self, now: Instant, isolate: u64, granted: u16, missing: u16) {
         if let Some(member) = self.list.iter_mut().find(|member| member.isolate == isolate) {
             member.missing = missing;
+            if granted > 0 {
+                member.granted = now;
+            }
         }
+    }
+
+    /// Whether an isolate that is short has got something within so long.
+    pub(super) fn has_had(&self, now: Instant, within: Span, isolate: u64) -> bool {
+        self.list.iter().any(|member| {
+            member.isolate == isolate
+                && member.missing > 0
+                && now.saturating_since(member.granted) < within
+        })
     }
 
     /// An isolate has no more to do.
