@@ -216,3 +216,33 @@ fn whoever_asks_often_gets_no_more_than_the_others() {
         assert!(got.iter().all(|got| (fair / 2..fair * 2).contains(got)), "{got:?}");
     }
 }
+
+/// Two isolates with more to do than there is room for, one of which hears no answer from a time on: what
+/// each of them lets leave in the 300 s after that.
+fn left_where_one_hears_nothing() -> [u64; 2] {
+    let mut desk = desk(per_second(50));
+    let mut isolates = [isolate(1), isolate(2)];
+    let mut left = [0; 2];
+    for now in (BEGIN..BEGIN + 330 * SECOND).step_by(5 * MS as usize) {
+        for (index, isolate) in isolates.iter_mut().enumerate() {
+            let (leased, own) = call(isolate, now);
+            if now > BEGIN + 30 * SECOND {
+                left[index] += leased + own;
+            }
+            if let Some(request) = due(isolate, now, if index == 0 { 1 } else { 30 }) {
+                let grant = answer(&mut desk, now, &request);
+                if index == 1 || now < BEGIN + 10 * SECOND {
+                    isolate.hear(at(now), &grant).unwrap();
+                }
+            }
+        }
+    }
+    left
+}
+
+#[test]
+fn an_isolate_that_hears_nothing_and_calls_alone_has_its_share_counted() {
+    let left = left_where_one_hears_nothing();
+    let all = 300 * 50;
+    assert!((all * 9 / 10..=all * 101 / 100).contains(&(left[0] + left[1])), "{left:?} of {all}");
+}

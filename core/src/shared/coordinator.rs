@@ -180,7 +180,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let back = now.saturating_since(self.began) <= terms.grace();
         let room = u16::try_from(ISOLATES).unwrap_or(u16::MAX);
         self.crowd = if back { self.crowd.max(request.alone.min(room)) } else { 0 };
-        let newer = self.members.hear(now, request.isolate, request.sequence);
+        let newer = self.members.hear(now, request);
         if newer && request.leaving {
             self.members.leave(request.isolate);
         }
@@ -219,8 +219,8 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         departures: &mut Vec<Departure, LEASE_MOST>,
     ) {
         let end = now.saturating_add(terms.lead());
-        let most = self.allowance(now, end, terms, request);
         let present = self.members.present(now, terms.silent_after());
+        let most = if present > 0 { self.allowance(now, end, terms, request) } else { 0 };
         let mut at = self.ahead(now);
         // A departure takes two questions, more where others call without us, and a law may have its
         // reasons to say `Wait` once more.

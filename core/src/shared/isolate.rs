@@ -212,6 +212,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
     /// [`MessageError`] where it is none.
     pub fn hear(&mut self, now: Instant, grant: &[u8]) -> Result<(), MessageError> {
         let (grant, departures) = Grant::read(grant, now)?;
+        let was_alone = self.link.fell_back_from() > 0;
         let Some(asked) = self.link.hear(now, &grant, &mut self.rng) else { return Ok(()) };
         for _ in 0..asked.reports {
             self.reports.pop_front();
@@ -229,7 +230,8 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
                 self.give_back(now, permit);
             }
         }
-        self.link.is_satisfied(granted >= asked.want);
+        // Whoever comes back gets little until it has said that it hears, which should be soon.
+        self.link.is_satisfied(was_alone || granted >= asked.want);
         Ok(())
     }
 

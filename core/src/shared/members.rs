@@ -2,6 +2,7 @@
 
 use heapless::Vec;
 
+use super::message::Request;
 use crate::time::{Instant, Span};
 
 /// The isolates that were heard of, up to `ISOLATES` of them.
@@ -22,6 +23,8 @@ struct Member {
     missing: u16,
     /// When it got a departure last.
     granted: Instant,
+    /// Whether calls had left without a lease by its latest request: it may not hear us, and go on so.
+    alone: bool,
 }
 
 impl<const ISOLATES: usize> Members<ISOLATES> {
@@ -31,15 +34,18 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
 
     /// Hears a request of an isolate. False where it has been heard before, or came after a later one:
     /// messages may be doubled and overtake each other.
-    pub(super) fn hear(&mut self, now: Instant, isolate: u64, sequence: u32) -> bool {
+    pub(super) fn hear(&mut self, now: Instant, request: &Request) -> bool {
+        let &Request { isolate, sequence, alone, .. } = request;
+        let alone = alone > 0;
         if let Some(member) = self.list.iter_mut().find(|member| member.isolate == isolate) {
             let newer = sequence > member.sequence;
             if newer {
-                (member.sequence, member.heard) = (sequence, now);
+                (member.sequence, member.heard, member.alone) = (sequence, now, alone);
             }
             return newer;
         }
-        let member = Member { isolate, sequence, heard: now, missing: 0, granted: Instant::ZERO };
+        let granted = Instant::ZERO;
+        let member = Member { isolate, sequence, heard: now, missing: 0, granted, alone };
         if let Err(member) = self.list.push(member)
             && let Some(silent) = self.list.iter_mut().min_by_key(|member| member.heard)
         {
@@ -82,7 +88,7 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
         count(self.list.iter())
     }
 
-    /// How many have been heard of within so long.
+    /// How many have been heard of within so long, and hear us.
     pub(super) fn present(&self, now: Instant, within: Span) -> u16 {
         count(self.list.iter().filter(|member| member.is_present(now, within)))
     }
@@ -105,7 +111,7 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
 
 impl Member {
     fn is_present(&self, now: Instant, within: Span) -> bool {
-        now.saturating_since(self.heard) <= within
+        !self.alone && now.saturating_since(self.heard) <= within
     }
 }
 
