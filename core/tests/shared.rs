@@ -244,7 +244,7 @@ impl World {
     }
 
     fn write_down(&mut self) {
-        if let Some(desk) = &self.desk {
+        if let Some(desk) = &mut self.desk {
             let mut record = vec![0; Desk::SNAPSHOT_BYTES];
             desk.snapshot(at(self.now + self.desk_skew), &mut record).unwrap();
             self.record = Some((self.now, record));

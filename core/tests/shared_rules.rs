@@ -246,3 +246,52 @@ fn an_isolate_that_hears_nothing_and_calls_alone_has_its_share_counted() {
     let all = 300 * 50;
     assert!((all * 9 / 10..=all * 101 / 100).contains(&(left[0] + left[1])), "{left:?} of {all}");
 }
+
+#[test]
+fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
+    // Its snapshot is of before it had heard how many there are, and of how slow a limit has to be led.
+    let mut before = desk(per_second(2));
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN), &mut record).unwrap();
+    let mut due = Vec::new();
+    let mut ask_all = |desk: &mut Desk, begin: u64, sequence: u32| {
+        for isolate in 1..=8 {
+            let now = begin + isolate * MS;
+            let want = if isolate == 8 { 20 } else { 0 };
+            let grant = Request { isolate, sequence, want, ..Request::default() }.ask(desk, now);
+            let times = departures(&grant).into_iter();
+            due.extend(times.map(|(_, ahead)| now.strict_add_signed(ahead)));
+        }
+    };
+    ask_all(&mut before, BEGIN, 1);
+    let now = BEGIN + 100 * MS;
+    let away = Span::from_millis(100);
+    let policy = policy(per_second(2));
+    let mut after = Desk::restore(policy, 9, &record, at(now), away).unwrap();
+    for round in 0..20 {
+        ask_all(&mut after, now + u64::from(round) * SECOND, 2 + round);
+    }
+    assert!(due.len() > 20, "{due:?}");
+    let apart = due.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    assert!(apart.min().unwrap() >= 499 * MS, "{due:?}");
+}
+
+#[test]
+fn permits_of_before_a_restore_are_unknown_after_it() {
+    let mut before = desk(per_second(50));
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN), &mut record).unwrap();
+    let ask = Request { isolate: 1, sequence: 1, want: 5, ..Request::default() };
+    let old = departures(&ask.ask(&mut before, BEGIN));
+    let now = BEGIN + 2 * SECOND;
+    let policy = policy(per_second(50));
+    let mut after = Desk::restore(policy, 9, &record, at(now), Span::from_secs(2)).unwrap();
+    let new = departures(&ask.ask(&mut after, now + 4 * SECOND));
+    assert_eq!((old.len(), new.len()), (5, 5));
+    for (sequence, (permit, _)) in (2..).zip(old) {
+        let report = Some((permit, 0, 1, None));
+        Request { sequence, want: 0, report, ..ask }.ask(&mut after, now + 4 * SECOND);
+    }
+    let gate = after.source();
+    assert_eq!((gate.in_flight(), gate.stats().unknown, gate.stats().throttled), (5, 5, 0));
+}

@@ -1,9 +1,10 @@
 //! What a controller does whose permits are leased to others, beyond what it does for its own calls.
 
 use super::{Controller, Flight, Part, each_mut};
-use crate::gate::Permit;
+use crate::gate::{Permit, Window};
 use crate::law::Law;
 use crate::outcome::Reply;
+use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
 impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
@@ -36,6 +37,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 limit.pace.leave_at_most(left, quota);
             }
         });
+    }
+
+    /// Numbers permits so that none of before is taken for one of them, nor one of another controller
+    /// that was restored from the same record. For one that has just been restored.
+    pub(crate) fn number_permits_afresh(&mut self, seed: u64) {
+        let skipped = (1u32 << 24).wrapping_add(Rng::new(seed).next_u32() >> 8);
+        self.window = Window::successor(self.window.next_number().wrapping_add(skipped));
     }
 
     /// Keeps places for so many calls that are in flight, and whose permits nobody here knows any more:

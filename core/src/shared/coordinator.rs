@@ -51,6 +51,8 @@ pub struct Coordinator<S = Controller, const ISOLATES: usize = 1024> {
     members: Members<ISOLATES>,
     /// The latest departure granted: the source has lived up to here.
     front: Instant,
+    /// How far ahead its latest snapshot says that it grants, which then holds.
+    recorded: Span,
     clock: Steady,
     beat: Span,
     /// When it was made, or last came back from being away.
@@ -87,6 +89,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             source,
             members: Members::new(),
             front: Instant::ZERO,
+            recorded: Span::MAX,
             clock: Steady::new(now),
             beat: BEAT,
             began: now,
@@ -218,7 +221,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         request: &Request,
         departures: &mut Vec<Departure, LEASE_MOST>,
     ) {
-        let end = now.saturating_add(terms.lead());
+        let end = now.saturating_add(terms.lead().min(self.recorded));
         let present = self.members.present(now, terms.silent_after());
         let most = if present > 0 { self.allowance(now, end, terms, request) } else { 0 };
         let mut at = self.ahead(now);
@@ -280,9 +283,16 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         here
     }
 
-    /// The same coordinator, which grants no departure before `front`.
-    pub(super) fn from(self, front: Instant) -> Self {
-        Self { front, ..self }
+    /// The same coordinator, which grants no departure before `front`, nor further ahead than `lead` until
+    /// its next snapshot.
+    pub(super) fn from(self, front: Instant, lead: Span) -> Self {
+        Self { front, recorded: lead, ..self }
+    }
+
+    /// How far ahead it grants from now on, or has granted already. This holds until it is asked again.
+    pub(super) fn record_lead(&mut self, now: Instant) -> Span {
+        self.recorded = self.terms(now).lead().max(self.front.saturating_since(now));
+        self.recorded
     }
 
     /// The time by its own clock, which never steps back.

@@ -27,21 +27,23 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
 
     /// Writes what has been learnt, as of `now`, to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of
     /// `record`, and returns how many these are. Take one every ten seconds at least while there are
-    /// requests. Who the isolates are is not part of it: they tell that themselves.
+    /// requests: until the next one it grants no further ahead than this one says. Who the isolates are
+    /// is not part of it: they tell that themselves.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] where `record` is too short.
-    pub fn snapshot(&self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
+    pub fn snapshot(&mut self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         let now = self.on_own_clock(now);
         let length = self.source().snapshot(now, record)?;
         let (before, check) = record
             .split_at_mut_checked(Self::SNAPSHOT_BYTES.saturating_sub(CHECK))
             .ok_or(SnapshotError::Length)?;
+        let lead = self.record_lead(now);
         if let Some(added) = before.get_mut(length..) {
             let mut out = Writer::new(added, now);
             out.u16(self.source().in_flight());
-            out.u64(self.terms(now).lead().as_nanos());
+            out.u64(lead.as_nanos());
         }
         Writer::new(check, now).u32(fnv1a(before.iter().copied()));
         Ok(Self::SNAPSHOT_BYTES)
@@ -60,7 +62,7 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
     /// type Desk = Coordinator<Controller<Fixed>>;
     /// let policy = Policy::new(Fixed::new(Quota::per_second(50).unwrap()));
     /// let now = Instant::from_nanos(1 << 40);
-    /// let desk: Desk = Coordinator::new(Controller::new(policy, 7, now), now);
+    /// let mut desk: Desk = Coordinator::new(Controller::new(policy, 7, now), now);
     /// let mut record = [0; Desk::SNAPSHOT_BYTES];
     /// desk.snapshot(now, &mut record).unwrap();
     /// let again = Desk::restore(policy, 8, &record, now, Span::from_secs(3)).unwrap();
@@ -90,6 +92,8 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         let mut input = Reader::new(added, now, away);
         let in_flight = input.u16();
         let lead = Span::from_nanos(input.u64());
+        // What was granted after the snapshot is not known here, and must not be taken for what comes.
+        source.number_permits_afresh(seed);
         // Calls that were out keep their places in the window, half of which stays for new ones.
         let most = u16::try_from(SLOTS / 2).unwrap_or(u16::MAX);
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
@@ -98,6 +102,6 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         let evicted = now.saturating_sub(away).saturating_add(SNAPSHOT_WITHIN).min(now);
         let front = evicted.saturating_add(lead);
         source.forfeit(front, 0);
-        Ok(Self::new(source, now).from(front))
+        Ok(Self::new(source, now).from(front, lead))
     }
 }
