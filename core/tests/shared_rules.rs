@@ -295,3 +295,34 @@ fn permits_of_before_a_restore_are_unknown_after_it() {
     let gate = after.source();
     assert_eq!((gate.in_flight(), gate.stats().unknown, gate.stats().throttled), (5, 5, 0));
 }
+
+#[test]
+fn a_call_that_outlasts_the_good_bye_is_reported() {
+    let mut desk = desk(per_second(50));
+    let mut isolate = isolate(1);
+    let mut carry = |isolate: &mut Isolate<32>, now: u64, waiting: u16| {
+        if let Some(request) = due(isolate, now, waiting) {
+            isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+        }
+        (desk.source().in_flight(), desk.source().stats().throttled)
+    };
+    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
+    let mut permit = None;
+    let mut now = BEGIN;
+    while isolate.request_at().is_some() && now < BEGIN + 9 * SECOND {
+        carry(&mut isolate, now, u16::from(permit.is_none()));
+        if permit.is_none()
+            && let Decision::Go(call) = isolate.poll(at(now), &Ask::new())
+        {
+            permit = Some(call);
+        }
+        now += 5 * MS;
+    }
+    assert_eq!(carry(&mut isolate, now, 0), (1, 0), "it has said good-bye");
+    isolate.settle(at(now), permit.unwrap(), Outcome::Throttled);
+    while isolate.request_at().is_some() && now < BEGIN + 18 * SECOND {
+        carry(&mut isolate, now, 0);
+        now += 5 * MS;
+    }
+    assert_eq!(carry(&mut isolate, now, 0), (0, 1));
+}

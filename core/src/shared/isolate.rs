@@ -165,10 +165,10 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
     }
 
     /// When [`request`](Self::request) has something to say, unless something happens before; `None`
-    /// where it has nothing to say until a call asks.
+    /// where it has nothing to say until a call asks or settles.
     #[must_use]
     pub fn request_at(&self) -> Option<Instant> {
-        self.link.request_at(self.reports.len() >= LEASE_MOST)
+        self.link.request_at(self.reports.len())
     }
 
     /// Writes a request, where one is due, to the beginning of `room`, which has room for

@@ -1,6 +1,6 @@
 //! The link: when an isolate asks its coordinator, for how much, and what it does without an answer.
 
-use super::message::Grant;
+use super::message::{Grant, LEASE_MOST};
 use crate::fixed::mul_div_floor;
 use crate::rate::Quota;
 use crate::rng::Rng;
@@ -152,12 +152,12 @@ impl Link {
         now.saturating_since(self.touched) > self.again().saturating_mul(2)
     }
 
-    /// When to ask, or to give up asking; `None` where there is no reason to.
-    pub(super) fn request_at(&self, reports_are_many: bool) -> Option<Instant> {
+    /// When to ask, or to give up asking, with so many reports to tell; `None` where there is no reason to.
+    pub(super) fn request_at(&self, reports: usize) -> Option<Instant> {
         if let Some(asking) = self.asking {
             return Some(asking.until);
         }
-        if !self.active {
+        if !self.active && reports == 0 {
             return None;
         }
         let Some(latest) = self.latest else { return Some(Instant::ZERO) };
@@ -166,7 +166,7 @@ impl Link {
         }
         let sooner = |part: u32| latest.saturating_add(self.again().halved(part));
         let next = if self.lacks && self.satisfied { self.next.min(sooner(3)) } else { self.next };
-        let next = if self.refused || reports_are_many { next.min(sooner(2)) } else { next };
+        let next = if self.refused || reports >= LEASE_MOST { next.min(sooner(2)) } else { next };
         Some(next)
     }
 
