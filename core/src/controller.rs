@@ -533,7 +533,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 budget.deposit(policy);
             }
         } else if let Some(asked) = pause(&reply.hints, &flight.parts) {
-            self.hold.raise(now, asked.saturating_sub(ago), self.rules.hold, &mut self.rng);
+            let told = now.saturating_sub(ago);
+            self.hold.raise(told, asked, self.rules.hold, &mut self.rng);
         }
     }
 

@@ -326,3 +326,39 @@ fn a_call_that_outlasts_the_good_bye_is_reported() {
     }
     assert_eq!(carry(&mut isolate, now, 0), (0, 1));
 }
+
+#[test]
+fn a_pause_is_as_long_as_the_server_asked_however_far_ahead_departures_lie() {
+    for (quota, isolates) in [(per_second(50), 1), (per_second(1), 10)] {
+        let mut desk = desk(quota);
+        let mut permit = None;
+        for sequence in 1..5 {
+            for isolate in 1..=isolates {
+                let ask = Request { isolate, sequence, want: 20, ..Request::default() };
+                let grant = ask.ask(&mut desk, BEGIN + u64::from(sequence) * 5 * SECOND);
+                permit = permit.or(departures(&grant).first().map(|(permit, _)| *permit));
+            }
+        }
+        // Told 100 ms ago to wait 300 ms, of which an eighth more may be drawn.
+        let report = permit.map(|permit| (permit, -100_000_000, 1, Some(300 * MS)));
+        let told = Request { isolate: 1, sequence: 9, report, ..Request::default() };
+        let grant = told.ask(&mut desk, BEGIN + 20 * SECOND + 500 * MS);
+        let pause = number(&grant[32..40]) / MS;
+        assert!((200..=238).contains(&pause), "{pause} ms");
+    }
+}
+
+#[test]
+fn a_pause_of_an_hour_can_be_told() {
+    let mut desk = desk(Quota::per_minute(5).unwrap());
+    let ask = Request { isolate: 1, sequence: 1, want: 3, ..Request::default() };
+    let (permit, _) = departures(&ask.ask(&mut desk, BEGIN))[0];
+    let mut isolate = isolate(2);
+    assert_eq!(isolate.poll(at(BEGIN + SECOND), &Ask::new()), Decision::Full);
+    let request = due(&mut isolate, BEGIN + SECOND, 1).unwrap();
+    let report = Some((permit, 0, 1, Some(3_600 * SECOND)));
+    Request { sequence: 2, report, ..ask }.ask(&mut desk, BEGIN + SECOND);
+    let grant = answer(&mut desk, BEGIN + SECOND, &request);
+    assert_eq!(isolate.hear(at(BEGIN + SECOND), &grant), Ok(()));
+    assert!(matches!(isolate.poll(at(BEGIN + SECOND), &Ask::new()), Decision::Full));
+}

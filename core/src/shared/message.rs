@@ -269,11 +269,11 @@ impl Grant {
             out.u8(VERSION);
             out.u8(GRANT);
             out.u32(self.sequence);
-            out.u64(self.again.as_nanos());
-            out.u64(self.keep.as_nanos());
+            out.u64(self.again.min(FURTHEST).as_nanos());
+            out.u64(self.keep.min(FURTHEST).as_nanos());
             out.u64(self.interval.map_or(NO_INTERVAL, Span::as_nanos));
             out.u16(self.fleet);
-            out.u64(self.pause.as_nanos());
+            out.u64(self.pause.min(FURTHEST).as_nanos());
             out.u8(u8::try_from(departures.len()).unwrap_or(u8::MAX));
             for departure in departures {
                 out.u64(departure.permit);

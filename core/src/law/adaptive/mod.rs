@@ -317,6 +317,8 @@ impl Law for Adaptive {
         }
         state.untold(sent, now, rng);
         if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {
+            // What is left of it: whoever leases lives ahead of the server.
+            let wait = sample.told_at().saturating_add(wait).saturating_since(now);
             let due = sample.fresh && !state.event.is_on();
             let own = match state.is_open() {
                 true => state.round_trip(),
