@@ -186,6 +186,9 @@ impl World {
         let Some(desk) = &mut self.desk else { return };
         let mut grant = [0; GRANT_BYTES];
         let length = desk.answer(own, request, &mut grant).unwrap();
+        if length == 0 {
+            return; // it has been answered before
+        }
         let isolate = number(&request[3..11]);
         for (permit, ahead) in departures(&grant[..length]) {
             assert!(ahead >= 0, "a departure in the past");
@@ -410,7 +413,7 @@ proptest! {
             }
             seal(&mut request);
             let desk = world.desk.as_mut().unwrap();
-            if let Ok(length) = desk.answer(own, &request, &mut grant) {
+            if let Ok(length @ 1..) = desk.answer(own, &request, &mut grant) {
                 let mut grant = grant[..length].to_vec();
                 for (place, byte) in &flips {
                     // The times are bounded by what a message may say, and those are hours.

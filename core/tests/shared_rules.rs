@@ -362,3 +362,28 @@ fn a_pause_of_an_hour_can_be_told() {
     assert_eq!(isolate.hear(at(BEGIN + SECOND), &grant), Ok(()));
     assert!(matches!(isolate.poll(at(BEGIN + SECOND), &Ask::new()), Decision::Full));
 }
+
+#[test]
+fn what_was_answered_before_is_not_answered_again() {
+    let mut desk = desk(per_second(50));
+    let mut isolate = isolate(1);
+    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
+    let request = due(&mut isolate, BEGIN, 9).unwrap();
+    let grant = answer(&mut desk, BEGIN, &request);
+    assert_eq!(answer(&mut desk, BEGIN, &request), []);
+    isolate.hear(at(BEGIN), &grant).unwrap();
+    assert_eq!(isolate.in_hand(), 9);
+    // Nor what comes after a later request, or after the good-bye.
+    let ask = Request { isolate: 2, sequence: 9, want: 1, ..Request::default() };
+    assert_eq!(departures(&ask.ask(&mut desk, BEGIN + MS)).len(), 1);
+    let leaving = Request { sequence: 10, want: 0, leaving: true, ..ask };
+    assert_eq!(departures(&leaving.ask(&mut desk, BEGIN + MS)).len(), 0);
+    assert_eq!(desk.isolates(), 1);
+    for sequence in [8, 9, 10] {
+        assert_eq!(Request { sequence, ..ask }.ask(&mut desk, BEGIN + 100 * MS), []);
+    }
+    assert_eq!(desk.isolates(), 1);
+    let back = Request { sequence: 11, ..ask };
+    assert_eq!(departures(&back.ask(&mut desk, BEGIN + 200 * MS)).len(), 1);
+    assert_eq!(desk.isolates(), 2);
+}

@@ -9,7 +9,7 @@ use crate::time::{Instant, Span};
 
 impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
     /// Takes a call back that came back `ago`. Only where it waited for its permit was the law the limit,
-    /// whatever it looked like when a whole lease was made at once.
+    /// whatever it looked like when a whole lease was made at once. False where the permit is unknown.
     pub(crate) fn settle_leased(
         &mut self,
         now: Instant,
@@ -17,11 +17,11 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         reply: &Reply<LIMITS>,
         waited: bool,
         ago: Span,
-    ) {
-        if let Some((sent, mut flight)) = self.release(permit) {
-            each_mut(&mut flight.parts, |_, part| part.paced &= waited);
-            self.learn(now, sent, &flight, reply, ago);
-        }
+    ) -> bool {
+        let Some((sent, mut flight)) = self.release(permit) else { return false };
+        each_mut(&mut flight.parts, |_, part| part.paced &= waited);
+        self.learn(now, sent, &flight, reply, ago);
+        true
     }
 
     /// When the latest pause that a server asked for ends or ended.

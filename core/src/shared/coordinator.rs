@@ -108,7 +108,8 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
     }
 
     /// Answers a request: writes the grant to the beginning of `grant`, which has room for
-    /// [`GRANT_BYTES`](super::GRANT_BYTES), and returns its length.
+    /// [`GRANT_BYTES`](super::GRANT_BYTES), and returns its length. That is zero where the request has
+    /// been heard before, or comes after a later one: there is nothing to send then.
     ///
     /// # Errors
     /// [`MessageError`] where `request` is none, or `grant` is too short. Nothing has changed then.
@@ -133,9 +134,12 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         if newer && request.alone > 0 {
             self.source.forfeit(ahead);
         }
+        if !newer {
+            return Ok(0);
+        }
         let terms = self.terms(now);
         let mut departures = Vec::new();
-        if newer && !request.leaving {
+        if !request.leaving {
             self.lease(now, &terms, &request, &mut departures);
             let granted = u16::try_from(departures.len()).unwrap_or(u16::MAX);
             let missing = request.want.saturating_sub(granted);
@@ -183,11 +187,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let back = now.saturating_since(self.began) <= terms.grace();
         let room = u16::try_from(ISOLATES).unwrap_or(u16::MAX);
         self.crowd = if back { self.crowd.max(request.alone.min(room)) } else { 0 };
-        let newer = self.members.hear(now, request);
-        if newer && request.leaving {
-            self.members.leave(request.isolate);
-        }
-        newer
+        self.members.hear(now, request)
     }
 
     /// Passes on what became of a departure, and how long ago that was to somebody who lives ahead.
@@ -197,6 +197,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
     fn settle(&mut self, ahead: Instant, interval: Option<Span>, report: &Report) {
         let Report { permit, at, outcome, mut waited, mut hint } = *report;
         let ago = ahead.saturating_since(at);
+        let mut is_news = false;
         if let (Some(left), None, Some(interval)) = (hint.remaining, hint.reset, interval) {
             let lasts = hint.period.unwrap_or(interval.saturating_mul(left));
             if lasts < ago.saturating_mul(OLD_NEWS) {
@@ -204,13 +205,17 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             } else if at < self.news_from {
                 (hint.remaining, waited) = (None, false);
             } else {
-                self.news_from = ahead;
+                is_news = true;
             }
         }
-        if outcome == Outcome::Ok {
+        let (permit, reply) = (Permit::from_raw(permit), outcome.with(hint));
+        let known = self.source.settle(ahead, permit, reply, waited, ago);
+        if known && is_news {
+            self.news_from = ahead;
+        }
+        if known && outcome == Outcome::Ok {
             self.ramp.serve_one();
         }
-        self.source.settle(ahead, Permit::from_raw(permit), outcome.with(hint), waited, ago);
     }
 
     /// Takes departures from the source for an isolate, as far ahead as they may lie.

@@ -140,8 +140,8 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
     }
 
     /// Takes a call back that came back at `at`. Whoever leased it on knows whether it `waited`.
-    fn settle_as(&mut self, at: Instant, permit: Permit, reply: Reply, told: Option<bool>) {
-        let Some((_, leased)) = self.calls.release(permit) else { return };
+    fn settle_as(&mut self, at: Instant, permit: Permit, reply: Reply, told: Option<bool>) -> bool {
+        let Some((_, leased)) = self.calls.release(permit) else { return false };
         let [hint] = reply.hints;
         if reply.outcome.is_pushback() {
             // The others hear of it a round trip later.
@@ -157,6 +157,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
             }
             Leased::Own { permit } => self.own.settle(at, Permit::from_raw(permit), reply),
         }
+        true
     }
 
     /// The ask for the next attempt of a call, as [`Controller::retry`] plans it for `adaptive`.
@@ -341,8 +342,15 @@ impl<const SLOTS: usize> Source for Isolate<SLOTS> {
         self.poll(at, &Ask::new())
     }
 
-    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool, ago: Span) {
-        self.settle_as(at.saturating_sub(ago), permit, reply, Some(waited));
+    fn settle(
+        &mut self,
+        at: Instant,
+        permit: Permit,
+        reply: Reply,
+        waited: bool,
+        ago: Span,
+    ) -> bool {
+        self.settle_as(at.saturating_sub(ago), permit, reply, Some(waited))
     }
 
     fn interval(&self, _: Instant) -> Option<Span> {

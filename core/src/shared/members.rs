@@ -25,6 +25,8 @@ struct Member {
     granted: Instant,
     /// Whether calls had left without a lease by its latest request: it may not hear us, and go on so.
     alone: bool,
+    /// Whether it has said good-bye: it counts for nothing, but late copies of what it said are known.
+    gone: bool,
 }
 
 impl<const ISOLATES: usize> Members<ISOLATES> {
@@ -35,19 +37,22 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
     /// Hears a request of an isolate. False where it has been heard before, or came after a later one:
     /// messages may be doubled and overtake each other.
     pub(super) fn hear(&mut self, now: Instant, request: &Request) -> bool {
-        let &Request { isolate, sequence, alone, .. } = request;
+        let &Request { isolate, sequence, alone, leaving: gone, .. } = request;
         let alone = alone > 0;
         if let Some(member) = self.list.iter_mut().find(|member| member.isolate == isolate) {
             let newer = sequence > member.sequence;
             if newer {
-                (member.sequence, member.heard, member.alone) = (sequence, now, alone);
+                (member.sequence, member.heard) = (sequence, now);
+                (member.alone, member.gone) = (alone, gone);
+                member.missing = if gone { 0 } else { member.missing };
             }
             return newer;
         }
         let granted = Instant::ZERO;
-        let member = Member { isolate, sequence, heard: now, missing: 0, granted, alone };
+        let member = Member { isolate, sequence, heard: now, missing: 0, granted, alone, gone };
         if let Err(member) = self.list.push(member)
-            && let Some(silent) = self.list.iter_mut().min_by_key(|member| member.heard)
+            && let Some(silent) =
+                self.list.iter_mut().min_by_key(|member| (!member.gone, member.heard))
         {
             *silent = member;
         }
@@ -73,11 +78,6 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
         })
     }
 
-    /// An isolate has no more to do.
-    pub(super) fn leave(&mut self, isolate: u64) {
-        self.list.retain(|member| member.isolate != isolate);
-    }
-
     /// Forgets those that have been silent for longer.
     pub(super) fn forget(&mut self, now: Instant, silence: Span) {
         self.list.retain(|member| now.saturating_since(member.heard) <= silence);
@@ -85,7 +85,7 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
 
     /// How many there are.
     pub(super) fn count(&self) -> u16 {
-        count(self.list.iter())
+        count(self.list.iter().filter(|member| !member.gone))
     }
 
     /// How many have been heard of within so long, and hear us.
@@ -111,7 +111,7 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
 
 impl Member {
     fn is_present(&self, now: Instant, within: Span) -> bool {
-        !self.alone && now.saturating_since(self.heard) <= within
+        !self.alone && !self.gone && now.saturating_since(self.heard) <= within
     }
 }
 

@@ -15,8 +15,15 @@ pub trait Source {
     fn poll(&mut self, at: Instant) -> Decision;
 
     /// A call came back `ago`, which is counted from `at`. Only where it `waited` was the rate what kept
-    /// it back.
-    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool, ago: Span);
+    /// it back. False where nobody has left with this permit, or it was settled before.
+    fn settle(
+        &mut self,
+        at: Instant,
+        permit: Permit,
+        reply: Reply,
+        waited: bool,
+        ago: Span,
+    ) -> bool;
 
     /// The time between two departures at present; `None` where nothing is kept apart.
     fn interval(&self, at: Instant) -> Option<Span>;
@@ -34,8 +41,15 @@ impl<L: Law + Copy, const SLOTS: usize> Source for Controller<L, 1, SLOTS> {
         self.poll(at, &Ask::new())
     }
 
-    fn settle(&mut self, at: Instant, permit: Permit, reply: Reply, waited: bool, ago: Span) {
-        self.settle_leased(at, permit, &reply, waited, ago);
+    fn settle(
+        &mut self,
+        at: Instant,
+        permit: Permit,
+        reply: Reply,
+        waited: bool,
+        ago: Span,
+    ) -> bool {
+        self.settle_leased(at, permit, &reply, waited, ago)
     }
 
     fn interval(&self, at: Instant) -> Option<Span> {
