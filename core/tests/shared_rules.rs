@@ -3,6 +3,7 @@
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
