@@ -8,6 +8,7 @@ mod fuzz;
 mod no_panic;
 mod purity;
 mod tidy;
+mod trust;
 mod wasm;
 pub mod web;
 
@@ -49,19 +50,25 @@ const PARTS: [Part; 16] = [
 
 /// The parts, one a line, below the verb's help.
 pub fn help() -> String {
-    PARTS.iter().fold("Parts, in order:".into(), |mut help, part| {
+    let parts = PARTS.iter().fold("Parts, in order:".into(), |mut help: String, part| {
         _ = write!(help, "\n  {:<11} {}", part.name, part.about);
         help
-    })
+    });
+    format!("{parts}\nTogether:\n  {:<11} {}", trust::NAME, trust::PARTS.join(", "))
 }
 
 /// Runs the named parts, or all, in their order. One that fails does not stop the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
-    if let Some(unknown) = asked.iter().find(|asked| PARTS.iter().all(|p| p.name != **asked)) {
-        return Ok(no_such("part", unknown, &PARTS.map(|part| part.name)));
+    let names = PARTS.map(|part| part.name);
+    let known = |asked: &str| asked == trust::NAME || names.contains(&asked);
+    if let Some(unknown) = asked.iter().find(|asked| !known(asked)) {
+        return Ok(no_such("part", unknown, &[&names[..], &[trust::NAME]].concat()));
     }
+    let named = |part: &str, asked: &str| {
+        asked == part || (asked == trust::NAME && trust::PARTS.contains(&part))
+    };
     let wanted =
-        PARTS.iter().filter(|part| asked.is_empty() || asked.iter().any(|a| a == part.name));
+        PARTS.iter().filter(|part| asked.is_empty() || asked.iter().any(|a| named(part.name, a)));
 
     let mut rows = Vec::new();
     for part in wanted {
@@ -166,4 +173,16 @@ fn live(_: &mut Roads, tally: &mut Tally) {
 
 fn xtask(_: &mut Roads, tally: &mut Tally) {
     tally.tests("debug", cargo_test("xtask", &[]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_name_stands_for_are_parts() {
+        for part in trust::PARTS {
+            assert!(PARTS.iter().any(|known| known.name == part), "{part}");
+        }
+    }
 }
