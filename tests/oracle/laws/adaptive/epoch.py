@@ -70,7 +70,7 @@ class Epoch:
         return over
 
     def weight_in_flight(self, in_flight):
-        return max(1, div(self.length << 4, in_flight))
+        return max(2, div(self.length << 4, in_flight))
 
 
 class Habit:
