@@ -1,5 +1,5 @@
 // Makes dist/ of the npm package from the bound modules: `node build.mjs FOLDER`, where FOLDER has
-// gate/, laws/ and pace/ as wasm/bind left them. `cargo xtask build wasm` runs it.
+// gate/, laws/, pace/ and shared/ as wasm/bind left them. `cargo xtask build wasm` runs it.
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -28,7 +28,7 @@ fs.mkdirSync(dist);
 
 // The stack grows down to address 0, and 64 kB of it are never used up: so nobody reads the first
 // kilobyte, which is what `--low-memory-unused` says.
-const modules = { gate: "tidegate", laws: "laws", pace: "pace" };
+const modules = { gate: "tidegate", laws: "laws", pace: "pace", shared: "shared" };
 for (const [module, name] of Object.entries(modules)) {
   const file = path.join(dist, `${name}.wasm`);
   fs.writeFileSync(file, prune(fs.readFileSync(path.join(bound, module, `${module}_bg.wasm`))));
@@ -121,9 +121,9 @@ await esbuild.build({ ...common, format: "cjs", entryPoints: everywhere.map(entr
 execFileSync(path.join(tools, "tsc"), ["-p", here], { stdio: "inherit" });
 // A class that is disposable has a symbol in its type that an older `lib` lacks.
 const disposable = '/// <reference lib="esnext.disposable" />\n';
-for (const file of fs.readdirSync(dist).filter((file) => file.endsWith(".d.ts"))) {
+for (const file of fs.readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".d.ts"))) {
   const text = disposable + fs.readFileSync(path.join(dist, file), "utf8");
   fs.writeFileSync(path.join(dist, file), text);
-  fs.writeFileSync(path.join(dist, file.replace(/\.d\.ts$/, ".d.cts")), text.replace(/(from "\.\/[^"]+)\.js"/g, '$1.cjs"'));
+  fs.writeFileSync(path.join(dist, file.replace(/\.d\.ts$/, ".d.cts")), text.replace(/(from "\.\.?\/[^"]+)\.js"/g, '$1.cjs"'));
 }
 fs.writeFileSync(path.join(dist, "tidegate.wasm.d.ts"), "declare const module: WebAssembly.Module;\nexport default module;\n");

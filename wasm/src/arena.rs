@@ -1,10 +1,7 @@
 //! Numbered slots that grow: the module has no allocator, so it takes pages and never gives them
 //! back. A slot that is freed is the next to be taken.
 
-/// How many slots the first block has; each block has twice as many as the one before.
-const FIRST: u32 = 16;
-
-/// At most this many blocks: 16 x (2^20 - 1) slots, which no 32-bit memory holds.
+/// At most this many blocks: 2^20 - 1 of the first block's slots, which no 32-bit memory holds.
 const BLOCKS: usize = 20;
 
 /// No slot.
@@ -15,8 +12,9 @@ enum Slot<T> {
     Taken(T),
 }
 
-/// Slots of one kind, in blocks that never move.
-pub struct Arena<T: 'static> {
+/// Slots of one kind, in blocks that never move. The first has `FIRST` slots, and each has twice as
+/// many as the one before.
+pub struct Arena<T: 'static, const FIRST: u32 = 16> {
     blocks: [Option<&'static mut [Slot<T>]>; BLOCKS],
     /// The first free slot of a chain through all of them.
     free: u32,
@@ -24,7 +22,7 @@ pub struct Arena<T: 'static> {
     room: u32,
 }
 
-impl<T> Arena<T> {
+impl<T, const FIRST: u32> Arena<T, FIRST> {
     /// An arena that has taken no memory yet.
     pub const fn new() -> Self {
         Self { blocks: [const { None }; BLOCKS], free: NONE, room: 0 }
@@ -60,7 +58,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Block `n` has the slots from 16 x (2^n - 1) on.
+    /// Block `n` has the slots from `FIRST` x (2^n - 1) on.
     fn slot(&mut self, index: u32) -> Option<&mut Slot<T>> {
         let block = (index / FIRST).checked_add(1)?.checked_ilog2()?;
         let begin = FIRST.checked_mul((1_u32 << block) - 1)?;
@@ -114,7 +112,7 @@ mod tests {
 
     #[test]
     fn slots_keep_their_values_while_the_arena_grows() {
-        let mut arena = Arena::new();
+        let mut arena: Arena<u32> = Arena::new();
         let indices: Vec<u32> = (0..10_000_u32).map(|i| arena.insert(i).unwrap()).collect();
         assert_eq!(indices, (0..10_000).collect::<Vec<_>>());
         assert!(indices.iter().all(|i| arena.get(*i) == Some(&mut { *i })));
@@ -123,8 +121,17 @@ mod tests {
     }
 
     #[test]
+    fn the_first_block_may_have_one_slot() {
+        let mut arena: Arena<u32, 1> = Arena::new();
+        for i in 0..100 {
+            assert_eq!(arena.insert(i), Some(i));
+        }
+        assert!((0..100).all(|i| arena.get(i) == Some(&mut { i })));
+    }
+
+    #[test]
     fn a_freed_slot_is_the_next_to_be_taken_and_is_freed_once() {
-        let mut arena = Arena::new();
+        let mut arena: Arena<u32> = Arena::new();
         let [a, b, c] = [1, 2, 3].map(|value| arena.insert(value).unwrap());
         arena.remove(b);
         arena.remove(b);
@@ -137,11 +144,11 @@ mod tests {
 
     #[test]
     fn a_million_values_that_come_and_go_take_one_block() {
-        let mut arena = Arena::new();
+        let mut arena: Arena<u32> = Arena::new();
         for value in 0..1_000_000 {
             let index = arena.insert(value).unwrap();
             arena.remove(index);
         }
-        assert_eq!(arena.room, FIRST);
+        assert_eq!(arena.room, 16);
     }
 }

@@ -19,7 +19,7 @@ impl<T> Alone<T> {
         act(unsafe { &mut *self.0.get() })
     }
 
-    #[cfg(feature = "gate")]
+    #[cfg(any(feature = "gate", feature = "shared"))]
     /// Where the value is, for JavaScript to read and write.
     pub const fn place(&self) -> *mut T {
         self.0.get()

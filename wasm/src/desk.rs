@@ -2,13 +2,14 @@
 //! put together. JavaScript runs one thing at a time, so there is one desk.
 
 use tidegate::gate::{Gate, Permit, WindowPolicy};
-use tidegate::signal::http::{Reading, Unit};
-use tidegate::{Ask, Decision, Hint, Instant, Outcome, Reason, Reply, Span};
+use tidegate::signal::http::Unit;
+use tidegate::{Ask, Decision, Instant, Reason, Reply, Span};
 
 use crate::arena::Arena;
-use crate::number::{Clock, count, deadline, millis, span};
+use crate::draft::Draft;
+use crate::number::{Clock, count, deadline, millis, span, whole};
 use crate::policy::{WORDS, policy};
-use crate::{Controller, LIMITS};
+use crate::{Controller, LIMITS, SLOTS};
 
 /// A call that asks for the first time, as its numbers; or a later attempt, as its slot.
 #[derive(Clone, Copy)]
@@ -57,8 +58,8 @@ const NONE: u32 = u32::MAX;
 pub struct Desk {
     gates: Arena<Kept>,
     calls: Arena<Ask<LIMITS>>,
-    reading: Reading,
-    reply: Reply<LIMITS>,
+    /// The reply of the call that comes back next.
+    pub draft: Draft<LIMITS>,
     clock: Clock,
     refused: Option<Reason>,
 }
@@ -69,8 +70,7 @@ impl Desk {
         Self {
             gates: Arena::new(),
             calls: Arena::new(),
-            reading: Reading::new(0),
-            reply: Reply { outcome: Outcome::Ok, hints: [Hint::NONE; LIMITS], used: None },
+            draft: Draft::new(),
             clock: Clock::NEW,
             refused: None,
         }
@@ -79,7 +79,7 @@ impl Desk {
     /// A new controller's slot; -1 where there is no memory, -2 where there is no such policy.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, window, at_first)) = policy(row) else { return -2 };
+        let Some((policy, window, at_first)) = policy(row, SLOTS) else { return -2 };
         self.keep(Controller::new(policy, whole(seed), now), window, at_first)
     }
 
@@ -93,7 +93,7 @@ impl Desk {
         away: f64,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, window, at_first)) = policy(row) else { return -2 };
+        let Some((policy, window, at_first)) = policy(row, SLOTS) else { return -2 };
         let away = span(away).unwrap_or(Span::ZERO);
         let Ok(made) = Controller::restore(policy, whole(seed), record, now, away) else {
             return -3;
@@ -118,7 +118,7 @@ impl Desk {
     /// Follows another policy; whether there is such a policy and such a controller.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, window, _)) = policy(row) else { return false };
+        let Some((policy, window, _)) = policy(row, SLOTS) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
         // A window that had opened stays open.
         let open = if kept.open < kept.window.limit() { kept.open } else { window.limit() };
@@ -184,7 +184,7 @@ impl Desk {
         let Some(kept) = self.gates.get(gate) else { return 0 };
         // A number that is no permit names no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-        kept.settle(now, Permit::from_raw(raw), self.reply);
+        kept.settle(now, Permit::from_raw(raw), self.draft.reply);
         u32::from(kept.open.saturating_sub(kept.gate.in_flight()))
     }
 
@@ -193,7 +193,8 @@ impl Desk {
     pub fn retry(&mut self, gate: u32, wish: Wish, now: f64) -> i32 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
-        let next = self.gates.get(gate).and_then(|kept| kept.gate.retry(now, &ask, self.reply));
+        let next =
+            self.gates.get(gate).and_then(|kept| kept.gate.retry(now, &ask, self.draft.reply));
         let Some(next) = next else { return -1 };
         let slot = match self.calls.get(wish.call) {
             Some(kept) => {
@@ -214,53 +215,6 @@ impl Desk {
     /// Frees the slot of a later attempt.
     pub fn forget(&mut self, call: u32) {
         self.calls.remove(call);
-    }
-
-    /// Begins the reply with an outcome, and the pause that came with it; NaN for none.
-    pub fn answer(&mut self, outcome: u32, pause: f64) {
-        let outcome = match outcome {
-            0 => Outcome::Ok,
-            1 => Outcome::Throttled,
-            2 => Outcome::Busy,
-            3 => Outcome::Failed,
-            _ => Outcome::Abandoned,
-        };
-        self.reply = outcome.with(span(pause).map_or(Hint::NONE, Hint::retry_after));
-    }
-
-    /// Begins to read a response.
-    pub fn status(&mut self, status: u32) {
-        self.reading = Reading::new(u16::try_from(status).unwrap_or(u16::MAX));
-    }
-
-    /// Reads a header.
-    pub fn header(&mut self, name: &[u8], value: &[u8]) {
-        self.reading.header(name, value);
-    }
-
-    /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
-    /// the time since 1970, NaN where it is not known.
-    pub fn read(&mut self, clock: f64) -> u32 {
-        let answer = self.reading.finish(span(clock));
-        self.reply = answer.about([Unit::Requests, Unit::Tokens]);
-        match self.reply.outcome {
-            Outcome::Ok => 0,
-            Outcome::Throttled => 1,
-            Outcome::Busy => 2,
-            Outcome::Failed => 3,
-            Outcome::Abandoned => 4,
-        }
-    }
-
-    /// The pause that the reply asks for; NaN for none.
-    pub fn pause(&self) -> f64 {
-        let pause = self.reply.hints.iter().filter_map(Hint::pause).max();
-        pause.map_or(f64::NAN, millis)
-    }
-
-    /// Adds to the reply what the call really cost.
-    pub fn used(&mut self, costs: [f64; LIMITS]) {
-        self.reply.used = Some(counts(costs));
     }
 
     /// The time between two calls by the law of a limit; 0 where it keeps nothing apart.
@@ -317,13 +271,12 @@ impl Desk {
 pub const COUNTERS: usize = 13;
 
 /// Not by `map`, which is a loop to a compiler that inlines little.
-fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
+pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
     [count(requests), count(tokens)]
 }
 
-fn whole([high, low]: [u32; 2]) -> u64 {
-    (u64::from(high) << 32) | u64::from(low)
-}
+/// What the limits count.
+pub const UNITS: [Unit; LIMITS] = [Unit::Requests, Unit::Tokens];
 
 #[cfg(test)]
 mod tests {
@@ -355,7 +308,7 @@ mod tests {
         assert!(permit >= 0.0);
         assert_eq!(desk.poll(gate, PLAIN, 200.0), f64::NEG_INFINITY);
         assert_eq!(desk.why(gate, PLAIN, 200.0), 3);
-        desk.answer(0, f64::NAN);
+        desk.draft.answer(0, f64::NAN);
         desk.settle(gate, permit, 200.0);
         assert!(desk.poll(gate, PLAIN, 200.0) >= 0.0);
         let hasty = Wish { deadline: 250.0, ..PLAIN };
@@ -401,7 +354,7 @@ mod tests {
         row[13] = 3.0;
         let mut desk = Desk::new();
         let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
-        desk.answer(1, 2_000.0);
+        desk.draft.answer(1, 2_000.0);
         let call = desk.retry(gate, PLAIN, 0.0).cast_unsigned();
         let again = Wish { call, ..PLAIN };
         assert!((0.0..100.0).contains(&desk.not_before(call)));
@@ -414,12 +367,12 @@ mod tests {
     #[test]
     fn a_response_is_read_for_both_limits() {
         let mut desk = Desk::new();
-        desk.status(429);
-        desk.header(b"x-ratelimit-remaining-tokens", b"0");
-        desk.header(b"retry-after", b"3");
-        assert_eq!(desk.read(f64::NAN), 1);
-        assert_eq!(desk.pause(), 3_000.0);
-        assert_eq!(desk.reply.hints[1].remaining, Some(0));
+        desk.draft.status(429);
+        desk.draft.header(b"x-ratelimit-remaining-tokens", b"0");
+        desk.draft.header(b"retry-after", b"3");
+        assert_eq!(desk.draft.read(f64::NAN, UNITS), 1);
+        assert_eq!(desk.draft.pause(), 3_000.0);
+        assert_eq!(desk.draft.reply.hints[1].remaining, Some(0));
     }
 
     #[test]
@@ -445,7 +398,7 @@ mod tests {
         let mut record = [0; 4_096];
         for (outcome, open) in [(0, 2), (1, 128)] {
             let permit = desk.poll(gate, PLAIN, 1_000.0);
-            desk.answer(outcome, f64::NAN);
+            desk.draft.answer(outcome, f64::NAN);
             desk.settle(gate, permit, 1_001.0);
             let length = desk.snapshot(gate, 1_001.0, &mut record);
             let again = desk.restore(&row, [0, 8], 0.0, &record[..length], 0.0).cast_unsigned();
@@ -464,7 +417,7 @@ mod tests {
         for (outcome, open) in [(0, 2), (1, 2), (0, 3), (0, 3), (0, 4), (0, 4), (0, 4)] {
             now += 60_000.0;
             let permit = desk.poll(gate, PLAIN, now);
-            desk.answer(outcome, f64::NAN);
+            desk.draft.answer(outcome, f64::NAN);
             assert_eq!(desk.settle(gate, permit, now + 1.0), open, "all of it is free again");
         }
     }

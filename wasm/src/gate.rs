@@ -3,7 +3,7 @@
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
-use crate::desk::{COUNTERS, Desk, Wish};
+use crate::desk::{COUNTERS, Desk, UNITS, Wish, counts};
 use crate::policy::WORDS;
 
 /// How many bytes a header, or a record, may have.
@@ -116,46 +116,46 @@ pub fn forget(call: u32) {
     DESK.with(|desk| desk.forget(call));
 }
 
-/// See `Desk::answer`.
+/// See `Draft::answer`.
 #[wasm_bindgen]
 pub fn answer(outcome: u32, pause: f64) {
-    DESK.with(|desk| desk.answer(outcome, pause));
+    DESK.with(|desk| desk.draft.answer(outcome, pause));
 }
 
-/// See `Desk::status`.
+/// See `Draft::status`.
 #[wasm_bindgen]
 pub fn status(status: u32) {
-    DESK.with(|desk| desk.status(status));
+    DESK.with(|desk| desk.draft.status(status));
 }
 
-/// See `Desk::header`: the name's length, and the length of name and value together, which stand
+/// See `Draft::header`: the name's length, and the length of name and value together, which stand
 /// one behind the other in the bytes.
 #[wasm_bindgen]
 pub fn header(name: usize, both: usize) {
     BYTES.with(|bytes| {
         let parts = bytes.get(..both).and_then(|both| both.split_at_checked(name));
         if let Some((name, value)) = parts {
-            DESK.with(|desk| desk.header(name, value));
+            DESK.with(|desk| desk.draft.header(name, value));
         }
     });
 }
 
-/// See `Desk::read`.
+/// See `Draft::read`.
 #[wasm_bindgen]
 pub fn read(clock: f64) -> u32 {
-    DESK.with(|desk| desk.read(clock))
+    DESK.with(|desk| desk.draft.read(clock, UNITS))
 }
 
-/// See `Desk::pause`.
+/// See `Draft::pause`.
 #[wasm_bindgen]
 pub fn pause() -> f64 {
-    DESK.with(|desk| desk.pause())
+    DESK.with(|desk| desk.draft.pause())
 }
 
-/// See `Desk::used`.
+/// Adds to the reply what the call really cost.
 #[wasm_bindgen]
 pub fn used(requests: f64, tokens: f64) {
-    DESK.with(|desk| desk.used([requests, tokens]));
+    DESK.with(|desk| desk.draft.reply.used = Some(counts([requests, tokens])));
 }
 
 /// See `Desk::interval`.

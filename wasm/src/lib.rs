@@ -13,16 +13,24 @@ mod arena;
 mod bare;
 mod number;
 
+#[cfg(feature = "shared")]
+mod budget;
 #[cfg(feature = "gate")]
 mod desk;
+#[cfg(any(feature = "gate", feature = "shared"))]
+mod draft;
 #[cfg(feature = "gate")]
 pub mod gate;
-#[cfg(all(feature = "gate", not(feature = "laws")))]
+#[cfg(all(feature = "gate", not(any(feature = "laws", feature = "shared"))))]
 mod law;
+#[cfg(feature = "shared")]
+mod leases;
 #[cfg(feature = "pace")]
 mod pace;
-#[cfg(feature = "gate")]
+#[cfg(any(feature = "gate", feature = "shared"))]
 mod policy;
+#[cfg(feature = "shared")]
+pub mod shared;
 
 /// How many limits an ask has costs for: requests and tokens.
 #[cfg(feature = "gate")]
@@ -32,9 +40,9 @@ const LIMITS: usize = 2;
 #[cfg(feature = "gate")]
 const SLOTS: usize = 128;
 
-#[cfg(all(feature = "gate", feature = "laws"))]
+#[cfg(any(feature = "laws", feature = "shared"))]
 type Law = tidegate::law::AnyLaw;
-#[cfg(all(feature = "gate", not(feature = "laws")))]
+#[cfg(all(feature = "gate", not(any(feature = "laws", feature = "shared"))))]
 type Law = law::FewLaws;
 #[cfg(feature = "gate")]
 type Controller = tidegate::Controller<Law, LIMITS, SLOTS>;

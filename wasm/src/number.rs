@@ -43,7 +43,7 @@ pub fn span(ms: f64) -> Option<Span> {
     Some(nanos(ms).map_or(rest, Span::from_nanos))
 }
 
-#[cfg(any(test, feature = "gate"))]
+#[cfg(any(test, feature = "gate", feature = "shared"))]
 /// A deadline: none for NaN and for what is past the end of time; for what is negative, the past.
 pub fn deadline(ms: f64) -> Instant {
     span(ms).map_or(Instant::MAX, |span| Instant::ZERO.saturating_add(span))
@@ -58,6 +58,12 @@ pub fn millis(span: Span) -> f64 {
 /// A count: 0 for NaN and for what is negative; the largest for what is larger.
 pub fn count(number: f64) -> u32 {
     number as u32
+}
+
+#[cfg(any(feature = "gate", feature = "shared"))]
+/// A seed, which comes as two halves.
+pub fn whole([high, low]: [u32; 2]) -> u64 {
+    (u64::from(high) << 32) | u64::from(low)
 }
 
 #[cfg(test)]

@@ -7,19 +7,25 @@ use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Policy, Quota, Ratio, Span};
 
+use crate::Law;
 use crate::number::{count, span};
-use crate::{LIMITS, Law, SLOTS};
 
 /// What a row says of each limit: the law's number, and its quota as calls, period and burst.
 const PER_LIMIT: usize = 4;
 
-/// How many numbers a row has.
-pub const WORDS: usize = PER_LIMIT * LIMITS + 10;
+/// How many limits a row tells of: requests and tokens.
+const ROWS: usize = 2;
 
-/// The policy of a row, its window, and how many calls may be in flight at first; `None` where a
-/// number is not possible.
-pub fn policy(row: &[f64; WORDS]) -> Option<(Policy<Law, LIMITS>, WindowPolicy, u16)> {
-    let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * LIMITS }>()?;
+/// How many numbers a row has.
+pub const WORDS: usize = PER_LIMIT * ROWS + 10;
+
+/// The policy of a row for the first of its limits and for so many `places`, its window, and how many
+/// calls may be in flight at first; `None` where a number is not possible.
+pub fn policy<const LIMITS: usize>(
+    row: &[f64; WORDS],
+    places: usize,
+) -> Option<(Policy<Law, LIMITS>, WindowPolicy, u16)> {
+    let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * ROWS }>()?;
     let &[at_once, lease, ceiling, base, most, attempts, elapsed, per_cent, reserve, at_first] =
         gates
     else {
@@ -42,8 +48,9 @@ pub fn policy(row: &[f64; WORDS]) -> Option<(Policy<Law, LIMITS>, WindowPolicy, 
         }
     };
     let usual = WindowPolicy::DEFAULT;
-    let places = if at_once.is_nan() { SLOTS as u16 } else { small(at_once).min(SLOTS as u16) };
-    let window = WindowPolicy::new(places, span(lease).unwrap_or(usual.lease())).ok()?;
+    let places = places as u16;
+    let at_once = if at_once.is_nan() { places } else { small(at_once).min(places) };
+    let window = WindowPolicy::new(at_once, span(lease).unwrap_or(usual.lease())).ok()?;
     let hold = HoldPolicy::new(span(ceiling).unwrap_or(HoldPolicy::DEFAULT.ceiling()), spread);
     let budget = match per_cent.is_nan() {
         true => None,
@@ -79,14 +86,14 @@ fn named(&[law, calls, period, burst]: &[f64; PER_LIMIT]) -> Option<Law> {
         0 => quota.map_or(Adaptive::DEFAULT, Adaptive::with_quota).into(),
         1 => quota.map_or(Fixed::UNLIMITED, Fixed::new).into(),
         2 | 3 => Fixed::UNLIMITED.into(),
-        #[cfg(feature = "laws")]
+        #[cfg(any(feature = "laws", feature = "shared"))]
         other => return other_laws(other),
-        #[cfg(not(feature = "laws"))]
+        #[cfg(not(any(feature = "laws", feature = "shared")))]
         _ => return None,
     })
 }
 
-#[cfg(feature = "laws")]
+#[cfg(any(feature = "laws", feature = "shared"))]
 fn other_laws(law: u32) -> Option<Law> {
     use tidegate::law::{
         Aimd, Busy, Crowd, Cubic, Proportional, ProportionalConfig, Responsive, Strategy, Vegas,

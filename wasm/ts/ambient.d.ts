@@ -12,6 +12,10 @@ declare module "#packed/pace" {
   export const common: string;
   export const packed: string;
 }
+declare module "#packed/shared" {
+  export const common: string;
+  export const packed: string;
+}
 declare module "#plain/gate" {
   export function instantiate(): unknown;
 }

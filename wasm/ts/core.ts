@@ -48,7 +48,7 @@ export function lazily(instantiate: () => Exports): () => Core {
 }
 
 /** Wasm that takes pages detaches the views of its memory, so they are made when they are needed. */
-function dress(exports: Exports): Core {
+export function dress(exports: Exports): Core {
   return {
     ...exports,
     row: () => new Float64Array(exports.memory.buffer, exports.numbers(), 18),

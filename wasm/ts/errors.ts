@@ -12,7 +12,8 @@ export type Code =
   | "MEMORY"
   | "CLOSED"
   | "POLICY"
-  | "SNAPSHOT";
+  | "SNAPSHOT"
+  | "MESSAGE";
 
 /** What every error of this package is. */
 export class TidegateError extends Error {

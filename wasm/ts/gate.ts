@@ -138,7 +138,7 @@ const WHYS: Partial<Record<Code, Why>> = { BUDGET: "budget", OVER_LIMIT: "limit"
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
 /** A kind of lanes, and how long one of their calls may take before it is taken for lost. */
-interface Lanes {
+export interface Lanes {
   new (key: string, gate: number, house: House): Lane;
   readonly lease: number;
 }

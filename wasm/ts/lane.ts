@@ -84,7 +84,7 @@ export abstract class Lane {
   ) {}
 
   /** Resolves to the permit of a call that has joined. */
-  protected abstract wait(call: Call): Promise<number>;
+  abstract wait(call: Call): Promise<number>;
 
   /** A call has come back, or the policy has changed: up to `room` more may leave now. */
   abstract changed(time?: number, room?: number): void;
@@ -100,7 +100,7 @@ export abstract class Lane {
   }
 
   /** What the core answers a call that waits. */
-  protected ask({ slot, deadline, requests, tokens }: Call, time: number): number {
+  ask({ slot, deadline, requests, tokens }: Call, time: number): number {
     return this.#poll(slot, time, deadline, requests, tokens);
   }
 

@@ -36,7 +36,7 @@ export class LoneLane extends Lane {
   // Each finds out by itself.
   changed(): void {}
 
-  protected async wait(call: Call): Promise<number> {
+  async wait(call: Call): Promise<number> {
     const { deadline, signal } = call;
     let time = this.house.now();
     let due = this.turnOf(call, time);

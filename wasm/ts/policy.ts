@@ -69,7 +69,7 @@ const MANY = 0xffffffff;
 const END = 1.8e13;
 
 /** Writes the row; throws a `PolicyError` that names what is wrong. */
-export function write(row: Float64Array, policy: Policy, laws: number, lease: number): void {
+export function write(row: Float64Array, policy: Policy, laws: number, lease: number, places = 128): void {
   const law = LAWS.indexOf(policy.law ?? "adaptive");
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
   if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);
@@ -91,7 +91,7 @@ export function write(row: Float64Array, policy: Policy, laws: number, lease: nu
   };
   limit("requests", requests);
   limit("tokens", tokens);
-  put("concurrency", policy.concurrency, 1, 128, WHOLE);
+  put("concurrency", policy.concurrency, 1, places, WHOLE);
   put("lease", policy.lease ?? lease, 1, 1e12);
   put("maxHold", policy.maxHold, 1, 1e12);
   put("backoff.base", backoff?.base, 1e-6, 1e12);

@@ -19,7 +19,7 @@ export class PumpedLane extends Lane {
   #timer: Timer | undefined;
   #wakes = 0;
 
-  protected wait(call: Call): Promise<number> {
+  wait(call: Call): Promise<number> {
     return new Promise((go, fail) => {
       call.go = go;
       call.fail = fail;

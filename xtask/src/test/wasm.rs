@@ -19,7 +19,7 @@ const FILES: [&str; 12] = [
 ];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    for features in ["gate", "laws", "pace"] {
+    for features in ["gate", "laws", "pace", "shared"] {
         let mut command = cargo("test");
         command.args(["--package", "tidegate-wasm", "--no-default-features"]);
         command.args(["--features", features]);

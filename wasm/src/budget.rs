@@ -1,0 +1,127 @@
+//! One budget of a fleet: the coordinator, with any law. A module that is one has one.
+
+use tidegate::law::AnyLaw;
+use tidegate::shared::Coordinator;
+use tidegate::{Controller, Span};
+
+use crate::number::{Clock, millis, span, whole};
+use crate::policy::{WORDS, policy};
+
+/// How many calls of all isolates can be leased and in flight: a second and a half's of two thousand.
+const PLACES: usize = 4_096;
+
+/// How many isolates it knows by name.
+const ISOLATES: usize = 1_024;
+
+type Shared = Coordinator<Controller<AnyLaw, 1, PLACES>, ISOLATES>;
+
+/// See the module.
+pub struct Budget {
+    coordinator: Option<Shared>,
+    clock: Clock,
+}
+
+impl Budget {
+    /// Nothing is shared yet.
+    pub const fn new() -> Self {
+        Self { coordinator: None, clock: Clock::NEW }
+    }
+
+    /// Begins; false where there is no such policy. NaN for the usual beat.
+    pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, beat: f64) -> bool {
+        let now = self.clock.read(now);
+        let Some((policy, ..)) = policy(row, PLACES) else { return false };
+        let controller = Controller::new(policy, whole(seed), now);
+        self.coordinator = Some(beating(Coordinator::new(controller, now), beat));
+        true
+    }
+
+    /// As `open`, going on from a record that was made `away` milliseconds ago; false where it does
+    /// not fit the policy, or is none.
+    pub fn restore(
+        &mut self,
+        row: &[f64; WORDS],
+        seed: [u32; 2],
+        now: f64,
+        beat: f64,
+        record: &[u8],
+        away: f64,
+    ) -> bool {
+        let now = self.clock.read(now);
+        let Some((policy, ..)) = policy(row, PLACES) else { return false };
+        let away = span(away).unwrap_or(Span::ZERO);
+        let Ok(made) = Shared::restore(policy, whole(seed), record, now, away) else {
+            return false;
+        };
+        self.coordinator = Some(beating(made, beat));
+        true
+    }
+
+    /// Follows another policy; false where there is none such, or nothing to follow it.
+    pub fn follow(&mut self, row: &[f64; WORDS], now: f64, beat: f64) -> bool {
+        let now = self.clock.read(now);
+        let Some((policy, ..)) = policy(row, PLACES) else { return false };
+        let Some(mut coordinator) = self.coordinator.take() else { return false };
+        coordinator.source_mut().set_policy(policy, now);
+        self.coordinator = Some(beating(coordinator, beat));
+        true
+    }
+
+    /// Answers a request, and tells the grant's length: 0 where there is nothing to send, -1 where
+    /// the request is none.
+    pub fn answer(&mut self, request: &[u8], grant: &mut [u8], now: f64) -> i32 {
+        let now = self.clock.read(now);
+        let Some(coordinator) = &mut self.coordinator else { return -1 };
+        let length = coordinator.answer(now, request, grant).ok();
+        length.and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
+    }
+
+    /// Writes a record and tells its length; 0 where there is nothing to write down.
+    pub fn snapshot(&mut self, now: f64, record: &mut [u8]) -> usize {
+        let now = self.clock.read(now);
+        let coordinator = self.coordinator.as_mut();
+        coordinator.and_then(|it| it.snapshot(now, record).ok()).unwrap_or(0)
+    }
+
+    /// The counters, in the order in which TypeScript names them.
+    pub fn stats(&mut self, now: f64) -> [f64; COUNTERS] {
+        let now = self.clock.read(now);
+        let Some(coordinator) = &self.coordinator else { return [0.0; COUNTERS] };
+        let source = coordinator.source();
+        let s = source.stats();
+        let interval = source.intervals(now).next().flatten();
+        let counts = [
+            s.gone,
+            s.ok,
+            s.throttled,
+            s.busy,
+            s.failed,
+            s.abandoned,
+            s.slower,
+            s.faster,
+            u32::from(source.in_flight()),
+            u32::from(coordinator.isolates()),
+        ];
+        let mut told = [0.0; COUNTERS];
+        for (told, count) in told.iter_mut().zip(counts) {
+            *told = f64::from(count);
+        }
+        if let Some(last) = told.last_mut() {
+            *last = interval.map_or(0.0, millis);
+        }
+        told
+    }
+}
+
+fn beating(coordinator: Shared, beat: f64) -> Shared {
+    match span(beat) {
+        Some(beat) => coordinator.beat(beat),
+        None => coordinator,
+    }
+}
+
+/// How many counters there are; the last is the time between two calls, 0 where none is kept.
+pub const COUNTERS: usize = 11;
+
+/// How long a record is.
+pub const RECORD: usize = Shared::SNAPSHOT_BYTES;

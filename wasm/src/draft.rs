@@ -1,0 +1,63 @@
+//! The reply that is being put together: as JavaScript tells it, or as a response says it.
+
+use tidegate::signal::http::{Reading, Unit};
+use tidegate::{Hint, Outcome, Reply};
+
+use crate::number::{millis, span};
+
+/// See the module.
+pub struct Draft<const LIMITS: usize> {
+    reading: Reading,
+    /// As it stands.
+    pub reply: Reply<LIMITS>,
+}
+
+impl<const LIMITS: usize> Draft<LIMITS> {
+    /// A call that was served, and told nothing.
+    pub const fn new() -> Self {
+        let reply = Reply { outcome: Outcome::Ok, hints: [Hint::NONE; LIMITS], used: None };
+        Self { reading: Reading::new(0), reply }
+    }
+
+    /// Begins the reply with an outcome, and the pause that came with it; NaN for none.
+    pub fn answer(&mut self, outcome: u32, pause: f64) {
+        let outcome = match outcome {
+            0 => Outcome::Ok,
+            1 => Outcome::Throttled,
+            2 => Outcome::Busy,
+            3 => Outcome::Failed,
+            _ => Outcome::Abandoned,
+        };
+        self.reply = outcome.with(span(pause).map_or(Hint::NONE, Hint::retry_after));
+    }
+
+    /// Begins to read a response.
+    pub fn status(&mut self, status: u32) {
+        self.reading = Reading::new(u16::try_from(status).unwrap_or(u16::MAX));
+    }
+
+    /// Reads a header.
+    pub fn header(&mut self, name: &[u8], value: &[u8]) {
+        self.reading.header(name, value);
+    }
+
+    /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
+    /// the time since 1970, NaN where it is not known; `units` are what the limits count.
+    pub fn read(&mut self, clock: f64, units: [Unit; LIMITS]) -> u32 {
+        let answer = self.reading.finish(span(clock));
+        self.reply = answer.about(units);
+        match self.reply.outcome {
+            Outcome::Ok => 0,
+            Outcome::Throttled => 1,
+            Outcome::Busy => 2,
+            Outcome::Failed => 3,
+            Outcome::Abandoned => 4,
+        }
+    }
+
+    /// The pause that the reply asks for; NaN for none.
+    pub fn pause(&self) -> f64 {
+        let pause = self.reply.hints.iter().filter_map(Hint::pause).max();
+        pause.map_or(f64::NAN, millis)
+    }
+}

@@ -1,0 +1,344 @@
+//! All that a process keeps that shares budgets: one isolate for each key, and later attempts of
+//! calls, in numbered slots.
+
+use tidegate::gate::Permit;
+use tidegate::shared::{Isolate, Source};
+use tidegate::signal::http::Unit;
+use tidegate::{Ask, Decision, Instant, Outcome, Quota, Reason, Span, Stats};
+
+use crate::arena::Arena;
+use crate::draft::Draft;
+use crate::number::{Clock, count, deadline, millis, span, whole};
+use crate::policy::WORDS;
+
+/// How many calls of one isolate can be in flight.
+const PLACES: usize = 128;
+
+/// What the one limit counts.
+pub const UNITS: [Unit; 1] = [Unit::Requests];
+
+/// A call that asks for the first time, by its deadline; or a later attempt, as its slot.
+#[derive(Clone, Copy)]
+pub struct Wish {
+    /// The slot of a later attempt; for a first one, any number that is none.
+    pub call: u32,
+    /// By when it must leave.
+    pub deadline: f64,
+}
+
+/// An isolate, and what is counted of it.
+struct Kept {
+    isolate: Isolate<PLACES>,
+    /// No call has more attempts.
+    attempts: u16,
+    stats: Stats,
+    /// Calls that left without a lease, and those that a message kept back.
+    alone: u32,
+    remote: u32,
+    /// Whether a call lacks a departure, and how many of those that did are to leave yet.
+    lacks: bool,
+    behind: u16,
+    /// Requests that left, and answers that were missed.
+    asked: u32,
+    missed: u32,
+    /// What was told last: how many isolates there are, and the time between two calls of all.
+    fleet: u16,
+    interval: Option<Span>,
+}
+
+impl Kept {
+    fn poll(&mut self, now: Instant, ask: &Ask) -> Decision {
+        // Asked before: what leaves with the last departure leaves with a lease.
+        let alone = self.isolate.is_alone();
+        let decision = self.isolate.poll(now, ask);
+        let one_of = match &decision {
+            Decision::Go(_) => {
+                self.alone = self.alone.saturating_add(u32::from(alone));
+                self.remote = self.remote.saturating_add(u32::from(self.behind > 0));
+                self.behind = self.behind.saturating_sub(1);
+                &mut self.stats.gone
+            }
+            Decision::Wait(_) => {
+                self.behind = 0;
+                &mut self.stats.waits
+            }
+            Decision::Full => {
+                let places = usize::from(self.isolate.in_flight()) < PLACES;
+                self.lacks |= !alone && places;
+                &mut self.stats.full
+            }
+            Decision::Refuse(_) => &mut self.stats.refused,
+        };
+        *one_of = one_of.saturating_add(1);
+        decision
+    }
+}
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// See the module.
+pub struct Leases {
+    isolates: Arena<Kept, 1>,
+    calls: Arena<Ask>,
+    /// The reply of the call that comes back next.
+    pub draft: Draft<1>,
+    clock: Clock,
+    refused: Option<Reason>,
+}
+
+impl Leases {
+    /// Nothing is kept yet.
+    pub const fn new() -> Self {
+        Self {
+            isolates: Arena::new(),
+            calls: Arena::new(),
+            draft: Draft::new(),
+            clock: Clock::NEW,
+            refused: None,
+        }
+    }
+
+    /// A new isolate's slot; -1 where there is no memory, -2 where there is no such quota. Of a
+    /// policy's row the quota of requests counts, which is what it may send where nobody has told
+    /// it of its share, and the number of attempts.
+    pub fn open(&mut self, row: &[f64; WORDS], number: [u32; 2], now: f64) -> i32 {
+        let now = self.clock.read(now);
+        let &[_, calls, period, burst, _, _, _, _, _, _, _, _, _, attempts, ..] = row;
+        let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
+        let quota = quota.and_then(|quota| match burst.is_nan() {
+            true => Some(quota),
+            false => quota.with_burst(count(burst)).ok(),
+        });
+        let Some(alone) = quota else { return -2 };
+        let kept = Kept {
+            isolate: Isolate::new(whole(number), alone, now),
+            attempts: if attempts.is_nan() { u16::MAX } else { attempts as u16 },
+            stats: Stats::default(),
+            alone: 0,
+            remote: 0,
+            lacks: false,
+            behind: 0,
+            asked: 0,
+            missed: 0,
+            fleet: 0,
+            interval: None,
+        };
+        let slot = self.isolates.insert(kept);
+        slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
+    }
+
+    /// Frees an isolate's slot.
+    pub fn close(&mut self, isolate: u32) {
+        self.isolates.remove(isolate);
+    }
+
+    /// What a poll answers, in one number: the permit (0 and up), the wait in milliseconds (below
+    /// 0), full (negative infinity), or refused (NaN).
+    pub fn poll(&mut self, isolate: u32, wish: Wish, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let ask = self.ask(wish);
+        self.refused = None;
+        let Some(kept) = self.isolates.get(isolate) else { return f64::NAN };
+        match kept.poll(now, &ask) {
+            Decision::Go(permit) => permit.into_raw() as f64,
+            Decision::Wait(until) => -millis(until.saturating_since(now)),
+            Decision::Full => f64::NEG_INFINITY,
+            Decision::Refuse(reason) => {
+                self.refused = Some(reason);
+                f64::NAN
+            }
+        }
+    }
+
+    /// Why the latest poll refused: 0 for an isolate that is not there, 1 as late, else 5.
+    pub const fn reason(&self) -> u32 {
+        match self.refused {
+            None => 0,
+            Some(Reason::Late(_)) => 1,
+            Some(_) => 5,
+        }
+    }
+
+    /// When a call that was refused as late could have left; NaN where it was not.
+    pub fn late(&self) -> f64 {
+        let Some(Reason::Late(until)) = self.refused else { return f64::NAN };
+        millis(until.saturating_since(Instant::ZERO))
+    }
+
+    /// The number of the gate in the way: pace, which a lack of departures is too, hold, window.
+    pub fn why(&mut self, isolate: u32, wish: Wish, now: f64) -> u32 {
+        let now = self.clock.read(now);
+        let ask = self.ask(wish);
+        let Some(kept) = self.isolates.get(isolate) else { return 0 };
+        if kept.isolate.held_until().max(ask.not_before()) > now {
+            2
+        } else if usize::from(kept.isolate.in_flight()) >= PLACES {
+            3
+        } else {
+            1
+        }
+    }
+
+    /// Takes a call back with the reply as it stands, and tells how many more there is room for; a
+    /// permit that is none is harmless.
+    pub fn settle(&mut self, isolate: u32, permit: f64, now: f64) -> u32 {
+        let now = self.clock.read(now);
+        let Some(kept) = self.isolates.get(isolate) else { return 0 };
+        // A number that is no permit names no call: a negative one and NaN would become 0.
+        let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
+        let before = kept.isolate.in_flight();
+        kept.isolate.settle(now, Permit::from_raw(raw), self.draft.reply);
+        let flying = kept.isolate.in_flight();
+        if flying < before {
+            let stats = &mut kept.stats;
+            let one_of = match self.draft.reply.outcome {
+                Outcome::Ok => &mut stats.ok,
+                Outcome::Throttled => &mut stats.throttled,
+                Outcome::Busy => &mut stats.busy,
+                Outcome::Failed => &mut stats.failed,
+                Outcome::Abandoned => &mut stats.abandoned,
+            };
+            *one_of = one_of.saturating_add(1);
+        }
+        (PLACES as u32).saturating_sub(flying.into())
+    }
+
+    /// The slot of the next attempt after the reply as it stands; -1 where none is due or there is
+    /// no memory for it. A later attempt keeps its slot until it is forgotten.
+    pub fn retry(&mut self, isolate: u32, wish: Wish, now: f64) -> i32 {
+        let now = self.clock.read(now);
+        let ask = self.ask(wish);
+        let Some(kept) = self.isolates.get(isolate) else { return -1 };
+        if ask.attempt().saturating_add(1) >= kept.attempts {
+            return -1;
+        }
+        let Some(next) = kept.isolate.retry(now, &ask, self.draft.reply) else { return -1 };
+        kept.stats.retries = kept.stats.retries.saturating_add(1);
+        let slot = match self.calls.get(wish.call) {
+            Some(kept) => {
+                *kept = next;
+                wish.call
+            }
+            None => self.calls.insert(next).unwrap_or(NONE),
+        };
+        i32::try_from(slot).unwrap_or(-1)
+    }
+
+    /// Before when a later attempt does not leave; 0 for one that is not there.
+    pub fn not_before(&mut self, call: u32) -> f64 {
+        let ask = self.calls.get(call);
+        ask.map_or(0.0, |ask| millis(ask.not_before().saturating_since(Instant::ZERO)))
+    }
+
+    /// Frees the slot of a later attempt.
+    pub fn forget(&mut self, call: u32) {
+        self.calls.remove(call);
+    }
+
+    /// When a request is due, in milliseconds; NaN where none is until a call asks or settles.
+    pub fn request_at(&mut self, isolate: u32) -> f64 {
+        let due = self.isolates.get(isolate).and_then(|kept| kept.isolate.request_at());
+        due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
+    }
+
+    /// Writes a request, where one is due, and tells its length; 0 where none is. One that was never
+    /// answered has been given up then.
+    pub fn request(&mut self, isolate: u32, waiting: u32, now: f64, room: &mut [u8]) -> usize {
+        let now = self.clock.read(now);
+        let Some(kept) = self.isolates.get(isolate) else { return 0 };
+        let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
+        let due = kept.isolate.request_at().is_some_and(|at| at <= now);
+        let length = kept.isolate.request(now, waiting, room);
+        let counter = if length.is_some() { &mut kept.asked } else { &mut kept.missed };
+        *counter = counter.saturating_add(u32::from(due));
+        length.unwrap_or(0)
+    }
+
+    /// Hears an answer, while so many calls wait; false where it is none.
+    pub fn hear(&mut self, isolate: u32, grant: &[u8], waiting: u32, now: f64) -> bool {
+        let now = self.clock.read(now);
+        let Some(kept) = self.isolates.get(isolate) else { return false };
+        if kept.isolate.hear(now, grant).is_err() {
+            return false;
+        }
+        // The layout of a grant is in the documentation of core's `shared`.
+        if let Some((interval, fleet)) = grant.get(22..30).zip(grant.get(30..32)) {
+            let nanos = interval.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
+            kept.interval = (nanos < u64::MAX).then(|| Span::from_nanos(nanos));
+            kept.fleet = fleet.iter().rev().fold(0, |all, byte| all << 8 | u16::from(*byte));
+        }
+        if kept.lacks {
+            kept.lacks = false;
+            kept.behind = u16::try_from(waiting).unwrap_or(u16::MAX);
+        }
+        true
+    }
+
+    /// No answer will come to the request that is on its way.
+    pub fn miss(&mut self, isolate: u32, now: f64) {
+        let now = self.clock.read(now);
+        if let Some(kept) = self.isolates.get(isolate) {
+            kept.isolate.miss(now);
+            kept.missed = kept.missed.saturating_add(1);
+            kept.lacks &= !kept.isolate.is_alone();
+        }
+    }
+
+    /// The time between two calls of the whole fleet; 0 where nothing is kept apart, or nothing told.
+    pub fn interval(&mut self, isolate: u32) -> f64 {
+        let interval = self.isolates.get(isolate).and_then(|kept| kept.interval);
+        interval.map_or(0.0, millis)
+    }
+
+    /// The counters, in the order in which TypeScript names them.
+    pub fn stats(&mut self, isolate: u32) -> Option<[f64; COUNTERS]> {
+        let kept = self.isolates.get(isolate)?;
+        let s = kept.stats;
+        let counts = [
+            s.gone,
+            s.waits,
+            s.full,
+            s.refused,
+            s.ok,
+            s.throttled,
+            s.busy,
+            s.failed,
+            s.abandoned,
+            s.retries,
+            0,
+            0,
+            u32::from(kept.isolate.in_flight()),
+            kept.alone,
+            kept.remote,
+            kept.asked,
+            kept.missed,
+            u32::from(kept.fleet),
+        ];
+        let mut told = [0.0; COUNTERS];
+        for (told, count) in told.iter_mut().zip(counts) {
+            *told = f64::from(count);
+        }
+        Some(told)
+    }
+
+    /// How many departures an isolate has in hand.
+    pub fn in_hand(&mut self, isolate: u32) -> usize {
+        self.isolates.get(isolate).map_or(0, |kept| kept.isolate.in_hand())
+    }
+
+    /// Whether an isolate goes on without its coordinator at present.
+    pub fn is_alone(&mut self, isolate: u32) -> bool {
+        self.isolates.get(isolate).is_some_and(|kept| kept.isolate.is_alone())
+    }
+
+    fn ask(&mut self, wish: Wish) -> Ask {
+        match self.calls.get(wish.call) {
+            Some(ask) => *ask,
+            None => Ask::new().deadline(deadline(wish.deadline)),
+        }
+    }
+}
+
+/// How many counters there are: those of a gate's own controller, and five that tell of the fleet.
+pub const COUNTERS: usize = 18;

@@ -1,0 +1,242 @@
+//! What JavaScript calls for budgets that many processes share: as for controllers, on the side of
+//! those that call; and `budget_…`, where the budget is.
+
+use tidegate::shared::{GRANT_BYTES, REQUEST_BYTES};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::bare::Alone;
+use crate::budget::{self, Budget};
+use crate::leases::{self, Leases, UNITS, Wish};
+use crate::policy::WORDS;
+
+/// How many bytes a header, or a record, may have.
+const ROOM: usize = 4_096;
+
+static LEASES: Alone<Leases> = Alone::new(Leases::new());
+static BUDGET: Alone<Budget> = Alone::new(Budget::new());
+
+/// A policy's row, and the counters.
+static NUMBERS: Alone<[f64; WORDS]> = Alone::new([0.0; WORDS]);
+const _: () = assert!(leases::COUNTERS <= WORDS && budget::COUNTERS <= WORDS);
+
+/// A header's name and value, a message, or a record.
+static BYTES: Alone<[u8; ROOM]> = Alone::new([0; ROOM]);
+const _: () = assert!(REQUEST_BYTES <= ROOM && GRANT_BYTES <= ROOM && budget::RECORD <= ROOM);
+
+/// Where the numbers are.
+#[wasm_bindgen]
+pub fn numbers() -> *mut f64 {
+    NUMBERS.place().cast()
+}
+
+/// Where the bytes are.
+#[wasm_bindgen]
+pub fn bytes() -> *mut u8 {
+    BYTES.place().cast()
+}
+
+/// See `Leases::open`; the row is in the numbers.
+#[wasm_bindgen]
+pub fn open(high: u32, low: u32, now: f64) -> i32 {
+    NUMBERS.with(|row| LEASES.with(|leases| leases.open(row, [high, low], now)))
+}
+
+/// See `Leases::close`.
+#[wasm_bindgen]
+pub fn close(isolate: u32) {
+    LEASES.with(|leases| leases.close(isolate));
+}
+
+/// See `Leases::poll`.
+#[wasm_bindgen]
+pub fn poll(isolate: u32, call: u32, now: f64, deadline: f64) -> f64 {
+    LEASES.with(|leases| leases.poll(isolate, Wish { call, deadline }, now))
+}
+
+/// See `Leases::reason`.
+#[wasm_bindgen]
+pub fn reason() -> u32 {
+    LEASES.with(|leases| leases.reason())
+}
+
+/// See `Leases::late`.
+#[wasm_bindgen]
+pub fn late() -> f64 {
+    LEASES.with(|leases| leases.late())
+}
+
+/// See `Leases::why`.
+#[wasm_bindgen]
+pub fn why(isolate: u32, call: u32, now: f64, deadline: f64) -> u32 {
+    LEASES.with(|leases| leases.why(isolate, Wish { call, deadline }, now))
+}
+
+/// See `Leases::settle`.
+#[wasm_bindgen]
+pub fn settle(isolate: u32, permit: f64, now: f64) -> u32 {
+    LEASES.with(|leases| leases.settle(isolate, permit, now))
+}
+
+/// See `Leases::retry`.
+#[wasm_bindgen]
+pub fn retry(isolate: u32, call: u32, now: f64, deadline: f64) -> i32 {
+    LEASES.with(|leases| leases.retry(isolate, Wish { call, deadline }, now))
+}
+
+/// See `Leases::not_before`.
+#[wasm_bindgen]
+pub fn not_before(call: u32) -> f64 {
+    LEASES.with(|leases| leases.not_before(call))
+}
+
+/// See `Leases::forget`.
+#[wasm_bindgen]
+pub fn forget(call: u32) {
+    LEASES.with(|leases| leases.forget(call));
+}
+
+/// See `Draft::answer`.
+#[wasm_bindgen]
+pub fn answer(outcome: u32, pause: f64) {
+    LEASES.with(|leases| leases.draft.answer(outcome, pause));
+}
+
+/// See `Draft::status`.
+#[wasm_bindgen]
+pub fn status(status: u32) {
+    LEASES.with(|leases| leases.draft.status(status));
+}
+
+/// See `Draft::header`: the name's length, and the length of name and value together, which stand
+/// one behind the other in the bytes.
+#[wasm_bindgen]
+pub fn header(name: usize, both: usize) {
+    BYTES.with(|bytes| {
+        let parts = bytes.get(..both).and_then(|both| both.split_at_checked(name));
+        if let Some((name, value)) = parts {
+            LEASES.with(|leases| leases.draft.header(name, value));
+        }
+    });
+}
+
+/// See `Draft::read`.
+#[wasm_bindgen]
+pub fn read(clock: f64) -> u32 {
+    LEASES.with(|leases| leases.draft.read(clock, UNITS))
+}
+
+/// See `Draft::pause`.
+#[wasm_bindgen]
+pub fn pause() -> f64 {
+    LEASES.with(|leases| leases.draft.pause())
+}
+
+/// See `Leases::request_at`.
+#[wasm_bindgen]
+pub fn request_at(isolate: u32) -> f64 {
+    LEASES.with(|leases| leases.request_at(isolate))
+}
+
+/// Writes a request into the bytes; see `Leases::request`.
+#[wasm_bindgen]
+pub fn request(isolate: u32, waiting: u32, now: f64) -> usize {
+    BYTES.with(|bytes| LEASES.with(|leases| leases.request(isolate, waiting, now, bytes)))
+}
+
+/// Hears the grant that is in the bytes; see `Leases::hear`.
+#[wasm_bindgen]
+pub fn hear(isolate: u32, length: usize, waiting: u32, now: f64) -> bool {
+    BYTES.with(|bytes| {
+        let grant = bytes.get(..length).unwrap_or(&[]);
+        LEASES.with(|leases| leases.hear(isolate, grant, waiting, now))
+    })
+}
+
+/// See `Leases::miss`.
+#[wasm_bindgen]
+pub fn miss(isolate: u32, now: f64) {
+    LEASES.with(|leases| leases.miss(isolate, now));
+}
+
+/// See `Leases::interval`.
+#[wasm_bindgen]
+pub fn interval(isolate: u32) -> f64 {
+    LEASES.with(|leases| leases.interval(isolate))
+}
+
+/// See `Leases::in_hand`.
+#[wasm_bindgen]
+pub fn in_hand(isolate: u32) -> usize {
+    LEASES.with(|leases| leases.in_hand(isolate))
+}
+
+/// See `Leases::is_alone`.
+#[wasm_bindgen]
+pub fn is_alone(isolate: u32) -> bool {
+    LEASES.with(|leases| leases.is_alone(isolate))
+}
+
+/// Writes the counters of `Leases::stats` into the numbers; whether there is such an isolate.
+#[wasm_bindgen]
+pub fn stats(isolate: u32) -> bool {
+    let told = LEASES.with(|leases| leases.stats(isolate));
+    tell(told.as_ref().map_or(&[], |told| told));
+    told.is_some()
+}
+
+/// See `Budget::open`; the policy's row is in the numbers.
+#[wasm_bindgen]
+pub fn budget_open(high: u32, low: u32, now: f64, beat: f64) -> bool {
+    NUMBERS.with(|row| BUDGET.with(|budget| budget.open(row, [high, low], now, beat)))
+}
+
+/// See `Budget::restore`; the policy's row is in the numbers, the record in the bytes.
+#[wasm_bindgen]
+pub fn budget_restore(high: u32, low: u32, now: f64, beat: f64, length: usize, away: f64) -> bool {
+    NUMBERS.with(|row| {
+        BYTES.with(|bytes| {
+            let record = bytes.get(..length).unwrap_or(&[]);
+            BUDGET.with(|budget| budget.restore(row, [high, low], now, beat, record, away))
+        })
+    })
+}
+
+/// See `Budget::follow`; the policy's row is in the numbers.
+#[wasm_bindgen]
+pub fn budget_follow(now: f64, beat: f64) -> bool {
+    NUMBERS.with(|row| BUDGET.with(|budget| budget.follow(row, now, beat)))
+}
+
+/// Answers the request in the bytes with the grant in the bytes; see `Budget::answer`.
+#[wasm_bindgen]
+pub fn budget_answer(length: usize, now: f64) -> i32 {
+    BYTES.with(|bytes| {
+        let mut grant = [0; GRANT_BYTES];
+        let request = bytes.get(..length).unwrap_or(&[]);
+        let told = BUDGET.with(|budget| budget.answer(request, &mut grant, now));
+        for (place, byte) in bytes.iter_mut().zip(grant) {
+            *place = byte;
+        }
+        told
+    })
+}
+
+/// Writes a record into the bytes; see `Budget::snapshot`.
+#[wasm_bindgen]
+pub fn budget_snapshot(now: f64) -> usize {
+    BYTES.with(|bytes| BUDGET.with(|budget| budget.snapshot(now, bytes)))
+}
+
+/// Writes the counters of `Budget::stats` into the numbers.
+#[wasm_bindgen]
+pub fn budget_stats(now: f64) {
+    tell(&BUDGET.with(|budget| budget.stats(now)));
+}
+
+fn tell(counters: &[f64]) {
+    NUMBERS.with(|numbers| {
+        for (place, told) in numbers.iter_mut().zip(counters) {
+            *place = *told;
+        }
+    });
+}

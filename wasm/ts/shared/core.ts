@@ -1,0 +1,28 @@
+/** The wasm module of shared budgets: what it exports besides what every gate's core does. */
+
+import { dress, type Core, type Exports } from "../core.js";
+
+/** What calls need of the module; its Rust sources say what each function does. */
+export interface LeaseCore extends Core {
+  request_at(isolate: number): number;
+  request(isolate: number, waiting: number, now: number): number;
+  hear(isolate: number, length: number, waiting: number, now: number): number;
+  miss(isolate: number, now: number): void;
+  in_hand(isolate: number): number;
+  is_alone(isolate: number): number;
+}
+
+/** What a budget needs of the module: an instance has one. */
+export interface BudgetCore extends Core {
+  budget_open(high: number, low: number, now: number, beat: number): number;
+  budget_restore(high: number, low: number, now: number, beat: number, length: number, away: number): number;
+  budget_follow(now: number, beat: number): number;
+  budget_answer(length: number, now: number): number;
+  budget_snapshot(now: number): number;
+  budget_stats(now: number): void;
+}
+
+/** A new instance of the module. (A shared budget counts calls, so there is nothing to correct.) */
+export function made(exports: Exports): LeaseCore & BudgetCore {
+  return { ...(dress(exports) as LeaseCore & BudgetCore), used() {} };
+}

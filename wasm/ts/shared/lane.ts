@@ -1,0 +1,67 @@
+/** A lane whose calls leave with what was leased: of either kind, with a courier. */
+
+import { Refused } from "../errors.js";
+import type { Lanes } from "../gate.js";
+import type { Call, House, Lane } from "../lane.js";
+import type { Carrier, Keep } from "./carrier.js";
+import type { LeaseCore } from "./core.js";
+import { Courier } from "./courier.js";
+
+/** A lane that knows how to wait. */
+interface SolidLane extends Lane {
+  wait(call: Call): Promise<number>;
+  changed(time?: number, room?: number): void;
+}
+
+/** Kinds of such lanes. */
+export interface SolidLanes {
+  new (key: string, gate: number, house: House): SolidLane;
+  readonly lease: number;
+}
+
+/** One of those that `leased` makes. */
+export type LeasedLane = Lane;
+
+/** The same kind of lanes with leases. Those that are open stand in `lanes`; `missed` hears what went wrong. */
+export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<LeasedLane>, missed: (key: string, error: unknown) => void): Lanes =>
+  class extends Kind {
+    readonly #courier: Courier;
+    /** Whether the last that asked found no departure. */
+    #lacks = false;
+
+    constructor(key: string, gate: number, house: House) {
+      super(key, gate, house);
+      this.#courier = new Courier(house.core as LeaseCore, this, carry, keep, house.now, (error) => missed(key, error));
+      lanes.add(this);
+    }
+
+    wanting(): number {
+      return Math.max(this.waiting, +this.#lacks);
+    }
+
+    override take(slot: number, deadline: number, requests: number, tokens: number): number {
+      if (requests !== 1 || tokens) throw new Refused("TOO_BIG", "a shared budget counts calls: leave the option cost away");
+      return this.#look(super.take(slot, deadline, requests, tokens));
+    }
+
+    override ask(call: Call, time: number): number {
+      return this.#look(super.ask(call, time));
+    }
+
+    #look(answer: number): number {
+      this.#lacks = answer === -Infinity;
+      this.#courier.look(this.house.now(), true);
+      return answer;
+    }
+
+    override settle(permit: number, outcome: number): void {
+      super.settle(permit, outcome);
+      if (!this.closed) this.#courier.look(this.house.now(), true);
+    }
+
+    override close(): void {
+      lanes.delete(this);
+      this.#courier.close();
+      super.close();
+    }
+  };
