@@ -189,6 +189,16 @@ impl AdaptiveState {
         self.event.interval(self.pacer.interval, now).span()
     }
 
+    /// Leaves a long silence that ends now out of what was measured; whether there was one.
+    fn leave_out_silence(&mut self, now: Instant, interval: Span) -> bool {
+        let silence = self.pacer.silence(now);
+        let long = silence.halved(IDLE_LOG2) > interval;
+        if long {
+            self.meter.skip(silence, now);
+        }
+        long
+    }
+
     fn back_off(&mut self, now: Instant, rng: &mut Rng) {
         let interval = self.interval(now);
         self.pacer.back_off(now, interval, rng);
@@ -258,9 +268,7 @@ impl Law for Adaptive {
         }
         let interval = state.usual.interval_of(cost, state.interval(now));
         let slots = state.has_slots();
-        let silence = state.pacer.silence(now);
-        if silence.halved(IDLE_LOG2) > interval {
-            state.meter.skip(silence, now);
+        if state.leave_out_silence(now, interval) {
             // Without the interval that is caught up after a short gap: those whom the same event
             // wakes would send two calls each, and a refusal of these tells nothing of the rate.
             state.pacer.begin(now);

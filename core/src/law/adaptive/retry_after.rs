@@ -16,6 +16,10 @@ impl AdaptiveState {
     /// A long Retry-After is a blackout whose end is told.
     pub(super) fn blackout(&mut self, now: Instant, wait: Span, rng: &mut Rng) {
         let end = now.saturating_add(wait).min(longest_hold(now));
+        if !self.is_open() {
+            // The machine may have slept while the call was under way.
+            self.leave_out_silence(now, self.interval(now));
+        }
         let served = self.meter.served;
         let mut cycle = self.meter.cycle(end).max(Span::from_micros(1));
         if let Tier::Open(open) = self.tier {

@@ -150,6 +150,9 @@ class RetryAfter:
     def blackout(self, now, wait, chance):
         end = min(within(now + wait), within(now + parts.LONGEST_HOLD))
         served, pacer = self.meter.served, self.pacer
+        silence = since(pacer.slot, now)
+        if not self.is_open() and silence // 64 > self.current(now):
+            self.meter.skip(silence, now)
         cycle = max(self.meter.cycle(end), 1000)
         if self.is_open():
             calls = oct.ratio(served, PARTS)
