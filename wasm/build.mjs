@@ -103,6 +103,7 @@ const inlined = {
     });
     build.onLoad({ filter: /^#plain\//, namespace: "inlined" }, () => ({ contents: plain }));
     build.onResolve({ filter: /\.wasm(\?module)?$/ }, ({ path }) => ({ path, external: true }));
+    build.onResolve({ filter: /^cloudflare:/ }, ({ path }) => ({ path, external: true }));
   },
 };
 
@@ -111,7 +112,7 @@ const common = {
   legalComments: "none", charset: "ascii", logLevel: "warning",
 };
 const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
-const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pace.workerd", "pace.edge-light", "js.workers"];
+const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pace.workerd", "pace.edge-light", "js.workers", "durable"];
 const everywhere = ["index", "laws", "pace", "js"];
 await esbuild.build({
   ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),

@@ -1,4 +1,4 @@
-/** What the build puts in place of these names. */
+/** What the build puts in place of these names, and what the runtime brings. */
 
 declare module "#packed/gate" {
   export const common: string;
@@ -26,4 +26,19 @@ declare module "*.wasm" {
 declare module "*.wasm?module" {
   const module: WebAssembly.Module;
   export default module;
+}
+
+/** What this package uses of Cloudflare's runtime; who writes a worker has the whole of it in its types. */
+declare module "cloudflare:workers" {
+  interface Storage {
+    readonly kv?: { get<T>(key: string): T | undefined; put<T>(key: string, value: T): void; delete(key: string): boolean };
+    setAlarm(time: number): Promise<void>;
+  }
+  export abstract class DurableObject<Env = unknown> {
+    constructor(ctx: unknown, env: Env);
+    protected readonly ctx: { readonly id: { readonly name?: string }; readonly storage: Storage };
+    protected readonly env: Env;
+    alarm?(): void | Promise<void>;
+  }
+  export const waitUntil: ((promise: Promise<unknown>) => void) | undefined;
 }

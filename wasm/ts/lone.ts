@@ -36,13 +36,18 @@ export class LoneLane extends Lane {
   // Each finds out by itself.
   changed(): void {}
 
+  /** How soon the first looks again whether it may go, where nobody can say when. */
+  patience(_time: number): number {
+    return LOOK;
+  }
+
   async wait(call: Call): Promise<number> {
     const { deadline, signal } = call;
     let time = this.house.now();
     let due = this.turnOf(call, time);
     try {
       for (;;) {
-        const full = this.due ? 0 : Math.min(LOOK * (1 + Math.max((call.turn - this.first!.turn) >> 5, 0)), OFTEN);
+        const full = this.due ? 0 : Math.min(this.patience(time) * (1 + Math.max((call.turn - this.first!.turn) >> 5, 0)), OFTEN);
         const left = Math.min(due, deadline > time ? deadline : due) - time;
         // Less than a millisecond is none to a timer.
         const ms = Math.max(left > SOON ? Math.min(left / 2, OFTEN) : left, full, 1);

@@ -73,7 +73,11 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
     }
     const lanes = new Set<LeasedLane>();
     const listeners = new Set<(event: SharedEvents["missed"]) => void>();
-    const missed = (key: string, error: unknown) => listeners.forEach((listener) => listener({ key, error }));
+    const missed = (key: string, error: unknown) =>
+      listeners.forEach((listener) => {
+        // What it throws is the program's to hear of; calls go on.
+        queueMicrotask(() => listener({ key, error }));
+      });
 
     const Leased = leased(Kind, carry, keep, lanes, missed);
     const policy = { ...options, law: "fixed", requests: alone } as const;

@@ -16,6 +16,10 @@ const LOST = 20;
 /** After so long a fresh call takes over: an edge worker's request is not kept for longer than half a minute. */
 const TERM = 10_000;
 
+/** So soon, and at least so often, whoever cannot be woken looks whether an answer has come. */
+const LOOK = 5;
+const OFTEN = 200;
+
 /** Whose requests are carried. */
 export interface Isolate {
   readonly key: string;
@@ -39,9 +43,10 @@ export class Courier {
   #wakes = -Infinity;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #began = -Infinity;
-  /** Whether a request is about to leave, and how many have. */
+  /** Whether a request is about to leave, how many have, and whether the latest is on its way. */
   #soon = false;
   #turn = 0;
+  #isAway = false;
   #closed = false;
 
   constructor(core: LeaseCore, isolate: Isolate, carry: Carrier, keep: Keep, now: () => number, missed: (error: unknown) => void) {
@@ -63,6 +68,11 @@ export class Courier {
       this.#soon = true;
       if (fresh) this.#began = time;
     } else if (due > time) this.#sleep(due, time, fresh);
+  }
+
+  /** How soon to look again for somebody who lacks a departure. */
+  patience(time: number): number {
+    return this.#isAway || this.#soon ? LOOK : Math.min(Math.max(this.#wakes - time, LOOK), OFTEN);
   }
 
   close(): void {
@@ -96,6 +106,7 @@ export class Courier {
     if (this.#closed) return;
     const time = this.#now();
     const length = this.#core.request(this.#isolate.gate, this.#isolate.wanting(), time);
+    this.#isAway = length > 0;
     if (length) this.#keep(this.#exchange(this.#core.room().slice(0, length), ++this.#turn));
     // It was given up.
     else this.#isolate.changed(time);
@@ -112,6 +123,7 @@ export class Courier {
     }
     if (this.#closed) return;
     const time = this.#now();
+    if (turn === this.#turn) this.#isAway = false;
     if (!this.#hears(grant, time)) {
       if (turn === this.#turn) this.#core.miss(this.#isolate.gate, time);
       this.#missed(why);

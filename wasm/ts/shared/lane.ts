@@ -39,6 +39,11 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
       return Math.max(this.waiting, +this.#lacks);
     }
 
+    /** Nothing changes before an answer, and none comes before a request is due. */
+    patience(time: number): number {
+      return this.#courier.patience(time);
+    }
+
     override take(slot: number, deadline: number, requests: number, tokens: number): number {
       if (requests !== 1 || tokens) throw new Refused("TOO_BIG", "a shared budget counts calls: leave the option cost away");
       return this.#look(super.take(slot, deadline, requests, tokens));
