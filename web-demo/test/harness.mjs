@@ -104,6 +104,23 @@ export async function visit(test, url, { width = 1280, height = 800, dark = fals
   return { page, context, trouble };
 }
 
+/** Notes every move of what had its place, from before the page's own scripts on: for `before` of `visit`. */
+export const watchShifts = (page) => page.addInitScript(() => {
+  globalThis.shifts = [];
+  const name = (node) => node && `${node.nodeName.toLowerCase()}#${node.id ?? ""}.${node.className ?? ""}`;
+  const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
+  new PerformanceObserver((list) => {
+    for (const { value, startTime, hadRecentInput, sources } of list.getEntries()) {
+      if (hadRecentInput) continue;
+      const moves = sources.map(({ node, previousRect, currentRect }) => `${name(node)}: ${place(previousRect)} to ${place(currentRect)}`);
+      globalThis.shifts.push({ value, at: Math.round(startTime), moves });
+    }
+  }).observe({ type: "layout-shift", buffered: true });
+});
+
+/** What `watchShifts` has noted. */
+export const shiftsOf = (page) => page.evaluate(() => globalThis.shifts);
+
 /** Brings a part of the page into view and waits until it has been filled. */
 export async function show(page, id) {
   await page.locator(`#${id}`).evaluate((element) => element.scrollIntoView({ behavior: "instant", block: "start" }));

@@ -10,7 +10,7 @@ async function open(t, url) {
   const { page, trouble } = await visit(t, url, { allowed: loopback });
   await show(page, "live");
   // The first moment has arrived.
-  await page.waitForFunction(() => !document.querySelector("#live .about").textContent.startsWith("Waiting"));
+  await page.waitForFunction(() => document.querySelector("#live .about")?.textContent.startsWith("Waiting") === false);
   return { page, trouble };
 }
 
