@@ -14,6 +14,7 @@ mod relay;
 mod road;
 mod rustup;
 mod setup;
+mod solver;
 mod tally;
 mod test;
 mod tools;

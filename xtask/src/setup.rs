@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 
 use crate::road::{Roads, TARGETS};
 use crate::tools::{TOOLS, Tool};
-use crate::{apt, no_such, rustup, workspace};
+use crate::{apt, no_such, rustup, solver, workspace};
 
 /// What `demo` and `test` need today.
 const NEEDED: [&str; 4] = ["components", "targets", "node", "npm"];
@@ -35,14 +35,17 @@ pub fn help() -> String {
     for tool in TOOLS {
         _ = writeln!(help, "  {:<12} {} (Debian: {})", tool.name, tool.why, tool.packages());
     }
+    _ = writeln!(help, "  {:<12} {} ({})", solver::NAME, solver::WHY, solver::how());
     _ = write!(help, "Without a step: {}.", NEEDED.join(", "));
     help
 }
 
 /// Takes the named steps. One that fails does not stop the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
-    let all: Vec<&str> =
-        ["components", "targets"].into_iter().chain(TOOLS.map(|tool| tool.name)).collect();
+    let all: Vec<&str> = ["components", "targets", solver::NAME]
+        .into_iter()
+        .chain(TOOLS.map(|tool| tool.name))
+        .collect();
     if let Some(unknown) = asked.iter().find(|step| *step != "all" && !all.contains(&&***step)) {
         return Ok(no_such("step", unknown, &[&["all"], &*all].concat()));
     }
@@ -65,6 +68,7 @@ fn take(step: &str, roads: &mut Roads) -> Result<()> {
     match step {
         "components" => components(),
         "targets" => targets(roads),
+        solver::NAME => bring(step, solver::is_there(), &solver::how(), solver::bring),
         _ => TOOLS.iter().filter(|tool| tool.name == step).try_for_each(bring_tool),
     }
 }
@@ -76,6 +80,15 @@ fn bring_tool(tool: &Tool) -> Result<()> {
 /// Brings the tool of this name if it is missing, without a word if it is there.
 pub fn missing_tool(name: &str) -> Result<()> {
     TOOLS.iter().filter(|tool| tool.name == name && !tool.is_there()).try_for_each(bring_tool)
+}
+
+/// Brings the solver if it is missing, without a word if it is there.
+pub fn missing_solver() -> Result<()> {
+    if solver::is_there() {
+        Ok(())
+    } else {
+        bring(solver::NAME, false, &solver::how(), solver::bring)
+    }
 }
 
 impl Component {

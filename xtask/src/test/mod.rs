@@ -29,7 +29,7 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 16] = [
+const PARTS: [Part; 17] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
@@ -37,6 +37,7 @@ const PARTS: [Part; 16] = [
     Part { name: "no-panic", about: "no panic is reachable in core", run: no_panic::run },
     Part { name: "docs", about: "the documentation builds without a warning", run: docs },
     Part { name: "conformance", about: "the oracle's answers, everywhere", run: conformance::run },
+    Part { name: "proofs", about: "lemmas about the core's arithmetic", run: trust::proofs },
     Part { name: "fuzz", about: "what a search has kept breaks no promise", run: fuzz::run },
     Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
     Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },

@@ -1,0 +1,165 @@
+"""What a lemma is, and the arithmetic that its model is written in.
+
+A model is a function of numbers. It is given whole numbers, and then it answers as the core does,
+or variables of the solver, and then it is the formula that the lemma is about: one text for
+both."""
+
+import z3
+
+U8, U16, U32, U64 = 2**8 - 1, 2**16 - 1, 2**32 - 1, 2**64 - 1
+END, LAST = U64, U64 - 1
+"""The end of time, and the instant before it."""
+SECOND = 10**9
+
+STEPS, LEMMAS = [], []
+
+
+def is_formula(*values):
+    return any(z3.is_expr(value) for value in values)
+
+
+def ite(condition, then, other):
+    """One of two values, or of two tuples of values."""
+    if not is_formula(condition):
+        return then if condition else other
+    if isinstance(then, tuple):
+        return tuple(ite(condition, one, two) for one, two in zip(then, other, strict=True))
+    return z3.If(condition, then, other)
+
+
+def all_of(*conditions):
+    return z3.And(*conditions) if is_formula(*conditions) else all(conditions)
+
+
+def any_of(*conditions):
+    return z3.Or(*conditions) if is_formula(*conditions) else any(conditions)
+
+
+def no(condition):
+    return z3.Not(condition) if is_formula(condition) else not condition
+
+
+def implies(condition, claim):
+    return z3.Implies(condition, claim)
+
+
+def div(a, b):
+    """Rounded down; neither is below zero."""
+    return a / b if is_formula(a, b) else a // b
+
+
+def up(a, b):
+    """Rounded up."""
+    return div(a + b - 1, b)
+
+
+def least(a, b):
+    return ite(a <= b, a, b)
+
+
+def most(a, b):
+    return ite(a >= b, a, b)
+
+
+def within(number, bound=U64):
+    """Saturates at the largest number."""
+    return least(number, bound)
+
+
+def minus(a, b):
+    """Saturates at zero."""
+    return ite(a > b, a - b, 0)
+
+
+def clamp(number, low, high):
+    return least(most(number, low), high)
+
+
+class Given:
+    """The variables of a lemma, with what is known of them."""
+
+    def __init__(self):
+        self.facts = []
+
+    def number(self, name, low, high):
+        made = z3.Int(name)
+        self.facts += [made >= low, made <= high]
+        return made
+
+    def numbers(self, names, low, high):
+        return [self.number(name, low, high) for name in names.split()]
+
+    def flag(self, name):
+        return z3.Bool(name)
+
+    def bits(self, names, width):
+        return [z3.BitVec(name, width) for name in names.split()]
+
+    def that(self, *facts):
+        self.facts += facts
+
+    def quota(self, of="", law=False):
+        """A quota as policies can have it: its burst of periods fits 64 bits."""
+        count = self.number(f"count{of}", 1, U64)
+        period = 10**9 << 20 if law else self.number(f"period{of}", 1, U64)
+        burst = self.number(f"burst{of}", 1, U32)
+        self.that(period * burst <= U64)
+        return count, period, burst
+
+
+class Lemma:
+    """A claim about a model, and a wrong model of which it must not hold."""
+
+    def __init__(self, claim, place, wrong):
+        self.claim, self.place, self.wrong = claim, place, wrong
+        self.name = claim.__name__.replace("_", " ")
+        self.says = " ".join(claim.__doc__.split())
+
+    def answer(self, wrong, seconds):
+        """`proved`, `refuted` with the numbers that refute it, or `unknown` with the reason."""
+        given = Given()
+        claim = self.claim(given, **(self.wrong if wrong else {}))
+        solver = z3.Solver()
+        solver.set("timeout", seconds * 1000)
+        solver.add(*given.facts, z3.Not(claim))
+        found = solver.check()
+        if found == z3.unsat:
+            return "proved", ""
+        if found == z3.sat:
+            model = solver.model()
+            numbers = sorted(f"{name} = {model[name]}" for name in model.decls())
+            return "refuted", ", ".join(numbers)
+        return "unknown", solver.reason_unknown()
+
+
+def lemma(place, **wrong):
+    """Registers a claim about the function `place` of the core; `wrong` names the parts of the
+    model that are replaced to see that the claim can fail."""
+    assert wrong, "a lemma needs a wrong variant"
+
+    def register(claim):
+        LEMMAS.append(Lemma(claim, place, wrong))
+        return claim
+
+    return register
+
+
+class Step:
+    """A model and the core's own step of that name, which must answer alike."""
+
+    def __init__(self, name, model, draw):
+        self.name, self.model, self.draw = name, model, draw
+        code = model.__code__
+        self.draws = int("word" in code.co_varnames + code.co_cellvars)
+
+
+def step(name, draw):
+    """Registers a model; `draw` makes the numbers to ask with. The model takes the numbers, and a
+    last one named `word` where the core draws by chance: the word that it drew, which it tells
+    first."""
+
+    def register(model):
+        STEPS.append(Step(name, model, draw))
+        return model
+
+    return register

@@ -1,0 +1,109 @@
+"""The budget and the hold."""
+
+from lemma import LAST, U32, U64, all_of, implies, ite, least, lemma, minus, most, step, within
+from lemmas.chance import drawn
+from lemmas.numbers import floor_of
+
+
+def deposit(saved, numerator, brim):
+    return ite(within(saved + numerator) < brim, within(saved + numerator), brim)
+
+
+def a_budget(dice):
+    numerator, denominator, reserve = dice.u32(1), dice.u32(1), dice.u32(1)
+    return [
+        numerator,
+        denominator,
+        reserve,
+        dice.choice([dice.u64(), dice.randrange(5 * denominator)]),
+    ]
+
+
+@step("budget", a_budget)
+def budget(numerator, denominator, reserve, saved):
+    brim = denominator * reserve
+    goes = int(saved >= denominator)
+    return goes, brim, deposit(saved, numerator, brim), minus(saved, denominator)
+
+
+@lemma("gate/budget.rs Budget::deposit", put=lambda saved, numerator, brim: saved + numerator)
+def the_budget_stays_within_its_brim(given, put=deposit):
+    """Full at the start, it is never fuller than its reserve, and never below nothing."""
+    numerator, denominator, reserve = given.numbers("numerator denominator reserve", 1, U32)
+    saved = given.number("saved", 0, U64)
+    brim = denominator * reserve
+    given.that(saved <= brim)
+    after = put(saved, numerator, brim)
+    return all_of(brim <= U64, after <= brim, minus(saved, denominator) <= brim)
+
+
+@lemma("gate/budget.rs Budget::check", enough=lambda saved, cost: saved > 0)
+def successes_pay_for_retries(given, enough=lambda saved, cost: saved >= cost):
+    """The retries so far, times what one costs, are no more than the reserve and what the successes
+    have paid in: each retry that may leave keeps that, and so does each success."""
+    numerator, denominator, reserve = given.numbers("numerator denominator reserve", 1, U32)
+    retries, successes, saved = given.numbers("retries successes saved", 0, U64)
+    brim = denominator * reserve
+    paid = brim + successes * numerator
+    given.that(saved <= brim, saved + retries * denominator <= paid)
+    retried = minus(saved, denominator) + (retries + 1) * denominator <= paid
+    served = deposit(saved, numerator, brim) + retries * denominator <= paid + numerator
+    return all_of(implies(enough(saved, denominator), retried), served)
+
+
+@lemma("gate/budget.rs Budget::deposit", put=lambda saved, more, brim: saved + more)
+def a_split_deposit_pays_no_more_than_one(given, put=deposit):
+    """Two successes one after the other leave what both at once would have left."""
+    one, two = given.numbers("one two", 1, U32)
+    brim = given.number("brim", 1, 2**63)
+    saved = given.number("saved", 0, U64)
+    given.that(saved <= brim)
+    return put(put(saved, one, brim), two, brim) == least(saved + one + two, brim)
+
+
+def pause(asked, ceiling, reach, word):
+    """`HoldPolicy::pause`: upward from what the server asked for, downward from the ceiling."""
+    below = asked < ceiling
+    low = ite(below, asked, minus(ceiling, reach))
+    high = ite(below, least(within(asked + reach), ceiling), ceiling)
+    return drawn(word, low, high)
+
+
+def raised(until, now, span):
+    return most(until, least(within(now + span), LAST))
+
+
+def a_hold(dice):
+    ceiling = dice.u64(1) >> dice.randrange(64) or 1
+    state = dice.state()
+    return [ceiling, *dice.ratio(most_one=True), dice.instant(), *state, dice.instant(), dice.u64()]
+
+
+@step("hold", a_hold)
+def hold(ceiling, numerator, denominator, until, _l, _h, now, asked, word):
+    reach = floor_of(numerator, denominator, min(asked, ceiling))
+    return raised(until, now, pause(asked, ceiling, reach, word))
+
+
+@lemma(
+    "gate/hold.rs HoldPolicy::pause",
+    wait=lambda asked, ceiling, reach, word: drawn(word, asked, asked + reach),
+)
+def a_pause_is_as_long_as_the_server_asks_and_below_the_ceiling(given, wait=pause):
+    """A Retry-After below the ceiling is a floor, one above it is cut to the ceiling: whatever a
+    server says, the client is not stopped for longer than the policy allows."""
+    asked, ceiling, reach = given.numbers("asked ceiling reach", 0, U64)
+    word = given.number("word", 0, U32)
+    given.that(reach <= least(asked, ceiling))
+    made = wait(asked, ceiling, reach, word)
+    floor = ite(asked < ceiling, asked, ceiling - reach)
+    return all_of(made >= floor, made <= ceiling)
+
+
+@lemma("gate/hold.rs Hold::raise", longer=lambda until, now, span: within(now + span))
+def a_hold_is_never_taken_back_and_never_for_ever(given, longer=raised):
+    """A second pause does not end the first one sooner, and none lasts until the end of time."""
+    now, span = given.numbers("now span", 0, U64)
+    until = given.number("until", 0, LAST)
+    after = longer(until, now, span)
+    return all_of(after >= until, after <= LAST)

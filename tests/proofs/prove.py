@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Proves the lemmas, and sees that their models are the core.
+
+cargo xtask test proofs                        # brings the solver, and takes both
+python prove.py                                # the models against the core, then the lemmas
+python prove.py --mutate                       # each lemma's wrong variant, which must be refuted
+python prove.py --models                       # the models against the core alone
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import lemmas  # noqa: F401  (they register themselves)
+from dice import Dice
+from lemma import LEMMAS, STEPS
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent.parent
+SECONDS = 60
+"""How long the solver may think of one lemma; the slowest takes a twentieth of it."""
+
+
+def program():
+    """The core's steps, built from the files of this very tree."""
+    build = ["cargo", "build", "--quiet", "--package", "tidegate-steps", "--message-format", "json"]
+    built = subprocess.run(build, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if built.returncode:
+        sys.exit(
+            "prove.py: the core's steps do not build; `cargo build -p tidegate-steps` says why."
+        )
+    messages = (json.loads(line) for line in built.stdout.splitlines())
+    return [message["executable"] for message in messages if message.get("executable")][-1]
+
+
+def plain(answer):
+    return [int(number) for number in (answer if isinstance(answer, tuple) else (answer,))]
+
+
+def ask(core, lines):
+    asked = subprocess.run([core], input="\n".join(lines) + "\n", capture_output=True, text=True)
+    if asked.returncode:
+        sys.exit(f"prove.py: the core's steps: {asked.stderr.strip()}")
+    return [[int(word) for word in line.split()] for line in asked.stdout.splitlines()]
+
+
+def compare(core, step, tries):
+    """How the model differs from the core on some numbers, if it does."""
+    dice = Dice(step.name)
+    asked = [step.draw(dice) for _ in range(tries)]
+    told = ask(core, [" ".join(map(str, [step.name, *numbers])) for numbers in asked])
+    for numbers, core_says in zip(asked, told, strict=True):
+        # A step that draws by chance tells first which word it drew.
+        words = core_says[: step.draws]
+        model_says = plain(step.model(*numbers, *words))
+        core_says = core_says[step.draws :]
+        if model_says != core_says:
+            return f"{step.name} {numbers}: the core says {core_says}, the model {model_says}"
+    return None
+
+
+def compare_all(core, tries, tell):
+    rows = []
+    for step in STEPS:
+        since = time.monotonic()
+        differs = compare(core, step, tries)
+        rows.append({"step": step.name, "tries": tries, "differs": differs})
+        tell(f"{step.name:<16} {tries:>6} {'differs' if differs else 'alike':<8} {seconds(since)}")
+        if differs:
+            tell(f"    {differs}")
+    return rows
+
+
+def solve(job):
+    index, wrong = job
+    since = time.monotonic()
+    answer, why = LEMMAS[index].answer(wrong, SECONDS)
+    return index, answer, why, time.monotonic() - since
+
+
+def prove_all(wrong, tell):
+    expected = "refuted" if wrong else "proved"
+    rows = []
+    with multiprocessing.Pool(min(2, os.cpu_count() or 1)) as pool:
+        jobs = [(index, wrong) for index in range(len(LEMMAS))]
+        for index, answer, why, took in pool.imap(solve, jobs):
+            lemma = LEMMAS[index]
+            good = answer == expected
+            row = {"lemma": lemma.name, "place": lemma.place, "says": lemma.says}
+            rows.append(
+                {**row, "answer": answer, "why": why, "good": good, "seconds": round(took, 2)}
+            )
+            tell(line(lemma.name, lemma.place, answer, f"{took:5.1f} s"))
+            if not good:
+                tell(f"    {lemma.says}\n    it should be {expected}: {why}")
+    return rows
+
+
+def line(name, place, answer, took):
+    """A line of the table of lemmas."""
+    wide = max(len(lemma.name) for lemma in LEMMAS)
+    places = max(len(lemma.place) for lemma in LEMMAS)
+    return f"{name:<{wide}}  {place:<{places}}  {answer:<8} {took}".rstrip()
+
+
+def seconds(since):
+    return f"{time.monotonic() - since:5.1f} s"
+
+
+def main():
+    read = argparse.ArgumentParser(description="Proves the lemmas about the core's arithmetic.")
+    read.add_argument("--models", action="store_true", help="ask the models and the core, no more")
+    read.add_argument("--lemmas", action="store_true", help="prove the lemmas, no more")
+    read.add_argument("--mutate", action="store_true", help="refute each lemma's wrong variant")
+    read.add_argument("--tries", type=int, default=2000, help="how often each step is asked")
+    read.add_argument("--json", action="store_true", help="one object, for scripts")
+    options = read.parse_args()
+
+    def tell(line):
+        print(line, file=sys.stderr if options.json else sys.stdout, flush=True)
+
+    since = time.monotonic()
+    compared, proved = [], []
+    if not (options.mutate or options.lemmas):
+        tell(f"{'model':<16} {'tries':>6} {'and core':<8}")
+        compared = compare_all(program(), options.tries, tell)
+    if not options.models:
+        tell("\n" + line("wrong variant of" if options.mutate else "lemma", "of core/src", "", ""))
+        proved = prove_all(options.mutate, tell)
+    if not compared and not proved:
+        sys.exit("prove.py: there is nothing to prove.")
+    failed = [row for row in compared if row["differs"]] + [
+        row for row in proved if not row["good"]
+    ]
+    if options.json:
+        print(json.dumps({"models": compared, "lemmas": proved, "failed": len(failed)}, indent=1))
+    what = "wrong variants refuted" if options.mutate else "lemmas proved"
+    good = sum(row["good"] for row in proved)
+    alike = sum(not row["differs"] for row in compared)
+    told = [f"{alike} of {len(compared)} models answer as the core"] if compared else []
+    told += [f"{good} of {len(proved)} {what}"] if proved else []
+    tell(f"\n{'; '.join(told)} ({seconds(since).strip()})")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

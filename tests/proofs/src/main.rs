@@ -1,0 +1,77 @@
+//! Takes the steps of the core's arithmetic one by one: a line names a step and its numbers, and the
+//! answer is a line of numbers.
+//!
+//! The lemmas are about models of these steps. That the models are the code is seen by asking both
+//! the same; and so that single steps can be asked, which no user of the core can reach, this program
+//! is made of the core's own files.
+#![cfg(not(test))] // The tests in these files are the core's.
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "most of the core is not asked")]
+#![allow(clippy::all, unfulfilled_lint_expectations, reason = "the core is linted where it lives")]
+
+#[path = "../../../core/src/backoff.rs"]
+mod backoff;
+#[path = "../../../core/src/digest.rs"]
+mod digest;
+#[path = "../../../core/src/fixed.rs"]
+mod fixed;
+#[path = "../../../core/src/gate/mod.rs"]
+mod gate;
+#[path = "../../../core/src/hint.rs"]
+mod hint;
+#[path = "../../../core/src/law/mod.rs"]
+mod law;
+#[path = "../../../core/src/outcome.rs"]
+mod outcome;
+#[path = "../../../core/src/rate.rs"]
+mod rate;
+#[path = "../../../core/src/rng.rs"]
+mod rng;
+#[path = "../../../core/src/snapshot.rs"]
+mod snapshot;
+#[path = "../../../core/src/time.rs"]
+mod time;
+#[path = "../../../core/src/verdict.rs"]
+mod verdict;
+
+mod adaptive;
+mod numbers;
+mod plain;
+mod states;
+
+pub use fixed::Ratio;
+pub use gate::Permit;
+pub use hint::Hint;
+pub use outcome::{Outcome, Reply};
+pub use rate::{Quota, QuotaError};
+pub use rng::Rng;
+pub use time::{Instant, Span};
+pub use verdict::{Ask, Decision, Reason, Verdict};
+
+use std::io::{BufRead, Write, stdin, stdout};
+use std::process::ExitCode;
+
+use numbers::Numbers;
+
+fn main() -> ExitCode {
+    let mut out = stdout().lock();
+    for line in stdin().lock().lines().map_while(Result::ok) {
+        let mut words = line.split_whitespace();
+        let Some(step) = words.next() else { continue };
+        let Some(mut numbers) = Numbers::of(words) else {
+            eprintln!("`{line}`: a step's name is followed by whole numbers below 2^64.");
+            return ExitCode::FAILURE;
+        };
+        let taken = plain::take(step, &mut numbers)
+            .or_else(|| states::take(step, &mut numbers))
+            .or_else(|| adaptive::take(step, &mut numbers));
+        let Some(answer) = taken.filter(|_| numbers.fit()) else {
+            eprintln!("`{line}`: there is no such step, or it takes other numbers.");
+            return ExitCode::FAILURE;
+        };
+        let answer: Vec<String> = answer.iter().map(u64::to_string).collect();
+        if writeln!(out, "{}", answer.join(" ")).is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,187 @@
+//! The numbers that a step is asked with, taken one after the other.
+
+use std::num::{NonZeroU16, NonZeroU32};
+
+use crate::law::{Law, Sample};
+use crate::snapshot::{Field, Reader, Record, Writer};
+use crate::{Hint, Instant, Outcome, Quota, Ratio, Rng, Span};
+
+/// Records keep instants as their distance from this one, so that all from 2 to 2^64 - 3 are exact.
+const MIDDLE: Instant = Instant::from_nanos(1 << 63);
+
+pub struct Numbers {
+    left: std::vec::IntoIter<u64>,
+    short: bool,
+}
+
+impl Numbers {
+    pub fn of<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
+        Some(Self { left: numbers?.into_iter(), short: false })
+    }
+
+    /// Whether there were as many as were taken.
+    pub fn fit(&self) -> bool {
+        !self.short && self.left.len() == 0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.left.len() == 0
+    }
+
+    pub fn u64(&mut self) -> u64 {
+        self.left.next().unwrap_or_else(|| {
+            self.short = true;
+            0
+        })
+    }
+
+    pub fn u32(&mut self) -> u32 {
+        self.u64() as u32
+    }
+
+    pub fn u16(&mut self) -> u16 {
+        self.u64() as u16
+    }
+
+    pub fn u8(&mut self) -> u8 {
+        self.u64() as u8
+    }
+
+    /// A number that may be below zero, in two's complement.
+    pub fn i32(&mut self) -> i32 {
+        self.u64() as i32
+    }
+
+    pub fn flag(&mut self) -> bool {
+        self.u64() != 0
+    }
+
+    pub fn span(&mut self) -> Span {
+        Span::from_nanos(self.u64())
+    }
+
+    pub fn instant(&mut self) -> Instant {
+        Instant::from_nanos(self.u64())
+    }
+
+    pub fn ratio(&mut self) -> Ratio {
+        let (numerator, denominator) = (self.u32(), self.u32());
+        Ratio::new(numerator, denominator).unwrap_or(Ratio::ONE)
+    }
+
+    pub fn some16(&mut self) -> NonZeroU16 {
+        NonZeroU16::new(self.u16()).unwrap_or(NonZeroU16::MIN)
+    }
+
+    pub fn some32(&mut self) -> NonZeroU32 {
+        NonZeroU32::new(self.u32()).unwrap_or(NonZeroU32::MIN)
+    }
+
+    pub fn quota(&mut self) -> Option<Quota> {
+        let (count, period, burst) = (self.u64(), self.span(), self.u32());
+        Quota::per(count, period).ok()?.with_burst(burst).ok()
+    }
+
+    /// A generator in this state.
+    pub fn rng(&mut self) -> Option<Rng> {
+        // No door leads to its fields, but a seed to each of its states: SplitMix64, taken back.
+        let word = u64::from(self.u32()) | u64::from(self.u32()) << 32;
+        let mut mixed = unshift(word, 31).wrapping_mul(0x3196_42B2_D24D_8EC3);
+        mixed = unshift(mixed, 27).wrapping_mul(0x96DE_1B17_3F11_9089);
+        Some(Rng::new(unshift(mixed, 30).wrapping_sub(0x9E37_79B9_7F4A_7C15)))
+    }
+
+    pub fn outcome(&mut self) -> Outcome {
+        match self.u64() {
+            0 => Outcome::Ok,
+            1 => Outcome::Throttled,
+            2 => Outcome::Busy,
+            3 => Outcome::Failed,
+            _ => Outcome::Abandoned,
+        }
+    }
+
+    /// `now sent outcome fresh paced attempt`.
+    pub fn sample<'a>(&mut self, hint: &'a Hint) -> Sample<'a> {
+        let (now, sent) = (self.instant(), self.instant());
+        let mut sample = Sample::new(now, sent, self.outcome());
+        (sample.fresh, sample.paced, sample.attempt) = (self.flag(), self.flag(), self.u16());
+        sample.hint = hint;
+        sample
+    }
+
+    /// A part of a state, in as many numbers as `bytes` tells, each of so many bytes; instants as such.
+    pub fn field<T: Field>(&mut self, bytes: &[Kind]) -> Option<T> {
+        let record = self.record(bytes);
+        let mut input = Reader::new(&record, MIDDLE, Span::ZERO);
+        let value = T::read(&mut input);
+        input.is_whole().then_some(value)
+    }
+
+    /// A law's state.
+    pub fn state<L: Record>(&mut self, law: &L, bytes: &[Kind]) -> Option<L::State> {
+        let record = self.record(bytes);
+        let mut input = Reader::new(&record, MIDDLE, Span::ZERO);
+        law.read(&mut input).filter(|_| input.is_whole())
+    }
+
+    fn record(&mut self, kinds: &[Kind]) -> [u8; 128] {
+        let mut record = [0; 128];
+        let mut out = Writer::new(&mut record, MIDDLE);
+        for kind in kinds {
+            match kind {
+                Kind::Byte => out.u8(self.u8()),
+                Kind::Two => out.u16(self.u16()),
+                Kind::Four => out.u32(self.u32()),
+                Kind::Eight => out.u64(self.u64()),
+                Kind::At => out.instant(self.instant()),
+            }
+        }
+        record
+    }
+}
+
+/// What a number of a record is.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Byte,
+    Two,
+    Four,
+    Eight,
+    At,
+}
+
+/// What a law's state holds, as numbers.
+pub fn told<L: Record>(law: &L, state: &L::State, kinds: &[Kind]) -> Vec<u64> {
+    let mut record = [0; 128];
+    law.write(state, &mut Writer::new(&mut record, MIDDLE));
+    numbers(&record, kinds)
+}
+
+/// What a part of a state holds, as numbers.
+pub fn told_field(field: &impl Field, kinds: &[Kind]) -> Vec<u64> {
+    let mut record = [0; 128];
+    field.write(&mut Writer::new(&mut record, MIDDLE));
+    numbers(&record, kinds)
+}
+
+fn numbers(record: &[u8], kinds: &[Kind]) -> Vec<u64> {
+    let mut input = Reader::new(record, MIDDLE, Span::ZERO);
+    let read = |kind: &Kind| match kind {
+        Kind::Byte => input.u8().into(),
+        Kind::Two => input.u16().into(),
+        Kind::Four => input.u32().into(),
+        Kind::Eight => input.u64(),
+        Kind::At => input.instant().as_nanos(),
+    };
+    kinds.iter().map(read).collect()
+}
+
+fn unshift(word: u64, by: u32) -> u64 {
+    let mut made = word;
+    for _ in 0..=64 / by {
+        made = word ^ (made >> by);
+    }
+    made
+}

@@ -1,0 +1,68 @@
+//! The solver of the lemmas: Z3 for Python, in a place of its own below the target folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::npm::step;
+use crate::workspace::root;
+use crate::{apt, setup};
+
+pub const NAME: &str = "solver";
+pub const WHY: &str = "proves the lemmas";
+
+/// The Python that has it.
+pub fn python() -> PathBuf {
+    folder().join("bin/python")
+}
+
+/// Whether it is there, in the version that the lemmas name.
+pub fn is_there() -> bool {
+    let named = fs::read_to_string(requirements());
+    let there = fs::read_to_string(folder().join("requirements.txt"));
+    matches!((named, there), (Ok(named), Ok(there)) if named == there)
+}
+
+/// What brings it, for people.
+pub fn how() -> String {
+    "python3 -m venv, and pip install z3-solver".into()
+}
+
+pub fn bring() -> Result<()> {
+    setup::missing_tool("python")?;
+    let venv = || {
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv", "--clear"]).arg(folder());
+        venv
+    };
+    // Debian's Python comes without what fills such a folder.
+    if let Err(error) = step("python3 -m venv", venv()) {
+        apt::install(&["python3-venv"]).with_context(|| error.to_string())?;
+        step("python3 -m venv", venv())?;
+    }
+    let mut install = Command::new(python());
+    install.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements());
+    step("pip install", install).map_err(|error| {
+        anyhow!(
+            "the solver is missing: what {} names must come from PyPI ({error:#})",
+            at().display()
+        )
+    })?;
+    // Written last: what has it is whole.
+    fs::copy(requirements(), folder().join("requirements.txt"))?;
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    root().join("target/proofs")
+}
+
+fn requirements() -> PathBuf {
+    root().join(at())
+}
+
+fn at() -> &'static Path {
+    Path::new("tests/proofs/requirements.txt")
+}
