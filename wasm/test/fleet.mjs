@@ -1,5 +1,5 @@
-// A fleet of Cloudflare workers that share one budget: eight isolates in two of Cloudflare's own
-// processes, the object that holds the budget in a third, and a real API behind them.
+// A fleet of Cloudflare workers that share one budget: eight isolates, the object that holds the
+// budget, in one of Cloudflare's own processes or in several, and a real API behind them.
 
 import fs from "node:fs";
 import os from "node:os";
@@ -46,10 +46,10 @@ const HOLDER = `
   }
   export default { async fetch(request) {
     const { pathname, searchParams } = new URL(request.url);
-    const object = env.TIDEGATE.getByName("api");
+    const object = () => env.TIDEGATE.getByName("api");
     if (pathname === "/stall") stall = +searchParams.get("ms");
-    if (pathname === "/evict") await object.evict().catch(() => {});
-    return Response.json(await object.stats());
+    if (pathname === "/evict") await object().evict().catch(() => {});
+    return Response.json(await object().stats());
   } };`;
 
 /** Bundles a worker as wrangler does. */
@@ -64,7 +64,12 @@ async function bundle(contents) {
   ];
 }
 
-/** A fleet on `api`; `cells` tells which isolates share a process, and `skew(isolate)` what its clock is off by. */
+const ALL = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/**
+ * A fleet on `api`. `skew(isolate)` tells what its clock is off by, and `cells` which isolates share a
+ * process where they do not share one with the object.
+ */
 export class Fleet {
   #folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-fleet-"));
   #modules;
@@ -81,28 +86,24 @@ export class Fleet {
   #turn = 0;
   #ended = false;
 
-  constructor(api, { policy, cells = [[0, 1, 2, 3, 4, 5], [6, 7]], skew = () => 0 }) {
-    Object.assign(this, { api, policy, cells, skew });
+  constructor(api, { policy, cells, skew = () => 0 }) {
+    Object.assign(this, { api, policy, cells: cells ?? [ALL], skew, isApart: !!cells });
   }
 
   async start() {
     this.#modules = { caller: await bundle(CALLER), holder: await bundle(HOLDER) };
-    await this.wake();
-    for (const cell of this.cells.keys()) await this.raise(cell);
+    if (this.isApart) {
+      await this.wake();
+      for (const cell of this.cells.keys()) await this.raise(cell);
+    } else {
+      this.#holder = this.#cells[0] = await this.#process(this.#object(), ...ALL.map((isolate) => this.#caller(isolate)));
+    }
     this.#watched = this.#watch();
   }
 
   /** Starts the process of the object. */
   async wake() {
-    this.#holder = new Miniflare({
-      ...this.#common(),
-      durableObjectsPersist: path.join(this.#folder, "objects"),
-      workers: [{
-        name: "holder", modules: this.#modules.holder, compatibilityDate, bindings: { POLICY: this.policy },
-        durableObjects: { TIDEGATE: { className: "Budget", useSQLite: true } },
-      }],
-    });
-    await this.#holder.ready;
+    this.#holder = await this.#process(this.#object());
   }
 
   /** Ends the process of the object, as it stands. */
@@ -119,15 +120,7 @@ export class Fleet {
 
   /** Starts the process of some isolates. */
   async raise(cell) {
-    this.#cells[cell] = new Miniflare({
-      ...this.#common(),
-      workers: this.cells[cell].map((isolate) => ({
-        name: `caller-${isolate}`, modules: this.#modules.caller, compatibilityDate, routes: [`caller-${isolate}/*`],
-        bindings: { API: this.api.url, SKEW: this.skew(isolate) },
-        durableObjects: { TIDEGATE: { className: "Budget", scriptName: "holder" } },
-      })),
-    });
-    await this.#cells[cell].ready;
+    this.#cells[cell] = await this.#process(...this.cells[cell].map((isolate) => this.#caller(isolate)));
   }
 
   /** Ends the process of some isolates, with their leases and their calls. */
@@ -137,8 +130,26 @@ export class Fleet {
     await process.dispose();
   }
 
-  #common() {
-    return { unsafeDevRegistryPath: path.join(this.#folder, "registry"), unsafeDevRegistryDurableObjectProxy: true, host: "127.0.0.1" };
+  async #process(...workers) {
+    const registry = this.isApart && { unsafeDevRegistryPath: path.join(this.#folder, "registry"), unsafeDevRegistryDurableObjectProxy: true };
+    const miniflare = new Miniflare({ ...registry, host: "127.0.0.1", durableObjectsPersist: path.join(this.#folder, "objects"), workers });
+    await miniflare.ready;
+    return miniflare;
+  }
+
+  #object() {
+    return {
+      name: "holder", modules: this.#modules.holder, compatibilityDate, bindings: { POLICY: this.policy }, routes: ["holder/*"],
+      durableObjects: { TIDEGATE: { className: "Budget", useSQLite: true } },
+    };
+  }
+
+  #caller(isolate) {
+    return {
+      name: `caller-${isolate}`, modules: this.#modules.caller, compatibilityDate, routes: [`caller-${isolate}/*`],
+      bindings: { API: this.api.url, SKEW: this.skew(isolate) },
+      durableObjects: { TIDEGATE: { className: "Budget", scriptName: "holder" } },
+    };
   }
 
   /** One call of an isolate, in a request of its own. */
@@ -168,15 +179,13 @@ export class Fleet {
     this.#loads = this.cells.flat().flatMap((isolate) => Array.from({ length: callers }, () => loop(isolate)));
   }
 
-  /** So many calls a second arise in all, times `load`, evenly, one isolate after the other. */
+  /** So many calls a second arise in all, times `load`, at random. */
   arise(rate) {
     const isolates = this.cells.flat();
-    this.#loads = [];
     const loop = async () => {
-      let next = performance.now();
-      for (let turn = 0; !this.#ended; turn++) {
-        this.#loads.push(this.call(isolates[turn % isolates.length]));
-        next += 1_000 / (rate * this.load);
+      for (let next = performance.now(); !this.#ended; ) {
+        this.#loads.push(this.call(isolates[Math.floor(Math.random() * isolates.length)]));
+        next -= (Math.log(1 - Math.random()) * 1_000) / (rate * this.load);
         await sleep(Math.max(next - performance.now(), 0));
       }
     };
@@ -192,9 +201,10 @@ export class Fleet {
   }
 
   async dispose() {
+    this.#ended = true;
     this.#watching = false;
     await this.#watched;
-    await Promise.allSettled([this.fell(), ...this.#cells.map((process) => process?.dispose())]);
+    await Promise.allSettled([...new Set([this.#holder, ...this.#cells])].map((process) => process?.dispose()));
     fs.rmSync(this.#folder, { recursive: true, force: true });
   }
 
@@ -215,48 +225,4 @@ export class Fleet {
       await sleep(250);
     }
   }
-}
-
-/** The figures of a stretch, between two `marks` of a fleet. */
-export function figures(fleet, from, to) {
-  const gone = (name) => to.stats.reduce((sum, told, i) => sum + (told?.[name] ?? 0) - (from.stats[i]?.[name] ?? 0), 0);
-  const served = fleet.cells.flat().map((isolate) => (to.served[isolate] ?? 0) - (from.served[isolate] ?? 0));
-  const all = served.reduce((a, b) => a + b, 0);
-  const offered = to.offered - from.offered;
-  const seconds = (to.at - from.at) / 1_000;
-  return {
-    seconds,
-    served: all,
-    utilisation: (to.all - from.all) / (to.capacity - from.capacity),
-    throttled: offered ? (to.throttled - from.throttled) / offered : 0,
-    jain: all ** 2 / (served.length * served.reduce((sum, n) => sum + n * n, 0)),
-    local: 1 - gone("delayed") / Math.max(gone("gone"), 1),
-    alone: gone("alone") / Math.max(gone("gone"), 1),
-    asked: gone("asked") / seconds,
-    perCall: gone("asked") / Math.max(gone("gone"), 1),
-    excess: excess(fleet.left.filter((at) => at >= from.clock && at < to.clock)),
-  };
-}
-
-/** Where a fleet and its API stand. */
-export async function mark(fleet) {
-  const { callers, capacity, works } = await (await fetch(`${fleet.api.url}counts`)).json();
-  const sum = (name) => callers.reduce((sum, row) => sum + row[name], 0);
-  const served = {};
-  for (const work in works) served[work.split("-")[0]] = (served[work.split("-")[0]] ?? 0) + works[work].served;
-  const stats = await fleet.stats();
-  return { at: performance.now(), clock: Date.now(), capacity, all: sum("served"), offered: sum("offered"), throttled: sum("throttled"), served, works, stats };
-}
-
-/** The most calls that have left above a limit of 50 a second, at any time. */
-export function excess(times, perSecond = 50) {
-  let level = 0;
-  let most = 0;
-  let before = -Infinity;
-  for (const at of times.toSorted((a, b) => a - b)) {
-    level = Math.max(level - ((at - before) * perSecond) / 1_000, 0) + 1;
-    most = Math.max(most, level);
-    before = at;
-  }
-  return most;
 }

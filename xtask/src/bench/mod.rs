@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how well it controls, what a decision costs, how large it is, and the page.
+//! `cargo xtask bench`: how well it controls and shares, what it costs, how large it is, the page.
 
 mod boards;
 mod control;
@@ -6,6 +6,7 @@ mod cost;
 mod image;
 mod page;
 mod row;
+mod shared;
 pub mod size;
 
 use std::ffi::OsString;
@@ -41,6 +42,8 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// Let a fleet of edge workers share one budget, through every fault: a quarter of an hour
+    Shared,
     /// Weigh images of firmware: flash and state, on three targets
     Size {
         /// Print rows `{"what","target","bytes"}`, and write no page
@@ -57,6 +60,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
         Bench::Control { args } => control::run(args)?,
         Bench::Cost { json } => cost::run(roads, json)?,
         Bench::Page { json } => page::run(roads, json)?,
+        Bench::Shared => shared::run(roads)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
     }
     Ok(ExitCode::SUCCESS)

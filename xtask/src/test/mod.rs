@@ -9,7 +9,7 @@ mod no_panic;
 mod purity;
 mod tidy;
 mod trust;
-mod wasm;
+pub mod wasm;
 pub mod web;
 
 use std::fmt::Write;

@@ -13,9 +13,9 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the first with what must be seen first.
-const FILES: [&str; 12] = [
-    "trace", "queue", "fetch", "pace", "memory", "hints", "workerd", "edge", "runtimes", "bundles",
-    "examples", "package",
+const FILES: [&str; 13] = [
+    "trace", "queue", "fetch", "pace", "memory", "hints", "workerd", "shared", "edge", "runtimes",
+    "bundles", "examples", "package",
 ];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
@@ -46,13 +46,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         return;
     }
     tally.verdict("the browser", || setup::missing_tool("chromium"));
-    tally.check("the server", {
-        let mut command = cargo("build");
-        // Where the tests look for it, wherever cargo would put it.
-        command.args(["--release", "--package", "tidegate-live", "--target-dir"]);
-        command.arg(root().join("target"));
-        command
-    });
+    tally.check("the server", server());
     for module in TRACED {
         tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
     }
@@ -61,7 +55,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         // One test at a time: they measure the rates of real servers.
         command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
         command.arg(format!("{file}.test.mjs")).current_dir(&folder);
-        command.env("TIDEGATE_LIVE", root().join("target/release/tidegate-live"));
+        command.env("TIDEGATE_LIVE", served());
         command.env("TIDEGATE_PACKED", packed());
         command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
         for module in TRACED {
@@ -70,6 +64,19 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         }
         tally.check(file, command);
     }
+}
+
+/// Builds the server, to where the tests look for it, wherever cargo would put it.
+pub fn server() -> Command {
+    let mut command = cargo("build");
+    command.args(["--release", "--package", "tidegate-live", "--target-dir"]);
+    command.arg(root().join("target"));
+    command
+}
+
+/// Where the server is.
+pub fn served() -> PathBuf {
+    root().join("target/release/tidegate-live")
 }
 
 /// Builds the package once more, from nothing and in another folder.
@@ -125,7 +132,7 @@ fn packed() -> PathBuf {
 }
 
 /// Installs the packed package beside the tools of its tests, as its users do.
-fn install(folder: &Path) -> Result<()> {
+pub fn install(folder: &Path) -> Result<()> {
     let npm = |args: &[&str], folder: &Path| {
         let mut command = Command::new("npm");
         command.args(args).current_dir(folder);

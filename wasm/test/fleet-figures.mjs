@@ -1,0 +1,50 @@
+// What a fleet of fleet.mjs has done, by the counts of the API that it called and of its isolates.
+
+/** How many calls a second the API allows. */
+export const LIMIT = 50;
+
+/** The figures of a stretch, between two `marks` of a fleet. */
+export function figures(fleet, from, to) {
+  // Who has crashed since counts from nothing again.
+  const since = (now = 0, then = 0) => (now < then ? now : now - then);
+  const gone = (name) => to.stats.reduce((sum, told, i) => sum + since(told?.[name], from.stats[i]?.[name]), 0);
+  const served = fleet.cells.flat().map((isolate) => (to.served[isolate] ?? 0) - (from.served[isolate] ?? 0));
+  const all = served.reduce((a, b) => a + b, 0);
+  const offered = to.offered - from.offered;
+  const seconds = (to.at - from.at) / 1_000;
+  return {
+    seconds,
+    served: all,
+    utilisation: (to.all - from.all) / (to.capacity - from.capacity),
+    throttled: offered ? (to.throttled - from.throttled) / offered : 0,
+    jain: all ** 2 / (served.length * served.reduce((sum, n) => sum + n * n, 0)),
+    local: 1 - gone("delayed") / Math.max(gone("gone"), 1),
+    alone: gone("alone") / Math.max(gone("gone"), 1),
+    asked: gone("asked") / seconds,
+    perCall: gone("asked") / Math.max(gone("gone"), 1),
+    excess: excess(fleet.left.filter((at) => at >= from.clock && at < to.clock)),
+  };
+}
+
+/** Where a fleet and its API stand. */
+export async function mark(fleet) {
+  const { callers, capacity, works } = await (await fetch(`${fleet.api.url}counts`)).json();
+  const sum = (name) => callers.reduce((sum, row) => sum + row[name], 0);
+  const served = {};
+  for (const work in works) served[work.split("-")[0]] = (served[work.split("-")[0]] ?? 0) + works[work].served;
+  const stats = await fleet.stats();
+  return { at: performance.now(), clock: Date.now(), capacity, all: sum("served"), offered: sum("offered"), throttled: sum("throttled"), served, works, stats };
+}
+
+/** The most calls that have left above a limit of 50 a second, at any time. */
+export function excess(times, perSecond = LIMIT) {
+  let level = 0;
+  let most = 0;
+  let before = -Infinity;
+  for (const at of times.toSorted((a, b) => a - b)) {
+    level = Math.max(level - ((at - before) * perSecond) / 1_000, 0) + 1;
+    most = Math.max(most, level);
+    before = at;
+  }
+  return most;
+}

@@ -1,0 +1,126 @@
+// What a fleet goes through: stretches of time, some of which begin with a fault.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { figures, LIMIT, mark } from "./fleet-figures.mjs";
+import { Fleet } from "./fleet.mjs";
+import { api } from "./live.mjs";
+
+const HOUR = 3_600_000;
+
+/** Two of the isolates in one process, the others in another, and the object in a third. */
+const APART = { cells: [[0, 1, 2, 3, 4, 5], [6, 7]] };
+
+/** The laws that hold the budget. */
+export const LAWS = {
+  fixed: { law: "fixed", requests: { limit: LIMIT, per: 1_000 } },
+  adaptive: {},
+};
+
+/**
+ * A law that is held to a rate has at most so many departures leased at a time: those of the three
+ * quarters of a second that the coordinator grants ahead, and a call that leaves with none before it.
+ */
+export const BOUND = 1 + LIMIT * 0.75 + 1;
+
+/**
+ * Each stretch: its name, how many seconds it lasts, and what happens at its beginning. `long` makes the
+ * seconds of the committed table; without it they are as few as show the same.
+ */
+export const SCENARIOS = {
+  eight: {
+    about: "8 isolates with more to do than there is room for",
+    stretches: (long, law) => [
+      ["settling", law === "fixed" ? 5 : 120],
+      ["then", long ? 60 : 15, undefined, { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 }],
+    ],
+  },
+  skew: {
+    about: "8 isolates whose clocks differ by hours",
+    fleet: { skew: (isolate) => isolate * 7 * HOUR },
+    stretches: (long) => [["settling", 5], ["then", long ? 60 : 10]],
+  },
+  crash: {
+    about: "the process of 2 of 8 isolates is killed with their leases and their calls, and 2 others come",
+    fleet: APART,
+    stretches: (long) => [
+      ["settling", 5],
+      ["before", long ? 30 : 5],
+      ["from the crash", long ? 30 : 10, async (fleet) => {
+        await fleet.crash(1);
+        await fleet.raise(1);
+      }],
+      ["then", long ? 30 : 5],
+    ],
+  },
+  evict: {
+    about: "the object aborts itself, and wakes up from its record",
+    stretches: (long) => [
+      ["settling", 12],
+      ["before", long ? 30 : 5],
+      ["from the abort", long ? 30 : 10, (fleet) => fleet.tell("evict")],
+      ["then", long ? 30 : 5],
+    ],
+  },
+  slow: {
+    about: "each answer of the object takes 3 s, and then no longer",
+    stretches: (long) => [
+      ["settling", 5],
+      ["before", long ? 30 : 5],
+      ["while it is slow", long ? 30 : 15, (fleet) => fleet.tell("stall?ms=3000")],
+      ["after it", long ? 30 : 15, (fleet) => fleet.tell("stall?ms=0")],
+    ],
+  },
+  outage: {
+    about: "the process of the object is killed, and another goes on from what it has stored",
+    fleet: APART,
+    stretches: (long) => [
+      ["settling", 12],
+      ["before", long ? 30 : 5],
+      ["without it", long ? 60 : 15, (fleet) => fleet.fell()],
+      ["15 s from its return", 15, (fleet) => fleet.wake()],
+      ["then", long ? 30 : 5],
+    ],
+  },
+  step: {
+    about: "ten times the load from one moment to the next: from 10 calls a second to 100",
+    begin: (fleet) => fleet.arise(10),
+    stretches: (long) => [
+      ["before", long ? 30 : 10],
+      ["10 s from the step", 10, (fleet) => void (fleet.load = 10)],
+      ["then", long ? 30 : 5],
+    ],
+  },
+};
+
+/** Runs a scenario under a law; `step` is told of each stretch as it begins. */
+export async function run(test, name, law, long, step = () => {}) {
+  const scenario = SCENARIOS[name];
+  const server = await api(test, "--limit", String(LIMIT));
+  const fleet = new Fleet(server, { policy: LAWS[law], ...scenario.fleet });
+  try {
+    await fleet.start();
+    (scenario.begin ?? ((fleet) => fleet.saturate(6)))(fleet);
+    const stretches = scenario.stretches(long, law);
+    const marks = [await mark(fleet)];
+    for (const [stretch, seconds, fault] of stretches) {
+      step(stretch, seconds);
+      const end = performance.now() + seconds * 1_000;
+      await fault?.(fleet);
+      await sleep(end - performance.now());
+      marks.push(await mark(fleet));
+    }
+    step("draining", 0);
+    await fleet.drain();
+    const { works } = await mark(fleet);
+    const ends = (how) => fleet.calls.filter(({ ended }) => ended === how).length;
+    return {
+      stretches: stretches.map(([stretch, , , must], i) => ({ stretch, must, ...figures(fleet, marks[i], marks[i + 1]) })),
+      inHand: fleet.inHand,
+      lost: ends("lost") + ends(undefined),
+      crashed: ends("crashed"),
+      twice: Object.values(works).filter(({ served }) => served > 1).length,
+    };
+  } finally {
+    await fleet.dispose();
+  }
+}
