@@ -195,7 +195,7 @@ fn whoever_comes_back_costs_the_burst_and_no_more() {
 }
 
 #[test]
-fn whoever_asks_often_gets_no_more_than_the_others() {
+fn whoever_asks_often_leaves_the_others_half_of_their_part_at_least() {
     for others in [1, 3] {
         let mut desk = desk(per_second(50));
         let mut got = [0; 4];
@@ -213,8 +213,8 @@ fn whoever_asks_often_gets_no_more_than_the_others() {
         }
         let fair = 60 * 50 / (others as usize + 1);
         let got = &got[..=others as usize];
-        // It is heard twice as often.
-        assert!(got.iter().all(|got| (fair / 2..fair * 2).contains(got)), "{got:?}");
+        // It gets what four get that ask every beat.
+        assert!(got[0] < fair * 4 && got[1..].iter().all(|got| *got > fair / 2), "{got:?}");
     }
 }
 

@@ -11,7 +11,7 @@ use super::ramp::Ramp;
 use super::source::Source;
 use super::steady::Steady;
 use crate::controller::Controller;
-use crate::fixed::div_rem;
+use crate::fixed::{div_rem, mul_div_floor};
 use crate::gate::Permit;
 use crate::outcome::Outcome;
 use crate::time::{Instant, Span};
@@ -255,8 +255,8 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
     }
 
     /// How many departures one isolate gets: all that it wants, but no more than an even part of what
-    /// there is while others wait as well. What is not handed out stays for them, and whoever was short
-    /// a moment ago has had its part.
+    /// there is while others wait as well, and less of that where it got some a moment ago. What is not
+    /// handed out stays for them.
     fn allowance(&mut self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> usize {
         let want = usize::from(request.want).min(LEASE_MOST);
         let others = self.members.others_short(now, terms.silent_after(), request.isolate);
@@ -267,14 +267,15 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         if others == 0 {
             return want;
         }
-        if self.members.has_had(now, terms.again.halved(1), request.isolate) {
-            return 0;
-        }
         let room = div_rem(end.saturating_since(self.ahead(now)).as_nanos(), interval).0;
         let (part, rest) = div_rem(room, NonZeroU64::MIN.saturating_add(others.into()));
-        let part = usize::try_from(part).unwrap_or(LEASE_MOST);
         // At least one: a slow limit has less than one for each within the lead, at any time.
-        want.min(part.saturating_add(usize::from(rest > 0)).max(1))
+        let part = part.saturating_add(u64::from(rest > 0)).max(1);
+        let soon = terms.again.halved(2);
+        let since =
+            self.members.short_for(now, request.isolate).map_or(soon, |span| span.min(soon));
+        let part = mul_div_floor(part, since.as_nanos(), soon.as_nanos());
+        want.min(usize::try_from(part).unwrap_or(LEASE_MOST))
     }
 
     /// Whether the next departure is for one of the isolates that are `present`. Those that are known

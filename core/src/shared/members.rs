@@ -69,13 +69,10 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
         }
     }
 
-    /// Whether an isolate that is short has got something within so long.
-    pub(super) fn has_had(&self, now: Instant, within: Span, isolate: u64) -> bool {
-        self.list.iter().any(|member| {
-            member.isolate == isolate
-                && member.missing > 0
-                && now.saturating_since(member.granted) < within
-        })
+    /// How long ago an isolate that is short got something; `None` where it is not.
+    pub(super) fn short_for(&self, now: Instant, isolate: u64) -> Option<Span> {
+        let member = self.list.iter().find(|member| member.isolate == isolate)?;
+        (member.missing > 0).then(|| now.saturating_since(member.granted))
     }
 
     /// Forgets those that have been silent for longer.
