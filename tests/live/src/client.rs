@@ -8,9 +8,9 @@ use crate::options::{Client, Tokens};
 use crate::server::{CALLER, TOKENS};
 use crate::tally::{Tally, Tier};
 use anyhow::{Context, Result};
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::http::{HeaderMap, Request, StatusCode};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::client::legacy::Client as Http;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -109,8 +109,16 @@ struct Office<const LIMITS: usize> {
     http: Http<HttpConnector, Empty<Bytes>>,
     address: String,
     number: usize,
+    patience: Duration,
+    deadline: Option<Span>,
     tally: Mutex<Tally>,
 }
+
+/// More than any honest answer of this API is long. Nobody reads it, so what is longer is not taken.
+const LONGEST_ANSWER: usize = 1 << 20;
+
+/// How long a worker does something else when a call of its was refused at once.
+const REST: Duration = Duration::from_millis(50);
 
 impl<const LIMITS: usize> Office<LIMITS> {
     fn open(options: &Client, policy: Policy<AnyLaw, LIMITS>, units: [Unit; LIMITS]) -> Self {
@@ -123,6 +131,8 @@ impl<const LIMITS: usize> Office<LIMITS> {
             http: Http::builder(TokioExecutor::new()).build_http(),
             address: format!("http://{}/", options.address),
             number: options.number,
+            patience: options.patience,
+            deadline: options.deadline.map(|most| Span::from_nanos(nanos(most))),
             tally: Mutex::default(),
         }
     }
@@ -176,7 +186,20 @@ impl<const LIMITS: usize> Office<LIMITS> {
         }
     }
 
-    /// One attempt over the wire.
+    /// When a call that is asked for now must be over.
+    fn deadline(&self) -> Instant {
+        self.deadline.map_or(Instant::MAX, |most| self.now().saturating_add(most))
+    }
+
+    /// One attempt over the wire, given up when it takes too long.
+    async fn attempt(&self, costs: [u32; LIMITS], deadline: Instant) -> Reply<LIMITS> {
+        let left = Duration::from_nanos(deadline.saturating_since(self.now()).as_nanos());
+        match timeout(left.min(self.patience), self.send(costs)).await {
+            Ok(reply) => reply,
+            Err(_) => Outcome::Abandoned.into(),
+        }
+    }
+
     async fn send(&self, costs: [u32; LIMITS]) -> Reply<LIMITS> {
         let mut request = Request::get(&self.address).header(CALLER, self.number);
         if let Some((_, tokens)) =
@@ -188,7 +211,7 @@ impl<const LIMITS: usize> Office<LIMITS> {
         let Ok(response) = self.http.request(request).await else { return Outcome::Failed.into() };
         let (head, body) = response.into_parts();
         // The body is read to its end so that the connection can carry the next call.
-        if Body::new(body).collect().await.is_err() {
+        if Limited::new(body, LONGEST_ANSWER).collect().await.is_err() {
             return Outcome::Failed.into();
         }
         let answer = read(head.status, &head.headers);
@@ -234,7 +257,8 @@ async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Re
 async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Receiver<Phase>) {
     let asked = Clock::now();
     let costs = office.costs();
-    let mut ask = Ask::of(costs);
+    let deadline = office.deadline();
+    let mut ask = Ask::of(costs).deadline(deadline);
     loop {
         if *phase.borrow() == Phase::Over {
             return;
@@ -247,7 +271,7 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
             Decision::Go(permit) => {
                 let sent = asked.elapsed();
                 office.tally().wait_us = 0;
-                let reply = office.send(costs).await;
+                let reply = office.attempt(costs, deadline).await;
                 let next = {
                     let (mut gate, now) = office.gate();
                     gate.settle(now, permit, reply);
@@ -277,7 +301,10 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
                 () = office.vacancy(lapse) => {}
                 () = reached(phase, Phase::Over) => {}
             },
-            Decision::Refuse(_) => return office.tally().given_up += 1,
+            Decision::Refuse(_) => {
+                office.tally().given_up += 1;
+                return sleep(REST).await;
+            }
         }
     }
 }

@@ -110,6 +110,12 @@ pub struct Client {
     /// How long calls in flight may still take once the run is over.
     #[arg(long, value_parser = duration)]
     pub grace: Duration,
+    /// How long an attempt may take before it is given up: longer than the slowest honest answer.
+    #[arg(long, value_parser = duration, default_value = "10m")]
+    pub patience: Duration,
+    /// How long a call may take in all, with its waits and attempts [default: as long as the run].
+    #[arg(long, value_parser = duration)]
+    pub deadline: Option<Duration>,
 }
 
 /// Reads the command line; anything wrong with it is one sentence, and help is help.
