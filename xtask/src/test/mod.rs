@@ -29,7 +29,7 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 17] = [
+const PARTS: [Part; 18] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
@@ -38,6 +38,11 @@ const PARTS: [Part; 17] = [
     Part { name: "docs", about: "the documentation builds without a warning", run: docs },
     Part { name: "conformance", about: "the oracle's answers, everywhere", run: conformance::run },
     Part { name: "proofs", about: "lemmas about the core's arithmetic", run: trust::proofs },
+    Part {
+        name: "exhaustive",
+        about: "all that small policies can come to",
+        run: trust::exhaustive,
+    },
     Part { name: "fuzz", about: "what a search has kept breaks no promise", run: fuzz::run },
     Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
     Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },

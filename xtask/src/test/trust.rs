@@ -8,14 +8,14 @@ use anyhow::{Context, Result, bail};
 
 use crate::road::Roads;
 use crate::tally::Tally;
-use crate::workspace::root;
+use crate::workspace::{cargo, root};
 use crate::{progress, setup, solver};
 
 /// What stands for all of them: `cargo xtask test trust`.
 pub const NAME: &str = "trust";
 
 /// The parts that it stands for.
-pub const PARTS: [&str; 2] = ["proofs", "fuzz"];
+pub const PARTS: [&str; 3] = ["proofs", "exhaustive", "fuzz"];
 
 /// The lemmas, whose models are held against the core in the same run; and that each can fail.
 pub fn proofs(_: &mut Roads, tally: &mut Tally) {
@@ -36,6 +36,19 @@ pub fn proofs(_: &mut Roads, tally: &mut Tally) {
         });
         println!("        {told}");
     }
+}
+
+/// All that can happen to small policies, up to a depth.
+pub fn exhaustive(_: &mut Roads, tally: &mut Tally) {
+    let label = "every order of events";
+    let mut told = String::new();
+    tally.verdict(label, || {
+        let mut command = cargo("run");
+        command.args(["--quiet", "--release", "--package", "tidegate-exhaustive"]);
+        told = last_line(label, command)?;
+        Ok(())
+    });
+    println!("        {told}");
 }
 
 /// What a program that succeeds says at the end; where it fails, all that it says.

@@ -1,0 +1,230 @@
+//! Policies so small that every number meets every other within a few events.
+
+use core::num::{NonZeroU16, NonZeroU32};
+
+use tidegate::backoff::{Backoff, Growth, Jitter};
+use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
+use tidegate::law::{
+    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Cubic,
+    Fixed, Over, Pause, Proportional, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
+    ResponsiveVariant, Strategy, Vegas,
+};
+use tidegate::{Policy, Quota, Ratio, Span};
+
+use crate::moves::Move;
+
+/// A policy, and what the references know of it.
+#[derive(Debug)]
+pub struct Small {
+    pub name: &'static str,
+    pub policy: Policy,
+    /// By how much the clock goes on: a short and a long while.
+    pub spans: [Span; 2],
+    /// How many events a walk goes.
+    pub depth: u32,
+    /// Count, period and burst that no stretch of time exceeds.
+    pub quota: Option<(u64, u64, u32)>,
+    /// How many calls are in flight at most, and for how long each counts.
+    pub window: Option<(usize, Span)>,
+    /// What a success pays in, what a retry costs, and for how many there is at the start.
+    pub budget: Option<(u64, u64, u64)>,
+    /// As its source has it and its documentation says.
+    pub cuts_for_each_refusal: bool,
+    pub halves_by_the_second: bool,
+    /// No wait is longer.
+    pub longest: Span,
+    /// What happens before the walk begins.
+    pub prologue: Prologue,
+}
+
+/// How often, and what.
+type Prologue = &'static [(u32, &'static [Move])];
+
+const MS: u64 = 1_000_000;
+const LEASE: Span = Span::from_nanos(20);
+
+/// One call, which is served.
+const SERVED: &[Move] = &[Move::Poll, Move::Pass(0), Move::SettleFirst(0)];
+
+fn small(name: &'static str, law: impl Into<AnyLaw>, spans: [u64; 2], depth: u32) -> Small {
+    let spans = spans.map(Span::from_nanos);
+    let hold = HoldPolicy::new(spans[1], ratio(1, 2)).unwrap_or_default();
+    let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
+    Small {
+        name,
+        policy: Policy::new(law.into()).hold(hold).backoff(backoff.ok()),
+        spans,
+        depth,
+        quota: None,
+        window: None,
+        budget: None,
+        cuts_for_each_refusal: false,
+        halves_by_the_second: false,
+        longest: spans[1].saturating_mul(64),
+        prologue: &[],
+    }
+}
+
+impl Small {
+    fn quota(self, count: u64, period: u64, burst: u32) -> Self {
+        Self { quota: Some((count, period, burst)), ..self }
+    }
+
+    fn window(self, limit: u16, lease: Span) -> Self {
+        let window = WindowPolicy::new(limit, lease).unwrap_or_default();
+        let policy = self.policy.window(window);
+        Self { policy, window: Some((limit.into(), lease)), ..self }
+    }
+
+    fn budget(self, numerator: u32, denominator: u32, reserve: u32) -> Self {
+        let policy = BudgetPolicy::new(ratio(numerator, denominator), reserve).ok();
+        let budget = (numerator.into(), denominator.into(), reserve.into());
+        Self { policy: self.policy.budget(policy), budget: Some(budget), ..self }
+    }
+
+    fn faithful(self) -> Self {
+        Self { cuts_for_each_refusal: true, ..self }
+    }
+
+    fn after(self, prologue: Prologue) -> Self {
+        Self { prologue, ..self }
+    }
+}
+
+fn ratio(numerator: u32, denominator: u32) -> Ratio {
+    Ratio::new(numerator, denominator).unwrap_or(Ratio::HALF)
+}
+
+fn quota(count: u64, nanos: u64, burst: u32) -> Quota {
+    let quota =
+        Quota::per(count, Span::from_nanos(nanos)).and_then(|quota| quota.with_burst(burst));
+    quota.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn fixed(count: u64, nanos: u64, burst: u32) -> AnyLaw {
+    Fixed::new(quota(count, nanos, burst)).into()
+}
+
+/// Two calls' worth of the longest interval, which is a day, and a half of them for chance, is the
+/// longest wait.
+fn adaptive(name: &'static str) -> Small {
+    let small = small(name, Adaptive::DEFAULT, [40 * MS, 900 * MS], 6);
+    Small { longest: Span::from_secs(3 * 86_400), ..small }
+}
+
+fn aimd(pause: bool) -> Aimd {
+    let millis = Span::from_millis;
+    let config = AimdConfig {
+        start: quota(2, 1_000 * MS, 2),
+        floor: quota(1, 1_000 * MS, 1),
+        ceiling: quota(3, 1_000 * MS, 1),
+        step: quota(1, 1_000 * MS, 1),
+        every: 1,
+        keep: Ratio::HALF,
+        pause: pause.then_some(Pause { base: millis(100), most: millis(300), discount: 1 }),
+    };
+    Aimd::new(config).unwrap_or(Aimd::DEFAULT)
+}
+
+fn busy(recovery: Recovery, variant: BusyVariant) -> Busy {
+    let most = NonZeroU32::MIN.saturating_add(2);
+    let config = BusyConfig { most, recovery, over: Over::Wait, variant };
+    Busy::new(config).unwrap_or(Busy::DEFAULT)
+}
+
+fn crowd() -> Crowd {
+    let two = NonZeroU16::MIN.saturating_add(1);
+    let config = CrowdConfig { start: two, most: two, keep: Ratio::HALF };
+    Crowd::new(config).unwrap_or(Crowd::DEFAULT)
+}
+
+fn proportional(config: ProportionalConfig) -> Proportional {
+    Proportional::new(config).unwrap_or(Proportional::DEFAULT)
+}
+
+fn gem(strategy: Strategy) -> Proportional {
+    let nanos = Span::from_nanos;
+    let divisor = NonZeroU32::MIN.saturating_add(3);
+    let jitter = Ratio::HALF;
+    let gem = ProportionalConfig::gem(strategy);
+    proportional(ProportionalConfig { start: nanos(2), add: nanos(3), divisor, jitter, ..gem })
+}
+
+fn responsive(variant: ResponsiveVariant) -> Responsive {
+    let nanos = Span::from_nanos;
+    let config = ResponsiveConfig {
+        initial: nanos(2),
+        most: nanos(9),
+        up: ratio(2, 1),
+        down: Ratio::HALF,
+        threshold: 1,
+        spread: Ratio::HALF,
+        most_spread: nanos(3),
+        variant,
+    };
+    Responsive::new(config).unwrap_or(Responsive::DEFAULT)
+}
+
+/// All of them.
+pub fn all() -> Vec<Small> {
+    use Move::{Pass, Poll, SettleFirst};
+    let mended = BusyVariant::Promised;
+    let faithful = busy(Recovery::Rate(1), BusyVariant::Faithful);
+    let mut all = vec![
+        small("fixed, 2 per 7 ns, burst 1", fixed(2, 7, 1), [2, 9], 6).quota(2, 7, 1),
+        small("fixed, 2 per 7 ns, burst 3", fixed(2, 7, 3), [2, 9], 6).quota(2, 7, 3),
+        small("fixed, 7 per 2 ns", fixed(7, 2, 2), [1, 5], 6).quota(7, 2, 2),
+        small("fixed, with a window and a budget", fixed(2, 7, 2), [2, 9], 6)
+            .quota(2, 7, 2)
+            .window(2, LEASE)
+            .budget(1, 2, 1),
+        small("a window of one", Fixed::UNLIMITED, [2, 25], 6).window(1, LEASE),
+        small("a window of two, and a budget", Fixed::UNLIMITED, [2, 25], 6)
+            .window(2, LEASE)
+            .budget(2, 3, 1),
+        small("aimd", aimd(false), [125 * MS, 600 * MS], 6),
+        small("aimd, with pauses, a window and a budget", aimd(true), [125 * MS, 600 * MS], 6)
+            .window(2, Span::from_secs(2))
+            .budget(1, 2, 1),
+        small("busy, by rate", busy(Recovery::Rate(2), mended), [500 * MS, 3_000 * MS], 6),
+        small("busy, by value", busy(Recovery::Value(1), mended), [500 * MS, 3_000 * MS], 6),
+        Small {
+            halves_by_the_second: true,
+            ..small("busy, as its source has it", faithful, [500 * MS, 3_000 * MS], 6).faithful()
+        },
+        small("crowd", crowd(), [2, 25], 6).window(2, LEASE),
+        small("vegas, after its first round", Vegas, [2 * MS, 9 * MS], 6)
+            .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
+        small("cubic", Cubic, [300 * MS, 1_500 * MS], 6).faithful(),
+        small("responsive", responsive(ResponsiveVariant::Mended), [3, 20], 6),
+        small(
+            "responsive, as its source has it",
+            responsive(ResponsiveVariant::Faithful),
+            [3, 20],
+            6,
+        )
+        .faithful(),
+        adaptive("adaptive"),
+        adaptive("adaptive, blind").after(&[(1, SERVED), (1, &[Poll, Pass(0), SettleFirst(1)])]),
+        adaptive("adaptive, told of a period").after(&[(1, &[Poll, Pass(0), SettleFirst(7)])]),
+        adaptive("adaptive, told of a bucket")
+            .after(&[(3, SERVED), (1, &[Poll, Pass(0), SettleFirst(8)])]),
+        adaptive("adaptive, with a window and a budget")
+            .window(2, Span::from_secs(2))
+            .budget(1, 2, 1)
+            .after(&[(1, SERVED)]),
+    ];
+    for (name, strategy) in [
+        ("proportional, exponential", Strategy::Exponential),
+        ("proportional, gradual", Strategy::Gradual(Span::from_nanos(2))),
+        ("proportional, by its divisor", Strategy::Proportional),
+        ("proportional, by what is left", Strategy::Remaining),
+    ] {
+        all.push(small(name, gem(strategy), [3, 20], 6).faithful());
+    }
+    let demo = proportional(ProportionalConfig::DEMO);
+    all.push(
+        small("proportional, the demonstration's", demo, [900 * MS, 4_000 * MS], 6).faithful(),
+    );
+    all
+}
