@@ -24,70 +24,66 @@ export const BOUND = 1 + LIMIT * 0.75 + 1;
 
 /**
  * Each stretch: its name, how many seconds it lasts, and what happens at its beginning. `long` makes the
- * seconds of the committed table; without it they are as few as show the same.
+ * seconds of the committed table; without it they are as few as show the same, of what the tests run.
  */
 export const SCENARIOS = {
   eight: {
     about: "8 isolates with more to do than there is room for",
-    stretches: (long, law) => [
+    stretches: (_, law) => [
       ["settling", law === "fixed" ? 5 : 120],
-      ["then", long ? 60 : 15, undefined, { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 }],
+      ["then", 60, undefined, { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 }],
     ],
   },
   skew: {
     about: "8 isolates whose clocks differ by hours",
     fleet: { skew: (isolate) => isolate * 7 * HOUR },
-    stretches: (long) => [["settling", 5], ["then", long ? 60 : 10]],
+    stretches: (long) => [["settling", 5], ["then", long ? 60 : 8]],
   },
   crash: {
     about: "the process of 2 of 8 isolates is killed with their leases and their calls, and 2 others come",
     fleet: APART,
     stretches: (long) => [
-      ["settling", 5],
-      ["before", long ? 30 : 5],
+      ["before", long ? 30 : 4],
       ["from the crash", long ? 30 : 10, async (fleet) => {
         await fleet.crash(1);
         await fleet.raise(1);
       }],
-      ["then", long ? 30 : 5],
+      ["then", long ? 30 : 3],
     ],
   },
   evict: {
     about: "the object aborts itself, and wakes up from its record",
     stretches: (long) => [
-      ["settling", 12],
-      ["before", long ? 30 : 5],
-      ["from the abort", long ? 30 : 10, (fleet) => fleet.tell("evict")],
-      ["then", long ? 30 : 5],
+      ["before", long ? 30 : 9],
+      ["from the abort", long ? 30 : 6, (fleet) => fleet.tell("evict")],
+      ["then", long ? 30 : 3],
     ],
   },
   slow: {
     about: "each answer of the object takes 3 s, and then no longer",
-    stretches: (long) => [
-      ["settling", 5],
-      ["before", long ? 30 : 5],
-      ["while it is slow", long ? 30 : 15, (fleet) => fleet.tell("stall?ms=3000")],
-      ["after it", long ? 30 : 15, (fleet) => fleet.tell("stall?ms=0")],
+    stretches: () => [
+      ["before", 30],
+      ["while it is slow", 30, (fleet) => fleet.tell("stall?ms=3000")],
+      ["after it", 30, (fleet) => fleet.tell("stall?ms=0")],
     ],
   },
   outage: {
     about: "the process of the object is killed, and another goes on from what it has stored",
     fleet: APART,
     stretches: (long) => [
-      ["settling", 12],
       ["before", long ? 30 : 5],
-      ["without it", long ? 60 : 15, (fleet) => fleet.fell()],
+      ["without it", long ? 60 : 10, (fleet) => fleet.fell()],
       ["15 s from its return", 15, (fleet) => fleet.wake()],
-      ["then", long ? 30 : 5],
+      ["then", long ? 30 : 3],
     ],
   },
   step: {
     about: "ten times the load from one moment to the next: from 10 calls a second to 100",
     begin: (fleet) => fleet.arise(10),
     stretches: (long) => [
-      ["before", long ? 30 : 10],
-      ["10 s from the step", 10, (fleet) => void (fleet.load = 10)],
-      ["then", long ? 30 : 5],
+      ["before", long ? 30 : 6],
+      ["10 s from the step", long ? 10 : 5, (fleet) => void (fleet.load = 10)],
+      ["then", long ? 20 : 3],
     ],
   },
 };

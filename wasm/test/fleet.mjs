@@ -53,7 +53,7 @@ const HOLDER = `
   } };`;
 
 /** Bundles a worker as wrangler does. */
-async function bundle(contents) {
+export async function bundle(contents) {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: import.meta.dirname },
     bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm", "cloudflare:*"], write: false,

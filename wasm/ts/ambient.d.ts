@@ -31,7 +31,7 @@ declare module "*.wasm?module" {
 /** What this package uses of Cloudflare's runtime; who writes a worker has the whole of it in its types. */
 declare module "cloudflare:workers" {
   interface Storage {
-    readonly kv?: { get<T>(key: string): T | undefined; put<T>(key: string, value: T): void; delete(key: string): boolean };
+    readonly kv: { get<T>(key: string): T | undefined; put<T>(key: string, value: T): void; delete(key: string): boolean };
     setAlarm(time: number): Promise<void>;
   }
   export abstract class DurableObject<Env = unknown> {

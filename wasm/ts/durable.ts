@@ -6,7 +6,7 @@
 
 import * as workers from "cloudflare:workers";
 import { instance } from "./core.js";
-import { PolicyError, TidegateError } from "./errors.js";
+import { PolicyError } from "./errors.js";
 import { LoneLane } from "./lone.js";
 import { sharer, type SharedGate, type SharedOptions } from "./shared/client.js";
 import { Desk, type DeskStats } from "./shared/desk.js";
@@ -83,8 +83,8 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   /** Follows another policy from now on, and after a move; without one, the class's own again. */
   setPolicy(policy?: SharedPolicy): void {
     this.#open().follow(policy ?? this.policy(this.#key));
-    if (policy) this.#kv.put("policy", policy);
-    else this.#kv.delete("policy");
+    if (policy) this.ctx.storage.kv.put("policy", policy);
+    else this.ctx.storage.kv.delete("policy");
     this.#note();
   }
 
@@ -103,16 +103,12 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     return this.ctx.id.name ?? "";
   }
 
-  get #kv() {
-    const { kv } = this.ctx.storage;
-    if (kv) return kv;
-    throw new TidegateError("STORAGE", "TidegateObject has no SQLite storage: name its class under new_sqlite_classes in the migrations of wrangler.jsonc");
-  }
-
   #open(): Desk {
     if (this.#desk) return this.#desk;
-    const kept = this.#kv.get<Kept>("budget");
-    const policy = this.#kv.get<SharedPolicy>("policy") ?? this.policy(this.#key);
+    // Without SQLite the runtime says here what has to be changed.
+    const { kv } = this.ctx.storage;
+    const kept = kv.get<Kept>("budget");
+    const policy = kv.get<SharedPolicy>("policy") ?? this.policy(this.#key);
     const from = kept && { record: kept.record, away: Math.max(Date.now() - kept.at, 0) };
     return (this.#desk = new Desk(() => instance(module), policy, { from }));
   }
@@ -130,7 +126,7 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   #write(now: number): void {
     if (!this.#desk) return;
     this.#written = now;
-    this.#kv.put<Kept>("budget", { at: now, record: this.#desk.snapshot() });
+    this.ctx.storage.kv.put<Kept>("budget", { at: now, record: this.#desk.snapshot() });
   }
 }
 

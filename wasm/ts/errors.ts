@@ -13,8 +13,7 @@ export type Code =
   | "CLOSED"
   | "POLICY"
   | "SNAPSHOT"
-  | "MESSAGE"
-  | "STORAGE";
+  | "MESSAGE";
 
 /** What every error of this package is. */
 export class TidegateError extends Error {

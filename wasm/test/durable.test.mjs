@@ -1,0 +1,134 @@
+// A budget in a Durable Object, up close: what it is told, what it keeps, and what users get wrong.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import fs from "node:fs";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { Miniflare } from "miniflare";
+import { bundle } from "./fleet.mjs";
+import { serve } from "./http.mjs";
+import { api } from "./live.mjs";
+
+const exec = promisify(execFile);
+const compatibilityDate = "2026-04-01";
+
+const WORKER = `
+  import { env } from "cloudflare:workers";
+  import { tidegate, TidegateObject } from "tidegate/durable";
+  export class Budget extends TidegateObject {
+    policy(key) { return { law: "fixed", requests: { limit: key === "slow" ? 1 : 100, per: 1_000 } }; }
+    die() { this.ctx.abort("evicted"); }
+  }
+  const gates = {};
+  const gate = (name) => (gates[name] ??= tidegate({ shared: env.TIDEGATE, attempts: 2 }));
+  const missed = [];
+  export default { async fetch(request) {
+    const { pathname, searchParams: say } = new URL(request.url);
+    const budget = env.TIDEGATE.getByName(say.get("key") ?? "api");
+    const one = gate(say.get("isolate"));
+    one.on("missed", ({ error }) => missed.push(String(error)));
+    try {
+      switch (pathname) {
+        case "/fetch": return await one.fetch(say.get("url"), {}, { key: "api", retry: say.has("retry") });
+        case "/run": return Response.json(await one.run(() => "ran", { key: "api", ...JSON.parse(say.get("options") ?? "{}") }));
+        case "/stats": return Response.json({ here: one.stats(), budget: await budget.stats().catch(() => null), missed });
+        case "/policy": return Response.json(await budget.setPolicy(say.has("limit") ? { law: "fixed", requests: { limit: +say.get("limit"), per: 1_000 } } : undefined) ?? null);
+        case "/die": return Response.json(await budget.die().catch(() => "dead"));
+        case "/unbound": return Response.json(tidegate({ shared: env.ELSE }));
+      }
+    } catch (error) {
+      return Response.json({ name: error.name, code: error.code, message: error.message });
+    }
+  } };`;
+
+/** A worker with some isolates' worth of gates, and its object with this storage. */
+async function worker(t, useSQLite = true) {
+  const miniflare = new Miniflare({
+    modules: await bundle(WORKER), compatibilityDate, host: "127.0.0.1", durableObjects: { TIDEGATE: { className: "Budget", useSQLite } },
+  });
+  t.after(() => miniflare.dispose());
+  const get = (path, say = {}) => miniflare.dispatchFetch(`http://worker/${path}?${new URLSearchParams(say)}`);
+  return { get, ask: async (path, say) => (await get(path, say)).json() };
+}
+
+test("each key has an object of its own, which the class gives its policy", async (t) => {
+  const { ask } = await worker(t);
+  assert.equal((await ask("stats")).budget.interval, 10);
+  assert.equal((await ask("stats", { key: "slow" })).budget.interval, 1_000);
+});
+
+test("a policy that the object is told holds for all, and after it was evicted", async (t) => {
+  const { ask } = await worker(t);
+  assert.equal(await ask("run"), "ran");
+  await ask("policy", { limit: "20" });
+  assert.equal((await ask("stats")).budget.interval, 50);
+  assert.equal(await ask("die"), "dead");
+  assert.equal((await ask("stats")).budget.interval, 50);
+  await ask("policy");
+  assert.equal((await ask("stats")).budget.interval, 10);
+  assert.match((await ask("policy", { limit: "0" })).message, /requests.limit is 0; it is a whole number from 1/);
+});
+
+test("what one isolate hears of the server holds the others back too", async (t) => {
+  const { ask, get } = await worker(t);
+  const { url, seen } = await serve(t, (turn) => (turn === 1 ? { status: 429, headers: { "retry-after": "2" } } : { status: 200 }));
+  assert.equal((await get("fetch", { isolate: "a", url })).status, 429);
+  // The refusal is told within a beat.
+  for (let asked = 0; !(await ask("stats")).budget.throttled; asked++) assert.ok(asked < 100 && (await sleep(50), true), "the refusal was never told");
+  assert.equal((await get("fetch", { isolate: "b", url })).status, 200);
+  const [first, second] = seen;
+  assert.ok(second.at - first.at > 1_500, `the other came ${second.at - first.at} ms after the refusal, which asked for 2000`);
+});
+
+test("an isolate says good-bye when it has no more to do", async (t) => {
+  const { ask } = await worker(t);
+  assert.equal(await ask("run"), "ran");
+  assert.equal((await ask("stats")).budget.isolates, 1);
+  for (let asked = 0; (await ask("stats")).budget.isolates; asked++) assert.ok(asked < 200 && (await sleep(50), true), "it never said good-bye");
+});
+
+test("a call that cannot make its deadline learns it, and one with a cost learns that there are none", async (t) => {
+  const { ask } = await worker(t);
+  await ask("policy", { limit: "1" });
+  assert.equal(await ask("run"), "ran");
+  assert.equal((await ask("run", { options: JSON.stringify({ deadline: 100 }) })).code, "LATE");
+  assert.match((await ask("run", { options: JSON.stringify({ cost: 2 }) })).message, /counts calls: leave the option cost away/);
+});
+
+test("without SQLite storage calls go on, and whoever listens is told what is missing", async (t) => {
+  const { ask } = await worker(t, false);
+  assert.equal(await ask("run"), "ran");
+  const { missed, here } = await ask("stats");
+  assert.match(missed.join(), /change `new_classes` to `new_sqlite_classes`/);
+  assert.equal(here.alone, 1);
+});
+
+test("a gate that is given no binding says so", async (t) => {
+  const { ask } = await worker(t);
+  assert.match((await ask("unbound")).message, /shared is no binding of Durable Objects: name one in wrangler.jsonc/);
+});
+
+test("the example type-checks, deploys as it is, and keeps to an API's limit", async (t) => {
+  const here = import.meta.dirname;
+  const bin = (name) => `${here}/node_modules/.bin/${name}`;
+  // Where it finds the packed package, and the tools.
+  const folder = `${here}/node_modules/.shared-worker`;
+  fs.rmSync(folder, { recursive: true, force: true });
+  fs.cpSync(`${here}/../examples/shared-worker`, folder, { recursive: true, filter: (from) => !from.endsWith("node_modules") });
+  await exec(bin("tsc"), ["-p", folder]);
+  const env = { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" };
+  const { stdout } = await exec(bin("wrangler"), ["deploy", "--dry-run", "--outdir", "out"], { cwd: folder, env });
+  assert.match(stdout, /env\.TIDEGATE \(Budget\)\s+Durable Object/);
+  const { url, counts } = await api(t, "--limit", "50");
+  const miniflare = new Miniflare({
+    modules: true, modulesRoot: `${folder}/out`, scriptPath: `${folder}/out/index.js`, modulesRules: [{ type: "CompiledWasm", include: ["**/*.wasm"] }],
+    compatibilityDate, host: "127.0.0.1", bindings: { API: url }, durableObjects: { TIDEGATE: { className: "Budget", useSQLite: true } },
+  });
+  t.after(() => miniflare.dispose());
+  const answers = await Promise.all(Array.from({ length: 60 }, () => miniflare.dispatchFetch("http://worker/")));
+  assert.deepEqual(answers.map(({ status }) => status), Array(60).fill(200));
+  const { here: told, budget } = await (await miniflare.dispatchFetch("http://worker/stats")).json();
+  assert.deepEqual([told.gone, budget.interval, (await counts()).throttled], [60, 20, 0]);
+});

@@ -1,0 +1,127 @@
+// `fetch` and `run` against a server on loopback that does what no server should: see tests/hostile.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import test from "node:test";
+import { Late, tidegate } from "tidegate";
+
+const program = process.env.TIDEGATE_HOSTILE;
+if (!program) throw new Error("TIDEGATE_HOSTILE names no server: run `cargo xtask test hostile`");
+
+const DEADLINE = 2_000;
+/** The longest that an answer may keep a client back: a period that is told, a day and a quarter. */
+const LONGEST = 108_000_000;
+/** How late a busy machine may be. */
+const LATE = 8_000;
+const MEMORY = 64 * 2 ** 20;
+
+async function hostile(test) {
+  // It ends when its standard input closes, whatever becomes of this process.
+  const child = spawn(program, ["serve"], { stdio: ["pipe", "pipe", "inherit"] });
+  test.after(() => child.kill());
+  const told = await new Promise((done, fail) => {
+    createInterface({ input: child.stdout }).once("line", (line) => done(JSON.parse(line)));
+    child.once("exit", (code) => fail(new Error(`the server ended with ${code}`)));
+  });
+  return { ...told, counts: async () => (await fetch(`${told.url}counts`)).json() };
+}
+
+const rss = () => {
+  globalThis.gc?.();
+  return process.memoryUsage().rss;
+};
+
+/** How long the next call of this key would have to wait, in milliseconds. */
+async function wait(gate, key) {
+  try {
+    await gate.run(() => {}, { key, deadline: 0 });
+    return 0;
+  } catch (error) {
+    assert.ok(error instanceof Late, error);
+    return error.wait;
+  }
+}
+
+/** That it ends within its time, with a value or an error; returns which. */
+async function ends(name, promise, ms) {
+  let timer;
+  const never = new Promise((_, fail) => (timer = setTimeout(() => fail(new Error(`${name} does not end within ${ms} ms`)), ms)));
+  const settled = promise.then((value) => ({ value }), (error) => ({ error }));
+  try {
+    return await Promise.race([settled, never]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+test("every response of the fuzz corpus ends, and keeps nobody back for good", { timeout: 120_000 }, async (t) => {
+  const { url, corpus } = await hostile(t);
+  const told = { read: 0, refused: 0, longest: 0 };
+  let next = 0;
+  const worker = async () => {
+    for (let number; (number = next++) < corpus; ) {
+      const gate = tidegate();
+      const { value, error } = await ends(
+        `response ${number}`, gate.fetch(`${url}corpus/${number}`, {}, { retry: false, deadline: DEADLINE }), DEADLINE + LATE,
+      );
+      // A TypeError is what `fetch` throws where it cannot read an answer.
+      if (error) assert.ok(error instanceof TypeError, `response ${number}: ${error}`);
+      told[error ? "refused" : "read"]++;
+      await value?.body?.cancel();
+      const ms = await wait(gate, new URL(url).origin);
+      assert.ok(ms <= LONGEST, `response ${number} keeps the next call back for ${ms} ms`);
+      told.longest = Math.max(told.longest, ms);
+      gate.close();
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+  assert.equal(told.read + told.refused, corpus);
+  assert.ok(told.read > corpus / 4, `only ${told.read} of ${corpus} were read`);
+  t.diagnostic(`${corpus} responses, ${told.read} read, ${told.refused} refused by the parser; the longest wait ${Math.round(told.longest / 1000)} s`);
+});
+
+test("in every mood each call ends by its deadline, and none makes the client hammer or hoard", { timeout: 120_000 }, async (t) => {
+  const { url, moods, counts } = await hostile(t);
+  const before = rss();
+  const gates = [];
+  const ordeal = async (mood) => {
+    const gate = tidegate();
+    gates.push(gate);
+    const call = (signal) => fetch(url + mood, { signal }).then(async (answer) => {
+      for await (const _ of answer.body ?? []) signal.throwIfAborted();
+      return answer;
+    });
+    const until = performance.now() + 3 * DEADLINE;
+    let ended = 0;
+    const worker = async () => {
+      while (performance.now() < until) {
+        const one = gate.fetch(url + mood, {}, { key: mood, deadline: DEADLINE }).then((answer) => answer.body?.cancel());
+        await ends(`fetch, ${mood}`, one, DEADLINE + LATE);
+        // With the body read to its end, where it has one.
+        await ends(`run, ${mood}`, gate.run(call, { key: mood, deadline: DEADLINE }), DEADLINE + LATE);
+        ended += 2;
+        await new Promise((rest) => setTimeout(rest, 50));
+      }
+    };
+    await Promise.all([worker(), worker()]);
+    const ms = await wait(gate, mood);
+    assert.ok(ms <= LONGEST, `${mood} keeps the next call back for ${ms} ms`);
+    assert.equal(gate.stats().waiting, 0, mood);
+    return ended;
+  };
+  const ended = await Promise.all(moods.map(ordeal));
+  for (const [index, count] of ended.entries()) assert.ok(count >= 4, `${moods[index]}: ${count} calls ended`);
+  const grown = rss() - before;
+  const { calls } = await counts();
+  const serves = ["flapping", "contradictory", "two-answers"];
+  for (const mood of moods) {
+    assert.ok(calls[mood]?.length, `no call arrived at ${mood}`);
+    // After the start. What the server serves it may have.
+    const busiest = Math.max(0, ...calls[mood].slice(2));
+    if (!serves.includes(mood)) assert.ok(busiest <= 50, `${mood}: ${busiest} calls in a second`);
+  }
+  for (const gate of gates) gate.close();
+  assert.ok(grown < MEMORY, `${grown} bytes more`);
+  t.diagnostic(`${moods.length} moods, ${ended.reduce((a, b) => a + b)} calls ended, ${Math.round(grown / 2 ** 20)} MiB more at the end`);
+});

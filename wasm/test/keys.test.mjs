@@ -1,0 +1,93 @@
+// The table of keys at a hundred thousand of them: bounded, and exact to the last call.
+//
+// TIDEGATE_KEYS and TIDEGATE_ACCESSES make it larger, and TIDEGATE_KEYS_REPORT names the file that takes
+// the figures: `cargo xtask soak keys`.
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import test from "node:test";
+import { tidegate } from "tidegate";
+
+const KEYS = Number(process.env.TIDEGATE_KEYS ?? 100_000);
+const ACCESSES = Number(process.env.TIDEGATE_ACCESSES ?? 300_000);
+const ROOM = 1_000;
+
+/** Bytes that this process holds, by where they are. */
+const memory = () => {
+  globalThis.gc?.();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  return { bytes: heapUsed + external, rss };
+};
+
+/** A generator whose numbers anyone can repeat (xorshift). */
+const chance = (state) => () => {
+  state ^= state << 13;
+  state ^= state >>> 17;
+  state ^= state << 5;
+  return (state >>>= 0) / 2 ** 32;
+};
+
+test("a table with room for every key keeps each of them, at the same price, with exact counts", () => {
+  const gate = tidegate({ seed: 1, keys: KEYS });
+  const before = memory();
+  const begun = performance.now();
+  for (let i = 0; i < KEYS; i++) gate.tryAcquire({ key: `key ${i}` }).settle();
+  const took = performance.now() - begun;
+  const after = memory();
+  const { keys, gone, ok, inFlight } = gate.stats();
+  assert.deepEqual({ keys, gone, ok, inFlight }, { keys: KEYS, gone: KEYS, ok: KEYS, inFlight: 0 });
+  const each = (after.bytes - before.bytes) / KEYS;
+  assert.ok(each < 8_192, `${Math.round(each)} bytes a key`);
+  // One that was used first is still itself.
+  assert.equal(gate.stats("key 0").gone, 1);
+  gate.close();
+  report({ kept: KEYS, bytesEach: Math.round(each), perSecond: Math.round(KEYS / (took / 1_000)), rssMiB: after.rss / 2 ** 20 });
+});
+
+test("a table with room for few forgets the least recently used, as a plain list does, within its memory", () => {
+  const gate = tidegate({ seed: 1, keys: ROOM });
+  const random = chance(7);
+  // What should be there, the least recently used first, and how often each was called since it came.
+  const there = new Map();
+  let evicted = 0;
+  let half;
+  for (let i = 0; i < ACCESSES; i++) {
+    // Most calls go to few keys, as they do: the sixth power of a chance.
+    const key = `key ${Math.floor(random() ** 6 * KEYS)}`;
+    const before = there.get(key) ?? 0;
+    there.delete(key);
+    if (!before && there.size === ROOM) {
+      there.delete(there.keys().next().value);
+      evicted++;
+    }
+    // A fresh controller lets its first two calls leave at once; later ones may have to wait.
+    const permit = gate.tryAcquire({ key });
+    if (before === 0) assert.ok(permit, `${key} came anew, and was not let go`);
+    permit?.settle();
+    there.set(key, before + (permit ? 1 : 0));
+    if (i === Math.floor(ACCESSES / 2)) half = memory();
+  }
+  const end = memory();
+  assert.equal(gate.stats().keys, ROOM);
+  assert.ok(evicted > ACCESSES / 10, `${evicted} evicted`);
+  // Each key that should be there is, with as many calls as it had, and none besides.
+  let sum = 0;
+  for (const [key, calls] of there) {
+    const { keys, gone } = gate.stats(key);
+    assert.deepEqual({ key, keys, gone }, { key, keys: 1, gone: calls });
+    sum += calls;
+  }
+  assert.equal(gate.stats().gone, sum);
+  const grown = end.bytes - half.bytes;
+  assert.ok(grown < 2 * 2 ** 20, `${grown} bytes more in the second half`);
+  gate.close();
+  report({ accesses: ACCESSES, evicted, grownKiB: Math.round(grown / 1024) });
+});
+
+const figures = {};
+
+function report(more) {
+  Object.assign(figures, more);
+  const file = process.env.TIDEGATE_KEYS_REPORT;
+  if (file) writeFileSync(file, JSON.stringify(figures));
+}
