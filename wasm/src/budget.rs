@@ -125,3 +125,48 @@ pub const COUNTERS: usize = 11;
 
 /// How long a record is.
 pub const RECORD: usize = Shared::SNAPSHOT_BYTES;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Unoptimised, a coordinator is moved about more often than a test's stack has room for.
+    fn with_room(test: fn()) {
+        let thread = std::thread::Builder::new().stack_size(1 << 24).spawn(test);
+        thread.unwrap().join().unwrap();
+    }
+
+    fn row(law: f64, calls: f64) -> [f64; WORDS] {
+        let mut row = [f64::NAN; WORDS];
+        row[..4].copy_from_slice(&[law, calls, 1_000.0, f64::NAN]);
+        row[4] = law;
+        row
+    }
+
+    #[test]
+    fn a_budget_goes_on_from_its_record_under_the_same_law_and_no_other() {
+        with_room(|| {
+            let mut budget = Budget::new();
+            assert!(budget.open(&row(1.0, 50.0), [0, 7], 0.0, f64::NAN));
+            let mut record = [0; RECORD];
+            assert_eq!(budget.snapshot(10.0, &mut record), RECORD);
+            let mut again = Budget::new();
+            assert!(again.restore(&row(1.0, 50.0), [0, 8], 0.0, f64::NAN, &record, 500.0));
+            assert_eq!(again.stats(0.0)[10], 20.0);
+            assert!(!again.restore(&row(0.0, 50.0), [0, 8], 0.0, f64::NAN, &record, 500.0));
+            assert!(!again.restore(&row(1.0, 50.0), [0, 8], 0.0, f64::NAN, &record[1..], 500.0));
+        });
+    }
+
+    #[test]
+    fn a_budget_follows_another_policy_if_there_is_one() {
+        with_room(|| {
+            let mut budget = Budget::new();
+            assert!(!budget.follow(&row(1.0, 50.0), 0.0, f64::NAN), "nothing is shared yet");
+            assert!(budget.open(&row(1.0, 50.0), [0, 7], 0.0, f64::NAN));
+            assert!(budget.follow(&row(1.0, 100.0), 0.0, 250.0));
+            assert!(!budget.follow(&row(99.0, 100.0), 0.0, f64::NAN));
+            assert_eq!(budget.stats(0.0)[10], 10.0, "it has kept the one before");
+        });
+    }
+}

@@ -26,9 +26,45 @@ pub struct Wish {
     pub deadline: f64,
 }
 
+/// The calls that an isolate has in flight: those whose process has lost them never come back, and their
+/// places are given to others after a time.
+struct Flights {
+    list: [(u64, Instant); PLACES],
+    count: usize,
+}
+
+impl Flights {
+    const NONE: Self = Self { list: [(0, Instant::ZERO); PLACES], count: 0 };
+
+    fn add(&mut self, permit: u64, now: Instant) {
+        if let Some(place) = self.list.get_mut(self.count) {
+            *place = (permit, now);
+            self.count += 1;
+        }
+    }
+
+    fn remove(&mut self, permit: u64) {
+        let (flying, _) = self.list.split_at_mut(self.count);
+        if let Some(place) = flying.iter().position(|(known, _)| *known == permit) {
+            flying.swap(place, self.count - 1);
+            self.count -= 1;
+        }
+    }
+
+    /// One that has been under way for so long.
+    fn lost(&self, now: Instant, lease: Span) -> Option<u64> {
+        let mut flying = self.list.iter().take(self.count);
+        let lost = flying.find(|(_, left)| now.saturating_since(*left) >= lease);
+        lost.map(|(permit, _)| *permit)
+    }
+}
+
 /// An isolate, and what is counted of it.
 struct Kept {
     isolate: Isolate<PLACES>,
+    flights: Flights,
+    /// After so long a call's place is another's where none is free.
+    lease: Span,
     /// No call has more attempts.
     attempts: u16,
     stats: Stats,
@@ -48,6 +84,9 @@ struct Kept {
 
 impl Kept {
     fn poll(&mut self, now: Instant, ask: &Ask) -> Decision {
+        if usize::from(self.isolate.in_flight()) >= PLACES {
+            self.reclaim(now);
+        }
         // Asked before: what leaves with the last departure leaves with a lease.
         let alone = self.isolate.is_alone();
         let decision = self.isolate.poll(now, ask);
@@ -71,6 +110,13 @@ impl Kept {
         };
         *one_of = one_of.saturating_add(1);
         decision
+    }
+
+    fn reclaim(&mut self, now: Instant) {
+        while let Some(permit) = self.flights.lost(now, self.lease) {
+            self.flights.remove(permit);
+            self.isolate.settle(now, Permit::from_raw(permit), Outcome::Abandoned);
+        }
     }
 }
 
@@ -101,10 +147,10 @@ impl Leases {
 
     /// A new isolate's slot; -1 where there is no memory, -2 where there is no such quota. Of a
     /// policy's row the quota of requests counts, which is what it may send where nobody has told
-    /// it of its share, and the number of attempts.
+    /// it of its share, the lease of a call's place, and the number of attempts.
     pub fn open(&mut self, row: &[f64; WORDS], number: [u32; 2], now: f64) -> i32 {
         let now = self.clock.read(now);
-        let &[_, calls, period, burst, _, _, _, _, _, _, _, _, _, attempts, ..] = row;
+        let &[_, calls, period, burst, _, _, _, _, _, lease, _, _, _, attempts, ..] = row;
         let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
         let quota = quota.and_then(|quota| match burst.is_nan() {
             true => Some(quota),
@@ -113,6 +159,8 @@ impl Leases {
         let Some(alone) = quota else { return -2 };
         let kept = Kept {
             isolate: Isolate::new(whole(number), alone, now),
+            flights: Flights::NONE,
+            lease: span(lease).unwrap_or(Span::from_secs(300)),
             attempts: if attempts.is_nan() { u16::MAX } else { attempts as u16 },
             stats: Stats::default(),
             alone: 0,
@@ -141,7 +189,11 @@ impl Leases {
         self.refused = None;
         let Some(kept) = self.isolates.get(isolate) else { return f64::NAN };
         match kept.poll(now, &ask) {
-            Decision::Go(permit) => permit.into_raw() as f64,
+            Decision::Go(permit) => {
+                let raw = permit.into_raw();
+                kept.flights.add(raw, now);
+                raw as f64
+            }
             Decision::Wait(until) => -millis(until.saturating_since(now)),
             Decision::Full => f64::NEG_INFINITY,
             Decision::Refuse(reason) => {
@@ -188,6 +240,7 @@ impl Leases {
         // A number that is no permit names no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
         let before = kept.isolate.in_flight();
+        kept.flights.remove(raw);
         kept.isolate.settle(now, Permit::from_raw(raw), self.draft.reply);
         let flying = kept.isolate.in_flight();
         if flying < before {
@@ -342,3 +395,134 @@ impl Leases {
 
 /// How many counters there are: those of a gate's own controller, and five that tell of the fleet.
 pub const COUNTERS: usize = 18;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+
+    /// Ten calls a second, at most two attempts.
+    fn ten() -> [f64; WORDS] {
+        let mut row = [f64::NAN; WORDS];
+        row[..4].copy_from_slice(&[1.0, 10.0, 1_000.0, f64::NAN]);
+        row[4] = 1.0;
+        row[13] = 2.0;
+        row
+    }
+
+    const PLAIN: Wish = Wish { call: NONE, deadline: f64::NAN };
+
+    /// Carries a request and its answer, while so many calls wait.
+    fn exchange(leases: &mut Leases, budget: &mut Budget, waiting: u32, now: f64) {
+        let (mut request, mut grant) = ([0; 4_096], [0; 4_096]);
+        let length = leases.request(0, waiting, now, &mut request);
+        let length = budget.answer(&request[..length], &mut grant, now);
+        assert!(leases.hear(0, &grant[..length as usize], waiting, now));
+    }
+
+    fn pair() -> (Leases, Budget) {
+        let (mut leases, mut budget) = (Leases::new(), Budget::new());
+        assert_eq!(leases.open(&ten(), [0, 7], 0.0), 0);
+        assert!(budget.open(&ten(), [0, 7], 0.0, f64::NAN));
+        (leases, budget)
+    }
+
+    #[test]
+    fn a_call_lacks_a_departure_until_an_answer_brings_some() {
+        let (mut leases, mut budget) = pair();
+        assert!(leases.request_at(0).is_nan(), "nobody has asked yet");
+        assert_eq!(leases.poll(0, PLAIN, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.why(0, PLAIN, 0.0), 1);
+        assert_eq!(leases.request_at(0), 0.0);
+        exchange(&mut leases, &mut budget, 3, 20.0);
+        let permit = leases.poll(0, PLAIN, 20.0);
+        assert!(permit >= 0.0);
+        assert_eq!(leases.poll(0, PLAIN, 20.0), -100.0);
+        leases.draft.answer(0, f64::NAN);
+        assert_eq!(leases.settle(0, permit, 30.0), 128);
+        let told = leases.stats(0).unwrap();
+        assert_eq!((told[0], told[4], told[13], told[14]), (1.0, 1.0, 0.0, 1.0));
+        assert_eq!((leases.interval(0), told[17]), (100.0, 1.0));
+        exchange(&mut leases, &mut budget, 0, 500.0);
+        assert_eq!(budget.stats(500.0)[1], 1.0, "the outcome was told");
+    }
+
+    #[test]
+    fn who_finds_its_departure_in_hand_was_not_kept_back_by_a_message() {
+        let (mut leases, mut budget) = pair();
+        assert_eq!(leases.poll(0, PLAIN, 0.0), f64::NEG_INFINITY);
+        exchange(&mut leases, &mut budget, 3, 0.0);
+        let mut left = 0;
+        for now in [0.0, 50.0, 100.0, 200.0] {
+            left += u32::from(leases.poll(0, PLAIN, now) >= 0.0);
+        }
+        assert_eq!((left, leases.stats(0).unwrap()[14]), (3, 1.0));
+    }
+
+    #[test]
+    fn without_answers_calls_leave_by_the_share_that_was_given() {
+        let (mut leases, _) = pair();
+        assert_eq!(leases.poll(0, PLAIN, 0.0), f64::NEG_INFINITY);
+        let mut room = [0; 4_096];
+        let mut now = 0.0;
+        while !leases.is_alone(0) {
+            now = leases.request_at(0).max(now);
+            if leases.request(0, 1, now, &mut room) > 0 {
+                leases.miss(0, now);
+            }
+        }
+        assert!(leases.poll(0, PLAIN, now) >= 0.0);
+        assert_eq!(leases.stats(0).unwrap()[13], 1.0);
+        assert!(leases.poll(0, PLAIN, now) < 0.0, "the share is ten a second");
+    }
+
+    #[test]
+    fn calls_that_never_come_back_give_their_places_to_others() {
+        let (mut leases, _) = pair();
+        let mut row = ten();
+        (row[1], row[9]) = (1_000.0, 30_000.0);
+        assert_eq!(leases.open(&row, [0, 8], 0.0), 1);
+        let mut room = [0; 4_096];
+        let mut gone = |from: f64| {
+            let times = (0..400_u32).map(|step| from + f64::from(step) * 10.0);
+            times
+                .filter(|now| {
+                    if leases.request_at(1) <= *now {
+                        leases.request(1, 1, *now, &mut room);
+                    }
+                    leases.poll(1, PLAIN, *now) >= 0.0
+                })
+                .count()
+        };
+        assert_eq!(gone(0.0), PLACES);
+        assert_eq!(gone(5_000.0), 0, "all places are taken");
+        assert_eq!(gone(40_000.0), PLACES);
+    }
+
+    #[test]
+    fn a_call_has_as_many_attempts_as_the_row_says() {
+        let (mut leases, _) = pair();
+        leases.draft.answer(1, f64::NAN);
+        let call = leases.retry(0, PLAIN, 0.0);
+        assert!(call >= 0);
+        assert_eq!(leases.retry(0, Wish { call: call.cast_unsigned(), ..PLAIN }, 1.0), -1);
+        leases.forget(call.cast_unsigned());
+        assert_eq!(leases.not_before(call.cast_unsigned()), 0.0);
+    }
+
+    #[test]
+    fn numbers_and_bytes_that_are_none_are_harmless() {
+        let (mut leases, mut budget) = pair();
+        assert!(leases.poll(9, PLAIN, 0.0).is_nan());
+        assert_eq!((leases.reason(), leases.settle(9, 0.0, 0.0)), (0, 0));
+        for permit in [f64::NAN, -1.0, 1e300, 77.0] {
+            leases.settle(0, permit, 0.0);
+        }
+        assert_eq!(leases.stats(0).unwrap()[4], 0.0);
+        assert!(!leases.hear(0, &[1, 2, 3], 0, 0.0));
+        assert_eq!(budget.answer(&[1, 2, 3], &mut [0; 4_096], 0.0), -1);
+        let mut row = ten();
+        row[1] = 0.0;
+        assert_eq!(leases.open(&row, [0, 7], 0.0), -2);
+    }
+}
