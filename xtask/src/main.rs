@@ -3,6 +3,7 @@
 mod apt;
 mod aside;
 mod bench;
+mod breaks;
 mod demo;
 mod firmware;
 mod fuzz;
@@ -79,6 +80,9 @@ enum Verb {
     /// Search for inputs that break a promise, beyond those that `test fuzz` tries again
     Fuzz(fuzz::Fuzz),
 
+    /// Break single lines of the core's arithmetic, and see who notices
+    Breaks(breaks::Breaks),
+
     /// Check formatting and clippy, with warnings as errors, on the host and on every target
     Lint,
 
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
         Verb::Test { parts } => test::run(&mut roads, &parts),
         Verb::Bench { what } => bench::run(&mut roads, what),
         Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
+        Verb::Breaks(breaks) => breaks::run(&breaks),
         Verb::Relay { port } => relay::run(port),
         Verb::Lint => {
             let mut tally = Tally::default();
