@@ -34,6 +34,11 @@ export const SCENARIOS = {
       ["then", 60, undefined, { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 }],
     ],
   },
+  apart: {
+    about: "8 isolates that share no budget: each finds out by itself how much the others leave it",
+    fleet: { shares: false },
+    stretches: () => [["settling", 60], ["then", 60]],
+  },
   skew: {
     about: "8 isolates whose clocks differ by hours",
     fleet: { skew: (isolate) => isolate * 7 * HOUR },

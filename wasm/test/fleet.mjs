@@ -11,13 +11,13 @@ import { Miniflare } from "miniflare";
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
 const compatibilityDate = "2026-04-01";
 
-/** One of the workers. Each answer tells how many calls have left since the one before, and when. */
-const CALLER = `
+/** One of the workers, which share a budget or do not. Each answer tells when calls have left since the one before. */
+const caller = (shares) => `
   import { env } from "cloudflare:workers";
-  import { tidegate } from "tidegate/durable";
+  import { tidegate } from "tidegate${shares ? "/durable" : ""}";
   let left = [];
   const gate = tidegate({
-    shared: env.TIDEGATE,
+    ${shares ? "shared: env.TIDEGATE," : ""}
     key: () => "api",
     now: () => performance.now() + env.SKEW,
     fetch: (input, init) => (left.push(Date.now()), fetch(input, init)),
@@ -58,17 +58,15 @@ export async function bundle(contents) {
     stdin: { contents, resolveDir: import.meta.dirname },
     bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm", "cloudflare:*"], write: false,
   });
-  return [
-    { type: "ESModule", path: "worker.js", contents: outputFiles[0].text },
-    { type: "CompiledWasm", path: "shared.wasm", contents: fs.readFileSync(new URL("shared.wasm", dist)) },
-  ];
+  const wasm = ["shared.wasm", "tidegate.wasm"].map((name) => ({ type: "CompiledWasm", path: name, contents: fs.readFileSync(new URL(name, dist)) }));
+  return [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, ...wasm];
 }
 
 const ALL = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
  * A fleet on `api`. `skew(isolate)` tells what its clock is off by, and `cells` which isolates share a
- * process where they do not share one with the object.
+ * process where they do not share one with the object; `shares`, whether they share a budget at all.
  */
 export class Fleet {
   #folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-fleet-"));
@@ -86,12 +84,12 @@ export class Fleet {
   #turn = 0;
   #ended = false;
 
-  constructor(api, { policy, cells, skew = () => 0 }) {
-    Object.assign(this, { api, policy, cells: cells ?? [ALL], skew, isApart: !!cells });
+  constructor(api, { policy, cells, skew = () => 0, shares = true }) {
+    Object.assign(this, { api, policy, cells: cells ?? [ALL], skew, shares, isApart: !!cells });
   }
 
   async start() {
-    this.#modules = { caller: await bundle(CALLER), holder: await bundle(HOLDER) };
+    this.#modules = { caller: await bundle(caller(this.shares)), holder: await bundle(HOLDER) };
     if (this.isApart) {
       await this.wake();
       for (const cell of this.cells.keys()) await this.raise(cell);
