@@ -4,6 +4,7 @@
 //! whoever started it.
 
 use crate::laws::of_calls_and_tokens;
+use crate::memory;
 use crate::options::{Client, Tokens};
 use crate::server::{CALLER, TOKENS};
 use crate::tally::{Tally, Tier};
@@ -162,7 +163,8 @@ impl<const LIMITS: usize> Office<LIMITS> {
     }
 
     fn report(&self) -> Result<()> {
-        let mut line = serde_json::to_vec(&self.tally().line())?;
+        let line = Tally { memory_kib: memory::resident(), ..self.tally().line() };
+        let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
         let mut out = std::io::stdout().lock();
         out.write_all(&line).and_then(|()| out.flush()).context("nobody listens any more")

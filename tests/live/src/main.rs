@@ -8,6 +8,7 @@ mod curves;
 mod fleet;
 mod laws;
 mod loopback;
+mod memory;
 mod options;
 mod page;
 mod report;

@@ -46,6 +46,8 @@ pub struct Report {
     pub outage: u64,
     pub capacity: f64,
     pub seconds: f64,
+    /// What the fleet and the server held in memory: the means of the first and the last third.
+    pub memory_mib: Option<[f64; 2]>,
     pub server: String,
     /// The server's counts by process.
     pub processes: Vec<Row>,
@@ -57,6 +59,7 @@ pub struct Remains<'a> {
     pub server: String,
     pub elapsed: Duration,
     pub settled: f64,
+    pub memory_mib: Option<[f64; 2]>,
     /// Counts up to closing time.
     pub truth: Truth,
     /// Calls served to each caller from first to last, the nameless one first.
@@ -66,7 +69,8 @@ pub struct Remains<'a> {
 
 impl Report {
     pub fn new(remains: Remains<'_>) -> Self {
-        let Remains { law, server, elapsed, settled, truth, served_in_all, members } = remains;
+        let Remains { law, server, elapsed, settled, memory_mib, truth, served_in_all, members } =
+            remains;
         let total = truth.total();
         let processes: Vec<Row> = truth.callers.iter().skip(1).copied().collect();
         let served: Vec<u64> = processes.iter().map(|row| row.served).collect();
@@ -96,6 +100,7 @@ impl Report {
             outage: total.outage,
             capacity: truth.capacity,
             seconds: elapsed.as_secs_f64(),
+            memory_mib,
             server,
             processes,
         }

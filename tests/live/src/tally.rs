@@ -25,6 +25,8 @@ pub struct Tally {
     pub tier: Option<Tier>,
     /// What it steered each limit by after each response.
     pub tiers: BTreeMap<Tier, u64>,
+    /// What the process holds in memory, where the system tells.
+    pub memory_kib: Option<u64>,
     /// For each call answered since the last line, the microseconds from first asking for it to
     /// the sending of the attempt that succeeded.
     pub waits_us: Vec<u64>,
