@@ -158,6 +158,25 @@ class Script:
                 break
         self.note("calls", first, ask, reply, took, gap, count, [gone, self.now])
 
+    def queue(self, count, callers, work, reply="ok"):
+        """So many calls of so many callers, who stand in one line before a server that works on one
+        call at a time."""
+        gone, first, free, line = 0, self.now, self.now, []
+        while gone < count:
+            while len(line) < callers and gone + len(line) < count:
+                answer = self.gate.poll(self.now, self.asks[PLAIN])
+                if answer[0] != "go":
+                    break
+                free = min(max(free, self.now) + work, END)
+                line.append((free, answer[1]))
+            if not line:
+                break
+            done, permit = line.pop(0)
+            self.now = max(self.now, done)
+            self.gate.settle(self.now, permit, reply_of(reply, self.limits))
+            gone += 1
+        self.note("queue", first, reply, callers, work, count, [gone, self.now])
+
     def retries(self, count, ask=PLAIN, reply="failed", into=1):
         """The ask after so many attempts that all came back at once."""
         self.asks[into] = self.asks[ask]

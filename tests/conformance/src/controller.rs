@@ -1,7 +1,7 @@
 //! A controller, step by step.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -121,6 +121,14 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 same("how far calls went", argument(7)?, &answer)?;
                 now = end;
             }
+            "queue" => {
+                let (callers, work) = (small(argument(3)?)?, span(argument(4)?)?);
+                let count = number(argument(5)?)?;
+                let (gone, end) = self.queue(now, reply(argument(2)?)?, callers, work, count);
+                let answer = json!([spelt(gone), spelt(end.as_nanos())]);
+                same("how far the queue went", argument(6)?, &answer)?;
+                now = end;
+            }
             "retries" => {
                 let (mut ask, reply) = (*self.ask(argument(2)?)?, reply(argument(3)?)?);
                 for _ in 0..number(argument(5)?)? {
@@ -191,6 +199,33 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 }
                 Decision::Full | Decision::Refuse(_) => break,
             }
+        }
+        (gone, now)
+    }
+
+    /// So many calls of so many callers, who stand in one line before a server that works on one call
+    /// at a time.
+    fn queue(
+        &mut self,
+        mut now: Instant,
+        reply: Reply<LIMITS>,
+        callers: usize,
+        work: Span,
+        count: u64,
+    ) -> (u64, Instant) {
+        let (mut gone, mut free, mut line) = (0, now, VecDeque::new());
+        while gone < count {
+            while line.len() < callers
+                && gone + (line.len() as u64) < count
+                && let Decision::Go(permit) = self.gate.poll(now, &Ask::new())
+            {
+                free = free.max(now).saturating_add(work);
+                line.push_back((free, permit));
+            }
+            let Some((done, permit)) = line.pop_front() else { break };
+            now = now.max(done);
+            self.gate.settle(now, permit, reply);
+            gone += 1;
         }
         (gone, now)
     }

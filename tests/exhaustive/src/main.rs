@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     if let Some(unknown) = arguments.iter().find(|word| !["--quick", "--json"].contains(&&***word))
     {
         eprintln!(
-            "exhaustive: there is no `{unknown}`; there are --quick (two events less) and --json."
+            "exhaustive: there is no `{unknown}`; there are --quick (three events less) and --json."
         );
         return ExitCode::from(2);
     }
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             "policy", "depth", "states", "events", "seconds"
         );
     }
-    let walked = walk_all(&policies, if quick { 2 } else { 0 }, json);
+    let walked = walk_all(&policies, if quick { 3 } else { 0 }, json);
     if json {
         let rows: Vec<String> = policies.iter().zip(&walked).map(|(p, w)| w.json(p.name)).collect();
         println!("[{}]", rows.join(",\n "));

@@ -254,11 +254,31 @@ def recoveries():
                 yield script.vector()
 
 
+def silences():
+    """How far `responsive` comes down in silence: each stretch of it is shorter than the one before."""
+    for config, policy in CONFIGS["responsive"]:
+        threshold = policy.get("laws", [{}])[0].get("threshold", 10)
+        for refused in (1, 4, 12):
+            script = Script(f"responsive {config}: silences after {refused}", ["Silence"], policy)
+            for stretches in (1, 2, 3, 5, 9, 19):
+                script.calls(refused, "throttled", MS)
+                delay = script.gate.intervals(script.now)[0] or 0
+                script.at(max(script.now, script.gate.next_at() or 0))
+                # One nanosecond too short, and half a stretch more.
+                for silence in (delay * threshold - 1, delay * threshold * stretches // 2):
+                    script.after(max(0, min(silence, 500 * DAY)))
+                    script.calls(1, "ok", MS)
+                    script.intervals()
+            yield script.vector()
+
+
 def of(law):
     def vectors():
         yield from scripts(law, CONFIGS[law])
         yield from long_runs(law, CONFIGS[law])
         if law == "busy":
             yield from recoveries()
+        if law == "responsive":
+            yield from silences()
 
     return vectors

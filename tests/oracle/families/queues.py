@@ -58,6 +58,7 @@ def vectors():
                 yield script.vector()
     yield from wide()
     yield from steady()
+    yield from longer_ways()
 
 
 def wide():
@@ -83,4 +84,20 @@ def steady():
         script.calls(70, "ok", took)
         script.calls(1, "failed", took)
         script.calls(33 * 40, "ok", min(took, 20 * MS))
+        yield script.vector()
+
+
+def longer_ways():
+    """A way that becomes longer for good: what was the least is known for 32 rounds of 32 calls, and no
+    longer than for 64. And a server that lets go, after lines that were too long."""
+    for callers, work, longer in ((6, 10 * MS, 3), (9, 700_000, 2), (3, 900, 40)):
+        name = f"vegas, {callers} callers at a server that becomes {longer} times slower for good"
+        script = Script(name, ["LongRun"], {"named": "vegas"}, callers)
+        script.queue(33, 1, work)
+        script.queue(200, callers, work)
+        for _ in range(19):
+            script.queue(128, callers, longer * work)
+        script.queue(2, callers, work, "busy")
+        for _ in range(4):
+            script.queue(96, callers, work)
         yield script.vector()

@@ -179,7 +179,11 @@ def a_responsive(dice):
     ]
     sample = [*map(int, a_sample(dice))]
     delay = dice.choice([0, dice.number(initial, longest)])
-    state = [delay, dice.choice([threshold - 1, dice.u16()]), dice.near(sample[0], 10**12)]
+    # Near what a success or a silence needs to lower it, once and again.
+    successes = dice.choice([max(0, threshold - 2), threshold - 1, dice.u16()])
+    silence = dice.choice([1, 3 * delay * threshold, 10**12])
+    quiet_from = max(2, sample[0] - dice.randint(-(10**9), silence))
+    state = [delay, successes, min(quiet_from, U64 - 3)]
     return [*law, *state, *dice.state(), dice.flag(), *sample]
 
 
