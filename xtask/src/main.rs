@@ -15,6 +15,7 @@ mod relay;
 mod road;
 mod rustup;
 mod setup;
+mod soak;
 mod solver;
 mod tally;
 mod test;
@@ -80,6 +81,9 @@ enum Verb {
     /// Search for inputs that break a promise, beyond those that `test fuzz` tries again
     Fuzz(fuzz::Fuzz),
 
+    /// Run what takes minutes, and write its figures: polls, load, keys, fuzz, hostile servers
+    Soak(soak::Soak),
+
     /// Break single lines of the core's arithmetic, and see who notices
     Breaks(breaks::Breaks),
 
@@ -101,6 +105,7 @@ fn main() -> ExitCode {
         Verb::Test { parts } => test::run(&mut roads, &parts),
         Verb::Bench { what } => bench::run(&mut roads, what),
         Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
+        Verb::Soak(soak) => soak::run(&mut roads, &soak),
         Verb::Breaks(breaks) => breaks::run(&breaks),
         Verb::Relay { port } => relay::run(port),
         Verb::Lint => {

@@ -87,7 +87,7 @@ fn compiler(road: Road) -> String {
 }
 
 /// 12 345 as people write it.
-fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
         .as_bytes()

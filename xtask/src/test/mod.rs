@@ -5,6 +5,7 @@ mod culprit;
 mod embedded;
 mod firmware;
 mod fuzz;
+pub mod hostile;
 mod no_panic;
 mod purity;
 mod tidy;
@@ -29,7 +30,7 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 18] = [
+const PARTS: [Part; 19] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
@@ -44,6 +45,7 @@ const PARTS: [Part; 18] = [
         run: trust::exhaustive,
     },
     Part { name: "fuzz", about: "what a search has kept breaks no promise", run: fuzz::run },
+    Part { name: "hostile", about: "servers that do what none should", run: hostile::run },
     Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
     Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },
     Part { name: "live", about: "the real server and fleet", run: live },

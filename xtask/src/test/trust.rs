@@ -15,7 +15,7 @@ use crate::{progress, setup, solver};
 pub const NAME: &str = "trust";
 
 /// The parts that it stands for.
-pub const PARTS: [&str; 3] = ["proofs", "exhaustive", "fuzz"];
+pub const PARTS: [&str; 4] = ["proofs", "exhaustive", "fuzz", "hostile"];
 
 /// The lemmas, whose models are held against the core in the same run; and that each can fail.
 pub fn proofs(_: &mut Roads, tally: &mut Tally) {

@@ -13,9 +13,9 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the first with what must be seen first.
-const FILES: [&str; 14] = [
-    "trace", "queue", "fetch", "pace", "memory", "hints", "workerd", "durable", "shared", "edge",
-    "runtimes", "bundles", "examples", "package",
+const FILES: [&str; 15] = [
+    "trace", "queue", "fetch", "pace", "memory", "keys", "hints", "workerd", "durable", "shared",
+    "edge", "runtimes", "bundles", "examples", "package",
 ];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {

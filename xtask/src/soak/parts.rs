@@ -1,0 +1,240 @@
+//! The parts: each runs what measures it, and reads its figures.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::Soak;
+use super::page::Section;
+use crate::bench::thousands;
+use crate::progress;
+use crate::road::Roads;
+use crate::test::hostile::{Programs, node_test};
+use crate::workspace::{cargo, root};
+
+/// The rate that the fleet is asked for, and the part of it that counts as held.
+const RATE: u64 = 20_000;
+const HELD: f64 = 0.95;
+/// A memory that is larger by more than this in the last third than in the first is not flat.
+const GROWTH_MIB: f64 = 8.0;
+
+/// A program that must succeed; returns what it said.
+fn output(label: &str, command: Command) -> Result<String> {
+    let ended = progress::run(label, command, None).with_context(|| label.to_owned())?;
+    ensure!(ended.success(), "{label} failed\n{}", ended.output);
+    Ok(ended.output)
+}
+
+/// The JSON document that ends an output: it begins where a line does.
+fn document(output: &str) -> Result<Value> {
+    let starts = output.match_indices('{').map(|(at, _)| at);
+    let mut lines = starts.filter(|at| *at == 0 || output.as_bytes().get(at - 1) == Some(&b'\n'));
+    lines.find_map(|at| serde_json::from_str(&output[at..]).ok()).context("no figures were printed")
+}
+
+fn number(of: &Value, name: &str) -> Result<f64> {
+    of[name].as_f64().with_context(|| format!("the figure `{name}` is missing"))
+}
+
+/// 12 345 for a figure that counts.
+fn count(of: &Value, name: &str) -> Result<String> {
+    Ok(thousands(number(of, name)? as u64))
+}
+
+pub fn polls(_: &mut Roads, soak: &Soak) -> Result<Section> {
+    let test = |verb: &[&str]| {
+        let mut command = cargo("test");
+        command.args(["--release", "--package", "tidegate", "--test", "long_time"]).args(verb);
+        command
+    };
+    output("building", test(&["--no-run"]))?;
+    let mut command = test(&["idle::", "--", "--nocapture"]);
+    command.env("TIDEGATE_POLLS", soak.polls.to_string());
+    let since = Instant::now();
+    let told = output("polling", command)?;
+    let seconds = since.elapsed().as_secs_f64();
+    // "adaptive      1000 polls", a line each.
+    let polls: Vec<u64> = told
+        .lines()
+        .filter_map(|line| {
+            line.trim().strip_suffix(" polls")?.split_whitespace().last()?.parse().ok()
+        })
+        .collect();
+    ensure!(!polls.is_empty(), "the test does not say how often it polled:\n{told}");
+    let mut section = Section::new(
+        "Polls of calls that a server's wish holds back, half of them on a clock that stands still and \
+         half on one that creeps ahead; of a full window; and of calls that are refused. After them the \
+         controllers are what they were before, to the last bit but for their counters, and the wait \
+         ends at the same nanosecond.",
+    );
+    let all = polls.iter().sum::<u64>();
+    section.row("policies, and gates that say no", polls.len());
+    section.row("polls", thousands(all));
+    section.row("changes of a state, an answer or a wait", 0);
+    section.row("seconds", format!("{seconds:.0}"));
+    Ok(section)
+}
+
+pub fn load(_: &mut Roads, soak: &Soak) -> Result<Section> {
+    let programs = Programs::build()?;
+    let mut command = Command::new(programs.live);
+    command.args(["demo", "--json", "--no-page", "--law", "adaptive", "--seed", "7"]);
+    command.args(["--processes", "4", "--workers", "32", "--latency", "0ms", "--burst", "2000"]);
+    command.args(["--limit", &RATE.to_string(), "--seconds", &soak.seconds.to_string()]);
+    let told = document(&output("calling", command)?)?;
+    let run = &told["runs"][0];
+    let served = number(run, "served")? / number(run, "seconds")?;
+    ensure!(number(run, "lost")? == 0.0, "calls were lost: {run}");
+    let mut section = Section::new(format!(
+        "Four processes of 32 workers with `adaptive` and one server, which allows {} calls a second, \
+         over kept connections on loopback; all on this machine. {}",
+        thousands(RATE),
+        if served >= HELD * RATE as f64 {
+            "The rate is held.".to_owned()
+        } else {
+            format!(
+                "The machine, or what else ran on it, did not give that much: the fleet made {} calls a \
+                 second and was hardly ever refused.",
+                thousands(served as u64)
+            )
+        }
+    ));
+    section.row("seconds", number(run, "seconds")?);
+    section.row("calls served a second", thousands(served as u64));
+    section.row("calls", count(run, "calls")?);
+    section.row("calls refused on the way", format!("{:.2} %", 100.0 * number(run, "throttled")?));
+    section.row("calls lost", count(run, "lost")?);
+    if let Some([first, last]) = run["memory_mib"].as_array().map(Vec::as_slice) {
+        let [first, last] = [first, last].map(|mib| mib.as_f64().unwrap_or(f64::NAN));
+        ensure!(last - first <= GROWTH_MIB, "memory grew from {first:.1} to {last:.1} MiB");
+        section.row(
+            "memory of all five processes, mean of the first third",
+            format!("{first:.1} MiB"),
+        );
+        section.row("and of the last third", format!("{last:.1} MiB"));
+    }
+    Ok(section)
+}
+
+pub fn keys(roads: &mut Roads, _: &Soak) -> Result<Section> {
+    let report = root().join("target/soak-keys.json");
+    let mut node = node_test(roads, "keys")?;
+    node.env("TIDEGATE_ACCESSES", "1000000").env("TIDEGATE_KEYS_REPORT", &report);
+    output("calling by key", node)?;
+    let figures = fs::read_to_string(&report).with_context(|| report.display().to_string())?;
+    let figures: Value = serde_json::from_str(&figures)?;
+    let mut section = Section::new(
+        "The npm package's table of keys in Node. First one with room for all keys, each called once; \
+         then one with room for a thousand, beside a plain list that says which keys should be there \
+         and how often each was called: it always agrees.",
+    );
+    section.row("keys in one table", count(&figures, "kept")?);
+    section.row("bytes for each", count(&figures, "bytesEach")?);
+    section.row("new keys a second", count(&figures, "perSecond")?);
+    section.row("accesses to a table of a thousand", count(&figures, "accesses")?);
+    section.row("keys that had to go for others", count(&figures, "evicted")?);
+    section.row(
+        "memory that the second half of the accesses took",
+        format!("{} KiB", figures["grownKiB"]),
+    );
+    Ok(section)
+}
+
+pub fn fuzz(_: &mut Roads, soak: &Soak) -> Result<Section> {
+    let each = (soak.minutes * 60 / 4).max(1);
+    let mut command = Command::new(std::env::current_exe().context("this program is not found")?);
+    command.args(["fuzz", "--json", "--seconds", &each.to_string()]);
+    let told = output("searching", command)?;
+    let mut section = Section::new(
+        "A search led by what the inputs reach in the code, from the committed corpus on, with every \
+         check of the build on. What it finds fails it.",
+    );
+    for line in told.lines().filter(|line| line.starts_with('{')) {
+        let row: Value = serde_json::from_str(line)?;
+        section.row(
+            format!(
+                "`{}`: inputs tried in {} s, and places reached",
+                row["target"].as_str().unwrap_or(""),
+                row["seconds"]
+            ),
+            format!("{}, {}", count(&row, "runs")?, count(&row, "reached")?),
+        );
+    }
+    ensure!(!section.rows.is_empty(), "the search says nothing:\n{told}");
+    section.row("promises broken", 0);
+    Ok(section)
+}
+
+/// How long each mood lasts here.
+const MOOD_SECONDS: &str = "60";
+
+pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
+    let programs = Programs::build()?;
+    let mut command = Command::new(&programs.hostile);
+    command.args(["run", "--json", "--seconds", MOOD_SECONDS, "--live"]).arg(&programs.live);
+    let told = document(&output("the Rust client", command)?)?;
+    let (moods, corpus) = (told["moods"].as_array(), &told["corpus"]);
+    let moods = moods.filter(|moods| !moods.is_empty()).context("no mood was tried")?;
+    let node = output("fetch in Node", programs.in_node(roads)?)?;
+    let mut section = Section::new(format!(
+        "A client process with `adaptive`, four workers and a deadline of 3 s for each call, {MOOD_SECONDS} s \
+         in front of each server; then every response of the fuzz corpus, its headers alone and its \
+         values under the names that are read, in Rust and in Node. The bars: every call ends, no more \
+         than 50 calls in a second after the start to a server that serves none, no wait beyond a day \
+         and a quarter (two hours after a refusal), less than a quarter of a processor, less than 64 MiB."
+    ));
+    for mood in moods {
+        section.row(
+            format!(
+                "`{}`: attempts, most in a second, calls that ended",
+                mood["mood"].as_str().unwrap_or("")
+            ),
+            format!(
+                "{}, {}, {}",
+                count(mood, "attempts")?,
+                count(mood, "busiest")?,
+                thousands((number(mood, "answered")? + number(mood, "given_up")?) as u64)
+            ),
+        );
+    }
+    let most = |name: &str| {
+        let figures = moods.iter().filter_map(|mood| mood[name].as_f64());
+        figures.reduce(f64::max)
+    };
+    if let (Some(memory), Some(processor)) = (most("memory_kib"), most("processor")) {
+        section.row("most memory of a client", format!("{:.1} MiB", memory / 1024.0));
+        section.row("most of a processor that one took", format!("{:.0} %", 100.0 * processor));
+    }
+    let (all, read, refused) =
+        (count(corpus, "responses")?, count(corpus, "read")?, count(corpus, "refused")?);
+    section.row(
+        "responses of the corpus, in Rust",
+        format!("{all}: {read} read, {refused} refused by hyper"),
+    );
+    section.row("the longest wait of one", format!("{} s", corpus["longest_wait_s"]));
+    match node
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("ℹ "))
+        .find(|line| line.contains("responses"))
+    {
+        Some(line) => section.row("and in Node", line),
+        None => bail!("Node does not say what it read:\n{node}"),
+    }
+    Ok(section)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_is_found_behind_whatever_was_said_before_it() {
+        let value = |text: &str| document(text).ok().map(|value| value["a"].clone());
+        assert_eq!(value("{\"a\":1}\n"), Some(1.into()));
+        assert_eq!(value("{ not\nadaptive 1 s {x}\n{\n  \"a\": 2\n}\n"), Some(2.into()));
+        assert_eq!(value("nothing\n"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! A server on loopback that does what no server should, and the clients that exist: the Rust one of
+//! tests/live, and `fetch` of the npm package in Node.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::{cargo_test, wasm};
+use crate::npm::{self, step};
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::workspace::{cargo, root};
+
+pub fn run(roads: &mut Roads, tally: &mut Tally) {
+    tally.tests("the server's own", cargo_test("tidegate-hostile", &["--release"]));
+    let mut programs = None;
+    tally.verdict("build", || {
+        programs = Some(Programs::build()?);
+        Ok(())
+    });
+    let Some(programs) = programs else { return };
+    let mut command = Command::new(&programs.hostile);
+    command.arg("run").arg("--live").arg(&programs.live);
+    tally.check("the Rust client", command);
+    let mut node = None;
+    tally.verdict("pack and install", || {
+        node = Some(programs.in_node(roads)?);
+        Ok(())
+    });
+    if let Some(node) = node {
+        tally.check("fetch in Node", node);
+    }
+}
+
+/// What `cargo build` made of tests/live and tests/hostile.
+pub struct Programs {
+    pub live: PathBuf,
+    pub hostile: PathBuf,
+}
+
+impl Programs {
+    pub fn build() -> Result<Self> {
+        let mut command = cargo("build");
+        command.args(["--release", "--package", "tidegate-live", "--package", "tidegate-hostile"]);
+        // Where they are looked for, wherever cargo would put them.
+        command.arg("--target-dir").arg(root().join("target"));
+        step("cargo build", command)?;
+        let release = root().join("target/release");
+        let [live, hostile] = ["tidegate-live", "tidegate-hostile"].map(|name| release.join(name));
+        Ok(Self { live, hostile })
+    }
+
+    /// The test of `fetch`, with the package built and installed.
+    pub fn in_node(&self, roads: &mut Roads) -> Result<Command> {
+        let mut node = node_test(roads, "hostile")?;
+        node.env("TIDEGATE_HOSTILE", &self.hostile);
+        Ok(node)
+    }
+}
+
+/// One file of wasm/test, with the package built and installed.
+pub fn node_test(roads: &mut Roads, file: &str) -> Result<Command> {
+    let folder = npm::folder().join("test");
+    npm::build(roads, &npm::out())?;
+    wasm::install(&folder)?;
+    let mut node = Command::new("node");
+    node.args(["--expose-gc", "--test", "--test-reporter=spec"]).arg(format!("{file}.test.mjs"));
+    node.current_dir(folder);
+    Ok(node)
+}
