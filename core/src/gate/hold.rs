@@ -166,7 +166,10 @@ mod tests {
         let policy = HoldPolicy::new(Span::from_secs(60), Ratio::ZERO).unwrap();
         hold.raise(Instant::ZERO, Span::from_secs(10), policy, &mut rng);
         hold.raise(Instant::ZERO, Span::from_secs(1), policy, &mut rng);
-        assert_eq!(hold.ready_at(), Some(Instant::from_nanos(10_000_000_000)));
+        let end = Instant::from_nanos(10_000_000_000);
+        assert_eq!(hold.ready_at(), Some(end));
+        assert_eq!(hold.check(Instant::from_nanos(9_999_999_999)), Verdict::Wait(end));
+        assert_eq!(hold.check(end), Verdict::Go);
     }
 
     #[test]
