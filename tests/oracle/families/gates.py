@@ -145,7 +145,8 @@ def pauses(name, quota, flags):
     for now, span in [(9, 100), (50, 10), (40, 90), (60, END), (END - 5, 3)]:
         script.do("delay", now, span)
         script.ask("check", now, 1)
-        script.ask("take", now, 1)
+        if quota:
+            script.ask("take", now, 1)
         script.ask("check", now, 0)
         script.do("drain", now + 1)
     script.ask("check", END - 1, 1)
