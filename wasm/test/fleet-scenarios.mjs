@@ -17,10 +17,10 @@ export const LAWS = {
 };
 
 /**
- * A law that is held to a rate has at most so many departures leased at a time: those of the three
- * quarters of a second that the coordinator grants ahead, and a call that leaves with none before it.
+ * The stated bound of a law that is held to a rate: a call, and all departures that can be in hand. These
+ * are granted three quarters of a second ahead, and may be used for half a second after their instant.
  */
-export const BOUND = 1 + LIMIT * 0.75 + 1;
+export const BOUND = 1 + LIMIT * (0.75 + 0.5);
 
 /**
  * Each stretch: its name, how many seconds it lasts, and what happens at its beginning. `long` makes the

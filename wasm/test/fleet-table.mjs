@@ -47,15 +47,15 @@ function misses({ must, ...is }) {
 
 const page = `# One budget for a fleet of Cloudflare workers
 
-Eight isolates of \`tidegate/durable\`, in two processes of workerd, lease from one Durable Object in a third, which stores what it knows
-on disk; a real HTTP API allows ${LIMIT} calls a second (a bucket of 10) and tells nothing. All on one machine, in real time: another run
-differs by a little.
+Eight isolates of \`tidegate/durable\` in Cloudflare's runtime lease from one Durable Object, which stores what it knows on disk; a real
+HTTP API allows ${LIMIT} calls a second (a bucket of 10) and tells nothing. Where something is killed, the object has a process of its own, and
+the isolates have two. All on one machine, in real time: another run differs by a little.
 
 Written by \`cargo xtask bench shared\`.
 
 *util*: served, of what the API had to give. *no round trip*: calls that no message to the object kept back. *alone*: calls that left
-without a lease. *excess*: the most calls that had left above ${LIMIT} a second at any time. The stated bound of \`fixed\` is ${BOUND}: the
-departures that are leased ahead, which are those of ¾ s, and two calls; \`adaptive\` looks for the limit, and goes past it now and then.
+without a lease. *excess*: the most calls that had left above ${LIMIT} a second at any time. The stated bound of \`fixed\` is ${BOUND}: a
+call, and the departures that can be in hand, ¾ s ahead and ½ s after their instant; \`adaptive\` looks for the limit, and goes past it.
 *msg*: requests to the object. *lost*: calls that did not come back served, of isolates that did not crash; *twice*: calls that the API
 served twice; *in hand*: the most departures that were seen in the hands of all isolates.
 ${lines.join("\n")}
