@@ -119,7 +119,7 @@ def main():
     read.add_argument("--models", action="store_true", help="ask the models and the core, no more")
     read.add_argument("--lemmas", action="store_true", help="prove the lemmas, no more")
     read.add_argument("--mutate", action="store_true", help="refute each lemma's wrong variant")
-    read.add_argument("--tries", type=int, default=2000, help="how often each step is asked")
+    read.add_argument("--tries", type=int, default=1000, help="how often each step is asked")
     read.add_argument("--json", action="store_true", help="one object, for scripts")
     options = read.parse_args()
 

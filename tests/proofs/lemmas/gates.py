@@ -75,8 +75,9 @@ def raised(until, now, span):
 
 def a_hold(dice):
     ceiling = dice.u64(1) >> dice.randrange(64) or 1
-    state = dice.state()
-    return [ceiling, *dice.ratio(most_one=True), dice.instant(), *state, dice.instant(), dice.u64()]
+    asked = dice.choice([dice.u64(), dice.number(0, ceiling), max(0, ceiling - 1)])
+    part = dice.ratio(most_one=True)
+    return [ceiling, *part, dice.instant(), *dice.state(), dice.instant(), asked]
 
 
 @step("hold", a_hold)

@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::ensure;
 
 use crate::road::Roads;
 use crate::tally::Tally;
@@ -27,36 +27,27 @@ pub fn proofs(_: &mut Roads, tally: &mut Tally) {
         ("the lemmas", &["--lemmas"]),
         ("their wrong variants are refuted", &["--mutate"]),
     ] {
-        let mut told = String::new();
-        tally.verdict(label, || {
-            let mut command = Command::new(solver::python());
-            command.arg(root().join("tests/proofs/prove.py")).args(arguments);
-            told = last_line(label, command)?;
-            Ok(())
-        });
-        println!("        {told}");
+        let mut command = Command::new(solver::python());
+        command.arg(root().join("tests/proofs/prove.py")).args(arguments);
+        sum(label, command, tally);
     }
 }
 
 /// All that can happen to small policies, up to a depth.
 pub fn exhaustive(_: &mut Roads, tally: &mut Tally) {
-    let label = "every order of events";
-    let mut told = String::new();
-    tally.verdict(label, || {
-        let mut command = cargo("run");
-        command.args(["--quiet", "--release", "--package", "tidegate-exhaustive"]);
-        told = last_line(label, command)?;
-        Ok(())
-    });
-    println!("        {told}");
+    let mut command = cargo("run");
+    command.args(["--quiet", "--release", "--package", "tidegate-exhaustive"]);
+    sum("every order of events", command, tally);
 }
 
-/// What a program that succeeds says at the end; where it fails, all that it says.
-fn last_line(label: &str, command: Command) -> Result<String> {
-    let ended = progress::run(label, command, None)?;
-    if !ended.success() {
-        bail!("{}", ended.output);
-    }
-    let line = ended.output.lines().last().context("it says nothing")?;
-    Ok(line.to_owned())
+/// A program that must succeed, and whose last line tells how much it has looked at.
+fn sum(label: &str, command: Command, tally: &mut Tally) {
+    let mut told = None;
+    tally.verdict(label, || {
+        let ended = progress::run(label, command, None)?;
+        ensure!(ended.success(), "{}", ended.output);
+        told = ended.output.lines().last().map(str::to_owned);
+        Ok(())
+    });
+    told.iter().for_each(|told| println!("        {told}"));
 }
