@@ -25,7 +25,7 @@ PLACE = ROOT / "target/breaks"
 COPY = PLACE / "tree"
 TABLE = ROOT / "tests/golden/breaks.md"
 PACKAGES = ["tidegate-conformance", "tidegate-steps", "tidegate-exhaustive"]
-LONGEST = 120
+LONGEST = 90
 """Seconds for a witness: a break that makes it run for ever is noticed, too."""
 TRIES = "300"
 

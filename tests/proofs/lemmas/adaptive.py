@@ -122,7 +122,18 @@ def event_interval(at, misses, previous, down, interval, now, word):
 
 @step("event_miss", lambda dice: an_event(dice)[:4])
 def event_miss(at, misses, previous, down):
-    return at, least(within(misses + 1, U8), 40), previous, down
+    return at, one_more(misses), previous, down
+
+
+def one_more(misses):
+    return least(within(misses + 1, U8), 40)
+
+
+@lemma("law/adaptive/event.rs Event::miss", count=lambda misses: misses + 1)
+def misses_are_counted_up_to_40(given, count=one_more):
+    """However many there are, so that what is doubled for each of them has an end."""
+    misses = given.number("misses", 0, 40)
+    return all_of(count(misses) >= 1, count(misses) <= 40, count(misses) >= misses)
 
 
 @lemma("law/adaptive/event.rs Event::interval", capped=lambda probe, widest: probe)
