@@ -4,6 +4,7 @@ mod apt;
 mod aside;
 mod bench;
 mod breaks;
+mod cargo_tool;
 mod demo;
 mod firmware;
 mod fuzz;
@@ -19,6 +20,7 @@ mod soak;
 mod solver;
 mod tally;
 mod test;
+mod toolchain;
 mod tools;
 mod workspace;
 

@@ -14,6 +14,7 @@ const SHOWN: usize = 200;
 pub struct Tally {
     pub passed: u32,
     pub failed: u32,
+    pub skipped: u32,
 }
 
 impl Tally {
@@ -49,6 +50,12 @@ impl Tally {
         });
     }
 
+    /// What cannot be looked at here, and why: it is no success, and no failure of the project's.
+    pub fn skip(&mut self, label: &str, why: &str) {
+        println!("  skip  {label}: {why}");
+        self.skipped += 1;
+    }
+
     fn examine(&mut self, label: &str, check: impl FnOnce() -> (Self, Option<String>)) {
         let since = Instant::now();
         let (counted, trouble) = check();
@@ -67,6 +74,7 @@ impl Tally {
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 
     pub fn exit_code(self) -> ExitCode {
@@ -76,12 +84,13 @@ impl Tally {
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} passed, {} failed", self.passed, self.failed)
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.skipped > 0 { write!(f, ", {} skipped", self.skipped) } else { Ok(()) }
     }
 }
 
-const ONE_PASSED: Tally = Tally { passed: 1, failed: 0 };
-const ONE_FAILED: Tally = Tally { passed: 0, failed: 1 };
+const ONE_PASSED: Tally = Tally { passed: 1, failed: 0, skipped: 0 };
+const ONE_FAILED: Tally = Tally { passed: 0, failed: 1, skipped: 0 };
 
 fn does_not_start(error: &std::io::Error) -> String {
     format!("it does not start: {error}")
@@ -131,7 +140,7 @@ test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; fini
    Doc-tests tidegate
 test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.5s
 ";
-        assert_eq!(count(output), Tally { passed: 13, failed: 3 });
+        assert_eq!(count(output), Tally { passed: 13, failed: 3, skipped: 0 });
     }
 
     #[test]
@@ -151,14 +160,14 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
     fn a_test_run_that_fails_without_a_failed_test_counts_as_one_failure() {
         let mut tally = Tally::default();
         tally.tests("does not build", sh("echo 'error: no such thing'; exit 101"));
-        assert_eq!(tally, Tally { passed: 0, failed: 1 });
+        assert_eq!(tally, Tally { passed: 0, failed: 1, skipped: 0 });
     }
 
     #[test]
     fn a_test_run_that_finds_no_test_is_a_failure() {
         let mut tally = Tally::default();
         tally.tests("empty", sh("echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"));
-        assert_eq!(tally, Tally { passed: 0, failed: 1 });
+        assert_eq!(tally, Tally { passed: 0, failed: 1, skipped: 0 });
     }
 
     #[test]
@@ -168,7 +177,7 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
             "two",
             sh("echo 'test result: FAILED. 5 passed; 2 failed; 0 ignored'; exit 101"),
         );
-        assert_eq!(tally, Tally { passed: 5, failed: 2 });
+        assert_eq!(tally, Tally { passed: 5, failed: 2, skipped: 0 });
     }
 
     #[test]
@@ -179,7 +188,9 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
         tally.check("absent", Command::new("no-such-program-here"));
         tally.verdict("good", || Ok(()));
         tally.verdict("bad", || Err(anyhow::anyhow!("so it is")));
-        assert_eq!(tally, Tally { passed: 2, failed: 3 });
+        assert_eq!(tally, Tally { passed: 2, failed: 3, skipped: 0 });
         assert_eq!(tally.to_string(), "2 passed, 3 failed");
+        tally.skip("far", "there is no way to it");
+        assert_eq!(tally.to_string(), "2 passed, 3 failed, 1 skipped");
     }
 }

@@ -1,13 +1,19 @@
 //! `cargo xtask test`: everything that must pass, part by part.
 
+mod api;
 mod conformance;
 mod culprit;
+mod docs;
 mod embedded;
+mod features;
 mod firmware;
 mod fuzz;
 pub mod hostile;
+mod links;
+mod msrv;
 mod no_panic;
 mod purity;
+mod supply;
 mod tidy;
 mod trust;
 pub mod wasm;
@@ -30,13 +36,29 @@ struct Part {
     run: fn(&mut Roads, &mut Tally),
 }
 
-const PARTS: [Part; 19] = [
+const PARTS: [Part; 23] = [
     Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
     Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
     Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
     Part { name: "targets", about: "core builds and lints on every target", run: targets },
     Part { name: "no-panic", about: "no panic is reachable in core", run: no_panic::run },
-    Part { name: "docs", about: "the documentation builds without a warning", run: docs },
+    Part {
+        name: "docs",
+        about: "the documentation builds, and its links lead somewhere",
+        run: docs::run,
+    },
+    Part { name: "features", about: "each combination of features lints", run: features::run },
+    Part { name: "msrv", about: "the oldest Rust that is named builds it", run: msrv::run },
+    Part {
+        name: "api",
+        about: "what the crates give to others is what is committed",
+        run: api::run,
+    },
+    Part {
+        name: "supply",
+        about: "licences and sources of all that is built upon",
+        run: supply::run,
+    },
     Part { name: "conformance", about: "the oracle's answers, everywhere", run: conformance::run },
     Part { name: "proofs", about: "lemmas about the core's arithmetic", run: trust::proofs },
     Part {
@@ -56,13 +78,18 @@ const PARTS: [Part; 19] = [
     Part { name: "xtask", about: "this tool's own tests", run: xtask },
 ];
 
+/// What runs only by its name: each builds a tool for some minutes, for what seldom changes.
+const BY_NAME: [&str; 2] = ["api", "supply"];
+
 /// The parts, one a line, below the verb's help.
 pub fn help() -> String {
     let parts = PARTS.iter().fold("Parts, in order:".into(), |mut help: String, part| {
         _ = write!(help, "\n  {:<11} {}", part.name, part.about);
         help
     });
-    format!("{parts}\nTogether:\n  {:<11} {}", trust::NAME, trust::PARTS.join(", "))
+    let by_name = BY_NAME.join(", ");
+    let together = trust::PARTS.join(", ");
+    format!("{parts}\nOnly by name: {by_name}\nTogether:\n  {:<11} {together}", trust::NAME)
 }
 
 /// Runs the named parts, or all, in their order. One that fails does not stop the others.
@@ -75,8 +102,10 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     let named = |part: &str, asked: &str| {
         asked == part || (asked == trust::NAME && trust::PARTS.contains(&part))
     };
-    let wanted =
-        PARTS.iter().filter(|part| asked.is_empty() || asked.iter().any(|a| named(part.name, a)));
+    let wanted = PARTS.iter().filter(|part| match asked {
+        [] => !BY_NAME.contains(&part.name),
+        asked => asked.iter().any(|asked| named(part.name, asked)),
+    });
 
     let mut rows = Vec::new();
     for part in wanted {
@@ -93,10 +122,11 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
 
 /// The table of the parts, and the sums alone on the last line.
 fn report(rows: &[(&str, Tally, Duration)]) -> Tally {
-    println!("{:<11} {:>7} {:>7} {:>8}", "part", "passed", "failed", "seconds");
+    println!("{:<11} {:>7} {:>7} {:>7} {:>8}", "part", "passed", "failed", "skipped", "seconds");
     let mut sum = Tally::default();
     for (name, tally, took) in rows {
-        println!("{name:<11} {:>7} {:>7} {:>8}", tally.passed, tally.failed, took.as_secs());
+        let Tally { passed, failed, skipped } = tally;
+        println!("{name:<11} {passed:>7} {failed:>7} {skipped:>7} {:>8}", took.as_secs());
         sum.add(*tally);
     }
     println!("{sum}");
@@ -134,13 +164,6 @@ fn targets(roads: &mut Roads, tally: &mut Tally) {
         }
     }
     lint::on_targets(roads, tally);
-}
-
-fn docs(_: &mut Roads, tally: &mut Tally) {
-    let mut command = cargo("doc");
-    command.args(["--package", "tidegate", "--no-deps", "--all-features"]);
-    command.env("RUSTDOCFLAGS", "-D warnings");
-    tally.check("cargo doc", command);
 }
 
 /// One line for each source, because who has changed a law wants to know whose figures it moved.

@@ -23,21 +23,26 @@ const MACHINE: [&str; 5] = [
     concat!("/wo", "rkspace"),
 ];
 
-/// Checks every file git tracks, and every new one it does not ignore.
-pub fn check(root: &Path) -> Result<()> {
+/// Every file git tracks, and every new one it does not ignore.
+pub fn files(root: &Path) -> Result<Vec<String>> {
     let mut list = Command::new("git");
     list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
     let output = list.output().context("git, which lists the files, does not start")?;
     if !output.status.success() {
         bail!("git does not list the files: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
+    let names = String::from_utf8_lossy(&output.stdout);
+    Ok(names.split_terminator('\0').map(str::to_owned).collect())
+}
 
+/// Checks all of them.
+pub fn check(root: &Path) -> Result<()> {
     // This very checkout's place, wherever that is.
     let here = root.display().to_string();
     let mut lines = Vec::new();
-    for name in String::from_utf8_lossy(&output.stdout).split_terminator('\0') {
+    for name in files(root)? {
         // A deleted file may still be listed; what is not text holds no words.
-        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+        let Ok(text) = fs::read_to_string(root.join(&name)) else { continue };
         lines.extend(
             findings(&text, &here).into_iter().map(|(n, what)| format!("{name}:{n}: {what}")),
         );

@@ -1,0 +1,26 @@
+//! The documentation: it builds without a warning, and no link of it leads nowhere.
+
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::workspace::{cargo, root};
+
+use super::links;
+
+pub fn run(_: &mut Roads, tally: &mut Tally) {
+    let inside = ["--workspace", "--exclude", "xtask", "--document-private-items"];
+    for (label, more, flags) in [
+        ("cargo doc, for who uses it", &["--package", "tidegate"][..], "-D warnings"),
+        // There a public page may lead to what is private.
+        (
+            "cargo doc, for who changes it",
+            &inside,
+            "-D warnings -A rustdoc::private-intra-doc-links",
+        ),
+    ] {
+        let mut command = cargo("doc");
+        command.args(["--no-deps", "--all-features"]).args(more);
+        command.env("RUSTDOCFLAGS", flags);
+        tally.check(label, command);
+    }
+    tally.verdict("every link in a page leads somewhere", || links::check(root()));
+}

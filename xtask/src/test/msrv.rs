@@ -1,0 +1,65 @@
+//! The oldest Rust that the workspace names builds it.
+//!
+//! That the code uses nothing of a later std, clippy's `incompatible_msrv` sees with any compiler; what
+//! else an old compiler lacks, only the old compiler tells.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::toolchain;
+use crate::workspace::root;
+
+/// What embassy's throttle can do without `reqwless`, which needs a newer Rust than all the rest.
+const EMBASSY: &str = "coap-message,defmt,keyed,rust-mqtt";
+
+pub fn run(_: &mut Roads, tally: &mut Tally) {
+    let version = match oldest() {
+        Ok(version) => version,
+        Err(error) => return tally.verdict("the oldest Rust", || Err(error)),
+    };
+    if let Err(error) = toolchain::bring(&version) {
+        return tally.skip(&format!("build with Rust {version}"), &format!("{error:#}"));
+    }
+    let check = |more: &[&str]| {
+        let mut command = toolchain::cargo(&version, "check");
+        command.args(["--locked"]).args(more);
+        command
+    };
+    tally.check(
+        &format!("Rust {version}, all but embassy's throttle"),
+        check(&["--workspace", "--all-features", "--exclude", "tidegate-embassy"]),
+    );
+    tally.check(
+        &format!("Rust {version}, embassy's throttle"),
+        check(&["--package", "tidegate-embassy", "--features", EMBASSY]),
+    );
+}
+
+/// The first release of the version in the workspace's `Cargo.toml`.
+fn oldest() -> Result<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).context("Cargo.toml")?;
+    named(&manifest).context("Cargo.toml has no line `rust-version = \"…\"`")
+}
+
+fn named(manifest: &str) -> Option<String> {
+    let value = manifest.lines().find_map(|line| line.strip_prefix("rust-version = \""))?;
+    let version = value.strip_suffix('"')?;
+    let parts = version.split('.').count();
+    Some(if parts == 2 { format!("{version}.0") } else { version.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_release_of_the_version_that_is_named_is_tried() {
+        assert_eq!(named("a\nrust-version = \"1.89\"\n").as_deref(), Some("1.89.0"));
+        assert_eq!(named("rust-version = \"1.89.1\"").as_deref(), Some("1.89.1"));
+        assert_eq!(named("version = \"1.89\""), None);
+        assert!(oldest().unwrap().starts_with("1."));
+    }
+}
