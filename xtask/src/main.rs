@@ -9,6 +9,7 @@ mod demo;
 mod firmware;
 mod fuzz;
 mod lint;
+mod mutants;
 mod npm;
 mod page;
 mod progress;
@@ -89,6 +90,9 @@ enum Verb {
     /// Break single lines of the core's arithmetic, and see who notices
     Breaks(breaks::Breaks),
 
+    /// Change the core place by place, and see which changes nothing notices
+    Mutants(mutants::Mutants),
+
     /// Check formatting and clippy, with warnings as errors, on the host and on every target
     Lint,
 
@@ -109,6 +113,7 @@ fn main() -> ExitCode {
         Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
         Verb::Soak(soak) => soak::run(&mut roads, &soak),
         Verb::Breaks(breaks) => breaks::run(&breaks),
+        Verb::Mutants(mutants) => mutants::run(&mutants),
         Verb::Relay { port } => relay::run(port),
         Verb::Lint => {
             let mut tally = Tally::default();

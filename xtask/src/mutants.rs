@@ -1,0 +1,94 @@
+//! `cargo xtask mutants`: changes the core place by place, and tells which changes nothing notices.
+//!
+//! The changes are cargo-mutants'; what must notice them is in `.cargo/mutants.toml`. Survivors that
+//! are known, each with its reason, are in `tests/golden/mutants.md`.
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::cargo_tool::CargoTool;
+use crate::workspace::root;
+
+const TOOL: CargoTool = CargoTool { verb: "mutants", version: "27.1.0", takes: "some minutes" };
+const KNOWN: &str = "tests/golden/mutants.md";
+/// The rules by which calls leave: what every promise rests on.
+const FILES: [&str; 6] = [
+    "core/src/fixed.rs",
+    "core/src/rate.rs",
+    "core/src/rng.rs",
+    "core/src/backoff.rs",
+    "core/src/gate/*.rs",
+    "core/src/law/**/*.rs",
+];
+
+#[derive(Args)]
+pub struct Mutants {
+    /// Change only these files [default: the numbers, the gates and the laws: some hours]
+    #[arg(long = "file", value_name = "GLOB")]
+    files: Vec<String>,
+    /// Only the K-th of N parts, such as 0/8
+    #[arg(long, value_name = "K/N")]
+    shard: Option<String>,
+    /// Name what would be changed, and change nothing
+    #[arg(long)]
+    list: bool,
+}
+
+/// Fails where a change survives that is not among those that are known.
+pub fn run(mutants: &Mutants) -> Result<ExitCode> {
+    TOOL.bring()?;
+    let mut command = TOOL.command();
+    command.args(["--package", "tidegate"]);
+    match mutants.files.as_slice() {
+        [] => FILES.iter().for_each(|file| _ = command.args(["--file", file])),
+        files => files.iter().for_each(|file| _ = command.args(["--file", file])),
+    }
+    command.args(mutants.shard.iter().flat_map(|shard| ["--shard", shard.as_str()]));
+    if mutants.list {
+        let status = command.arg("--list").status().context("cargo-mutants does not start")?;
+        return Ok(ExitCode::from(u8::from(!status.success())));
+    }
+    let folder = root().join("target/mutants");
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    // That the tree is good as it is, the other parts say; here it would be asked of one package only.
+    command.args(["--baseline", "skip", "--timeout", "20", "--build-timeout", "600", "--output"]);
+    command.arg(&folder);
+    command.status().context("cargo-mutants does not start")?;
+
+    let missed = folder.join("mutants.out/missed.txt");
+    let missed = fs::read_to_string(&missed)
+        .with_context(|| format!("cargo-mutants has left no {}", missed.display()))?;
+    let known = fs::read_to_string(root().join(KNOWN)).with_context(|| KNOWN.to_owned())?;
+    let unknown: Vec<&str> = missed.lines().filter(|line| !known.contains(&name(line))).collect();
+    println!("{} survive, {} of them for no known reason", missed.lines().count(), unknown.len());
+    for survivor in &unknown {
+        println!("  {survivor}");
+    }
+    if !unknown.is_empty() {
+        println!(
+            "Add a vector that notices (`tests/oracle`), or a row with the reason to {KNOWN}."
+        );
+    }
+    Ok(ExitCode::from(u8::from(!unknown.is_empty())))
+}
+
+/// A mutant without its line and column, which move with every edit: `FILE: CHANGE`.
+fn name(line: &str) -> String {
+    let (file, rest) = line.split_once(':').unwrap_or((line, ""));
+    let change = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':').trim_start();
+    format!("{file}: {change}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_survivor_is_known_wherever_its_line_has_moved_to() {
+        let line = "core/src/fixed.rs:147:10: replace < with <= in div_signed";
+        assert_eq!(name(line), "core/src/fixed.rs: replace < with <= in div_signed");
+    }
+}
