@@ -42,7 +42,7 @@ fn poll(gate: &mut Gate, times: u64, from: u64, step: u64, expected: &Decision) 
 
 #[test]
 fn polls_without_progress_change_no_state_and_no_answer() {
-    let share = polls() / Policy::NAMES.len() as u64 / 2;
+    let share = polls().div_ceil(Policy::NAMES.len() as u64 * 2);
     for (name, policy) in every_policy() {
         let mut gate = held(policy);
         let Decision::Wait(until) = gate.poll(at(2 * SECOND), &Ask::new()) else {
@@ -66,7 +66,7 @@ fn polls_without_progress_change_no_state_and_no_answer() {
             "{name}"
         );
         assert_eq!(gate.check(until, &Ask::new()), Verdict::Go, "{name}");
-        eprintln!("{:<13} {} polls", name, 2 * share);
+        eprintln!("{name:<13} {} polls", 2 * share);
     }
 }
 
@@ -80,6 +80,7 @@ fn polls_of_a_full_window_and_of_calls_that_are_refused_change_nothing_either() 
     let before = decides(&gate);
     poll(&mut gate, share, SECOND, HOUR / share, &Decision::Full);
     assert_eq!(decides(&gate), before);
+    eprintln!("a full window {share} polls");
     gate.settle(at(HOUR), permit, Outcome::Ok);
     assert_eq!(gate.check(at(HOUR), &Ask::new()), Verdict::Go);
 
@@ -92,4 +93,5 @@ fn polls_of_a_full_window_and_of_calls_that_are_refused_change_nothing_either() 
         assert!(gate.poll(at(2 * SECOND), &hasty) == refused);
     }
     assert_eq!(decides(&gate), before);
+    eprintln!("a deadline    {share} polls");
 }

@@ -71,7 +71,7 @@ pub fn polls(_: &mut Roads, soak: &Soak) -> Result<Section> {
          ends at the same nanosecond.",
     );
     let all = polls.iter().sum::<u64>();
-    section.row("policies, and gates that say no", polls.len());
+    section.row("policies, a full window and a deadline", polls.len());
     section.row("polls", thousands(all));
     section.row("changes of a state, an answer or a wait", 0);
     section.row("seconds", format!("{seconds:.0}"));
