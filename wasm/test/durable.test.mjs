@@ -17,7 +17,12 @@ const compatibilityDate = "2026-04-01";
 const WORKER = `
   import { env } from "cloudflare:workers";
   import { tidegate, TidegateObject } from "tidegate/durable";
+  let silent = false;
   export class Budget extends TidegateObject {
+    async lease(request) {
+      if (silent) await scheduler.wait(600_000);
+      return super.lease(request);
+    }
     policy(key) { return { law: "fixed", requests: { limit: key === "slow" ? 1 : 100, per: 1_000 } }; }
     die() { this.ctx.abort("evicted"); }
   }
@@ -36,6 +41,7 @@ const WORKER = `
         case "/stats": return Response.json({ here: one.stats(), budget: await budget.stats().catch(() => null), missed });
         case "/policy": return Response.json(await budget.setPolicy(say.has("limit") ? { law: "fixed", requests: { limit: +say.get("limit"), per: 1_000 } } : undefined) ?? null);
         case "/die": return Response.json(await budget.die().catch(() => "dead"));
+        case "/silence": return Response.json((silent = true));
         case "/unbound": return Response.json(tidegate({ shared: env.ELSE }));
       }
     } catch (error) {
@@ -103,6 +109,13 @@ test("without SQLite storage calls go on, and whoever listens is told what is mi
   const { missed, here } = await ask("stats");
   assert.match(missed.join(), /change `new_classes` to `new_sqlite_classes`/);
   assert.equal(here.alone, 1);
+});
+
+test("an object that never answers keeps nobody waiting for good", async (t) => {
+  const { ask } = await worker(t);
+  await ask("silence");
+  assert.deepEqual(await Promise.all(Array.from({ length: 4 }, () => ask("run"))), Array(4).fill("ran"));
+  assert.equal((await ask("stats")).here.alone, 4);
 });
 
 test("a gate that is given no binding says so", async (t) => {
