@@ -168,7 +168,15 @@ def an_epoch(dice):
     ]
 
 
-@step("epoch_cut", lambda dice: [*an_epoch(dice), an_interval(dice)])
+def a_cut(dice):
+    """Often near where it was cut before, which makes the next cut smaller."""
+    epoch, interval = an_epoch(dice), an_interval(dice)
+    if dice.flag():
+        epoch[4] = min((interval >> 16) + dice.randint(-30, 30), 2**15 - 1)
+    return [*epoch, interval]
+
+
+@step("epoch_cut", a_cut)
 def epoch_cut(length, cut, progress, successes, hit, ignored, interval):
     moved = abs((interval >> 16) - signed(hit, 16))
     made, cut = next_cut(cut, moved, successes)
