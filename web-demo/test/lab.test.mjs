@@ -451,7 +451,7 @@ test("numbers, picture and scenario can be taken along, and the numbers add up t
   const numbers = await saved(page, /CSV/);
   assert.equal(numbers.name, "e-5.csv");
   const [head, ...lines] = numbers.content.toString().trim().split("\n").map((line) => line.split(","));
-  assert.deepEqual(head, ["law", "from_s", "served", "refused", "mean_wait_s"]);
+  assert.deepEqual(head, ["law", "from_s", "served", "refused", "left", "mean_wait_s"]);
   for (const [law, { metrics }] of Object.entries(seen)) {
     const own = lines.filter((line) => line[0] === law);
     const sum = (column) => own.reduce((sum, line) => sum + Number(line[column]), 0);
@@ -459,6 +459,15 @@ test("numbers, picture and scenario can be taken along, and the numbers add up t
     assert.equal(sum(3), metrics.throttles);
     assert.equal(sum(2) + sum(3), metrics.calls);
     assert.equal(sum(2) / 1_000, metrics.util, "100 a minute for ten minutes could be served");
+    // A column of the plot is two bins wide, in which not equally many calls left.
+    const plotted = await page.evaluate((law) => document.querySelector(`#lab .lane[data-law="${law}"] .plot.waits`).series.data[1], law);
+    const means = Array.from({ length: 300 }, (_, column) => {
+      const bins = own.slice(2 * column, 2 * column + 2);
+      const left = bins.reduce((sum, line) => sum + Number(line[4]), 0);
+      return left && Math.log10(Math.max(0.01, bins.reduce((sum, line) => sum + Number(line[4]) * Number(line[5]), 0) / left));
+    });
+    assert.equal(plotted.length, means.length);
+    plotted.forEach((mean, column) => assert.ok(means[column] === 0 ? mean === null || Math.abs(mean) < 1e-9 : Math.abs(mean - means[column]) < 1e-9, `${law}, column ${column}`));
   }
   const file = await saved(page, /TOML/);
   assert.equal(file.name, "e-5.toml");

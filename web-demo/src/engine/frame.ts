@@ -12,7 +12,7 @@ export function decode(row: Float64Array, processes: number, steps: boolean): Fr
     now, over: over !== 0, level, rate,
     bins: {
       from, count,
-      offered: column(count), served: column(count), throttled: column(count), wait: column(count),
+      offered: column(count), served: column(count), throttled: column(count), left: column(count), waited: column(count),
       byProcess: { offered: column(count * processes), served: column(count * processes) },
     },
     waiting: column(processes),

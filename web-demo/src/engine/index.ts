@@ -102,8 +102,9 @@ export interface Bins {
   throttled: Float64Array;
   /** The same of each process, without strangers: all processes of a bin, then those of the next. */
   byProcess: { offered: Float64Array; served: Float64Array };
-  /** How long calls that left in the bin had waited on average, s; NaN: none left. */
-  wait: Float64Array;
+  /** Calls that left in the bin, and how long they had waited for it together, s. */
+  left: Float64Array;
+  waited: Float64Array;
 }
 
 /** Steps, one after the other. */

@@ -37,7 +37,7 @@ export function columnWidth(scenario: Scenario): number {
 export class Lane {
   readonly columns: Columns = { at: [], served: [], refused: [], capacity: [], waited: [], longest: [], least: [], most: [] };
   /** Every bin of the run so far, for the file of numbers. */
-  readonly bins: { served: number[]; throttled: number[]; wait: number[] } = { served: [], throttled: [], wait: [] };
+  readonly bins: { served: number[]; throttled: number[]; left: number[]; waited: number[] } = { served: [], throttled: [], left: [], waited: [] };
   frame: Frame | null = null;
   metrics: Record<string, number | null> = {};
   digest = "";
@@ -66,7 +66,8 @@ export class Lane {
     for (let index = 0; index < bins.count; index++) {
       this.bins.served.push(bins.served[index]!);
       this.bins.throttled.push(bins.throttled[index]!);
-      this.bins.wait.push(bins.wait[index]!);
+      this.bins.left.push(bins.left[index]!);
+      this.bins.waited.push(bins.waited[index]!);
     }
     const perColumn = Math.max(1, Math.round(this.width / this.world.bin));
     const whole = () => (this.#column + 1) * perColumn <= this.bins.served.length;
@@ -81,7 +82,6 @@ export class Lane {
     const { frame, bins } = this;
     const end = first + Math.round(this.width / this.world.bin);
     const sum = (numbers: number[]) => numbers.slice(first, end).reduce((sum, number) => sum + number, 0);
-    const waits = bins.wait.slice(first, end).filter((wait) => !Number.isNaN(wait));
     const start = this.#column * this.width;
     at.push(start + seconds);
     const [good, bad] = [sum(bins.served), sum(bins.throttled)];
@@ -89,7 +89,8 @@ export class Lane {
     refused.push(good + bad > 0 ? bad / (good + bad) : null);
     capacity.push(this.#rate);
     this.#rate = frame!.rate;
-    waited.push(waits.length ? waits.reduce((sum, wait) => sum + wait, 0) / waits.length : null);
+    const left = sum(bins.left);
+    waited.push(left > 0 ? sum(bins.waited) / left : null);
     const still = frame!.waiting.reduce((most, wait) => (wait > most ? wait : most), -1);
     longest.push(still < 0 ? null : still);
     this.#totals.push(frame!.served);

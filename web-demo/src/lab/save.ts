@@ -26,12 +26,12 @@ export const command = (state: State): string =>
  * its metric `calls`.
  */
 export function csv(lanes: Lane[]): string {
-  const lines = ["law,from_s,served,refused,mean_wait_s"];
+  const lines = ["law,from_s,served,refused,left,mean_wait_s"];
   for (const { law, bins, world } of lanes) {
     bins.served.forEach((served, index) => {
       const from = Math.round(index * world.bin * 1e6) / 1e6;
-      const wait = bins.wait[index]!;
-      lines.push(`${law},${from},${served},${bins.throttled[index]!},${Number.isNaN(wait) ? "" : wait}`);
+      const left = bins.left[index]!;
+      lines.push(`${law},${from},${served},${bins.throttled[index]!},${left},${left > 0 ? bins.waited[index]! / left : ""}`);
     });
   }
   return lines.join("\n") + "\n";

@@ -106,10 +106,10 @@ impl Watch {
     /// Writes what there is to see, and forgets what is only told once.
     ///
     /// First come now, whether the world is over, the server's level and rate, the first bin, the
-    /// number of bins and that of steps. Then come columns. Of bins: offered, served, throttled and
-    /// the mean wait; offered and served by process, one bin after the other. Of processes: how long
-    /// the next call waits, how many are in flight, and how many were served and throttled so far.
-    /// Of steps: at, thread, what and value.
+    /// number of bins and that of steps. Then come columns. Of bins: offered, served, throttled, how
+    /// many calls left and how long those had waited together; offered and served by process, one bin
+    /// after the other. Of processes: how long the next call waits, how many are in flight, and how
+    /// many were served and throttled so far. Of steps: at, thread, what and value.
     pub fn frame(&mut self, world: &World<Rc<Scenario>>, scenario: &Scenario, out: &mut Vec<f64>) {
         let now = world.now();
         let width = self.bin.as_nanos();
@@ -139,7 +139,8 @@ impl Watch {
         out.extend(served.iter().copied().map(f64::from));
         out.extend(bad.iter().copied().map(f64::from));
         let bins = &self.bins[..count];
-        out.extend(bins.iter().map(|bin| bin.waited / f64::from(bin.left)));
+        out.extend(bins.iter().map(|bin| f64::from(bin.left)));
+        out.extend(bins.iter().map(|bin| bin.waited));
         for part in 0..2 {
             let by_process = bins.iter().flat_map(|bin| &bin.by_process);
             out.extend(by_process.map(|counts| f64::from(counts[part])));
