@@ -7,6 +7,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
+use crate::lint::FEATURELESS;
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::toolchain;
@@ -30,7 +31,14 @@ pub fn run(_: &mut Roads, tally: &mut Tally) {
     };
     tally.check(
         &format!("Rust {version}, all but embassy's throttle"),
-        check(&["--workspace", "--all-features", "--exclude", "tidegate-embassy"]),
+        check(&[
+            "--workspace",
+            "--all-features",
+            "--exclude",
+            "tidegate-embassy",
+            "--exclude",
+            FEATURELESS,
+        ]),
     );
     tally.check(
         &format!("Rust {version}, embassy's throttle"),
