@@ -1,7 +1,7 @@
 //! A controller, its client, and beside them the little that a reference needs to know.
 
 use std::collections::hash_map::DefaultHasher;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 
 use tidegate::gate::Permit;
@@ -172,32 +172,19 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// All that what happens next depends on. The counters are not: they are the last in the gate, and
-    /// are left out.
+    /// All that what happens next depends on. The gate's counters are not: they come last in it, and are
+    /// left out.
     pub fn digest(&self) -> u128 {
-        let mut gate = String::with_capacity(2_048);
-        _ = write!(gate, "{:?}", self.gate);
-        let known = gate.rfind(", stats: ").map_or(gate.as_str(), |end| &gate[..end]);
-        let mut digests = [DefaultHasher::new(), DefaultHasher::new()];
-        1u8.hash(&mut digests[1]);
-        for digest in &mut digests {
-            known.hash(digest);
-            _ = write!(
-                Digest(digest),
-                "{:?}",
-                (self.now, &self.flights, &self.again, self.settled)
-            );
-            _ = write!(Digest(digest), "{:?}", self.account);
-        }
-        u128::from(digests[0].finish()) << 64 | u128::from(digests[1].finish())
-    }
-}
-
-struct Digest<'a>(&'a mut DefaultHasher);
-
-impl Write for Digest<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.hash(self.0);
-        Ok(())
+        let Self { gate, now, flights, again, settled, account, .. } = self;
+        let mut told = String::with_capacity(2_048);
+        _ = write!(told, "{gate:?}");
+        told.truncate(told.rfind(", stats: ").unwrap_or(told.len()));
+        _ = write!(told, "{now:?} {flights:?} {again:?} {settled} {account:?}");
+        let halves = [0u8, 1].map(|half| {
+            let mut hasher = DefaultHasher::new();
+            (half, &told).hash(&mut hasher);
+            u128::from(hasher.finish())
+        });
+        halves[0] << 64 | halves[1]
     }
 }
