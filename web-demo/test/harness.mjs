@@ -131,7 +131,8 @@ export async function show(page, id) {
 export async function live(test, ...options) {
   const program = process.env.TIDEGATE_LIVE;
   if (!program) throw new Error("TIDEGATE_LIVE names no server: run `cargo xtask test web`");
-  const child = spawn(program, ["demo", "--page-port", "0", "--page-folder", dist, ...options], { stdio: ["ignore", "pipe", "inherit"] });
+  const port = options.includes("--page-port") ? [] : ["--page-port", "0"];
+  const child = spawn(program, ["demo", ...port, "--page-folder", dist, ...options], { stdio: ["ignore", "pipe", "inherit"] });
   const gone = new Promise((done) => child.once("exit", done));
   const stop = async () => {
     child.kill("SIGINT");

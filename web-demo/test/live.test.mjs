@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { createServer } from "node:net";
 import { live, show, site, visit } from "./harness.mjs";
 
 /** Opens the live section of a page that a demo serves. */
-async function open(t, url) {
+async function open(t, url, options) {
   const loopback = (origin) => new URL(origin).hostname === "127.0.0.1";
-  const { page, trouble } = await visit(t, url, { allowed: loopback });
+  const { page, trouble } = await visit(t, url, { allowed: loopback, ...options });
   await show(page, "live");
   // The first moment has arrived.
   await page.waitForFunction(() => document.querySelector("#live .about")?.textContent.startsWith("Waiting") === false);
@@ -80,6 +81,36 @@ test("the reader's workers go on with the next law's server", async (t) => {
   const rate = await page.locator("#live .callers tbody tr:first-child td").nth(1).innerText();
   assert.ok(Number(rate) > 0, `served ${rate} a second by the second server`);
   assert.deepEqual(trouble.filter((line) => !line.includes("429")), []);
+});
+
+test("what the server counted goes on where another demo takes over", async (t) => {
+  const port = await new Promise((done) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => done(String(port)));
+    });
+  });
+  const first = await live(t, "--page", "--page-port", port);
+  const { page } = await open(t, first.url);
+  const { made } = await call(page, first.moment, "none", 2, 2000);
+  await first.stop();
+  await page.getByText("The demo is over").waitFor();
+  await live(t, "--page", "--page-port", port);
+  await page.getByRole("button", { name: "Look again" }).click();
+  await page.locator("#live .about", { hasText: "calls per" }).waitFor();
+  const [, sent, counted] = /sent ([\d\s]+); the server counted ([-−\d\s]+) from/.exec(await page.innerText("#live .mine")) ?? [];
+  const number = (text) => Number(text.replace("−", "-").replace(/\s/g, ""));
+  assert.equal(number(sent), made);
+  assert.ok(made > 20 && made - number(counted) >= 0 && made - number(counted) <= 2, `${made} and ${counted}`);
+});
+
+test("where the engine cannot be had, calling says so, and can be tried again", async (t) => {
+  const { url } = await live(t, "--page");
+  const { page } = await open(t, url, { before: (page) => page.context().route(/\.wasm$/, (route) => route.abort()) });
+  await page.locator("#live .play:not([disabled])").click();
+  await page.locator("#live .say", { hasText: "cannot call" }).waitFor();
+  assert.equal(await page.innerText("#live .play"), "Call it");
+  assert.ok(await page.locator("#live .play").isEnabled());
 });
 
 test("on a host without a server it says how to get one, and asks nobody", async (t) => {

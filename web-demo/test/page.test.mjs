@@ -60,6 +60,23 @@ test("without JavaScript the text can be read", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
+test("every link of the page leads somewhere, as far as that can be told without asking others", async (t) => {
+  const { url } = await site(t);
+  const { page } = await visit(t, url, { still: true });
+  await read(page);
+  const links = await page.evaluate(() => [...document.querySelectorAll("[href], [src]")].map((element) => {
+    const target = new URL(element.getAttribute("href") ?? element.getAttribute("src"), document.baseURI);
+    const here = target.href.split("#")[0] === document.baseURI.split("#")[0];
+    return { href: target.href, own: target.origin === location.origin, lost: here && target.hash !== "" && !document.getElementById(target.hash.slice(1)) };
+  }));
+  assert.ok(links.length > 20, `${links.length} links`);
+  assert.deepEqual(links.filter(({ lost }) => lost), []);
+  for (const { href, own } of links) {
+    if (own) assert.equal((await fetch(href)).status, 200, href);
+    else assert.match(href, /^(https:\/\/[\w-]+(\.[\w-]+)+\/|data:|blob:)/);
+  }
+});
+
 for (const [name, options] of Object.entries({
   "in the light": {}, "in the dark": { dark: true }, "on a phone": { width: 360, height: 740 },
 })) {

@@ -53,6 +53,8 @@ export class View {
   readonly #changed: () => void;
   readonly #parts;
   #moment: Moment | null = null;
+  /** The latest moment of an API, though it or its demo may be gone. */
+  #heard: Moment | null = null;
   /** What the server had counted of others when the reader began, less what earlier servers counted since. */
   #before = 0;
   #began = 0;
@@ -87,7 +89,11 @@ export class View {
     const { workers, how } = this.#parts;
     [this.#before, this.#began] = [this.#moment?.others.offered ?? 0, performance.now()];
     this.#parts.say.textContent = "";
-    await this.#workers.start(workers.valueAsNumber, how.value as How);
+    try {
+      await this.#workers.start(workers.valueAsNumber, how.value as How);
+    } catch (error) {
+      this.#parts.say.textContent = `Your workers cannot call: ${error instanceof Error ? error.message : String(error)}.`;
+    }
     this.#turn();
   }
 
@@ -111,10 +117,14 @@ export class View {
     this.#moment = moment;
     this.#workers.url = moment.api?.url ?? null;
     if (!moment.api !== !before?.api) this.#turn();
-    if (moment.api && moment.api.url !== before?.api?.url) {
-      // A new server has counted nothing yet.
-      this.#before -= before?.others.offered ?? 0;
-      this.#processes = moment.processes.map(() => new Rates(2));
+    if (moment.api) {
+      const last = this.#heard;
+      if (moment.api.url !== last?.api?.url || moment.now < last.now) {
+        // A new server has counted nothing yet.
+        this.#before -= last?.others.offered ?? 0;
+        this.#processes = moment.processes.map(() => new Rates(2));
+      }
+      this.#heard = moment;
     }
     const { counts } = this.#workers;
     const fleet = { served: 0, throttled: 0 };

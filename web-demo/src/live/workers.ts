@@ -57,7 +57,14 @@ export class Workers {
     this.stop();
     const stop = (this.#stop = new AbortController());
     this.counts = nothing();
-    const gate = how === "plain" ? null : await this.#open(how);
+    let gate: Gate | null;
+    try {
+      gate = how === "plain" ? null : await this.#open(how);
+    } catch (error) {
+      // Who has started again meanwhile is not stopped by this.
+      if (this.#stop === stop) this.stop();
+      throw error;
+    }
     if (stop.signal.aborted) return gate?.close();
     this.#gate = gate;
     for (let worker = 0; worker < number; worker++) void this.#work(gate, stop.signal);
