@@ -98,11 +98,10 @@ class Given:
     def that(self, *facts):
         self.facts += facts
 
-    def quota(self, of="", law=False):
+    def quota(self):
         """A quota as policies can have it: its burst of periods fits 64 bits."""
-        count = self.number(f"count{of}", 1, U64)
-        period = 10**9 << 20 if law else self.number(f"period{of}", 1, U64)
-        burst = self.number(f"burst{of}", 1, U32)
+        count, period = self.numbers("count period", 1, U64)
+        burst = self.number("burst", 1, U32)
         self.that(period * burst <= U64)
         return count, period, burst
 
