@@ -113,7 +113,7 @@ const common = {
 };
 const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
 const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pace.workerd", "pace.edge-light", "js.workers", "durable"];
-const everywhere = ["index", "laws", "pace", "js"];
+const everywhere = ["index", "laws", "pace", "js", "redis"];
 await esbuild.build({
   ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),
 });

@@ -13,7 +13,8 @@ export type Code =
   | "CLOSED"
   | "POLICY"
   | "SNAPSHOT"
-  | "MESSAGE";
+  | "MESSAGE"
+  | "AWAY";
 
 /** What every error of this package is. */
 export class TidegateError extends Error {

@@ -13,6 +13,7 @@ mod mutants;
 mod npm;
 mod page;
 mod progress;
+mod redis;
 mod relay;
 mod road;
 mod rustup;

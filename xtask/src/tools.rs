@@ -16,7 +16,7 @@ pub struct Tool {
     aside: bool,
 }
 
-pub const TOOLS: [Tool; 8] = [
+pub const TOOLS: [Tool; 9] = [
     Tool {
         name: "node",
         why: "runs what is built for wasm",
@@ -43,6 +43,13 @@ pub const TOOLS: [Tool; 8] = [
         why: "is the MQTT broker that firmware meets",
         programs: &["mosquitto", "mosquitto_sub"],
         packages: &["mosquitto", "mosquitto-clients"],
+        aside: true,
+    },
+    Tool {
+        name: "redis",
+        why: "is the server through which Node processes share a budget",
+        programs: &["redis-server"],
+        packages: &["redis-server"],
         aside: true,
     },
     Tool {

@@ -7,15 +7,16 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::npm::{self, step};
+use crate::redis;
 use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the first with what must be seen first.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     "trace", "queue", "fetch", "pace", "memory", "keys", "hints", "workerd", "durable", "shared",
-    "edge", "runtimes", "bundles", "examples", "package",
+    "redis", "edge", "runtimes", "bundles", "examples", "package",
 ];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
@@ -46,6 +47,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         return;
     }
     tally.verdict("the browser", || setup::missing_tool("chromium"));
+    tally.verdict("redis-server", redis::missing);
     tally.check("the server", server());
     for module in TRACED {
         tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
@@ -56,6 +58,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
         command.arg(format!("{file}.test.mjs")).current_dir(&folder);
         command.env("TIDEGATE_LIVE", served());
+        redis::tell(&mut command);
         command.env("TIDEGATE_PACKED", packed());
         command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
         for module in TRACED {

@@ -1,0 +1,123 @@
+// One budget for a fleet of Node processes: real processes, a real Redis server, a real API. The whole
+// run, with longer stretches, is in tests/golden/shared-redis.md.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import path from "node:path";
+import test from "node:test";
+import { promisify } from "node:util";
+import { createClient } from "redis";
+import { PolicyError, tidegate } from "tidegate/redis";
+import { api } from "./live.mjs";
+import { Server } from "./redis-fleet.mjs";
+import { BOUND, run } from "./redis-story.mjs";
+
+test("a fleet goes through everything, loses nothing, and sends no more than is leased", async (t) => {
+  const done = await run(t, "fixed", false);
+  const told = JSON.stringify(done, undefined, 1);
+  assert.equal(done.lost, 0, "calls were lost");
+  assert.equal(done.twice, 0, "calls were made twice");
+  for (const { stretch, excess } of done.stretches) assert.ok(excess <= BOUND, `${stretch}: ${excess} calls above the limit`);
+  const [, eight, , killed, stopped, , closed, , , dead, , last] = done.stretches;
+  assert.ok(eight.utilisation > 0.9 && eight.jain > 0.95 && eight.local > 0.9, told);
+  for (const { utilisation, alone } of [killed, closed, last]) assert.ok(utilisation > 0.7 && alone < 0.3, told);
+  for (const { utilisation, alone } of [stopped, dead]) assert.ok(utilisation > 0.3 && alone > 0, told);
+});
+
+/** The names in Redis of what belongs to the key of `run`. */
+const [SEAT, BUDGET] = ["{tidegate}:seat:", "{tidegate}:budget:"];
+
+/** A Redis server, and gates that share it, each with a client of its own. */
+async function redis(t) {
+  const server = new Server();
+  await server.start();
+  const ends = [];
+  t.after(async () => {
+    for (const end of ends) await end();
+    await server.dispose();
+  });
+  const gate = async (options) => {
+    const shared = await createClient({ socket: { host: "127.0.0.1", port: server.port } }).on("error", () => {}).connect();
+    const gate = tidegate({ shared, ...options });
+    ends.push(async () => {
+      await gate.close();
+      shared.destroy();
+    });
+    return gate;
+  };
+  return { server, gate };
+}
+
+test("who has lost the seat without knowing grants nothing from it, and asks whoever has it", async (t) => {
+  const { server, gate } = await redis(t);
+  const [first, second] = [await gate(), await gate()];
+  assert.equal(await first.run(() => 1), 1);
+  // What becomes of the seat of a process that is frozen for long enough.
+  await server.tell("EVAL", "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[2], 'holder', 'another')", "2", SEAT, BUDGET);
+  assert.equal(await second.run(() => 2), 2);
+  const holder = await server.tell("GET", SEAT);
+  while (first.budget()) assert.equal(await first.run(() => 3), 3);
+  assert.equal(await first.run(() => 4), 4);
+  assert.ok(second.budget());
+  assert.equal(await server.tell("GET", SEAT), holder);
+  assert.equal(await server.tell("HGET", BUDGET, "holder"), holder);
+  assert.equal(first.stats().alone + second.stats().alone, 0);
+});
+
+test("a seat that Redis has forgotten stays with its holder, who forgets nothing", async (t) => {
+  const { server, gate } = await redis(t);
+  const holder = await gate();
+  for (let i = 0; i < 5; i++) await holder.run(() => 1);
+  await server.tell("FLUSHALL");
+  while (!(await server.tell("EXISTS", BUDGET))) await holder.run(() => 2);
+  assert.ok(holder.budget().gone >= 6);
+});
+
+test("what has been learnt outlasts the process that learnt it", async (t) => {
+  const [{ server, gate }, { url }] = await Promise.all([redis(t), api(t, "--limit", "1000")]);
+  const first = await gate({ law: "aimd" });
+  for (let i = 0; i < 40; i++) await first.run(() => fetch(url));
+  const { interval } = first.budget();
+  await first.close();
+  assert.equal(await server.tell("EXISTS", SEAT), 0, "somebody holds it");
+  const second = await gate({ law: "aimd" });
+  await second.run(() => fetch(url));
+  const learnt = second.budget().interval;
+  assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
+});
+
+test("each prefix has budgets of its own, and any letters make a key", async (t) => {
+  const { server, gate } = await redis(t);
+  const odd = 'a "key" | {with}\n all: *ü';
+  const [mine, other] = [await gate({ prefix: "mine" }), await gate()];
+  await Promise.all([mine, other].map((gate) => gate.run(() => 1, { key: odd })));
+  assert.ok(mine.budget(odd) && other.budget(odd) && !mine.budget());
+  assert.equal(await server.tell("EXISTS", `mine:seat:${odd}`), 1);
+});
+
+test("a gate whose client is not connected goes on alone, and says why", async () => {
+  const shared = createClient({ socket: { host: "127.0.0.1", port: 1 } });
+  const gate = tidegate({ shared });
+  const why = new Promise((tell) => gate.on("missed", ({ error }) => tell(error)));
+  assert.equal(await gate.run(() => 7), 7);
+  const { code, message } = await why;
+  assert.equal(code, "AWAY");
+  assert.match(message, /^Redis is not connected: /);
+  assert.equal(gate.stats().alone, 1);
+  await gate.close();
+});
+
+test("what is no client, or no policy, is refused at once", () => {
+  assert.throws(() => tidegate({}), (error) => error instanceof PolicyError && /^shared is no Redis client: /.test(error.message));
+  const shared = createClient();
+  assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
+  assert.throws(() => tidegate({ shared, law: "vegas" }), PolicyError);
+});
+
+test("clients of both packages fit the types", async () => {
+  const here = import.meta.dirname;
+  const options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--lib", "es2022,dom,esnext.disposable", "--ignoreConfig"];
+  for (const module of [["--module", "nodenext"], ["--module", "esnext", "--moduleResolution", "bundler"]]) {
+    await promisify(execFile)(path.join(here, "node_modules/.bin/tsc"), [...options, ...module, "redis-types.ts"], { cwd: here });
+  }
+});
