@@ -31,7 +31,7 @@ enum Command {
         /// The program of tests/live
         #[arg(long, value_name = "PATH")]
         live: PathBuf,
-        /// How long each mood lasts; they run four at a time
+        /// How long each mood lasts; they run six at a time
         #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(6..))]
         seconds: u64,
         /// The client's law
@@ -79,7 +79,7 @@ async fn serve() -> Result<()> {
 }
 
 /// How many clients run at once: each has four workers, and a small machine should not be what is slow.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 6;
 
 async fn run(plan: Plan, json: bool, asked: &[String]) -> Result<()> {
     ensure!(Policy::named(&plan.law).is_some(), "there is no law {}", plan.law);
