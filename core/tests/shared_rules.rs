@@ -388,3 +388,33 @@ fn what_was_answered_before_is_not_answered_again() {
     assert_eq!(departures(&back.ask(&mut desk, BEGIN + 200 * MS)).len(), 1);
     assert_eq!(desk.isolates(), 2);
 }
+
+#[test]
+fn an_isolate_that_said_good_bye_keeps_to_its_share_where_nobody_answers() {
+    let mut desk = desk(per_second(2));
+    for other in 2..=8 {
+        let other = Request { isolate: other, sequence: 1, want: 1, ..Request::default() };
+        other.ask(&mut desk, BEGIN);
+        Request { sequence: 2, leaving: true, want: 0, ..other }.ask(&mut desk, BEGIN + SECOND);
+    }
+    // It comes when the others have gone, and goes too.
+    let mut isolate = isolate(1);
+    let gone = BEGIN + 20 * SECOND;
+    for now in (BEGIN + 10 * SECOND..gone).step_by(5 * MS as usize) {
+        if now < BEGIN + 12 * SECOND {
+            call(&mut isolate, now);
+        }
+        if let Some(request) = due(&mut isolate, now, 0) {
+            isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+        }
+    }
+    assert_eq!(isolate.request_at(), None);
+    // Nobody answers from now on.
+    let mut left = 0;
+    for now in (gone..gone + 80 * SECOND).step_by(5 * MS as usize) {
+        left += call(&mut isolate, now).1;
+        due(&mut isolate, now, 1);
+    }
+    // A share is an eighth of two calls a second.
+    assert!((15..=21).contains(&left), "{left}");
+}

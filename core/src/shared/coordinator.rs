@@ -150,7 +150,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             again: terms.again,
             keep: terms.again,
             interval: terms.interval,
-            fleet: terms.known,
+            fleet: terms.known.max(self.members.lately()),
             pause: self.source.held_until().saturating_since(now),
         };
         head.write(now, &departures, grant).ok_or(MessageError::Length)
@@ -181,7 +181,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         let terms = self.terms(now);
         if silence > terms.silent_after() {
             self.began = now;
-            self.members.clear();
+            self.members.all_are_gone();
         }
         self.members.forget(now, terms.grace());
         let back = now.saturating_since(self.began) <= terms.grace();

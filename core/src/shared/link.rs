@@ -70,6 +70,9 @@ const BACK_OFF: Span = Span::from_millis(250);
 pub(super) const BACK_OFF_MOST: Span = Span::from_secs(4);
 /// So many misses in a row, and it goes on without.
 const DOWN: u8 = 2;
+/// After so long without a call what is in hand is better used by others. It does not grow with the beat,
+/// which is long where many share a little: those are not to keep what each uses now and then.
+const IDLE: Span = Span::from_secs(1);
 /// How often to ask before the coordinator has said so.
 const AGAIN: Span = Span::from_millis(500);
 
@@ -149,7 +152,7 @@ impl Link {
 
     /// Whether no call has asked for so long that what is in hand is better used by others.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
-        now.saturating_since(self.touched) > self.again().saturating_mul(2)
+        now.saturating_since(self.touched) > IDLE
     }
 
     /// When to ask, or to give up asking, with so many reports to tell; `None` where there is no reason to.
@@ -176,7 +179,7 @@ impl Link {
         let again = self.again();
         let span = again.saturating_add(again.halved(2)).saturating_add(self.round_trip);
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
-        let calls = calls.saturating_add(0xFFFF) >> 16;
+        let calls = calls.saturating_add(0x8000) >> 16;
         u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(waiting)
     }
 
@@ -217,10 +220,8 @@ impl Link {
         let again = self.again();
         self.next =
             latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));
-        if asking.leaving && !self.lacks {
-            self.active = false;
-            self.told = None;
-        }
+        // It remembers its share: it may be back when nobody answers.
+        self.active &= !asking.leaving || self.lacks;
         Some(asking)
     }
 
@@ -239,14 +240,15 @@ impl Link {
         self.next = now.saturating_add(rng.between(most.halved(1), most));
     }
 
-    /// Learns how many calls leave in a second: at once where there are more, slowly where fewer.
+    /// Learns how many calls leave in a second, slowly: where one call in a while counted at once, each of
+    /// many isolates that call now and then would keep what others need.
     fn count(&mut self, now: Instant) {
         let least = self.again().halved(1);
         let passed = now.saturating_since(self.since).max(least).as_nanos();
         let used = u64::from(self.used) << 16;
         let latest = mul_div_floor(used, 1_000_000_000, passed);
         let before = self.rate.saturating_sub(self.rate >> 2);
-        self.rate = latest.max(before.saturating_add(latest >> 2));
+        self.rate = before.saturating_add(latest >> 2);
         (self.used, self.since) = (0, now);
     }
 }

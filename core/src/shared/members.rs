@@ -29,6 +29,10 @@ struct Member {
     gone: bool,
 }
 
+/// For so long an isolate that said good-bye has a share of what all may send without a coordinator: it
+/// may come back when there is none.
+const REMEMBERED: Span = Span::from_secs(60);
+
 impl<const ISOLATES: usize> Members<ISOLATES> {
     pub(super) const fn new() -> Self {
         Self { list: Vec::new() }
@@ -75,9 +79,17 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
         (member.missing > 0).then(|| now.saturating_since(member.granted))
     }
 
-    /// Forgets those that have been silent for longer.
+    /// Forgets those that have been silent for longer, and those that said good-bye later.
     pub(super) fn forget(&mut self, now: Instant, silence: Span) {
-        self.list.retain(|member| now.saturating_since(member.heard) <= silence);
+        self.list.retain(|member| {
+            let most = if member.gone { silence.max(REMEMBERED) } else { silence };
+            now.saturating_since(member.heard) <= most
+        });
+    }
+
+    /// How many there are, and have been of late.
+    pub(super) fn lately(&self) -> u16 {
+        count(self.list.iter())
     }
 
     /// How many there are.
@@ -101,8 +113,11 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
         self.list.iter().fold(0, |all: u16, member| all.saturating_add(member.missing))
     }
 
-    pub(super) fn clear(&mut self) {
-        self.list.clear();
+    /// Takes all for gone until they are heard again.
+    pub(super) fn all_are_gone(&mut self) {
+        for member in &mut self.list {
+            (member.gone, member.missing) = (true, 0);
+        }
     }
 }
 
