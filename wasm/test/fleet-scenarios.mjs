@@ -31,7 +31,7 @@ export const SCENARIOS = {
     about: "8 isolates with more to do than there is room for",
     stretches: (_, law) => [
       ["settling", law === "fixed" ? 5 : 120],
-      ["then", 60, undefined, { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 }],
+      ["then", law === "fixed" ? 60 : 120, undefined, { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 }],
     ],
   },
   apart: {
