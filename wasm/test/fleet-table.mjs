@@ -4,6 +4,7 @@
 import fs from "node:fs";
 import { BOUND, LAWS, run, SCENARIOS } from "./fleet-scenarios.mjs";
 import { LIMIT } from "./fleet-figures.mjs";
+import { HEAD, rows } from "./fleet-rows.mjs";
 
 /** Faults show by the law that keeps a known rate; who shares nothing has to find it. */
 const laws = { eight: Object.keys(LAWS), apart: ["adaptive"] };
@@ -13,36 +14,17 @@ const file = process.argv[2];
 const closers = [];
 process.on("exit", () => closers.forEach((close) => close()));
 
-const percent = (part, digits) => `${(part * 100).toFixed(digits)} %`;
 let told = 0;
 const lines = [];
 for (const { name, law } of RUNS) {
   const done = await run({ after: (close) => closers.push(close) }, name, law, true, (stretch, seconds) => {
     console.error(`  ${++told}  ${name}, ${law}: ${stretch}${seconds ? `, ${seconds} s` : ""}`);
   });
-  const { stretches, inHand, lost, crashed, twice } = done;
   if (RUNS.find((run) => run.name === name).law === law) {
     lines.push("", `## ${name}`, "", SCENARIOS[name].about[0].toUpperCase() + SCENARIOS[name].about.slice(1) + ".", "");
-    lines.push("| law | stretch | util | throttled | jain | no round trip | alone | excess | msg/s | msg/call | must |");
-    lines.push("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|");
+    lines.push(...HEAD);
   }
-  for (const is of stretches) {
-    const must = is.must && (misses(is) ?? "met");
-    const bound = law === "fixed" && is.excess > BOUND ? "**excess**" : undefined;
-    const shared = is.asked ? [percent(is.local, 1), percent(is.alone, 1)] : ["", ""];
-    const messages = is.asked ? [is.asked.toFixed(1), is.perCall.toFixed(2)] : ["", ""];
-    const cells = [
-      law, `${is.stretch}, ${is.seconds.toFixed(0)} s`, percent(is.utilisation, 1), percent(is.throttled, 2), is.jain.toFixed(4),
-      ...shared, is.excess.toFixed(1), ...messages, [must, bound].filter(Boolean).join(", "),
-    ];
-    lines.push(`| ${cells.join(" | ")} |`);
-  }
-  lines.push(`| ${law} | in all | lost ${lost} | twice ${twice} | crashed ${crashed} | | | in hand ${inHand} | | | ${lost + twice ? "**not met**" : "met"} |`);
-}
-
-function misses({ must, ...is }) {
-  const wrong = Object.entries(must).filter(([name, bar]) => (name === "throttled" ? is[name] > bar : is[name] < bar));
-  return wrong.length ? `**not met**: ${wrong.map(([name, bar]) => `${name} ${bar}`).join(", ")}` : undefined;
+  lines.push(...rows(law, done, BOUND));
 }
 
 const page = `# One budget for a fleet of Cloudflare workers

@@ -93,7 +93,8 @@ export class RedisFleet {
     child.on("exit", () => {
       for (const name of process_.calls) this.#calls.set(name, "crashed");
     });
-    await once(child, "message");
+    const code = await Promise.race([once(child, "message").then(() => {}), once(child, "exit").then(([code]) => code)]);
+    if (code !== undefined) throw new Error(`process ${isolate} ended with ${code}`);
     child.send({ callers: this.#callers });
   }
 

@@ -11,8 +11,11 @@ export const LAWS = {
   adaptive: { policy: {}, settling: 120 },
 };
 
-/** A law that is held to a rate has at most so many departures out: those that lie three quarters of a second ahead, and two calls. */
-export const BOUND = 1 + LIMIT * 0.75 + 1;
+/**
+ * The stated bound of a law that is held to a rate: a call, and all departures that can be in hand. These
+ * are granted three quarters of a second ahead, and may be used for half a second after their instant.
+ */
+export const BOUND = 1 + LIMIT * (0.75 + 0.5);
 
 /** Another process comes where one has ended. */
 const replace = (end) => async (fleet) => {

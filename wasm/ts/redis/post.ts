@@ -101,7 +101,7 @@ export class Post {
   async #send(key: string, id: string, request: Uint8Array): Promise<void> {
     const { client, prefix, policy, load, seed, now } = this.#options;
     const keys = [`${prefix}:seat:${key}`, `${prefix}:budget:${key}`, this.#name];
-    const reply = await ask.run(client, keys, [id, this.#closed ? "0" : String(TERM), key, id, text(request)]);
+    const reply = await ask.run(client, keys, [id, String(TERM), key, id, text(request)]);
     if (!Array.isArray(reply)) return;
     const [record, away] = reply.map(String);
     const from = record ? { record: bytes(record), away: Math.max(Number(away), 0) } : undefined;

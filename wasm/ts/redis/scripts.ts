@@ -23,24 +23,40 @@ const NOW = `local function now()
 end
 `;
 
+/** Goes on with what the holder before has not read: of each other process the latest request. */
+const INHERIT = `local function inherit(box)
+  local done = {['']=true, [KEYS[3]]=true}
+  local messages = redis.call('LRANGE', box, 0, -1)
+  for i = #messages, 1, -1 do
+    local message = cjson.decode(messages[i])
+    if message[2] == ARGV[3] and not done[message[1]] then
+      done[message[1]] = true
+      post(KEYS[3], unpack(message))
+    end
+  end
+end
+`;
+
 /**
  * Sends a request to whoever holds the budget. Where nobody does, the seat is taken: then it answers
  * with the record and how many milliseconds ago it was written, as far as there is one.
  *
  * Its own seat it takes anew: who asks by this script does not know of it.
  *
- * ARGV: the number of the taking, for how long the seat is held in milliseconds (0: it is not taken),
- * what is to be sent.
+ * ARGV: the number of the taking, for how long the seat is held in milliseconds, and the request: the
+ * key, its number, and its bytes.
  */
-export const ASK = MINE + POST + NOW + `
+export const ASK = MINE + POST + INHERIT + NOW + `
 local holder = redis.call('GET', KEYS[1])
 local box = holder and string.match(holder, '^(.*)|%d+$')
 if box and box ~= KEYS[3] then
   post(box, KEYS[3], unpack(ARGV, 3))
   return 'sent'
 end
-if ARGV[2] == '0' then return 'nobody' end
 redis.call('SET', KEYS[1], mine, 'PX', ARGV[2])
+local former = redis.call('HGET', KEYS[2], 'holder')
+former = former and string.match(former, '^(.*)|%d+$')
+if former and former ~= KEYS[3] then inherit(former) end
 redis.call('HSET', KEYS[2], 'holder', mine)
 redis.call('PEXPIRE', KEYS[2], 604800000)
 local record, at = unpack(redis.call('HMGET', KEYS[2], 'record', 'at'))

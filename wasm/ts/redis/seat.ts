@@ -12,10 +12,10 @@ import { isReady, Script, type RedisClient } from "./client.js";
 import { HOLD, LEAVE } from "./scripts.js";
 
 /** A seat that is not renewed for so many milliseconds is free. */
-export const TERM = 2_000;
+export const TERM = 1_000;
 
-/** It is renewed so often; and given up where nobody has asked for this long. */
-const OFTEN = 500;
+/** It is renewed so often, by a grant or without one; and given up where nobody has asked for this long. */
+const OFTEN = 250;
 const IDLE = 60_000;
 
 const hold = new Script(HOLD);
@@ -36,9 +36,10 @@ export class Seat {
   readonly #desk: Desk;
   readonly #lost: () => void;
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Since when nobody has asked, in renewals; and how many scripts are on their way. */
+  /** Since when nobody has asked, in renewals; how many scripts are on their way; and whether one was since the latest. */
   #idle = 0;
   #running = 0;
+  #isFresh = true;
   #held = true;
 
   /** `keys` are those of the scripts, `turn` the number of the taking; `lost` is called once, when it is another's, or nobody's. */
@@ -91,12 +92,14 @@ export class Seat {
   #renew(idle: number): void {
     if (++this.#idle * OFTEN > idle) void this.leave();
     // What is on its way renews it too; and nothing shall queue up while there is no server.
-    else if (!this.#running && isReady(this.#client)) void this.#hold("").catch(() => {});
+    else if (!this.#isFresh && !this.#running && isReady(this.#client)) void this.#hold("").catch(() => {});
+    this.#isFresh = false;
   }
 
   async #hold(record: string, box = "", ...answer: string[]): Promise<boolean> {
     if (!this.#held) return false;
     this.#running++;
+    this.#isFresh = true;
     try {
       const held = await hold.run(this.#client, this.#keys, [this.#turn, String(TERM), record, box, ...answer]);
       if (Number(held) !== 1) this.#end();

@@ -42,8 +42,11 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
-    /// Let a fleet of edge workers share one budget, through every fault: a quarter of an hour
-    Shared,
+    /// Let fleets share one budget, through every fault: a quarter of an hour each
+    Shared {
+        /// Only this one
+        fleet: Option<shared::Fleet>,
+    },
     /// Weigh images of firmware: flash and state, on three targets
     Size {
         /// Print rows `{"what","target","bytes"}`, and write no page
@@ -60,7 +63,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
         Bench::Control { args } => control::run(args)?,
         Bench::Cost { json } => cost::run(roads, json)?,
         Bench::Page { json } => page::run(roads, json)?,
-        Bench::Shared => shared::run(roads)?,
+        Bench::Shared { fleet } => shared::run(roads, fleet)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,28 +1,53 @@
-//! How well a fleet of edge workers shares one budget, in their own runtime and in real time.
+//! How well fleets share one budget: edge workers in their own runtime, and Node processes, in real time.
 
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
 use super::publish;
-use crate::npm;
 use crate::road::Roads;
 use crate::test::wasm;
 use crate::workspace::root;
+use crate::{npm, redis};
 
-pub fn run(roads: &mut Roads) -> Result<()> {
+/// Who shares.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Fleet {
+    /// Edge workers, by a Durable Object
+    Workerd,
+    /// Node processes, by a Redis server
+    Redis,
+}
+
+impl Fleet {
+    /// The program that writes the table, how long it takes, and the table.
+    const fn table(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Workerd => ("fleet-table.mjs", "a quarter of an hour", "shared-workerd.md"),
+            Self::Redis => ("redis-table.mjs", "twelve minutes", "shared-redis.md"),
+        }
+    }
+}
+
+pub fn run(roads: &mut Roads, fleet: Option<Fleet>) -> Result<()> {
     npm::build(roads, &npm::out())?;
     let folder = npm::folder().join("test");
     wasm::install(&folder)?;
     npm::step("the server", wasm::server())?;
-    let file = root().join("target/npm/shared.md");
-    let mut table = Command::new("node");
-    table.arg("fleet-table.mjs").arg(&file).current_dir(folder);
-    table.env("TIDEGATE_LIVE", wasm::served());
-    npm::step("fleet-table.mjs, a quarter of an hour", table)?;
-    publish(
-        "shared-workerd.md",
-        &fs::read_to_string(&file).with_context(|| file.display().to_string())?,
-    )
+    for fleet in Fleet::value_variants().iter().filter(|it| fleet.is_none_or(|one| one == **it)) {
+        let (program, time, name) = fleet.table();
+        if matches!(fleet, Fleet::Redis) {
+            redis::missing()?;
+        }
+        let file = root().join("target/npm").join(name);
+        let mut table = Command::new("node");
+        table.arg(program).arg(&file).current_dir(&folder);
+        table.env("TIDEGATE_LIVE", wasm::served());
+        redis::tell(&mut table);
+        npm::step(&format!("{program}, {time}"), table)?;
+        publish(name, &fs::read_to_string(&file).with_context(|| file.display().to_string())?)?;
+    }
+    Ok(())
 }
