@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
+import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { PolicyError, tidegate } from "tidegate/redis";
 import { api } from "./live.mjs";
@@ -37,11 +38,12 @@ async function redis(t) {
     await server.dispose();
   });
   const gate = async (options) => {
-    const shared = await createClient({ socket: { host: "127.0.0.1", port: server.port } }).on("error", () => {}).connect();
-    const gate = tidegate({ shared, ...options });
+    const own = () => createClient({ socket: { host: "127.0.0.1", port: server.port } }).on("error", () => {}).connect();
+    const shared = options?.shared ?? (await own());
+    const gate = tidegate({ ...options, shared });
     ends.push(async () => {
       await gate.close();
-      shared.destroy();
+      await (shared.destroy ?? shared.disconnect).call(shared);
     });
     return gate;
   };
@@ -93,6 +95,16 @@ test("each prefix has budgets of its own, and any letters make a key", async (t)
   await Promise.all([mine, other].map((gate) => gate.run(() => 1, { key: odd })));
   assert.ok(mine.budget(odd) && other.budget(odd) && !mine.budget());
   assert.equal(await server.tell("EXISTS", `mine:seat:${odd}`), 1);
+});
+
+test("a client may put a prefix of its own before all keys", async (t) => {
+  const { server, gate } = await redis(t);
+  const client = () => new Redis({ host: "127.0.0.1", port: server.port, keyPrefix: "all:" });
+  const [first, second] = [await gate({ shared: client() }), await gate({ shared: client() })];
+  assert.equal(await first.run(() => 1), 1);
+  assert.equal(await second.run(() => 2), 2);
+  assert.equal(await server.tell("EXISTS", `all:${SEAT}`), 1);
+  assert.ok(first.budget() && !second.budget() && !second.stats().alone);
 });
 
 test("a gate whose client is not connected goes on alone, and says why", async () => {

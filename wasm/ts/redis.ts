@@ -2,7 +2,7 @@
  * One budget for all processes of a fleet that share a Redis server.
  *
  * The budget is held by one of the processes: whoever asks and finds that nobody holds it takes the
- * seat, and leaves it to another within two seconds when it crashes. Redis carries the messages, keeps
+ * seat, and another does within a second or two after a crash. Redis carries the messages, keeps
  * what has been learnt, and decides who holds the seat.
  *
  * The other way would be to keep the budget in Redis alone, read by each process, changed there, and
@@ -29,13 +29,15 @@ export interface RedisOptions extends SharedOptions, SharedPolicy {
   shared: RedisClient;
   /** What the names of all keys in Redis begin with. Who has the same one shares. @defaultValue "\{tidegate\}" */
   prefix?: string;
+  /** Makes the jitter of a budget that this process holds repeatable, for tests. @defaultValue from `crypto` */
+  seed?: number;
 }
 
 /** A gate that shares the budget of each key with the other processes of a fleet. */
 export interface RedisGate extends SharedGate {
   /** What the budget of a key has counted, where this is the process that holds it. @defaultValue the key of `run` */
   readonly budget: (key?: string) => DeskStats | undefined;
-  /** Gives up the budgets that this process holds, and closes the connection that the gate has made. */
+  /** Gives back what is leased, and the budgets that this process holds, and ends the connection that the gate has made. */
   readonly close: () => Promise<void>;
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 }

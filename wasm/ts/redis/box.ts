@@ -1,6 +1,6 @@
 /** The messages to one process: a list in Redis, which is read on a connection that does nothing else. */
 
-import { another, command, connect, end, type RedisClient } from "./client.js";
+import { another, command, connect, end, within, type RedisClient } from "./client.js";
 
 /** So many seconds the server waits for a message before it says that there is none. */
 const BLOCK = 5;
@@ -41,7 +41,7 @@ export class Box {
     while (!this.#closed) {
       try {
         if (!this.#client) await connect((this.#client = another(this.#from)));
-        const popped = await within(command(this.#client, "BLPOP", this.#name, String(BLOCK)), BLOCK * 1_000 + LATE);
+        const popped = await within(BLOCK * 1_000 + LATE, command(this.#client, "BLPOP", this.#name, String(BLOCK)));
         this.why = undefined;
         if (Array.isArray(popped)) this.#take(JSON.parse(String(popped[1])));
       } catch (why) {
@@ -53,18 +53,5 @@ export class Box {
         if (!this.#closed) await new Promise((go) => setTimeout(go, PAUSE));
       }
     }
-  }
-}
-
-/** The same, but it fails after so many milliseconds. */
-async function within<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer;
-  const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error("Redis has not answered a blocking read in time")), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

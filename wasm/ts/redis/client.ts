@@ -37,7 +37,8 @@ export function command(client: RedisClient, name: string, ...args: string[]): P
 
 /** Whether a command leaves at once: else the client keeps it, and it would arrive when nobody waits for it any more. */
 export function isReady(client: RedisClient): boolean {
-  return "call" in client ? client.status === "ready" : client.isReady;
+  // An ioredis client that waits connects for the first command.
+  return "call" in client ? client.status === "ready" || client.status === "wait" : client.isReady;
 }
 
 /** Another connection to the same server, which is not made yet. */
@@ -60,6 +61,19 @@ export function end(client: RedisClient): void {
     else client.destroy();
   } catch {
     // It had ended.
+  }
+}
+
+/** The same, but it fails after so many milliseconds. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer;
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`Redis has not answered for ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -6,11 +6,14 @@ import type { Carrier } from "../shared/carrier.js";
 import { Desk, type DeskOptions, type DeskStats } from "../shared/desk.js";
 import type { SharedPolicy } from "../shared/policy.js";
 import { Box } from "./box.js";
-import { isReady, Script, type RedisClient } from "./client.js";
+import { isReady, Script, within, type RedisClient } from "./client.js";
 import { ASK } from "./scripts.js";
 import { bytes, Seat, TERM, text } from "./seat.js";
 
 const ask = new Script(ASK);
+
+/** Who closes waits no longer than so many milliseconds for Redis. */
+const PATIENCE = 1_000;
 
 /** A request on its way. */
 interface Waiting {
@@ -66,10 +69,11 @@ export class Post {
     return this.#seats.get(key)?.stats();
   }
 
-  /** Gives up all that it holds. */
+  /** Gives up all that it holds, after what is on its way, which may be a good-bye. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#seats.values()].map((seat) => seat.leave()));
+    const ends = [...this.#sending.values(), ...[...this.#seats.values()].map((seat) => seat.leave())];
+    await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
     this.#box.close();
     this.#waiting.clear();
   }
