@@ -277,6 +277,52 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
     assert!(apart.min().unwrap() >= 499 * MS, "{due:?}");
 }
 
+/// When the last of the departures that one gets at once is due, after now.
+fn granted(desk: &mut Desk, now: u64, isolate: u64) -> Vec<u64> {
+    let ask = Request { isolate, sequence: 1, want: 60, ..Request::default() };
+    let grant = ask.ask(desk, now);
+    departures(&grant).iter().map(|(_, ahead)| now.strict_add_signed(*ahead)).collect()
+}
+
+#[test]
+fn in_the_place_of_another_without_a_record_nothing_leaves_beside_what_that_one_has_granted() {
+    let quota = per_second(50).with_burst(50).unwrap();
+    let now = BEGIN + 100 * MS;
+    let before = granted(&mut desk(quota), BEGIN, 1);
+    assert!(before.len() > 50, "{before:?}");
+    let anew = || Desk::new(Controller::new(policy(quota), 7, at(now)), at(now));
+    let mut after = anew().in_place_of_another(at(now), Span::from_millis(100));
+    let due = granted(&mut after, now, 2);
+    assert!(due.iter().all(|due| due > before.last().unwrap()), "{before:?} and {due:?}");
+    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it goes on");
+    // Whoever was away for long has nothing to wait for.
+    let away = Span::from_secs(60);
+    assert!(!granted(&mut anew().in_place_of_another(at(now), away), now, 2).is_empty());
+}
+
+#[test]
+fn whoever_leaves_gives_back_what_it_has_and_is_not_counted_any_more() {
+    let mut desk = desk(per_second(50));
+    let mut isolate = isolate(1);
+    let mut last = [0; REQUEST_BYTES];
+    assert_eq!(isolate.leave(at(BEGIN), &mut last), None, "nobody knows of it");
+    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
+    let request = due(&mut isolate, BEGIN, 9).unwrap();
+    isolate.hear(at(BEGIN), &answer(&mut desk, BEGIN, &request)).unwrap();
+    assert!(isolate.in_hand() > 4);
+    assert_eq!(isolate.fleet(), Some((1, Some(Span::from_millis(20)))));
+    // While a request is on its way, whose answer it does not wait for.
+    let now = BEGIN + 500 * MS;
+    let Decision::Go(permit) = isolate.poll(at(now), &Ask::new()) else { panic!() };
+    isolate.settle(at(now), permit, Outcome::Throttled);
+    let late = due(&mut isolate, now, 1).unwrap();
+    let length = isolate.leave(at(now), &mut last).unwrap();
+    answer(&mut desk, now, &last[..length]);
+    assert_eq!((desk.isolates(), desk.source().in_flight(), isolate.in_hand()), (0, 0, 0));
+    assert_eq!(desk.source().stats().throttled, 1, "what came back was told");
+    assert_eq!(answer(&mut desk, now, &late).len(), 0, "it comes too late");
+}
+
 #[test]
 fn permits_of_before_a_restore_are_unknown_after_it() {
     let mut before = desk(per_second(50));

@@ -311,8 +311,16 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         now.max(self.front)
     }
 
+    /// How far ahead it grants where there is a single isolate.
+    pub(super) fn least_lead(&self, now: Instant) -> Span {
+        self.terms_of(1, now).lead()
+    }
+
     pub(super) fn terms(&self, now: Instant) -> Terms {
-        let known = self.isolates();
+        self.terms_of(self.isolates(), now)
+    }
+
+    fn terms_of(&self, known: u16, now: Instant) -> Terms {
         let interval = self.source.interval(self.ahead(now));
         let share = interval.unwrap_or(Span::ZERO).saturating_mul(known.into());
         let apart = REQUESTS_APART.saturating_mul(known.into());

@@ -193,6 +193,10 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
         }
         let have = u16::try_from(self.hand.len()).unwrap_or(u16::MAX);
         let want = if idle { 0 } else { self.link.need(waiting).saturating_sub(have).min(MOST) };
+        self.write(now, want, leaving, room)
+    }
+
+    fn write(&mut self, now: Instant, want: u16, leaving: bool, room: &mut [u8]) -> Option<usize> {
         let request = Request {
             isolate: self.number,
             sequence: self.link.next_sequence(),
@@ -205,6 +209,18 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
         let length = request.write(now, reports, room)?;
         self.link.ask(now, want, self.reports.len().min(LEASE_MOST), leaving);
         Some(length)
+    }
+
+    /// Writes a last request, where any was written before, as [`request`](Self::request) does: nobody
+    /// will ask again. It gives back what is in hand, and says good-bye at once; whatever is on its way
+    /// counts for nothing any more.
+    pub fn leave(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
+        if self.request_at().is_none() || !self.link.has_asked() {
+            return None;
+        }
+        self.miss(now);
+        self.give_all_back(now);
+        self.write(now, 0, true, room)
     }
 
     /// Hears an answer. One that comes twice, or after it was given up, is ignored.
@@ -245,6 +261,13 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.link.is_down() && self.hand.is_empty()
+    }
+
+    /// How many isolates share the budget, and the time between two calls of them all (`None` where
+    /// nothing is kept apart), as it was told last; `None` where it was told of nothing yet.
+    #[must_use]
+    pub fn fleet(&self) -> Option<(u16, Option<Span>)> {
+        self.link.fleet()
     }
 
     /// How many departures it has in hand.

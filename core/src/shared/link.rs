@@ -146,6 +146,16 @@ impl Link {
         Quota::per(1, interval).ok()
     }
 
+    /// How many isolates it was told of last, and the time between two calls of them all.
+    pub(super) fn fleet(&self) -> Option<(u16, Option<Span>)> {
+        self.told.map(|told| (told.fleet, told.interval))
+    }
+
+    /// Whether any request was made.
+    pub(super) const fn has_asked(&self) -> bool {
+        self.latest.is_some()
+    }
+
     fn again(&self) -> Span {
         self.told.map_or(AGAIN, |told| told.again)
     }

@@ -70,7 +70,8 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
     /// ```
     ///
     /// # Errors
-    /// [`SnapshotError`] says what is wrong with the record. Begin with [`new`](Self::new) then.
+    /// [`SnapshotError`] says what is wrong with the record. Begin with [`new`](Self::new) and
+    /// [`in_place_of_another`](Self::in_place_of_another) then.
     pub fn restore(
         policy: Policy<L>,
         seed: u64,
@@ -97,11 +98,25 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         // Calls that were out keep their places in the window, half of which stays for new ones.
         let most = u16::try_from(SLOTS / 2).unwrap_or(u16::MAX);
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
-        // Nor does it know what was granted after the snapshot: by then the burst was spent, and the
-        // last departure was due a lead after the eviction.
+        Ok(Self::new(source, now).follow(now, away, lead))
+    }
+
+    /// The same coordinator, in the place of one whose snapshot, taken `away` before `now`, does not fit:
+    /// whatever that one has leased leaves before this one grants the first departure of its own.
+    ///
+    /// Its lead is taken to be this one's, of a single isolate.
+    #[must_use]
+    pub fn in_place_of_another(self, now: Instant, away: Span) -> Self {
+        let lead = self.least_lead(now);
+        self.follow(now, away, lead)
+    }
+
+    /// Nobody knows what was granted after a snapshot: by the eviction the burst was spent, and the last
+    /// departure was due a lead after it.
+    fn follow(mut self, now: Instant, away: Span, lead: Span) -> Self {
         let evicted = now.saturating_sub(away).saturating_add(SNAPSHOT_WITHIN).min(now);
         let front = evicted.saturating_add(lead);
-        source.forfeit(front, 0);
-        Ok(Self::new(source, now).from(front, lead))
+        self.source_mut().forfeit(front, 0);
+        self.from(front, lead)
     }
 }
