@@ -36,8 +36,9 @@ impl Budget {
         true
     }
 
-    /// As `open`, going on from a record that was made `away` milliseconds ago; false where it does
-    /// not fit the policy, or is none.
+    /// As `open`, going on from a record that was made `away` milliseconds ago, which is 1. Where that does
+    /// not fit the policy, or is none, it begins anew, which is 2: behind whatever is leased already. 0
+    /// where there is no such policy.
     pub fn restore(
         &mut self,
         row: &[f64; WORDS],
@@ -46,15 +47,17 @@ impl Budget {
         beat: f64,
         record: &[u8],
         away: f64,
-    ) -> bool {
+    ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, ..)) = policy(row, PLACES) else { return false };
+        let Some((policy, ..)) = policy(row, PLACES) else { return 0 };
         let away = span(away).unwrap_or(Span::ZERO);
-        let Ok(made) = Shared::restore(policy, whole(seed), record, now, away) else {
-            return false;
-        };
-        self.coordinator = Some(beating(made, beat));
-        true
+        if let Ok(made) = Shared::restore(policy, whole(seed), record, now, away) {
+            self.coordinator = Some(beating(made, beat));
+            return 1;
+        }
+        let made = Coordinator::new(Controller::new(policy, whole(seed), now), now);
+        self.coordinator = Some(beating(made, beat).in_place_of_another(now, away));
+        2
     }
 
     /// Follows another policy; false where there is none such, or nothing to follow it.
@@ -151,10 +154,12 @@ mod tests {
             let mut record = [0; RECORD];
             assert_eq!(budget.snapshot(10.0, &mut record), RECORD);
             let mut again = Budget::new();
-            assert!(again.restore(&row(1.0, 50.0), [0, 8], 0.0, f64::NAN, &record, 500.0));
+            let mut from = |law: f64, record: &[u8]| {
+                again.restore(&row(law, 50.0), [0, 8], 0.0, f64::NAN, record, 500.0)
+            };
+            assert_eq!([from(1.0, &record), from(0.0, &record), from(99.0, &record)], [1, 2, 0]);
+            assert_eq!(from(1.0, &record[1..]), 2);
             assert_eq!(again.stats(0.0)[10], 20.0);
-            assert!(!again.restore(&row(0.0, 50.0), [0, 8], 0.0, f64::NAN, &record, 500.0));
-            assert!(!again.restore(&row(1.0, 50.0), [0, 8], 0.0, f64::NAN, &record[1..], 500.0));
         });
     }
 

@@ -68,18 +68,19 @@ struct Kept {
     /// No call has more attempts.
     attempts: u16,
     stats: Stats,
-    /// Calls that left without a lease, and those that a message kept back.
+    /// Calls that left without a lease, those that a message kept back, and those that found nothing in
+    /// hand when they were first in line.
     alone: u32,
     remote: u32,
-    /// Whether a call lacks a departure, and how many of those that did are to leave yet.
+    without: u32,
+    /// Whether a call lacks a departure until the next answer, and how many of those that did are to leave
+    /// yet; and whether the next that leaves has found none.
     lacks: bool,
     behind: u16,
+    found_none: bool,
     /// Requests that left, and answers that were missed.
     asked: u32,
     missed: u32,
-    /// What was told last: how many isolates there are, and the time between two calls of all.
-    fleet: u16,
-    interval: Option<Span>,
 }
 
 impl Kept {
@@ -95,6 +96,8 @@ impl Kept {
                 self.alone = self.alone.saturating_add(u32::from(alone));
                 self.remote = self.remote.saturating_add(u32::from(self.behind > 0));
                 self.behind = self.behind.saturating_sub(1);
+                self.without = self.without.saturating_add(u32::from(self.found_none));
+                self.found_none = false;
                 &mut self.stats.gone
             }
             Decision::Wait(_) => {
@@ -104,6 +107,7 @@ impl Kept {
             Decision::Full => {
                 let places = usize::from(self.isolate.in_flight()) < PLACES;
                 self.lacks |= !alone && places;
+                self.found_none |= self.lacks;
                 &mut self.stats.full
             }
             Decision::Refuse(_) => &mut self.stats.refused,
@@ -165,12 +169,12 @@ impl Leases {
             stats: Stats::default(),
             alone: 0,
             remote: 0,
+            without: 0,
             lacks: false,
             behind: 0,
+            found_none: false,
             asked: 0,
             missed: 0,
-            fleet: 0,
-            interval: None,
         };
         let slot = self.isolates.insert(kept);
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
@@ -295,17 +299,28 @@ impl Leases {
         due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
     }
 
-    /// Writes a request, where one is due, and tells its length; 0 where none is. One that was never
-    /// answered has been given up then.
-    pub fn request(&mut self, isolate: u32, waiting: u32, now: f64, room: &mut [u8]) -> usize {
+    /// Writes a request, where one is due while so many calls wait, and tells its length: 0 where none is,
+    /// -1 where the one before was given up instead.
+    pub fn request(&mut self, isolate: u32, waiting: u32, now: f64, room: &mut [u8]) -> i32 {
         let now = self.clock.read(now);
         let Some(kept) = self.isolates.get(isolate) else { return 0 };
-        let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
-        let due = kept.isolate.request_at().is_some_and(|at| at <= now);
+        if kept.isolate.request_at().is_none_or(|at| at > now) {
+            return 0;
+        }
+        // Who has asked and does not wait needs one too, but only until the next answer.
+        let waiting = u16::try_from(waiting).unwrap_or(u16::MAX).max(kept.lacks.into());
         let length = kept.isolate.request(now, waiting, room);
         let counter = if length.is_some() { &mut kept.asked } else { &mut kept.missed };
-        *counter = counter.saturating_add(u32::from(due));
-        length.unwrap_or(0)
+        *counter = counter.saturating_add(1);
+        length.and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
+    }
+
+    /// Writes the last request of an isolate that is about to be closed, and tells its length; 0 where
+    /// there is nothing to say.
+    pub fn leave(&mut self, isolate: u32, now: f64, room: &mut [u8]) -> usize {
+        let now = self.clock.read(now);
+        let kept = self.isolates.get(isolate);
+        kept.and_then(|kept| kept.isolate.leave(now, room)).unwrap_or(0)
     }
 
     /// Hears an answer, while so many calls wait; false where it is none.
@@ -315,15 +330,9 @@ impl Leases {
         if kept.isolate.hear(now, grant).is_err() {
             return false;
         }
-        // The layout of a grant is in the documentation of core's `shared`.
-        if let Some((interval, fleet)) = grant.get(22..30).zip(grant.get(30..32)) {
-            let nanos = interval.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
-            kept.interval = (nanos < u64::MAX).then(|| Span::from_nanos(nanos));
-            kept.fleet = fleet.iter().rev().fold(0, |all, byte| all << 8 | u16::from(*byte));
-        }
         if kept.lacks {
             kept.lacks = false;
-            kept.behind = u16::try_from(waiting).unwrap_or(u16::MAX);
+            kept.behind = u16::try_from(waiting).unwrap_or(u16::MAX).max(1);
         }
         true
     }
@@ -340,8 +349,8 @@ impl Leases {
 
     /// The time between two calls of the whole fleet; 0 where nothing is kept apart, or nothing told.
     pub fn interval(&mut self, isolate: u32) -> f64 {
-        let interval = self.isolates.get(isolate).and_then(|kept| kept.interval);
-        interval.map_or(0.0, millis)
+        let fleet = self.isolates.get(isolate).and_then(|kept| kept.isolate.fleet());
+        fleet.and_then(|(_, interval)| interval).map_or(0.0, millis)
     }
 
     /// The counters, in the order in which TypeScript names them.
@@ -366,7 +375,7 @@ impl Leases {
             kept.remote,
             kept.asked,
             kept.missed,
-            u32::from(kept.fleet),
+            kept.isolate.fleet().map_or(0, |(fleet, _)| u32::from(fleet)),
         ];
         let mut told = [0.0; COUNTERS];
         for (told, count) in told.iter_mut().zip(counts) {
@@ -378,6 +387,11 @@ impl Leases {
     /// How many departures an isolate has in hand.
     pub fn in_hand(&mut self, isolate: u32) -> usize {
         self.isolates.get(isolate).map_or(0, |kept| kept.isolate.in_hand())
+    }
+
+    /// How many calls found nothing in hand when they were first in line.
+    pub fn without(&mut self, isolate: u32) -> u32 {
+        self.isolates.get(isolate).map_or(0, |kept| kept.without)
     }
 
     /// Whether an isolate goes on without its coordinator at present.
@@ -416,7 +430,7 @@ mod tests {
     fn exchange(leases: &mut Leases, budget: &mut Budget, waiting: u32, now: f64) {
         let (mut request, mut grant) = ([0; 4_096], [0; 4_096]);
         let length = leases.request(0, waiting, now, &mut request);
-        let length = budget.answer(&request[..length], &mut grant, now);
+        let length = budget.answer(&request[..length as usize], &mut grant, now);
         assert!(leases.hear(0, &grant[..length as usize], waiting, now));
     }
 
@@ -456,7 +470,21 @@ mod tests {
         for now in [0.0, 50.0, 100.0, 200.0] {
             left += u32::from(leases.poll(0, PLAIN, now) >= 0.0);
         }
-        assert_eq!((left, leases.stats(0).unwrap()[14]), (3, 1.0));
+        assert_eq!((left, leases.stats(0).unwrap()[14], leases.without(0)), (3, 1.0, 1));
+    }
+
+    #[test]
+    fn who_asks_and_does_not_wait_is_asked_for_once() {
+        let (mut leases, mut budget) = pair();
+        assert_eq!(leases.poll(0, PLAIN, 0.0), f64::NEG_INFINITY);
+        let (mut now, mut asked) = (0.0, 0);
+        while leases.request_at(0) >= 0.0 && asked < 20 {
+            now = leases.request_at(0).max(now);
+            exchange(&mut leases, &mut budget, 0, now);
+            asked += 1;
+        }
+        assert!((2..6).contains(&asked), "{asked} requests until the good-bye");
+        assert_eq!(budget.stats(now)[9], 0.0, "it is not there any more");
     }
 
     #[test]

@@ -139,8 +139,14 @@ pub fn request_at(isolate: u32) -> f64 {
 
 /// Writes a request into the bytes; see `Leases::request`.
 #[wasm_bindgen]
-pub fn request(isolate: u32, waiting: u32, now: f64) -> usize {
+pub fn request(isolate: u32, waiting: u32, now: f64) -> i32 {
     BYTES.with(|bytes| LEASES.with(|leases| leases.request(isolate, waiting, now, bytes)))
+}
+
+/// Writes the last request into the bytes; see `Leases::leave`.
+#[wasm_bindgen]
+pub fn leave(isolate: u32, now: f64) -> usize {
+    BYTES.with(|bytes| LEASES.with(|leases| leases.leave(isolate, now, bytes)))
 }
 
 /// Hears the grant that is in the bytes; see `Leases::hear`.
@@ -170,6 +176,12 @@ pub fn in_hand(isolate: u32) -> usize {
     LEASES.with(|leases| leases.in_hand(isolate))
 }
 
+/// See `Leases::without`.
+#[wasm_bindgen]
+pub fn without(isolate: u32) -> u32 {
+    LEASES.with(|leases| leases.without(isolate))
+}
+
 /// See `Leases::is_alone`.
 #[wasm_bindgen]
 pub fn is_alone(isolate: u32) -> bool {
@@ -192,7 +204,7 @@ pub fn budget_open(high: u32, low: u32, now: f64, beat: f64) -> bool {
 
 /// See `Budget::restore`; the policy's row is in the numbers, the record in the bytes.
 #[wasm_bindgen]
-pub fn budget_restore(high: u32, low: u32, now: f64, beat: f64, length: usize, away: f64) -> bool {
+pub fn budget_restore(high: u32, low: u32, now: f64, beat: f64, length: usize, away: f64) -> i32 {
     NUMBERS.with(|row| {
         BYTES.with(|bytes| {
             let record = bytes.get(..length).unwrap_or(&[]);

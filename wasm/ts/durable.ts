@@ -15,7 +15,7 @@ import module from "./shared.wasm";
 
 /** The object of one key, as seen from afar. */
 export interface Stub {
-  lease(request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined>;
+  lease(request: Uint8Array<ArrayBuffer>, key: string): Promise<Uint8Array | undefined>;
 }
 
 /** A binding of {@link TidegateObject}, or of a class that extends it. */
@@ -40,12 +40,19 @@ const share = sharer(
   },
 );
 
+/** What belongs to the object's policy. */
+const POLICY = ["law", "requests", "maxHold", "concurrency", "lease", "beat"] satisfies (keyof SharedPolicy)[];
+
 /** Makes a gate that shares the budget of each key with all other isolates. Make it at module scope. */
 export function tidegate({ shared, ...options }: DurableOptions): SharedGate {
+  const misplaced = POLICY.find((name) => name in options);
+  if (misplaced) {
+    throw new PolicyError(`${misplaced} is no option of a shared gate: the limit belongs where the budget is, so return it from policy() of a class that extends TidegateObject`);
+  }
   if (typeof shared?.getByName !== "function") {
     throw new PolicyError("shared is no binding of Durable Objects: name one in wrangler.jsonc under durable_objects, and pass it as env.TIDEGATE");
   }
-  return share((key, request) => shared.getByName(key).lease(request), options);
+  return share((key, request) => shared.getByName(key).lease(request, key), options);
 }
 
 /** What an object keeps in its storage. */
@@ -53,7 +60,13 @@ interface Kept {
   /** When it was written, in milliseconds since 1970. */
   at: number;
   record: Uint8Array;
+  /** Cloudflare tells an object its name where that is no longer than 1024 bytes, and of late. */
+  key: string;
 }
+
+/** Where it keeps that, and a policy that it was told. */
+const BUDGET = "tidegate:budget";
+const TOLD = "tidegate:policy";
 
 /** So many milliseconds after the first news a record is written; no later than this where the alarm is late. */
 const EVERY = 8_000;
@@ -61,10 +74,15 @@ const LATEST = 9_500;
 
 /**
  * The object that holds the budget of one key: export it from a worker, and bind it there. It needs
- * SQLite storage (`new_sqlite_classes`).
+ * SQLite storage (`new_sqlite_classes`), where the names that begin with `tidegate:` are its own, and
+ * the alarm: a class that has one of its own calls `super.alarm()` in it.
+ *
+ * A budget takes a megabyte and a quarter of memory while it is awake, so that Cloudflare's 128 MB for
+ * all objects of a class that share a process are enough for about a hundred keys at a time.
  */
 export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   #desk: Desk | undefined;
+  #key: string | undefined;
   #written = -Infinity;
   #isAlarmSet = false;
 
@@ -73,8 +91,9 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     return {};
   }
 
-  /** Answers a request of a gate's. */
-  lease(request: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+  /** Answers a request of a gate's, for a key. */
+  lease(request: Uint8Array, key?: string): Uint8Array<ArrayBuffer> | undefined {
+    this.#key ??= key;
     const grant = this.#open().answer(request);
     this.#note();
     return grant;
@@ -82,10 +101,15 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
 
   /** Follows another policy from now on, and after a move; without one, the class's own again. */
   setPolicy(policy?: SharedPolicy): void {
-    this.#open().follow(policy ?? this.policy(this.#key));
-    if (policy) this.ctx.storage.kv.put("policy", policy);
-    else this.ctx.storage.kv.delete("policy");
-    this.#note();
+    const { kv } = this.ctx.storage;
+    const next = policy ?? this.policy(this.#name());
+    // Nothing that cannot be is stored; and what is stored is not asked whether it can.
+    if (this.#desk) this.#desk.follow(next);
+    else this.#desk = this.#made(next);
+    if (policy) kv.put(TOLD, policy);
+    else kv.delete(TOLD);
+    // A record of another law would not fit.
+    this.#write(Date.now());
   }
 
   /** What has been counted since the object woke up. */
@@ -99,18 +123,23 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     this.#write(Date.now());
   }
 
-  get #key(): string {
-    return this.ctx.id.name ?? "";
+  #name(): string {
+    return (this.#key ??= this.ctx.id.name ?? this.#kept()?.key) ?? "";
+  }
+
+  // Without SQLite the runtime says here what has to be changed.
+  #kept(): Kept | undefined {
+    return this.ctx.storage.kv.get<Kept>(BUDGET);
   }
 
   #open(): Desk {
-    if (this.#desk) return this.#desk;
-    // Without SQLite the runtime says here what has to be changed.
-    const { kv } = this.ctx.storage;
-    const kept = kv.get<Kept>("budget");
-    const policy = kv.get<SharedPolicy>("policy") ?? this.policy(this.#key);
+    return (this.#desk ??= this.#made(this.ctx.storage.kv.get<SharedPolicy>(TOLD) ?? this.policy(this.#name())));
+  }
+
+  #made(policy: SharedPolicy): Desk {
+    const kept = this.#kept();
     const from = kept && { record: kept.record, away: Math.max(Date.now() - kept.at, 0) };
-    return (this.#desk = new Desk(() => instance(module), policy, { from }));
+    return new Desk(() => instance(module), policy, { from });
   }
 
   /** Something has changed. */
@@ -119,14 +148,15 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     if (now - this.#written >= LATEST || now < this.#written) this.#write(now);
     else if (!this.#isAlarmSet) {
       this.#isAlarmSet = true;
-      void this.ctx.storage.setAlarm(this.#written + EVERY);
+      // Where it cannot be set, the next request tries again.
+      this.ctx.storage.setAlarm(this.#written + EVERY).catch(() => (this.#isAlarmSet = false));
     }
   }
 
   #write(now: number): void {
     if (!this.#desk) return;
+    this.ctx.storage.kv.put<Kept>(BUDGET, { at: now, record: this.#desk.snapshot(), key: this.#name() });
     this.#written = now;
-    this.ctx.storage.kv.put<Kept>("budget", { at: now, record: this.#desk.snapshot() });
   }
 }
 

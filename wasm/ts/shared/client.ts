@@ -3,13 +3,14 @@
 import type { Exports } from "../core.js";
 import { PolicyError } from "../errors.js";
 import { maker, type CallOptions, type Events, type Gate, type Options, type RunOptions, type Stats } from "../gate.js";
-import { LAWS, type Quota } from "../policy.js";
+import { LAWS, write, type Quota } from "../policy.js";
 import type { Carrier, Keep } from "./carrier.js";
 import { made, type LeaseCore } from "./core.js";
 import { leased, type LeasedLane, type SolidLanes } from "./lane.js";
+import { steady } from "./steady.js";
 
 /** What a shared gate is made with: all optional. What the budget keeps to is said where the budget is. */
-export interface SharedOptions extends Pick<Options, "key" | "keys" | "queue" | "attempts" | "fetch" | "seed" | "now"> {
+export interface SharedOptions extends Pick<Options, "key" | "keys" | "queue" | "attempts" | "fetch" | "now"> {
   /**
    * What this process may send by itself while no coordinator has told it of its share yet.
    * @defaultValue one call a second
@@ -34,7 +35,9 @@ export interface SharedStats extends Omit<Stats, "slower" | "faster"> {
   /** Requests that were sent to the coordinator, and how many of those were not answered. */
   asked: number;
   missed: number;
-  /** Calls that had to wait for an answer, because no departure was in hand. */
+  /** Calls that found no departure in hand when they were first in line. */
+  without: number;
+  /** Calls that a message kept back: they waited for an answer, and their departure was due when it came. */
   delayed: number;
   /** Calls that left without a lease, and how many of the keys have no coordinator at present. */
   alone: number;
@@ -68,9 +71,7 @@ const COUNTERS = ["alone", "delayed", "asked", "missed", "isolates"] as const;
 export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
   let core: LeaseCore | undefined;
   return (carry: Carrier, { alone = { limit: 1, per: 1_000 }, ...options }: SharedOptions): SharedGate => {
-    if (!(alone.limit >= 1 && alone.per > 0)) {
-      throw new PolicyError(`alone is ${alone.limit} in ${alone.per} ms; it is at least one call in a time above 0`);
-    }
+    check(alone, options.attempts);
     const lanes = new Set<LeasedLane>();
     const listeners = new Set<(event: SharedEvents["missed"]) => void>();
     const missed = (key: string, error: unknown) =>
@@ -80,11 +81,11 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
       });
 
     const Leased = leased(Kind, carry, keep, lanes, missed);
-    const policy = { ...options, law: "fixed", requests: alone } as const;
+    const policy = { ...options, now: steady(options.now ?? (() => performance.now())), law: "fixed", requests: alone } as const;
     const gate = maker(() => (core ??= made(load())), LAWS.length, Leased)(policy);
     const stats: SharedGate["stats"] = (key) => {
       const { slower, faster, ...rest } = gate.stats(key);
-      const sum: SharedStats = { ...rest, asked: 0, missed: 0, delayed: 0, alone: 0, cut: 0, inHand: 0, isolates: 0 };
+      const sum: SharedStats = { ...rest, asked: 0, missed: 0, without: 0, delayed: 0, alone: 0, cut: 0, inHand: 0, isolates: 0 };
       for (const { key: its, gate, house } of lanes) if (key === undefined || its === key) add(sum, house.core as LeaseCore, gate);
       return sum;
     };
@@ -98,6 +99,15 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
   };
 };
 
+/** What a process may send by itself is a quota, as a policy has them. */
+function check(alone: Quota, attempts: number | undefined): void {
+  try {
+    write(new Float64Array(18), { law: "fixed", requests: alone, attempts }, LAWS.length, 1);
+  } catch (error) {
+    throw error instanceof PolicyError ? new PolicyError(error.message.replace(/^requests/, "alone")) : error;
+  }
+}
+
 function add(sum: SharedStats, core: LeaseCore, gate: number): void {
   core.stats(gate);
   const row = core.row();
@@ -105,6 +115,7 @@ function add(sum: SharedStats, core: LeaseCore, gate: number): void {
     const told = row[BEHIND + i]!;
     sum[name] = name === "isolates" ? Math.max(sum[name], told) : sum[name] + told;
   });
+  sum.without += core.without(gate);
   sum.inHand += core.in_hand(gate);
   sum.cut += +!!core.is_alone(gate);
 }

@@ -6,9 +6,11 @@ import { dress, type Core, type Exports } from "../core.js";
 export interface LeaseCore extends Core {
   request_at(isolate: number): number;
   request(isolate: number, waiting: number, now: number): number;
+  leave(isolate: number, now: number): number;
   hear(isolate: number, length: number, waiting: number, now: number): number;
   miss(isolate: number, now: number): void;
   in_hand(isolate: number): number;
+  without(isolate: number): number;
   is_alone(isolate: number): number;
 }
 
@@ -24,5 +26,11 @@ export interface BudgetCore extends Core {
 
 /** A new instance of the module. (A shared budget counts calls, so there is nothing to correct.) */
 export function made(exports: Exports): LeaseCore & BudgetCore {
-  return { ...(dress(exports) as LeaseCore & BudgetCore), used() {} };
+  const core = dress(exports) as LeaseCore & BudgetCore;
+  // An isolate's number is its name: two with the same one would take each other's requests for their own.
+  const open: LeaseCore["open"] = (_high, _low, now) => {
+    const [high, low] = crypto.getRandomValues(new Uint32Array(2));
+    return core.open(high!, low!, now);
+  };
+  return { ...core, open, used() {} };
 }

@@ -6,6 +6,7 @@
  * looks next takes over.
  */
 
+import { TidegateError } from "../errors.js";
 import { delay } from "../wait.js";
 import type { Carrier, Keep } from "./carrier.js";
 import type { LeaseCore } from "./core.js";
@@ -41,12 +42,11 @@ export class Courier {
   readonly #missed: (error: unknown) => void;
   /** When the timer fires, which timer it is, and since when they have followed on one another. */
   #wakes = -Infinity;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: { unref?(): void } | undefined;
   #began = -Infinity;
-  /** Whether a request is about to leave, how many have, and whether the latest is on its way. */
+  /** Whether a request is about to leave, and the one that is on its way. */
   #soon = false;
-  #turn = 0;
-  #isAway = false;
+  #away: Uint8Array | undefined;
   #closed = false;
 
   constructor(core: LeaseCore, isolate: Isolate, carry: Carrier, keep: Keep, now: () => number, missed: (error: unknown) => void) {
@@ -72,33 +72,41 @@ export class Courier {
 
   /** How soon to look again for somebody who lacks a departure. */
   patience(time: number): number {
-    return this.#isAway || this.#soon ? LOOK : Math.min(Math.max(this.#wakes - time, LOOK), OFTEN);
+    return this.#away || this.#soon ? LOOK : Math.min(Math.max(this.#wakes - time, LOOK), OFTEN);
   }
 
+  /** Says good-bye, and gives back what is in hand: nobody waits for the answer. */
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#release();
+    const length = this.#core.leave(this.#isolate.gate, this.#now());
+    if (length) this.#keep(this.#send(this.#core.room().slice(0, length)).catch(() => {}));
   }
 
   #sleep(due: number, time: number, fresh: boolean): void {
     const stale = fresh && time - this.#began > TERM;
     if (this.#wakes <= due && this.#wakes + LOST > time && !stale) return;
     if (stale) this.#began = time;
+    this.#release();
     this.#wakes = due;
-    // One that fires after all finds that it is not the one any more. It keeps no program from its end.
-    (this.#timer as { unref?(): void } | undefined)?.unref?.();
     this.#keep(
       new Promise<void>((end) => {
-        const timer = setTimeout(() => {
-          if (timer === this.#timer && !this.#closed) {
+        const timer: unknown = setTimeout(() => {
+          if (timer === this.#timer) {
             this.#wakes = -Infinity;
             this.look(this.#now(), false);
           }
           end();
         }, delay(due - time));
-        this.#timer = timer;
+        this.#timer = timer as { unref?(): void };
       }),
     );
+  }
+
+  /** The timer may be another request's, which waits for it: so it is not cleared, but counts for nothing. It keeps no program from its end. */
+  #release(): void {
+    this.#timer?.unref?.();
+    this.#timer = undefined;
   }
 
   #ask(): void {
@@ -106,30 +114,48 @@ export class Courier {
     if (this.#closed) return;
     const time = this.#now();
     const length = this.#core.request(this.#isolate.gate, this.#isolate.wanting(), time);
-    this.#isAway = length > 0;
-    if (length) this.#keep(this.#exchange(this.#core.room().slice(0, length), ++this.#turn));
-    // It was given up.
-    else this.#isolate.changed(time);
-    this.look(time, false);
+    if (length > 0) {
+      const request = this.#core.room().slice(0, length);
+      this.#away = request;
+      this.#keep(this.#exchange(request));
+    }
+    if (length < 0) this.#misses(time, new TidegateError("AWAY", "no answer has come in time"));
+    // Never at once again: a clock that stands still while nobody sleeps may stand a little before an
+    // instant of the same number.
+    const due = this.#core.request_at(this.#isolate.gate);
+    if (due === due) this.#sleep(Math.max(due, time + 1), time, false);
   }
 
-  async #exchange(request: Uint8Array<ArrayBuffer>, turn: number): Promise<void> {
+  async #exchange(request: Uint8Array<ArrayBuffer>): Promise<void> {
     let grant: Uint8Array | undefined;
     let why: unknown;
     try {
-      grant = await this.#carry(this.#isolate.key, request);
+      grant = await this.#send(request);
     } catch (error) {
       why = error;
     }
     if (this.#closed) return;
     const time = this.#now();
-    if (turn === this.#turn) this.#isAway = false;
-    if (!this.#hears(grant, time)) {
-      if (turn === this.#turn) this.#core.miss(this.#isolate.gate, time);
-      this.#missed(why);
+    const isLatest = request === this.#away;
+    if (this.#hears(grant, time)) {
+      if (isLatest) this.#away = undefined;
+      this.#isolate.changed(time);
+    } else if (isLatest) {
+      this.#core.miss(this.#isolate.gate, time);
+      this.#misses(time, why);
     }
-    this.#isolate.changed(time);
     this.look(time, false);
+  }
+
+  async #send(request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
+    return this.#carry(this.#isolate.key, request);
+  }
+
+  /** Nothing is on its way any more. */
+  #misses(time: number, why: unknown): void {
+    this.#away = undefined;
+    this.#missed(why);
+    this.#isolate.changed(time);
   }
 
   #hears(grant: Uint8Array | undefined, time: number): boolean {

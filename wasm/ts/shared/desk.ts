@@ -7,7 +7,10 @@ import { writeShared, type SharedPolicy } from "./policy.js";
 
 /** What a desk is made with besides its policy: all optional. */
 export interface DeskOptions {
-  /** What `snapshot` told `away` milliseconds ago. One that does not fit the policy is left aside. */
+  /**
+   * What `snapshot` told `away` milliseconds ago. Of one that does not fit the policy nothing is learnt but
+   * that there may be leases: none is given beside them.
+   */
   from?: { record: Uint8Array; away: number };
   /** Makes the jitter repeatable, for tests. @defaultValue from `crypto` */
   seed?: number;
@@ -41,8 +44,9 @@ export class Desk {
     const [high, low] = seed === undefined ? crypto.getRandomValues(new Uint32Array(2)) : [0, seed >>> 0];
     const beat = writeShared(core.row(), policy);
     if (from) core.room().set(from.record.subarray(0, 4096));
-    this.resumed = !!from && !!core.budget_restore(high!, low!, now(), beat, from.record.length, from.away);
-    if (!this.resumed && !core.budget_open(high!, low!, now(), beat)) throw impossible();
+    const begun = from ? core.budget_restore(high!, low!, now(), beat, from.record.length, from.away) : core.budget_open(high!, low!, now(), beat);
+    if (!begun) throw impossible();
+    this.resumed = !!from && begun === 1;
   }
 
   /** The grant that answers a request; `undefined` where there is nothing to send. Throws where it is no request. */

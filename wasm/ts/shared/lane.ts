@@ -26,8 +26,6 @@ export type LeasedLane = Lane;
 export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<LeasedLane>, missed: (key: string, error: unknown) => void): Lanes =>
   class extends Kind {
     readonly #courier: Courier;
-    /** Whether the last that asked found no departure. */
-    #lacks = false;
 
     constructor(key: string, gate: number, house: House) {
       super(key, gate, house);
@@ -36,7 +34,9 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
     }
 
     wanting(): number {
-      return Math.max(this.waiting, +this.#lacks);
+      // This forgets those at the front that never woke.
+      this.isIdle(0);
+      return this.waiting;
     }
 
     /** Nothing changes before an answer, and none comes before a request is due. */
@@ -54,7 +54,6 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
     }
 
     #look(answer: number): number {
-      this.#lacks = answer === -Infinity;
       this.#courier.look(this.house.now(), true);
       return answer;
     }
@@ -65,7 +64,7 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
     }
 
     override close(): void {
-      lanes.delete(this);
+      if (!lanes.delete(this)) return;
       this.#courier.close();
       super.close();
     }

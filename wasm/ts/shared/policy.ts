@@ -22,9 +22,9 @@ export interface SharedPolicy extends Pick<Policy, "requests" | "maxHold"> {
 }
 
 /** Writes the row of a budget's policy, and tells its beat; throws a `PolicyError` that names what is wrong. */
-export function writeShared(row: Float64Array, { law, requests, maxHold, concurrency, lease, beat = NaN }: SharedPolicy): number {
+export function writeShared(row: Float64Array, { law, requests, maxHold, concurrency, lease, beat = 500 }: SharedPolicy): number {
   if ((law as Law) === "vegas") throw new PolicyError("the law vegas steers by delay, and no shared budget can follow it");
-  if (beat <= 0 || beat > 1e12) throw new PolicyError(`beat is ${beat}; it is a number above 0, in milliseconds`);
+  if (!(beat > 0 && beat <= 1e12)) throw new PolicyError(`beat is ${beat}; it is a number above 0, in milliseconds`);
   write(row, { law, requests, maxHold, concurrency }, LAWS.length, lease ?? 30_000, 4096);
   return beat;
 }

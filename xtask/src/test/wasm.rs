@@ -14,8 +14,8 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the first with what must be seen first.
-const FILES: [&str; 16] = [
-    "trace", "queue", "fetch", "pace", "memory", "keys", "hints", "workerd", "durable", "shared",
+const FILES: [&str; 17] = [
+    "trace", "queue", "fetch", "pace", "memory", "keys", "hints", "workerd", "durable", "shared-isolate", "shared",
     "redis", "edge", "runtimes", "bundles", "examples", "package",
 ];
 
