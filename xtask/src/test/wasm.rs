@@ -15,8 +15,8 @@ use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the first with what must be seen first.
 const FILES: [&str; 17] = [
-    "trace", "queue", "fetch", "pace", "memory", "keys", "hints", "workerd", "durable", "shared-isolate", "shared",
-    "redis", "edge", "runtimes", "bundles", "examples", "package",
+    "trace", "queue", "fetch", "pace", "memory", "keys", "hints", "workerd", "durable", "isolate",
+    "shared", "redis", "edge", "runtimes", "bundles", "examples", "package",
 ];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
