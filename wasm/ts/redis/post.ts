@@ -72,9 +72,10 @@ export class Post {
   /** Gives up all that it holds, after what is on its way, which may be a good-bye. */
   async close(): Promise<void> {
     this.#closed = true;
+    // Who is next answers what comes from now on.
+    this.#box.close();
     const ends = [...this.#sending.values(), ...[...this.#seats.values()].map((seat) => seat.leave())];
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
-    this.#box.close();
     this.#waiting.clear();
   }
 

@@ -83,9 +83,12 @@ if ARGV[4] ~= '' then post(ARGV[4], unpack(ARGV, 5)) end
 return 1
 `;
 
-/** Gives the seat up, if it is still one's own. ARGV: the number of the taking. */
+/**
+ * Gives the seat up, if it is still one's own: nobody holds it, not even by having done so last, and whoever
+ * is next finds the box. ARGV: the number of the taking, which is never 0.
+ */
 export const LEAVE = MINE + `
 if redis.call('GET', KEYS[1]) ~= mine then return 0 end
 redis.call('DEL', KEYS[1])
-return redis.call('HSET', KEYS[2], 'holder', '')
+return redis.call('HSET', KEYS[2], 'holder', KEYS[3] .. '|0')
 `;
