@@ -281,7 +281,7 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
 fn granted(desk: &mut Desk, now: u64, isolate: u64) -> Vec<u64> {
     let ask = Request { isolate, sequence: 1, want: 60, ..Request::default() };
     let grant = ask.ask(desk, now);
-    departures(&grant).iter().map(|(_, ahead)| now.strict_add_signed(*ahead)).collect()
+    departures(&grant).iter().map(|(_, ahead)| now.checked_add_signed(*ahead).unwrap()).collect()
 }
 
 #[test]

@@ -19,12 +19,14 @@ const WORKER = `
   import { tidegate, TidegateObject } from "tidegate/durable";
   let silent = false;
   export class Budget extends TidegateObject {
-    async lease(request) {
+    async lease(...request) {
       if (silent) await scheduler.wait(600_000);
-      return super.lease(request);
+      return super.lease(...request);
     }
-    policy(key) { return { law: "fixed", requests: { limit: key === "slow" ? 1 : 100, per: 1_000 } }; }
+    policy(key) { return { law: "fixed", requests: { limit: key.startsWith("slow") ? 1 : 100, per: 1_000 } }; }
     die() { this.ctx.abort("evicted"); }
+    kept() { return this.ctx.storage.kv.get("tidegate:budget")?.at; }
+    spoil() { this.ctx.storage.kv.put("tidegate:policy", { law: "nobody's" }); }
   }
   const gates = {};
   const gate = (name) => (gates[name] ??= tidegate({ shared: env.TIDEGATE, attempts: 2 }));
@@ -39,10 +41,13 @@ const WORKER = `
         case "/fetch": return await one.fetch(say.get("url"), {}, { key: "api", retry: say.has("retry") });
         case "/run": return Response.json(await one.run(() => "ran", { key: "api", ...JSON.parse(say.get("options") ?? "{}") }));
         case "/stats": return Response.json({ here: one.stats(), budget: await budget.stats().catch(() => null), missed });
-        case "/policy": return Response.json(await budget.setPolicy(say.has("limit") ? { law: "fixed", requests: { limit: +say.get("limit"), per: 1_000 } } : undefined) ?? null);
+        case "/kept": return Response.json(await budget.kept() ?? null);
+        case "/spoil": return Response.json(await budget.spoil() ?? null);
+        case "/policy": return Response.json(await budget.setPolicy(say.has("law") ? { law: say.get("law") } : say.has("limit") ? { law: "fixed", requests: { limit: +say.get("limit"), per: 1_000 } } : undefined) ?? null);
         case "/die": return Response.json(await budget.die().catch(() => "dead"));
         case "/silence": return Response.json((silent = true));
         case "/unbound": return Response.json(tidegate({ shared: env.ELSE }));
+        case "/misplaced": return Response.json(tidegate({ shared: env.TIDEGATE, requests: { limit: 5, per: 1_000 } }));
       }
     } catch (error) {
       return Response.json({ name: error.name, code: error.code, message: error.message });
@@ -75,6 +80,51 @@ test("a policy that the object is told holds for all, and after it was evicted",
   await ask("policy");
   assert.equal((await ask("stats")).budget.interval, 10);
   assert.match((await ask("policy", { limit: "0" })).message, /requests.limit is 0; it is a whole number from 1/);
+});
+
+test("an object whose stored policy cannot be is repaired by another", async (t) => {
+  const { ask } = await worker(t);
+  await ask("spoil");
+  await ask("die");
+  assert.equal((await ask("stats")).budget, null);
+  await ask("policy", { limit: "20" });
+  assert.equal((await ask("stats")).budget.interval, 50);
+  await ask("die");
+  assert.equal((await ask("stats")).budget.interval, 50);
+});
+
+test("a policy with another law is on record at once", async (t) => {
+  const { ask } = await worker(t);
+  assert.equal(await ask("run"), "ran");
+  const before = await ask("kept");
+  await sleep(20);
+  await ask("policy", { law: "adaptive" });
+  assert.ok((await ask("kept")) > before);
+});
+
+test("what has been learnt is written by the alarm, and is known after an eviction", async (t) => {
+  const { ask, get } = await worker(t);
+  await ask("policy", { law: "adaptive" });
+  const first = await ask("kept");
+  const fresh = (await ask("stats")).budget.interval;
+  const { url } = await serve(t, () => ({ status: 200, headers: { ratelimit: '"a";r=1;t=100' } }));
+  for (let call = 0; call < 12; call++) assert.equal((await get("fetch", { url })).status, 200);
+  // Nobody calls any more.
+  for (let asked = 0; (await ask("kept")) === first; asked++) assert.ok(asked < 300 && (await sleep(50), true), "nothing was written");
+  const learnt = (await ask("stats")).budget.interval;
+  assert.ok(Math.abs(learnt / fresh - 1) > 0.2, `nothing was learnt: ${fresh} and then ${learnt}`);
+  await ask("die");
+  const { interval } = (await ask("stats")).budget;
+  assert.ok(Math.abs(interval / learnt - 1) < 0.1, `${learnt}, and ${interval} after the eviction`);
+});
+
+test("an object learns its key from the gate, however long that is", async (t) => {
+  const { ask } = await worker(t);
+  const key = "slow".padEnd(1_500, "!");
+  assert.equal(await ask("run", { options: JSON.stringify({ key }) }), "ran");
+  assert.equal((await ask("stats", { key })).budget.interval, 1_000);
+  await ask("die", { key });
+  assert.equal((await ask("stats", { key })).budget.interval, 1_000);
 });
 
 test("what one isolate hears of the server holds the others back too", async (t) => {
@@ -111,16 +161,23 @@ test("without SQLite storage calls go on, and whoever listens is told what is mi
   assert.equal(here.alone, 1);
 });
 
-test("an object that never answers keeps nobody waiting for good", async (t) => {
+test("an object that never answers keeps nobody waiting for good, and whoever listens is told", async (t) => {
   const { ask } = await worker(t);
   await ask("silence");
   assert.deepEqual(await Promise.all(Array.from({ length: 4 }, () => ask("run"))), Array(4).fill("ran"));
-  assert.equal((await ask("stats")).here.alone, 4);
+  const { here, missed } = await ask("stats");
+  assert.equal(here.alone, 4);
+  assert.match(missed.join(), /no answer has come in time/);
 });
 
 test("a gate that is given no binding says so", async (t) => {
   const { ask } = await worker(t);
   assert.match((await ask("unbound")).message, /shared is no binding of Durable Objects: name one in wrangler.jsonc/);
+});
+
+test("a gate that is given a limit says where that belongs", async (t) => {
+  const { ask } = await worker(t);
+  assert.match((await ask("misplaced")).message, /^requests is no option of a shared gate: the limit belongs where the budget is/);
 });
 
 test("the example type-checks, deploys as it is, and is served by a real API", async (t) => {

@@ -19,6 +19,7 @@ export function figures(fleet, from, to) {
     throttled: offered ? (to.throttled - from.throttled) / offered : 0,
     jain: all ** 2 / (served.length * served.reduce((sum, n) => sum + n * n, 0)),
     local: 1 - gone("delayed") / Math.max(gone("gone"), 1),
+    ready: 1 - gone("without") / Math.max(gone("gone"), 1),
     alone: gone("alone") / Math.max(gone("gone"), 1),
     asked: gone("asked") / seconds,
     perCall: gone("asked") / Math.max(gone("gone"), 1),

@@ -16,6 +16,7 @@ process.on("exit", () => closers.forEach((close) => close()));
 
 let told = 0;
 const lines = [];
+const ready = [];
 for (const { name, law } of RUNS) {
   const done = await run({ after: (close) => closers.push(close) }, name, law, true, (stretch, seconds) => {
     console.error(`  ${++told}  ${name}, ${law}: ${stretch}${seconds ? `, ${seconds} s` : ""}`);
@@ -25,6 +26,7 @@ for (const { name, law } of RUNS) {
     lines.push(...HEAD);
   }
   lines.push(...rows(law, done, BOUND));
+  if (SCENARIOS[name].fleet?.shares ?? true) ready.push(`${name}, ${law}: ${done.stretches.map((is) => `${is.stretch} ${(is.ready * 100).toFixed(1)} %`).join("; ")}`);
 }
 
 const page = `# One budget for a fleet of Cloudflare workers
@@ -35,12 +37,19 @@ the isolates have two. All on one machine, in real time: another run differs by 
 
 Written by \`cargo xtask bench shared\`.
 
-*util*: served, of what the API had to give. *no round trip*: calls that no message to the object kept back. *alone*: calls that left
+*util*: served, of what the API had to give. *no round trip*: calls that no message kept back beyond the limit: their departure
+was in hand, or was not due yet when the answer came that brought it; the strict share stands at the end. *alone*: calls that left
 without a lease. *excess*: the most calls that had left above ${LIMIT} a second at any time. The stated bound of \`fixed\` is ${BOUND}: a
 call, and the departures that can be in hand, ¾ s ahead and ½ s after their instant; \`adaptive\` looks for the limit, and goes past it.
 *msg*: requests to the object. *lost*: calls that did not come back served, of isolates that did not crash; *twice*: calls that the API
 served twice; *in hand*: the most departures that were seen in the hands of all isolates.
 ${lines.join("\n")}
+
+## A departure in hand
+
+Of all calls, those that found a departure in hand when they were first in line, due or not, so that nobody had to ask for them:
+
+${ready.map((line) => `- ${line}`).join("\n")}
 `;
 fs.writeFileSync(file, page);
 process.stdout.write(page);
