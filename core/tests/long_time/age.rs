@@ -92,7 +92,8 @@ fn the_last_nanoseconds_of_the_clock_break_nothing() {
         let (mut gate, mut chance) = (Gate::new(policy, 7, at(start)), Rng::new(7));
         let mut out = Vec::new();
         // Half of what is left, again and again, and then the end itself.
-        let steps = (0..64).map(|halvings| u64::MAX - (2 * DAY >> halvings)).chain([u64::MAX; 40]);
+        let steps =
+            (0..64).map(|halvings| u64::MAX - ((2 * DAY) >> halvings)).chain([u64::MAX; 40]);
         for now in steps {
             for _ in 0..4 {
                 let ask = Ask::new();

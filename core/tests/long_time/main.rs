@@ -4,6 +4,7 @@
     missing_docs,
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
