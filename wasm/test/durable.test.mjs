@@ -121,6 +121,7 @@ test("what has been learnt is written by the alarm, and is known after an evicti
 test("an object learns its key from the gate, however long that is", async (t) => {
   const { ask } = await worker(t);
   const key = "slow".padEnd(1_500, "!");
+  assert.equal((await ask("stats", { key })).budget.interval, 10, "nobody has told it");
   assert.equal(await ask("run", { options: JSON.stringify({ key }) }), "ran");
   assert.equal((await ask("stats", { key })).budget.interval, 1_000);
   await ask("die", { key });

@@ -45,7 +45,7 @@ const POLICY = ["law", "requests", "maxHold", "concurrency", "lease", "beat"] sa
 
 /** Makes a gate that shares the budget of each key with all other isolates. Make it at module scope. */
 export function tidegate({ shared, ...options }: DurableOptions): SharedGate {
-  const misplaced = POLICY.find((name) => name in options);
+  const misplaced = POLICY.find((name) => (options as SharedPolicy)[name] !== undefined);
   if (misplaced) {
     throw new PolicyError(`${misplaced} is no option of a shared gate: the limit belongs where the budget is, so return it from policy() of a class that extends TidegateObject`);
   }
@@ -93,7 +93,11 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
 
   /** Answers a request of a gate's, for a key. */
   lease(request: Uint8Array, key?: string): Uint8Array<ArrayBuffer> | undefined {
-    this.#key ??= key;
+    if (key !== undefined && key !== this.#name()) {
+      this.#key = key;
+      // Whoever has opened it has leased nothing, or would have told the key.
+      this.#desk = undefined;
+    }
     const grant = this.#open().answer(request);
     this.#note();
     return grant;
