@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::progress;
 use crate::workspace::{cargo, root};
 
-const PROGRAM: [&str; 3] = ["--release", "--package", "tidegate-control"];
+const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-control"];
 
 /// Everything said here goes to stderr: stdout is for the rows or the page.
 pub fn run(args: Vec<OsString>) -> Result<()> {
