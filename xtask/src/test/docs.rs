@@ -7,15 +7,13 @@ use crate::workspace::{cargo, root};
 use super::links;
 
 pub fn run(_: &mut Roads, tally: &mut Tally) {
+    // Seen from inside, a public page may lead to what is private, and name what it need not.
+    const INSIDE: &str = "-D warnings -A rustdoc::private-intra-doc-links \
+        -A rustdoc::redundant-explicit-links";
     let inside = ["--workspace", "--exclude", "xtask", "--document-private-items"];
     for (label, more, flags) in [
         ("cargo doc, for who uses it", &["--package", "tidegate"][..], "-D warnings"),
-        // There a public page may lead to what is private.
-        (
-            "cargo doc, for who changes it",
-            &inside,
-            "-D warnings -A rustdoc::private-intra-doc-links",
-        ),
+        ("cargo doc, for who changes it", &inside, INSIDE),
     ] {
         let mut command = cargo("doc");
         command.args(["--no-deps", "--all-features"]).args(more);
