@@ -7,7 +7,7 @@ import { RedisFleet } from "./redis-fleet.mjs";
 
 /** The laws that hold the budget, and how many seconds it takes them to find what there is. */
 export const LAWS = {
-  fixed: { policy: { law: "fixed", requests: { limit: LIMIT, per: 1_000 } }, settling: 5 },
+  fixed: { policy: { law: "fixed", requests: { limit: LIMIT, per: 1_000 } }, settling: 15 },
   adaptive: { policy: {}, settling: 120 },
 };
 

@@ -67,6 +67,22 @@ test("who has lost the seat without knowing grants nothing from it, and asks who
   assert.equal(first.stats().alone + second.stats().alone, 0);
 });
 
+test("a gate that closes gives its leases and its seat back", async (t) => {
+  const { server, gate } = await redis(t);
+  const policy = { law: "fixed", requests: { limit: 50, per: 1_000 } };
+  const [first, second] = [await gate(policy), await gate(policy)];
+  for (let i = 0; i < 10; i++) await Promise.all([first.run(() => i), second.run(() => i)]);
+  const [holder, other] = first.budget() ? [first, second] : [second, first];
+  while (holder.budget().isolates < 2) await holder.run(() => 0);
+  await other.close();
+  // Its good-bye has left; else its share would be kept for it for ten seconds.
+  for (const end = performance.now() + 5_000; holder.budget().isolates > 1 && performance.now() < end; ) await holder.run(() => 0);
+  assert.equal(holder.budget().isolates, 1);
+  await holder.close();
+  assert.equal(await server.tell("EXISTS", SEAT), 0, "somebody holds it");
+  assert.equal(await server.tell("HEXISTS", BUDGET, "record"), 1, "nothing is known");
+});
+
 test("a seat that Redis has forgotten stays with its holder, who forgets nothing", async (t) => {
   const { server, gate } = await redis(t);
   const holder = await gate();
