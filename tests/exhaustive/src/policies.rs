@@ -209,7 +209,7 @@ pub fn all() -> Vec<Small> {
         adaptive("adaptive, told of a period").after(&[(1, &[Poll, Pass(0), SettleFirst(7)])]),
         adaptive("adaptive, told of a bucket")
             .after(&[(3, SERVED), (1, &[Poll, Pass(0), SettleFirst(8)])]),
-        adaptive("adaptive, with a window and a budget")
+        Small { depth: 5, ..adaptive("adaptive, with a window and a budget") }
             .window(2, Span::from_secs(2))
             .budget(1, 2, 1)
             .after(&[(1, SERVED)]),
