@@ -116,6 +116,12 @@ impl Kept {
         decision
     }
 
+    /// Who goes on alone lacks nothing.
+    fn has_missed(&mut self) {
+        self.missed = self.missed.saturating_add(1);
+        self.lacks &= !self.isolate.is_alone();
+    }
+
     fn reclaim(&mut self, now: Instant) {
         while let Some(permit) = self.flights.lost(now, self.lease) {
             self.flights.remove(permit);
@@ -310,9 +316,12 @@ impl Leases {
         // Who has asked and does not wait needs one too, but only until the next answer.
         let waiting = u16::try_from(waiting).unwrap_or(u16::MAX).max(kept.lacks.into());
         let length = kept.isolate.request(now, waiting, room);
-        let counter = if length.is_some() { &mut kept.asked } else { &mut kept.missed };
-        *counter = counter.saturating_add(1);
-        length.and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
+        let Some(length) = length else {
+            kept.has_missed();
+            return -1;
+        };
+        kept.asked = kept.asked.saturating_add(1);
+        i32::try_from(length).unwrap_or(-1)
     }
 
     /// Writes the last request of an isolate that is about to be closed, and tells its length; 0 where
@@ -342,8 +351,7 @@ impl Leases {
         let now = self.clock.read(now);
         if let Some(kept) = self.isolates.get(isolate) {
             kept.isolate.miss(now);
-            kept.missed = kept.missed.saturating_add(1);
-            kept.lacks &= !kept.isolate.is_alone();
+            kept.has_missed();
         }
     }
 
