@@ -128,6 +128,9 @@ fn whatever_a_server_tells_of_a_period_it_is_asked_again() {
         Hint::quota(1, Span::MAX).and_remaining(0).and_reset(Span::MAX),
         Hint::quota(u64::MAX, secs(60)).and_remaining(0).and_reset(secs(60)),
         Hint::remaining(1).and_limit(5).and_reset(Span::MAX),
+        Hint::quota(1, Span::MAX).and_remaining(0),
+        Hint::quota(1, secs(86_400)).and_remaining(0),
+        Hint::quota(5, year).and_remaining(2),
         Hint::remaining(0).and_limit(5).and_reset(Span::MAX).and_retry_after(Span::MAX),
     ] {
         for outcome in [Outcome::Ok, Outcome::Throttled, Outcome::Busy] {
@@ -138,8 +141,14 @@ fn whatever_a_server_tells_of_a_period_it_is_asked_again() {
                 assert!(wait(&gate, now) <= most, "{outcome:?} {hint:?}: {}", wait(&gate, now));
                 // A call of which nothing is heard teaches nothing, and the next is as near.
                 let due = now + wait(&gate, now);
-                let now = call(&mut gate, due, Outcome::Abandoned);
+                let mut now = call(&mut gate, due, Outcome::Abandoned);
                 assert!(wait(&gate, now) <= DAY * 5 / 4, "{outcome:?} {hint:?}");
+                // Nor does it help the server to say it again and again.
+                for _ in 0..40 {
+                    let due = now + wait(&gate, now);
+                    now = call(&mut gate, due, Outcome::Ok.with(hint));
+                    assert!(wait(&gate, now) <= DAY * 5 / 4, "{hint:?}: {}", wait(&gate, now));
+                }
             }
         }
     }

@@ -63,6 +63,10 @@ pub const MOODS: [Mood; 24] = [
             "RateLimit-Policy: \"a\";q=1;w=3153600000\r\nRateLimit: \"a\";r=0;t=3153600000\r\n",
         ),
     ),
+    mood(
+        "period-without-an-end",
+        Act::Answer(200, "RateLimit-Policy: \"a\";q=1;w=3153600000\r\nRateLimit: \"a\";r=0\r\n"),
+    ),
     mood("flapping", Act::Flap(100)),
     mood("contradictory", Act::Contradict),
     mood("trickling-body", Act::TrickleBody(100)),

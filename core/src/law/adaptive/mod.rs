@@ -17,6 +17,7 @@ mod retry_after;
 use cost::Usual;
 use epoch::{Epoch, Habit};
 use event::Event;
+use interval::Interval;
 use meter::Meter;
 use octaves::Octaves;
 use open::Open;
@@ -215,6 +216,9 @@ const LONGEST_DEBT: Span = Span::from_secs(86_400);
 /// No wish of a server holds a client longer than this at a time, but for the spread of a fleet, which
 /// is no longer either: whoever tells of next year is asked again.
 const LONGEST_HOLD: Span = Span::from_secs(3_600);
+
+/// Whatever a server tells of its limit, a client calls about once a day.
+const LONGEST_TOLD: Interval = Interval::of_span(Span::from_secs(86_400));
 
 fn longest_hold(now: Instant) -> Instant {
     now.saturating_add(LONGEST_HOLD)

@@ -6,7 +6,7 @@ use super::cost::{self, PARTS};
 use super::epoch::{self, Habit};
 use super::interval::Interval;
 use super::octaves::{OCTAVE, log2};
-use super::{AdaptiveState, Call, Tier, longest_hold};
+use super::{AdaptiveState, Call, LONGEST_TOLD, Tier, longest_hold};
 use crate::fixed::div_rem;
 use crate::law::Move;
 use crate::outcome::Outcome;
@@ -79,8 +79,6 @@ pub(super) enum Next {
 const LEAST_LEFT: Span = Span::from_millis(50);
 /// A period that ends later than this is believed as long as it is told again.
 const BELIEVED: Span = Span::from_secs(86_400);
-/// Whatever the server tells of a period, a client calls about once a day.
-const LONGEST: Interval = Interval::of_span(Span::from_secs(86_400));
 
 impl Share {
     pub(super) const fn new() -> Self {
@@ -128,7 +126,7 @@ impl Share {
         };
         // From everybody's interval to one client's.
         let longer = (16 * OCTAVE).saturating_sub(log2(share.into()));
-        let fair = Interval::of_calls(period, told.limit).longer(longer).min(LONGEST);
+        let fair = Interval::of_calls(period, told.limit).longer(longer).min(LONGEST_TOLD);
         let mine = told.remaining.saturating_mul(share.into());
         let lot = rng.next_u32() >> 16;
         if let Some(wait) = told.retry_after {
@@ -139,7 +137,7 @@ impl Share {
         }
         let left = self.end.saturating_since(then).max(LEAST_LEFT);
         let even = Interval::of_calls(left, told.remaining).longer(longer);
-        let interval = even.max(fair.shorter(OCTAVE)).min(LONGEST);
+        let interval = even.max(fair.shorter(OCTAVE)).min(LONGEST_TOLD);
         let draw = rng.within(interval.span(), interval.span().halved(2));
         if now.saturating_add(draw) >= self.end {
             return Next::Pause(fair, self.end);

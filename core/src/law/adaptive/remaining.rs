@@ -6,7 +6,7 @@ use super::cost;
 use super::interval::Interval;
 use super::octaves::{OCTAVE, exp2, log2, log2_roughly};
 use super::open::Open;
-use super::{AdaptiveState, Call, Tier};
+use super::{AdaptiveState, Call, LONGEST_TOLD, Tier};
 use crate::fixed::div_rem;
 use crate::law::Move;
 use crate::outcome::Outcome;
@@ -122,7 +122,9 @@ impl AdaptiveState {
             }
             let sending = open.interval(now, self.round_trip());
             self.pacer.interval = match quota {
-                Some((limit, period)) => sending.max(Interval::of_calls(period, limit)).doubled(2),
+                Some((limit, period)) => {
+                    sending.max(Interval::of_calls(period, limit)).doubled(2).min(LONGEST_TOLD)
+                }
                 None => sending.doubled(1),
             };
             self.pacer.target = Interval::MAX;
@@ -166,7 +168,7 @@ impl AdaptiveState {
         self.epoch.successes = self.epoch.successes.saturating_add(1);
         self.meter.count(self.usual.parts_of(call.cost));
         let before = self.pacer.interval;
-        self.pacer.interval = pool.steer(before, bucket, left, call.paced);
+        self.pacer.interval = pool.steer(before, bucket, left, call.paced).min(LONGEST_TOLD);
         self.tier = Tier::Remaining(pool);
         Some(if self.pacer.interval < before { Move::Faster } else { Move::Held })
     }

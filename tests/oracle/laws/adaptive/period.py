@@ -19,7 +19,6 @@ class Told:
 
 
 NOTHING, BEFORE, SHARE = range(3)
-SLOWEST = oct.of_span(DAY)
 
 
 class Share:
@@ -70,7 +69,7 @@ class Share:
             self.known = (BEFORE, within(self.used - self.own))
         share = max(self.known[1], 1) if self.known[0] == SHARE else max(self.latest(3 * PARTS), 64)
         longer = 16 * OCTAVE - oct.log2(share)
-        fair = min(oct.bounded(oct.of_calls(period, told.limit) + longer), SLOWEST)
+        fair = min(oct.bounded(oct.of_calls(period, told.limit) + longer), parts.SLOWEST_TOLD)
         mine = within(told.left * share, U32)
         lot = chance.word() >> 16
         if told.after is not None:
@@ -79,7 +78,7 @@ class Share:
             return "pause", fair, self.end
         left = max(since(now, self.end), 50 * MS)
         even = oct.bounded(oct.of_calls(left, told.left) + longer)
-        interval = min(max(even, oct.bounded(fair - OCTAVE)), SLOWEST)
+        interval = min(max(even, oct.bounded(fair - OCTAVE)), parts.SLOWEST_TOLD)
         middle = oct.span(interval)
         draw = chance.between(within(middle - middle // 4), within(middle + middle // 4))
         if within(now + draw) >= self.end:

@@ -50,7 +50,7 @@ class Remaining:
             if quota:
                 limit, period = quota
                 slowest = max(sending, oct.of_calls(period, limit))
-                pacer.interval = oct.bounded(slowest + 2 * OCTAVE)
+                pacer.interval = min(oct.bounded(slowest + 2 * OCTAVE), parts.SLOWEST_TOLD)
             else:
                 pacer.interval = oct.bounded(sending + OCTAVE)
             pacer.target = oct.LONGEST
@@ -85,5 +85,6 @@ class Remaining:
         self.epoch.successes = within(self.epoch.successes + 1, U32)
         self.meter.count(self.usual.parts_of(sample.cost))
         before = pacer.interval
-        pacer.interval = self.tier.steer(before, bucket, left, sample.paced)
+        steered = self.tier.steer(before, bucket, left, sample.paced)
+        pacer.interval = min(steered, parts.SLOWEST_TOLD)
         return True, "faster" if pacer.interval < before else None
