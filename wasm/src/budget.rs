@@ -2,7 +2,7 @@
 
 use tidegate::law::AnyLaw;
 use tidegate::shared::Coordinator;
-use tidegate::{Controller, Span};
+use tidegate::{Controller, Instant, Policy, Span};
 
 use crate::number::{Clock, millis, span, whole};
 use crate::policy::{WORDS, policy};
@@ -13,6 +13,7 @@ const PLACES: usize = 4_096;
 /// How many isolates it knows by name.
 const ISOLATES: usize = 1_024;
 
+type Law = Policy<AnyLaw>;
 type Shared = Coordinator<Controller<AnyLaw, 1, PLACES>, ISOLATES>;
 
 /// See the module.
@@ -31,8 +32,8 @@ impl Budget {
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, beat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES) else { return false };
-        let controller = Controller::new(policy, whole(seed), now);
-        self.coordinator = Some(beating(Coordinator::new(controller, now), beat));
+        self.begin(policy, seed, now);
+        self.beat(beat);
         true
     }
 
@@ -51,22 +52,52 @@ impl Budget {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES) else { return 0 };
         let away = span(away).unwrap_or(Span::ZERO);
-        if let Ok(made) = Shared::restore(policy, whole(seed), record, now, away) {
-            self.coordinator = Some(beating(made, beat));
-            return 1;
+        // Each step on a stack of its own: a coordinator is a fifth of a megabyte.
+        self.resume(policy, seed, now, record, away);
+        let resumed = self.coordinator.is_some();
+        if !resumed {
+            self.begin(policy, seed, now);
         }
-        let made = Coordinator::new(Controller::new(policy, whole(seed), now), now);
-        self.coordinator = Some(beating(made, beat).in_place_of_another(now, away));
-        2
+        self.beat(beat);
+        if !resumed {
+            self.displace(now, away);
+        }
+        if resumed { 1 } else { 2 }
+    }
+
+    #[inline(never)]
+    fn resume(&mut self, policy: Law, seed: [u32; 2], now: Instant, record: &[u8], away: Span) {
+        self.coordinator = Shared::restore(policy, whole(seed), record, now, away).ok();
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, policy: Law, seed: [u32; 2], now: Instant) {
+        let controller = Controller::new(policy, whole(seed), now);
+        self.coordinator = Some(Coordinator::new(controller, now));
+    }
+
+    #[inline(never)]
+    fn beat(&mut self, beat: f64) {
+        let made = self.coordinator.take();
+        self.coordinator = match span(beat) {
+            Some(beat) => made.map(|made| made.beat(beat)),
+            None => made,
+        };
+    }
+
+    #[inline(never)]
+    fn displace(&mut self, now: Instant, away: Span) {
+        let made = self.coordinator.take();
+        self.coordinator = made.map(|made| made.in_place_of_another(now, away));
     }
 
     /// Follows another policy; false where there is none such, or nothing to follow it.
     pub fn follow(&mut self, row: &[f64; WORDS], now: f64, beat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES) else { return false };
-        let Some(mut coordinator) = self.coordinator.take() else { return false };
+        let Some(coordinator) = &mut self.coordinator else { return false };
         coordinator.source_mut().set_policy(policy, now);
-        self.coordinator = Some(beating(coordinator, beat));
+        self.beat(beat);
         true
     }
 
@@ -113,13 +144,6 @@ impl Budget {
             *last = interval.map_or(0.0, millis);
         }
         told
-    }
-}
-
-fn beating(coordinator: Shared, beat: f64) -> Shared {
-    match span(beat) {
-        Some(beat) => coordinator.beat(beat),
-        None => coordinator,
     }
 }
 

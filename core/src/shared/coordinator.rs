@@ -289,10 +289,9 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         here
     }
 
-    /// The same coordinator, which grants no departure before `front`, nor further ahead than `lead` until
-    /// its next snapshot.
-    pub(super) fn from(self, front: Instant, lead: Span) -> Self {
-        Self { front, recorded: lead, ..self }
+    /// Grants no departure before `front` from now on, nor further ahead than `lead` until its next snapshot.
+    pub(super) const fn begin(&mut self, front: Instant, lead: Span) {
+        (self.front, self.recorded) = (front, lead);
     }
 
     /// How far ahead it grants from now on, or has granted already. This holds until it is asked again.

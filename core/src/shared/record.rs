@@ -98,7 +98,9 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         // Calls that were out keep their places in the window, half of which stays for new ones.
         let most = u16::try_from(SLOTS / 2).unwrap_or(u16::MAX);
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
-        Ok(Self::new(source, now).follow(now, away, lead))
+        let mut made = Self::new(source, now);
+        made.follow(now, away, lead);
+        Ok(made)
     }
 
     /// The same coordinator, in the place of one whose snapshot, taken `away` before `now`, does not fit:
@@ -106,17 +108,18 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
     ///
     /// Its lead is taken to be this one's, of a single isolate.
     #[must_use]
-    pub fn in_place_of_another(self, now: Instant, away: Span) -> Self {
+    pub fn in_place_of_another(mut self, now: Instant, away: Span) -> Self {
         let lead = self.least_lead(now);
-        self.follow(now, away, lead)
+        self.follow(now, away, lead);
+        self
     }
 
     /// Nobody knows what was granted after a snapshot: by the eviction the burst was spent, and the last
     /// departure was due a lead after it.
-    fn follow(mut self, now: Instant, away: Span, lead: Span) -> Self {
+    fn follow(&mut self, now: Instant, away: Span, lead: Span) {
         let evicted = now.saturating_sub(away).saturating_add(SNAPSHOT_WITHIN).min(now);
         let front = evicted.saturating_add(lead);
         self.source_mut().forfeit(front, 0);
-        self.from(front, lead)
+        self.begin(front, lead);
     }
 }
