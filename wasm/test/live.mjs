@@ -9,7 +9,8 @@ if (!program) throw new Error("TIDEGATE_LIVE names no server: run `cargo xtask t
 /** Starts an API with these options, and stops it when the test ends. */
 export async function api(test, ...options) {
   const child = spawn(program, ["serve", ...options], { stdio: ["ignore", "pipe", "inherit"] });
-  test.after(() => child.kill());
+  // Not politely: it would wait for the connections that its callers keep open.
+  test.after(() => child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout });
   const [line] = await new Promise((done, fail) => {
     lines.once("line", (...line) => done(line));
