@@ -311,7 +311,25 @@ def periods():
                 yield script.vector()
 
 
+def seldom_told():
+    """A server that tells what is left with some answers only: between them it is guessed."""
+    for every in (2, 5, 40):
+        for left in (2, 9):
+            name = f"adaptive, told by one answer in {every} that {left} are left"
+            script = Script(name, ["LongRun"], {"named": "adaptive"}, every + left)
+            script.calls(20, "ok", 20 * MS)
+            script.call({"outcome": "ok", "left": 1}, 20 * MS)
+            for turn in range(12):
+                script.calls(every - 1, "ok", 20 * MS)
+                script.intervals()
+                script.calls(1, {"outcome": "ok", "left": left + turn % 3}, 20 * MS)
+            script.calls(1, "throttled", MS)
+            script.calls(30, "ok", 20 * MS)
+            yield script.vector()
+
+
 def vectors():
     yield from scripts("adaptive", CONFIGS)
+    yield from seldom_told()
     for family in (worlds, tokens, long_runs, paces, blackouts, mixed_costs, steered, periods):
         yield from family()
