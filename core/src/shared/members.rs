@@ -81,10 +81,17 @@ impl<const ISOLATES: usize> Members<ISOLATES> {
 
     /// Forgets those that have been silent for longer, and those that said good-bye later.
     pub(super) fn forget(&mut self, now: Instant, silence: Span) {
-        self.list.retain(|member| {
+        let mut index = 0;
+        while let Some(member) = self.list.get(index) {
             let most = if member.gone { silence.max(REMEMBERED) } else { silence };
-            now.saturating_since(member.heard) <= most
-        });
+            if now.saturating_since(member.heard) <= most {
+                index = index.saturating_add(1);
+            } else if let Some(last) = self.list.pop()
+                && let Some(place) = self.list.get_mut(index)
+            {
+                *place = last;
+            }
+        }
     }
 
     /// How many there are, and have been of late.
@@ -128,5 +135,6 @@ impl Member {
 }
 
 fn count(members: impl Iterator<Item = impl Sized>) -> u16 {
-    u16::try_from(members.count()).unwrap_or(u16::MAX)
+    // `count` would add without saturating, and nobody could see that it ends in time.
+    members.fold(0, |all: u16, _| all.saturating_add(1))
 }

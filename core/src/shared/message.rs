@@ -147,7 +147,7 @@ impl Request {
             out.u32(self.sequence);
             out.u16(self.want);
             out.u16(self.alone);
-            out.u8(u8::try_from(reports.clone().count()).unwrap_or(u8::MAX));
+            out.u8(reports.clone().fold(0, |all: u8, _| all.saturating_add(1)));
             reports.for_each(|report| report.write(out));
         })
     }
@@ -175,8 +175,7 @@ impl Request {
 
 impl Report {
     fn length(&self) -> usize {
-        let numbers = self.numbers().iter().filter(|number| number.is_some()).count();
-        numbers.saturating_mul(8).saturating_add(REPORT_LEAST)
+        self.numbers().iter().flatten().fold(REPORT_LEAST, |bytes, _| bytes.saturating_add(8))
     }
 
     fn numbers(&self) -> [Option<u64>; 5] {

@@ -17,6 +17,7 @@ use tidegate::gate::{WindowError, WindowPolicy};
 use tidegate::law::{
     Aimd, AimdConfig, AimdError, AnyLaw, Fixed, Law, Responsive, ResponsiveConfig, ResponsiveError,
 };
+use tidegate::shared::{Coordinator, Isolate, MessageError};
 use tidegate::signal::http::{Answer, Profile, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
@@ -59,6 +60,29 @@ pub static KEYED: Table = Table {
     settle: |gates, now, key, permit, reply| gates.settle(now, key, permit, reply),
     retry: Keyed::retry,
     get: Keyed::get,
+};
+
+/// One budget for many, whose messages are anybody's.
+#[unsafe(no_mangle)]
+pub static SHARED: Shared = Shared {
+    isolate: Isolate::new,
+    poll: Isolate::poll,
+    settle: |isolate, now, permit, reply| isolate.settle(now, permit, reply),
+    retry: |isolate, now, ask, outcome| isolate.retry(now, ask, outcome),
+    request_at: Isolate::request_at,
+    request: Isolate::request,
+    leave: Isolate::leave,
+    hear: Isolate::hear,
+    miss: Isolate::miss,
+    next_at: Isolate::next_at,
+    coordinator: |source, now, beat| Coordinator::new(source, now).beat(beat),
+    answer: Coordinator::answer,
+    isolates: Coordinator::isolates,
+    snapshot: Coordinator::snapshot,
+    restore: Coordinator::restore,
+    in_place: Coordinator::in_place_of_another,
+    branch: Coordinator::request,
+    branch_answer: Coordinator::answer,
 };
 
 /// What a policy is made from.
@@ -163,6 +187,32 @@ pub struct Table {
     settle: fn(&mut Gates, Instant, &u32, Permit, Reply),
     retry: fn(&mut Gates, Instant, &u32, &Ask, Outcome) -> Option<Ask>,
     get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
+}
+
+type Desk = Coordinator<Controller<AnyLaw, 1, 8>, 4>;
+type Branch = Coordinator<Isolate<8>, 4>;
+
+/// The verbs of a shared budget.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Shared {
+    isolate: fn(u64, Quota, Instant) -> Isolate<8>,
+    poll: fn(&mut Isolate<8>, Instant, &Ask) -> Decision,
+    settle: fn(&mut Isolate<8>, Instant, Permit, Reply),
+    retry: fn(&mut Isolate<8>, Instant, &Ask, Outcome) -> Option<Ask>,
+    request_at: fn(&Isolate<8>) -> Option<Instant>,
+    request: fn(&mut Isolate<8>, Instant, u16, &mut [u8]) -> Option<usize>,
+    leave: fn(&mut Isolate<8>, Instant, &mut [u8]) -> Option<usize>,
+    hear: fn(&mut Isolate<8>, Instant, &[u8]) -> Result<(), MessageError>,
+    miss: fn(&mut Isolate<8>, Instant),
+    next_at: fn(&Isolate<8>) -> Option<Instant>,
+    coordinator: fn(Controller<AnyLaw, 1, 8>, Instant, Span) -> Desk,
+    answer: fn(&mut Desk, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>,
+    isolates: fn(&Desk) -> u16,
+    snapshot: fn(&mut Desk, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
+    restore: fn(Policy<AnyLaw>, u64, &[u8], Instant, Span) -> Result<Desk, SnapshotError>,
+    in_place: fn(Desk, Instant, Span) -> Desk,
+    branch: fn(&mut Branch, Instant, &mut [u8]) -> Option<usize>,
+    branch_answer: fn(&mut Branch, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>,
 }
 
 /// The constructors that check what they are given.
