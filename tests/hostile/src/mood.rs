@@ -46,7 +46,7 @@ const fn mood(name: &'static str, act: Act) -> Mood {
 }
 
 /// All of them.
-pub const MOODS: [Mood; 24] = [
+pub const MOODS: [Mood; 25] = [
     mood("429-for-ever", Act::Answer(429, "")),
     mood("503-for-ever", Act::Answer(503, "")),
     mood("500-for-ever", Act::Answer(500, "")),

@@ -68,6 +68,12 @@ pub async fn probe(laws: &[&str]) -> Result<Probed> {
             probed.longest = probed.longest.max(wait);
         }
     }
+    // A probe that reads nothing, whatever the reason, has tried nothing.
+    ensure!(
+        probed.read > count / 4,
+        "only {} of {count} responses of the corpus were read",
+        probed.read
+    );
     Ok(probed)
 }
 

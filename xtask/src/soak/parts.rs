@@ -113,7 +113,9 @@ pub fn load(_: &mut Roads, soak: &Soak) -> Result<Section> {
         section.row("processors that they had", format!("{:.2}", processor / seconds));
         section.row("processors that the rate takes", format!("{:.2}", each * RATE as f64));
     }
-    if let Some([first, last]) = run["memory_mib"].as_array().map(Vec::as_slice) {
+    let memory = run["memory_mib"].as_array().map(Vec::as_slice);
+    ensure!(memory.is_some() || !cfg!(target_os = "linux"), "no memory was told: {run}");
+    if let Some([first, last]) = memory {
         let [first, last] = [first, last].map(|mib| mib.as_f64().unwrap_or(f64::NAN));
         ensure!(last - first <= GROWTH_MIB, "memory grew from {first:.1} to {last:.1} MiB");
         section.row(

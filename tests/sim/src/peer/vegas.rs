@@ -12,7 +12,7 @@
 //! after every U(0.5, 1) * 30 * limit samples, so that the shortest is measured anew.
 //!
 //! Known defects: on a server that refuses without queueing, one success undoes six refusals; the
-//! measuring anew takes a queue for the unloaded round trip when it meets one (issue 165), and then
+//! measuring anew takes a queue for the unloaded round trip when it meets one (concurrency-limits, issue 165), and then
 //! the limit drifts up.
 //!
 //! `vegas.9` is the better Vegas for a server whose own speed is known to stay: it keeps the shortest
