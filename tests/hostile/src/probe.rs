@@ -70,7 +70,7 @@ pub async fn probe(laws: &[&str]) -> Result<Probed> {
     }
     // A probe that reads nothing, whatever the reason, has tried nothing.
     ensure!(
-        probed.read > count / 4,
+        probed.read > probed.responses / 4,
         "only {} of {count} responses of the corpus were read",
         probed.read
     );
