@@ -84,6 +84,12 @@ fn run(cli: &Cli) -> Result<()> {
     let laws = laws();
     let asked = |law: &str| cli.laws.is_empty() || cli.laws.iter().any(|asked| asked == law);
 
+    if let Some(out) = &cli.out {
+        // Before minutes of work that could not be kept.
+        std::fs::create_dir_all(out)
+            .with_context(|| format!("{} cannot be made", out.display()))?;
+    }
+
     let kept = folder().join("../../../target/control/rows.json");
     let mut rows = if cli.update { Rows::kept_in(&kept)? } else { Rows::default() };
     for (number, scenario) in chosen.iter().enumerate() {
