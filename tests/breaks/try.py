@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -55,20 +56,26 @@ def run(command, seconds=None, errors=subprocess.STDOUT):
     # Half of building is what debuggers would read.
     own = {"CARGO_TARGET_DIR": str(PLACE / "target"), "CARGO_PROFILE_DEV_DEBUG": "0"}
     environment = os.environ | own
-    try:
-        ended = subprocess.run(
-            command,
-            cwd=COPY,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-        )
-    except subprocess.TimeoutExpired:
-        return None, ""
-    return ended.returncode, ended.stdout
+    with subprocess.Popen(
+        command,
+        cwd=COPY,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as program:
+        try:
+            said, _ = program.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            # With all that it has started: a broken core may go round for ever in one of those.
+            os.killpg(program.pid, signal.SIGKILL)
+            return None, ""
+        except BaseException:
+            os.killpg(program.pid, signal.SIGKILL)
+            raise
+    return program.returncode, said
 
 
 def build():

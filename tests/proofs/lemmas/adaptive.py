@@ -138,9 +138,9 @@ def misses_are_counted_up_to_40(given, count=one_more):
 
 @lemma("law/adaptive/event.rs Event::interval", capped=lambda probe, widest: probe)
 def probes_are_no_closer_than_the_interval_and_no_further_than_their_most(given, capped=least):
-    """After every miss the next probe is no closer than the interval, and no further than 20 s,
-    four intervals, or a quarter of the time that the server has been refusing, whichever is
-    longest."""
+    """After every miss the interval in force, from half to twice of which the next probe is drawn, is
+    no shorter than the law's, and no longer than 20 s, four of the law's, or a quarter of the time
+    that the server has been refusing, whichever is longest."""
     interval, dark = given.numbers("interval dark", MIN, MAX)
     misses, down = given.number("misses", 0, 40), given.flag("down")
     made = probing(interval, misses, down, dark, capped)
