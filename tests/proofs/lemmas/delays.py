@@ -129,9 +129,9 @@ def a_success_never_lengthens_the_sleep(given, cut=shorter):
 
 
 @lemma("law/proportional.rs Proportional::refused", times=lambda n, d, more: div(more * d, n))
-def a_refusal_never_shortens_the_sleep(given, times=lambda n, d, more: div(more * n, d)):
-    """With a factor of at least one, rounded down, the sleep after a refusal is no shorter than it
-    and what was added."""
+def a_factor_of_one_or_more_never_shortens_a_sleep(given, times=lambda n, d, more: div(more * n, d)):
+    """With a factor of at least one, rounded down, a sleep with what was added to it becomes no
+    shorter. (The exponential strategy begins at its first rung, which may be shorter.)"""
     n, d = given.numbers("n d", 1, U32)
     more = given.number("more", 0, U64)
     given.that(n >= d)
