@@ -232,6 +232,8 @@ impl Link {
             latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));
         // It remembers its share: it may be back when nobody answers.
         self.active &= !asking.leaving || self.lacks;
+        // Whoever still lacks one when it has seen what came says so again.
+        self.lacks = false;
         Some(asking)
     }
 
