@@ -39,7 +39,8 @@ test("a pace gives each call a time of its own, and gives back what was given up
   const left = [];
   const before = performance.now();
   await Promise.all(Array.from({ length: 30 }, (_, i) => one.wait().then(() => left.push(i))));
-  assert.ok(performance.now() - before >= 290);
+  // Node's timers may fire early by a little.
+  assert.ok(performance.now() - before >= 280);
   assert.deepEqual(left, Array.from({ length: 30 }, (_, i) => i));
   const controller = new AbortController();
   const slow = pace({ limit: 1, per: 60_000 });

@@ -1,5 +1,5 @@
 //! Runs one subject many times, so that callgrind can count the instructions of what is in
-//! [`meter::measured`] and of nothing else. `cargo xtask bench cost` runs it and does the division.
+//! `meter::measured` and of nothing else. `cargo xtask bench cost` runs it and does the division.
 
 mod cubic;
 mod limiters;
