@@ -103,6 +103,9 @@ fn dist() -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(npm::folder().join("dist")).context("wasm/dist")? {
         let entry = entry.context("wasm/dist")?;
+        if entry.path().is_dir() {
+            continue; // types only, written from the sources as they stand
+        }
         let name = entry.file_name().to_string_lossy().into_owned();
         files.push((name, fs::read(entry.path()).context("wasm/dist")?));
     }
