@@ -1,13 +1,17 @@
 //! Counts what passed and what failed, and says so, one line a check.
 
 use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::progress;
 
 /// How many lines of a failed check's output are shown, counted from the end: without the tests that
 /// passed, for they would push out of sight the one that did not.
 const SHOWN: usize = 200;
+/// How many commands go on at once that wait more than they compute: CI's machines have two processors.
+const LANES: usize = 2;
 
 /// What passed and what failed so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -20,10 +24,30 @@ pub struct Tally {
 impl Tally {
     /// A command that must succeed: one check.
     pub fn check(&mut self, label: &str, command: Command) {
-        self.examine(label, || match progress::run(label, command, None) {
-            Ok(ended) if ended.success() => (ONE_PASSED, None),
-            Ok(ended) => (ONE_FAILED, Some(ended.output)),
-            Err(error) => (ONE_FAILED, Some(does_not_start(&error))),
+        self.examine(label, || checked(label, command));
+    }
+
+    /// Commands that must succeed and that wait more than they compute, some at a time: one check each,
+    /// told as it ends.
+    pub fn checks(&mut self, commands: impl IntoIterator<Item = (String, Command)>) {
+        let waiting: Vec<_> = commands.into_iter().collect();
+        let waiting = Mutex::new(waiting.into_iter());
+        let (sender, ended) = mpsc::channel();
+        thread::scope(|scope| {
+            for sender in vec![sender; LANES] {
+                scope.spawn(|| {
+                    let sender = sender; // Ends with the lane, and the last of them ends the telling.
+                    let next = || waiting.lock().ok()?.next();
+                    while let Some((label, command)) = next() {
+                        let since = Instant::now();
+                        let result = checked(&label, command);
+                        _ = sender.send((label, result, since.elapsed()));
+                    }
+                });
+            }
+            for (label, result, took) in ended {
+                self.tell(&label, result, took);
+            }
         });
     }
 
@@ -58,8 +82,12 @@ impl Tally {
 
     fn examine(&mut self, label: &str, check: impl FnOnce() -> (Self, Option<String>)) {
         let since = Instant::now();
-        let (counted, trouble) = check();
-        let took = since.elapsed().as_secs();
+        let result = check();
+        self.tell(label, result, since.elapsed());
+    }
+
+    fn tell(&mut self, label: &str, (counted, trouble): (Self, Option<String>), took: Duration) {
+        let took = took.as_secs();
         let mark = if counted.failed == 0 { "ok  " } else { "FAIL" };
         println!("  {mark}  {label}: {counted} ({took} s)");
         if let Some(trouble) = trouble {
@@ -91,6 +119,14 @@ impl std::fmt::Display for Tally {
 
 const ONE_PASSED: Tally = Tally { passed: 1, failed: 0, skipped: 0 };
 const ONE_FAILED: Tally = Tally { passed: 0, failed: 1, skipped: 0 };
+
+fn checked(label: &str, command: Command) -> (Tally, Option<String>) {
+    match progress::run(label, command, None) {
+        Ok(ended) if ended.success() => (ONE_PASSED, None),
+        Ok(ended) => (ONE_FAILED, Some(ended.output)),
+        Err(error) => (ONE_FAILED, Some(does_not_start(&error))),
+    }
+}
 
 fn does_not_start(error: &std::io::Error) -> String {
     format!("it does not start: {error}")
@@ -178,6 +214,30 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
             sh("echo 'test result: FAILED. 5 passed; 2 failed; 0 ignored'; exit 101"),
         );
         assert_eq!(tally, Tally { passed: 5, failed: 2, skipped: 0 });
+    }
+
+    #[test]
+    fn what_waits_goes_side_by_side_and_each_counts_as_one() {
+        let mut tally = Tally::default();
+        let folder = std::env::temp_dir().join(format!("tidegate-lanes-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        // Each of the first two ends only because the other has begun.
+        let meet = |own: &str, other: &str| {
+            let mut command = sh(&format!(
+                "touch {own}; for i in $(seq 600); do test -e {other} && exit 0; sleep 0.1; done; exit 1"
+            ));
+            command.current_dir(&folder);
+            command
+        };
+        let commands = [
+            ("one", meet("a", "b")),
+            ("two", meet("b", "a")),
+            ("bad", sh("exit 1")),
+            ("good", sh("")),
+        ];
+        tally.checks(commands.map(|(label, command)| (label.to_owned(), command)));
+        std::fs::remove_dir_all(folder).unwrap();
+        assert_eq!(tally, Tally { passed: 3, failed: 1, skipped: 0 });
     }
 
     #[test]

@@ -1,21 +1,18 @@
 //! What comes into the build from others: its licences, where it is from, what is known against it.
 //! `deny.toml` has the rules.
 
-use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
+
+use anyhow::Result;
 
 use crate::cargo_tool::DENY;
 use crate::progress;
 use crate::road::Roads;
 use crate::tally::Tally;
+use crate::workspace::root;
 
-/// The workspaces, each with a lock of its own.
-const WORKSPACES: [&str; 4] = [
-    "Cargo.toml",
-    "embedded/firmware/Cargo.toml",
-    "embedded/host/Cargo.toml",
-    "tests/bench/size/Cargo.toml",
-];
+use super::tidy;
 
 /// A database of advisories that has not come by then is taken for out of reach.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -24,11 +21,9 @@ pub fn run(_: &mut Roads, tally: &mut Tally) {
     if let Err(error) = DENY.bring() {
         return tally.verdict("cargo-deny", || Err(error));
     }
-    for workspace in WORKSPACES {
-        let mut command = DENY.command();
-        command.args(["--manifest-path", workspace, "--locked", "check"]);
-        command.args(["bans", "licenses", "sources"]);
-        tally.check(&folder(workspace), command);
+    match workspaces() {
+        Ok(folders) => folders.iter().for_each(|folder| tally.check(label(folder), rules(folder))),
+        Err(error) => tally.verdict("the workspaces", || Err(error)),
     }
     advisories(tally);
 }
@@ -51,9 +46,19 @@ fn advisories(tally: &mut Tally) {
     }
 }
 
-fn folder(manifest: &str) -> String {
-    match Path::new(manifest).parent().and_then(Path::to_str) {
-        Some("") | None => "the workspace".to_owned(),
-        Some(folder) => folder.to_owned(),
-    }
+/// The folders with a lock of their own.
+fn workspaces() -> Result<Vec<String>> {
+    let files = tidy::files(root())?;
+    Ok(files.iter().filter_map(|file| file.strip_suffix("Cargo.lock")).map(str::to_owned).collect())
+}
+
+fn rules(folder: &str) -> Command {
+    let mut command = DENY.command();
+    command.args(["--manifest-path", &format!("{folder}Cargo.toml"), "--locked", "check"]);
+    command.args(["bans", "licenses", "sources"]);
+    command
+}
+
+fn label(folder: &str) -> &str {
+    if folder.is_empty() { "the workspace" } else { folder.trim_end_matches('/') }
 }

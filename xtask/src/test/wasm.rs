@@ -13,10 +13,10 @@ use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
-/// The files of `wasm/test`, one check each: the first with what must be seen first.
+/// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
 const FILES: [&str; 17] = [
-    "trace", "queue", "fetch", "pace", "memory", "keys", "hints", "workerd", "durable", "isolate",
-    "shared", "redis", "edge", "runtimes", "bundles", "examples", "package",
+    "shared", "redis", "hints", "trace", "queue", "fetch", "pace", "memory", "keys", "workerd",
+    "durable", "isolate", "edge", "runtimes", "bundles", "examples", "package",
 ];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
@@ -52,21 +52,23 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     for module in TRACED {
         tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
     }
-    for file in FILES {
-        let mut command = Command::new("node");
-        // One test at a time: they measure the rates of real servers.
-        command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
-        command.arg(format!("{file}.test.mjs")).current_dir(&folder);
-        command.env("TIDEGATE_LIVE", served());
-        redis::tell(&mut command);
-        command.env("TIDEGATE_PACKED", packed());
-        command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
-        for module in TRACED {
-            let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());
-            command.env(variable, traced(module));
-        }
-        tally.check(file, command);
+    tally.checks(FILES.map(|file| (file.to_owned(), node(file, &folder))));
+}
+
+fn node(file: &str, folder: &Path) -> Command {
+    let mut command = Command::new("node");
+    // One test at a time: they measure the rates of real servers.
+    command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    command.arg(format!("{file}.test.mjs")).current_dir(folder);
+    command.env("TIDEGATE_LIVE", served());
+    redis::tell(&mut command);
+    command.env("TIDEGATE_PACKED", packed());
+    command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
+    for module in TRACED {
+        let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());
+        command.env(variable, traced(module));
     }
+    command
 }
 
 /// Builds the server, to where the tests look for it, wherever cargo would put it.
