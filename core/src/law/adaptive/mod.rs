@@ -273,8 +273,8 @@ impl Law for Adaptive {
         let interval = state.usual.interval_of(cost, state.interval(now));
         let slots = state.has_slots();
         if state.leave_out_silence(now, interval) {
-            // Without the interval that is caught up after a short gap: those whom the same event
-            // wakes would send two calls each, and a refusal of these tells nothing of the rate.
+            // Without what is caught up after a short gap: those whom the same event wakes would send
+            // several calls each, and a refusal of these tells nothing of the rate.
             state.pacer.begin(now);
         }
         state.pacer.advance(now, interval, slots, rng);

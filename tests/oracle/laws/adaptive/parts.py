@@ -7,6 +7,7 @@ from pace import Never
 
 PARTS = 16
 LONGEST_HOLD = 3600 * SECOND
+LATENESS = SECOND // 250
 SLOWEST_TOLD = oct.of_span(86_400 * SECOND)
 PROBE = oct.of_span(20 * SECOND)
 BLACKOUT = 3
@@ -32,7 +33,8 @@ class Pacer:
         self.slot = self.release = at
 
     def advance(self, now, interval, slots, chance):
-        start = max(self.slot, within(now - interval))
+        # What a late timer has missed is caught up, or one interval.
+        start = max(self.slot, within(now - max(interval, LATENESS)))
         if slots:
             # Anywhere in a slot about the grid, which the draw does not move.
             self.slot = within(start + interval)
