@@ -251,13 +251,15 @@ impl World {
         }
     }
 
-    /// The coordinator comes back from its record, elsewhere: by another clock.
-    fn restore(&mut self) {
+    /// The coordinator comes back from its record, elsewhere: by another clock. Where it has `ended` there
+    /// was no grant after that record; else it may be of any age.
+    fn restore(&mut self, ended: bool) {
         let Some((then, record)) = &self.record else { return };
         self.desk_skew = self.chance.between(Span::ZERO, Span::from_secs(7_200)).as_nanos();
         let away = Span::from_nanos(self.now - then);
         let own = at(self.now + self.desk_skew);
-        self.desk = Some(Desk::restore(self.policy, self.now, record, own, away).unwrap());
+        let read = if ended { Desk::resume } else { Desk::restore };
+        self.desk = Some(read(self.policy, self.now, record, own, away).unwrap());
     }
 
     fn waiting(&self) -> u64 {
@@ -290,8 +292,12 @@ enum Event {
     Calls(usize, u64),
     /// An isolate is gone, and another comes.
     Crash(usize),
+    /// The coordinator is written down.
+    Record,
     /// The coordinator is gone, and comes back from its record after so many steps.
     Evict(u64),
+    /// The same, of one that was written down before it went.
+    Move(u64),
     /// Nobody reaches the coordinator for so many steps.
     Outage(u64),
 }
@@ -300,7 +306,9 @@ fn event() -> impl Strategy<Value = (u64, Event)> {
     let happening = prop_oneof![
         12 => (0..4usize, 1..60u64).prop_map(|(who, count)| Event::Calls(who, count)),
         1 => (0..4usize).prop_map(Event::Crash),
+        1 => Just(Event::Record),
         1 => (0..800u64).prop_map(Event::Evict),
+        1 => (0..800u64).prop_map(Event::Move),
         1 => (0..3_000u64).prop_map(Event::Outage),
     ];
     (0..300u64, happening)
@@ -315,11 +323,7 @@ fn way() -> impl Strategy<Value = Way> {
 }
 
 fn steps(world: &mut World, count: u64) {
-    for step in 0..count {
-        if step % 2_000 == 0 {
-            // as seldom as it may be
-            world.write_down();
-        }
+    for _ in 0..count {
         world.step();
     }
 }
@@ -339,10 +343,17 @@ proptest! {
             match event {
                 Event::Calls(who, count) => world.calls(who % isolates, count),
                 Event::Crash(who) => world.crash(who % isolates),
+                Event::Record => world.write_down(),
                 Event::Evict(after) => {
                     world.desk = None;
                     steps(&mut world, after);
-                    world.restore();
+                    world.restore(false);
+                }
+                Event::Move(after) => {
+                    world.write_down();
+                    world.desk = None;
+                    steps(&mut world, after);
+                    world.restore(true);
                 }
                 Event::Outage(lasts) => {
                     let desk = world.desk.take();

@@ -277,6 +277,37 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
     assert!(apart.min().unwrap() >= 499 * MS, "{due:?}");
 }
 
+#[test]
+fn a_record_of_any_age_is_gone_on_from_behind_what_may_have_been_granted_until_now() {
+    // Storage has failed for an hour, and the coordinator went on.
+    let quota = per_second(50).with_burst(50).unwrap();
+    let mut before = desk(quota);
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN), &mut record).unwrap();
+    let hour = Span::from_secs(3_600);
+    let now = BEGIN + hour.as_nanos();
+    let last = *granted(&mut before, now - MS, 1).last().unwrap();
+    let mut after = Desk::restore(policy(quota), 9, &record, at(now), hour).unwrap();
+    let due = granted(&mut after, now, 2);
+    assert!(due.iter().all(|due| *due > last), "{last} and {due:?}");
+    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it goes on");
+}
+
+#[test]
+fn whoever_ended_with_its_record_is_gone_on_from_at_once() {
+    let mut before = desk(per_second(50));
+    let mut due = granted(&mut before, BEGIN, 1);
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN + MS), &mut record).unwrap();
+    let now = BEGIN + 101 * MS;
+    let away = Span::from_millis(100);
+    let mut after = Desk::resume(policy(per_second(50)), 9, &record, at(now), away).unwrap();
+    due.extend(granted(&mut after, now, 2));
+    // As if nothing had been.
+    let apart: Vec<u64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(due.len() > 40 && apart.iter().all(|apart| *apart == 20 * MS), "{apart:?}");
+}
+
 /// When the last of the departures that one gets at once is due, after now.
 fn granted(desk: &mut Desk, now: u64, isolate: u64) -> Vec<u64> {
     let ask = Request { isolate, sequence: 1, want: 60, ..Request::default() };

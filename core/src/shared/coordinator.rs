@@ -305,6 +305,11 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         self.clock.clone().tell(now).1
     }
 
+    /// The latest departure granted.
+    pub(super) const fn front(&self) -> Instant {
+        self.front
+    }
+
     /// The instant that the source lives at.
     pub(super) fn ahead(&self, now: Instant) -> Instant {
         now.max(self.front)

@@ -7,15 +7,12 @@ use crate::policy::Policy;
 use crate::snapshot::{Reader, Record, SnapshotError, Writer};
 use crate::time::{Instant, Span};
 
-/// Snapshots are taken at least this often while there are requests: so long before a coordinator was
-/// evicted it may have granted what its snapshot does not tell of.
-const SNAPSHOT_WITHIN: Span = Span::from_secs(10);
-
 /// Calls that were in flight at a snapshot are taken to be for so long after it is restored.
 const PLACES_KEPT: Span = Span::from_secs(30);
 
-/// What is added to the source's record: its calls in flight, and how far ahead it granted.
-const ADDED: usize = 2 + 8;
+/// What is added to the source's record: its calls in flight, how far ahead it grants, and the latest
+/// departure that it has granted.
+const ADDED: usize = 2 + 8 + 8;
 const CHECK: usize = 4;
 
 impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
@@ -26,7 +23,7 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         Controller::<L, 1, SLOTS>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
 
     /// Writes what has been learnt, as of `now`, to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of
-    /// `record`, and returns how many these are. Take one every ten seconds at least while there are
+    /// `record`, and returns how many these are. Take one every ten seconds or so while there are
     /// requests: until the next one it grants no further ahead than this one says. Who the isolates are
     /// is not part of it: they tell that themselves.
     ///
@@ -44,15 +41,16 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
             let mut out = Writer::new(added, now);
             out.u16(self.source().in_flight());
             out.u64(lead.as_nanos());
+            out.instant(self.front());
         }
         Writer::new(check, now).u32(fnv1a(before.iter().copied()));
         Ok(Self::SNAPSHOT_BYTES)
     }
 
     /// The coordinator of a snapshot that was taken `away` before `now`, under a policy with the same
-    /// laws. Whatever was leased before it was evicted has left before it grants the first departure
-    /// of its own, so the two never add up; where it was away for longer than that takes, it grants at
-    /// once.
+    /// laws. It may have granted since, until just now, as far ahead as its snapshot says: all of that
+    /// has left before this one grants the first departure of its own, so the two never add up, however
+    /// old the snapshot is. Where it is known that there was no grant since, take [`resume`](Self::resume).
     ///
     /// ```
     /// use tidegate::law::Fixed;
@@ -79,6 +77,38 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         now: Instant,
         away: Span,
     ) -> Result<Self, SnapshotError> {
+        let (mut made, lead, _) = Self::read(policy, seed, record, now, away)?;
+        made.follow(now, lead);
+        Ok(made)
+    }
+
+    /// As [`restore`](Self::restore), of a snapshot after which nothing was granted any more, in whatever
+    /// order the two were stored: the coordinator ended, or came to rest, and told so. It goes on at once
+    /// from where it was, its burst included.
+    ///
+    /// # Errors
+    /// [`SnapshotError`] says what is wrong with the record, as there.
+    pub fn resume(
+        policy: Policy<L>,
+        seed: u64,
+        record: &[u8],
+        now: Instant,
+        away: Span,
+    ) -> Result<Self, SnapshotError> {
+        let (mut made, lead, front) = Self::read(policy, seed, record, now, away)?;
+        // A record of another world than this may say anything, and nobody shall wait for ever.
+        made.begin(front.min(now.saturating_add(lead)), lead);
+        Ok(made)
+    }
+
+    /// The coordinator of a record, how far ahead that one granted, and its latest departure.
+    fn read(
+        policy: Policy<L>,
+        seed: u64,
+        record: &[u8],
+        now: Instant,
+        away: Span,
+    ) -> Result<(Self, Span, Instant), SnapshotError> {
         if record.len() != Self::SNAPSHOT_BYTES {
             return Err(SnapshotError::Length);
         }
@@ -93,32 +123,30 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         let mut input = Reader::new(added, now, away);
         let in_flight = input.u16();
         let lead = Span::from_nanos(input.u64());
+        let front = input.instant();
         // What was granted after the snapshot is not known here, and must not be taken for what comes.
         source.number_permits_afresh(seed);
         // Calls that were out keep their places in the window, half of which stays for new ones.
         let most = u16::try_from(SLOTS / 2).unwrap_or(u16::MAX);
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
-        let mut made = Self::new(source, now);
-        made.follow(now, away, lead);
-        Ok(made)
+        Ok((Self::new(source, now), lead, front))
     }
 
-    /// The same coordinator, in the place of one whose snapshot, taken `away` before `now`, does not fit:
-    /// whatever that one has leased leaves before this one grants the first departure of its own.
+    /// The same coordinator, in the place of one whose snapshot does not fit, and which may have granted
+    /// until `away` before `now`: all of that leaves before this one grants the first departure of its own.
     ///
     /// Its lead is taken to be this one's, of a single isolate.
     #[must_use]
     pub fn in_place_of_another(mut self, now: Instant, away: Span) -> Self {
         let lead = self.least_lead(now);
-        self.follow(now, away, lead);
+        self.follow(now.saturating_sub(away), lead);
         self
     }
 
-    /// Nobody knows what was granted after a snapshot: by the eviction the burst was spent, and the last
-    /// departure was due a lead after it.
-    fn follow(&mut self, now: Instant, away: Span, lead: Span) {
-        let evicted = now.saturating_sub(away).saturating_add(SNAPSHOT_WITHIN).min(now);
-        let front = evicted.saturating_add(lead);
+    /// Nobody knows what was granted after a snapshot: when the one before `ended` its burst was spent,
+    /// and its last departure was due a lead after that.
+    fn follow(&mut self, ended: Instant, lead: Span) {
+        let front = ended.saturating_add(lead);
         self.source_mut().forfeit(front, 0);
         self.begin(front, lead);
     }
