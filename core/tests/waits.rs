@@ -191,3 +191,29 @@ fn a_client_that_comes_back_within_a_period_has_what_is_left_and_not_what_it_beg
     }
     assert!(left <= 600, "{left} of 4400 left");
 }
+
+#[test]
+fn a_late_timer_slows_no_fast_client_down() {
+    // A server of 2000 calls a second, and a client that only ever acts when its timer fires.
+    const RATE: u64 = 2_000;
+    const MOST: u64 = RATE / 10 * SECOND;
+    const HALF: u64 = 30;
+    for timer in [100_000, MILLIS, 4 * MILLIS] {
+        let (mut gate, mut level, mut served) = (Gate::new(POLICY, 7, at(0)), MOST, 0);
+        let mut in_flight = Vec::new();
+        for now in (0..2 * HALF * SECOND).step_by(usize::try_from(timer).unwrap()) {
+            level = (level + timer * RATE).min(MOST);
+            for (permit, outcome) in in_flight.drain(..) {
+                gate.settle(at(now), permit, outcome);
+            }
+            while let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) {
+                let fits = level >= SECOND;
+                level -= if fits { SECOND } else { 0 };
+                served += u64::from(fits && now >= HALF * SECOND);
+                in_flight.push((permit, if fits { Outcome::Ok } else { Outcome::Throttled }));
+            }
+        }
+        let possible = RATE * HALF;
+        assert!(served * 100 >= possible * 95, "{served} of {possible} with a timer of {timer} ns");
+    }
+}

@@ -77,14 +77,12 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         now: Instant,
         away: Span,
     ) -> Result<Self, SnapshotError> {
-        let (mut made, lead, _) = Self::read(policy, seed, record, now, away)?;
-        made.follow(now, lead);
-        Ok(made)
+        Self::read(policy, seed, record, now, away, false)
     }
 
-    /// As [`restore`](Self::restore), of a snapshot after which nothing was granted any more, in whatever
-    /// order the two were stored: the coordinator ended, or came to rest, and told so. It goes on at once
-    /// from where it was, its burst included.
+    /// As [`restore`](Self::restore), of a snapshot after which nothing was granted any more: the
+    /// coordinator ended with it, or came to rest. This one goes on at once from where that was, its burst
+    /// included.
     ///
     /// # Errors
     /// [`SnapshotError`] says what is wrong with the record, as there.
@@ -95,20 +93,17 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         now: Instant,
         away: Span,
     ) -> Result<Self, SnapshotError> {
-        let (mut made, lead, front) = Self::read(policy, seed, record, now, away)?;
-        // A record of another world than this may say anything, and nobody shall wait for ever.
-        made.begin(front.min(now.saturating_add(lead)), lead);
-        Ok(made)
+        Self::read(policy, seed, record, now, away, true)
     }
 
-    /// The coordinator of a record, how far ahead that one granted, and its latest departure.
     fn read(
         policy: Policy<L>,
         seed: u64,
         record: &[u8],
         now: Instant,
         away: Span,
-    ) -> Result<(Self, Span, Instant), SnapshotError> {
+        ended: bool,
+    ) -> Result<Self, SnapshotError> {
         if record.len() != Self::SNAPSHOT_BYTES {
             return Err(SnapshotError::Length);
         }
@@ -129,7 +124,13 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         // Calls that were out keep their places in the window, half of which stays for new ones.
         let most = u16::try_from(SLOTS / 2).unwrap_or(u16::MAX);
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
-        Ok((Self::new(source, now), lead, front))
+        let mut made = Self::new(source, now);
+        if ended {
+            made.begin(front, lead);
+        } else {
+            made.follow(now, lead);
+        }
+        Ok(made)
     }
 
     /// The same coordinator, in the place of one whose snapshot does not fit, and which may have granted
