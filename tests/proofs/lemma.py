@@ -114,12 +114,14 @@ class Lemma:
         self.name = claim.__name__.replace("_", " ")
         self.says = " ".join(claim.__doc__.split())
 
-    def answer(self, wrong, seconds):
-        """`proved`, `refuted` with the numbers that refute it, or `unknown` with the reason."""
+    def answer(self, wrong, seconds, seed=0):
+        """`proved`, `refuted` with the numbers that refute it, or `unknown` with the reason. `seed` is
+        the solver's own chance, on which no answer may depend."""
         given = Given()
         claim = self.claim(given, **(self.wrong if wrong else {}))
         solver = z3.Solver()
         solver.set("timeout", seconds * 1000)
+        solver.set("random_seed", seed)
         solver.add(*given.facts, z3.Not(claim))
         found = solver.check()
         if found == z3.unsat:
@@ -149,13 +151,14 @@ class Step:
     def __init__(self, name, model, draw):
         self.name, self.model, self.draw = name, model, draw
         code = model.__code__
-        self.draws = int("word" in code.co_varnames + code.co_cellvars)
+        known = code.co_varnames + code.co_cellvars
+        self.draws = sum(word in known for word in ("word", "next_word"))
 
 
-def step(name, draw):
-    """Registers a model; `draw` makes the numbers to ask with. The model takes the numbers, and a
-    last one named `word` where the core draws by chance: the word that it drew, which it tells
-    first."""
+def step(name, draw=None):
+    """Registers a model; `draw` makes the numbers to ask with, and without one there is one answer.
+    The model takes the numbers, and last the words that the core draws by chance, `word` and
+    `next_word`, which it tells first."""
 
     def register(model):
         STEPS.append(Step(name, model, draw))

@@ -96,20 +96,23 @@ def a_draw_is_the_word_scaled_to_the_range(given, reduced=halves):
     return all_of(fits, made * 2**32 <= whole, (made + 1) * 2**32 > whole)
 
 
-def words_of(size, value):
-    """The words that are reduced to one value: from the first to before the first of the next."""
-    return up((value + 1) * 2**32, size) - up(value * 2**32, size)
+def first_word(size, value):
+    """The first of the words that are reduced to a value or to a higher one."""
+    return up(value * 2**32, size)
 
 
-@lemma("rng.rs Rng::between", counted=lambda size, value: words_of(size, value) + 1)
-def no_value_is_drawn_by_more_than_one_word_more_than_another(given, counted=words_of):
-    """In a range of no more than 2^32, each value has its equal part of the 2^32 words, rounded
-    down or up: that is the whole bias."""
+@lemma("rng.rs Rng::between", first=lambda size, value: first_word(size, value) + 1)
+def no_value_is_drawn_by_more_than_one_word_more_than_another(given, first=first_word):
+    """In a range of no more than 2^32, a value is drawn by the words from its first to before the
+    first of the next, and these are its equal part of the 2^32 words, rounded down or up: that is
+    the whole bias."""
     size = given.number("size", 1, 2**32)
-    value = given.number("value", 0, U32)
+    value, word = given.numbers("value word", 0, U32)
     given.that(value < size)
-    count = counted(size, value)
-    return all_of(count * size > 2**32 - size, count * size < 2**32 + size)
+    begin, end = first(size, value), first(size, value + 1)
+    draws = (drawn(word, 0, size - 1) == value) == all_of(begin <= word, word < end)
+    count = end - begin
+    return all_of(draws, count * size > 2**32 - size, count * size < 2**32 + size)
 
 
 @lemma("rng.rs Rng::next_u32", turn=lambda low, high: (low & high, rotated(high, 13)))

@@ -1,6 +1,6 @@
 """Counters of ticks."""
 
-from lemma import U32, U64, all_of, div, ite, lemma, step, up, within
+from lemma import U32, U64, all_of, any_of, div, ite, lemma, step, up, within
 
 BILLION = 10**9
 
@@ -39,29 +39,33 @@ def extend(hertz, first, *readings):
 
 @lemma("time.rs Ticks::to_ticks_ceil", rounded=div)
 def ticks_cover_a_span_and_one_less_does_not(given, rounded=up):
-    """A timer set for so many ticks never fires early, and never a tick late."""
-    hertz = given.number("hertz", 1, U32)
-    whole = given.number("whole", 0, U32)
-    rest = given.number("rest", 0, BILLION - 1)
-    count = whole * hertz + rounded(rest * hertz, BILLION)
-    span = whole * BILLION + rest
-    return all_of(count * BILLION >= span * hertz, (count - 1) * BILLION < span * hertz)
+    """A timer set for so many ticks never fires early, and never a tick late. Where there are more
+    than 64 bits hold, they are as many as those hold."""
+    hertz, span = given.number("hertz", 1, U32), given.number("span", 0, U64)
+    count = to_ticks(hertz, span, rounded)
+    covers = all_of(count * BILLION >= span * hertz, (count - 1) * BILLION < span * hertz)
+    return ite(count < U64, covers, all_of(count == U64, (U64 - 1) * BILLION < span * hertz))
 
 
 @lemma("time.rs Ticks::extend", later=lambda latest, reading: div(latest, 2**32) * 2**32 + reading)
 def ticks_never_run_backwards(given, later=ahead):
-    """Whatever the reading, the count is no less than before, and ahead by less than half its
-    range."""
+    """Whatever the reading, the count is no less than before, and ahead by less than half the
+    counter's range; where it moves, it ends in the reading, as far as it fits 64 bits."""
     latest = given.number("latest", 0, U64)
     reading = given.number("reading", 0, U32)
     after = later(latest, reading)
-    return all_of(after >= latest, after <= latest + 2**31 - 1)
+    ends = any_of(after == latest, after == U64, after % 2**32 == reading)
+    return all_of(after >= latest, after <= latest + 2**31 - 1, ends)
 
 
-@lemma("time.rs Ticks::extend", factor=BILLION * 10)
-def no_instant_of_ticks_wraps(given, factor=BILLION):
-    """The rest of a second, in ticks, times a billion fits 64 bits."""
+@lemma("time.rs Ticks::extend", instant=lambda hertz, count: count % hertz * BILLION)
+def no_instant_of_ticks_wraps_nor_runs_backwards(given, instant=instant_of):
+    """A later count is no earlier instant, and the rest of a second, in ticks, times a billion fits
+    64 bits."""
     hertz = given.number("hertz", 1, U32)
-    rest = given.number("rest", 0, U32)
-    given.that(rest < hertz)
-    return all_of(rest * factor <= U64, div(rest * factor, hertz) < factor)
+    count, later = given.numbers("count later", 0, U64)
+    given.that(count <= later)
+    fits = (count % hertz) * BILLION <= U64
+    return all_of(
+        fits, instant(hertz, count) <= instant(hertz, later), instant(hertz, later) <= U64
+    )

@@ -8,6 +8,7 @@ from lemma import (
     all_of,
     any_of,
     div,
+    implies,
     ite,
     least,
     lemma,
@@ -33,6 +34,13 @@ def calmed(less, grown):
 def shorter(sleep, less, floor):
     """`Proportional::served`: the sleep after a success."""
     return most(minus(sleep, less), least(floor, sleep))
+
+
+def longer(strategy, spares, first, sleep, add, more, sleep_times, more_times):
+    """`Proportional::refused`, where it spares nothing: what it sleeps, and the sleep after that."""
+    rung = ite(any_of(first, sleep == 0), add, sleep_times)
+    slept = ite(strategy == EXPONENTIAL, rung, ite(spares, more_times, more))
+    return slept, ite(strategy == EXPONENTIAL, rung, more_times)
 
 
 def a_span(dice):
@@ -100,11 +108,8 @@ def proportional(
         if not spared:
             raised = now
             more = within(sleep + add)
-            grown = floor_of(n, d, more)
-            if strategy == EXPONENTIAL:
-                slept = sleep = add if first or sleep == 0 else floor_of(n, d, sleep)
-            else:
-                slept, sleep = grown if spares else more, grown
+            times = floor_of(n, d, sleep), floor_of(n, d, more)
+            slept, sleep = longer(strategy, spares, first, sleep, add, more, *times)
     longest = within(slept + floor_of(jn, jd, slept))
     return sleep, run, raised, refused, min(now + drawn(word, slept, longest), LAST)
 
@@ -128,14 +133,26 @@ def a_success_never_lengthens_the_sleep(given, cut=shorter):
     return all_of(after <= sleep, after >= least(floor, sleep))
 
 
-@lemma("law/proportional.rs Proportional::refused", times=lambda n, d, more: div(more * d, n))
-def a_factor_of_one_or_more_never_shortens_a_sleep(given, times=lambda n, d, more: div(more * n, d)):
-    """With a factor of at least one, rounded down, a sleep with what was added to it becomes no
-    shorter. (The exponential strategy begins at its first rung, which may be shorter.)"""
-    n, d = given.numbers("n d", 1, U32)
-    more = given.number("more", 0, U64)
-    given.that(n >= d)
-    return times(n, d, more) >= more
+@lemma(
+    "law/proportional.rs Proportional::observe", cut=lambda sleep, less, floor: minus(sleep, less)
+)
+def the_sleep_of_proportional_stays_above_its_floor_or_its_start(given, cut=shorter):
+    """Nothing bounds the sleep from above, as in the source, but 64 bits, at which it stays. From
+    below: if it was no shorter than the floor and than the start, whichever is shorter, then so it is
+    after a success, and after a refusal, which lengthens it by what is added at least. The
+    exponential strategy begins each run at its first rung instead, which is above nothing."""
+    strategy, times = given.number("strategy", 0, 3), given.numbers("n d", 1, U32)
+    start, floor, sleep, add, less = given.numbers("start floor sleep add less", 0, U64)
+    spares, first = given.flag("spares"), given.flag("first")
+    given.that(times[0] >= times[1], sleep >= least(start, floor))
+    given.that(implies(strategy == EXPONENTIAL, add > 0))
+    more = within(sleep + add)
+    grown = floor_of(*times, sleep), floor_of(*times, more)
+    slept, grown = longer(strategy, spares, first, sleep, add, more, *grown)
+    rungs = all_of(slept == grown, grown > 0, any_of(first, sleep == 0, grown >= sleep))
+    others = all_of(slept >= more, grown >= more, grown <= U64)
+    served = cut(sleep, less, floor) >= least(start, floor)
+    return all_of(served, ite(strategy == EXPONENTIAL, rungs, others))
 
 
 def higher(delay, raised, initial, longest):
@@ -260,11 +277,14 @@ def a_delay_of_responsive(given):
     after=lambda *of: (ite(of[3], of[5], of[6]), 0, True),
 )
 def the_delay_of_responsive_is_none_or_from_its_first_to_its_longest(given, after=mended_after):
-    """None at the start; after every answer none, or no shorter than the first delay and no longer
-    than the longest."""
+    """As it is mended: if the delay was none, as at the start, or from the first delay to the longest,
+    then so it is after an answer, and after a stretch of silence. (The faithful one has no bound but
+    64 bits.)"""
     step = a_delay_of_responsive(given)
-    (initial, longest, _), delay = step[0], after(*step)[0]
-    return any_of(delay == 0, all_of(initial <= delay, delay <= longest))
+    (initial, longest, _), lowered = step[0], step[6]
+    delays = after(*step)[0], or_none(lowered, initial)
+    none = [any_of(delay == 0, all_of(initial <= delay, delay <= longest)) for delay in delays]
+    return all_of(*none)
 
 
 @lemma("law/responsive.rs Responsive::spread", top=lambda delay, reach, longest: delay + reach)

@@ -1,6 +1,6 @@
 """Ratios, products, and the numbers of quotas."""
 
-from lemma import U32, U64, all_of, div, implies, ite, lemma, step, up, within
+from lemma import U32, U64, all_of, div, implies, ite, lemma, most, step, up, within
 
 LAW_PERIOD = 10**9 << 20
 
@@ -26,25 +26,30 @@ def ratio(numerator, denominator, value):
     return floor_of(numerator, denominator, value), ceil_of(numerator, denominator, value)
 
 
-def in_parts(given):
-    """A value as so many denominators and a rest, its share of the rest, and what is left of
-    that."""
-    numerator, rest, part, left = given.numbers("numerator rest part left", 0, U32)
-    whole = given.number("whole", 0, U64)
-    denominator = given.number("denominator", 1, U32)
-    value = whole * denominator + rest
-    given.that(rest < denominator, left < denominator, value <= U64)
-    given.that(rest * numerator == part * denominator + left)
-    return numerator, denominator, whole, rest, part, left, value
+def rounded_up_first(numerator, denominator, value):
+    return within(up(value, denominator) * numerator), 0
 
 
-@lemma("fixed.rs Ratio::split", rounded=lambda exact: exact + 1)
-def a_ratio_is_exact_to_its_remainder(given, rounded=lambda exact: exact):
+@lemma("fixed.rs Ratio::split", split=rounded_up_first)
+def a_ratio_is_exact_to_its_remainder_or_the_largest_number(given, split=split):
     """The fraction rounded down, times the denominator, and the remainder are the whole product:
-    nothing is lost by dividing first."""
-    numerator, denominator, whole, rest, part, left, value = in_parts(given)
-    floor = rounded(whole * numerator + part)
-    return value * numerator == floor * denominator + left
+    nothing is lost by dividing first. Where the fraction does not fit 64 bits, it is the largest
+    number that does."""
+    ratio, value = a_fraction(given)
+    floor, rest = split(*ratio, value)
+    exact = value * ratio[0] == floor * ratio[1] + rest
+    fits = all_of(rest >= 0, rest < ratio[1], floor <= U64)
+    return all_of(fits, implies(floor < U64, exact), most_of(*ratio, value, floor))
+
+
+def a_fraction(given):
+    ratio = given.number("numerator", 0, U32), given.number("denominator", 1, U32)
+    return ratio, given.number("value", 0, U64)
+
+
+def most_of(numerator, denominator, value, made):
+    """It is the largest number only if the fraction is no smaller."""
+    return implies(made == U64, value * numerator > (U64 - 1) * denominator)
 
 
 @lemma("fixed.rs Ratio::split", bits=31)
@@ -52,17 +57,31 @@ def the_product_of_a_ratio_fits(given, bits=32):
     """The product of a remainder and a numerator, for which the core uses an instruction that
     wraps, is below 2^64."""
     rest, numerator = given.numbers("rest numerator", 0, U32)
-    given.that(rest < U32)
+    given.that(rest < given.number("denominator", 1, U32))
     return rest * numerator < 1 << 2 * bits
 
 
-@lemma("fixed.rs Ratio::ceil_of", more=lambda left: 1)
-def a_ratio_rounds_up_by_less_than_one(given, more=lambda left: ite(left > 0, 1, 0)):
-    """Rounded up is the least number that is no less than the fraction."""
-    numerator, denominator, whole, rest, part, left, value = in_parts(given)
-    ceil = whole * numerator + part + more(left)
-    exact = value * numerator
-    return all_of(ceil * denominator >= exact, (ceil - 1) * denominator < exact)
+@lemma("fixed.rs Ratio::ceil_of", ceil=lambda *of: floor_of(*of) + 1)
+def a_ratio_rounds_up_by_less_than_one(given, ceil=ceil_of):
+    """Rounded up is the least number that is no less than the fraction, or the largest number
+    where that does not fit 64 bits."""
+    ratio, value = a_fraction(given)
+    made, exact = ceil(*ratio, value), value * ratio[0]
+    covers = all_of(made * ratio[1] >= exact, (made - 1) * ratio[1] < exact)
+    return all_of(made <= U64, implies(made < U64, covers), most_of(*ratio, value, made))
+
+
+@lemma("fixed.rs Ratio::floor_of", floor=lambda *of: split(*of)[0] + 1)
+def a_ratio_keeps_to_its_side_of_one(given, floor=floor_of):
+    """A part of at most one is never more than the whole, one below one is less of it, and a factor
+    of one or more is never less, rounded down or up. (What a law keeps, or spreads, or multiplies by
+    is such a ratio, as its constructor sees to.)"""
+    ratio, value = a_fraction(given)
+    made = floor(*ratio, value)
+    part = implies(ratio[0] <= ratio[1], made <= value)
+    less = implies(all_of(ratio[0] < ratio[1], value > 0), made < value)
+    factor = all_of(made >= value, ceil_of(*ratio, value) >= value)
+    return all_of(part, less, implies(ratio[0] >= ratio[1], factor))
 
 
 @step("product", lambda dice: [dice.u64(), dice.u64(), dice.u64(1)])
@@ -111,27 +130,22 @@ def doubled_only(quotient, rest, bit, whole, part, divisor):
 
 @lemma("fixed.rs mul_div_floor", turn=doubled_only)
 def a_turn_of_double_and_add_keeps_the_product(given, turn=double_and_add):
-    """As long as the quotient fits, each turn keeps: quotient times divisor and the rest are the
-    product of what was read of b with a. After 64 turns that is the whole product."""
+    """If the quotient times the divisor and the rest were the product of a with what was read of b,
+    or the quotient was the largest number and the product no smaller, then so it is with one bit
+    more. (It is at the start, with nothing read; 64 turns read all of b.)"""
     divisor = given.number("divisor", 1, U64)
     whole, quotient, rest, part, read = given.numbers("whole quotient rest part read", 0, U64)
     bit = given.number("bit", 0, 1)
     a = whole * divisor + part
     given.that(rest < divisor, part < divisor, a <= U64)
-    given.that(quotient * divisor + rest == a * read)
+    given.that(is_product(quotient, rest, divisor, a * read))
     after, left = turn(quotient, rest, bit, whole, part, divisor)
-    exact = after * divisor + left == a * (2 * read + bit)
-    return all_of(left < divisor, implies(after < U64, exact))
+    return all_of(left >= 0, left < divisor, is_product(after, left, divisor, a * (2 * read + bit)))
 
 
-@lemma("fixed.rs mul_div_floor", turn=lambda *of: (double_and_add(*of)[0] - 1, 0))
-def a_quotient_out_of_range_stays_there(given, turn=double_and_add):
-    """A quotient that is at the largest number does not come back from there."""
-    divisor = given.number("divisor", 1, U64)
-    whole, rest, part = given.numbers("whole rest part", 0, U64)
-    bit = given.number("bit", 0, 1)
-    given.that(rest < divisor, part < divisor)
-    return turn(U64, rest, bit, whole, part, divisor)[0] == U64
+def is_product(quotient, rest, divisor, product):
+    exact, beyond = quotient * divisor + rest == product, product >= U64 * divisor
+    return ite(quotient < U64, exact, all_of(quotient == U64, beyond))
 
 
 @step("exponential", lambda dice: [dice.u64(), dice.u64(1)])
@@ -152,14 +166,14 @@ def horner(rest, term, total):
 
 @lemma("fixed.rs exp_neg_q32", ln_2=2**33)
 def no_product_of_the_exponential_saturates(given, ln_2=2_977_044_472):
-    """Below ln 2 every product of the series is below 2^64, and every partial sum is at most
-    one."""
+    """Below ln 2 every product of the series is below 2^64, and every partial sum is from nothing to
+    one. (How near the sum is to e^-z is a test's, not a lemma's.)"""
     rest = given.number("rest", 0, ln_2 - 1)
     total = given.number("total", 0, 2**32)
     claims = []
     for term in range(1, 13):
         part = div(rest * (2**32 // term), 2**32)
-        claims += [rest * (2**32 // term) <= U64, part * total <= U64, part * total <= 2**64 - 1]
+        claims += [rest * (2**32 // term) <= U64, part * total <= U64]
         claims += [horner(rest, term, total) <= 2**32, horner(rest, term, total) >= 0]
     return all_of(*claims)
 
@@ -180,16 +194,17 @@ def an_interval_is_no_shorter_than_the_quotas(given, rounded=up):
 
 @step("law_rate", lambda dice: dice.quota())
 def law_rate(count, period, burst=1):
-    return max(1, within(count * LAW_PERIOD // period))
+    return most(1, within(div(count * LAW_PERIOD, period)))
 
 
-@lemma("rate.rs Quota::law_rate", rounded=lambda a, b: up(a, b) + 1)
-def a_laws_rate_is_never_more_than_the_quotas(given, rounded=div):
-    """In a law's numbers a quota is no faster than it was, nor slower by a 2^-20th of a call a
-    second; but where it is slower than that, it is that."""
+@lemma("rate.rs Quota::law_rate", rate_of=lambda *quota: law_rate(*quota) + 1)
+def a_laws_rate_is_never_more_than_the_quotas(given, rate_of=law_rate):
+    """In a law's numbers, which are from a 2^-20th of a call a second to what 64 bits hold, a quota
+    is no faster than it was, nor slower by a whole 2^-20th. One below the least is the least."""
     count, period, burst = given.quota()
-    rate = rounded(count * LAW_PERIOD, period)
-    return all_of(rate * period <= count * LAW_PERIOD, (rate + 1) * period > count * LAW_PERIOD)
+    rate, exact = rate_of(count, period), count * LAW_PERIOD
+    near = implies(rate < U64, (rate + 1) * period > exact)
+    return all_of(rate >= 1, rate <= U64, implies(rate > 1, rate * period <= exact), near)
 
 
 @step("law_quota", lambda dice: [dice.u64(), dice.u64()])

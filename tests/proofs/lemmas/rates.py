@@ -7,6 +7,7 @@ from lemma import (
     U32,
     U64,
     all_of,
+    any_of,
     div,
     implies,
     ite,
@@ -89,8 +90,19 @@ def aimd(start, floor, ceiling, stride, every, n, d, pauses, base, longest, disc
     after=lambda law, state, *of: (of[4], *aimd_after(law, state, *of)[1:]),
 )
 def the_rate_of_aimd_stays_between_its_floor_and_its_ceiling(given, after=aimd_after):
-    """Between them at the start, and after every answer. The cuts that lengthen its pause are at
-    most 64, the calls that it counts below `every`."""
+    """If the rate was between them, then so it is after an answer; the cuts that lengthen its pause
+    are at most 64, and the calls that it counts below `every`. (The start is, as the constructor sees
+    to.)"""
+    law, state, kept, double = an_aimd_law(given)
+    flags = [given.flag(name) for name in ("pushed_back", "served", "fresh", "paced")]
+    new, counted, cuts, _ = after(law, state, *flags, kept, double)
+    floor, ceiling, _, every = law[:4]
+    return all_of(floor <= new, new <= ceiling, cuts <= 64, counted < every)
+
+
+def an_aimd_law(given):
+    """A law and a state of it, what a cut keeps of the rate, and the pause after so many cuts: after
+    64 it is the longest that there is."""
     floor, ceiling, stride, rate = given.numbers("floor ceiling stride rate", 1, U64)
     kept, longest, double = given.numbers("kept longest double", 0, U64)
     every, discount = given.numbers("every discount", 1, U16)
@@ -98,10 +110,8 @@ def the_rate_of_aimd_stays_between_its_floor_and_its_ceiling(given, after=aimd_a
     cuts = given.number("cuts", 0, 64)
     given.that(floor <= rate, rate <= ceiling, kept < rate, successes < every)
     given.that(implies(cuts == 64, double == U64))
-    flags = [given.flag(name) for name in ("pushed_back", "served", "fresh", "paced")]
     law = floor, ceiling, stride, every, given.flag("pauses"), longest, discount
-    new, counted, cuts, _ = after(law, (rate, successes, cuts, calm), *flags, kept, double)
-    return all_of(floor <= new, new <= ceiling, cuts <= 64, counted < every)
+    return law, (rate, successes, cuts, calm), kept, double
 
 
 @lemma(
@@ -110,17 +120,19 @@ def the_rate_of_aimd_stays_between_its_floor_and_its_ceiling(given, after=aimd_a
 )
 def a_refusal_slows_aimd_down_to_its_floor(given, after=aimd_after):
     """A fresh refusal leaves a lower rate, or the floor."""
-    floor, ceiling, stride, rate = given.numbers("floor ceiling stride rate", 1, U64)
-    kept, longest, double = given.numbers("kept longest double", 0, U64)
-    given.that(floor <= rate, rate <= ceiling, kept < rate)
-    law = floor, ceiling, stride, 10, True, longest, 10
-    new = after(law, (rate, 0, 0, 0), True, False, True, True, kept, double)[0]
-    return implies(rate > floor, new < rate)
+    law, state, kept, double = an_aimd_law(given)
+    new = after(law, state, True, False, True, given.flag("paced"), kept, double)[0]
+    return any_of(new < state[0], all_of(state[0] == law[0], new == law[0]))
 
 
 def filled(rate, tokens, passed, part):
     """`CubicState::fill`, where `part` is what the rate makes in the time that passed."""
     return least(within(tokens + part), most(rate, ONE))
+
+
+def emptied(tokens, rate):
+    """What is over the brim of another rate is lost."""
+    return least(tokens, most(rate, ONE))
 
 
 def measured_after(measured, responses, passed, kept, smooth):
@@ -190,7 +202,7 @@ class Cubic:
         elif self.on:
             self.level = minus(brim(self.rate), within(BILLION * self.tokens))
         else:
-            self.tokens = min(self.tokens, max(self.rate, ONE))
+            self.tokens = emptied(self.tokens, self.rate)
 
     def curve(self, now):
         elapsed = floor_of(ONE, BILLION, max(0, now - self.cut_at))
@@ -244,10 +256,11 @@ def cubic(*numbers):
 
 @lemma("law/cubic.rs CubicState::curve", furthest=7_200 * ONE)
 def no_product_of_the_curve_saturates(given, furthest=1_800 * ONE):
-    """Half an hour from its inflection, where the core stops counting, the square and the cube of
-    the time still fit 64 bits."""
+    """As far as half an hour from its inflection, where the core stops counting, the square and the
+    cube of the time fit 64 bits."""
     distance = given.number("distance", 0, furthest)
-    return all_of(*(product <= U64 for product in cube(distance)[1]))
+    made, products = cube(distance)
+    return all_of(*(product <= U64 for product in products), made < U64)
 
 
 @lemma(
@@ -267,15 +280,30 @@ def the_rate_of_cubic_is_at_least_its_floor_and_at_most_twice_what_was_measured(
     "law/cubic.rs CubicState::fill", fill=lambda rate, tokens, passed, part: within(tokens + part)
 )
 def the_bucket_of_cubic_holds_a_second_of_its_rate(given, fill=filled):
-    """Or one call, where a second has less."""
-    rate, tokens, passed, part = given.numbers("rate tokens passed part", 0, U64)
-    return fill(rate, tokens, passed, part) <= most(rate, ONE)
+    """Or one call, where a second has less: after it has been filled, and after every answer that
+    leaves the law off."""
+    rate, tokens, passed, part, new = given.numbers("rate tokens passed part new", 0, U64)
+    full = fill(rate, tokens, passed, part)
+    return all_of(full <= most(rate, ONE), emptied(full, new) <= most(new, ONE))
+
+
+@lemma("law/cubic.rs CubicState::measure", bound=2**52)
+def what_cubic_measures_fits_54_bits(given, bound=2**53):
+    """Answers are counted with 32 bits, so no half second's rate is above 2^53, with 20 bits of
+    fraction. If the mean was no more than one above that, then so it is with the next half second; so
+    twice the mean, the most that the rate may be, fits 64 bits."""
+    measured = given.number("measured", 0, bound + 1)
+    responses, passed = given.number("responses", 1, U32), given.number("passed", 1, U64)
+    latest = div(responses * 2 * ONE, passed)
+    kept, smooth = floor_of(8, 10, measured), floor_of(8, 10, latest)
+    after = measured_after(measured, responses, passed, kept, smooth)
+    return all_of(after <= bound + 1, bounded(U64, after) <= 2 * bound + 2)
 
 
 @lemma("law/cubic.rs cube_root", stride=lambda root: 3 * root * root + 1)
 def a_turn_of_the_cube_root_keeps_it(given, stride=lambda root: 3 * root * (root + 1) + 1):
-    """With the root of what was read so far, three bits more are read, and the root is right again:
-    its cube is no more than what was read, and that of the next number is."""
+    """If the root of what was read so far was right, then so it is with three bits more: its cube is
+    no more than what was read, and that of the next number is."""
     root, bits = given.number("root", 0, 2**21), given.number("bits", 0, 7)
     rest = given.number("rest", 0, U64)
     read = root * root * root + rest

@@ -1,6 +1,6 @@
 """Backoff: rungs and their delays."""
 
-from lemma import U32, U64, all_of, div, ite, least, lemma, minus, most, step, within
+from lemma import U32, U64, all_of, any_of, div, ite, least, lemma, minus, most, step, within
 from lemmas.chance import drawn
 from lemmas.numbers import ceil_of, floor_of
 
@@ -63,26 +63,24 @@ def a_rung_is_from_the_base_to_the_maximum(given, climbing=climbed):
 
 @lemma("backoff.rs Backoff::delay", spread=lambda jitter, reach, longest, rung, word: rung + reach)
 def a_delay_is_within_its_jitter_and_below_the_maximum(given, spread=delayed):
-    """Chance spreads a rung no further than its jitter says, and never past the maximum."""
+    """Chance takes a rung no further down or up than its jitter says, and never past the maximum."""
     jitter = given.number("jitter", 0, 3)
     rung, longest, reach = given.numbers("rung longest reach", 0, U64)
     word = given.number("word", 0, U32)
     given.that(rung <= longest, reach <= rung)
     made = spread(jitter, reach, longest, rung, word)
-    low = ite(
-        jitter == FULL,
-        0,
-        ite(jitter == EQUAL, div(rung, 2), ite(jitter == NONE, rung, rung - reach)),
-    )
-    return all_of(made >= low, made <= longest)
+    low = ite(jitter == FULL, 0, ite(jitter == EQUAL, div(rung, 2), rung))
+    low = ite(jitter == SPREAD, rung - reach, low)
+    high = ite(jitter == SPREAD, rung + reach, rung)
+    return all_of(made >= low, made <= high, made <= longest)
 
 
-@lemma("backoff.rs Backoff::climb", up=lambda n, d, whole: div(whole * n, d))
-def an_exponential_schedule_that_grows_does_grow(
-    given, up=lambda n, d, whole: div(whole * n + d - 1, d)
-):
-    """With a factor above one, rounded up, every rung is above the one below it."""
+@lemma("backoff.rs Backoff::climb", rounded=floor_of)
+def an_exponential_schedule_that_grows_does_grow(given, rounded=ceil_of):
+    """With a factor above one, rounded up, every rung is above the one below it, until it is at the
+    maximum."""
     n, d = given.numbers("n d", 1, U32)
-    rung = given.number("rung", 1, U64)
-    given.that(n > d)
-    return up(n, d, rung) > rung
+    base, longest, rung = given.numbers("base longest rung", 1, U64)
+    given.that(n > d, base <= longest, rung <= longest)
+    made = climbed(EXPONENTIAL, rounded(n, d, rung), base, longest, rung, 0)
+    return any_of(made > rung, all_of(rung == longest, made == longest))

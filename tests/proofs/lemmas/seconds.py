@@ -51,6 +51,11 @@ def room(limit, sent):
     return minus(div(limit, ONE), sent)
 
 
+def raised(limit, number, seconds, widest):
+    """By so many seconds at once."""
+    return least(within(limit + within(number * ONE * seconds)), widest)
+
+
 def at(law, second, state, now):
     """`Busy::at`: every second that has ended, or all at once."""
     widest, number, by_rate, faithful = law
@@ -63,7 +68,7 @@ def at(law, second, state, now):
         if limit == widest and streak == 0:
             break
         if not by_rate and quiet == 0:
-            limit = min(within(limit + within(number * ONE * ended)), widest)
+            limit = raised(limit, number, ended, widest)
             state = limit, sent, busy, 0 if ended > 0 else streak, quiet
             break
     return second, state
@@ -127,9 +132,9 @@ def a_state(given, law):
     return limit, sent, busy, streak, quiet
 
 
-def some_halving(given):
+def some_halving(given, left="left"):
     """Whatever halving leaves, it is no more; without a refusal it is all."""
-    left = given.number("left", 0, U64)
+    left = given.number(left, 0, U64)
 
     def halve(limit, times):
         given.that(left <= limit, implies(times == 0, left == limit))
@@ -140,19 +145,22 @@ def some_halving(given):
 
 @lemma("law/busy.rs Busy::next_second", turn=lambda law, state, halved: (state[0] * 2, 0, 0, 9, 0))
 def the_limit_of_busy_stays_from_a_grain_to_its_most(given, turn=next_second):
-    """At its most at the start, and after every second no more than that and never nothing, which
-    would not grow back; where the text is followed, never below one call. A recovery waits 8
-    seconds at most."""
+    """If it was, as it is at the start, then so it is after a second, and after many at once: never
+    nothing, which would not grow back, and where the text is followed never below one call. A
+    recovery waits 8 seconds at most."""
     law = a_law(given)
     state = a_state(given, law)
     limit, sent, busy, streak, quiet = turn(law, state, halved=some_halving(given))
     bounds = all_of(limit >= 1, limit <= law[0], implies(no(law[3]), limit >= ONE))
-    return all_of(bounds, streak <= STREAK, quiet <= STREAK, sent == 0, busy == 0)
+    many = raised(limit, law[1], given.number("seconds", 0, U64), law[0])
+    counts = all_of(streak <= STREAK, quiet <= STREAK, sent == 0, busy == 0)
+    return all_of(bounds, counts, limit <= many, many <= law[0])
 
 
 @lemma("law/busy.rs Busy::grown", rate=30)
 def the_limit_of_busy_times_its_rate_fits(given, rate=14):
-    """24 bits of limit, 4 of rate and 36 of fraction are 64: no growth saturates on its way."""
+    """24 bits of limit, 4 of rate and 36 of fraction are 64: no growth by a rate saturates on its
+    way. (One by a value does only far above the most, to which it is cut.)"""
     limit = given.number("limit", 1, 9_999_999 * ONE)
     return all_of(limit * rate <= U64, limit * (rate + 1) <= U64)
 
@@ -170,20 +178,16 @@ def a_quiet_second_of_busy_never_lowers_the_limit(given, turn=next_second):
     return all_of(after >= limit, implies(any_of(quiet == 0, law[3]), grows))
 
 
-def slowest():
-    """The longest that any law waits for room: from the least that a limit may be, growing the
-    least."""
-    laws = [(ONE, rate, True, False) for rate in range(2, 15)] + [(ONE, 1, False, False)]
-    waits = [seconds_to_room(law, (ONE, 1, 1, STREAK, STREAK)) for law in laws]
-    laws = [(ONE, rate, True, True) for rate in range(1, 15)] + [(ONE, 1, False, True)]
-    return max(waits + [seconds_to_room(law, (1, 0, U32, 0, 0)) for law in laws])
-
-
-@lemma("law/busy.rs Busy::next_room", bound=30)
-def a_wait_of_busy_ends_within_64_seconds(given, bound=64):
-    """From the least that a limit may be, under refusals without number in this second, there is
-    room before the loop that looks for it gives up. (That no limit grows slower than the least does
-    is the lemma before.)"""
-    longest = given.number("longest", 1, U64)
-    given.that(longest == slowest())
-    return longest < bound
+@lemma("law/busy.rs Busy::next_room", turn=lambda law, state, halved: (state[0], 0, 0, state[3], 0))
+def a_wait_of_busy_ends_within_64_seconds(given, turn=next_second):
+    """Where the text is followed, there is room in the second after any. Else a grain is left of a
+    call at least, which each second without a refusal doubles, up to a call: after the second that
+    the wait begins in, 36 more make room, and the loop that looks for it makes 64 turns."""
+    law = a_law(given)
+    limit, sent, busy, streak, quiet = a_state(given, law)
+    after = turn(law, (limit, sent, busy, streak, quiet), halved=some_halving(given))[0]
+    part = given.number("part", 1, ONE)
+    given.that(part <= limit)
+    quiet_one = turn(law, (limit, 0, 0, 0, 0), halved=some_halving(given, "left in quiet"))[0]
+    grain = all_of(after >= 1, quiet_one >= least(2 * part, ONE), 1 + 36 < 64, 2**36 >= ONE)
+    return ite(law[3], grain, room(after, 0) >= 1)

@@ -65,8 +65,8 @@ def crowd(start, widest, n, d, window, successes, now, sent, outcome, fresh, pac
 
 @lemma("law/crowd.rs Crowd::observe", after=lambda *of: (crowd_after(*of)[0] + 1, 0))
 def the_window_of_crowd_stays_from_one_to_its_most(given, after=crowd_after):
-    """From one to the most at the start, and after every answer; and the successes that are counted
-    stay below the window, so that none is ever too many."""
+    """If the window was from one to its most, and the successes that are counted below the window,
+    then so they are after an answer. (The start is, as the constructor sees to.)"""
     window, widest = given.numbers("window widest", 1, U16)
     successes, kept = given.numbers("successes kept", 0, U16)
     given.that(window <= widest, successes < window, kept < window)
@@ -91,6 +91,11 @@ def whole(calls):
 def closed(window, is_open, to):
     """`VegasState::close_to`: the window after it."""
     return clamp(to, 1, MOST)
+
+
+def refused(window, is_open, close=closed):
+    """`VegasState::refuse`, where it cuts: three quarters of the window."""
+    return close(window, is_open, div(within(window * 3, U16), 4))
 
 
 def judged(
@@ -128,10 +133,7 @@ class Vegas:
             if not self.refused and self.window:
                 self.refused = True
                 self.begin(now)
-                self.window, self.open = (
-                    closed(self.window, self.open, min(self.window * 3, U16) // 4),
-                    False,
-                )
+                self.window, self.open = refused(self.window, self.open), False
             return
         if outcome != OK:
             return
@@ -140,7 +142,7 @@ class Vegas:
             self.began = max(self.began, sent)
         self.took.append(min(max(0, now - sent) // 1000, U32))
         self.paced |= paced
-        if len(self.took) < max(32, min(self.window * 4, U16)):
+        if len(self.took) < round_of(self.window):
             return
         began, took, paced = self.began, self.took, self.paced
         self.begin(now)
@@ -203,23 +205,35 @@ def vegas(now, *phases):
     return tuple(told)
 
 
+def round_of(window):
+    """So many calls a round has."""
+    return most(32, within(window * 4, U16))
+
+
 @lemma("law/vegas.rs Reading::in_flight", latency=2**33)
 def no_number_of_vegas_leaves_64_bits(given, latency=U32):
-    """Calls have 16 bits and latencies 32: their products with 8 bits of fraction are below 2^56,
-    and so is the sum of a round."""
-    calls, took = given.number("calls", 2, U16), given.number("took", 1, U64)
+    """A round is judged before its calls are more than 16 bits hold. Its latencies have 32 bits, so
+    the sums of them and of their differences have 48, and the products with 8 bits of fraction are
+    below 2^56."""
+    calls, window = given.number("calls", 2, U16), given.number("window", 0, MOST)
     micros, root = given.number("micros", 0, latency), given.number("root", 1, 2**16)
-    total = given.number("total", 0, U64)
-    given.that(total <= calls * micros)
+    total, took = given.number("total", 0, U64), given.number("took", 1, U64)
+    given.that(calls - 1 < round_of(window), total <= calls * micros)
     mean, error = reading(total, total, calls, took, root)
     return all_of(
-        calls * micros * 256 < 2**56, mean <= U32, error <= 2**38, calls * error * 256 <= U64
+        calls < U16,
+        total < 2**48,
+        calls * micros * 256 < 2**56,
+        mean <= U32,
+        error <= 2**38,
+        calls * error * 256 <= U64,
     )
 
 
 @lemma("law/vegas.rs VegasState::judge", close=lambda window, is_open, to: to)
 def the_window_of_vegas_is_never_nothing(given, close=closed):
-    """Closed, the window is from one to its most, and after every round it still is."""
+    """If the window was from one to its most, or open and no more than that, then so it is after a
+    round, and after a refusal."""
     window, calls = given.numbers("window calls", 0, U16)
     flying, under_way, line, allowed, mean, base = given.numbers(
         "flying under_way line allowed mean base", 0, U64
@@ -230,7 +244,8 @@ def the_window_of_vegas_is_never_nothing(given, close=closed):
     new, still = judged(
         window, is_open, flying, under_way, line, allowed, calls, mean, base, paced, close=close
     )
-    return all_of(new <= MOST, implies(no(still), new >= 1))
+    cut = refused(window, is_open, close)
+    return all_of(new <= MOST, implies(no(still), new >= 1), cut >= 1, cut <= MOST)
 
 
 @lemma("law/vegas.rs VegasState::judge", close=lambda window, is_open, to: clamp(to + 2, 1, MOST))
