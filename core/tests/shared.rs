@@ -258,8 +258,8 @@ impl World {
         self.desk_skew = self.chance.between(Span::ZERO, Span::from_secs(7_200)).as_nanos();
         let away = Span::from_nanos(self.now - then);
         let own = at(self.now + self.desk_skew);
-        let read = if ended { Desk::resume } else { Desk::restore };
-        self.desk = Some(read(self.policy, self.now, record, own, away).unwrap());
+        let made = Desk::restore(self.policy, self.now, record, own, away, ended);
+        self.desk = Some(made.unwrap());
     }
 
     fn waiting(&self) -> u64 {

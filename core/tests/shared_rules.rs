@@ -268,7 +268,7 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
     let now = BEGIN + 100 * MS;
     let away = Span::from_millis(100);
     let policy = policy(per_second(2));
-    let mut after = Desk::restore(policy, 9, &record, at(now), away).unwrap();
+    let mut after = Desk::restore(policy, 9, &record, at(now), away, false).unwrap();
     for round in 0..20 {
         ask_all(&mut after, now + u64::from(round) * SECOND, 2 + round);
     }
@@ -287,10 +287,29 @@ fn a_record_of_any_age_is_gone_on_from_behind_what_may_have_been_granted_until_n
     let hour = Span::from_secs(3_600);
     let now = BEGIN + hour.as_nanos();
     let last = *granted(&mut before, now - MS, 1).last().unwrap();
-    let mut after = Desk::restore(policy(quota), 9, &record, at(now), hour).unwrap();
+    let mut after = Desk::restore(policy(quota), 9, &record, at(now), hour, false).unwrap();
     let due = granted(&mut after, now, 2);
     assert!(due.iter().all(|due| *due > last), "{last} and {due:?}");
     assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it goes on");
+}
+
+#[test]
+fn a_snapshot_that_was_lost_lets_nothing_be_granted_further_ahead_than_the_one_before() {
+    // The one before is of when there was a single isolate; of eight, leases are for six seconds.
+    let furthest = |lost: bool| {
+        let mut desk = desk(per_second(2));
+        let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+        desk.snapshot(at(BEGIN), &mut record).unwrap();
+        for isolate in 1..=8 {
+            Request { isolate, sequence: 1, ..Request::default() }.ask(&mut desk, BEGIN);
+        }
+        desk.snapshot(at(BEGIN), &mut record).unwrap();
+        if lost {
+            desk.snapshot_was_lost();
+        }
+        granted(&mut desk, BEGIN + MS, 9).last().unwrap() - BEGIN
+    };
+    assert!(furthest(true) <= 751 * MS && furthest(false) > 4 * SECOND);
 }
 
 #[test]
@@ -301,7 +320,7 @@ fn whoever_ended_with_its_record_is_gone_on_from_at_once() {
     before.snapshot(at(BEGIN + MS), &mut record).unwrap();
     let now = BEGIN + 101 * MS;
     let away = Span::from_millis(100);
-    let mut after = Desk::resume(policy(per_second(50)), 9, &record, at(now), away).unwrap();
+    let mut after = Desk::restore(policy(per_second(50)), 9, &record, at(now), away, true).unwrap();
     due.extend(granted(&mut after, now, 2));
     // As if nothing had been.
     let apart: Vec<u64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -363,7 +382,7 @@ fn permits_of_before_a_restore_are_unknown_after_it() {
     let old = departures(&ask.ask(&mut before, BEGIN));
     let now = BEGIN + 2 * SECOND;
     let policy = policy(per_second(50));
-    let mut after = Desk::restore(policy, 9, &record, at(now), Span::from_secs(2)).unwrap();
+    let mut after = Desk::restore(policy, 9, &record, at(now), Span::from_secs(2), false).unwrap();
     let new = departures(&ask.ask(&mut after, now + 4 * SECOND));
     assert_eq!((old.len(), new.len()), (5, 5));
     for (sequence, (permit, _)) in (2..).zip(old) {

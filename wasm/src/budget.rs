@@ -16,6 +16,17 @@ const ISOLATES: usize = 1_024;
 type Law = Policy<AnyLaw>;
 type Shared = Coordinator<Controller<AnyLaw, 1, PLACES>, ISOLATES>;
 
+/// What is known of the budget before.
+#[derive(Clone, Copy)]
+pub struct Past<'a> {
+    /// What it has written down last, `away` milliseconds ago.
+    pub record: &'a [u8],
+    /// See there.
+    pub away: f64,
+    /// Whether it has leased nothing since.
+    pub ended: bool,
+}
+
 /// See the module.
 pub struct Budget {
     coordinator: Option<Shared>,
@@ -37,37 +48,38 @@ impl Budget {
         true
     }
 
-    /// As `open`, going on from a record that was made `away` milliseconds ago, which is 1. Where that does
-    /// not fit the policy, or is none, it begins anew, which is 2: behind whatever is leased already. 0
-    /// where there is no such policy.
+    /// As `open`, going on from a record that was made `away` milliseconds ago, which is 1: at once where
+    /// whoever made it `ended` with that, else behind what it may have leased until now. Where the record
+    /// does not fit the policy, or is none, it begins anew, which is 2: behind whatever is leased already.
+    /// 0 where there is no such policy.
     pub fn restore(
         &mut self,
         row: &[f64; WORDS],
         seed: [u32; 2],
         now: f64,
         beat: f64,
-        record: &[u8],
-        away: f64,
+        past: Past<'_>,
     ) -> i32 {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES) else { return 0 };
-        let away = span(away).unwrap_or(Span::ZERO);
+        let away = span(past.away).unwrap_or(Span::ZERO);
         // Each step on a stack of its own: a coordinator is a fifth of a megabyte.
-        self.resume(policy, seed, now, record, away);
+        self.resume(policy, seed, now, past, away);
         let resumed = self.coordinator.is_some();
         if !resumed {
             self.begin(policy, seed, now);
         }
         self.beat(beat);
         if !resumed {
-            self.displace(now, away);
+            self.displace(now, if past.ended { away } else { Span::ZERO });
         }
         if resumed { 1 } else { 2 }
     }
 
     #[inline(never)]
-    fn resume(&mut self, policy: Law, seed: [u32; 2], now: Instant, record: &[u8], away: Span) {
-        self.coordinator = Shared::restore(policy, whole(seed), record, now, away).ok();
+    fn resume(&mut self, policy: Law, seed: [u32; 2], now: Instant, past: Past<'_>, away: Span) {
+        let Past { record, ended, .. } = past;
+        self.coordinator = Shared::restore(policy, whole(seed), record, now, away, ended).ok();
     }
 
     #[inline(never)]
@@ -115,6 +127,13 @@ impl Budget {
         let now = self.clock.read(now);
         let coordinator = self.coordinator.as_mut();
         coordinator.and_then(|it| it.snapshot(now, record).ok()).unwrap_or(0)
+    }
+
+    /// What was written last could not be kept.
+    pub fn unkept(&mut self) {
+        if let Some(coordinator) = &mut self.coordinator {
+            coordinator.snapshot_was_lost();
+        }
     }
 
     /// The counters, in the order in which TypeScript names them.
@@ -179,7 +198,8 @@ mod tests {
             assert_eq!(budget.snapshot(10.0, &mut record), RECORD);
             let mut again = Budget::new();
             let mut from = |law: f64, record: &[u8]| {
-                again.restore(&row(law, 50.0), [0, 8], 0.0, f64::NAN, record, 500.0)
+                let past = Past { record, away: 500.0, ended: false };
+                again.restore(&row(law, 50.0), [0, 8], 0.0, f64::NAN, past)
             };
             assert_eq!([from(1.0, &record), from(0.0, &record), from(99.0, &record)], [1, 2, 0]);
             assert_eq!(from(1.0, &record[1..]), 2);

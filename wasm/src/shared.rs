@@ -5,7 +5,7 @@ use tidegate::shared::{GRANT_BYTES, REQUEST_BYTES};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
-use crate::budget::{self, Budget};
+use crate::budget::{self, Budget, Past};
 use crate::leases::{self, Leases, UNITS, Wish};
 use crate::policy::WORDS;
 
@@ -204,11 +204,19 @@ pub fn budget_open(high: u32, low: u32, now: f64, beat: f64) -> bool {
 
 /// See `Budget::restore`; the policy's row is in the numbers, the record in the bytes.
 #[wasm_bindgen]
-pub fn budget_restore(high: u32, low: u32, now: f64, beat: f64, length: usize, away: f64) -> i32 {
+pub fn budget_restore(
+    high: u32,
+    low: u32,
+    now: f64,
+    beat: f64,
+    length: usize,
+    away: f64,
+    ended: bool,
+) -> i32 {
     NUMBERS.with(|row| {
         BYTES.with(|bytes| {
-            let record = bytes.get(..length).unwrap_or(&[]);
-            BUDGET.with(|budget| budget.restore(row, [high, low], now, beat, record, away))
+            let past = Past { record: bytes.get(..length).unwrap_or(&[]), away, ended };
+            BUDGET.with(|budget| budget.restore(row, [high, low], now, beat, past))
         })
     })
 }
@@ -237,6 +245,12 @@ pub fn budget_answer(length: usize, now: f64) -> i32 {
 #[wasm_bindgen]
 pub fn budget_snapshot(now: f64) -> usize {
     BYTES.with(|bytes| BUDGET.with(|budget| budget.snapshot(now, bytes)))
+}
+
+/// See `Budget::unkept`.
+#[wasm_bindgen]
+pub fn budget_unkept() {
+    BUDGET.with(Budget::unkept);
 }
 
 /// Writes the counters of `Budget::stats` into the numbers.

@@ -18,13 +18,44 @@ const WORKER = `
   import { env } from "cloudflare:workers";
   import { tidegate, TidegateObject } from "tidegate/durable";
   let silent = false;
+  let failing = [];
+  /** The same storage, of which some verbs fail while they are named in \`failing\`. */
+  const storage = (real) => new Proxy(real, { get(_, verb) {
+    const value = real[verb];
+    if (verb === "kv") return storage(value);
+    return typeof value !== "function" ? value : (...args) => {
+      if (!failing.includes(verb)) return value.apply(real, args);
+      const error = new Error("Exceeded allowed rows written in Durable Objects free tier.");
+      if (verb === "setAlarm") return Promise.reject(error);
+      throw error;
+    };
+  } });
   export class Budget extends TidegateObject {
+    constructor(ctx, env) {
+      super(ctx, env);
+      Object.defineProperty(this, "ctx", { value: { id: ctx.id, storage: storage(ctx.storage), abort: () => ctx.abort("evicted") } });
+    }
     async lease(...request) {
       if (silent) await scheduler.wait(600_000);
       return super.lease(...request);
     }
     policy(key) { return { law: "fixed", requests: { limit: key.startsWith("slow") ? 1 : 100, per: 1_000 } }; }
     die() { this.ctx.abort("evicted"); }
+    /** When the departures are due that this isolate is granted next on its own clock. */
+    async grab(isolate, sequence) {
+      const request = new DataView(new ArrayBuffer(24));
+      [1, 1, 0, isolate].forEach((byte, at) => request.setUint8(at, byte));
+      request.setUint32(11, sequence, true);
+      request.setUint16(15, 40, true);
+      let sum = 0x811c9dc5;
+      for (let at = 0; at < 20; at++) sum = Math.imul(sum ^ request.getUint8(at), 0x01000193);
+      request.setUint32(20, sum, true);
+      const now = Date.now();
+      const { buffer, byteOffset } = await super.lease(new Uint8Array(request.buffer));
+      const grant = new DataView(buffer, byteOffset);
+      return Array.from({ length: grant.getUint8(40) }, (_, n) => now + Number(grant.getBigInt64(49 + n * 16, true)) / 1e6);
+    }
+    ring() { return this.alarm(); }
     kept() { return this.ctx.storage.kv.get("tidegate:budget")?.at; }
     spoil() { this.ctx.storage.kv.put("tidegate:policy", { law: "nobody's" }); }
   }
@@ -33,18 +64,23 @@ const WORKER = `
   const missed = [];
   export default { async fetch(request) {
     const { pathname, searchParams: say } = new URL(request.url);
-    const budget = env.TIDEGATE.getByName(say.get("key") ?? "api");
+    // Too long to be stored.
+    const long = "x".repeat(2_200_000);
+    const budget = env.TIDEGATE.getByName(say.has("long") ? long : say.get("key") ?? "api");
     const one = gate(say.get("isolate"));
     one.on("missed", ({ error }) => missed.push(String(error)));
     try {
       switch (pathname) {
         case "/fetch": return await one.fetch(say.get("url"), {}, { key: "api", retry: say.has("retry") });
-        case "/run": return Response.json(await one.run(() => "ran", { key: "api", ...JSON.parse(say.get("options") ?? "{}") }));
+        case "/run": return Response.json(await one.run(() => "ran", { key: say.has("long") ? long : "api", ...JSON.parse(say.get("options") ?? "{}") }));
         case "/stats": return Response.json({ here: one.stats(), budget: await budget.stats().catch(() => null), missed });
         case "/kept": return Response.json(await budget.kept() ?? null);
         case "/spoil": return Response.json(await budget.spoil() ?? null);
         case "/policy": return Response.json(await budget.setPolicy(say.has("law") ? { law: say.get("law") } : say.has("limit") ? { law: "fixed", requests: { limit: +say.get("limit"), per: 1_000 } } : undefined) ?? null);
         case "/die": return Response.json(await budget.die().catch(() => "dead"));
+        case "/fail": return Response.json((failing = say.get("verbs").split(",")));
+        case "/grab": return Response.json(await budget.grab(+say.get("isolate"), +say.get("sequence")));
+        case "/ring": return Response.json(await budget.ring() ?? null);
         case "/silence": return Response.json((silent = true));
         case "/unbound": return Response.json(tidegate({ shared: env.ELSE }));
         case "/misplaced": return Response.json(tidegate({ shared: env.TIDEGATE, requests: { limit: 5, per: 1_000 } }));
@@ -160,6 +196,91 @@ test("without SQLite storage calls go on, and whoever listens is told what is mi
   const { missed, here } = await ask("stats");
   assert.match(missed.join(), /change `new_classes` to `new_sqlite_classes`/);
   assert.equal(here.alone, 1);
+});
+
+test("an object whose storage takes nothing goes on, tells why, and stores it when that can be", async (t) => {
+  const { ask } = await worker(t);
+  await ask("fail", { verbs: "put,setAlarm" });
+  for (let call = 0; call < 4; call++) assert.equal(await ask("run"), "ran");
+  const { here, budget } = await ask("stats");
+  assert.deepEqual([here.alone, here.missed, await ask("kept")], [0, 0, null]);
+  assert.match(budget.unstored, /Exceeded allowed rows written/);
+  assert.match((await ask("ring")).message, /^the budget of api is not stored: Error: Exceeded/);
+  await ask("fail", { verbs: "" });
+  assert.equal(await ask("run"), "ran");
+  // The call may have left with what was in hand.
+  for (let asked = 0; (await ask("kept")) === null; asked++) assert.ok(asked < 200 && (await sleep(50), true), "nothing was stored");
+  assert.equal((await ask("stats")).budget.unstored, undefined);
+});
+
+test("an object whose record is too large for its storage goes on", async (t) => {
+  const { ask } = await worker(t);
+  for (let call = 0; call < 4; call++) assert.equal(await ask("run", { long: "" }), "ran");
+  const { here, budget } = await ask("stats", { long: "" });
+  assert.equal(here.alone, 0);
+  assert.match(budget.unstored, /too big|larger than|TOOBIG/i);
+});
+
+test("an object that can read nothing leases nothing, and calls go on", async (t) => {
+  const { ask } = await worker(t);
+  await ask("fail", { verbs: "get" });
+  assert.equal(await ask("run"), "ran");
+  const { here, missed } = await ask("stats");
+  assert.equal(here.alone, 1);
+  assert.match(missed.join(), /Exceeded/);
+});
+
+/** When the departures are due that an isolate gets, which asks until it gets some. */
+async function grab({ ask }, isolate) {
+  for (let sequence = 1; ; sequence++) {
+    const due = await ask("grab", { isolate, sequence });
+    if (due.length) return due;
+    assert.ok(sequence < 100, "nothing is granted");
+    await sleep(20);
+  }
+}
+
+/** The first alarm finds that somebody has asked, and the second that nobody has. */
+async function rest({ ask }) {
+  assert.deepEqual([await ask("ring"), await ask("ring")], [null, null]);
+}
+
+test("what was leased while nothing could be stored has left before an object that wakes up leases more", async (t) => {
+  const BEFORE = {
+    "it was never stored": () => {},
+    "it was stored": (worker) => grab(worker, 1),
+    "it had come to rest": async (worker) => {
+      await grab(worker, 1);
+      await rest(worker);
+    },
+    "it had come to rest, and was evicted": async (worker) => {
+      await grab(worker, 1);
+      await rest(worker);
+      await worker.ask("die");
+    },
+  };
+  for (const [what, before] of Object.entries(BEFORE)) {
+    const one = await worker(t);
+    await before(one);
+    await one.ask("fail", { verbs: "put,delete,setAlarm" });
+    const last = (await grab(one, 2)).at(-1);
+    assert.equal(await one.ask("die"), "dead");
+    const [next] = await grab(one, 3);
+    assert.ok(next > last, `${what}: ${next - last} ms after the last`);
+  }
+});
+
+test("an object that had come to rest goes on at once, and another behind what it may have leased", async (t) => {
+  for (const rests of [true, false]) {
+    const one = await worker(t);
+    const last = (await grab(one, 1)).at(-1);
+    if (rests) await rest(one);
+    await sleep(last - Date.now());
+    assert.equal(await one.ask("die"), "dead");
+    const before = Date.now();
+    const [next] = await grab(one, 2);
+    assert.equal(next - before < 700, rests, `${next - before} ms`);
+  }
 });
 
 test("an object that never answers keeps nobody waiting for good, and whoever listens is told", async (t) => {

@@ -55,20 +55,31 @@ export function tidegate({ shared, ...options }: DurableOptions): SharedGate {
   return share((key, request) => shared.getByName(key).lease(request, key), options);
 }
 
+/** What an object has counted. */
+export type ObjectStats = DeskStats & {
+  /** Why what has been learnt could not be stored when that was tried last. Budgets are leased all the same. */
+  unstored: string | undefined;
+};
+
 /** What an object keeps in its storage. */
 interface Kept {
   /** When it was written, in milliseconds since 1970. */
   at: number;
   record: Uint8Array;
+  /** Whether nothing is leased after it before another is written. */
+  rests: boolean;
   /** Cloudflare tells an object its name where that is no longer than 1024 bytes, and of late. */
   key: string;
 }
+
+/** The record of an object that has learnt nothing yet. */
+const NOTHING = new Uint8Array();
 
 /** Where it keeps that, and a policy that it was told. */
 const BUDGET = "tidegate:budget";
 const TOLD = "tidegate:policy";
 
-/** So many milliseconds after the first news a record is written; no later than this where the alarm is late. */
+/** So many milliseconds after one record the next is written; no later than this where the alarm is late. */
 const EVERY = 8_000;
 const LATEST = 9_500;
 
@@ -77,6 +88,10 @@ const LATEST = 9_500;
  * SQLite storage (`new_sqlite_classes`), where the names that begin with `tidegate:` are its own, and
  * the alarm: a class that has one of its own calls `super.alarm()` in it.
  *
+ * Where its storage takes nothing any more (it is full, or a plan's share of writes is used up) the object
+ * goes on, and `stats()` tells why nothing is stored; each request tries again. Where nothing can be read, it
+ * leases nothing, because another may have leased just before it.
+ *
  * A budget takes 0.92 MB of memory while it is awake, so that Cloudflare's 128 MB for
  * all objects of a class that share a process are enough for a hundred and thirty keys at a time.
  */
@@ -84,7 +99,11 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   #desk: Desk | undefined;
   #key: string | undefined;
   #written = -Infinity;
+  /** Whether the record says that nothing is leased after it, and whether a request came since the alarm. */
+  #rests = false;
+  #isBusy = false;
   #isAlarmSet = false;
+  #unstored: string | undefined;
 
   /** What the budget of a key keeps to: extend the class to say so. @defaultValue the law `adaptive` */
   policy(_key: string): SharedPolicy {
@@ -99,11 +118,18 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
       this.#desk = undefined;
     }
     const grant = this.#open().answer(request);
-    this.#note();
+    this.#isBusy = true;
+    const now = Date.now();
+    // Whoever comes next has to know of a lease before it is sent.
+    if (this.#rests || now - this.#written >= LATEST || now < this.#written) this.#write(now);
+    else this.#wake(now);
     return grant;
   }
 
-  /** Follows another policy from now on, and after a move; without one, the class's own again. */
+  /**
+   * Follows another policy from now on, and after a move; without one, the class's own again. Where that
+   * cannot be stored it throws, and the policy holds until the object moves.
+   */
   setPolicy(policy?: SharedPolicy): void {
     const { kv } = this.ctx.storage;
     const next = policy ?? this.policy(this.#name());
@@ -117,14 +143,18 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   }
 
   /** What has been counted since the object woke up. */
-  stats(): DeskStats {
-    return this.#open().stats();
+  stats(): ObjectStats {
+    return { ...this.#open().stats(), unstored: this.#unstored };
   }
 
-  /** Writes down what has been learnt since the latest record. */
+  /** Writes down what has been learnt since the latest record; and that the object rests, where nobody has asked since. */
   override alarm(): void {
     this.#isAlarmSet = false;
-    this.#write(Date.now());
+    this.#open();
+    const rests = !this.#isBusy;
+    this.#isBusy = false;
+    // What throws is tried again by the runtime, later each time, and is in its log.
+    if (!this.#write(Date.now(), rests)) throw new Error(`the budget of ${this.#name()} is not stored: ${this.#unstored}`);
   }
 
   #name(): string {
@@ -141,26 +171,47 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   }
 
   #made(policy: SharedPolicy): Desk {
+    const now = Date.now();
     const kept = this.#kept();
-    const from = kept && { record: kept.record, away: Math.max(Date.now() - kept.at, 0) };
+    // Whoever comes next has to know that this one leases. Where that cannot be told, there may have been
+    // others of whom nobody knows.
+    const isFirst = !kept || kept.rests;
+    const ended = isFirst && this.#store({ at: now, record: NOTHING, ...kept, rests: false, key: this.#name() });
+    this.#wake(now);
+    const { record, at } = kept ?? { record: NOTHING, at: now };
+    const from = kept || !ended ? { record, away: Math.max(now - at, 0), ended } : undefined;
     return new Desk(() => instance(module), policy, { from });
   }
 
-  /** Something has changed. */
-  #note(): void {
-    const now = Date.now();
-    if (now - this.#written >= LATEST || now < this.#written) this.#write(now);
-    else if (!this.#isAlarmSet) {
-      this.#isAlarmSet = true;
-      // Where it cannot be set, the next request tries again.
-      this.ctx.storage.setAlarm(this.#written + EVERY).catch(() => (this.#isAlarmSet = false));
-    }
+  #write(now: number, rests = false): boolean {
+    const isStored = this.#store({ at: now, record: this.#desk!.snapshot(), rests, key: this.#name() });
+    if (isStored) this.#written = now;
+    else this.#desk!.unkept();
+    if (!rests) this.#wake(now);
+    return isStored;
   }
 
-  #write(now: number): void {
-    if (!this.#desk) return;
-    this.ctx.storage.kv.put<Kept>(BUDGET, { at: now, record: this.#desk.snapshot(), key: this.#name() });
-    this.#written = now;
+  #store(kept: Kept): boolean {
+    try {
+      this.ctx.storage.kv.put<Kept>(BUDGET, kept);
+    } catch (error) {
+      this.#unstored = String(error);
+      return false;
+    }
+    this.#rests = kept.rests;
+    this.#unstored = undefined;
+    return true;
+  }
+
+  /** Sees that there will be an alarm. Where it cannot be set, the next request tries again. */
+  async #wake(now: number): Promise<void> {
+    if (this.#isAlarmSet) return;
+    this.#isAlarmSet = true;
+    try {
+      await this.ctx.storage.setAlarm(now + EVERY);
+    } catch {
+      this.#isAlarmSet = false;
+    }
   }
 }
 

@@ -51,8 +51,9 @@ pub struct Coordinator<S = Controller, const ISOLATES: usize = 1024> {
     members: Members<ISOLATES>,
     /// The latest departure granted: the source has lived up to here.
     front: Instant,
-    /// How far ahead its latest snapshot says that it grants, which then holds.
+    /// How far ahead its latest snapshot says that it grants, which then holds; and the one before.
     recorded: Span,
+    recorded_before: Span,
     clock: Steady,
     beat: Span,
     /// When it was made, or last came back from being away.
@@ -90,6 +91,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             members: Members::new(),
             front: Instant::ZERO,
             recorded: Span::MAX,
+            recorded_before: Span::MAX,
             clock: Steady::new(now),
             beat: BEAT,
             began: now,
@@ -296,8 +298,14 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
 
     /// How far ahead it grants from now on, or has granted already. This holds until it is asked again.
     pub(super) fn record_lead(&mut self, now: Instant) -> Span {
+        self.recorded_before = self.recorded;
         self.recorded = self.terms(now).lead().max(self.front.saturating_since(now));
         self.recorded
+    }
+
+    /// Grants no further ahead than the snapshot before the latest one says, nor than that.
+    pub(super) fn unrecord_lead(&mut self) {
+        self.recorded = self.recorded.min(self.recorded_before);
     }
 
     /// The time by its own clock, which never steps back.

@@ -47,10 +47,18 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         Ok(Self::SNAPSHOT_BYTES)
     }
 
-    /// The coordinator of a snapshot that was taken `away` before `now`, under a policy with the same
-    /// laws. It may have granted since, until just now, as far ahead as its snapshot says: all of that
-    /// has left before this one grants the first departure of its own, so the two never add up, however
-    /// old the snapshot is. Where it is known that there was no grant since, take [`resume`](Self::resume).
+    /// The latest snapshot could not be stored, and what there is of it is the one before: it goes on
+    /// granting no further ahead than that one says.
+    pub fn snapshot_was_lost(&mut self) {
+        self.unrecord_lead();
+    }
+
+    /// The coordinator of a snapshot that was taken `away` before `now`, under a policy with the same laws.
+    ///
+    /// Where the one before has `ended` with that snapshot, or come to rest, nothing was granted after it,
+    /// and this one goes on at once from where that was. Else it may have granted until just now, as far
+    /// ahead as its snapshot says: all of that leaves before this one grants the first departure of its own,
+    /// so the two never add up, however old the snapshot is.
     ///
     /// ```
     /// use tidegate::law::Fixed;
@@ -63,7 +71,7 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
     /// let mut desk: Desk = Coordinator::new(Controller::new(policy, 7, now), now);
     /// let mut record = [0; Desk::SNAPSHOT_BYTES];
     /// desk.snapshot(now, &mut record).unwrap();
-    /// let again = Desk::restore(policy, 8, &record, now, Span::from_secs(3)).unwrap();
+    /// let again = Desk::restore(policy, 8, &record, now, Span::from_secs(3), false).unwrap();
     /// # let _ = again;
     /// ```
     ///
@@ -71,32 +79,6 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
     /// [`SnapshotError`] says what is wrong with the record. Begin with [`new`](Self::new) and
     /// [`in_place_of_another`](Self::in_place_of_another) then.
     pub fn restore(
-        policy: Policy<L>,
-        seed: u64,
-        record: &[u8],
-        now: Instant,
-        away: Span,
-    ) -> Result<Self, SnapshotError> {
-        Self::read(policy, seed, record, now, away, false)
-    }
-
-    /// As [`restore`](Self::restore), of a snapshot after which nothing was granted any more: the
-    /// coordinator ended with it, or came to rest. This one goes on at once from where that was, its burst
-    /// included.
-    ///
-    /// # Errors
-    /// [`SnapshotError`] says what is wrong with the record, as there.
-    pub fn resume(
-        policy: Policy<L>,
-        seed: u64,
-        record: &[u8],
-        now: Instant,
-        away: Span,
-    ) -> Result<Self, SnapshotError> {
-        Self::read(policy, seed, record, now, away, true)
-    }
-
-    fn read(
         policy: Policy<L>,
         seed: u64,
         record: &[u8],

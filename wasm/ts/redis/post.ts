@@ -108,8 +108,8 @@ export class Post {
     const keys = [`${prefix}:seat:${key}`, `${prefix}:budget:${key}`, this.#name];
     const reply = await ask.run(client, keys, [id, String(TERM), key, id, text(request)]);
     if (!Array.isArray(reply)) return;
-    const [record, away] = reply.map(String);
-    const from = record ? { record: bytes(record), away: Math.max(Number(away), 0) } : undefined;
+    const [record, away, ended] = reply.map(String);
+    const from = record ? { record: bytes(record), away: Math.max(Number(away), 0), ended: !!Number(ended) } : undefined;
     const desk = new Desk(load, policy, { from, seed, now });
     const lost = () => {
       if (this.#seats.get(key) === seat) this.#seats.delete(key);

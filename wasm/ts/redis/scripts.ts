@@ -39,7 +39,8 @@ end
 
 /**
  * Sends a request to whoever holds the budget. Where nobody does, the seat is taken: then it answers
- * with the record and how many milliseconds ago it was written, as far as there is one.
+ * with the record, how many milliseconds ago it was written, and whether its holder has left the seat since
+ * and so has granted nothing after it; as far as there is one.
  *
  * Its own seat it takes anew: who asks by this script does not know of it.
  *
@@ -54,14 +55,14 @@ if box and box ~= KEYS[3] then
   return 'sent'
 end
 redis.call('SET', KEYS[1], mine, 'PX', ARGV[2])
-local former = redis.call('HGET', KEYS[2], 'holder')
-former = former and string.match(former, '^(.*)|%d+$')
+local former, turn = redis.call('HGET', KEYS[2], 'holder')
+if former then former, turn = string.match(former, '^(.*)|(%d+)$') end
 if former and former ~= KEYS[3] then inherit(former) end
 redis.call('HSET', KEYS[2], 'holder', mine)
 redis.call('PEXPIRE', KEYS[2], 604800000)
 local record, at = unpack(redis.call('HMGET', KEYS[2], 'record', 'at'))
 if not record then return {} end
-return {record, tostring(now() - tonumber(at))}
+return {record, tostring(now() - tonumber(at)), turn == '0' and '1' or '0'}
 `;
 
 /**

@@ -5,8 +5,8 @@
  * - On the side of those that call, `sharer` (client.ts) makes a gate that asks a coordinator. It
  *   needs a {@link Carrier}, which it hands the bytes of a request.
  * - Where the budget is, a `Desk` (desk.ts) makes of those bytes the grant's. Whoever runs one sees
- *   that requests reach it one at a time, keeps its `snapshot()` at least every ten seconds while
- *   there are requests, and goes on from that when it had to move.
+ *   that requests reach it one at a time, keeps its `snapshot()` every ten seconds or so while there
+ *   are requests, and goes on from that when it had to move. What cannot be kept stops nothing.
  *
  * What is in the bytes, and what happens when they are late, doubled or lost, is the core's: see
  * `core/docs/shared.md`. Nothing here counts, retries or gives up.

@@ -17,10 +17,11 @@ export interface LeaseCore extends Core {
 /** What a budget needs of the module: an instance has one. */
 export interface BudgetCore extends Core {
   budget_open(high: number, low: number, now: number, beat: number): number;
-  budget_restore(high: number, low: number, now: number, beat: number, length: number, away: number): number;
+  budget_restore(high: number, low: number, now: number, beat: number, length: number, away: number, ended: boolean): number;
   budget_follow(now: number, beat: number): number;
   budget_answer(length: number, now: number): number;
   budget_snapshot(now: number): number;
+  budget_unkept(): void;
   budget_stats(now: number): void;
 }
 

@@ -8,10 +8,11 @@ import { writeShared, type SharedPolicy } from "./policy.js";
 /** What a desk is made with besides its policy: all optional. */
 export interface DeskOptions {
   /**
-   * What `snapshot` told `away` milliseconds ago. Of one that does not fit the policy nothing is learnt but
-   * that there may be leases: none is given beside them.
+   * What `snapshot` told `away` milliseconds ago, and whether that desk `ended` with it: then this one
+   * goes on at once, else behind whatever may have been leased until now. Of a record that does not fit the
+   * policy nothing is learnt but that there may be leases.
    */
-  from?: { record: Uint8Array; away: number };
+  from?: { record: Uint8Array; away: number; ended: boolean };
   /** Makes the jitter repeatable, for tests. @defaultValue from `crypto` */
   seed?: number;
   /** The clock in milliseconds, for tests. @defaultValue performance.now */
@@ -44,7 +45,7 @@ export class Desk {
     const [high, low] = seed === undefined ? crypto.getRandomValues(new Uint32Array(2)) : [0, seed >>> 0];
     const beat = writeShared(core.row(), policy);
     if (from) core.room().set(from.record.subarray(0, 4096));
-    const begun = from ? core.budget_restore(high!, low!, now(), beat, from.record.length, from.away) : core.budget_open(high!, low!, now(), beat);
+    const begun = from ? core.budget_restore(high!, low!, now(), beat, from.record.length, from.away, from.ended) : core.budget_open(high!, low!, now(), beat);
     if (!begun) throw impossible();
     this.resumed = !!from && begun === 1;
   }
@@ -66,6 +67,11 @@ export class Desk {
   snapshot(): Uint8Array<ArrayBuffer> {
     const length = this.#core.budget_snapshot(this.#now());
     return this.#core.room().slice(0, length);
+  }
+
+  /** What `snapshot` told last could not be kept, and the one before is all that there is. */
+  unkept(): void {
+    this.#core.budget_unkept();
   }
 
   /** Follows another policy from now on. A law that stays the same keeps what it has learnt. */

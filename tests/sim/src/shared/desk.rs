@@ -54,7 +54,7 @@ impl Desk {
     /// Comes back from its latest snapshot.
     pub fn restore(&mut self, now: Instant, true_now: u64) {
         let away = Span::from_nanos(true_now - self.recorded);
-        let root = Root::restore(self.policy, true_now, &self.record, now, away);
+        let root = Root::restore(self.policy, true_now, &self.record, now, away, false);
         *self.root = root.expect("the record is sound");
     }
 }
