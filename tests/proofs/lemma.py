@@ -145,6 +145,9 @@ def lemma(place, **wrong):
     return register
 
 
+WORDS = "word", "second_word", "third_word"
+
+
 class Step:
     """A model and the core's own step of that name, which must answer alike."""
 
@@ -152,13 +155,13 @@ class Step:
         self.name, self.model, self.draw = name, model, draw
         code = model.__code__
         known = code.co_varnames + code.co_cellvars
-        self.draws = sum(word in known for word in ("word", "next_word"))
+        self.draws = sum(word in known for word in WORDS)
 
 
 def step(name, draw=None):
     """Registers a model; `draw` makes the numbers to ask with, and without one there is one answer.
-    The model takes the numbers, and last the words that the core draws by chance, `word` and
-    `next_word`, which it tells first."""
+    The model takes the numbers, and last the words that the core draws by chance, which it tells
+    first, by the names of `WORDS`."""
 
     def register(model):
         STEPS.append(Step(name, model, draw))

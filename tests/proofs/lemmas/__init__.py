@@ -1,4 +1,5 @@
 """The lemmas, a file for each part of the core, with its models; in the order of the table."""
 
 from lemmas import numbers, chance, clocks, pace, gates, schedules  # isort: skip # noqa: F401
-from lemmas import windows, rates, delays, seconds, intervals, epochs, calls, slots  # isort: skip # noqa: F401
+from lemmas import windows, rates, delays, seconds  # isort: skip # noqa: F401
+from lemmas import intervals, epochs, calls, slots, told, answers  # isort: skip # noqa: F401

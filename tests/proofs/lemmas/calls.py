@@ -130,6 +130,23 @@ def sending(measured, lasted, slowest=SLOWEST):
     return ite(measured >= 1, of(measured * 2**16), least(lasted, slowest))
 
 
+def smoothed(before, latest):
+    """`AdaptiveState::see_round_trip`."""
+    part = div(ite(latest > before, latest - before, before - latest), 16)
+    nearer = ite(latest > before, within(before + part, U32), minus(before, part))
+    return ite(before == 0, latest, nearer)
+
+
+@lemma("law/adaptive/mod.rs AdaptiveState::see_round_trip", smooth=lambda old, new: old + new)
+def the_mean_round_trip_lies_between_its_ends(given, smooth=smoothed):
+    """After any answer it is between what it was and the latest, or the latest where there was
+    none."""
+    before, latest = given.numbers("before latest", 0, U32)
+    after = smooth(before, latest)
+    between = all_of(after >= least(before, latest), after <= most(before, latest))
+    return ite(before == 0, after == latest, between)
+
+
 class Open:
     """Calls that leave before the first refusal; what a block knows is in no record."""
 

@@ -39,23 +39,22 @@ def the_budget_stays_within_its_brim(given, put=deposit):
 
 @lemma("gate/budget.rs Budget::check", enough=lambda saved, cost: saved > 0)
 def successes_pay_for_retries(given, enough=lambda saved, cost: saved >= cost):
-    """The retries so far, times what one costs, are no more than the reserve and what the successes
-    have paid in: each retry that may leave keeps that, and so does each success."""
-    numerator, denominator, reserve = given.numbers("numerator denominator reserve", 1, U32)
-    retries, successes, saved = given.numbers("retries successes saved", 0, U64)
-    brim = denominator * reserve
-    paid = brim + successes * numerator
-    given.that(saved <= brim, saved + retries * denominator <= paid)
-    retried = minus(saved, denominator) + (retries + 1) * denominator <= paid
-    served = deposit(saved, numerator, brim) + retries * denominator <= paid + numerator
-    return all_of(implies(enough(saved, denominator), retried), served)
+    """What the retries so far have cost is no more than the reserve and what the successes have paid
+    in: if it was not, then so it is after each retry that may leave, and after each success."""
+    numerator, cost = given.numbers("numerator denominator", 1, U32)
+    brim, saved = given.number("brim", 1, U64), given.number("saved", 0, U64)
+    spent, paid = given.numbers("spent paid", 0, 2**128)
+    given.that(saved <= brim, saved + spent <= paid)
+    retried = minus(saved, cost) + spent + cost <= paid
+    served = deposit(saved, numerator, brim) + spent <= paid + numerator
+    return all_of(implies(enough(saved, cost), retried), served)
 
 
 @lemma("gate/budget.rs Budget::deposit", put=lambda saved, more, brim: saved + more)
 def a_split_deposit_pays_no_more_than_one(given, put=deposit):
     """Two successes one after the other leave what both at once would have left."""
     one, two = given.numbers("one two", 1, U32)
-    brim = given.number("brim", 1, 2**63)
+    brim = given.number("brim", 1, U32 * U32)
     saved = given.number("saved", 0, U64)
     given.that(saved <= brim)
     return put(put(saved, one, brim), two, brim) == least(saved + one + two, brim)

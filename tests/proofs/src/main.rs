@@ -37,6 +37,7 @@ mod adaptive;
 mod numbers;
 mod plain;
 mod states;
+mod told;
 
 pub use fixed::Ratio;
 pub use gate::Permit;
@@ -63,7 +64,8 @@ fn main() -> ExitCode {
         };
         let taken = plain::take(step, &mut numbers)
             .or_else(|| states::take(step, &mut numbers))
-            .or_else(|| adaptive::take(step, &mut numbers));
+            .or_else(|| adaptive::take(step, &mut numbers))
+            .or_else(|| told::take(step, &mut numbers));
         let Some(answer) = taken.filter(|_| numbers.fit()) else {
             eprintln!("`{line}`: there is no such step, or it takes other numbers.");
             return ExitCode::FAILURE;
