@@ -105,6 +105,19 @@ test("what has been learnt outlasts the process that learnt it", async (t) => {
   assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
 });
 
+test("what a Redis has lost is known to all that were answered", async (t) => {
+  const [{ server, gate }, { url }] = await Promise.all([redis(t), api(t, "--limit", "1000")]);
+  const [first, second] = [await gate({ law: "aimd" }), await gate({ law: "aimd" })];
+  for (let i = 0; i < 20; i++) await Promise.all([first, second].map((gate) => gate.run(() => fetch(url))));
+  const [holder, other] = first.budget() ? [first, second] : [second, first];
+  const { interval } = holder.budget();
+  await holder.close();
+  await server.tell("FLUSHALL");
+  while (!other.budget()) await other.run(() => fetch(url));
+  const learnt = other.budget().interval;
+  assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
+});
+
 test("each prefix has budgets of its own, and any letters make a key", async (t) => {
   const { server, gate } = await redis(t);
   const odd = 'a "key" | {with}\n all: *ü';

@@ -12,6 +12,9 @@ import { bytes, Seat, TERM, text } from "./seat.js";
 
 const ask = new Script(ASK);
 
+/** Of so many keys it remembers what their holders wrote down last. */
+const MOST = 1_000;
+
 /** Who closes waits no longer than so many milliseconds for Redis. */
 const PATIENCE = 1_000;
 
@@ -40,6 +43,8 @@ export class Post {
   /** By key: the latest request, and what is being sent to Redis. */
   readonly #waiting = new Map<string, Waiting>();
   readonly #sending = new Map<string, Promise<unknown>>();
+  /** By key: what its holder has told, and when that came. A Redis that begins anew knows nothing. */
+  readonly #told = new Map<string, { record: string; at: number }>();
   #count = 0;
   #closed = false;
 
@@ -109,10 +114,14 @@ export class Post {
     const reply = await ask.run(client, keys, [id, String(TERM), key, id, text(request)]);
     if (!Array.isArray(reply)) return;
     const [record, away, ended] = reply.map(String);
-    const from = record ? { record: bytes(record), away: Math.max(Number(away), 0), ended: !!Number(ended) } : undefined;
+    const told = this.#told.get(key);
+    const from = record
+      ? { record: bytes(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
+      : told && { record: bytes(told.record), away: performance.now() - told.at, ended: false };
     const desk = new Desk(load, policy, { from, seed, now });
     const lost = () => {
       if (this.#seats.get(key) === seat) this.#seats.delete(key);
+      this.#remember(key, text(desk.snapshot()));
     };
     const seat: Seat = new Seat(client, key, keys, id, desk, (policy.beat ?? 0) * 4, lost);
     this.#seats.set(key, seat);
@@ -120,18 +129,28 @@ export class Post {
   }
 
   /** A message has come: a request from a box, or an answer, which comes from none. */
-  async #take([box = "", key = "", id = "", body = "", why]: string[]): Promise<void> {
+  async #take([box = "", key = "", id = "", body = "", why, record]: string[]): Promise<void> {
     if (box) {
       // Others may know that the seat is ours before we do.
       if (!this.#seats.has(key)) await this.#sending.get(key);
       await this.#seats.get(key)?.send(bytes(body), { box, id });
       return;
     }
+    if (record) this.#remember(key, record);
     const waiting = this.#waiting.get(key);
     if (waiting?.id !== id) return;
     this.#waiting.delete(key);
     if (why) waiting.fail(new TidegateError("MESSAGE", `whoever holds the budget of ${key || "the gate"} says: ${why}`));
     else waiting.done(bytes(body));
+  }
+
+  #remember(key: string, record: string): void {
+    this.#told.delete(key);
+    this.#told.set(key, { record, at: performance.now() });
+    for (const oldest of this.#told.keys()) {
+      if (this.#told.size <= MOST) break;
+      this.#told.delete(oldest);
+    }
   }
 }
 

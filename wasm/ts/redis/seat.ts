@@ -65,7 +65,7 @@ export class Seat {
     return (await this.#hold(text(this.#desk.snapshot()))) ? grant : undefined;
   }
 
-  /** Answers a request of another process, or tells it why not. */
+  /** Answers a request of another process, or tells it why not; and what is written down, for when Redis has lost that. */
   async send(request: Uint8Array, { box, id }: Sender): Promise<void> {
     this.#idle = 0;
     let grant: Uint8Array | undefined;
@@ -76,7 +76,8 @@ export class Seat {
     } catch (error) {
       why = error instanceof Error ? error.message : String(error);
     }
-    await this.#hold(text(this.#desk.snapshot()), box, "", this.#key, id, grant ? text(grant) : "", why);
+    const record = text(this.#desk.snapshot());
+    await this.#hold(record, box, "", this.#key, id, grant ? text(grant) : "", why, record);
   }
 
   stats(): DeskStats {
