@@ -280,6 +280,15 @@ mod tests {
     }
 
     #[test]
+    fn the_cube_root_is_the_exact_one_where_there_is_room_for_it() {
+        let rooms = (1..1u64 << 24).step_by(4_099);
+        for number in rooms.chain([(1 << 23) - 1, 1 << 23, (1 << 24) - 1]) {
+            let (root, target) = (u128::from(cube_root_q20(number)), u128::from(number) << 40);
+            assert!(root.pow(3) <= target && target < (root + 1).pow(3), "{number}: {root}");
+        }
+    }
+
+    #[test]
     fn the_cube_root_is_near_the_exact_one() {
         for number in [0, 1, 7, 8, 9, 1_000, ONE, 8 * ONE, 10 * ONE, 1_000_000 * ONE, u64::MAX >> 1]
         {

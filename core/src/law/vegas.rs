@@ -415,6 +415,21 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_stands_still_teaches_nothing() {
+        let mut life = Life::new();
+        life.run(10_000, 100, ten);
+        let stand_still = |life: &mut Life| {
+            for _ in 0..1_000 {
+                life.come_back(0, Outcome::Ok, true);
+            }
+            (life.state.base, life.window())
+        };
+        // The round that has begun before ends in it, and none after that.
+        let before = stand_still(&mut life);
+        assert_eq!(stand_still(&mut life), before);
+    }
+
+    #[test]
     fn what_did_not_wait_for_the_window_does_not_open_it() {
         let mut life = Life::new();
         life.run(100, 5, ten);
