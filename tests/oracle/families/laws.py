@@ -37,6 +37,8 @@ CONFIGS = {
     "aimd": [
         ("by default", {"named": "aimd"}),
         ("without a pause", {"laws": [{"law": "aimd", "pause": None, "every": 1}]}),
+        # The longest pause is reached exactly.
+        ("with a pause of whole doublings", {"laws": [{"law": "aimd", "pause": [MS, 4 * MS, 2]}]}),
         (
             "between close bounds",
             {
