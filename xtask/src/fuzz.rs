@@ -16,11 +16,12 @@ use crate::workspace::{cargo, libraries_of, root};
 use crate::{no_such, setup};
 
 /// The targets of tests/fuzz, and the words that lead a search in each.
-const TARGETS: [(&str, Option<&str>); 4] = [
+const TARGETS: [(&str, Option<&str>); 5] = [
     ("http", Some("http.dict")),
     ("signals", Some("http.dict")),
     ("events", None),
     ("restore", None),
+    ("shared", None),
 ];
 
 /// What makes the compiler count which branches are taken and what is compared with what.
@@ -53,7 +54,7 @@ pub struct Fuzz {
     /// Print rows `{"target","runs","seconds","reached","inputs"}`
     #[arg(long)]
     json: bool,
-    /// http, signals, events, restore [default: all of them]
+    /// http, signals, events, restore, shared [default: all of them]
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
 }

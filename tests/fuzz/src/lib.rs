@@ -10,6 +10,7 @@ mod http;
 mod input;
 pub mod pack;
 mod restore;
+mod shared;
 mod signals;
 
 /// One thing to try with any bytes.
@@ -22,11 +23,12 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     Target { name: "http", try_with: http::try_with },
     Target { name: "signals", try_with: signals::try_with },
     Target { name: "events", try_with: events::try_with },
     Target { name: "restore", try_with: restore::try_with },
+    Target { name: "shared", try_with: shared::try_with },
 ];
 
 /// The target of this name.

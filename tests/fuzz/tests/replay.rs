@@ -38,3 +38,8 @@ fn every_sequence_of_events_that_was_kept_finds_every_contract_held() {
 fn every_record_that_was_kept_is_refused_or_gone_on_from() {
     replay("restore");
 }
+
+#[test]
+fn every_message_that_was_kept_grants_and_uses_no_more_than_there_is() {
+    replay("shared");
+}

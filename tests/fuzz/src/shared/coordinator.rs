@@ -1,0 +1,176 @@
+//! Any requests to a coordinator: all that it ever grants keeps to its quota, across its restores too.
+
+use tidegate::gate::WindowPolicy;
+use tidegate::law::Fixed;
+use tidegate::shared::{Coordinator, GRANT_BYTES};
+use tidegate::{Controller, Instant, Policy, Quota, Span};
+
+use super::message::{Grant, Message};
+use crate::input::Input;
+
+type Desk = Coordinator<Controller<Fixed, 1, 32>, 4>;
+
+const SECOND: u64 = 1_000_000_000;
+/// A beat and a half.
+const LEAD_OF_ONE: u64 = SECOND * 3 / 4;
+
+struct World {
+    desk: Desk,
+    policy: Policy<Fixed>,
+    rate: u64,
+    burst: u32,
+    /// The coordinator's own time, which never steps back, and how far it is ahead of what it is told.
+    now: u64,
+    ahead: u64,
+    /// Each departure granted, by that time.
+    granted: Vec<u64>,
+    /// The latest record, and when it was written.
+    record: Option<(u64, Vec<u8>)>,
+}
+
+/// A quota, and then what happens.
+pub fn happen(mut input: Input<'_>) {
+    let (rate, burst) = (1 + u64::from(input.u8()), 1 + u32::from(input.u8() % 32));
+    let quota = Quota::per_second(rate).and_then(|quota| quota.with_burst(burst)).expect("small");
+    let places = WindowPolicy::new(u16::MAX, Span::from_secs(5)).expect("not zero");
+    let policy = Policy::new(Fixed::new(quota)).window(places);
+    let now = 1 << 45;
+    let at = Instant::from_nanos(now);
+    let desk = Desk::new(Controller::new(policy, 7, at), at);
+    let granted = Vec::new();
+    let mut world = World { desk, policy, rate, burst, now, ahead: 0, granted, record: None };
+    while !input.is_empty() {
+        match input.u8() % 16 {
+            0 => world.step_back(input.span()),
+            1 | 2 => world.pass(Span::from_millis(input.u16().into())),
+            3 => world.pass(Span::from_nanos(input.u32().into())),
+            4 => _ = world.write_down(),
+            5 => world.lose(),
+            6 => world.restore(&mut input),
+            7 => {
+                let count = input.u8();
+                _ = world.answer(input.bytes(count.into()));
+            }
+            _ => world.ask(&mut input),
+        }
+    }
+    world.keeps_to_its_quota();
+}
+
+impl World {
+    fn told(&self) -> Instant {
+        Instant::from_nanos(self.now - self.ahead)
+    }
+
+    fn pass(&mut self, span: Span) {
+        self.now += span.as_nanos();
+    }
+
+    /// It goes on from where it was.
+    fn step_back(&mut self, span: Span) {
+        let most = self.told().as_nanos();
+        self.ahead += span.as_nanos().min(most);
+    }
+
+    /// What it granted, where the message was a request of this number that is new to it.
+    fn answer(&mut self, request: &[u8]) -> Option<Grant> {
+        let mut grant = [0; GRANT_BYTES];
+        let length = self.desk.answer(self.told(), request, &mut grant).ok()?;
+        let grant = (length > 0).then(|| Grant::read(&grant[..length]))?;
+        assert!(grant.pause <= 3_600 * SECOND, "a pause of {} ns", grant.pause);
+        // An even share of the slowest limit for four, or the beat.
+        assert!((SECOND / 2..=10 * SECOND).contains(&grant.beat), "a beat of {} ns", grant.beat);
+        let lead = (grant.beat + grant.beat / 2).cast_signed();
+        for ahead in &grant.ahead {
+            assert!((0..=lead).contains(ahead), "a departure in {ahead} ns, of {lead}");
+            self.granted.push(self.now.wrapping_add_signed(*ahead));
+        }
+        Some(grant)
+    }
+
+    fn ask(&mut self, input: &mut Input<'_>) {
+        let (isolate, sequence, want) = (input.u8() % 6, u32::from(input.u8()), input.u8());
+        let (kind, reports) = (input.u8(), input.u8() % 4);
+        let leaving = u8::from(kind % 16 == 1);
+        let alone = if kind % 16 == 2 { input.u16() } else { 0 };
+        let mut message = Message::new(1)
+            .bytes(&[leaving, isolate, 0, 0, 0, 0, 0, 0, 0])
+            .bytes(&sequence.to_le_bytes())
+            .bytes(&u16::from(want).to_le_bytes())
+            .bytes(&alone.to_le_bytes())
+            .bytes(&[reports]);
+        for _ in 0..reports {
+            let hints = input.u8();
+            message = message
+                .bytes(&input.u64().to_le_bytes())
+                .bytes(&input.u64().to_le_bytes())
+                .bytes(&[input.u8(), hints]);
+            for _ in 0..(hints & 31).count_ones() {
+                message = message.bytes(&input.span().as_nanos().to_le_bytes());
+            }
+        }
+        let bends = kind >= 128;
+        let mut none = Input::new(&[]);
+        let message = message.bent(if bends { input } else { &mut none });
+        let before = self.granted.len();
+        let Some(grant) = self.answer(&message) else { return };
+        let count = self.granted.len() - before;
+        if !bends {
+            assert_eq!(grant.sequence, sequence);
+            assert!(count <= usize::from(want).min(64) && (leaving == 0 || count == 0));
+        }
+        let again = self.answer(&message);
+        assert!(again.is_none(), "it has answered a request twice");
+    }
+
+    fn write_down(&mut self) -> Vec<u8> {
+        let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+        self.desk.snapshot(self.told(), &mut record).expect("there is room");
+        self.record = Some((self.now, record.clone()));
+        record
+    }
+
+    /// A record is written, and cannot be kept.
+    fn lose(&mut self) {
+        let kept = self.record.take();
+        self.write_down();
+        self.desk.snapshot_was_lost();
+        self.record = kept;
+    }
+
+    /// It is gone, and another comes: from the record that it ended with, from an older one, or from none.
+    fn restore(&mut self, input: &mut Input<'_>) {
+        let how = input.u8() % 3;
+        if how == 0 {
+            self.write_down();
+        }
+        let Some((then, record)) = self.record.clone() else { return };
+        self.pass(Span::from_millis(input.u16().into()));
+        let latest = self.granted.iter().copied().max().unwrap_or(0);
+        if how == 2 && latest > self.now + LEAD_OF_ONE {
+            return; // it grants further ahead than whoever knows nothing of it assumes
+        }
+        self.ahead = 0;
+        let (now, away) = (self.told(), Span::from_nanos(self.now - then));
+        self.desk = if how == 2 {
+            let anew = Controller::new(self.policy, 7, now);
+            Desk::new(anew, now).in_place_of_another(now, Span::ZERO)
+        } else {
+            Desk::restore(self.policy, self.now, &record, now, away, how == 0).expect("it is sound")
+        };
+    }
+
+    /// In no time more than the burst and what the rate allows, by GCRA in exact numbers.
+    fn keeps_to_its_quota(mut self) {
+        self.granted.sort_unstable();
+        let (mut level, mut before) = (0u128, 0);
+        for at in self.granted {
+            let drained = u128::from(at - before) * u128::from(self.rate);
+            level = level.saturating_sub(drained) + u128::from(SECOND);
+            before = at;
+            // A nanosecond for each clock's rounding.
+            let most = u128::from(self.burst) * u128::from(SECOND) + u128::from(self.rate) * 2;
+            assert!(level <= most, "over the quota at {at}: {level} of {most}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Any messages to a shared budget's coordinator, and to an isolate: garbage, true ones that somebody
+//! has bent and signed again, late and doubled ones.
+
+mod coordinator;
+mod isolate;
+mod message;
+
+use crate::input::Input;
+
+/// Who hears them, and then what happens.
+pub fn try_with(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    match input.u8() % 2 {
+        0 => coordinator::happen(input),
+        _ => isolate::happen(input),
+    }
+}
