@@ -145,9 +145,6 @@ def lemma(place, **wrong):
     return register
 
 
-WORDS = "word", "second_word", "third_word"
-
-
 class Step:
     """A model and the core's own step of that name, which must answer alike."""
 
@@ -155,13 +152,13 @@ class Step:
         self.name, self.model, self.draw = name, model, draw
         code = model.__code__
         known = code.co_varnames + code.co_cellvars
-        self.draws = sum(word in known for word in WORDS)
+        self.draws = int("word" in known)
 
 
 def step(name, draw=None):
     """Registers a model; `draw` makes the numbers to ask with, and without one there is one answer.
-    The model takes the numbers, and last the words that the core draws by chance, which it tells
-    first, by the names of `WORDS`."""
+    The model takes the numbers, and a last one named `word` where the core draws by chance: the
+    word that it drew, which it tells first. (One that is given the generator draws by itself.)"""
 
     def register(model):
         STEPS.append(Step(name, model, draw))

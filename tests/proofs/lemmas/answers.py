@@ -1,10 +1,13 @@
-"""What `adaptive` is asked with where servers tell: a state, answers with their hints, and chance."""
+"""What `adaptive` is asked with as a whole: a state, calls that leave, and answers with hints."""
 
 from lemma import SECOND, U8, U64, step
 from lemmas.calls import I16
 from lemmas.epochs import an_epoch
-from lemmas.hints import MIDDLE, OK, PERIOD, THROTTLED, Adaptive
-from lemmas.intervals import MAX, MIN, an_interval, of_span, span_of
+from lemmas.hints import Adaptive
+from lemmas.intervals import I32, MAX, MIN, an_interval, of_span, span_of
+from lemmas.state import BUSY, MIDDLE, OK, PERIOD, THROTTLED
+
+ANSWER, LEAVES, CORRECTED = range(3)
 
 
 def a_law(dice, tier, now):
@@ -18,7 +21,7 @@ def a_law(dice, tier, now):
     left = dice.flag()
     known = [
         [dice.choice([0, dice.number(1536, 16_896)])],
-        [dice.u32(), dice.number(0, 63)],
+        [dice.number(0, I32), dice.number(0, 63)],
         [some(dice), left, left and some(dice)],
         share,
     ]
@@ -73,7 +76,7 @@ def a_told_answer(dice):
     wait = dice.choice([None, dice.u64() >> dice.randrange(64)])
     limit <<= law[-3]
     hint = told(wait, left, reset, min(limit, U64), period)
-    return [*law, *dice.state(), *hint, *an_answer(dice, now, dice.flag())]
+    return [*law, *dice.state(), ANSWER, *hint, *an_answer(dice, now, dice.flag())]
 
 
 def a_told_level(dice):
@@ -83,7 +86,7 @@ def a_told_level(dice):
         quota = dice.choice([5000, dice.u64()]), dice.choice([3600 * SECOND, some(dice) << 20])
     left = dice.choice([dice.randint(0, 3), dice.randint(0, 3000), some(dice), dice.u64()])
     hint = told(None, left, None, *quota)
-    return [*a_law(dice, tier, now), *dice.state(), *hint, *an_answer(dice, now, OK)]
+    return [*a_law(dice, tier, now), *dice.state(), ANSWER, *hint, *an_answer(dice, now, OK)]
 
 
 def a_told_wait(dice):
@@ -93,50 +96,78 @@ def a_told_wait(dice):
     law[1], law[7], law[-2] = min(law[1], of_span(10**12)), 0, law[-2] >> 6
     own = 2 * max(span_of(law[1]), (law[-2] + 2**20) << 10)
     wait = own + dice.choice([SECOND + 1, 10 * SECOND, 10**4 * SECOND])
-    answers = [*told(wait, *[None] * 4), *an_answer(dice, now, THROTTLED, 1)]
-    answers[11] = now - dice.randint(0, 10**7)
+    answers = [ANSWER, *told(wait, *[None] * 4), *an_answer(dice, now, THROTTLED, 1)]
+    answers[12] = now - dice.randint(0, 10**7)
     gap = dice.choice([10**6, 10**9, 10**11])
     now = now + dice.choice([SECOND, 3600 * SECOND])
     for _ in range(dice.choice([0, 1, 5, 20])):
         now += gap
-        answers += [*told(*[None] * 5), *an_answer(dice, now, OK, 1, 0, dice.choice([0, 1, 1]))]
+        answers += [
+            ANSWER,
+            *told(*[None] * 5),
+            *an_answer(dice, now, OK, 1, 0, dice.choice([0, 1, 1])),
+        ]
     now += gap
-    answers += [*told(2**60, *[None] * 4), *an_answer(dice, now, THROTTLED, 1)]
+    answers += [ANSWER, *told(2**60, *[None] * 4), *an_answer(dice, now, THROTTLED, 1)]
     return [*law, *dice.state(), *answers]
 
 
-def asked(numbers, words):
-    """The states after each answer."""
+def a_life(dice):
+    """Calls that leave; runs of successes, and of refusals and failures; here and there a hint."""
+    now, outcomes, rest = MIDDLE + dice.randint(0, 10**13), [OK], 0
+    law, events = a_law(dice, dice.choice([0, 1, 1, 1, 2, 3]), now), []
+    gap = dice.choice([10**6, 10**9, 10**11])
+    for _ in range(dice.choice([5, 20, 50])):
+        if rest == 0:
+            rest = dice.randint(1, 20)
+            outcomes = dice.choice([[OK], [OK], [THROTTLED], [THROTTLED, BUSY], range(4)])
+        rest -= 1
+        now += dice.choice([0, gap, gap, 30 * gap])
+        kind = dice.choice([ANSWER, ANSWER, LEAVES, CORRECTED])
+        if kind == LEAVES:
+            events += [LEAVES, now, dice.choice([1, 1, 1, 3, 1000, some(dice)])]
+        elif kind == CORRECTED:
+            events += [CORRECTED, now, dice.choice([1, some(dice)]), dice.choice([0, some(dice)])]
+        else:
+            fresh, paced = dice.randrange(8) > 0, dice.randrange(4) > 0
+            answer = an_answer(
+                dice, now, dice.choice(outcomes), fresh, paced, dice.choice([1, 1, 9])
+            )
+            events += [ANSWER, *told(*a_hint(dice)), *answer]
+    return [*law, *dice.state(), *events]
+
+
+def a_hint(dice):
+    if dice.randrange(12):
+        return [None] * 5
+    quota = dice.choice([(None, None), (5000, 3600 * SECOND)])
+    wait, left = dice.choice([None, 2 * SECOND, 10**13]), dice.choice([None, 0, 2, 3000])
+    return [wait, left, dice.choice([None, None, 0, 60 * SECOND]), *quota]
+
+
+def asked(*numbers):
+    """The states after each event."""
     numbers = iter(numbers)
     next(numbers)
-    law, states = Adaptive(numbers, words), []
-    next(numbers), next(numbers)
-    for knows in numbers:
-        hint = [next(numbers)] + [next(numbers) for _ in range(8)]
-        flags = [knows, *hint[1::2]]
-        wait, left, reset, limit, period = (
-            value if known else None for known, value in zip(flags, hint[::2], strict=True)
-        )
-        now, sent, outcome, fresh, paced, _, cost = (next(numbers) for _ in range(7))
-        law.paced = paced
-        law.observe(now, sent, outcome, fresh, cost, wait, left, reset, limit, period)
+    law, states = Adaptive(numbers), []
+    for event in numbers:
+        if event == LEAVES:
+            law.released(next(numbers), next(numbers))
+        elif event == CORRECTED:
+            law.corrected(next(numbers), next(numbers), next(numbers))
+        else:
+            hint = [(next(numbers), next(numbers)) for _ in range(5)]
+            hint = [value if known else None for known, value in hint]
+            now, sent, outcome, fresh, paced, _, cost = (next(numbers) for _ in range(7))
+            law.observe(now, sent, outcome, fresh, paced, cost, hint)
         states += law.told()
     return tuple(states)
 
 
-@step("told_period", a_told_answer)
-def told_period(*numbers):
-    *numbers, word, second_word, third_word = numbers
-    return asked(numbers, [word, second_word, third_word])
-
-
-@step("told_left", a_told_level)
-def told_left(*numbers):
-    *numbers, word, second_word, third_word = numbers
-    return asked(numbers, [word, second_word, third_word])
-
-
-@step("told_wait", a_told_wait)
-def told_wait(*numbers):
-    *numbers, word, second_word, third_word = numbers
-    return asked(numbers, [word, second_word, third_word])
+for name, draw in [
+    ("adaptive_period", a_told_answer),
+    ("adaptive_level", a_told_level),
+    ("adaptive_wait", a_told_wait),
+    ("adaptive_life", a_life),
+]:
+    step(name, draw)(asked)

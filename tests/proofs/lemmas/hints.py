@@ -1,7 +1,8 @@
-"""`adaptive` where a server tells something: its whole state, an answer, and the state after it."""
+"""`adaptive` where a server tells something: its state, an answer, and the state after it."""
 
 from lemma import SECOND, U32, U64
-from lemmas.calls import PARTS, TWENTY, clipped, logarithm, parts_of, sending, smoothed
+from lemmas.blind import Blind
+from lemmas.calls import PARTS, TWENTY, clipped, logarithm, parts_of, smoothed
 from lemmas.chance import drawn
 from lemmas.intervals import (
     MAX,
@@ -16,10 +17,24 @@ from lemmas.intervals import (
     of_calls,
     of_parts,
     of_span,
-    probing,
     span_of,
 )
-from lemmas.slots import around, due_after, hastened, held_until, recorded
+from lemmas.slots import around, due_after, held_until
+from lemmas.state import (
+    BLIND,
+    BUSY,
+    FAILED,
+    KNOWN_BEFORE,
+    KNOWN_SHARE,
+    OK,
+    OPEN,
+    PERIOD,
+    REMAINING,
+    SPARE,
+    THROTTLED,
+    mixed,
+    towards_zero,
+)
 from lemmas.told import (
     LONGEST_TOLD,
     believed,
@@ -30,99 +45,54 @@ from lemmas.told import (
     even_of,
     factor_of,
     fair_of,
-    mixture,
     portion,
     price_of,
     pulled,
     told_end,
-    weight_of,
 )
 
-OPEN, BLIND, REMAINING, PERIOD = range(4)
-KNOWN_BEFORE, KNOWN_SHARE = 1, 2
-OK, THROTTLED = 0, 1
-MIDDLE = 1 << 63
-BEFORE = (
-    "interval target slot release hold at misses previous down length cut progress successes hit "
-    "ignored tier"
-).split()
-TIERS = [1, 2, 3, 7]
-"""How many numbers each tier has."""
 
-
-class Adaptive:
-    """The law as of a record, in which there is no meter: that begins with the record."""
-
-    def __init__(self, numbers, words):
-        self.words = list(words)
-        for name in BEFORE:
-            setattr(self, name, next(numbers))
-        self.known = [next(numbers) for _ in range(TIERS[self.tier])]
-        self.mean, self.octave, self.round_trip, self.quota = [next(numbers) for _ in range(4)]
-        self.meter, self.served, self.set = MIDDLE, 0, False
-
-    def told(self):
-        for name in ("slot", "release", "hold", "at"):
-            setattr(self, name, recorded(getattr(self, name)))
-        known = list(self.known)
-        if self.tier == PERIOD:
-            known[0] = recorded(known[0])
-        law = [getattr(self, name) for name in BEFORE]
-        return [self.tier, *law, *known, self.mean, self.octave, self.round_trip, self.quota]
-
-    def observe(self, now, sent, outcome, fresh, cost, wait, left, reset, limit, period):
+class Adaptive(Blind):
+    def observe(self, now, sent, outcome, fresh, paced, cost, hint):
+        wait, left, reset, limit, period = hint
         self.round_trip = smoothed(self.round_trip, min(max(0, now - sent) >> 10, U32))
+        if outcome == FAILED:
+            self.untold(sent, now)
+            return self.miss(now, outcome, fresh, True)
         name = min(limit or 0, U32)
         left, limit = self.in_calls(left), self.in_calls(limit)
         quota = (limit, period) if limit and period else None
         if quota:
             everybody = longer(of_calls(period, limit), TWENTY)
             self.quota = clipped(logarithm(everybody))
+        wait = wait if outcome in (THROTTLED, BUSY) else None
         periodic = period is not None or self.tier == PERIOD or reset not in (0, SECOND)
         if left is not None and reset is not None and limit and periodic:
-            wait = wait if outcome == THROTTLED else None
             return self.period(now, outcome == OK, cost, (name, limit, period, left, reset, wait))
         self.untold(sent, now)
-        if wait is not None and outcome == THROTTLED:
+        if wait is not None and self.is_blackout(now, fresh, min(wait, U64 - now)):
             return self.blackout(now, wait)
-        if left is None or not self.remaining(now, outcome == OK, fresh, cost, left, quota):
-            self.count(cost)
+        if left is not None and self.remaining(now, outcome == OK, fresh, paced, cost, left, quota):
+            return
+        if outcome == OK:
+            self.success(now, outcome, fresh, paced, cost)
+        else:
+            self.miss(now, outcome, fresh, False)
 
-    def in_calls(self, amount):
-        return None if amount is None else min(amount >> self.octave, U32)
-
-    def count(self, cost):
-        self.successes = min(self.successes + 1, U32)
-        self.served = min(self.served + parts_of(self.octave, cost), U32)
-
-    def in_force(self, now):
-        dark = of_span(max(0, now - self.at) >> 2)
-        return probing(self.interval, self.misses, bool(self.down), dark)
-
-    def end_event(self):
-        self.previous, self.misses, self.down = self.misses, 0, 0
-
-    def restart_epoch(self):
-        self.length, self.progress, self.successes = 16, 0, 0
-        self.hit = clipped(logarithm(self.interval))
+    def is_blackout(self, now, fresh, wait):
+        own = self.trip() if self.tier == OPEN else span_of(self.interval)
+        return fresh and self.misses == 0 and wait > min(2 * own, U64) and wait > SECOND
 
     def hold_until(self, end, spread):
-        self.hold = held_until(self.hold, end, spread, self.words.pop(0))
+        self.hold = held_until(self.hold, end, spread, self.word())
         self.slot = self.release = self.hold
-
-    def trip(self):
-        return self.round_trip << 10
-
-    def sending(self, now):
-        lasted = max(0, now - MIDDLE, self.trip() // 2, 1000)
-        return sending(self.known[0], of_parts(lasted, PARTS))
 
     def period(self, now, served, cost, told):
         if self.tier != PERIOD:
             self.tier, self.known = PERIOD, [0] * 7
         share = Share(self.known)
         parts = parts_of(self.octave, cost) if served else 0
-        then = share.hear(now, *told, parts, self.words)
+        then = share.hear(now, *told, parts, self.word)
         self.known = share.told()
         self.end_event()
         if then and then[0] == "pace":
@@ -144,29 +114,29 @@ class Adaptive:
         self.quota = 0
         self.restart_epoch()
         self.tier, self.known = BLIND, [0, 0]
-        span, word = span_of(self.interval), self.words.pop(0)
-        self.slot, self.release = hastened(self.slot, self.release, now, span, word)
+        self.hasten(now)
 
-    def remaining(self, now, served, fresh, cost, left, quota):
+    def remaining(self, now, served, fresh, paced, cost, left, quota):
         everybody = of_calls(quota[1], quota[0]) if quota else 0
         if self.tier == OPEN:
-            if not fresh or left > 2:
+            if not served or not fresh or left > 2:
                 return False
             self.interval = entered(self.sending(now), everybody, bool(quota))
             self.target = MAX
-            self.slot = min(now + drawn(self.words.pop(0), 0, span_of(self.interval)), U64)
-            self.release, self.at = self.slot, now
+            self.begin(now + drawn(self.word(), 0, span_of(self.interval)))
             self.restart_epoch()
+            self.restart_meter(now, 0)
+            self.at = now
             self.tier, self.known = REMAINING, [left, 1, left]
             return True
         most, was_told, before = self.known if self.tier == REMAINING else (left, 0, 0)
         most = max(most, left)
-        self.tier, self.known = REMAINING, [most, was_told, before]
-        if not fresh:
-            return True
+        self.tier, self.known = REMAINING, [most, was_told, before] if served else [most, 1, 0]
+        if not served or not fresh:
+            return served
         threshold, full = bucket_of(quota[0] if quota else 0, most, bool(quota))
         if left > full // 2:
-            self.tier, self.known = OPEN, [0]
+            self.reopen(now)
             self.end_event()
             return True
         if self.misses > 1:
@@ -178,7 +148,7 @@ class Adaptive:
         half = max(min(towards_zero(self.interval - anchor, 2), 3 * OCTAVE), -4 * OCTAVE)
         move = bounded(pulled(change, exp2(half + 8 * OCTAVE), price_of(threshold, left)))
         self.known = [most, 1, left]
-        if move < 0 or self.paced:
+        if move < 0 or paced:
             self.interval = longer(self.interval, log2(factor_of(move)) - 16 * OCTAVE)
         self.interval = min(self.interval, LONGEST_TOLD)
         return True
@@ -186,9 +156,7 @@ class Adaptive:
     def blackout(self, now, wait):
         end = told_end(min(now + wait, U64), now)
         if self.tier != OPEN:
-            silence = max(0, now - self.slot)
-            if silence >> 6 > span_of(self.in_force(now)):
-                self.meter = max(self.meter, min(self.meter + silence, now))
+            self.leaves_out_silence(now, span_of(self.in_force(now)))
         served, cycle = self.served, max(0, end - self.meter, 1000)
         if self.tier == OPEN:
             calls = log2(served) - log2(PARTS)
@@ -200,25 +168,13 @@ class Adaptive:
         if self.interval == MIN or (served and not self.set):
             self.interval = longer(measured, SPARE)
         elif served:
-            self.interval = longer(self.mixed(measured, served), SPARE)
+            self.interval = longer(mixed(self.interval, measured, served), SPARE)
         self.target = self.interval
         self.cut, self.successes, self.progress, self.ignored = 4096, 0, 0, 0
         self.hit, self.length = clipped(logarithm(self.interval)), min(self.length * 2, 128)
-        self.meter, self.served, self.set = end, 0, True
+        self.restart_meter(end, 0)
         self.at, self.misses, self.previous = end, 0, 4
         self.hold_until(end, min(span_of(self.interval), cycle))
-
-    def mixed(self, measured, parts):
-        own = max(self.interval, longer(measured, -OCTAVE))
-        quotient = min(exp2((own - measured + 16 * OCTAVE) & U32), 1 << 24)
-        return longer(own, 24 * OCTAVE - log2(mixture(weight_of(parts), quotient)))
-
-
-SPARE = log2(33) - log2(32)
-
-
-def towards_zero(number, by):
-    return number // by if number >= 0 else -(-number // by)
 
 
 class Share:
@@ -244,7 +200,7 @@ class Share:
             self.value = 0
         self.end, self.own, self.used, self.longest = end, 0, 0, self.longest // 2
 
-    def hear(self, now, name, limit, period, left, reset, wait, served, words):
+    def hear(self, now, name, limit, period, left, reset, wait, served, draw_word):
         another = name != self.limit
         if another and self.limit and now < self.end and served and left:
             self.own = min(self.own + served, U32)
@@ -262,7 +218,7 @@ class Share:
         share = max(self.value, 1) if self.kind == KNOWN_SHARE else max(self.latest(48), 64)
         octaves = 16 * OCTAVE - log2(share)
         fair = fair_of(of_calls(period, limit), octaves)
-        mine, lot = min(left * share, U32), words.pop(0) >> 16
+        mine, lot = min(left * share, U32), draw_word() >> 16
         if wait is not None:
             return "pause", fair, min(now + wait, U64)
         if not served or mine == 0 or lot > mine:
@@ -270,7 +226,7 @@ class Share:
         rest = max(0, self.end - now, SECOND // 20)
         interval = even_of(longer(of_calls(rest, left), octaves), fair)
         span = span_of(interval)
-        draw = around(span, span // 4, words.pop(0))
+        draw = around(span, span // 4, draw_word())
         if min(now + draw, U64) >= self.end:
             return "pause", fair, self.end
         return "pace", interval, draw

@@ -1,4 +1,4 @@
-//! What servers tell `adaptive`: its whole state, an answer with a hint, and the state after it.
+//! `adaptive` as a whole: its state, what happens to it, and the state after that.
 
 use crate::law::{Adaptive, Law};
 use crate::numbers::Kind::{self, At, Byte, Four, Nothing, Two};
@@ -26,24 +26,29 @@ fn kinds(tag: u64) -> Vec<Kind> {
     [BEFORE, &tier(tag), AFTER].concat()
 }
 
-/// What the step answers; `None` where it is none of these. The first three words of the generator,
-/// and the state after each answer, which begins with the number of its tier.
+/// What the step answers; `None` where it is none of these: the state after each event, after the
+/// number of its tier.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
-    if !step.starts_with("told_") {
+    if !step.starts_with("adaptive_") {
         return None;
     }
     let law = Adaptive::DEFAULT;
     let tag = of.u64();
     let mut state = of.state(&law, &kinds(tag))?;
     let mut rng = of.rng()?;
-    let mut words = rng.clone();
-    let mut answer: Vec<u64> = (0..3).map(|_| words.next_u32().into()).collect();
+    let mut answer = Vec::new();
     while !of.is_empty() {
-        let hint = hint(of);
-        let mut sample = of.sample(&hint);
-        sample.cost = of.u32();
         let mut pace = crate::gate::Pace::new(Instant::ZERO);
-        law.observe(&mut state, &mut pace, &sample, &mut rng);
+        match of.u64() {
+            0 => {
+                let hint = hint(of);
+                let mut sample = of.sample(&hint);
+                sample.cost = of.u32();
+                law.observe(&mut state, &mut pace, &sample, &mut rng);
+            }
+            1 => law.released(&mut state, &mut pace, of.instant(), of.u32(), &mut rng),
+            _ => law.corrected(&mut state, of.instant(), of.u32(), of.u32()),
+        }
         let tag = told(&law, &state, BEFORE).last().copied()?;
         answer.push(tag);
         answer.extend(told(&law, &state, &kinds(tag)));
