@@ -135,6 +135,28 @@ test("keys that are forgotten leave no ghosts behind", async (t) => {
   for (const desk of Object.values(desks)) assert.ok(desk.stats().isolates <= 1, `${desk.stats().isolates} isolates are known`);
 });
 
+test("a key that has leased nothing is forgotten before one that has, and the longest idle of those", async (t) => {
+  const world = new World(t);
+  const desks = {};
+  const gate = world.gate((key) => (desks[key] ??= world.desk()), { keys: 3 });
+  const call = (key) => world.after(gate.run(() => world.sleep(20), { key }));
+  for (let turn = 0; turn < 60; turn++) await call("leases");
+  await call("first");
+  await call("second");
+  const inHand = () => ["leases", "first", "second"].map((key) => gate.stats(key).inHand > 0);
+  assert.deepEqual(inHand(), [true, false, false]);
+  await call("another");
+  const left = () => gate.asked.filter(({ leaving }) => leaving).map(({ key }) => key);
+  assert.deepEqual(left(), ["first"]);
+  assert.deepEqual(inHand(), [true, false, false]);
+  // Where all have leased something, the longest idle goes.
+  const all = ["second", "another", "leases"];
+  for (let turn = 0; turn < 30; turn++) for (const key of all) await call(key);
+  assert.ok(all.every((key) => gate.stats(key).inHand > 0));
+  await call("one more");
+  assert.deepEqual(left(), ["first", "second"]);
+});
+
 test("each answer that does not come is told, once, whether it fails or hangs", async (t) => {
   for (const how of ["fails", "hangs", "fails late", "is nothing"]) {
     const world = new World(t);

@@ -58,6 +58,11 @@ export class Courier {
     this.#missed = missed;
   }
 
+  /** Whether an answer is waited for, which may bring departures. */
+  get isAsking(): boolean {
+    return this.#soon || !!this.#away;
+  }
+
   /** After whatever may have changed when a request is due: by a fresh call, or by what it began before. */
   look(time: number, fresh: boolean): void {
     const due = this.#core.request_at(this.#isolate.gate);

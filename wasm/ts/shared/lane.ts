@@ -20,11 +20,17 @@ export interface SolidLanes {
 }
 
 /** One of those that `leased` makes. */
-export type LeasedLane = Lane;
+export interface LeasedLane extends Lane {
+  /** Whether nothing is under way, leased, or asked for. */
+  isSpare(stale: number): boolean;
+}
 
 /** The same kind of lanes with leases. Those that are open stand in `lanes`; `missed` hears what went wrong. */
-export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<LeasedLane>, missed: (key: string, error: unknown) => void): Lanes =>
-  class extends Kind {
+export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<LeasedLane>, missed: (key: string, error: unknown) => void): Lanes => {
+  /** One that has leased nothing, as was found last. */
+  let spare: LeasedLane | undefined;
+
+  class Leased extends Kind {
     readonly #courier: Courier;
 
     constructor(key: string, gate: number, house: House) {
@@ -35,8 +41,21 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
 
     wanting(): number {
       // This forgets those at the front that never woke.
-      this.isIdle(0);
+      super.isIdle(0);
       return this.waiting;
+    }
+
+    /** What is leased would be lost with the lane: those go first that have leased nothing. */
+    override isIdle(stale: number): boolean {
+      if (!super.isIdle(stale)) return false;
+      if (this.isSpare(stale)) return true;
+      if (!spare?.isSpare(stale)) spare = [...lanes].find((lane) => lane.isSpare(stale));
+      return !spare;
+    }
+
+    isSpare(stale: number): boolean {
+      const hasNothing = !this.#courier.isAsking && !(this.house.core as LeaseCore).in_hand(this.gate);
+      return hasNothing && !this.closed && super.isIdle(stale);
     }
 
     /** Nothing changes before an answer, and none comes before a request is due. */
@@ -68,4 +87,6 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
       this.#courier.close();
       super.close();
     }
-  };
+  }
+  return Leased;
+};
