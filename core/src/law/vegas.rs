@@ -415,6 +415,21 @@ mod tests {
     }
 
     #[test]
+    fn it_opens_by_an_eighth_where_less_than_half_of_what_is_allowed_stands_in_line() {
+        let after = |window: u16, base: u32, calls: u64| {
+            let mut state = VegasState { window, open: false, ..Vegas.start(Instant::ZERO) };
+            state.base.latest = base;
+            let reading = Reading { mean: 1_000, error: 0, took: 4_000, calls };
+            let moved = state.judge(&reading, true);
+            (moved, state.window)
+        };
+        assert_eq!(after(80, 1_000, 320), (Move::Faster, 90), "nothing stands in line");
+        assert_eq!(after(80, 975, 320), (Move::Faster, 81), "two of the three that may");
+        assert_eq!(after(40, 966, 121), (Move::Faster, 41), "half of them, exactly");
+        assert_eq!(after(80, 950, 320), (Move::Slower, 76), "four of them");
+    }
+
+    #[test]
     fn a_clock_that_stands_still_teaches_nothing() {
         let mut life = Life::new();
         life.run(10_000, 100, ten);
