@@ -89,8 +89,10 @@ const LATEST = 9_500;
  * the alarm: a class that has one of its own calls `super.alarm()` in it.
  *
  * Where its storage takes nothing any more (it is full, or a plan's share of writes is used up) the object
- * goes on, and `stats()` tells why nothing is stored; each request tries again. Where nothing can be read, it
- * leases nothing, because another may have leased just before it.
+ * goes on, and `stats()` tells why nothing is stored; each request tries again. Whoever wakes up from an old
+ * record leases nothing before all has left that may have been leased. (The leases of before and after add up
+ * in one case: nothing could be stored since the object woke up from rest, and it can be in the moment in which
+ * the object moves.) Where nothing can be read, nothing is leased, and calls go on within their isolates' shares.
  *
  * A budget takes 0.92 MB of memory while it is awake, so that Cloudflare's 128 MB for
  * all objects of a class that share a process are enough for a hundred and thirty keys at a time.
