@@ -5,7 +5,7 @@ from lemmas.calls import I16
 from lemmas.epochs import an_epoch
 from lemmas.hints import Adaptive
 from lemmas.intervals import I32, MAX, MIN, an_interval, of_span, span_of
-from lemmas.state import BUSY, MIDDLE, OK, PERIOD, THROTTLED
+from lemmas.state import BLIND, BUSY, MIDDLE, OK, OPEN, PERIOD, THROTTLED
 
 ANSWER, LEAVES, CORRECTED = range(3)
 
@@ -117,9 +117,9 @@ def a_life(dice):
     now, outcomes, rest = MIDDLE + dice.randint(0, 10**13), [OK], 0
     law, events = a_law(dice, dice.choice([0, 1, 1, 1, 2, 3]), now), []
     gap = dice.choice([10**6, 10**9, 10**11])
-    for _ in range(dice.choice([5, 20, 50])):
+    for _ in range(dice.choice([5, 20, 100])):
         if rest == 0:
-            rest = dice.randint(1, 20)
+            rest = dice.choice([dice.randint(1, 20), 40])
             outcomes = dice.choice([[OK], [OK], [THROTTLED], [THROTTLED, BUSY], range(4)])
         rest -= 1
         now += dice.choice([0, gap, gap, 30 * gap])
@@ -134,6 +134,20 @@ def a_life(dice):
                 dice, now, dice.choice(outcomes), fresh, paced, dice.choice([1, 1, 9])
             )
             events += [ANSWER, *told(*a_hint(dice)), *answer]
+    return [*law, *dice.state(), *events]
+
+
+def some_cycles(dice):
+    """Of a server that goes dark for a time, and then serves about as many as make a reading."""
+    now = MIDDLE + dice.randint(0, 10**13)
+    law, events = a_law(dice, dice.choice([OPEN, BLIND]), now), []
+    gap = dice.choice([10**6, 10**9])
+    law[1] = law[2] = of_span(dice.randint(gap, 4 * gap))  # About as fast as they leave.
+    for _ in range(3):
+        served = [OK] * dice.choice([dice.randint(3, 6), dice.randint(14, 20)])
+        for outcome in [THROTTLED] * dice.randint(1, 6) + served:
+            now += dice.choice([gap, dice.randint(0, 3 * gap)])
+            events += [ANSWER, *told(*[None] * 5), *an_answer(dice, now, outcome, 1, None, 1)]
     return [*law, *dice.state(), *events]
 
 
@@ -168,6 +182,7 @@ for name, draw in [
     ("adaptive_period", a_told_answer),
     ("adaptive_level", a_told_level),
     ("adaptive_wait", a_told_wait),
+    ("adaptive_cycles", some_cycles),
     ("adaptive_life", a_life),
 ]:
     step(name, draw)(asked)

@@ -1,6 +1,6 @@
 """`adaptive` where refusals are all that is known."""
 
-from lemma import U16, U32, all_of, implies, ite, least, lemma, most
+from lemma import U16, U32, all_of, implies, ite, least, lemma, most, no
 from lemmas.calls import logarithm
 from lemmas.epochs import (
     epoch_grow,
@@ -175,7 +175,7 @@ def a_cut_never_makes_the_law_faster(given, hit=hit_at):
     made = longer(start, ite(exact, LEAST_CUT, cut))
     slower = made >= least(interval + LEAST_CUT, MAX)
     half = implies(reading <= interval, made <= interval + OCTAVE)
-    return all_of(slower, half, implies(ripe == False, made <= interval + OCTAVE))  # noqa: E712
+    return all_of(slower, half, implies(no(ripe), made <= interval + OCTAVE))
 
 
 @lemma(
@@ -185,7 +185,7 @@ def a_cut_never_makes_the_law_faster(given, hit=hit_at):
 def a_recovery_never_begins_faster_than_it_means_to_end(given, recover=recovered):
     """Nor faster than before the refusals; what it returns to is the interval of before, or a slower
     one that was measured. Where nothing else is known, it begins no faster than the probe that was
-    served."""
+    served. (After an outage it begins at half the rate of before.)"""
     interval, target, probe = given.numbers("interval target probe", MIN, MAX)
     slower, new = given.number("slower", 0, 2 * OCTAVE), given.flag("new")
     given.that(target >= interval)
@@ -196,8 +196,8 @@ def a_recovery_never_begins_faster_than_it_means_to_end(given, recover=recovered
 
 @lemma("law/adaptive/blind.rs AdaptiveState::success", end=lambda interval, target: interval)
 def a_ramp_ends_at_its_target(given, end=most):
-    """From a slower interval the law grows to its target and no further; a rate doubles at most, as
-    its guard is at most a quarter of it, before calls are in flight."""
+    """From a slower rate the law grows to that of its target and no further, and by one answer to no
+    more than twice what it was."""
     interval, target = given.numbers("interval target", MIN, MAX)
     given.that(interval > target)
     octaves = given.number("octaves", 0, OCTAVE)
