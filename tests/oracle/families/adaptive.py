@@ -256,6 +256,47 @@ def mixed_costs():
             yield script.vector()
 
 
+def corrections():
+    """What a call used of its cost, seen by the call after it."""
+    for took in (MS, 700 * MS):
+        for cost in (1, 20):
+            for used in (0, 1, 2, 19, 20, 21, 40, 10_000, U32):
+                name = f"adaptive, {cost} asked and {used} used, calls of {took} ns"
+                script = Script(name, ["HugeCost"], {"named": "adaptive"}, used, now=SECOND)
+                script.ask(1, [cost])
+                script.calls(20, "ok", took, 50 * MS, ask=1)
+                script.calls(1, "throttled", took, ask=1)
+                script.calls(20, "ok", took, ask=1)
+                for _ in range(3):
+                    script.go(1)
+                    script.after(MS)
+                    script.settle({"outcome": "ok", "used": [used]})
+                    script.poll(ask=1)
+                    script.settle()
+                yield script.vector()
+
+
+def wishes():
+    """A wait that a server asks for, about the shortest that is taken for a period."""
+    for took in (0, 20 * MS, 700 * MS):
+        twice = (took >> 10 << 10) * 2
+        for wish in sorted({SECOND, twice, twice + SECOND}):
+            for after in (wish - 1, wish, wish + 1):
+                for served in (0, 5):
+                    if after < 0:
+                        continue
+                    name = f"adaptive, {after} ns asked for, {served} served in {took} ns each"
+                    script = Script(name, ["ServerPause"], {"named": "adaptive"}, now=SECOND)
+                    script.calls(served, "ok", took, 10 * MS)
+                    for _ in range(2):
+                        script.call({"outcome": "throttled", "after": after}, took)
+                        script.poll()
+                        script.settle()
+                        script.intervals()
+                        script.calls(3, "ok", took)
+                    yield script.vector()
+
+
 def steered():
     """The level of a bucket, held, falling and rising, for as long as it takes to settle."""
     for limit in (None, 2, 60, 5000, U32):
@@ -331,5 +372,16 @@ def seldom_told():
 def vectors():
     yield from scripts("adaptive", CONFIGS)
     yield from seldom_told()
-    for family in (worlds, tokens, long_runs, paces, blackouts, mixed_costs, steered, periods):
+    for family in (
+        worlds,
+        tokens,
+        long_runs,
+        paces,
+        blackouts,
+        mixed_costs,
+        corrections,
+        wishes,
+        steered,
+        periods,
+    ):
         yield from family()
