@@ -19,7 +19,7 @@ from lemma import (
 from lemmas.chance import drawn
 from lemmas.intervals import an_interval, exp2
 
-LATENESS = 4_000_000
+LATENESS = 2_000_000
 HOUR = 3_600 * SECOND
 
 

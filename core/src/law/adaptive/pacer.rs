@@ -28,10 +28,10 @@ pub(super) struct Pacer {
     hold: Instant,
 }
 
-/// How late a timer may be without a call being lost for it. A browser's are as late as this once they
-/// follow one another (HTML, "Timers", nesting level above 5), those of most runtimes a quarter of it.
-/// A client with a thousand calls a second would otherwise be as slow as its timer.
-const LATENESS: Span = Span::from_millis(4);
+/// How late a timer may be without a call being lost for it. Most count milliseconds, and begin with the
+/// next one (tokio's, Node's): a client with a thousand calls a second would otherwise be as slow as they
+/// are.
+const LATENESS: Span = Span::from_millis(2);
 
 impl Pacer {
     pub(super) const fn new() -> Self {

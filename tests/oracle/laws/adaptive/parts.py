@@ -7,7 +7,7 @@ from pace import Never
 
 PARTS = 16
 LONGEST_HOLD = 3600 * SECOND
-LATENESS = SECOND // 250
+LATENESS = SECOND // 500
 SLOWEST_TOLD = oct.of_span(86_400 * SECOND)
 PROBE = oct.of_span(20 * SECOND)
 BLACKOUT = 3
