@@ -18,6 +18,10 @@ struct Reason {
     why: &'static str,
 }
 
+const THOUSAND_IN_FLIGHT: &str = "\
+A crossing costs the calls of a round trip, a thousand here. So the law grows by no more than a sixteenth \
+of a round trip's worth, and stays below the limit for longer.";
+
 const REASONS: &[Reason] = &[
     Reason { metric: "ss_throttled", scenarios: &["a-50x1-remaining"], why: FIFTY },
     Reason { metric: "jain_worker", scenarios: &["a-50x1-remaining"], why: FIFTY },
@@ -122,12 +126,8 @@ const REASONS: &[Reason] = &[
         why: "Fairness: .95 at 0.45 % needs 18 000 calls of each client, 24 minutes at 12 calls a \
               second. The eight that count are together for a few minutes.",
     },
-    Reason {
-        metric: "ss_util",
-        scenarios: &["s-10000-1"],
-        why: "A crossing costs the calls of a round trip, a thousand here. So the law grows by no more \
-              than a sixteenth of a round trip's worth, and stays below the limit for longer.",
-    },
+    Reason { metric: "ss_util", scenarios: &["s-10000-1"], why: THOUSAND_IN_FLIGHT },
+    Reason { metric: "util", scenarios: &["s-10000-1"], why: THOUSAND_IN_FLIGHT },
     Reason {
         metric: "ss_throttled",
         scenarios: &["s-1h-1"],
