@@ -297,6 +297,43 @@ def wishes():
                     yield script.vector()
 
 
+def outages():
+    """A server that fails or is busy in the middle of an epoch, and what is left of the epoch then."""
+    for took in (MS, 300 * MS):
+        for served in (10, 150):
+            for ending in ("failed", "busy"):
+                name = f"adaptive, {ending} after {served} served in {took} ns each"
+                script = Script(name, ["LongRun"], {"named": "adaptive"}, served, now=SECOND)
+                script.calls(20, "ok", took, 50 * MS)
+                script.calls(1, "throttled", took)
+                for misses in (2, 1, 3, 7):
+                    script.calls(served, "ok", took)
+                    script.calls(misses, ending, took)
+                    script.intervals()
+                script.calls(served, "ok", took)
+                script.calls(1, "throttled", took)
+                yield script.vector()
+
+
+def crossings():
+    """Calls that were on their way at a refusal, in the first epochs and in later ones."""
+    for workers in (2, 3, 6):
+        for taken in (2, 3):
+            name = f"adaptive, {workers} on their way at each refusal, one in {taken} served"
+            script = Script(name, ["LatePermit"], {"named": "adaptive"}, workers, now=SECOND)
+            script.calls(20, "ok", 20 * MS, 10 * MS)
+            for turn in range(5):
+                for _ in range(workers):
+                    script.go()
+                script.after(20 * MS)
+                for number in range(workers):
+                    script.settle("ok" if number % taken == 1 else "throttled")
+                    script.after(MS)
+                script.intervals()
+                script.calls(12, "ok", 20 * MS)
+            yield script.vector()
+
+
 def steered():
     """The level of a bucket, held, falling and rising, for as long as it takes to settle."""
     for limit in (None, 2, 60, 5000, U32):
@@ -381,6 +418,8 @@ def vectors():
         mixed_costs,
         corrections,
         wishes,
+        outages,
+        crossings,
         steered,
         periods,
     ):

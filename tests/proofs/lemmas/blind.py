@@ -102,7 +102,7 @@ class Blind(State):
             return
         habit = self.known if self.tier == BLIND else [0, 0]
         flying = count_in(self.interval, self.trip())
-        guard = (1 << 20) // max(flying, 1)
+        guard = (OCTAVE // 16) // max(flying, 1)
         if self.interval > self.target:
             self.interval = most(faster(self.interval, guard << 2), self.target)
             return

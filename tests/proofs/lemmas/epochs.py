@@ -107,7 +107,7 @@ def counted_of(weight, calm, fast):
 
 def growth(calm, cut, length, power, guard):
     made = div(within(calm * cut, U32), length) if not isinstance(length, int) or length else 0
-    return least(least(scaled(made, power), guard), OCTAVE // 16)
+    return least(scaled(made, power), guard)
 
 
 def a_growth(dice):
@@ -155,7 +155,7 @@ def a_step_up_is_at_most_a_sixteenth_of_an_octave_and_what_its_guard_allows(give
     calmed, is never more, nor is what of it is counted, and no product of it is cut off."""
     weight, power = given.number("weight", 2, 4096), given.number("power", 256, 1 << 28)
     cut, length = given.number("cut", 4096, 16_384), given.number("length", 16, 128)
-    guard = given.number("guard", 0, 2**20)
+    guard = given.number("guard", 0, OCTAVE // 16)
     calm = calm_of(weight, cut)
     made = grow(calm, cut, length, power, guard)
     counted = counted_of(weight, calm, given.flag("fast"))

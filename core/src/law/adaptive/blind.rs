@@ -136,7 +136,7 @@ impl AdaptiveState {
         }
         let interval = self.pacer.interval;
         let in_flight = interval.count_in(self.round_trip());
-        let guard = div(1 << 20, in_flight.max(1));
+        let guard = div(epoch::GROWTH_MOST, in_flight.max(1));
         self.pacer.interval = if interval > self.pacer.target {
             interval.faster(guard << 2).max(self.pacer.target)
         } else {

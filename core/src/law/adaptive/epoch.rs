@@ -60,9 +60,9 @@ const SLOPE_SLOW: i32 = 80;
 const SLOPE_FAST: i32 = 128;
 const WEIGHT_LEAST: u32 = 4;
 const WEIGHT_MOST: u32 = 16 << 8;
-/// Growth for a success, in 1/2^24: a client survives a refusal rate p only if growth * (1 - p) is
-/// above p * cut, so a smaller bound would starve a client that has fallen behind.
-const GROWTH_MOST: u32 = (1 << 24) / 16;
+/// The most growth for a success, in 1/2^24: a client survives a refusal rate p only if
+/// growth * (1 - p) is above p * cut, so a smaller bound would starve a client that has fallen behind.
+pub(super) const GROWTH_MOST: u32 = (1 << 24) / 16;
 
 impl Epoch {
     pub(super) const fn new() -> Self {
@@ -140,7 +140,7 @@ impl Epoch {
         };
         self.progress = self.progress.saturating_add(counted);
         let growth = div(calm.saturating_mul(self.cut.into()), self.length.into());
-        scaled(growth, self.acceleration()).min(guard).min(GROWTH_MOST)
+        scaled(growth, self.acceleration()).min(guard)
     }
 
     /// The weight of a success to a client whose hits repeat at the same rate: down to three quarters

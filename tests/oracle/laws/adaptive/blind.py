@@ -92,7 +92,7 @@ class Blind:
         habit = self.tier if isinstance(self.tier, BlindTier) else Habit()
         interval = self.pacer.interval
         in_flight = oct.count_in(interval, self.round_trip())
-        guard = (1 << 20) // max(in_flight, 1)
+        guard = epoch.GROWTH_MOST // max(in_flight, 1)
         if interval > self.pacer.target:
             self.pacer.interval = max(oct.faster(interval, guard << 2), self.pacer.target)
             return "faster"

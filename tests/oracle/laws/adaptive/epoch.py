@@ -57,7 +57,7 @@ class Epoch:
             counted += (weight - calm) * 3 // 8
         self.progress = within(self.progress + counted, U32)
         growth = div(within(calm * self.cut, U32), self.length)
-        return min(scaled(growth, self.acceleration()), guard, GROWTH_MOST)
+        return min(scaled(growth, self.acceleration()), guard)
 
     def acceleration(self):
         """How far an epoch and a half are over, to the sixteenth power, with 8 bits of fraction."""
