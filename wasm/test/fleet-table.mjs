@@ -40,7 +40,7 @@ Written by \`cargo xtask bench shared\`.
 *util*: served, of what the API had to give. *no round trip*: calls that no message kept back beyond the limit: their departure
 was in hand, or was not due yet when the answer came that brought it; the strict share stands at the end. *alone*: calls that left
 without a lease. *excess*: the most calls that had left above ${LIMIT} a second at any time. The stated bound of \`fixed\` is ${BOUND}: a
-call, and the departures that can be in hand, ¾ s ahead and ½ s after their instant; \`adaptive\` looks for the limit, and goes past it.
+call, and the departures that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for the limit, and goes past it.
 *msg*: requests to the object. *lost*: calls that did not come back served, of isolates that did not crash; *twice*: calls that the API
 served twice; *in hand*: the most departures that were seen in the hands of all isolates.
 ${lines.join("\n")}

@@ -29,7 +29,7 @@ Written by \`cargo xtask bench shared\`.
 
 *the holder*: the process that holds the budget. *util*: served, of what the API had to give. *no round trip*: calls that no message
 kept back beyond the limit. *alone*: calls that left without a lease. *excess*: the most calls that had left above ${LIMIT} a second at any time. The stated
-bound of \`fixed\` is ${BOUND}: a call, and the departures that can be in hand, ¾ s ahead and ½ s after their instant; \`adaptive\` looks for
+bound of \`fixed\` is ${BOUND}: a call, and the departures that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for
 the limit, and goes past it. *msg*: requests to the holder. *lost*: calls that did not come back served, of processes that did not end;
 *twice*: calls that the API served twice; *crashed*: calls that were under way in a process that was killed; *in hand*: the most
 departures that were seen in the hands of all.

@@ -76,6 +76,8 @@ const BEAT_MOST: Span = Span::from_secs(10);
 /// A silent isolate keeps its share for so long. It is longer than isolates take to come back after
 /// an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
 const GRACE: Span = Span::from_secs(10);
+/// So much of what an isolate has in hand may be used up before the answer comes.
+const WAY: Span = Span::from_micros(62_500);
 /// A round trip may take so long before an isolate that waits for it counts as silent.
 const LATE: Span = Span::from_secs(1);
 
@@ -359,9 +361,9 @@ pub(super) struct Terms {
 
 impl Terms {
     /// How far ahead of the clock departures are granted: an isolate that asks every beat has
-    /// half of one left when the answer comes.
+    /// half of one left when the answer comes, whatever the way takes.
     pub(super) fn lead(&self) -> Span {
-        self.again.saturating_add(self.again.halved(1))
+        self.again.saturating_add(self.again.halved(1)).saturating_add(WAY)
     }
 
     /// After such a silence an isolate is not there.

@@ -186,7 +186,8 @@ impl Link {
     /// How many departures it takes until the answer to the next request but one: those that wait, and
     /// a quarter more than left of late.
     pub(super) fn need(&self, waiting: u16) -> u16 {
-        let again = self.again();
+        // Nobody asks again before it has heard.
+        let again = self.again().max(self.round_trip);
         let span = again.saturating_add(again.halved(2)).saturating_add(self.round_trip);
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
         let calls = calls.saturating_add(0x8000) >> 16;

@@ -11,8 +11,10 @@ use crate::input::Input;
 type Desk = Coordinator<Controller<Fixed, 1, 32>, 4>;
 
 const SECOND: u64 = 1_000_000_000;
-/// A beat and a half.
-const LEAD_OF_ONE: u64 = SECOND * 3 / 4;
+/// What the way may take.
+const WAY: u64 = SECOND / 16;
+/// A beat and a half, and the way.
+const LEAD_OF_ONE: u64 = SECOND * 3 / 4 + WAY;
 
 struct World {
     desk: Desk,
@@ -80,7 +82,7 @@ impl World {
         assert!(grant.pause <= 3_600 * SECOND, "a pause of {} ns", grant.pause);
         // An even share of the slowest limit for four, or the beat.
         assert!((SECOND / 2..=10 * SECOND).contains(&grant.beat), "a beat of {} ns", grant.beat);
-        let lead = (grant.beat + grant.beat / 2).cast_signed();
+        let lead = (grant.beat + grant.beat / 2 + WAY).cast_signed();
         for ahead in &grant.ahead {
             assert!((0..=lead).contains(ahead), "a departure in {ahead} ns, of {lead}");
             self.granted.push(self.now.wrapping_add_signed(*ahead));
