@@ -140,7 +140,14 @@ test("a key that has leased nothing is forgotten before one that has, and the lo
   const desks = {};
   const gate = world.gate((key) => (desks[key] ??= world.desk()), { keys: 3 });
   const call = (key) => world.after(gate.run(() => world.sleep(20), { key }));
-  for (let turn = 0; turn < 60; turn++) await call("leases");
+  /** Goes on calling until there is something in hand for each of these keys, the last one's call being the latest. */
+  const lease = async (...keys) => {
+    for (let turn = 0; turn < 30 || !keys.every((key) => gate.stats(key).inHand > 0); turn++) {
+      assert.ok(turn < 1_000, `${keys} never have departures in hand all at once`);
+      for (const key of keys) await call(key);
+    }
+  };
+  await lease("leases");
   await call("first");
   await call("second");
   const inHand = () => ["leases", "first", "second"].map((key) => gate.stats(key).inHand > 0);
@@ -150,9 +157,7 @@ test("a key that has leased nothing is forgotten before one that has, and the lo
   assert.deepEqual(left(), ["first"]);
   assert.deepEqual(inHand(), [true, false, false]);
   // Where all have leased something, the longest idle goes.
-  const all = ["second", "another", "leases"];
-  for (let turn = 0; turn < 30; turn++) for (const key of all) await call(key);
-  assert.ok(all.every((key) => gate.stats(key).inHand > 0));
+  await lease("second", "another", "leases");
   await call("one more");
   assert.deepEqual(left(), ["first", "second"]);
 });
@@ -204,9 +209,10 @@ test("isolates with the same seed are two", async (t) => {
     };
     for (let n = 0; n < 3; n++) loop();
   });
-  await world.pass(10_000);
+  await world.pass(60_000);
   assert.equal(desk.stats().isolates, 2);
-  assert.ok(Math.min(...done) > 200, done.join());
+  // Two are even in the long run only: who asks after a longer gap gets more that time.
+  assert.ok(Math.min(...done) > 900, done.join());
 });
 
 test("when the request that carries dies, the next call takes over", async (t) => {
