@@ -389,6 +389,55 @@ def periods():
                 yield script.vector()
 
 
+def two_limits():
+    """A server with two limits, of which each answer tells one: now this one, now that."""
+    day = {"limit": 900, "period": DAY, "left": 600, "reset": DAY // 2}
+    for gap in (20 * MS, SECOND // 3):
+        for left in (0, 1, 2, 8):
+            name = f"adaptive, {left} left of one of two limits, {gap} ns apart"
+            script = Script(name, ["LongRun"], {"named": "adaptive"}, left, now=SECOND)
+            for turn in range(6):
+                second = {"limit": 10, "left": left, "reset": 2 * SECOND - turn * gap}
+                script.calls(3, {"outcome": "ok", **second}, gap)
+                script.calls(2, {"outcome": "ok", **day}, gap)
+                script.call({"outcome": "failed", **day}, gap)
+                script.intervals()
+                script.calls(2, {"outcome": "ok", **second, "left": 9 - turn}, gap)
+                script.call({"outcome": "ok", **day, "left": 0}, gap)
+                script.intervals()
+                script.after(3 * SECOND)
+            yield script.vector()
+
+
+def moves():
+    """A client that moves with what it knows, whatever a server has told it."""
+    second = {"limit": 50, "reset": SECOND}
+    told = {
+        "nothing": [{}],
+        "what is left": [{"left": 30}, {"left": 29}],
+        "one period": [{**second, "left": 40}, {**second, "left": 38, "reset": SECOND // 2}],
+        "two periods": [{**second, "left": 40}, {**second, "left": 45, "reset": 4 * SECOND}],
+    }
+    for name, hints in told.items():
+        for first in ("ok", "throttled"):
+            for away in (0, 90 * SECOND):
+                name = f"adaptive, told {name}, {first} at first, that moves for {away} ns"
+                script = Script(name, ["LongRun"], {"named": "adaptive"}, 5, now=SECOND)
+                script.call(first, 20 * MS)
+                for hint in hints:
+                    script.calls(9, {"outcome": "ok", **hint}, 30 * MS)
+                script.intervals()
+                script.save()
+                script.restore(now=script.now + away, away=away)
+                script.intervals()
+                for hint in hints:
+                    script.calls(9, {"outcome": "ok", **hint}, 30 * MS)
+                    script.intervals()
+                script.calls(9, "ok", 30 * MS)
+                script.intervals()
+                yield script.vector()
+
+
 def seldom_told():
     """A server that tells what is left with some answers only: between them it is guessed."""
     for every in (2, 5, 40):
@@ -409,6 +458,8 @@ def seldom_told():
 def vectors():
     yield from scripts("adaptive", CONFIGS)
     yield from seldom_told()
+    yield from two_limits()
+    yield from moves()
     for family in (
         worlds,
         tokens,
