@@ -400,7 +400,7 @@ def two_limits():
                 second = {"limit": 10, "left": left, "reset": 2 * SECOND - turn * gap}
                 script.calls(3, {"outcome": "ok", **second}, gap)
                 script.calls(2, {"outcome": "ok", **day}, gap)
-                script.call({"outcome": "failed", **day}, gap)
+                script.call({"outcome": "throttled", **day}, gap)
                 script.intervals()
                 script.calls(2, {"outcome": "ok", **second, "left": 9 - turn}, gap)
                 script.call({"outcome": "ok", **day, "left": 0}, gap)
