@@ -209,10 +209,10 @@ test("isolates with the same seed are two", async (t) => {
     };
     for (let n = 0; n < 3; n++) loop();
   });
-  await world.pass(60_000);
+  await world.pass(600_000);
   assert.equal(desk.stats().isolates, 2);
   // Two are even in the long run only: who asks after a longer gap gets more that time.
-  assert.ok(Math.min(...done) > 900, done.join());
+  assert.ok(Math.min(...done) > 12_000, done.join());
 });
 
 test("when the request that carries dies, the next call takes over", async (t) => {
@@ -239,7 +239,7 @@ test("nobody carries for others for longer than a request is kept alive, while o
     await world.pass(40);
   }
   assert.ok(Math.max(...world.ages) > 5_000, "each carries for itself alone");
-  assert.ok(Math.max(...world.ages) < 25_000, `one has carried for ${Math.max(...world.ages)} ms`);
+  assert.ok(Math.max(...world.ages) < 10_500, `one has carried for ${Math.max(...world.ages)} ms`);
 });
 
 /** When the departures are due that somebody new gets for 60 calls that wait. */

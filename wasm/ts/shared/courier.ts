@@ -71,7 +71,6 @@ export class Courier {
       // All that ask in one turn are counted together.
       if (!this.#soon) queueMicrotask(() => this.#ask());
       this.#soon = true;
-      if (fresh) this.#began = time;
     } else if (due > time) this.#sleep(due, time, fresh);
   }
 
@@ -89,7 +88,8 @@ export class Courier {
   }
 
   #sleep(due: number, time: number, fresh: boolean): void {
-    const stale = fresh && time - this.#began > TERM;
+    // While a request is away, whoever sent it goes on when the answer comes.
+    const stale = fresh && !this.isAsking && time - this.#began > TERM;
     if (this.#wakes <= due && this.#wakes + LOST > time && !stale) return;
     if (stale) this.#began = time;
     this.#release();
