@@ -9,6 +9,12 @@ import { api } from "./live.mjs";
 
 const CALLS = 200;
 
+/**
+ * A second is the shortest time in GitHub's words, and `adaptive` takes it for any time up to that.
+ * In a longer period no moment to begin at makes it all that is told.
+ */
+const PERIOD = ["--policy", "window", "--limit", "120", "--period", "2s"];
+
 /** A family, the server's other options, and the share of refusals that is still few. */
 const FAMILIES = [
   { hints: "none", few: 0.08 },
@@ -19,15 +25,15 @@ const FAMILIES = [
   { hints: "quota", few: 0.08 },
   { hints: "ietf", few: 0.03 },
   { hints: "ratelimit", few: 0.03 },
-  { hints: "github", policy: "window", few: 0.03 },
+  { hints: "github", options: PERIOD, few: 0.03 },
   { hints: "openai", few: 0.03 },
   { hints: "discord", few: 0.03 },
 ];
 
-for (const { hints, policy = "gcra", few } of FAMILIES) {
+for (const { hints, options = [], few } of FAMILIES) {
   test(`two hundred calls are served where the server tells ${hints}`, async (t) => {
     const shares = await Promise.all(Array.from({ length: 3 }, async () => {
-      const { url, counts } = await api(t, "--hints", hints, "--policy", policy);
+      const { url, counts } = await api(t, "--hints", hints, ...options);
       const gate = tidegate();
       const answers = await Promise.all(Array.from({ length: CALLS }, () => gate.fetch(url)));
       const bodies = await Promise.all(answers.map((answer) => answer.text()));
