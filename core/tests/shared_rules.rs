@@ -157,7 +157,7 @@ fn a_long_way_is_learnt() {
                 way.push((now + round_trip * MS, grant));
             }
         }
-        // Of a way that is longer than a beat no more comes than a lead for each round trip.
+        // Of a way that is longer than the lead no more comes than a lead for each round trip.
         let most = if round_trip > 812 { 300 * 50 * 812 / round_trip } else { 300 * 50 };
         assert!(leased > most * 8 / 10 && own < 10, "{round_trip} ms: {leased} of {most}, {own}");
     }

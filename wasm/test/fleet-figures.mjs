@@ -3,6 +3,12 @@
 /** How many calls a second the API allows. */
 export const LIMIT = 50;
 
+/**
+ * The stated bound of a law that is held to a rate: a call, and all departures that can be in hand. These
+ * are granted 13/16 of a second ahead, and may be used for half a second after their instant.
+ */
+export const BOUND = 1 + LIMIT * (0.8125 + 0.5);
+
 /** The figures of a stretch, between two `marks` of a fleet. */
 export function figures(fleet, from, to) {
   // Who has crashed since counts from nothing again.

@@ -17,12 +17,6 @@ export const LAWS = {
 };
 
 /**
- * The stated bound of a law that is held to a rate: a call, and all departures that can be in hand. These
- * are granted 13/16 of a second ahead, and may be used for half a second after their instant.
- */
-export const BOUND = 1 + LIMIT * (0.8125 + 0.5);
-
-/**
  * Each stretch: its name, how many seconds it lasts, and what happens at its beginning. `long` makes the
  * seconds of the committed table; without it they are as few as show the same, of what the tests run.
  */

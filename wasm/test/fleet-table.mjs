@@ -2,9 +2,9 @@
 // `node fleet-table.mjs FILE`, which `cargo xtask bench shared` runs.
 
 import fs from "node:fs";
-import { BOUND, LAWS, run, SCENARIOS } from "./fleet-scenarios.mjs";
-import { LIMIT } from "./fleet-figures.mjs";
+import { BOUND, LIMIT } from "./fleet-figures.mjs";
 import { HEAD, rows } from "./fleet-rows.mjs";
+import { LAWS, run, SCENARIOS } from "./fleet-scenarios.mjs";
 
 /** Faults show by the law that keeps a known rate; who shares nothing has to find it. */
 const laws = { eight: Object.keys(LAWS), apart: ["adaptive"] };

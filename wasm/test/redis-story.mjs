@@ -11,12 +11,6 @@ export const LAWS = {
   adaptive: { policy: {}, settling: 120 },
 };
 
-/**
- * The stated bound of a law that is held to a rate: a call, and all departures that can be in hand. These
- * are granted 13/16 of a second ahead, and may be used for half a second after their instant.
- */
-export const BOUND = 1 + LIMIT * (0.8125 + 0.5);
-
 /** Another process comes where one has ended. */
 const replace = (end) => async (fleet) => {
   const { holder } = fleet;

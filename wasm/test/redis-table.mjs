@@ -2,9 +2,9 @@
 // FILE`, which `cargo xtask bench shared` runs.
 
 import fs from "node:fs";
-import { LIMIT } from "./fleet-figures.mjs";
+import { BOUND, LIMIT } from "./fleet-figures.mjs";
 import { HEAD, rows } from "./fleet-rows.mjs";
-import { BOUND, LAWS, run } from "./redis-story.mjs";
+import { LAWS, run } from "./redis-story.mjs";
 
 const file = process.argv[2];
 const closers = [];

@@ -9,9 +9,10 @@ import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { PolicyError, tidegate } from "tidegate/redis";
+import { BOUND } from "./fleet-figures.mjs";
 import { api } from "./live.mjs";
 import { Server } from "./redis-fleet.mjs";
-import { BOUND, run } from "./redis-story.mjs";
+import { run } from "./redis-story.mjs";
 
 test("a fleet goes through everything, loses nothing, and sends no more than is leased", async (t) => {
   const done = await run(t, "fixed", false);

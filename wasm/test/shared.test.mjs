@@ -3,7 +3,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { BOUND, run } from "./fleet-scenarios.mjs";
+import { BOUND } from "./fleet-figures.mjs";
+import { run } from "./fleet-scenarios.mjs";
 
 /** What holds in every scenario, whatever else this machine is doing; the other bars are low for that. */
 async function sound(t, name) {

@@ -76,7 +76,7 @@ const BEAT_MOST: Span = Span::from_secs(10);
 /// A silent isolate keeps its share for so long. It is longer than isolates take to come back after
 /// an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
 const GRACE: Span = Span::from_secs(10);
-/// So much of what an isolate has in hand may be used up before the answer comes.
+/// A request and its answer may take so long before what an isolate has in hand is used up sooner.
 const WAY: Span = Span::from_micros(62_500);
 /// A round trip may take so long before an isolate that waits for it counts as silent.
 const LATE: Span = Span::from_secs(1);
@@ -361,7 +361,7 @@ pub(super) struct Terms {
 
 impl Terms {
     /// How far ahead of the clock departures are granted: an isolate that asks every beat has
-    /// half of one left when the answer comes, whatever the way takes.
+    /// half of one left when the answer comes, if the way takes no longer than [`WAY`].
     pub(super) fn lead(&self) -> Span {
         self.again.saturating_add(self.again.halved(1)).saturating_add(WAY)
     }
