@@ -113,12 +113,12 @@ impl<L: Law> Limit<L> {
 
     /// From when on the pace and the law let a call leave; `Err` where that is never. A cost of zero
     /// is not subject to them.
-    fn due(&self, now: Instant, cost: u32) -> Result<Instant, Reason> {
+    fn due(&self, now: Instant, cost: u32, in_flight: u16) -> Result<Instant, Reason> {
         if cost == 0 {
             return Ok(Instant::ZERO);
         }
         let pace = self.pace.due(now, cost, self.law.quota(&self.state));
-        match (self.law.check(&self.state, now), pace) {
+        match (self.law.check(&self.state, now, in_flight), pace) {
             (Verdict::Refuse(one), Err(two)) => Err(one.max(two)),
             (Verdict::Refuse(reason), _) | (_, Err(reason)) => Err(reason),
             (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
@@ -182,9 +182,11 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
         let mut due = self.hold.until().max(ask.not_before);
         let mut refusal = None;
-        each(&self.limits, |index, limit| match limit.due(now, ask.cost_of(index)) {
-            Ok(at) => due = due.max(at),
-            Err(reason) => refusal = refusal.max(Some(reason)),
+        each(&self.limits, |index, limit| {
+            match limit.due(now, ask.cost_of(index), self.in_flight()) {
+                Ok(at) => due = due.max(at),
+                Err(reason) => refusal = refusal.max(Some(reason)),
+            }
         });
         // A full window must not hide that the wait behind it is too long.
         let leaves = due.max(now);
@@ -199,7 +201,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         }
         match refusal {
             Some(reason) => Verdict::Refuse(reason),
-            None if self.window.is_full(now, self.window_policy()) => Verdict::Full,
+            None if self.window.is_full(now, self.window_policy(now, ask)) => Verdict::Full,
             None if due > now => Verdict::Wait(due),
             None => Verdict::Go,
         }
@@ -216,7 +218,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             Verdict::Wait(until) | Verdict::Refuse(Reason::Late(until)) => {
                 let mut paced = false;
                 each(&self.limits, |index, limit| {
-                    paced |= until > now && limit.due(now, ask.cost_of(index)) == Ok(until);
+                    paced |= until > now
+                        && limit.due(now, ask.cost_of(index), self.in_flight()) == Ok(until);
                 });
                 match paced {
                     true => Some(Gate::Pace),
@@ -309,24 +312,37 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.rules.window = window;
     }
 
-    /// When a plain call (cost 1, no retry) may leave if nothing settles until then: the soft
-    /// deadline for the next poll. It may lie in the past; `None` where nothing is in the way, or
-    /// where no time would help.
+    /// When to poll again for a plain call (cost 1, no retry) if nothing settles until then. It may
+    /// lie in the past; `None` where nothing is in the way, or where no time would help.
     ///
-    /// A caller that was told `Full` waits until a call settles or this instant comes, whichever
-    /// is first.
+    /// After `Full`, wait until a call settles or this instant comes, whichever is first.
     #[must_use]
-    pub fn next_at(&self) -> Option<Instant> {
+    pub fn next_at(&self, now: Instant) -> Option<Instant> {
         // Asked before all that has happened, whatever is in the way says when it will have ended. A
         // law that refuses within one second does not, and must not hide the others.
         let mut due = self.hold.until();
         let mut helps = true;
-        each(&self.limits, |_, limit| match limit.due(Instant::ZERO, 1) {
+        each(&self.limits, |_, limit| match limit.due(Instant::ZERO, 1, self.in_flight()) {
             Ok(at) => due = due.max(at),
             Err(reason) => helps &= matches!(reason, Reason::OverLimit),
         });
         let due = (helps && due > Instant::ZERO).then_some(due);
-        due.max(self.window.ready_at(self.window_policy()))
+        due.max(self.has_room_at(now))
+    }
+
+    /// When there is room for another call in flight if nothing settles until then; `None` where there is
+    /// room, or where no time would help.
+    fn has_room_at(&self, now: Instant) -> Option<Instant> {
+        let mut at = self.window.ready_at(self.rules.window);
+        each(&self.limits, |_, limit| {
+            if let Some(most) = limit.law.window(&limit.state, now) {
+                let leases = self.window.ready_at(self.rules.window.narrowed(most));
+                // A law that opens by time may do so before a lease ends.
+                let opens = limit.law.opens_at(&limit.state, now, self.in_flight());
+                at = at.max(leases.map(|leases| opens.map_or(leases, |opens| leases.min(opens))));
+            }
+        });
+        at
     }
 
     /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
@@ -417,7 +433,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 Decision::Wait(until)
             }
             Verdict::Go | Verdict::Full => {
-                self.press_windows();
+                self.press_windows(now, ask);
                 self.full()
             }
             Verdict::Refuse(reason) => {
@@ -440,7 +456,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             }
         });
         let flight = Flight { parts, attempt: ask.attempt };
-        let Some(permit) = self.window.take(now, self.window_policy(), flight) else {
+        let Some(permit) = self.window.take(now, self.window_policy(now, ask), flight) else {
             return self.full(); // not reached: the window was asked
         };
         each_mut(&mut self.limits, |index, limit| {
@@ -463,26 +479,30 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Notes which limits make `ask` wait until then: their laws are the limit now. A limit whose own
     /// wait is shorter than another's, or than a hold, is not.
     fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
+        let in_flight = self.in_flight();
         each_mut(&mut self.limits, |index, limit| {
-            let due = limit.due(now, ask.cost_of(index));
+            let due = limit.due(now, ask.cost_of(index), in_flight);
             limit.pressed |= matches!(due, Ok(at) if at == until);
         });
     }
 
-    /// Notes which laws' windows are full: those that are as narrow as the window is.
-    fn press_windows(&mut self) {
-        let open = Window::<Flight<LIMITS>, SLOTS>::limit(self.window_policy());
-        each_mut(&mut self.limits, |_, limit| {
-            let window = limit.law.window(&limit.state);
+    /// Notes which laws' windows are full for `ask`: those that are as narrow as the window is.
+    fn press_windows(&mut self, now: Instant, ask: &Ask<LIMITS>) {
+        let open = Window::<Flight<LIMITS>, SLOTS>::limit(self.window_policy(now, ask));
+        each_mut(&mut self.limits, |index, limit| {
+            let window = limit.law.window(&limit.state, now).filter(|_| ask.cost_of(index) > 0);
             limit.pressed |= window.is_some_and(|window| window.get() <= open);
         });
     }
 
-    /// The policy's window, as far as the laws leave it open.
-    fn window_policy(&self) -> WindowPolicy {
+    /// The policy's window for `ask`, as far as the laws leave it open. A limit that it costs nothing of
+    /// does not narrow it.
+    fn window_policy(&self, now: Instant, ask: &Ask<LIMITS>) -> WindowPolicy {
         let mut policy = self.rules.window;
-        each(&self.limits, |_, limit| {
-            if let Some(most) = limit.law.window(&limit.state) {
+        each(&self.limits, |index, limit| {
+            if ask.cost_of(index) > 0
+                && let Some(most) = limit.law.window(&limit.state, now)
+            {
                 policy = policy.narrowed(most);
             }
         });
@@ -552,6 +572,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         let blame = LIMITS > 1
             && reply.outcome == Outcome::Throttled
             && flight.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
+        let in_flight = self.in_flight();
         each_mut(&mut self.limits, |index, limit| {
             let (Some(part), Some(hint)) = (flight.parts.get(index), reply.hints.get(index)) else {
                 return;
@@ -572,6 +593,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 fresh: part.epoch == limit.epoch,
                 paced: part.paced,
                 attempt: flight.attempt,
+                in_flight,
+                ceiling: self.rules.hold.ceiling(),
                 #[cfg(feature = "shared")]
                 told_ago: ago,
             };

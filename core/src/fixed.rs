@@ -141,12 +141,6 @@ pub(crate) fn div(a: u32, b: u32) -> u32 {
     u32::try_from(quotient).unwrap_or(u32::MAX)
 }
 
-/// `a / b`, rounded towards zero, and 0 where `b` is zero.
-pub(crate) fn div_signed(a: i32, b: u32) -> i32 {
-    let quotient = div(a.unsigned_abs(), b).cast_signed();
-    if a < 0 { quotient.wrapping_neg() } else { quotient }
-}
-
 /// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero answers 0).
 ///
 /// Double and add, bit by bit: it runs where a policy is built, where 128-bit division would cost a

@@ -28,7 +28,7 @@ use crate::law::Law;
 use crate::time::{Instant, Span};
 
 /// The layout that this version of the crate writes and reads.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// What is wrong with a record, or with the room for one.
 ///

@@ -137,7 +137,7 @@ fn a_lost_answer_cannot_hold_its_place_for_ever() {
     let Decision::Go(lost) = gate.poll(at(0), &Ask::new()) else { panic!() };
     assert_eq!(gate.poll(at(1), &Ask::new()), Decision::Full);
     assert_eq!(gate.why(at(1), &Ask::new()), Some(Gate::Window));
-    assert_eq!(gate.next_at(), Some(at(30 * SECOND)));
+    assert_eq!(gate.next_at(at(1)), Some(at(30 * SECOND)));
     let Decision::Go(second) = gate.poll(at(30 * SECOND), &Ask::new()) else { panic!() };
     gate.settle(at(31 * SECOND), lost, Outcome::Throttled);
     assert_eq!(gate.stats().unknown, 1);

@@ -218,7 +218,7 @@ impl World {
     fn next_is_honest(&self) {
         let plain = Ask::new();
         let (Verdict::Wait(_) | Verdict::Full) = self.gate.check(self.now, &plain) else { return };
-        let next = self.gate.next_at().expect("something is in the way");
+        let next = self.gate.next_at(self.now).expect("something is in the way");
         if next == Instant::MAX {
             return; // there is no later instant at which to see
         }
@@ -371,7 +371,7 @@ proptest! {
             match world.gate.poll(now, &ask) {
                 Decision::Go(_) => return Ok(()),
                 Decision::Wait(until) => now = until,
-                Decision::Full => now = world.gate.next_at().unwrap(),
+                Decision::Full => now = world.gate.next_at(now).unwrap(),
                 // A wait beyond the end of time, and a law that refuses instead of waiting.
                 Decision::Refuse(Reason::Never | Reason::OverLimit) => return Ok(()),
                 Decision::Refuse(reason) => prop_assert!(false, "{reason}"),
@@ -455,7 +455,7 @@ fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
     // It has had its call of this second. The server's wish lasts for longer.
     gate.settle(at(0), permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5))));
     let Verdict::Wait(until) = gate.check(at(2 * SECOND), &Ask::new()) else { panic!() };
-    assert_eq!(gate.next_at(), Some(until));
+    assert_eq!(gate.next_at(at(2 * SECOND)), Some(until));
 }
 
 #[test]

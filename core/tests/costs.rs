@@ -135,7 +135,7 @@ fn the_law_follows_when_calls_become_a_thousand_times_as_large() {
     // Calls of 2 units of 20 000 a second are not kept back by the bucket, and last until 850 are the
     // most that there can be; those of 2 000 are.
     let (used, refused) = run(20_000, false, growing);
-    assert!(used >= 800 && refused <= 60, "{used} used, {refused} refused");
+    assert!(used >= 750 && refused <= 30, "{used} used, {refused} refused");
 }
 
 /// A server of language models: requests and tokens of a minute each, and a refusal charges nothing.

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::law::{Aimd, AimdConfig, Busy, BusyConfig, Crowd, Law};
+use tidegate::law::{Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, Crowd, Fixed, Law};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
 
 const SECOND: u64 = 1_000_000_000;
@@ -107,7 +107,7 @@ fn a_crowd_grows_as_far_as_there_is_room_for_it() {
         }
     }
     // One more than there are slots: beyond them it cannot feel whether it is the limit.
-    assert_eq!(Crowd::DEFAULT.window(gate.states().next().unwrap()).unwrap().get(), 9);
+    assert_eq!(Crowd::DEFAULT.window(gate.states().next().unwrap(), at(0)).unwrap().get(), 9);
 }
 
 #[test]
@@ -124,4 +124,14 @@ fn what_costs_nothing_of_a_limit_neither_waits_for_it_nor_moves_it() {
     leave(&mut gate, at(0), &Ask::new(), Outcome::Ok);
     assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Wait(at(SECOND)));
     assert_eq!(gate.check(at(0), &Ask::new().cost(0)), Verdict::Go);
+}
+
+#[test]
+fn what_costs_nothing_of_a_limit_is_not_kept_back_by_its_window() {
+    let policy = Policy::of([AnyLaw::from(Fixed::UNLIMITED), Crowd::DEFAULT.into()]);
+    let mut gate: Controller<AnyLaw, 2> = Controller::new(policy, 7, at(0));
+    let both = Ask::new();
+    while matches!(gate.poll(at(0), &both), Decision::Go(_)) {}
+    assert_eq!(gate.check(at(0), &both), Verdict::Full);
+    assert_eq!(gate.check(at(0), &Ask::of([1, 0])), Verdict::Go);
 }

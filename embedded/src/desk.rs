@@ -328,7 +328,7 @@ fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
     let due = match verdict {
         Verdict::Wait(until) => until,
         // A call that comes back wakes it; one that never does has a lease.
-        _ => gates.next_at(key).map_or(Instant::MAX, |at| at.max(now.saturating_add(TICK))),
+        _ => gates.next_at(key, now).map_or(Instant::MAX, |at| at.max(now.saturating_add(TICK))),
     };
     Step::Until(due.min(late))
 }

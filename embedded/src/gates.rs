@@ -33,7 +33,7 @@ pub trait Gates<const LIMITS: usize> {
     ) -> Option<Ask<LIMITS>>;
 
     /// [`Controller::next_at`].
-    fn next_at(&self, key: &Self::Key) -> Option<Instant>;
+    fn next_at(&self, key: &Self::Key, now: Instant) -> Option<Instant>;
 
     /// [`Controller::set_policy`], for every key.
     fn set_policy(&mut self, now: Instant, policy: Policy<Self::Law, LIMITS>)
@@ -82,8 +82,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
         self.retry(now, ask, reply)
     }
 
-    fn next_at(&self, (): &()) -> Option<Instant> {
-        self.next_at()
+    fn next_at(&self, (): &(), now: Instant) -> Option<Instant> {
+        self.next_at(now)
     }
 
     fn set_policy(&mut self, now: Instant, policy: Policy<L, LIMITS>)

@@ -119,7 +119,7 @@ impl<
     /// has it.
     #[must_use]
     pub fn next_at(&self, key: &K) -> Option<Instant> {
-        self.desk.with(None, |gates, _| gates.get(key)?.next_at()).map(time::ticking)
+        self.desk.with(None, |gates, _| gates.get(key)?.next_at(time::now())).map(time::ticking)
     }
 
     /// How many keys are in the table.
@@ -214,8 +214,8 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         self.retry(now, key, ask, reply)
     }
 
-    fn next_at(&self, key: &K) -> Option<tidegate::Instant> {
-        self.get(key).and_then(Controller::next_at)
+    fn next_at(&self, key: &K, now: tidegate::Instant) -> Option<tidegate::Instant> {
+        self.get(key)?.next_at(now)
     }
 
     fn set_policy(&mut self, now: tidegate::Instant, policy: Policy<L, LIMITS>)

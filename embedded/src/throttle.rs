@@ -158,7 +158,7 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     /// sleeps between its calls sleeps until then.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        self.desk.with(None, |gate, _| gate.next_at()).map(time::ticking)
+        self.desk.with(None, |gate, _| gate.next_at(time::now())).map(time::ticking)
     }
 
     /// How many calls are in flight; see [`Controller::in_flight`].

@@ -9,9 +9,9 @@ from pace import Never, Pace
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
-LAW_BYTES = 1 + 100
+LAW_BYTES = 1 + 101
 GATES_BYTES = 8 + 9 + 4
-PACE_BYTES = 24
+PACE_BYTES = 24 + 1  # And whether it was what a call waited for.
 PUSHBACK = ("throttled", "busy")
 RANKS = ["over-limit", "budget", "too-big", "never"]
 STATS = [
@@ -58,7 +58,7 @@ class Limit:
         self.pressed = False
         self.cuts = self.began = 0  # Congestion events, and those before this law.
 
-    def due(self, now, cost):
+    def due(self, now, cost, in_flight):
         if cost == 0:
             return 0
         refusals, due = [], 0
@@ -67,7 +67,7 @@ class Limit:
         except Never as never:
             refusals.append(never.reason)
         try:
-            wait = self.law.check(now)
+            wait = self.law.check(now, in_flight)
             # A law whose wait is over has nothing to say, also where it ends just now.
             due = max(due, wait if wait > now else 0)
         except Never as never:
@@ -76,9 +76,9 @@ class Limit:
             raise Never(max(refusals, key=RANKS.index))
         return due
 
-    def is_due_at(self, now, cost, instant):
+    def is_due_at(self, now, cost, in_flight, instant):
         try:
-            return self.due(now, cost) == instant
+            return self.due(now, cost, in_flight) == instant
         except Never:
             return False
 
@@ -97,17 +97,20 @@ class Controller:
 
     # Asking.
 
-    def open_window(self):
-        """The policy's window, where no law has a narrower one."""
+    def in_flight(self):
+        return len(self.window.calls)
+
+    def open_window(self, now, costs):
+        """The policy's window, where no law of a limit that the call costs has a narrower one."""
         most, lease = self.policy["window"]
-        windows = [limit.law.window() for limit in self.limits]
+        windows = [limit.law.window(now) for limit, cost in zip(self.limits, costs) if cost > 0]
         return min([most] + [window for window in windows if window is not None]), lease
 
     def check(self, now, ask):
         due, refusals = max(self.hold.until, ask.not_before), []
         for limit, cost in zip(self.limits, ask.costs):
             try:
-                due = max(due, limit.due(now, cost))
+                due = max(due, limit.due(now, cost, self.in_flight()))
             except Never as never:
                 refusals.append(never.reason)
         if ask.attempt > 0 and self.budget and not self.budget.allows():
@@ -116,7 +119,7 @@ class Controller:
             return [max(refusals, key=RANKS.index)]
         if max(due, now) > ask.deadline:
             return ["late", max(due, now)]
-        if self.window.is_full(now, self.open_window()):
+        if self.window.is_full(now, self.open_window(now, ask.costs)):
             return ["full"]
         return ["wait", due] if due > now else ["go"]
 
@@ -127,15 +130,15 @@ class Controller:
             return ["go", self.leave(now, ask)]
         if kind in ("wait", "late"):
             for limit, cost in zip(self.limits, ask.costs):
-                limit.pressed |= limit.is_due_at(now, cost, verdict[1])
+                limit.pressed |= limit.is_due_at(now, cost, self.in_flight(), verdict[1])
         if kind == "wait":
             self.count("waits")
             self.count("waited", verdict[1] - now)
         elif kind == "full":
-            most = Window.limit(self.open_window())
-            for limit in self.limits:
-                window = limit.law.window()
-                limit.pressed |= window is not None and window <= most
+            most = Window.limit(self.open_window(now, ask.costs))
+            for limit, cost in zip(self.limits, ask.costs):
+                window = limit.law.window(now)
+                limit.pressed |= cost > 0 and window is not None and window <= most
             self.count("full")
         else:
             self.count("refused")
@@ -146,7 +149,7 @@ class Controller:
             Sample(cost=cost, cuts=limit.cuts, paced=limit.pressed)
             for limit, cost in zip(self.limits, ask.costs)
         ]
-        permit = self.window.take(now, self.open_window(), (parts, ask.attempt))
+        permit = self.window.take(now, self.open_window(now, ask.costs), (parts, ask.attempt))
         for limit, cost in zip(self.limits, ask.costs):
             if cost > 0:
                 limit.pressed = False
@@ -200,6 +203,8 @@ class Controller:
                 fresh=part.cuts == limit.cuts,
                 paced=part.paced,
                 attempt=attempt,
+                in_flight=self.in_flight(),
+                ceiling=self.policy["hold"][0],
             )
             moved = limit.law.observe(limit.pace, sample, self.chance)
             if moved is not None:
@@ -236,22 +241,37 @@ class Controller:
         verdict = self.check(now, ask)
         if verdict[0] in ("wait", "late"):
             until = verdict[1]
-            dues = zip(self.limits, ask.costs)
-            if until > now and any(limit.is_due_at(now, cost, until) for limit, cost in dues):
+            dues = [
+                limit.is_due_at(now, cost, self.in_flight(), until)
+                for limit, cost in zip(self.limits, ask.costs)
+            ]
+            if until > now and any(dues):
                 return "pace"
             return "hold" if until > now else None
         return {"go": None, "full": "window", "budget": "budget"}.get(verdict[0], "pace")
 
-    def next_at(self):
+    def next_at(self, now):
         due, helps = self.hold.until, True
         for limit in self.limits:
             try:
-                due = max(due, limit.due(0, 1))
+                due = max(due, limit.due(0, 1, self.in_flight()))
             except Never as never:
                 helps &= never.reason == "over-limit"
-        room = self.window.ready_at(self.open_window())
         instants = [due] if helps and due > 0 else []
+        room = self.has_room_at(now)
         return max(instants + ([] if room is None else [room]), default=None)
+
+    def has_room_at(self, now):
+        """When one more call may be in flight: for each window, as a lease ends or the law opens."""
+        most, lease = self.policy["window"]
+        instants = [self.window.ready_at(self.policy["window"])]
+        for limit in self.limits:
+            window = limit.law.window(now)
+            leases = None if window is None else self.window.ready_at((min(most, window), lease))
+            if leases is not None:
+                opens = limit.law.opens_at(now, self.in_flight())
+                instants.append(leases if opens is None else min(leases, opens))
+        return max((instant for instant in instants if instant is not None), default=None)
 
     def intervals(self, now):
         return [limit.law.interval(now) for limit in self.limits]
@@ -283,6 +303,7 @@ class Controller:
             out.u32(self.window.number)
             for limit in self.limits:
                 limit.pace.write(out, limit.law.quota(), now)
+                out.u8(limit.pressed)
                 out.variant(LAW_BYTES, limit.law.TAG, limit.law.write)
 
         return record.seal(len(self.limits), write, now)
@@ -299,6 +320,7 @@ class Controller:
         made.window = Window(source.u32())
         for limit in made.limits:
             level = limit.pace.read(source)
+            limit.pressed = source.flag()
             source.variant(LAW_BYTES, {limit.law.TAG: limit.law.read})
             limit.pace.pour_again(level, limit.law.quota())
             limit.pace.away(source.before_the_clock, limit.law.quota())

@@ -5,7 +5,7 @@ Instants are distances from the record's own, so that it does not depend on what
 
 from exact import END, LAST, U64, within
 
-VERSION = 1
+VERSION = 2
 NEVER = 2**63 - 1
 FARTHEST = NEVER - 1  # 292 years, either way.
 
@@ -25,6 +25,9 @@ class Writer:
 
     def u8(self, value):
         self.number(int(value), 1)
+
+    def flag(self, value):
+        self.u8(value)
 
     def u16(self, value):
         self.number(value, 2)
@@ -88,6 +91,12 @@ class Reader:
     def signed(self, size):
         value = self.number(size)
         return value - (1 << 8 * size) if value >> 8 * size - 1 else value
+
+    def i16(self):
+        return self.signed(2)
+
+    def i32(self):
+        return self.signed(4)
 
     def instant(self):
         distance = self.signed(8)

@@ -107,7 +107,7 @@ class Script:
         self.events.append(["why", self.now, ask, self.gate.why(self.now, self.asks[ask])])
 
     def next_at(self):
-        self.events.append(["next", self.gate.next_at()])
+        self.events.append(["next", self.now, self.gate.next_at(self.now)])
 
     def intervals(self, now=None):
         self.at(now)

@@ -36,8 +36,8 @@ fn main() {
         if law == 1 {
             row[1..4].copy_from_slice(&[50.0, 1_000.0, 5.0]);
         }
+        row[8] = 4.0;
         row[13] = 10.0;
-        row[17] = 2.0;
         gate::set_row(&row);
         let slot = gate::open(1, 7 + law, 0.0);
         say("open", &[&row[..], &[1.0, f64::from(7 + law), 0.0]].concat(), f64::from(slot));
@@ -61,6 +61,7 @@ fn run(slot: u32, draw: &mut Draw) {
         if answer >= 0.0 {
             flying.push(answer);
         }
+        say("next_at", &[gate_of, now], gate::next_at(slot, now));
         if !flying.is_empty() && draw.below(3) > 0 {
             let permit = flying.swap_remove(draw.below(flying.len() as u64) as usize);
             let (outcome, pause) = match draw.below(12) {

@@ -1,9 +1,9 @@
 //! All that the module keeps: controllers and calls in numbered slots, and the reply that is being
 //! put together. JavaScript runs one thing at a time, so there is one desk.
 
-use tidegate::gate::{Gate, Permit, WindowPolicy};
+use tidegate::gate::{Gate, Permit};
 use tidegate::signal::http::Unit;
-use tidegate::{Ask, Decision, Instant, Reason, Reply, Span};
+use tidegate::{Ask, Decision, Instant, Reason, Span};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
@@ -22,33 +22,10 @@ pub struct Wish {
     pub costs: [f64; LIMITS],
 }
 
-/// A controller, and how far its window is open.
-///
-/// Of a server that nothing is known of yet, only a few calls may find out: the window is narrow at
-/// first, and every second call that was served opens it by one. So it grows by half in each round
-/// trip, and what is in flight when the limit is met is about half of what had been served.
+/// A controller, and how many calls its policy lets it have in flight.
 struct Kept {
     gate: Controller,
-    window: WindowPolicy,
-    open: u16,
-}
-
-impl Kept {
-    fn open_to(&mut self, open: u16) {
-        self.open = open.min(self.window.limit());
-        if let Ok(window) = WindowPolicy::new(self.open, self.window.lease()) {
-            self.gate.set_window(window);
-        }
-    }
-
-    fn settle(&mut self, now: Instant, permit: Permit, reply: Reply<LIMITS>) {
-        let served = self.gate.stats().ok;
-        self.gate.settle(now, permit, reply);
-        let now_served = self.gate.stats().ok;
-        if self.open < self.window.limit() && now_served > served && now_served.is_multiple_of(2) {
-            self.open_to(self.open.saturating_add(1));
-        }
-    }
+    places: u16,
 }
 
 /// No slot.
@@ -79,8 +56,8 @@ impl Desk {
     /// A new controller's slot; -1 where there is no memory, -2 where there is no such policy.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, window, at_first)) = policy(row, SLOTS) else { return -2 };
-        self.keep(Controller::new(policy, whole(seed), now), window, at_first)
+        let Some((policy, places)) = policy(row, SLOTS) else { return -2 };
+        self.keep(Controller::new(policy, whole(seed), now), places)
     }
 
     /// As `open`, going on from a record; -3 where the record does not fit the policy, or is none.
@@ -93,20 +70,16 @@ impl Desk {
         away: f64,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, window, at_first)) = policy(row, SLOTS) else { return -2 };
+        let Some((policy, places)) = policy(row, SLOTS) else { return -2 };
         let away = span(away).unwrap_or(Span::ZERO);
-        let Ok(made) = Controller::restore(policy, whole(seed), record, now, away) else {
-            return -3;
-        };
-        // The pace that it has learnt tells it how far to go.
-        let paced = made.intervals(now).next().flatten().is_some();
-        self.keep(made, window, if paced { window.limit() } else { at_first })
+        match Controller::restore(policy, whole(seed), record, now, away) {
+            Ok(gate) => self.keep(gate, places),
+            Err(_) => -3,
+        }
     }
 
-    fn keep(&mut self, gate: Controller, window: WindowPolicy, at_first: u16) -> i32 {
-        let mut kept = Kept { gate, window, open: 0 };
-        kept.open_to(at_first);
-        let slot = self.gates.insert(kept);
+    fn keep(&mut self, gate: Controller, places: u16) -> i32 {
+        let slot = self.gates.insert(Kept { gate, places });
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 
@@ -118,13 +91,10 @@ impl Desk {
     /// Follows another policy; whether there is such a policy and such a controller.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, window, _)) = policy(row, SLOTS) else { return false };
+        let Some((policy, places)) = policy(row, SLOTS) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
-        // A window that had opened stays open.
-        let open = if kept.open < kept.window.limit() { kept.open } else { window.limit() };
         kept.gate.set_policy(policy, now);
-        kept.window = window;
-        kept.open_to(open);
+        kept.places = places;
         true
     }
 
@@ -177,15 +147,23 @@ impl Desk {
         }
     }
 
-    /// Takes a call back with the reply as it stands, and tells how many more the window has room
-    /// for; a permit that is none is harmless.
+    /// When to poll again after full if nothing settles until then, in milliseconds; infinity where no
+    /// time would help.
+    pub fn next_at(&mut self, gate: u32, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let next = self.gates.get(gate).and_then(|kept| kept.gate.next_at(now));
+        next.map_or(f64::INFINITY, |next| millis(next.saturating_since(Instant::ZERO)))
+    }
+
+    /// Takes a call back with the reply as it stands, and tells how many more the policy's window has
+    /// room for; a permit that is none is harmless.
     pub fn settle(&mut self, gate: u32, permit: f64, now: f64) -> u32 {
         let now = self.clock.read(now);
         let Some(kept) = self.gates.get(gate) else { return 0 };
         // A number that is no permit names no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-        kept.settle(now, Permit::from_raw(raw), self.draft.reply);
-        u32::from(kept.open.saturating_sub(kept.gate.in_flight()))
+        kept.gate.settle(now, Permit::from_raw(raw), self.draft.reply);
+        u32::from(kept.places.saturating_sub(kept.gate.in_flight()))
     }
 
     /// The slot of the next attempt after the reply as it stands; -1 where none is due or there is
@@ -390,36 +368,49 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_an_unknown_limit_goes_on_with_a_few_calls() {
-        let mut row = USUAL;
-        row[17] = 2.0;
+    fn a_call_that_comes_back_tells_how_many_more_the_policy_has_room_for() {
+        let mut row = ten();
+        row[8] = 4.0;
         let mut desk = Desk::new();
         let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
-        let mut record = [0; 4_096];
-        for (outcome, open) in [(0, 2), (1, 128)] {
-            let permit = desk.poll(gate, PLAIN, 1_000.0);
-            desk.draft.answer(outcome, f64::NAN);
-            desk.settle(gate, permit, 1_001.0);
-            let length = desk.snapshot(gate, 1_001.0, &mut record);
-            let again = desk.restore(&row, [0, 8], 0.0, &record[..length], 0.0).cast_unsigned();
-            assert_eq!(desk.gates.get(again).map(|kept| kept.open), Some(open));
-        }
+        let permits = [0.0, 1_000.0].map(|now| desk.poll(gate, PLAIN, now));
+        desk.draft.answer(0, f64::NAN);
+        assert_eq!(permits.map(|permit| desk.settle(gate, permit, 1_001.0)), [3, 4]);
     }
 
     #[test]
-    fn the_window_opens_by_one_for_every_second_call_that_was_served() {
-        let mut row = ten();
-        row[8] = 4.0;
-        row[17] = 2.0;
+    fn full_ends_by_time_when_the_law_says_so_or_when_a_lease_ends() {
+        let mut row = USUAL;
+        row[9] = 30_000.0;
         let mut desk = Desk::new();
         let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
-        let mut now = 0.0;
-        for (outcome, open) in [(0, 2), (1, 2), (0, 3), (0, 3), (0, 4), (0, 4), (0, 4)] {
-            now += 60_000.0;
-            let permit = desk.poll(gate, PLAIN, now);
-            desk.draft.answer(outcome, f64::NAN);
-            assert_eq!(desk.settle(gate, permit, now + 1.0), open, "all of it is free again");
+        let mut admitted = |now: f64| {
+            let mut count = 0;
+            while desk.poll(gate, PLAIN, now) >= 0.0 {
+                count += 1;
+            }
+            (count, desk.next_at(gate, now).ceil())
+        };
+        assert_eq!(admitted(0.0), (10, 269.0));
+        assert_eq!(admitted(268.0).0, 0);
+        assert_eq!(admitted(269.0), (10, 537.0), "it doubles each 268.4 ms from the first call");
+        assert_eq!(admitted(536.0).0, 0);
+        assert_eq!(admitted(1_100.0), (108, 30_000.0), "all places are taken");
+        assert_eq!(admitted(30_000.0).0, 10);
+        assert_eq!(desk.next_at(gate + 1, 0.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn calls_without_tokens_are_none_of_the_law_of_tokens() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&USUAL, [0, 7], 0.0).cast_unsigned();
+        desk.draft.answer(0, f64::NAN);
+        for _ in 0..10 {
+            let permit = desk.poll(gate, PLAIN, 0.0);
+            desk.settle(gate, permit, 1.0);
         }
+        let admitted = (0..100).filter(|_| desk.poll(gate, PLAIN, 1.0) >= 0.0).count();
+        assert_eq!(admitted, 20, "each success admits one more");
     }
 
     #[test]

@@ -91,6 +91,12 @@ pub fn why(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens:
     DESK.with(|desk| desk.why(gate, wish, now))
 }
 
+/// See `Desk::next_at`.
+#[wasm_bindgen]
+pub fn next_at(gate: u32, now: f64) -> f64 {
+    DESK.with(|desk| desk.next_at(gate, now))
+}
+
 /// See `Desk::settle`.
 #[wasm_bindgen]
 pub fn settle(gate: u32, permit: f64, now: f64) -> u32 {

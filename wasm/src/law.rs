@@ -56,16 +56,23 @@ impl Law for FewLaws {
         }
     }
 
-    fn check(&self, state: &AdaptiveState, now: Instant) -> Verdict {
+    fn check(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Verdict {
         match self {
-            Self::Adaptive(law) => law.check(state, now),
+            Self::Adaptive(law) => law.check(state, now, in_flight),
             Self::Fixed(_) => Verdict::Go,
         }
     }
 
-    fn window(&self, state: &AdaptiveState) -> Option<NonZeroU16> {
+    fn window(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
         match self {
-            Self::Adaptive(law) => law.window(state),
+            Self::Adaptive(law) => law.window(state, now),
+            Self::Fixed(_) => None,
+        }
+    }
+
+    fn opens_at(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Option<Instant> {
+        match self {
+            Self::Adaptive(law) => law.opens_at(state, now, in_flight),
             Self::Fixed(_) => None,
         }
     }

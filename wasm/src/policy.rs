@@ -16,18 +16,17 @@ const PER_LIMIT: usize = 4;
 /// How many limits a row tells of: requests and tokens.
 const ROWS: usize = 2;
 
-/// How many numbers a row has.
+/// How many numbers a row has. The last is not of a policy: where counters come back there are as many.
 pub const WORDS: usize = PER_LIMIT * ROWS + 10;
 
-/// The policy of a row for the first of its limits and for so many `places`, its window, and how many
-/// calls may be in flight at first; `None` where a number is not possible.
+/// The policy of a row for the first of its limits and for so many `places`, and how many of these it
+/// lets be taken; `None` where a number is not possible.
 pub fn policy<const LIMITS: usize>(
     row: &[f64; WORDS],
     places: usize,
-) -> Option<(Policy<Law, LIMITS>, WindowPolicy, u16)> {
+) -> Option<(Policy<Law, LIMITS>, u16)> {
     let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * ROWS }>()?;
-    let &[at_once, lease, ceiling, base, most, attempts, elapsed, per_cent, reserve, at_first] =
-        gates
+    let &[at_once, lease, ceiling, base, most, attempts, elapsed, per_cent, reserve, _] = gates
     else {
         return None;
     };
@@ -63,8 +62,7 @@ pub fn policy<const LIMITS: usize>(
         .backoff(backoff)
         .attempts(NonZeroU16::new(small(attempts)))
         .elapsed(span(elapsed));
-    let at_first = if at_first.is_nan() { u16::MAX } else { small(at_first) };
-    Some((policy, window, at_first))
+    Some((policy, at_once))
 }
 
 /// A count of sixteen bits; saturates.

@@ -143,12 +143,14 @@ test("what has been learnt is written by the alarm, and is known after an evicti
   await ask("policy", { law: "adaptive" });
   const first = await ask("kept");
   const fresh = (await ask("stats")).budget.interval;
-  const { url } = await serve(t, () => ({ status: 200, headers: { ratelimit: '"a";r=1;t=100' } }));
-  for (let call = 0; call < 12; call++) assert.equal((await get("fetch", { url })).status, 200);
+  assert.equal(fresh, 0, "no limit has been met");
+  let arrived = 0;
+  const { url } = await serve(t, () => ({ status: ++arrived % 6 ? 200 : 429, headers: {} }));
+  for (let call = 0; call < 12; call++) assert.match(`${(await get("fetch", { url })).status}`, /^(200|429)$/);
   // Nobody calls any more.
   for (let asked = 0; (await ask("kept")) === first; asked++) assert.ok(asked < 300 && (await sleep(50), true), "nothing was written");
   const learnt = (await ask("stats")).budget.interval;
-  assert.ok(Math.abs(learnt / fresh - 1) > 0.2, `nothing was learnt: ${fresh} and then ${learnt}`);
+  assert.ok(learnt > 0, "nothing was learnt");
   await ask("die");
   const { interval } = (await ask("stats")).budget;
   assert.ok(Math.abs(interval / learnt - 1) < 0.1, `${learnt}, and ${interval} after the eviction`);

@@ -181,6 +181,29 @@ test("a call with a deadline waits for a place in a full window, and is late onl
   await second;
 });
 
+test("slow calls to a server without a limit all start within two seconds, the first ten at once", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let now = 0;
+  const gate = tidegate({ now: () => now });
+  const starts = [];
+  const causes = new Set();
+  gate.on("wait", ({ cause }) => causes.add(cause));
+  const calls = Array.from({ length: 100 }, () => gate.run(() => {
+    starts.push(now);
+    return new Promise((wake) => setTimeout(wake, 10_000));
+  }));
+  while (now < 12_000) {
+    now += 1;
+    t.mock.timers.tick(1);
+    if (now % 50 === 0) await new Promise(setImmediate);
+  }
+  await Promise.all(calls);
+  assert.equal(starts.filter((start) => start === 0).length, 10);
+  assert.equal(starts.length, 100);
+  assert.ok(starts.at(-1) <= 2_000, `the last call started at ${starts.at(-1)} ms`);
+  assert.deepEqual([[...causes], gate.stats().waiting], [["window"], 0]);
+});
+
 test("a call that is never settled gives its place back when its lease ends", async () => {
   const gate = tidegate({ concurrency: 1, lease: 400 });
   assert.ok(gate.tryAcquire());
@@ -286,8 +309,8 @@ test("a snapshot of a gate that was still finding out goes on with a few calls",
   gate.tryAcquire().settle();
   const again = tidegate();
   again.restore(gate.snapshot());
-  const permits = [again.tryAcquire(), again.tryAcquire(), again.tryAcquire()];
-  assert.deepEqual(permits.map((permit) => permit !== null), [true, true, false]);
+  const permits = Array.from({ length: 20 }, () => again.tryAcquire());
+  assert.equal(permits.filter((permit) => permit).length, 11, "ten, and one more for the call that was served");
 });
 
 test("keys are bounded: the one idle longest is forgotten, and none that is busy", () => {
@@ -348,7 +371,7 @@ test("what the ranges of the options allow, the core allows", () => {
     tokens: [undefined, { limit: 4_294_967_295, per: 1e-6, burst: 4_294_967_295 }, { limit: 1, per: 1e12, burst: 18 }],
     backoff: [undefined, { base: 1e-6 }, { base: 1e12 }, { base: 1e-6, max: 1e-6 }, { max: 1e12 }],
     budget: [undefined, { percent: 1, reserve: 1 }, { percent: 1e6, reserve: 1e6 }],
-    rest: [{}, { concurrency: 1, opening: 1, lease: 1, maxHold: 1, attempts: 1, elapsed: 0 }, { concurrency: 128, opening: 128, lease: 1e12, maxHold: 1e12, attempts: 65_535, elapsed: 1e12 }],
+    rest: [{}, { concurrency: 1, lease: 1, maxHold: 1, attempts: 1, elapsed: 0 }, { concurrency: 128, lease: 1e12, maxHold: 1e12, attempts: 65_535, elapsed: 1e12 }],
   };
   const combine = (names) => names.reduce((all, name) => all.flatMap((one) => ends[name].map((value) => ({ ...one, ...(name === "rest" ? value : { [name]: value }) }))), [{}]);
   const gate = tidegate({ now: () => 0 });

@@ -18,6 +18,7 @@ export interface Exports {
   reason(): number;
   late(): number;
   why(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
+  next_at(gate: number, now: number): number;
   settle(gate: number, permit: number, now: number): number;
   retry(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
   not_before(call: number): number;

@@ -38,11 +38,6 @@ export interface Policy {
   tokens?: Quota;
   /** At most so many calls in flight for a key, from 1 to 128. @defaultValue 128 */
   concurrency?: number;
-  /**
-   * So many calls in flight at first; every second one that is served lets one more fly. Of an API that
-   * nothing is known of yet, a few calls find out. @defaultValue 2 for `adaptive`, else no limit
-   */
-  opening?: number;
   /** After so many milliseconds a call that never ended gives its place back. @defaultValue 300000; in edge workers, where calls die with their request, 30000 */
   lease?: number;
   /** The longest pause in milliseconds that a server can ask for. @defaultValue 3600000 */
@@ -101,5 +96,4 @@ export function write(row: Float64Array, policy: Policy, laws: number, lease: nu
   put("elapsed", policy.elapsed, 0, 1e12);
   put("budget.percent", budget && (budget.percent ?? NaN), 1, 1e6, WHOLE);
   put("budget.reserve", budget && (budget.reserve ?? 10), 1, 1e6, WHOLE);
-  put("opening", policy.opening ?? (law ? undefined : 2), 1, 128, WHOLE);
 }

@@ -9,7 +9,7 @@ import { after, delay } from "./wait.js";
 
 type Timer = ReturnType<typeof setTimeout>;
 
-/** While the window is full, so often one looks whether a lease has ended. */
+/** While the window is full, one looks so often at least whether it has room. */
 const LOOK = 1_000;
 
 /** See the module. */
@@ -75,8 +75,8 @@ export class PumpedLane extends Lane {
 
   /** Sees that somebody wakes when the first may go. */
   #rouse(time: number): void {
-    // A full window opens when a call settles, which pumps, or when the lease of one ends.
-    const due = this.due || time + LOOK;
+    // A full window opens when a call settles, which pumps, or by time: the law's, or the lease's of a call.
+    const due = this.due || Math.min(this.house.core.next_at(this.gate, time), time + LOOK);
     if (this.#wakes > time && this.#wakes <= due + 1) return;
     clearTimeout(this.#timer);
     this.#wakes = due;

@@ -159,9 +159,25 @@ test("a file that is no scenario is refused in a sentence that names what is wro
     ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nremaining={times=0.0000001}", "remaining must have six"],
     ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nquota={always={limit=1,period='1s',unit='s'}}", "unit.* in quota"],
     ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[clients]]\ndemand={on_off={on='1s',off='1s',idle='1s'}}", "idle.* in on_off"],
+    ["end='1s'\n[server]\nwindow={limit=1,width='1s',start=1}", "no “start” of .server.window.; the command line has"],
+    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nreset_form='epoch'", "no “reset_form” of .server.hints.; the command line has"],
   ]) {
     assert.throws(() => fromToml.read(text), (error) => new RegExp(part).test(error.message), text);
   }
+});
+
+test("a scenario of the repository is read, or refused where only the command line can run it", () => {
+  const scenarios = path.join(import.meta.dirname, "../../tests/sim/scenarios");
+  const refused = [];
+  for (const name of fs.readdirSync(scenarios).filter((name) => name.endsWith(".toml"))) {
+    try {
+      fromToml.read(fs.readFileSync(path.join(scenarios, name), "utf8"));
+    } catch (error) {
+      assert.match(error.message, /^the laboratory has no “\w+” of .*; the command line has: /, name);
+      refused.push(name);
+    }
+  }
+  assert.ok(refused.length < 10, refused.join());
 });
 
 test("where one of several worlds is refused the others are closed, those too that open later", async () => {

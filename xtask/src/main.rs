@@ -3,7 +3,6 @@
 mod apt;
 mod aside;
 mod bench;
-mod breaks;
 mod cargo_tool;
 mod demo;
 mod firmware;
@@ -88,9 +87,6 @@ enum Verb {
     /// Run what takes minutes, and write its figures: polls, load, keys, fuzz, hostile servers
     Soak(soak::Soak),
 
-    /// Break single lines of the core's arithmetic, and see who notices
-    Breaks(breaks::Breaks),
-
     /// Change the core place by place, and see which changes nothing notices
     Mutants(mutants::Mutants),
 
@@ -113,7 +109,6 @@ fn main() -> ExitCode {
         Verb::Bench { what } => bench::run(&mut roads, what),
         Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
         Verb::Soak(soak) => soak::run(&mut roads, &soak),
-        Verb::Breaks(breaks) => breaks::run(&breaks),
         Verb::Mutants(mutants) => mutants::run(&mutants),
         Verb::Relay { port } => relay::run(port),
         Verb::Lint => {

@@ -13,7 +13,8 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
     );
     const GATES_BYTES: usize =
         <Hold as Field>::BYTES + <Option<Budget> as Field>::BYTES + <u32 as Field>::BYTES;
-    const LIMIT_BYTES: usize = <Pace as Field>::BYTES.saturating_add(L::BYTES);
+    const LIMIT_BYTES: usize =
+        (<Pace as Field>::BYTES + <bool as Field>::BYTES).saturating_add(L::BYTES);
 
     /// Writes what has been learnt, as of `now`, to the first
     /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how many these are.
@@ -33,6 +34,7 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
                 let mut pace = limit.pace.clone();
                 pace.drain(now, limit.law.quota(&limit.state));
                 pace.write(out);
+                limit.pressed.write(out);
                 limit.law.write(&limit.state, out);
             }
         });
@@ -117,6 +119,7 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         self.window = Window::successor(input.u32());
         for limit in &mut self.limits {
             limit.pace = Pace::read(input);
+            limit.pressed = bool::read(input);
             limit.state = limit.law.read(input)?;
             limit.pace.drain_for(input.before_the_clock(), limit.law.quota(&limit.state));
         }

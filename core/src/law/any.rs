@@ -43,10 +43,10 @@ macro_rules! any_law {
         /// let gate: Controller = Controller::new(Policy::new(law), 1, Instant::ZERO);
         /// let state = gate.states().next().unwrap();
         /// assert!(matches!(state, AnyState::Crowd(_)));
-        /// assert_eq!(law.window(state).unwrap().get(), 4);
+        /// assert_eq!(law.window(state, Instant::ZERO).unwrap().get(), 4);
         /// // To another law it is no state, and nothing that stops a call either.
         /// let other = AnyLaw::from(Aimd::DEFAULT);
-        /// assert_eq!((other.quota(state), other.window(state)), (None, None));
+        /// assert_eq!((other.quota(state), other.window(state, Instant::ZERO)), (None, None));
         /// ```
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -86,16 +86,28 @@ macro_rules! any_law {
                 }
             }
 
-            fn check(&self, state: &AnyState, now: Instant) -> Verdict {
+            fn check(&self, state: &AnyState, now: Instant, in_flight: u16) -> Verdict {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.check(state, now),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.check(state, now, in_flight),)*
                     _ => Verdict::Go,
                 }
             }
 
-            fn window(&self, state: &AnyState) -> Option<NonZeroU16> {
+            fn window(&self, state: &AnyState, now: Instant) -> Option<NonZeroU16> {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.window(state),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.window(state, now),)*
+                    _ => None,
+                }
+            }
+
+            fn opens_at(
+                &self,
+                state: &AnyState,
+                now: Instant,
+                in_flight: u16,
+            ) -> Option<Instant> {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.opens_at(state, now, in_flight),)*
                     _ => None,
                 }
             }

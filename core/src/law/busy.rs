@@ -356,7 +356,7 @@ impl Law for Busy {
         None
     }
 
-    fn check(&self, state: &BusyState, now: Instant) -> Verdict {
+    fn check(&self, state: &BusyState, now: Instant, _: u16) -> Verdict {
         let state = self.at(state, now);
         match self.config.over {
             _ if state.room() > 0 => Verdict::Go,
@@ -475,7 +475,7 @@ mod tests {
         fn second(&mut self, second: u64, offered: u32, busy: u32) -> u32 {
             let now = at(second * 1_000);
             let mut sent = 0;
-            while sent < offered && self.law.check(&self.state, now) == Verdict::Go {
+            while sent < offered && self.law.check(&self.state, now, 0) == Verdict::Go {
                 self.law.released(&mut self.state, &mut self.pace, now, 1, &mut self.rng);
                 let outcome = if sent < busy { Outcome::Busy } else { Outcome::Ok };
                 let sample = Sample::new(now, now, outcome);
@@ -531,14 +531,14 @@ mod tests {
     fn a_call_over_the_limit_waits_for_the_second_that_has_room() {
         let mut world = World::new(BusyConfig { over: Over::Wait, ..FAITHFUL });
         world.run(0..3, 3_000);
-        let Verdict::Wait(until) = world.law.check(&world.state, at(2_500)) else { panic!() };
+        let Verdict::Wait(until) = world.law.check(&world.state, at(2_500), 0) else { panic!() };
         assert!(matches!(
-            world.law.check(&world.state, at(until.as_nanos() / 1_000_000 - 1)),
+            world.law.check(&world.state, at(until.as_nanos() / 1_000_000 - 1), 0),
             Verdict::Wait(_)
         ));
-        assert_eq!(world.law.check(&world.state, until), Verdict::Go);
+        assert_eq!(world.law.check(&world.state, until, 0), Verdict::Go);
         let refusing = Busy::new(FAITHFUL).unwrap();
-        assert_eq!(refusing.check(&world.state, at(2_500)), Verdict::Refuse(Reason::OverLimit));
+        assert_eq!(refusing.check(&world.state, at(2_500), 0), Verdict::Refuse(Reason::OverLimit));
     }
 
     #[test]

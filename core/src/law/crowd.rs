@@ -25,7 +25,7 @@ use crate::time::Instant;
 /// let failed = Sample::new(now, now, Outcome::Failed);
 /// let windows = [(); 5].map(|()| {
 ///     law.observe(&mut state, &mut pace, &failed, &mut rng);
-///     law.window(&state).unwrap().get()
+///     law.window(&state, Instant::ZERO).unwrap().get()
 /// });
 /// assert_eq!(windows, [4, 2, 1, 1, 1]); // rounded down, but never shut
 /// ```
@@ -91,7 +91,7 @@ pub struct Crowd {
 /// // Four successes open the window from four to five, and it takes five more to open it to six.
 /// let opened = moves.iter().enumerate().filter(|(_, moved)| **moved == Move::Faster);
 /// assert!(opened.map(|(i, _)| i + 1).eq([4, 9]));
-/// assert_eq!(law.window(&state).unwrap().get(), 6);
+/// assert_eq!(law.window(&state, Instant::ZERO).unwrap().get(), 6);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -136,7 +136,7 @@ impl Law for Crowd {
         None
     }
 
-    fn window(&self, state: &CrowdState) -> Option<NonZeroU16> {
+    fn window(&self, state: &CrowdState, _: Instant) -> Option<NonZeroU16> {
         Some(state.window)
     }
 

@@ -34,7 +34,7 @@ pub use vegas::{Vegas, VegasState};
 use core::fmt::Debug;
 use core::num::NonZeroU16;
 
-use crate::gate::Pace;
+use crate::gate::{HoldPolicy, Pace};
 use crate::hint::Hint;
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -70,12 +70,18 @@ pub trait Law {
     /// Whether the law has a reason of its own to keep a call back, besides its quota. It is asked
     /// together with the pace, and held to the same contracts. What it has to say of calls in flight
     /// it says with [`window`](Self::window): here, `Full` counts for nothing.
-    fn check(&self, _: &Self::State, _: Instant) -> Verdict {
+    fn check(&self, _: &Self::State, _: Instant, _in_flight: u16) -> Verdict {
         Verdict::Go
     }
 
-    /// How many calls the law lets be in flight; `None` where it does not say.
-    fn window(&self, _: &Self::State) -> Option<NonZeroU16> {
+    /// How many calls may be in flight at `now`; `None` where the law sets no limit.
+    fn window(&self, _: &Self::State, _now: Instant) -> Option<NonZeroU16> {
+        None
+    }
+
+    /// When [`window`](Self::window) has room for one more call than `in_flight` if no call settles
+    /// until then; `None` where it does not grow by time.
+    fn opens_at(&self, _: &Self::State, _now: Instant, _in_flight: u16) -> Option<Instant> {
         None
     }
 
@@ -143,6 +149,10 @@ pub struct Sample<'a> {
     /// How many attempts of the same call had come back before, as [`Ask::attempt`](crate::Ask::attempt)
     /// counts them.
     pub attempt: u16,
+    /// How many other calls are in flight.
+    pub in_flight: u16,
+    /// The longest cooldown of the policy: no law lets a server keep calls back for longer at a time.
+    pub ceiling: Span,
     /// How long before `now` the server gave its hint: where a controller leases calls to others, it
     /// hears of their answers late, and lives ahead of the clock.
     #[cfg(feature = "shared")]
@@ -170,6 +180,8 @@ impl Sample<'_> {
             fresh: true,
             paced: true,
             attempt: 0,
+            in_flight: 0,
+            ceiling: HoldPolicy::DEFAULT.ceiling(),
             #[cfg(feature = "shared")]
             told_ago: Span::ZERO,
         }

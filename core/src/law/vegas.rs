@@ -87,7 +87,7 @@ pub struct Vegas;
 /// use tidegate::Instant;
 ///
 /// // Open: it has no window before it has seen a queue.
-/// assert_eq!(Vegas.window(&Vegas.start(Instant::ZERO)), None);
+/// assert_eq!(Vegas.window(&Vegas.start(Instant::ZERO), Instant::ZERO), None);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -270,7 +270,7 @@ impl Law for Vegas {
         None
     }
 
-    fn window(&self, state: &VegasState) -> Option<NonZeroU16> {
+    fn window(&self, state: &VegasState, _: Instant) -> Option<NonZeroU16> {
         if state.open { None } else { NonZeroU16::new(state.window) }
     }
 
@@ -328,7 +328,7 @@ mod tests {
         }
 
         fn window(&self) -> Option<u16> {
-            Vegas.window(&self.state).map(NonZeroU16::get)
+            Vegas.window(&self.state, Instant::ZERO).map(NonZeroU16::get)
         }
 
         fn come_back(&mut self, micros: u64, outcome: Outcome, paced: bool) -> Move {
@@ -500,10 +500,10 @@ mod tests {
                 let shift = u32::from(kind) * 9;
                 let (now, sent) = (Instant::from_nanos(now >> shift), Instant::from_nanos(sent >> shift));
                 let outcome = match kind { 0 => Outcome::Busy, 1 => Outcome::Throttled, _ => Outcome::Ok };
-                let before = Vegas.window(&state).map_or(u16::MAX, NonZeroU16::get);
+                let before = Vegas.window(&state, Instant::ZERO).map_or(u16::MAX, NonZeroU16::get);
                 let sample = Sample { fresh, paced, ..Sample::new(now, sent, outcome) };
                 let moved = Vegas.observe(&mut state, &mut Pace::new(now), &sample, &mut rng);
-                let after = Vegas.window(&state).map_or(u16::MAX, NonZeroU16::get);
+                let after = Vegas.window(&state, Instant::ZERO).map_or(u16::MAX, NonZeroU16::get);
                 match moved {
                     Move::Held => prop_assert_eq!(before, after),
                     Move::Slower => prop_assert!(fresh && after < before && (before == u16::MAX || after >= before / 2)),

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 
 use embassy_futures::join::join;
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant};
+use embassy_time::{Duration, Instant, Timer};
 use tidegate::gate::WindowPolicy;
-use tidegate::law::Fixed;
+use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Outcome, Policy, Quota, Span};
 use tidegate_embassy::{Refusal, Throttle, time};
 use tidegate_embassy_host::{Tasks, Time, far};
@@ -88,6 +88,29 @@ fn nobody_goes_before_those_who_wait() {
     assert!(throttle.try_acquire().is_none());
     tasks.run(&time, far());
     assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
+}
+
+#[test]
+fn slow_calls_all_start_as_the_law_lets_more_be_in_flight() {
+    let time = Time::begin();
+    let throttle: Throttle<NoopRawMutex, Adaptive, 64, 64> =
+        Throttle::seeded(Policy::new(Adaptive::DEFAULT), 7);
+    let starts = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for _ in 0..64 {
+        tasks.spawn(async {
+            let permit = throttle.acquire().await.unwrap();
+            starts.borrow_mut().push(Instant::now().as_millis());
+            Timer::after_secs(10).await;
+            permit.settle(Outcome::Ok);
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+    // Ten at first, and twice as many after each 268 ms without a rejection.
+    let starts = starts.take();
+    let started = |by: u64| starts.iter().filter(|start| **start <= by).count();
+    assert_eq!([0, 267, 271, 539, 808].map(started), [10, 10, 20, 40, 64]);
 }
 
 #[test]

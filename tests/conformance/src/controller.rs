@@ -59,25 +59,22 @@ impl<const LIMITS: usize> Play<LIMITS> {
     fn step(&mut self, event: &Value) -> Read<()> {
         let argument = |place| at(event, place);
         let verb = text(argument(0)?)?;
-        match verb {
-            "ask" => {
-                let costs = list(argument(2)?)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
-                let costs = costs.try_into().map_err(|_| "a cost for each limit")?;
-                let mut ask = Ask::of(costs);
-                if let Some(deadline) = given(argument(3)?, instant)? {
-                    ask = ask.deadline(deadline);
-                }
-                self.asks.insert(number(argument(1)?)?, ask);
-                return Ok(());
+        if verb == "ask" {
+            let costs = list(argument(2)?)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
+            let costs = costs.try_into().map_err(|_| "a cost for each limit")?;
+            let mut ask = Ask::of(costs);
+            if let Some(deadline) = given(argument(3)?, instant)? {
+                ask = ask.deadline(deadline);
             }
-            "next" => {
-                let next = self.gate.next_at().map_or(Value::Null, |at| spelt(at.as_nanos()));
-                return same("the next instant", argument(1)?, &next);
-            }
-            _ => {}
+            self.asks.insert(number(argument(1)?)?, ask);
+            return Ok(());
         }
         let mut now = instant(argument(1)?)?;
         match verb {
+            "next" => {
+                let next = self.gate.next_at(now).map_or(Value::Null, |at| spelt(at.as_nanos()));
+                return same("the next instant", argument(2)?, &next);
+            }
             "why" => {
                 let why = self.gate.why(now, self.ask(argument(2)?)?).map_or(Value::Null, gate);
                 return same("the reason", argument(3)?, &why);

@@ -105,11 +105,11 @@ fn fixed(count: u64, nanos: u64, burst: u32) -> AnyLaw {
     Fixed::new(quota(count, nanos, burst)).into()
 }
 
-/// Two calls' worth of the longest interval, which is a day, and a half of them for chance, is the
+/// Two calls' worth of the longest interval, which is 2^52 ns, and a half of them for chance, is the
 /// longest wait.
 fn adaptive(name: &'static str) -> Small {
     let small = small(name, Adaptive::DEFAULT, [40 * MS, 900 * MS], 6);
-    Small { longest: Span::from_secs(3 * 86_400), ..small }
+    Small { longest: Span::from_nanos(3 << 52), ..small }
 }
 
 fn aimd(pause: bool) -> Aimd {

@@ -28,7 +28,7 @@ pub fn hold(world: &World<'_>) -> Result<(), String> {
             that(later == Verdict::Go, || format!("it may leave now, and {span:?} later {later:?}"))
         }),
         Verdict::Wait(_) | Verdict::Full => {
-            let Some(next) = gate.next_at() else {
+            let Some(next) = gate.next_at(*now) else {
                 return Err(format!("{verdict:?}, and no instant at which it would be over"));
             };
             that(next > *now, || "the next instant is past".into())?;
@@ -52,7 +52,10 @@ pub fn kept_back(
     verdict: Verdict,
 ) -> Result<(), String> {
     let World { policy, gate, now, .. } = world;
-    is_the_same(before, gate, *now, "a poll that was kept back")?;
+    // It may note that the law is the limit now, and no more.
+    let same = before.states().eq(gate.states());
+    that(same, || "a poll that was kept back has taught something".into())?;
+    answers_the_same(before, gate, *now, "a poll that was kept back")?;
     match verdict {
         Verdict::Wait(until) => {
             that(until > *now, || format!("a wait of nothing, at {now:?}"))?;
@@ -113,6 +116,10 @@ pub fn is_the_same(before: &Gate, after: &Gate, now: Instant, whom: &str) -> Res
     that(record_of(before, now) == record_of(after, now), || {
         format!("{whom} has taught something")
     })?;
+    answers_the_same(before, after, now, whom)
+}
+
+fn answers_the_same(before: &Gate, after: &Gate, now: Instant, whom: &str) -> Result<(), String> {
     that(before.in_flight() == after.in_flight(), || format!("{whom} has freed or taken a place"))?;
     for later in [Span::ZERO, Span::from_nanos(1), Span::from_secs(1), Span::from_secs(3_600)] {
         let then = now.saturating_add(later);

@@ -82,7 +82,7 @@ impl<'a> World<'a> {
                 }
             }
             Move::Pass(which) => self.now = self.now.saturating_add(self.policy.spans[which]),
-            Move::PassToNext => match self.gate.next_at() {
+            Move::PassToNext => match self.gate.next_at(self.now) {
                 Some(next) if next > self.now => self.now = next,
                 _ => return Ok(false),
             },

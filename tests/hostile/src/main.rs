@@ -69,8 +69,12 @@ async fn serve() -> Result<()> {
     let count = corpus.len();
     let server = Server::open(MOODS[0], corpus).await?;
     let moods = MOODS.map(|mood| mood.name);
+    let serves: Vec<_> = MOODS.iter().filter(|mood| mood.serves()).map(|mood| mood.name).collect();
     let told = serde_json::json!({
-        "url": format!("http://{}/", server.address()), "corpus": count, "moods": moods,
+        "url": format!("http://{}/", server.address()),
+        "corpus": count,
+        "moods": moods,
+        "serves": serves,
     });
     writeln!(io::stdout(), "{told}")?;
     // Whoever started it may die of anything; then its end of the pipe closes.

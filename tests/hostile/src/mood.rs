@@ -103,7 +103,7 @@ impl Mood {
     /// Whether it serves calls that deserve to be served, so that many are no fault.
     #[must_use]
     pub const fn serves(&self) -> bool {
-        matches!(self.act, Act::Flap(_) | Act::Contradict | Act::Twice)
+        matches!(self.act, Act::Answer(200, _) | Act::Flap(_) | Act::Contradict | Act::Twice)
     }
 }
 

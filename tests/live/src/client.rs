@@ -239,7 +239,16 @@ pub fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
 fn tier(state: &AnyState) -> Option<Tier> {
     let AnyState::Adaptive(state) = state else { return None };
     let state = format!("{state:?}");
-    Tier::ALL.into_iter().find(|tier| state.contains(&format!("tier: {tier:?}(")))
+    let told = state.split_once("told: ").map_or("", |(_, told)| told);
+    Some(if state.contains("phase: Open(") {
+        Tier::Open
+    } else if !told.contains("left: 4294967295") {
+        Tier::Remaining
+    } else if !told.contains("unit: Log(0)") {
+        Tier::Quota
+    } else {
+        Tier::Blind
+    })
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -267,7 +276,7 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
         }
         let (decision, now, lapse) = {
             let (mut gate, now) = office.gate();
-            (gate.poll(now, &ask), now, gate.next_at())
+            (gate.poll(now, &ask), now, gate.next_at(now))
         };
         match decision {
             Decision::Go(permit) => {

@@ -59,27 +59,23 @@ impl Tally {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// Nothing yet, and so it waits for nothing.
+    /// Nothing yet: no call waits for a rate.
     Open,
-    /// Refusals, and when they ask it to come back.
+    /// Rejections, and when they ask it to come back.
     Blind,
-    /// The number of calls that are left.
+    /// The limit and its period as well.
+    Quota,
+    /// The number of calls that are left as well.
     Remaining,
-    /// That, and the end of their period.
-    Period,
-}
-
-impl Tier {
-    pub const ALL: [Tier; 4] = [Tier::Open, Tier::Blind, Tier::Remaining, Tier::Period];
 }
 
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Tier::Open => "nothing",
-            Tier::Blind => "refusals",
+            Tier::Blind => "rejections",
+            Tier::Quota => "quota",
             Tier::Remaining => "calls left",
-            Tier::Period => "period",
         })
     }
 }

@@ -36,17 +36,17 @@ const CASES: [Case; 17] = [
     Case { hints: "retry-after", api: PERIOD, told: Told::Refusals, tier: "blind" },
     Case { hints: "retry-date", api: PERIOD, told: Told::Refusals, tier: "blind" },
     Case { hints: "aws", api: PERIOD, told: Told::Refusals, tier: "blind" },
-    Case { hints: "quota", api: BUCKET, told: Told::All, tier: "blind" },
+    Case { hints: "quota", api: BUCKET, told: Told::All, tier: "quota" },
     Case { hints: "remaining", api: BUCKET, told: Told::All, tier: "remaining" },
     Case { hints: "ietf", api: BUCKET, told: Told::All, tier: "remaining" },
-    Case { hints: "openai", api: BUCKET, told: Told::All, tier: "period" },
-    Case { hints: "discord", api: PERIOD, told: Told::All, tier: "period" },
-    Case { hints: "github", api: PERIOD, told: Told::All, tier: "period" },
-    Case { hints: "ratelimit", api: PERIOD, told: Told::All, tier: "period" },
-    Case { hints: "ietf", api: PERIOD, told: Told::All, tier: "period" },
-    Case { hints: "ietf", api: TWO, told: Told::All, tier: "period" },
+    Case { hints: "openai", api: BUCKET, told: Told::All, tier: "remaining" },
+    Case { hints: "discord", api: PERIOD, told: Told::All, tier: "remaining" },
+    Case { hints: "github", api: PERIOD, told: Told::All, tier: "remaining" },
+    Case { hints: "ratelimit", api: PERIOD, told: Told::All, tier: "remaining" },
+    Case { hints: "ietf", api: PERIOD, told: Told::All, tier: "remaining" },
+    Case { hints: "ietf", api: TWO, told: Told::All, tier: "remaining" },
     Case { hints: "retry-after", api: TOKENS, told: Told::Refusals, tier: "blind" },
-    Case { hints: "openai", api: TOKENS, told: Told::All, tier: "period" },
+    Case { hints: "openai", api: TOKENS, told: Told::All, tier: "remaining" },
     Case { hints: "ietf", api: TOKENS, told: Told::All, tier: "remaining" },
 ];
 
@@ -77,10 +77,10 @@ impl Case {
             Told::All => responses,
         };
         assert_eq!(number(run, "told"), expected, "{at}");
-        let tiers = ["open", "blind", "remaining", "period"].map(|tier| count(run, tier));
+        let tiers = ["open", "blind", "quota", "remaining"].map(|tier| count(run, tier));
         let limits = if api.contains(&"--tokens") { 2.0 } else { 1.0 };
         assert_eq!(tiers.iter().sum::<f64>(), limits * responses, "{at}");
-        let best = ["remaining", "period"].into_iter().rfind(|tier| count(run, tier) > 0.0);
+        let best = ["quota", "remaining"].into_iter().rfind(|tier| count(run, tier) > 0.0);
         assert_eq!(best.unwrap_or("blind"), *tier, "{at}");
         assert!(count(run, tier) > 0.0, "{at}");
         assert!(count(run, tier) >= count(run, "blind"), "a guess where more is told: {at}");

@@ -59,7 +59,8 @@ fn the_view_shows_fleet_and_api_and_on_q_gives_the_terminal_back_and_reports() {
         }
     });
     let text = || String::from_utf8_lossy(&screen.lock().unwrap()).into_owned();
-    for word in ["\u{1b}[?1049h", "the fleet", "the API", "capacity", "steers by", "refusals", "█"]
+    for word in
+        ["\u{1b}[?1049h", "the fleet", "the API", "capacity", "steers by", "rejections", "█"]
     {
         until(&format!("{word:?} is on the screen"), || text().contains(word));
     }

@@ -143,7 +143,7 @@ pub struct Verbs<L: Law, const LIMITS: usize, const SLOTS: usize> {
         &Ask<LIMITS>,
         Outcome,
     ) -> Option<Ask<LIMITS>>,
-    next_at: fn(&Controller<L, LIMITS, SLOTS>) -> Option<Instant>,
+    next_at: fn(&Controller<L, LIMITS, SLOTS>, Instant) -> Option<Instant>,
     set_policy: fn(&mut Controller<L, LIMITS, SLOTS>, Policy<L, LIMITS>, Instant),
     snapshot: fn(&Controller<L, LIMITS, SLOTS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(

@@ -1,4 +1,4 @@
-"""`adaptive` before servers of every kind: what they tell chooses the tier."""
+"""`adaptive`: a situation for each of its rules, and servers of every kind."""
 
 from exact import END, SECOND, U32
 from families.laws import scripts
@@ -15,6 +15,31 @@ CONFIGS = [
     ),
     ("beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
 ]
+
+
+def scripted(name, *flags, seed=7, now=SECOND, policy=None):
+    return Script(f"adaptive, {name}", list(flags), policy or {"named": "adaptive"}, seed, now)
+
+
+def paced(name, *flags, interval=50 * MS, took=5 * MS, seed=7, policy=None):
+    """A client that has had its first rejection at about this interval."""
+    script = scripted(name, *flags, seed=seed, policy=policy)
+    script.calls(20, "ok", took, interval)
+    script.calls(1, "throttled", took)
+    script.calls(12, "ok", took)
+    script.intervals()
+    return script
+
+
+def throttled(**hint):
+    return {"outcome": "throttled", **hint}
+
+
+def told(**hint):
+    return {"outcome": "ok", **hint}
+
+
+# Servers.
 
 
 class Bucket:
@@ -36,61 +61,20 @@ class Bucket:
         self.left -= cost if served else 0
         return served
 
-    def reset(self, now):
-        if self.window:
-            return self.at + self.window - now
-        return (self.size - self.left) * self.interval
+    def hint(self, kind, now, served):
+        after = self.at + self.window - now if self.window else 3 * self.interval
+        quota = {"limit": self.size, "period": self.window or self.size * self.interval}
+        return {
+            "nothing": {},
+            "pauses": {} if served else {"after": after},
+            "what is left": {"left": self.left},
+            "all": {"left": self.left, **quota, "reset": after},
+        }[kind]
 
-    def period(self):
-        return self.window or self.size * self.interval
-
-
-def told_nothing(bucket, now, served):
-    return {}
-
-
-def told_a_pause(bucket, now, served):
-    return (
-        {}
-        if served
-        else {"after": max(bucket.reset(now), 2 * SECOND) if bucket.window else 3 * bucket.interval}
-    )
-
-
-def told_what_is_left(bucket, now, served):
-    return {"left": bucket.left}
-
-
-def told_what_is_left_and_the_quota(bucket, now, served):
-    return {"left": bucket.left, "limit": bucket.size, "period": bucket.period()}
-
-
-def told_all(bucket, now, served):
-    return {**told_what_is_left_and_the_quota(bucket, now, served), "reset": bucket.reset(now)}
-
-
-def told_all_but_the_period(bucket, now, served):
-    return {"left": bucket.left, "limit": bucket.size, "reset": bucket.reset(now)}
-
-
-def told_all_now_and_then(bucket, now, served):
-    return told_all(bucket, now, served) if now // MS % 3 else {}
-
-
-TELLERS = [
-    ("that tells nothing", told_nothing),
-    ("that tells pauses", told_a_pause),
-    ("that tells what is left", told_what_is_left),
-    ("that tells what is left of a quota", told_what_is_left_and_the_quota),
-    ("that tells all", told_all),
-    ("that tells all but the period", told_all_but_the_period),
-    ("that tells all now and then", told_all_now_and_then),
-]
 
 SERVERS = [
     ("bucket of 4, a call an hour", lambda: Bucket(4, HOUR), 300 * MS, ["SlowRate"]),
     ("bucket of 4, a call in 8 s", lambda: Bucket(4, 8 * SECOND), 120 * MS, []),
-    ("bucket of 10, 10 a second", lambda: Bucket(10, 100 * MS), 40 * MS, []),
     ("bucket of 30, 5000 a second", lambda: Bucket(30, 200_000), 5 * MS, []),
     ("window of 12 a minute", lambda: Bucket(12, 0, 60 * SECOND), 250 * MS, []),
     ("window of 6 in 2 s", lambda: Bucket(6, 0, 2 * SECOND), 60 * MS, []),
@@ -100,31 +84,28 @@ SERVERS = [
 def worlds():
     turn = 0
     for server, make, trip, flags in SERVERS:
-        for teller, tell in TELLERS:
-            for workers in (1, 3):
+        for kind in ("nothing", "pauses", "what is left", "all"):
+            for workers in (1, 3, 14):
                 turn += 1
-                seed, extra = [(turn, []), (DRAW_MIN, ["DrawMin"]), (DRAW_MAX, ["DrawMax"])][
-                    turn % 3
-                ]
-                name = f"adaptive at a {server}, {teller}, {workers} at a time"
-                script = Script(name, flags + extra, {"named": "adaptive"}, seed, now=DAY)
-                world(script, make(), tell, trip, workers)
-                yield script.vector()
+                draws = [(turn, []), (DRAW_MIN, ["DrawMin"]), (DRAW_MAX, ["DrawMax"])]
+                seed, extra = draws[turn % 3]
+                name = f"at a {server}, that tells {kind}, {workers} at a time"
+                script = scripted(name, *flags, *extra, seed=seed, now=DAY)
+                world(script, make(), kind, trip, workers)
+                yield script
 
 
-def world(script, bucket, tell, trip, workers, cost=lambda: (0, 1)):
+def world(script, bucket, kind, trip, workers, price=lambda: (0, 1)):
     """Workers call at once, and hear one after the other what became of it."""
     bucket.at = script.now if not bucket.window else script.now // bucket.window * bucket.window
-    calls = 0
-    while calls < 14:
+    for _ in range(28 // workers + 1):
         replies = []
         for _ in range(workers):
-            ask, price = cost()
+            ask, cost = price()
             if script.go(ask, most=3)[0] == "go":
-                served = bucket.take(script.now, price)
+                served = bucket.take(script.now, cost)
                 outcome = "ok" if served else "throttled"
-                replies.append({"outcome": outcome, **tell(bucket, script.now, served)})
-            calls += 1
+                replies.append({"outcome": outcome, **bucket.hint(kind, script.now, served)})
         script.after(trip)
         for reply in replies:
             script.settle(reply)
@@ -134,195 +115,193 @@ def world(script, bucket, tell, trip, workers, cost=lambda: (0, 1)):
 
 def tokens():
     """Costs that rise and fall by orders of magnitude."""
-    for number in range(24):
-        dice = Dice(number)
-        script = Script(
-            f"adaptive of tokens, {number}", ["HugeCost"], {"named": "adaptive"}, number, now=SECOND
-        )
+    for number in range(8):
+        dice, kind = Dice(number), ["nothing", "pauses", "what is left", "all"][number % 4]
+        script = scripted(f"of tokens, {number}", "HugeCost", seed=number)
         prices = [1, 2, 3, 48, 900, 5000, 70_000, U32][: 3 + number % 6]
         asks = [(script.ask(index + 1, [price]), price) for index, price in enumerate(prices)]
         bucket = Bucket(200_000, 20_000)
-        tell = TELLERS[number % len(TELLERS)][1]
-        world(script, bucket, tell, 80 * MS, 1 + number % 2, lambda: dice.of(asks))
-        script.settle({"outcome": "ok", "used": [77]})
-        yield script.vector()
+        world(script, bucket, kind, 80 * MS, 1 + number % 2, lambda: dice.of(asks))
+        yield script
 
 
-def long_runs():
-    """What shows only after hundreds of calls: long epochs, small cuts, calm, acceleration, outages."""
-    for spacing in (0, 1000, 20 * MS, 700 * MS, 9 * SECOND, HOUR):
-        for between in (3, 40, 400):
-            for ending in ("throttled", "failed", "busy"):
-                name = f"adaptive, calls of {spacing} ns, {between} served for each {ending}"
-                script = Script(name, ["LongRun"], {"named": "adaptive"}, between, now=SECOND)
-                for turn in range(5):
-                    script.calls(between, "ok", spacing)
-                    script.calls(1 + turn, ending, spacing)
-                    script.intervals()
-                script.calls(2 * between, "ok", spacing)
-                script.save()
-                script.restore(now=script.now + HOUR, away=HOUR)
-                script.calls(between, "ok", spacing)
-                yield script.vector()
+# Slow start.
 
 
-def paces():
-    """Epochs of every length at every rate, for the slopes and the knees between them."""
-    intervals = [
-        30_000,
-        2 * MS,
-        20 * MS,
-        60 * MS,
-        90 * MS,
-        120 * MS,
-        500 * MS,
-        2 * SECOND,
-        6 * SECOND,
-        11 * SECOND,
-        40 * SECOND,
-        HOUR,
-    ]
-    for interval in intervals:
-        for took in (0, MS, interval // 3, interval * 7):
-            name = f"adaptive, a call in {interval} ns that takes {took} ns, epochs of any length"
-            script = Script(name, ["LongRun"], {"named": "adaptive"}, interval, now=SECOND)
-            script.calls(40, "ok", took, interval)
-            script.calls(1, "throttled", took)
-            for served, refused in [
-                (5, 1),
-                (61, 1),
-                (2, 1),
-                (30, 2),
-                (300, 1),
-                (9, 3),
-                (90, 1),
-                (700, 5),
-                (40, 1),
-                (17, 1),
-            ]:
-                script.calls(served, "ok", took)
+def fill(script):
+    """Polls until nothing more may leave."""
+    while script.poll()[0] == "go":
+        pass
+    script.next_at()
+
+
+def slow_start():
+    for outcome in ("ok", "busy", "failed"):
+        script = scripted(f"slow start, and calls that end {outcome}", "LeaseEnds")
+        fill(script)
+        # Each success admits one more.
+        script.after(20 * MS)
+        for _ in range(4):
+            script.settle("ok")
+        fill(script)
+        # The number doubles by time; a response before that changes nothing of it.
+        for wait in (2**28 - 20 * MS - 1, 1, 2**20, 2**27):
+            script.after(wait)
+            fill(script)
+            script.settle(outcome)
+        yield script
+    script = scripted("slow start for an hour", "Silence", "LeaseEnds")
+    fill(script)
+    for wait in (SECOND, 4 * SECOND, HOUR):
+        script.after(wait)
+        fill(script)
+    script.settle("throttled")
+    script.intervals()
+    yield script
+
+
+def few_left():
+    """What is left narrows slow start where it is less than half of the most that ever was."""
+    for most in (9, 10):
+        for left in (0, 1, 3, 4, 5, 6):
+            script = scripted(f"slow start, and {left} left of {most}", "LeaseEnds")
+            script.call(told(left=most), 20 * MS)
+            fill(script)
+            script.after(20 * MS)
+            script.settle(told(left=left))
+            fill(script)
+            script.after(2**29)
+            fill(script)
+            while script.outs:
+                script.settle(told(left=left))
+            fill(script)
+            yield script
+
+
+def two_windows():
+    """A limit that a call costs nothing of does not narrow the window for it."""
+    two = {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None}
+    for costs in ([1, 0], [0, 1], [1, 1], [0, 0]):
+        name = f"costs {costs}, and little left of the first limit"
+        script = scripted(name, "LeaseEnds", policy=two)
+        script.ask(1, costs)
+        for left in (20, 3):
+            script.go()
+            script.after(20 * MS)
+            script.settle(told(hints=[{"left": left}, {}]))
+        for ask in (1, 0):
+            while script.poll(ask=ask)[0] == "go":
+                pass
+            script.why(ask)
+            script.next_at()
+        for _ in range(4):
+            script.after(20 * MS)
+            script.settle()
+            script.poll(ask=1)
+        yield script
+
+
+def weeks():
+    """Intervals of weeks, and the longest that is learnt."""
+    for gap in (DAY, 30 * DAY, 90 * DAY):
+        for ending in ({}, {"after": 2 * DAY}):
+            policy = {"named": "adaptive", "hold": [400 * DAY, [0, 1]]}
+            name = f"a call each {gap} ns, and rejected with {ending}"
+            script = scripted(name, "LongRun", "SlowRate", policy=policy)
+            script.calls(17, "ok", 20 * MS, gap)
+            for served in (1, 20, 3):
+                script.calls(1, throttled(**ending), 20 * MS)
                 script.intervals()
-                script.calls(refused, "throttled", took)
-            script.calls(20, "ok", took)
-            yield script.vector()
+                script.calls(served, "ok", 20 * MS)
+                script.intervals()
+                script.calls(5, throttled(**ending), 20 * MS)
+                script.calls(1, "ok", 20 * MS)
+                script.intervals()
+            yield script
+    policy = {"named": "adaptive", "hold": [400 * DAY, [0, 1]]}
+    script = scripted("calls that become years apart", "LongRun", "SlowRate", policy=policy)
+    for gap, calls in ((1000 * SECOND, 17), (15 * HOUR, 17), (30 * DAY, 17), (200 * DAY, 40)):
+        script.calls(calls, "ok", 20 * MS, gap)
+    script.call(throttled(after=10 * DAY), 20 * MS)
+    script.call("ok", 20 * MS)
+    script.intervals()
+    for calls in (20, 3):
+        script.calls(calls, "ok", 20 * MS, 300 * DAY)
+        script.calls(5, "throttled", 20 * MS)
+        script.calls(1, "ok", 20 * MS)
+        script.intervals()
+    yield script
 
 
-def blackouts():
-    """How much must be served between two dark times before the cycle is believed."""
-    for served in (3, 4, 5, 6, 14, 15, 16, 17, 60):
-        for dark in (2, 3, 4, 5, 9):
-            name = f"adaptive, {served} served between {dark} refused in a row"
-            script = Script(
-                name, ["LongRun", "RefusedForEver"], {"named": "adaptive"}, dark, now=SECOND
-            )
-            script.calls(20, "ok", 5 * MS, 95 * MS)
-            for turn in range(6):
-                script.calls(dark, "throttled", 5 * MS)
-                script.calls(served, "ok", 5 * MS, 40 * MS * (turn % 3))
-            script.calls(1, "throttled", 5 * MS)
+def rescaled():
+    """A quota of a longer period makes no client slower than the longest cooldown."""
+    for ceiling in (SECOND, 20 * SECOND, HOUR):
+        policy = {"named": "adaptive", "hold": [ceiling, [0, 1]]}
+        for interval in (5 * SECOND, 12 * SECOND):
+            name = f"a call each {interval} ns, {ceiling} ns at most, and a longer period"
+            script = paced(name, interval=interval, policy=policy)
+            for period in (SECOND, 4 * SECOND, 16 * SECOND, 4 * SECOND):
+                script.calls(3, told(limit=1, period=period), 5 * MS)
+                script.intervals()
+            # Of a call that did not wait, the target stays as it is told.
+            script.after(100 * SECOND)
+            script.call(told(limit=1, period=16 * SECOND), 5 * MS)
+            script.calls(1, throttled(limit=1, period=16 * SECOND), 5 * MS)
+            script.calls(9, told(limit=1, period=64 * SECOND), 5 * MS)
             script.intervals()
-            script.calls(3, {"outcome": "throttled", "after": 9 * SECOND}, 5 * MS)
-            script.calls(served, "ok", 5 * MS)
-            yield script.vector()
+            yield script
 
 
-def mixed_costs():
-    """A usual call that becomes larger and smaller in every tier."""
-    hints = [
-        {},
-        {"left": 4},
-        {"left": 40, "limit": 90, "period": HOUR},
-        {"left": 900, "limit": 9000, "period": 60 * SECOND, "reset": 9 * SECOND},
-    ]
-    for hint in hints:
-        for costs in ([1, 3, 1], [1, 1000, 20], [64, 1, 64], [5000, 70_000, 2], [2**31, 1, U32]):
-            script = Script(
-                f"adaptive told {hint}, costs {costs}",
-                ["HugeCost", "LongRun"],
-                {"named": "adaptive"},
-                costs[1],
-                now=SECOND,
-            )
-            script.calls(20, "ok", MS, 50 * MS)
-            script.call({"outcome": "throttled", **hint}, MS)
-            for index, cost in enumerate(costs):
-                script.ask(index + 1, [cost])
-                script.calls(40, {"outcome": "ok", **hint}, 3 * MS, ask=index + 1)
-                script.intervals()
-                script.calls(1, {"outcome": "throttled", **hint}, 3 * MS, ask=index + 1)
-                script.calls(
-                    6, {"outcome": "ok", **hint, "used": [cost // 2 + 1]}, 3 * MS, ask=index + 1
-                )
-            yield script.vector()
+def room():
+    """When there is room in flight: by a lease that ends, or by a law that opens."""
+    two = [{"law": "adaptive"}, {"law": "crowd", "start": 1}]
+    for lease in (50 * MS, 2**28, SECOND):
+        for laws in ([{"law": "adaptive"}], two):
+            policy = {"laws": laws, "backoff": None, "window": [65_535, lease]}
+            name = f"leases of {lease} ns, and {len(laws)} limits"
+            script = scripted(name, "LeaseEnds", policy=policy)
+            for wait in (0, MS, 5 * SECOND):
+                script.after(wait)
+                fill(script)
+            yield script
 
 
-def corrections():
-    """What a call used of its cost, seen by the call after it."""
-    for took in (MS, 700 * MS):
-        for cost in (1, 20):
-            for used in (0, 1, 2, 19, 20, 21, 40, 10_000, U32):
-                name = f"adaptive, {cost} asked and {used} used, calls of {took} ns"
-                script = Script(name, ["HugeCost"], {"named": "adaptive"}, used, now=SECOND)
-                script.ask(1, [cost])
-                script.calls(20, "ok", took, 50 * MS, ask=1)
-                script.calls(1, "throttled", took, ask=1)
-                script.calls(20, "ok", took, ask=1)
-                for _ in range(3):
-                    script.go(1)
-                    script.after(MS)
-                    script.settle({"outcome": "ok", "used": [used]})
-                    script.poll(ask=1)
-                    script.settle()
-                yield script.vector()
+def silences():
+    """Silence while open, of any length."""
+    for days in (0, 1, 25, 27, 51, 53, 400):
+        for calls in (1, 7, 40):
+            script = scripted(f"{days} days of silence after {calls} calls", "Silence", "LongRun")
+            script.calls(calls, "ok", 20 * MS, 10 * MS)
+            script.after(days * DAY + SECOND)
+            script.calls(calls, "ok", 20 * MS, 5 * MS)
+            script.calls(1, "throttled", 20 * MS)
+            script.intervals()
+            script.calls(5, "ok", 20 * MS)
+            script.after(days * DAY)
+            script.calls(3, "ok", 20 * MS)
+            yield script
 
 
-def wishes():
-    """A wait that a server asks for, about the shortest that is taken for a period."""
+def first_rejections():
+    """How the rate begins: blocks that are full and not, calls one at a time and together."""
     for took in (0, 20 * MS, 700 * MS):
-        twice = (took >> 10 << 10) * 2
-        for wish in sorted({SECOND, twice, twice + SECOND}):
-            for after in (wish - 1, wish, wish + 1):
-                for served in (0, 5):
-                    if after < 0:
-                        continue
-                    name = f"adaptive, {after} ns asked for, {served} served in {took} ns each"
-                    script = Script(name, ["ServerPause"], {"named": "adaptive"}, now=SECOND)
-                    script.calls(served, "ok", took, 10 * MS)
-                    for _ in range(2):
-                        script.call({"outcome": "throttled", "after": after}, took)
-                        script.poll()
-                        script.settle()
-                        script.intervals()
-                        script.calls(3, "ok", took)
-                    yield script.vector()
-
-
-def outages():
-    """A server that fails or is busy in the middle of an epoch, and what is left of the epoch then."""
-    for took in (MS, 300 * MS):
-        for served in (10, 150):
-            for ending in ("failed", "busy"):
-                name = f"adaptive, {ending} after {served} served in {took} ns each"
-                script = Script(name, ["LongRun"], {"named": "adaptive"}, served, now=SECOND)
-                script.calls(20, "ok", took, 50 * MS)
-                script.calls(1, "throttled", took)
-                for misses in (2, 1, 3, 7):
-                    script.calls(served, "ok", took)
-                    script.calls(misses, ending, took)
-                    script.intervals()
-                script.calls(served, "ok", took)
-                script.calls(1, "throttled", took)
-                yield script.vector()
-
-
-def crossings():
-    """Calls that were on their way at a refusal, in the first epochs and in later ones."""
-    for workers in (2, 3, 6):
+        for gap in (0, 1000, 70 * MS, HOUR):
+            for calls in (0, 3, 40):
+                script = scripted(f"rejected after {calls} calls of {took} ns, each {gap} ns")
+                script.calls(calls, "ok", took, gap)
+                script.call("throttled", took)
+                script.intervals()
+                # The search for the first rate goes down from above.
+                script.calls(2, "throttled", took)
+                script.calls(9, "ok", took)
+                script.intervals()
+                yield script
+    for workers in (2, 6):
         for taken in (2, 3):
-            name = f"adaptive, {workers} on their way at each refusal, one in {taken} served"
-            script = Script(name, ["LatePermit"], {"named": "adaptive"}, workers, now=SECOND)
+            script = scripted(f"{workers} in flight at each rejection, 1 in {taken} served",
+                              "BurstOfFailures")  # fmt: skip
             script.calls(20, "ok", 20 * MS, 10 * MS)
-            for turn in range(5):
+            for _ in range(4):
                 for _ in range(workers):
                     script.go()
                 script.after(20 * MS)
@@ -330,148 +309,262 @@ def crossings():
                     script.settle("ok" if number % taken == 1 else "throttled")
                     script.after(MS)
                 script.intervals()
-                script.calls(12, "ok", 20 * MS)
-            yield script.vector()
+                script.calls(9, "ok", 20 * MS)
+            yield script
 
 
-def steered():
-    """The level of a bucket, held, falling and rising, for as long as it takes to settle."""
-    for limit in (None, 2, 60, 5000, U32):
-        for period in (SECOND, HOUR):
-            for left in (0, 1, 2, 5, 29, 2600):
-                quota = {} if limit is None else {"limit": limit, "period": period}
-                name = f"adaptive with {left} left of {limit} in {period} ns"
-                script = Script(name, ["LongRun"], {"named": "adaptive"}, left, now=SECOND)
-                for level in (0, left, 1, left // 2, left):
-                    script.calls(25, {"outcome": "ok", "left": level, **quota}, 30 * MS)
-                    script.call({"outcome": "throttled", "left": 0, **quota}, 30 * MS)
+# Paced.
+
+
+def epochs():
+    """Growth before, at and behind the plateau, at every rate, and hits of every kind: in time, late,
+    above the one before, and soon after it."""
+    for interval in (30_000, 2 * MS, 60 * MS, 500 * MS, 11 * SECOND, HOUR):
+        for took in (0, MS, interval // 3, interval * 7):
+            name = f"a call each {interval} ns that takes {took} ns, epochs of any length"
+            script = paced(name, "LongRun", interval=interval, took=took, seed=interval)
+            for served, rejected in [(5, 1), (61, 1), (2, 1), (30, 2), (300, 1), (9, 1), (500, 5),
+                                     (40, 1), (17, 1)]:  # fmt: skip
+                script.calls(served, "ok", took)
+                script.intervals()
+                script.calls(rejected, "throttled", took)
+            script.calls(20, "ok", took)
+            yield script
+
+    for served in (255, 256):
+        script = paced(f"a rejection after exactly {served} served", "LongRun")
+        for _ in range(3):
+            script.calls(1, "throttled", MS)
+            script.calls(served, "ok", MS)
+        yield script
+
+
+def chance():
+    """Rejections soon after a cut: as many as were served change nothing."""
+    for served in (1, 2, 3, 4, 7, 8):
+        script = paced(f"a rejection for each {served} served")
+        script.calls(1, "throttled", MS)
+        for _ in range(4):
+            script.calls(served, "ok", MS)
+            script.calls(1, "throttled", MS)
+            script.intervals()
+            script.calls(1, throttled(after=400 * MS), MS)
+        yield script
+
+
+def misses():
+    """Misses in a row, and what the first success after them makes of the rate."""
+    for served in (3, 16, 17, 60):
+        for count in (2, 3, 4, 9, 45):
+            for ending in ("throttled", "busy", "failed"):
+                name = f"{served} served for each {count} that end {ending}"
+                script = paced(name, "Outage", "RefusedForEver", took=8 * MS, seed=count)
+                for _ in range(3):
+                    script.calls(count, ending, 8 * MS)
+                    script.next_at()
                     script.intervals()
-                if limit is None or left <= limit:
-                    yield script.vector()
+                    script.calls(served, "ok", 8 * MS)
+                yield script
+    for rejected in (1, 2, 4, 6):
+        script = scripted(f"nothing served before {rejected} rejections and a failure", "Outage")
+        script.calls(rejected, "throttled", 30 * MS)
+        script.calls(3, "ok", 30 * MS)
+        script.calls(1, "failed", 30 * MS)
+        script.calls(3, "ok", 30 * MS)
+        yield script
 
 
-def periods():
-    """A period heard from its beginning, from its end, too long, too short, and from two limits."""
-    for limit in (1, 10, 5000, U32):
-        for period in (1, SECOND, HOUR, DAY + HOUR, END):
-            for stated in (True, False):
-                name = f"adaptive, {limit} in {period} ns, {'stated' if stated else 'given away by resets'}"
-                script = Script(name, ["LongRun"], {"named": "adaptive"}, limit, now=SECOND)
-                quota = {"limit": limit, "period": period} if stated else {"limit": limit}
-                for left, reset in [
-                    (limit, period),
-                    (limit // 2, period // 2),
-                    (1, period // 9),
-                    (0, 1),
-                    (limit - 1, period),
-                ]:
-                    script.calls(
-                        4, {"outcome": "ok", **quota, "left": left, "reset": reset}, 20 * MS
-                    )
+def pauses():
+    """A silence of the program, a timer that is late, and a program that is slower than its rate."""
+    for gap in (0, MS, 3 * MS, 60 * MS, SECOND, HOUR):
+        for interval in (MS // 4, 50 * MS):
+            name = f"a rate of a call each {interval} ns, and {gap} ns between calls"
+            script = paced(name, "Silence", interval=interval, took=MS)
+            script.calls(20, "ok", MS, gap)
+            script.calls(1, "throttled", MS)
+            script.calls(20, "ok", MS, gap)
+            script.after(gap * 64)
+            script.calls(5, "ok", MS)
+            yield script
+
+
+# What the server says.
+
+
+def cooldowns():
+    """A cooldown while open, after few calls and many, and while paced; and waits that are too short."""
+    for took in (0, 20 * MS, 700 * MS):
+        twice = (took >> 10 << 10) * 2
+        for after in sorted({SECOND, SECOND + 1, twice, twice + 1, 9 * SECOND, HOUR, END}):
+            for served in (0, 5, 8, 40):
+                name = f"{after} ns asked for after {served} calls of {took} ns"
+                script = scripted(name, "ServerPause", seed=served)
+                script.calls(served, "ok", took, 10 * MS)
+                for _ in range(2):
+                    script.call(throttled(after=after), took)
+                    script.next_at()
+                    script.call("throttled" if served == 8 else "ok", took)
+                    script.call("ok", took)
                     script.intervals()
-                script.call(
-                    {
-                        "outcome": "throttled",
-                        **quota,
-                        "left": 0,
-                        "reset": SECOND,
-                        "after": 3 * SECOND,
-                    },
-                    MS,
-                )
-                other = {"limit": 7, "period": 10 * SECOND, "left": 3, "reset": 9 * SECOND}
-                script.calls(2, {"outcome": "ok", **other}, MS)
-                script.calls(2, {"outcome": "ok", **other, "left": 0}, MS)
-                script.after(2 * DAY)
-                script.calls(3, "ok", MS)
-                script.call("failed", MS)
+                script.calls(3, "ok", took)
+                yield script
+    for served in (2, 16, 90):
+        script = paced(f"cooldowns after each {served} calls", "ServerPause", "LongRun")
+        for outcome in ("throttled", "busy"):
+            for wish in ({"after": 3 * SECOND}, {"left": 0, "reset": 4 * SECOND}):
+                script.calls(served, "ok", 5 * MS)
+                script.calls(2, {"outcome": outcome, **wish}, 5 * MS)
                 script.intervals()
-                yield script.vector()
+        script.calls(served, "ok", 5 * MS)
+        yield script
+    script = scripted("a cooldown while others are in flight", "ServerPause", "LatePermit")
+    for _ in range(5):
+        script.go()
+    script.after(20 * MS)
+    for reply in (throttled(after=5 * SECOND), "ok", throttled(after=9 * SECOND), "busy", "failed"):
+        script.settle(reply)
+    script.calls(4, "ok", 20 * MS)
+    yield script
 
 
-def two_limits():
-    """A server with two limits, of which each answer tells one: now this one, now that."""
-    day = {"limit": 900, "period": DAY, "left": 600, "reset": DAY // 2}
-    for gap in (20 * MS, SECOND // 3):
-        for left in (0, 1, 2, 8):
-            name = f"adaptive, {left} left of one of two limits, {gap} ns apart"
-            script = Script(name, ["LongRun"], {"named": "adaptive"}, left, now=SECOND)
-            for turn in range(6):
-                second = {"limit": 10, "left": left, "reset": 2 * SECOND - turn * gap}
-                script.calls(3, {"outcome": "ok", **second}, gap)
-                script.calls(2, {"outcome": "ok", **day}, gap)
-                script.call({"outcome": "throttled", **day}, gap)
+def ceilings():
+    """No cooldown and no wait of a probe is longer than the policy's longest."""
+    for ceiling in (1, 30 * MS, 5 * SECOND, HOUR, END):
+        for draw, seed in (("DrawMin", DRAW_MIN), ("DrawMax", DRAW_MAX)):
+            policy = {"named": "adaptive", "hold": [ceiling, [0, 1]]}
+            name = f"{ceiling} ns at most, {draw}"
+            script = scripted(name, "ServerPause", draw, policy=policy, seed=seed)
+            for _ in range(2):
+                script.calls(1, throttled(after=7 * SECOND), 9 * MS)
+                script.calls(12, "ok", 9 * MS)
+                script.calls(7, "throttled", 9 * MS)
+                script.next_at()
+                script.calls(1, throttled(after=2 * DAY), 9 * MS)
+                script.calls(2, "ok", 9 * MS)
+            yield script
+
+
+def quotas():
+    """A quota that is told, told of another period, of another limit, and told no more."""
+    for limit, period in ((50, SECOND), (1, HOUR), (9000, 60 * SECOND), (7, 40 * DAY), (U32, 1)):
+        for times in ((21, 20), (3, 2), (1, 9), (40, 1)):
+            name = f"{limit} in {period} ns, and then {times[0]}/{times[1]} of that time"
+            script = paced(name, "LongRun", interval=5 * MS)
+            quota = {"limit": limit, "period": period}
+            other = {"limit": limit, "period": max(1, period * times[0] // times[1])}
+            for hint in (quota, other, {"limit": 2 * limit, "period": period}, {}):
+                script.calls(30, told(**hint), 5 * MS)
                 script.intervals()
-                script.calls(2, {"outcome": "ok", **second, "left": 9 - turn}, gap)
-                script.call({"outcome": "ok", **day, "left": 0}, gap)
+                script.calls(1, throttled(**hint), 5 * MS)
+            script.calls(5, "ok", 5 * MS)
+            yield script
+
+
+def remaining():
+    """What is left: with room for one more call nothing waits, and with less than half of it growth is
+    slow behind the plateau."""
+    for limit in (None, 12, 5000):
+        for left in (0, 1, 2, 5, 9, 29, 2600):
+            quota = {} if limit is None else {"limit": limit, "period": 60 * SECOND}
+            script = paced(f"{left} left of {limit}", "LongRun", interval=20 * MS)
+            for level in (left, 3 * left, left):
+                hint = {"left": level if limit is None else min(level, limit), **quota}
+                script.calls(40, told(**hint), 9 * MS, 200 * MS)
+                for _ in range(4):
+                    script.poll()
+                script.next_at()
+                while script.outs:
+                    script.settle(told(**hint))
+                script.calls(60, told(**hint), 9 * MS)
                 script.intervals()
-                script.after(3 * SECOND)
-            yield script.vector()
+                script.calls(1, throttled(**hint), 9 * MS)
+            yield script
+
+
+# Costs.
+
+
+def mixed_costs():
+    """A usual call that becomes larger and smaller, open and paced."""
+    for hint in ({}, {"left": 40, "limit": 9000, "period": HOUR}):
+        for costs in ([1, 3, 1], [1, 1000, 20], [64, 1, 64], [5000, 70_000, 2], [2**31, 1, U32]):
+            script = scripted(f"told {hint}, costs {costs}", "HugeCost", "LongRun")
+            for index, cost in enumerate(costs):
+                script.ask(index + 1, [cost])
+                script.calls(40, told(**hint), 3 * MS, 10 * MS, ask=index + 1)
+            for index in (1, 2, 3):
+                script.calls(1, throttled(**hint), 3 * MS, ask=index)
+                script.calls(40, told(**hint), 3 * MS, ask=index)
+                script.intervals()
+            yield script
+
+
+def corrections():
+    """What a call used of its cost, seen by the call after it."""
+    for cost in (1, 20, 21):
+        for used in (0, 2, 19, 22, 40, 10_000, U32):
+            script = scripted(f"{cost} asked and {used} used", "CostCorrected", "HugeCost")
+            script.ask(1, [cost])
+            script.calls(20, told(used=[used]), MS, 50 * MS, ask=1)
+            script.calls(1, "throttled", MS, ask=1)
+            script.calls(20, "ok", MS, ask=1)
+            for _ in range(3):
+                script.go(1)
+                script.after(MS)
+                script.settle(told(used=[used]))
+                script.poll(ask=1)
+                script.settle()
+            yield script
+
+
+# Records.
+
+
+def at_work(script, phase):
+    script.calls(25, told(left=90, limit=100, period=9 * SECOND), 20 * MS, 10 * MS)
+    if phase == "in a cooldown":
+        script.calls(1, throttled(after=5 * SECOND), 20 * MS)
+    elif phase != "open":
+        script.calls(1 if phase == "paced" else 5, "throttled", 20 * MS)
+        script.calls(9 if phase == "paced" else 0, "ok", 20 * MS)
 
 
 def moves():
-    """A client that moves with what it knows, whatever a server has told it."""
-    second = {"limit": 50, "reset": SECOND}
-    told = {
-        "nothing": [{}],
-        "what is left": [{"left": 30}, {"left": 29}],
-        "one period": [{**second, "left": 40}, {**second, "left": 38, "reset": SECOND // 2}],
-        "two periods": [{**second, "left": 40}, {**second, "left": 45, "reset": 4 * SECOND}],
-    }
-    for name, hints in told.items():
-        for first in ("ok", "throttled"):
-            for away in (0, 90 * SECOND):
-                name = f"adaptive, told {name}, {first} at first, that moves for {away} ns"
-                script = Script(name, ["LongRun"], {"named": "adaptive"}, 5, now=SECOND)
-                script.call(first, 20 * MS)
-                for hint in hints:
-                    script.calls(9, {"outcome": "ok", **hint}, 30 * MS)
-                script.intervals()
-                script.save()
-                script.restore(now=script.now + away, away=away)
-                script.intervals()
-                for hint in hints:
-                    script.calls(9, {"outcome": "ok", **hint}, 30 * MS)
-                    script.intervals()
-                script.calls(9, "ok", 30 * MS)
-                script.intervals()
-                yield script.vector()
-
-
-def seldom_told():
-    """A server that tells what is left with some answers only: between them it is guessed."""
-    for every in (2, 5, 40):
-        for left in (2, 9):
-            name = f"adaptive, told by one answer in {every} that {left} are left"
-            script = Script(name, ["LongRun"], {"named": "adaptive"}, every + left)
-            script.calls(20, "ok", 20 * MS)
-            script.call({"outcome": "ok", "left": 1}, 20 * MS)
-            for turn in range(12):
-                script.calls(every - 1, "ok", 20 * MS)
-                script.intervals()
-                script.calls(1, {"outcome": "ok", "left": left + turn % 3}, 20 * MS)
-            script.calls(1, "throttled", MS)
-            script.calls(30, "ok", 20 * MS)
-            yield script.vector()
+    """A client that goes on from a record, in every phase; and records that somebody else wrote."""
+    for phase in ("open", "in a cooldown", "paced", "dark"):
+        for away in (0, 90 * SECOND, 40 * DAY):
+            script = scripted(f"restored {phase}, {away} ns later", "RestoreAfterReboot")
+            at_work(script, phase)
+            script.poll()
+            script.save()
+            script.restore(now=script.now + away, away=away)
+            script.next_at()
+            script.calls(3, "ok", 30 * MS)
+            script.calls(1, "throttled", 30 * MS)
+            script.calls(3, "ok", 30 * MS)
+            script.intervals()
+            yield script
+    # The law's own bytes come after the gates, the pace, and the tag of the law.
+    for phase in ("open", "paced"):
+        for place in range(48, 148, 1 if phase == "paced" else 2):
+            script = scripted(f"restored {phase} with another byte {place}", "HostileRecord")
+            at_work(script, phase)
+            script.save()
+            script.restore(now=script.now, away=0, damage=[["put", place, 255 if place % 4 < 3 else 1]])
+            script.next_at()
+            script.calls(3, "ok", 30 * MS)
+            script.call(throttled(after=3 * SECOND), 30 * MS)
+            script.calls(2, {"outcome": "ok", "used": [9]}, 30 * MS)
+            script.calls(4, "throttled", 30 * MS)
+            script.calls(2, "ok", 30 * MS)
+            script.intervals()
+            yield script
 
 
 def vectors():
     yield from scripts("adaptive", CONFIGS)
-    yield from seldom_told()
-    yield from two_limits()
-    yield from moves()
-    for family in (
-        worlds,
-        tokens,
-        long_runs,
-        paces,
-        blackouts,
-        mixed_costs,
-        corrections,
-        wishes,
-        outages,
-        crossings,
-        steered,
-        periods,
-    ):
-        yield from family()
+    for family in (worlds, tokens, slow_start, few_left, two_windows, weeks, rescaled, room, silences,
+                   first_rejections, epochs, chance, misses, pauses, cooldowns, ceilings, quotas, remaining,
+                   mixed_costs, corrections, moves):  # fmt: skip
+        for script in family():
+            yield script.vector()

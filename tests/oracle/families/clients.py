@@ -148,7 +148,7 @@ def damaged_records(script):
     ):
         script.restore(now=script.now, away=0, damage=damage)
     script.restore(now=script.now, away=0, damage=[["put", 1, 9]])
-    script.restore(now=script.now, away=0, damage=[["put", 23 + 24, 99]])
+    script.restore(now=script.now, away=0, damage=[["put", 23 + 25, 99]])
     script.restore(now=script.now, away=SECOND)
     script.poll()
 

@@ -265,7 +265,7 @@ def silences():
             for stretches in (1, 2, 3, 5, 9, 19):
                 script.calls(refused, "throttled", MS)
                 delay = script.gate.intervals(script.now)[0] or 0
-                script.at(max(script.now, script.gate.next_at() or 0))
+                script.at(max(script.now, script.gate.next_at(script.now) or 0))
                 # One nanosecond too short, and half a stretch more.
                 for silence in (delay * threshold - 1, delay * threshold * stretches // 2):
                     script.after(max(0, min(silence, 500 * DAY)))

@@ -9,11 +9,15 @@ class Law:
     def quota(self):
         return None
 
-    def check(self, now):
+    def check(self, now, in_flight):
         """The instant from which on the law lets a call leave."""
         return 0
 
-    def window(self):
+    def window(self, now):
+        return None
+
+    def opens_at(self, now, in_flight):
+        """When the window has room for one more call by time."""
         return None
 
     def interval(self, now):

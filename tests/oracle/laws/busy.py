@@ -74,7 +74,7 @@ class Busy(Law):
     def room(self):
         return floor(self.limit) - self.sent
 
-    def check(self, now):
+    def check(self, now, in_flight):
         state = self.copy()
         state.pass_time(now)
         if state.room() > 0:

@@ -102,7 +102,7 @@ class Crowd(Law):
     def __init__(self, config, now):
         self.config, self.open, self.successes = config, config["start"], 0
 
-    def window(self):
+    def window(self, now):
         return self.open
 
     def observe(self, pace, sample, chance):

@@ -25,7 +25,7 @@ class Vegas(Law):
     def begin(self, now):
         self.began, self.took, self.paced = now, [], False
 
-    def window(self):
+    def window(self, now):
         return None if self.open or self.size == 0 else self.size
 
     def observe(self, pace, sample, chance):

@@ -2,4 +2,4 @@
 
 from lemmas import numbers, chance, clocks, pace, gates, schedules  # isort: skip # noqa: F401
 from lemmas import windows, rates, delays, seconds  # isort: skip # noqa: F401
-from lemmas import intervals, epochs, calls, slots, told, blind, answers  # isort: skip # noqa: F401
+from lemmas import logs, probes, slots  # isort: skip # noqa: F401

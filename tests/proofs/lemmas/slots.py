@@ -1,11 +1,11 @@
-"""The pacer of `adaptive`: when the next call leaves, slot by slot."""
+"""`adaptive`: when the next call is sent, and how long a cooldown may be."""
 
 from lemma import (
     SECOND,
+    U8,
     U32,
     U64,
     all_of,
-    any_of,
     div,
     implies,
     ite,
@@ -17,10 +17,38 @@ from lemma import (
     within,
 )
 from lemmas.chance import drawn
-from lemmas.intervals import an_interval, exp2
+from lemmas.logs import I32, OCTAVE, log_of, signed, span_of, sum32
+from lemmas.probes import LIMIT, depth_of
 
 LATENESS = 2_000_000
-HOUR = 3_600 * SECOND
+DAY = 86_400 * SECOND
+PROBE = log_of(20 * SECOND)
+DOUBLING = 2**28
+WIDEST = 1024
+
+
+def a_client(dice):
+    """A state that paces calls, as its record has it, and the time."""
+    now = dice.instant()
+    interval = dice.number(0, 62 * OCTAVE)
+    slot, release, event = (dice.near(now, 100 * SECOND) for _ in range(3))
+    length, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, U8)])
+    ceiling = dice.number(0, 2**14)
+    paced = [1, interval, length, 0, 0, 0, 0, 0, 0]
+    meter = [event, 0, 0, 0, 0]
+    told = [0, 0, U32, 0, 0, 16]
+    event = [event, 0, ceiling, misses, dice.flag()]
+    return [*paced, *meter, slot, release, interval, *event, 16, 0, *told], now
+
+
+def parts(state):
+    """The length of the epoch, the slot, the release and the interval."""
+    return state[2], state[14], state[15], state[16]
+
+
+def recorded(*instants):
+    """The end of time is kept as such; what is nearer to either end than a record reaches is not."""
+    return [instant if instant == U64 else min(max(instant, 2), U64 - 1) for instant in instants]
 
 
 def caught_up(slot, now, interval):
@@ -28,208 +56,259 @@ def caught_up(slot, now, interval):
     return most(slot, minus(now, most(interval, LATENESS)))
 
 
-def advanced(slot, now, interval, slots, word, start_of=caught_up):
-    """`Pacer::advance`: the slot after a call, and when the next is due."""
-    start = start_of(slot, now, interval)
-    grid = within(start + interval)
-    drawn_at = within(minus(grid, div(interval, 2)) + drawn(word, 0, interval))
-    stride = within(start + around(interval, div(interval, 8), word))
-    return ite(slots, grid, stride), ite(slots, drawn_at, stride)
-
-
-def around(middle, reach, word):
-    """`Rng::within`."""
-    return drawn(word, minus(middle, reach), within(middle + reach))
-
-
-def a_pacer(dice):
-    now = dice.instant()
-    interval = dice.u64() >> dice.randrange(64)
-    pacer = [an_interval(dice), an_interval(dice), dice.near(now), dice.near(now), dice.near(now)]
-    return pacer, now, interval
+def advanced(slot, now, silence, interval, width, word, start_of=caught_up):
+    """`AdaptiveState::advance`: the slot after a call, and when the next is due."""
+    slot = ite(minus(now, slot) > silence, now, slot)
+    grid = within(start_of(slot, now, interval) + interval)
+    return grid, within(minus(grid, div(width, 2)) + drawn(word, 0, width))
 
 
 def with_chance(dice):
-    pacer, now, interval = a_pacer(dice)
-    return [*pacer, *dice.state(), now, interval]
+    state, now = a_client(dice)
+    return [*state, *dice.state(), now]
 
 
-def told(short, target, slot, release, hold):
-    return short, target, recorded(slot), recorded(release), recorded(hold)
+def calm(dice):
+    asked = with_chance(dice)
+    asked[20] = 0  # misses
+    return asked
 
 
-def recorded(instant):
-    """The end of time is kept as such; what is nearer to either end than a record reaches is
-    not."""
-    return instant if instant == U64 else min(max(instant, 2), U64 - 1)
+@step("advance", calm)
+def advance(*numbers):
+    *state, _low, _high, now, word = numbers
+    length, slot, _, interval = parts(state)
+    silence = span_of(interval + 6 * OCTAVE)
+    width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
+    return tuple(recorded(*advanced(slot, now, silence, span_of(interval), width, word)))
 
 
-@step("pacer_advance", lambda dice: [*with_chance(dice), dice.flag()])
-def pacer_advance(short, target, slot, release, hold, _l, _h, now, interval, slots, word):
-    return told(short, target, *advanced(slot, now, interval, bool(slots), word), hold)
+def in_force(interval, misses, down, dark, ceiling, capped=least):
+    """`AdaptiveState::interval_in_force`, where `dark` is a quarter of the time since the event."""
+    widest = most(PROBE, interval + 2 * OCTAVE)
+    widest = ite(down, widest, most(widest, dark))
+    doubled = least(interval + (misses - 1) * OCTAVE, I32)
+    probing = capped(least(doubled, widest), ceiling)
+    return ite(misses >= 2, most(probing, interval), interval)
 
 
-def backed_off(slot, release, now, interval, word):
-    """`Pacer::back_off`."""
+def in_force_at(state, now, misses, ceiling):
+    event, down = state[17], state[21]
+    dark = log_of(max(now - event, 0)) - 2 * OCTAVE
+    return span_of(in_force(state[16], misses, bool(down), dark, ceiling))
+
+
+@step("in_force", lambda dice: [*a_client(dice)[0], dice.instant()])
+def in_force_of(*numbers):
+    *state, now = numbers
+    return in_force_at(state, now, state[20], state[19] * 2**16)
+
+
+def backed_off(slot, release, now, interval, pause, longest, word, latest_of=least):
+    """`AdaptiveState::back_off`, where no wait is longer than `longest`."""
     half = div(interval, 2)
-    wait = drawn(word, half, within(interval + half))
-    return most(slot, within(now + interval)), most(release, within(now + wait))
+    wait = most(drawn(word, minus(interval, half), within(interval + half)), pause)
+    due = latest_of(most(release, within(now + wait)), within(now + longest))
+    return most(slot, within(now + most(interval, pause))), due
 
 
-@step("pacer_back_off", with_chance)
-def pacer_back_off(short, target, slot, release, hold, _l, _h, now, interval, word):
-    return told(short, target, *backed_off(slot, release, now, interval, word), hold)
-
-
-def hastened(slot, release, now, span, word):
-    """`Pacer::hasten`, where `span` is the interval."""
-    due = within(now + drawn(word, 0, span))
-    return least(slot, due), least(release, due)
-
-
-@step("pacer_hasten", lambda dice: with_chance(dice)[:-1])
-def pacer_hasten(short, target, slot, release, hold, _l, _h, now, word):
-    span = exp2(max(0, short - (8 << 24))) if short >= 8 << 24 else 0
-    return told(short, target, *hastened(slot, release, now, span, word), hold)
-
-
-def due_after(slot, release, now, draw):
-    """`Pacer::due_after`."""
-    due = within(now + draw)
-    anew = any_of(slot > due, slot < now)
-    return ite(anew, due, slot), ite(anew, due, release)
-
-
-def with_span(dice):
-    pacer, now, span = a_pacer(dice)
-    return [*pacer, now, span]
-
-
-@step("pacer_due_after", with_span)
-def pacer_due_after(short, target, slot, release, hold, now, draw):
-    return told(short, target, *due_after(slot, release, now, draw), hold)
-
-
-@step("pacer_postpone", lambda dice: [*a_pacer(dice)[0], a_pacer(dice)[2]])
-def pacer_postpone(short, target, slot, release, hold, debt):
-    return told(short, target, within(slot + debt), within(release + debt), hold)
+@step("back_off", lambda dice: [*with_chance(dice), dice.u64()])
+def back_off(*numbers):
+    *state, _low, _high, now, ceiling, word = numbers
+    _, slot, release, learnt = parts(state)
+    ceiling = (log_of(ceiling) >> 16) * 2**16
+    interval = in_force_at(state, now, min(state[20] + 1, 40), ceiling)
+    longest = max(span_of(ceiling), span_of(learnt + OCTAVE))
+    return tuple(recorded(*backed_off(slot, release, now, interval, 0, longest, word)))
 
 
 def sooner(instant, now, refund):
-    """`Pacer::advance_by`."""
     return least(instant, most(minus(instant, refund), now))
 
 
-@step("pacer_refund", with_span)
-def pacer_refund(short, target, slot, release, hold, now, refund):
-    return told(short, target, sooner(slot, now, refund), sooner(release, now, refund), hold)
+@step("shift", lambda dice: [*calm(dice), dice.flag()])
+def shift(*numbers):
+    *state, _low, _high, now, later = numbers
+    _, slot, release, interval = parts(state)
+    by = min(span_of(interval), DAY)
+    if later:
+        return tuple(recorded(within(slot + by), within(release + by)))
+    return tuple(recorded(sooner(slot, now, by), sooner(release, now, by)))
 
 
-def held_until(hold, end, spread, word):
-    """`Pacer::hold_until`: the hold, where the slot and the release are too."""
-    return most(hold, within(end + drawn(word, 0, least(spread, HOUR))))
+def held(now, end, spread, ceiling, word, latest_of=least):
+    """`AdaptiveState::hold`: when a cooldown is over."""
+    latest = within(now + ceiling)
+    after = latest_of(within(end + drawn(word, 0, spread)), latest)
+    before = minus(latest, drawn(word, 0, least(spread, div(ceiling, 8))))
+    return ite(end < latest, after, before)
 
 
-@step("pacer_hold", with_chance)
-def pacer_hold(short, target, slot, release, hold, _l, _h, end, spread, word):
-    hold = held_until(hold, end, spread, word)
-    return told(short, target, hold, hold, hold)
+def a_cooldown(dice):
+    wait = dice.u64() >> dice.randrange(34)
+    return [*dice.state(), min(dice.instant(), U64 // 2), max(wait, SECOND + 1), dice.u64()]
 
 
-def a_check(dice):
-    pacer, now, _ = a_pacer(dice)
-    return [*pacer, dice.choice([now, pacer[3], pacer[4]])]
+@step("cool_down", a_cooldown)
+def cool_down(_low, _high, now, wait, ceiling, word):
+    ceiling = span_of((log_of(ceiling) >> 16) * 2**16)
+    wait = min(within(now + wait) - now, ceiling)
+    return recorded(held(now, within(now + wait), wait // 8, ceiling, word))[0]
 
 
-@step("pacer_check", a_check)
-def pacer_check(short, target, slot, release, hold, now):
-    until = max(release, hold)
-    return (1, until) if until > now else (0, 0)
+def wide_after(wide, doublings):
+    """`Open::limit`, after so many doublings: none, as 0, from 1024 calls on."""
+    wide <<= min(doublings, 10)
+    return wide if wide < WIDEST else 0
+
+
+def doublings_for(wide, in_flight):
+    """`Open::has_room_after`."""
+    return (min(in_flight, WIDEST - 1) // wide).bit_length()
+
+
+def responded(wide, since, served):
+    """`Open::respond`: how many calls may be in flight, and how long ago that was doubled."""
+    wide = wide_after(wide, since // DOUBLING) or WIDEST
+    return wide + served, since % DOUBLING if served else 0
+
+
+def an_open(dice):
+    return [dice.choice([10, dice.number(1, WIDEST + 1)]), dice.u16(), dice.number(0, 2**15 - 1)]
+
+
+def a_while(dice):
+    return dice.choice([dice.randint(0, 12 * DOUBLING), dice.u64()])
+
+
+@step("open", lambda dice: [*an_open(dice), dice.flag(), a_while(dice), dice.u16()])
+def open_for(wide, _sends, _measured, probing, since, in_flight):
+    limit = 1 if probing else wide_after(wide, since // DOUBLING)
+    return limit, doublings_for(wide, in_flight) * DOUBLING
+
+
+@step("respond", lambda dice: [*an_open(dice), dice.flag(), a_while(dice), dice.flag()])
+def respond(wide, sends, measured, probing, since, served):
+    after, ago = responded(wide, since, served)
+    return ago, wide if probing else after, sends, measured, probing
 
 
 def a_moment(given):
-    """A pacer's slot and release, the time, an interval, and a word: of all widths."""
+    """A slot and a release, the time, an interval, and a word: of all widths."""
     return *given.numbers("slot release now interval", 0, U64), given.number("word", 0, U32)
 
 
-@lemma("law/adaptive/pacer.rs Pacer::advance", start_of=lambda slot, now, interval: slot)
-def each_call_takes_an_interval_and_a_silence_earns_a_late_timers_calls(given, start_of=caught_up):
-    """On the grid, the slot moves by an interval for each call, and to no more than 4 ms before the
-    clock, or to the clock where an interval is longer: n calls in a row take n - 1 intervals but for
-    4 ms, however long it was silent before. The next is due within half an interval of its slot. (As
-    far as the clock reaches.)"""
+@lemma("law/adaptive/paced.rs AdaptiveState::advance", start_of=lambda slot, now, interval: slot)
+def each_call_takes_an_interval_and_silence_earns_one_or_a_late_timers(given, start_of=caught_up):
+    """The slot moves by an interval for each call, and to no more than 2 ms before the clock, or to the
+    clock where an interval is longer. The next call is due within a 32nd of an interval of its slot,
+    and never before the slot begins. (As far as the clock reaches.)"""
     slot, _, now, interval, word = a_moment(given)
-    after, due = advanced(slot, now, interval, True, word, start_of)
+    silence, width = given.number("silence", 0, U64), given.number("width", 0, U64)
+    # The draws are a quarter of a quarter of it at most.
+    given.that(silence >= interval, width * 16 <= interval)
+    after, due = advanced(slot, now, silence, interval, width, word, start_of)
     ahead = all_of(after >= within(slot + interval), after >= least(now, now - LATENESS + interval))
-    held = implies(slot >= now, after == within(slot + interval))
-    half = div(interval, 2)
-    near = all_of(due >= minus(after, half), due <= within(minus(after, half) + interval))
-    return all_of(ahead, held, near, due <= U64)
-
-
-@lemma("law/adaptive/pacer.rs Pacer::advance", start_of=lambda slot, now, interval: now)
-def off_the_grid_a_call_takes_seven_eighths_of_an_interval_at_least(given, start_of=caught_up):
-    """And nine eighths at most, from the slot, or from 4 ms or an interval before now, whichever is
-    later. (As far as the clock reaches.)"""
-    slot, _, now, interval, word = a_moment(given)
-    after, due = advanced(slot, now, interval, False, word, start_of)
-    start, eighth = caught_up(slot, now, interval), div(interval, 8)
-    low, high = within(start + interval - eighth), within(start + interval + eighth)
-    return all_of(after >= low, after <= high, after >= slot, due == after)
+    kept = implies(slot >= now, after == within(slot + interval))
+    near = all_of(due >= minus(after, div(interval, 32)), due <= after + div(interval, 32) + 1)
+    return all_of(ahead, kept, near, due >= minus(after, interval), due <= U64)
 
 
 @lemma(
-    "law/adaptive/pacer.rs Pacer::back_off",
-    back_off=lambda slot, release, now, interval, word: (slot, now),
+    "law/adaptive/paced.rs AdaptiveState::back_off",
+    latest_of=lambda due, latest: due,
 )
-def after_a_miss_half_an_interval_passes_at_least(given, back_off=backed_off):
-    """And no more than one and a half, but for what was to be waited for already: a refusal brings
-    no call nearer."""
+def after_a_miss_half_an_interval_passes_at_least(given, latest_of=least):
+    """And the pause that the server asked for; no more than one and a half intervals or that pause, but
+    for what was to be waited for already: a rejection brings no call nearer. But no wait is longer than
+    the longest one, which no interval in force exceeds."""
     slot, release, now, interval, word = a_moment(given)
-    new_slot, due = back_off(slot, release, now, interval, word)
-    half = div(interval, 2)
-    low, high = within(now + half), most(release, within(now + interval + half))
-    return all_of(due >= low, due <= high, due >= release, new_slot >= slot)
-
-
-@lemma("law/adaptive/pacer.rs Pacer::hasten", hasten=lambda *of: (of[0], within(of[2] + of[3])))
-def after_a_recovery_the_next_call_is_due_within_an_interval(given, hasten=hastened):
-    """And never later than it was, nor, but for what was due already, before now."""
-    slot, release, now, interval, word = a_moment(given)
-    new_slot, due = hasten(slot, release, now, interval, word)
-    soon = all_of(due <= release, due <= within(now + interval), new_slot <= slot)
-    return all_of(soon, due >= least(release, now), new_slot >= least(slot, now))
-
-
-@lemma("law/adaptive/pacer.rs Pacer::due_after", due=lambda *of: (of[0], within(of[2] + of[3])))
-def what_a_server_tells_lets_the_next_slot_end_from_now_to_its_draw(given, due=due_after):
-    """A slot that is over, or further off than the draw, begins anew with the draw."""
-    slot, release, now, draw, _ = a_moment(given)
-    after, _ = due(slot, release, now, draw)
-    return all_of(after >= now, after <= within(now + draw))
+    pause, longest = given.numbers("pause longest", 0, U64)
+    given.that(longest >= interval)
+    new_slot, due = backed_off(slot, release, now, interval, pause, longest, word, latest_of)
+    half, latest = div(interval, 2), within(now + longest)
+    low = all_of(due >= within(now + half), due >= within(now + least(pause, longest)))
+    no_nearer = all_of(due >= least(release, latest), new_slot >= slot)
+    high = least(most(release, within(now + most(interval + half, pause))), latest)
+    return all_of(low, no_nearer, due <= high)
 
 
 @lemma(
-    "law/adaptive/pacer.rs Pacer::advance_by",
+    "law/adaptive/paced.rs AdaptiveState::shift",
     refund=lambda instant, now, refund: most(minus(instant, refund), now),
 )
 def a_refund_brings_a_call_no_nearer_than_now_and_never_further(given, refund=sooner):
-    """It leaves sooner by no more than the refund, and not at all where it was due already."""
+    """It is sent sooner by no more than the refund, and not at all where it was due already."""
     slot, _, now, span, _ = a_moment(given)
     after = refund(slot, now, span)
     no_more = all_of(after >= minus(slot, span), after >= least(slot, now))
-    return all_of(after <= slot, no_more)
+    return all_of(no_more, after <= slot, implies(slot <= now, after == slot))
+
+
+@lemma("law/adaptive/blind.rs AdaptiveState::interval_in_force", capped=lambda probe, ceiling: probe)
+def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given, capped=least):
+    """Nor further than 20 s, four intervals, or (but for an outage) a quarter of the time that the
+    server has been rejecting, whichever is longest; where the interval is longer than the ceiling,
+    it is the interval."""
+    interval, dark = given.numbers("interval dark", -2 * OCTAVE, 64 * OCTAVE)
+    ceiling = given.number("ceiling", 0, 64 * OCTAVE)
+    misses, down = given.number("misses", 0, U8), given.flag("down")
+    made = in_force(interval, misses, down, dark, ceiling, capped)
+    furthest = most(most(PROBE, interval + 2 * OCTAVE), ite(down, 0, dark))
+    return all_of(made >= interval, made <= most(interval, ceiling), made <= furthest)
+
+
+@lemma("law/adaptive/cooldown.rs AdaptiveState::hold", latest_of=lambda until, latest: until)
+def no_cooldown_is_longer_than_the_ceiling(given, latest_of=least):
+    """Nor shorter than the server asked for, but for an eighth of the ceiling where it asked for that or
+    more. (As far as the clock reaches.)"""
+    now, spread, ceiling, wait = given.numbers("now spread ceiling wait", 0, U64)
+    word = given.number("word", 0, U32)
+    given.that(now + ceiling <= U64)
+    end = within(now + least(wait, ceiling))
+    until = held(now, end, spread, ceiling, word, latest_of)
+    short = minus(within(now + ceiling), div(ceiling, 8))
+    return all_of(until <= within(now + ceiling), until >= least(end, short), until >= now)
 
 
 @lemma(
-    "law/adaptive/pacer.rs Pacer::hold_until",
-    hold=lambda hold, end, spread, word: most(hold, within(end + drawn(word, 0, spread))),
+    "law/adaptive/open.rs Open::has_room_after",
+    room=lambda wide, in_flight: doublings_for(wide, in_flight) + 1,
 )
-def no_wish_of_a_server_holds_for_more_than_two_hours(given, hold=held_until):
-    """A hold ends no sooner than it did or was asked for, and no later than an hour after the end
-    that was asked for, whatever the interval is; and that is cut to an hour from now. So whoever
-    knows nothing but the latest wish is held for two hours at most."""
-    before, wish, now, spread, word = a_moment(given)
-    end = least(wish, within(now + HOUR))
-    after = hold(before, end, spread, word)
-    return all_of(after >= before, after >= end, after <= most(before, within(now + 2 * HOUR)))
+def a_window_that_grows_says_when_it_has_room(given, room=doublings_for):
+    """For one more call than are in flight: after so many doublings, and not after one less. (Of fewer
+    than 1024 calls, as a window has.)"""
+
+    def has_room(wide, in_flight, doublings):
+        limit = wide_after(wide, doublings)
+        return limit == 0 or limit > in_flight
+
+    def holds(wide, in_flight):
+        after = room(wide, in_flight)
+        sooner = after > 0 and has_room(wide, in_flight, after - 1)
+        return has_room(wide, in_flight, after) and not sooner
+
+    return all(holds(wide, calls) for wide in range(1, WIDEST + 2) for calls in range(WIDEST))
+
+
+@lemma(
+    "law/adaptive/open.rs Open::respond",
+    after=lambda wide, since, served: (responded(wide, since, served)[0] - 1, since % DOUBLING),
+)
+def a_response_makes_a_window_no_narrower(given, after=responded):
+    """A success admits one more call at once and leaves the next doubling where it was; a rejection
+    leaves the window as it is, and puts the next doubling off to a whole one from then."""
+
+    def holds(wide, doublings, part, served):
+        before = wide_after(wide, doublings)
+        made, ago = after(wide, doublings * DOUBLING + part, served)
+        expected = before + served if 0 < before < WIDEST - served else 0
+        return wide_after(made, ago // DOUBLING) == expected and ago == (part if served else 0)
+
+    return all(
+        holds(wide, doublings, part, served)
+        for wide in range(1, WIDEST + 2)
+        for doublings in range(13)
+        for part in (0, 1, DOUBLING - 1)
+        for served in (False, True)
+    )

@@ -37,7 +37,6 @@ mod adaptive;
 mod numbers;
 mod plain;
 mod states;
-mod whole;
 
 pub use fixed::Ratio;
 pub use gate::Permit;
@@ -64,8 +63,7 @@ fn main() -> ExitCode {
         };
         let taken = plain::take(step, &mut numbers)
             .or_else(|| states::take(step, &mut numbers))
-            .or_else(|| adaptive::take(step, &mut numbers))
-            .or_else(|| whole::take(step, &mut numbers));
+            .or_else(|| adaptive::take(step, &mut numbers));
         let Some(answer) = taken.filter(|_| numbers.fit()) else {
             eprintln!("`{line}`: there is no such step, or it takes other numbers.");
             return ExitCode::FAILURE;

@@ -134,7 +134,7 @@ fn busy(of: &mut Numbers) -> Option<Vec<u64>> {
     let mut state = of.state(&law, BUSY)?;
     let (leaves, mut rng) = (of.flag(), crate::Rng::new(1));
     let sample = of.sample(&Hint::NONE);
-    let mut answer: Vec<u64> = verdict(law.check(&state, sample.now)).into();
+    let mut answer: Vec<u64> = verdict(law.check(&state, sample.now, 0)).into();
     let mut pace = Pace::new(sample.now);
     match leaves {
         true => law.released(&mut state, &mut pace, sample.now, 1, &mut rng),

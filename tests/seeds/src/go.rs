@@ -112,7 +112,9 @@ pub fn windows(capacity: usize, answers: usize) -> Vec<u16> {
         }
         let (permit, in_time) = flights.pop_front().expect("a call in flight");
         gate.settle(now, permit, if in_time { Outcome::Ok } else { Outcome::Failed });
-        windows.extend(gate.states().filter_map(|state| law.window(state)).map(u16::from));
+        windows.extend(
+            gate.states().filter_map(|state| law.window(state, Instant::ZERO)).map(u16::from),
+        );
     }
     windows
 }

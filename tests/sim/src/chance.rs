@@ -43,6 +43,11 @@ impl Chance {
         Self(Rng::new(stream.seed(seed)))
     }
 
+    /// A stream that stands alone.
+    pub const fn of(seed: u64) -> Self {
+        Self(Rng::new(seed))
+    }
+
     /// Drawn evenly from between 0 and 1, both excluded.
     pub fn unit(&mut self) -> f64 {
         (f64::from(self.0.next_u32()) + 0.5) / 4_294_967_296.0

@@ -54,7 +54,10 @@ pub struct Thread {
     /// Its draws.
     pub chance: Chance,
     demand: Demand,
+    steady: bool,
     deadline: Option<Span>,
+    /// How long it waits for an answer.
+    timeout: Option<Span>,
     /// How many of its calls have still to be served.
     left: u64,
     /// When the latest of calls that arise by themselves arose.
@@ -92,7 +95,9 @@ impl Thread {
             to: group.to.map_or(Instant::MAX, |to| to.instant()),
             chance: Chance::new(seed, Stream::Thread(number)),
             demand: group.demand,
+            steady: group.steady,
             deadline: group.deadline.map(|deadline| deadline.span()),
+            timeout: group.timeout.map(|timeout| timeout.span()),
             left: if let Demand::Work(calls) = group.demand { calls } else { u64::MAX },
             arisen: group.from.instant(),
         }
@@ -100,6 +105,12 @@ impl Thread {
 
     /// When it makes its first call, where it joins at `from`.
     pub fn first(&mut self, from: Instant) -> Instant {
+        if self.steady
+            && let Demand::Poisson(rate) = self.demand
+        {
+            self.arisen = from.saturating_add(self.chance.exponential(rate.interval()));
+            return self.arisen;
+        }
         from.saturating_add(self.chance.between(Span::ZERO, START_WITHIN))
     }
 
@@ -116,6 +127,13 @@ impl Thread {
             not_before: Instant::ZERO,
         };
         self.asked = now;
+    }
+
+    /// When its client gives up an attempt whose answer would be back at `back`, if it does: it has no
+    /// answer by then.
+    pub fn gives_up(&self, back: Instant) -> Option<Instant> {
+        let until = self.flight.response.sent.saturating_add(self.timeout?);
+        (until < back).then_some(until)
     }
 
     /// Ends its call and says when it begins the next one; `None` where that was the last. A call

@@ -134,8 +134,8 @@ where
         }
     }
 
-    fn next_at(&self) -> Option<Instant> {
-        Self::next_at(self)
+    fn next_at(&self, now: Instant) -> Option<Instant> {
+        Self::next_at(self, now)
     }
 
     fn in_flight(&self) -> Option<u32> {
@@ -191,7 +191,7 @@ impl Throttle for PerThread {
         gate.retry(now, call, response)
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 

@@ -26,6 +26,8 @@ pub mod shared;
 pub mod throttle;
 pub mod trace;
 pub mod world;
+#[cfg(feature = "cli")]
+pub mod worlds;
 
 pub use breach::Broken;
 pub use scenario::{Scenario, ScenarioError};

@@ -1,5 +1,8 @@
 //! The command: lists scenarios and laws, runs worlds, and reports or draws what came of them.
 
+#[path = "worlds/verb.rs"]
+mod verb;
+
 use std::io::{self, BufWriter, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -34,6 +37,8 @@ enum Verb {
     Run(RunArgs),
     /// Run fleets that share one budget, and print the page about them
     Shared(SharedArgs),
+    /// Run laws in worlds drawn at random, each with every set of hints
+    Worlds(verb::Worlds),
 }
 
 #[derive(Args)]
@@ -100,6 +105,7 @@ fn main() -> ExitCode {
         Verb::List { scenarios } => list(&scenarios),
         Verb::Run(args) => run(&args),
         Verb::Shared(args) => share(&args),
+        Verb::Worlds(args) => args.run(),
     };
     let Err(error) = done else { return ExitCode::SUCCESS };
     if let Some(io) = error.downcast_ref::<io::Error>()

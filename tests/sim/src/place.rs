@@ -1,7 +1,8 @@
 //! The places that throttles are made for, and what can be known of the world beforehand.
 
-use tidegate::Instant;
+use tidegate::{Instant, Span};
 
+use crate::chance::{Spread, scaled};
 use crate::scenario::units::Rate;
 use crate::scenario::{Clients, Demand, Scenario};
 use crate::server::Server;
@@ -24,6 +25,17 @@ pub struct Place<'a> {
     pub from: Instant,
 }
 
+/// The shortest way to the server, and how much longer one can be. The longest of a hundred stands for
+/// an exponential one; a long tail has no longest, and is taken for the way that is the default.
+fn way(latency: &Spread) -> (Span, Span) {
+    match *latency {
+        Spread::Constant(time) => (time.span(), Span::ZERO),
+        Spread::Uniform(least, most) => (least.span(), most.span().saturating_sub(least.span())),
+        Spread::Exponential(mean) => (Span::ZERO, scaled(mean.span(), 4.6)),
+        Spread::Lognormal { .. } => (Span::from_millis(25), Span::from_millis(50)),
+    }
+}
+
 /// What can be known of the world of a scenario, for the one who may know it.
 pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
     let member = |group: &Clients| Member {
@@ -44,8 +56,10 @@ pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
         burst: server.limit().burst(),
         start: server.limit().start(),
         window: server.limit().windows(),
+        way: way(scenario.latency.get_ref()),
         strangers: scenario.server.get_ref().strangers.map_or(0.0, Rate::as_per_second),
         members,
         ledger: Default::default(),
+        telemetry: Default::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use tidegate::Instant;
 
@@ -59,6 +59,20 @@ pub fn progress_bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// The same, which shows nothing for the first two seconds.
+pub fn late_progress_bar() -> ProgressBar {
+    let bar = progress_bar();
+    bar.set_draw_target(ProgressDrawTarget::hidden());
+    let shown = bar.downgrade();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(2));
+        if let Some(bar) = shown.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    });
     bar
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use crate::peer::Telemetry;
 use tidegate::{Ask, Hint, Instant, Outcome, Reason, Span};
 
 /// What a client process asks before each call, and tells after it.
@@ -21,7 +22,7 @@ pub trait Throttle {
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool;
 
     /// When to ask again after [`Answer::Full`], if nothing settles before; `None`: not before.
-    fn next_at(&self) -> Option<Instant>;
+    fn next_at(&self, now: Instant) -> Option<Instant>;
 
     /// How many permits are out, where the throttle counts them. The world compares it with the
     /// calls that really are in flight.
@@ -114,12 +115,16 @@ pub struct Outlook {
     /// For a server that counts by fixed windows: calls in a window, its width, and when the first
     /// window after the start of the world begins.
     pub window: Option<(u32, Span, Instant)>,
+    /// How long a call is on its way to the server at least, and how much longer it can take.
+    pub way: (Span, Span),
     /// Calls a second by strangers that are no clients.
     pub strangers: f64,
     /// The client processes in order of their numbers.
     pub members: Vec<Member>,
     /// What those who know the outlook have promised each other so far.
     pub ledger: RefCell<Ledger>,
+    /// What the clients of a telemetry server have reported to it: no outlook, but as common to all.
+    pub telemetry: RefCell<Telemetry>,
 }
 
 /// A client process in an [`Outlook`].

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use tidegate::{Instant, Outcome, Span};
+use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::agenda::{Agenda, Event};
 use crate::books::Books;
@@ -239,7 +239,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             Answer::Full => {
                 thread.state = State::Parked;
                 process.parked.push_front(index);
-                let next = process.throttle.next_at().filter(|next| *next > now);
+                let next = process.throttle.next_at(now).filter(|next| *next > now);
                 match next {
                     Some(next) if process.wake <= now || next < process.wake => {
                         process.wake = next;
@@ -265,19 +265,27 @@ impl<S: Deref<Target = Scenario>> World<S> {
 
     fn arrive(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
         let now = self.now;
-        let answer = self.server.arrive(now);
+        let mut answer = self.server.arrive(now);
         if let Some(fault) = self.server.limit().audit() {
             return Err(Breach::Server(fault));
         }
         let thread = &mut self.threads[index as usize];
+        let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
+        let mut back = now.saturating_add(answer.delay).saturating_add(way);
+        if let Some(until) = thread.gives_up(back) {
+            // The server does not know, and does the work.
+            (answer.outcome, answer.hint) = (Outcome::Failed, Hint::NONE);
+            back = until.max(now);
+        }
         thread.flight.response.outcome = answer.outcome;
         thread.flight.response.hint = answer.hint;
-        let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
-        let back = now.saturating_add(answer.delay).saturating_add(way);
         self.agenda.enter(back, Event::Return(index));
         self.tally.arrived(index, now, &answer);
         if let Some(stop) = self.scenario.stop_at_remaining {
             self.over = self.server.limit().remaining().is_some_and(|left| left <= stop);
+        }
+        if let Some(stop) = self.scenario.stop_after_calls {
+            self.over |= self.tally.calls() >= stop;
         }
         self.note(index, What::Decided(answer.outcome), watch);
         Ok(())

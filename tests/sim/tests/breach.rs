@@ -39,7 +39,7 @@ impl Throttle for Defective {
         self.defect == Defect::RetriesWhatWasServed
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 
@@ -101,7 +101,7 @@ impl Throttle for OneAtATime {
         false
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 

@@ -57,6 +57,18 @@ fn a_fault_names_its_file_its_line_and_its_reason() {
         ("to = \"20s\"", "to = \"10s\"", 5, "an outage must end after it begins"),
         (
             "[server.bucket]",
+            "faults = [{ from = \"1s\", to = \"1s\", share = 0.5, delay = \"1s\" }]\n[server.bucket]",
+            5,
+            "a fault must end after it begins",
+        ),
+        (
+            "[server.bucket]",
+            "faults = [{ from = \"1s\", to = \"2s\", share = 1.5, delay = \"1s\" }]\n[server.bucket]",
+            5,
+            "the share of a fault",
+        ),
+        (
+            "[server.bucket]",
             "[server.queue]\nworkers = 1\nplaces = 1\nservice = \"1s\"\n[server.bucket]",
             5,
             "exactly one of",
@@ -76,6 +88,8 @@ fn a_fault_names_its_file_its_line_and_its_reason() {
         ("threads = 2", "from = \"30s\"\nto = \"20s\"", 16, "join before they leave"),
         ("threads = 2", "thread = 2", 17, "unknown field `thread`"),
         ("poisson = \"1/s\"", "poisson = \"0/s\"", 16, "a rate above 0"),
+        ("threads = 2", "timeout = \"0s\"", 16, "a timeout must be longer"),
+        ("poisson = \"1/s\" }", "work = 5 }\nsteady = true", 16, "can be steady"),
         ("poisson = \"1/s\"", "work = 0", 16, "at least 1 call"),
         ("law = \"none\"", "law = \"magic\"", 16, "there is no law \"magic\"; there are "),
         ("to = \"60s\"\nshow", "to = \"61s\"\nshow", 21, "with the world at the latest"),

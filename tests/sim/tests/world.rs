@@ -1,6 +1,6 @@
 //! What clients do in the world, and that a run depends on nothing but scenario, law and seed.
 
-use tidegate::{Instant, Span};
+use tidegate::{Instant, Outcome, Span};
 use tidegate_sim::trace::What;
 use tidegate_sim::{Run, Scenario, World, controllers};
 
@@ -80,6 +80,70 @@ fn clients_make_as_many_calls_as_their_demand_says() {
         let calls = run(&generous(clients), "none", 1).metrics.get("calls").unwrap();
         assert!((least..=most).contains(&calls), "{clients}: {calls} calls");
     }
+}
+
+#[test]
+fn steady_clients_begin_as_they_go_on_and_others_all_at_once() {
+    let arrivals = |steady| {
+        let clients = format!("threads = 500\ndemand = {{ poisson = '0.1/s' }}\nsteady = {steady}");
+        let mut world = World::new(generous_of(&clients), "none", 1).unwrap();
+        world.advance(Instant::from_nanos(1_000_000_000), &mut |_| {}).unwrap();
+        world.tally().calls()
+    };
+    // 500 threads within 20 ms, and 50 calls a second (of which those of 50 ms are still to come).
+    assert!((500..560).contains(&arrivals(false)));
+    assert!((25..75).contains(&arrivals(true)));
+}
+
+/// As [`generous`], owned by its world.
+fn generous_of(clients: &str) -> std::rc::Rc<Scenario> {
+    std::rc::Rc::new(generous(clients))
+}
+
+#[test]
+fn an_answer_that_is_late_is_a_failure_for_its_client_and_work_for_the_server() {
+    // A round trip of 100 ms: the answer is there at 99 ms, or it is not.
+    for (timeout, outcome, calls) in [
+        ("101ms", Outcome::Ok, 1.0),
+        ("99ms", Outcome::Failed, 2.0),
+        ("20ms", Outcome::Failed, 2.0),
+    ] {
+        let scenario = generous(&format!("timeout = '{timeout}'\nto = '0.11s'"));
+        let mut backs = Vec::new();
+        let mut world = World::new(&scenario, "none", 1).unwrap();
+        while world
+            .advance(Instant::MAX, &mut |step| {
+                if let What::Back { outcome, sent, .. } = step.what {
+                    backs.push((outcome, step.at.saturating_since(sent)));
+                }
+            })
+            .unwrap()
+        {}
+        // What arrives after its client has given up comes back as soon as it arrives.
+        let longest = Span::from_millis(if outcome == Outcome::Ok { 100 } else { 99 });
+        assert_eq!(backs[0].0, outcome, "{timeout}");
+        assert!(backs[0].1 <= longest, "{timeout}: {:?}", backs[0]);
+        let run = world.finish();
+        assert!(run.metrics.get("calls").unwrap() >= calls, "{timeout}");
+        let throttles = run.metrics.get("throttles").unwrap();
+        assert_eq!(throttles > 0.0, outcome == Outcome::Failed, "{timeout}");
+    }
+}
+
+#[test]
+fn an_overload_outlives_its_trigger_only_where_clients_give_up_and_send_again() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/metastable-70.toml");
+    let text = std::fs::read_to_string(file).unwrap();
+    let patient = text.replace("timeout = \"1s\"\n", "");
+    assert_ne!(text, patient);
+    let end = |text: &str| {
+        let metrics = run(&scenario(text), "none", 1).metrics;
+        ["before_util", "end_util", "recovery_s"].map(|name| metrics.get(name).unwrap())
+    };
+    let [before, after, recovery] = end(&text);
+    assert!(before > 0.95 && after < 0.01 && recovery == 525.0, "{before} {after} {recovery}");
+    let [before, after, recovery] = end(&patient);
+    assert!(before > 0.95 && after > 0.95 && recovery < 30.0, "{before} {after} {recovery}");
 }
 
 #[test]

@@ -25,7 +25,10 @@ export interface BudgetCore extends Core {
   budget_stats(now: number): void;
 }
 
-/** A new instance of the module. (A shared budget counts calls, so there is nothing to correct.) */
+/**
+ * A new instance of the module. (A shared budget counts calls, so there is nothing to correct. When an
+ * isolate has room again, the courier hears.)
+ */
 export function made(exports: Exports): LeaseCore & BudgetCore {
   const core = dress(exports) as LeaseCore & BudgetCore;
   // An isolate's number is its name: two with the same one would take each other's requests for their own.
@@ -33,5 +36,5 @@ export function made(exports: Exports): LeaseCore & BudgetCore {
     const [high, low] = crypto.getRandomValues(new Uint32Array(2));
     return core.open(high!, low!, now);
   };
-  return { ...core, open, used() {} };
+  return { ...core, open, used() {}, next_at: () => Infinity };
 }

@@ -53,9 +53,14 @@ export function read(text: string): Scenario {
 
 const or = <T, U>(value: unknown, otherwise: U, read: (value: unknown) => T): T | U => (value === undefined ? otherwise : read(value));
 
+/** What the simulator can do and the laboratory has no controls for. */
+const BEYOND = ["stop_after_calls", "faults", "work", "start", "reset_form", "steady", "timeout"];
+
 function known(table: Table, where: string, keys: string[]): void {
   const odd = Object.keys(table).find((key) => !keys.includes(key));
-  if (odd !== undefined) throw new Fault(`there is no “${odd}” in ${where}; there are ${keys.join(", ")}`);
+  if (odd === undefined) return;
+  if (BEYOND.includes(odd)) throw new Fault(`the laboratory has no “${odd}” of ${where}; the command line has: cargo run --release -p tidegate-sim -- run FILE`);
+  throw new Fault(`there is no “${odd}” in ${where}; there are ${keys.join(", ")}`);
 }
 
 function table(value: unknown, what: string): Table {

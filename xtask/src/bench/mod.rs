@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how well it controls and shares, what it costs, how large it is, the page.
+//! `cargo xtask bench`: how well it controls and shares, in scenarios and in worlds drawn at random, what it costs, how large it is, the page.
 
 mod boards;
 mod control;
@@ -8,6 +8,7 @@ mod page;
 mod row;
 mod shared;
 pub mod size;
+mod worlds;
 
 use std::ffi::OsString;
 use std::fs;
@@ -56,6 +57,20 @@ pub enum Bench {
         #[arg(long, conflicts_with = "json")]
         symbols: bool,
     },
+    /// Judge laws in worlds drawn at random, and write tests/golden/worlds.md and worlds.svg
+    ///
+    /// `tidegate-sim worlds` has more choices: laws, families, hints, worlds for development.
+    Worlds {
+        /// The number that the worlds are drawn from
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
+        /// So many worlds instead of 200; they are only shown
+        #[arg(long, value_name = "N")]
+        worlds: Option<u32>,
+        /// Print JSON, and write no page
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
@@ -65,6 +80,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
         Bench::Page { json } => page::run(roads, json)?,
         Bench::Shared { fleet } => shared::run(roads, fleet)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
+        Bench::Worlds { seed, worlds, json } => worlds::run(seed, worlds, json)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,200 +1,239 @@
-//! Blind: refusals are all that is known.
+//! What rejections and successes teach by themselves.
 
-use super::cost::PARTS;
-use super::epoch::{self, Epoch, Habit};
-use super::event::BLACKOUT;
-use super::interval::Interval;
-use super::octaves::{OCTAVE, log2, log2_of};
-use super::retry_after::mix_rates;
-use super::{AdaptiveState, Call, Tier};
-use crate::fixed::div;
-use crate::law::Move;
+use super::log::{Coarse, Log, coarse};
+use super::meter::RIPE;
+use super::open::Open;
+use super::{AdaptiveState, Paced, Phase, SLOWEST};
+use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
-/// So many successes after a cut a refusal may still be bad luck.
-const REFRACTORY: u32 = 3;
+/// After so many rejections in a row the server serves nothing for a while: a dark time.
+pub(super) const DARK: u8 = 4;
+
+/// So many successes after a cut a rejection may still be chance.
+const REFRACTORY: u16 = 4;
 
 impl AdaptiveState {
-    /// A refusal (or, where `down`, a failure).
-    pub(super) fn miss(&mut self, call: &Call, down: bool, rng: &mut Rng) -> Move {
-        let now = call.now;
-        if !call.fresh {
-            self.survey(call.outcome);
+    /// The server did not serve a call; it failed where `failed`, and was rejected otherwise.
+    pub(super) fn miss(&mut self, sample: &Sample<'_>, failed: bool, rng: &mut Rng) -> Move {
+        let now = sample.now;
+        if !sample.fresh {
+            // It belongs to the congestion that the law has cut for.
             return Move::Held;
         }
-        if let Tier::Open(open) = self.tier {
-            let interval = open.interval(now, self.round_trip());
-            self.pacer.interval = interval;
-            self.pacer.begin(now);
-            self.epoch.restart(interval);
-            self.event.previous = 0;
-            self.event.down |= down;
-            self.tier = Tier::Blind(Habit::default());
-            if !down {
-                self.cut(now, false);
-                // Until all that is on its way has come back, another call would tell nothing new.
-                self.pacer.begin(now.saturating_add(self.round_trip()));
+        let pause = sample.hint.pause().unwrap_or(Span::ZERO).min(sample.ceiling);
+        if let Phase::Open(open) = self.phase {
+            self.leave_open(&open, now);
+            if !failed {
+                self.hit(now, pause);
+                // Until all that is in flight has come back, another call would find out nothing new.
+                self.begin_at(now.saturating_add(self.round_trip()));
             }
-            self.event.misses = 1;
-        } else {
-            if !self.event.is_on() {
-                if !down && self.is_bad_luck() {
-                    self.back_off(now, rng);
-                    self.event.misses = 1;
-                    return Move::Held;
-                }
-                self.epoch.lengthen();
-                if !down {
-                    self.cut(now, true);
-                }
+        } else if self.misses == 0 {
+            if !failed && self.is_chance() {
+                self.misses = 1;
+                self.back_off(now, pause, rng);
+                return Move::Held;
             }
-            // A limit refuses; a server that is busy after so many misses in a row is down.
-            let busy = call.outcome == Outcome::Busy && self.event.misses >= BLACKOUT;
-            self.event.down |= down || busy;
-            self.event.miss();
+            if failed {
+                self.event_at = now;
+            } else {
+                self.hit(now, pause);
+            }
         }
-        self.back_off(now, rng);
+        self.down |= failed;
+        self.note_miss(sample.outcome == Outcome::Busy);
+        self.back_off(now, pause, rng);
         Move::Slower
     }
 
-    /// The calls that were on their way at the first refusal met a bucket that was empty already, so
-    /// the part of them that is served tells how far the rate was above the capacity.
-    fn survey(&mut self, outcome: Outcome) {
-        let Tier::Blind(habit) = self.tier else { return };
-        if !habit.is_searching() || self.event.misses != 1 || self.event.down {
-            return;
-        }
-        if outcome == Outcome::Throttled {
-            self.epoch.ignored = self.epoch.ignored.saturating_add(1);
-        }
-        let served = self.epoch.successes.saturating_add(1);
-        let all = served.saturating_add(self.epoch.ignored.into());
-        self.pacer.interval =
-            self.pacer.target.longer(log2(all.into()).saturating_sub(log2(served.into())));
+    /// Another miss in a row. A limit rejects; a server that is busy after so many misses is down.
+    pub(super) fn note_miss(&mut self, busy: bool) {
+        self.down |= busy && self.misses >= DARK - 1;
+        self.misses = self.misses.saturating_add(1).min(40);
     }
 
-    /// Refusals come in clusters, which are a small client's fate and not a dominant one's, while a
-    /// real drop of the capacity rejects more than half. So soon after a cut a refusal is let pass, as
-    /// long as no more than half of the calls were refused. While a first rate is searched for it is
-    /// no luck: the search goes down from above.
-    fn is_bad_luck(&mut self) -> bool {
-        let refused = u32::from(self.epoch.ignored).saturating_add(1);
-        let searching = matches!(self.tier, Tier::Blind(habit) if habit.is_new());
-        if searching || self.epoch.successes >= REFRACTORY || refused > self.epoch.successes {
+    /// Rejections come in clusters, which are a small client's fate, while a real drop of the capacity
+    /// rejects more than half. So soon after a cut a rejection changes nothing, as long as no more than
+    /// half of the calls were rejected. While a first rate is searched for it is not chance: the search
+    /// goes down from above.
+    fn is_chance(&mut self) -> bool {
+        let Phase::Paced(paced) = &mut self.phase else { return false };
+        let probe = &mut paced.probe;
+        let ignored = u16::from(probe.ignored).saturating_add(1);
+        if paced.new || probe.successes >= REFRACTORY || ignored > probe.successes {
             return false;
         }
-        self.epoch.ignored = self.epoch.ignored.saturating_add(1);
+        probe.ignored = probe.ignored.saturating_add(1);
         true
     }
 
-    /// A new congestion: the cut itself.
-    fn cut(&mut self, now: Instant, end_of_epoch: bool) {
-        let ripe = self.meter.is_ripe();
-        let cut = self.epoch.next_cut(self.pacer.interval);
-        let reading = self.meter.reading(now);
-        let exact = ripe
-            && self.event.previous >= BLACKOUT
-            && reading > self.pacer.interval.longer(const { log2_of(5, 4) });
-        let (hit, cut) =
-            if exact { (reading, Epoch::least_cut()) } else { (self.pacer.interval, cut) };
-        if ripe || !self.meter.set {
-            self.meter.restart(now, 0);
+    /// A congestion event: the cut. The server asked for a pause, which may be none.
+    pub(super) fn hit(&mut self, now: Instant, pause: Span) {
+        let Phase::Paced(paced) = &mut self.phase else { return };
+        // A second hit soon after the first, or after an epoch that was mostly a pause.
+        let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= pause;
+        let soon = self.meter.set && few;
+        self.interval = self.interval + paced.probe.cut(self.interval);
+        if paced.young && pause > Span::ZERO {
+            // Where each rejection of the search costs a pause, it goes half of the way to what was
+            // served, in logarithms.
+            let calls = self.meter.calls(self.usual).max(1);
+            let cycle = Log::of_span(self.meter.cycle(now.saturating_add(pause)));
+            let slower = cycle - Log::of(calls.into()) - self.interval;
+            self.interval = self.interval + slower.max(Log::ZERO).halved();
+        } else {
+            // Where each rejection costs a pause, an epoch lasts several pauses.
+            let lost = Log::of_span(pause.min(Span::from_secs(1))) - self.interval;
+            let calls = lost.octaves(2).span().as_nanos();
+            paced.probe.cover(u32::try_from(calls).unwrap_or(u32::MAX));
         }
-        self.meter.set = true;
-        if let (Tier::Blind(habit), true) = (&mut self.tier, end_of_epoch) {
-            habit.note(self.epoch.successes);
+        self.meter.turn(now, self.usual);
+        if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
+            // No faster than what was served between the two hits.
+            self.interval = self.interval.max(reading);
         }
-        self.epoch.begin(hit);
-        self.pacer.interval = hit.after_cut(cut);
-        self.pacer.target = self.pacer.interval;
-        self.event.at = now;
+        self.interval = self.interval.min(SLOWEST);
+        paced.target = self.interval;
+        self.event_at = now;
     }
 
-    /// A call was served, and the server said nothing that would make it another tier's.
-    pub(super) fn success(&mut self, call: &Call, rng: &mut Rng) -> Move {
-        self.epoch.successes = self.epoch.successes.saturating_add(1);
-        self.meter.count(self.usual.parts_of(call.cost));
-        if self.is_open() {
+    /// The first rejection ends slow start: calls have a rate from here on.
+    pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
+        let sent = open.interval(self.slot, now, self.round_trip());
+        // What was served since the first call is the better rate, within two octaves.
+        let calls = self.meter.calls(self.usual);
+        let served = Log::of_span(self.meter.cycle(now)) - Log::of(calls.into());
+        self.interval = if calls < RIPE { sent } else { sent.max(served.min(sent.octaves(2))) };
+        self.phase = Phase::Paced(Paced::new(self.interval));
+        self.begin_at(now);
+    }
+
+    /// A call was served.
+    pub(super) fn success(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
+        let judged = sample.fresh && self.is_probing_cooldown() && self.judge(sample.now);
+        self.meter.count(sample.cost);
+        if judged {
+            return Move::Slower;
+        }
+        if sample.fresh && self.misses > 0 {
+            self.recover(sample.now, rng);
             return Move::Held;
         }
-        if !call.fresh {
-            self.survey(call.outcome);
-        }
-        if self.event.is_on() && call.fresh {
-            self.recover(call.now, rng);
-        }
-        let habit = match self.tier {
-            Tier::Blind(habit) => habit,
-            // A server that tells what is left with some answers only.
-            Tier::Remaining(_) => Habit::default(),
-            _ => return Move::Held,
-        };
-        if !call.paced || self.event.is_on() {
+        let quota = self.quota();
+        let flight = self.flight();
+        let low = self.told.is_low();
+        let Phase::Paced(paced) = &mut self.phase else { return Move::Held };
+        paced.probe.successes = paced.probe.successes.saturating_add(1);
+        paced.young &= paced.probe.successes < 8;
+        if !sample.paced || self.misses > 0 {
             return Move::Held;
         }
-        let interval = self.pacer.interval;
-        let in_flight = interval.count_in(self.round_trip());
-        let guard = div(epoch::GROWTH_MOST, in_flight.max(1));
-        self.pacer.interval = if interval > self.pacer.target {
-            interval.faster(guard << 2).max(self.pacer.target)
+        // A sixteenth a round trip at most.
+        let most = (-(4 << 8) as Coarse).saturating_sub(flight.max(0));
+        if self.interval > paced.target {
+            let step = Log::of_growth(most.saturating_add(2 << 8));
+            self.interval = (self.interval - step).max(paced.target);
         } else {
-            let mut weight = match self.quota {
-                0 => habit.weight(interval),
-                quota => epoch::weight_of_quota(interval, quota.into()),
-            };
-            if in_flight > 0 {
-                weight = weight.min(self.epoch.weight_in_flight(in_flight));
+            let mut weight = if quota > Log::ZERO { 0 } else { weight(self.interval) };
+            if flight > 0 {
+                weight = weight.min(paced.probe.heaviest(flight));
             }
-            interval.faster(self.epoch.grow(weight, guard, interval))
-        };
+            if low && paced.probe.is_past_plateau() {
+                weight = weight.saturating_sub(3 << 8);
+            }
+            let grown = self.interval - paced.probe.grow(weight, most);
+            self.interval = grown.max(quota.min(self.interval));
+            paced.target = paced.target.min(self.interval);
+        }
         Move::Faster
     }
 
-    /// The first success after misses.
+    /// The first success after rejections.
     fn recover(&mut self, now: Instant, rng: &mut Rng) {
-        let misses = self.event.misses;
-        if misses >= 2 {
-            let probing = self.event.interval(self.pacer.interval, now);
-            self.pacer.target = self.pacer.interval;
-            if self.event.down {
-                // The limit was not the reason: half of the good rate, and ramp back to it.
-                self.pacer.interval = self.pacer.interval.doubled(1);
+        if self.misses >= 2 {
+            let probing = self.interval_in_force(now);
+            let (misses, down) = (self.misses, self.down);
+            let trusted = misses >= DARK && !down && self.read_meter(now);
+            let Phase::Paced(paced) = &mut self.phase else { return };
+            if down {
+                // The limit was not the reason: half of the last good rate, and ramp back to it.
+                paced.target = self.interval;
+                self.interval = self.interval.octaves(1);
+            } else if misses < DARK {
+                paced.target = self.interval;
             } else {
-                if misses < 4 {
-                    self.epoch.shorten();
-                } else {
-                    self.read_meter_after_blackout(now);
-                }
-                let slower = match misses {
-                    2 => const { log2_of(23, 16) },
-                    3 => const { log2_of(3, 2) },
-                    _ => 2 * OCTAVE,
-                };
-                self.pacer.interval = self.pacer.interval.longer(slower).max(self.pacer.target);
-                if matches!(self.tier, Tier::Blind(habit) if habit.is_new()) && misses >= BLACKOUT {
-                    // The rate that calls left at before says nothing about the server's: the probe
-                    // that was served is nearer. The ramp finds out what lies between.
-                    self.pacer.interval = self.pacer.interval.max(probing);
-                }
+                self.interval = paced.target;
             }
-            self.epoch.restart_growth();
-            self.pacer.hasten(now, rng);
+            if paced.new && !down && misses >= 3 && !trusted {
+                // The rate before says nothing about the server's: the probe that was served is nearer.
+                self.interval = self.interval.max(probing);
+            }
+            paced.probe.restart_growth();
+            self.hasten(now, rng);
         }
-        self.event.end();
+        if let Phase::Paced(paced) = &mut self.phase {
+            paced.new = false;
+            paced.probe.successes = paced.probe.successes.saturating_add(1);
+        }
+        self.misses = 0;
+        self.down = false;
     }
 
-    /// After a blackout the meter may lower the rate to return to.
-    fn read_meter_after_blackout(&mut self, now: Instant) {
+    /// A dark time is over. Where capacity ends at the end of a window, the rate that fits is what was
+    /// served in a whole cycle of bright and dark. The target follows that reading; whether it is one
+    /// to trust: enough calls, and dark for a quarter of the cycle.
+    fn read_meter(&mut self, now: Instant) -> bool {
+        let calls = self.meter.calls(self.usual);
         let cycle = self.meter.cycle(now);
-        let dark = now.saturating_since(self.event.at);
-        if self.meter.served > 4 * PARTS && dark > cycle.halved(2) {
-            let parts = self.meter.served.saturating_sub(PARTS);
-            let measured = Interval::of_parts(cycle, parts).longer(const { log2_of(33, 32) });
-            let mixed = mix_rates(self.pacer.target, measured, parts);
-            self.pacer.target = self.pacer.target.max(mixed);
-            self.meter.restart(now, PARTS);
+        let dark = now.saturating_since(self.event_at);
+        let Phase::Paced(paced) = &mut self.phase else { return false };
+        // Time runs out before the calls do.
+        const SPARE: Log = Log::of_ratio(33, 32);
+        let reading = Log::of_span(cycle) - Log::of(calls.max(RIPE).into()) + SPARE;
+        let ripe = calls >= RIPE;
+        let trusted = ripe && dark > cycle.halved(2);
+        let target = self.interval;
+        paced.target = if trusted && reading < target {
+            reading
+        } else if ripe {
+            // Half way between the reading and what the law had, in logarithms.
+            let own = target.max(reading.octaves(-1));
+            target.max(own + (reading - own).halved())
+        } else {
+            target.max(reading)
         }
+        .min(SLOWEST);
+        paced.probe.cover(calls);
+        self.meter.restart(now);
+        trusted
     }
+
+    /// log2 of how many calls are in flight at this rate, coarsely.
+    fn flight(&self) -> Coarse {
+        const TO_NANOS: Coarse = 10 << 8;
+        coarse(self.round_trip).saturating_add(TO_NANOS).saturating_sub(self.interval.coarse())
+    }
+
+    /// Rejections in a row space the probes: each doubles the interval, up to 20 s, four intervals or a
+    /// quarter of the time since the event, whichever is longest.
+    pub(super) fn interval_in_force(&self, now: Instant) -> Log {
+        let Some(doublings @ 1..) = self.misses.checked_sub(1) else { return self.interval };
+        const LEAST: Log = Log::of_span(Span::from_secs(20));
+        let mut most = self.interval.octaves(2).max(LEAST);
+        if !self.down {
+            most = most.max(Log::of_span(now.saturating_since(self.event_at)).octaves(-2));
+        }
+        let probing = self.interval.octaves(doublings.into()).min(most).min(self.ceiling());
+        probing.max(self.interval)
+    }
+}
+
+/// log2 of what a success weighs: the sixteenth root of the interval in tenths of a second. A client with
+/// few calls must learn more from each, which makes the clients of a server equal.
+fn weight(interval: Log) -> Coarse {
+    const ONE: Log = Log::of_span(Span::from_millis(100));
+    ((interval - ONE).coarse() >> 4).clamp(-(2 << 8), 2 << 8)
 }

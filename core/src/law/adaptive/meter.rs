@@ -1,53 +1,81 @@
-//! The meter: how fast calls were served from one congestion to the next.
+//! The meter: what was served from one congestion event to the next.
 
-use super::cost::PARTS;
-use super::interval::Interval;
+use super::cost::Usual;
+use super::log::Log;
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
-/// Counts served calls since a known moment. Where a server goes dark for a time and then serves
-/// again (a fixed window that is used up), served calls over the whole cycle are an exact reading
-/// of the capacity, which the rate of the bright part alone is not.
+/// Counts what is served since a congestion event, and keeps the same of the epoch before it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Meter {
-    pub(super) from: Instant,
-    /// In sixteenths of a usual call.
-    pub(super) served: u32,
-    /// Whether a congestion has set the beginning. Until then it is the first call.
+    from: Instant,
+    /// How long the epoch before lasted.
+    lasted: Log,
+    /// The cost that was served since `from`.
+    served: u32,
+    /// The cost that was served in the epoch before.
+    before: u32,
+    /// Whether there was a congestion event.
     pub(super) set: bool,
 }
 
-/// With fewer calls the reading is mostly chance.
-const LEAST: u32 = 16 * PARTS;
+/// So many calls are enough for a reading.
+pub(super) const RIPE: u32 = 16;
 
 impl Meter {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { from: now, served: 0, set: false }
+        Self { from: now, lasted: Log::ZERO, served: 0, before: 0, set: false }
     }
 
-    pub(super) fn restart(&mut self, from: Instant, served: u32) {
-        *self = Self { from, served, set: true };
+    pub(super) fn count(&mut self, cost: u32) {
+        self.served = self.served.saturating_add(cost);
     }
 
-    pub(super) fn count(&mut self, parts: u32) {
-        self.served = self.served.saturating_add(parts);
-    }
-
-    /// Leaves out a silence that ends now: what nobody asked for, nobody could serve.
+    /// Leaves a silence that ends now out of the measurement.
     pub(super) fn skip(&mut self, silence: Span, now: Instant) {
-        self.from = self.from.max(self.from.saturating_add(silence).min(now));
+        self.from = self.from.saturating_add(silence).min(now);
     }
 
-    pub(super) fn cycle(&self, now: Instant) -> Span {
+    /// Another epoch begins, if the present one has enough calls.
+    pub(super) fn turn(&mut self, now: Instant, usual: Usual) {
+        if !self.set || usual.calls_in(self.served.into()) >= RIPE {
+            let lasted = Log::of_span(now.saturating_since(self.from));
+            *self = Self { from: now, lasted, served: 0, before: self.served, set: true };
+        }
+    }
+
+    /// How long the present epoch has lasted.
+    pub(super) fn lasts(&self, now: Instant) -> Span {
         now.saturating_since(self.from)
     }
 
-    /// Whether enough was served since a congestion to trust the reading.
-    pub(super) const fn is_ripe(&self) -> bool {
-        self.set && self.served >= LEAST
+    /// Forgets everything before `now`.
+    pub(super) fn restart(&mut self, now: Instant) {
+        *self = Self { set: true, ..Self::new(now) };
     }
 
-    pub(super) fn reading(&self, now: Instant) -> Interval {
-        Interval::of_parts(self.cycle(now), self.served.max(PARTS))
+    /// Whether nothing was served yet.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.served == 0 && self.before == 0
+    }
+
+    /// The calls of both epochs.
+    pub(super) fn calls(&self, usual: Usual) -> u32 {
+        usual.calls_in(u64::from(self.served).saturating_add(self.before.into()))
+    }
+
+    /// How long both epochs have lasted at `end`.
+    pub(super) fn cycle(&self, end: Instant) -> Span {
+        let before = if self.before == 0 { Span::ZERO } else { self.lasted.span() };
+        end.saturating_since(self.from).saturating_add(before)
+    }
+
+    /// The mean interval of a usual call in the epoch before, if that had enough calls.
+    pub(super) fn reading_before(&self, usual: Usual) -> Option<Log> {
+        let calls = usual.calls_in(self.before.into());
+        (calls >= RIPE).then(|| self.lasted - Log::of(calls.into()))
     }
 }
+
+fields!(Meter { from: Instant, lasted: Log, served: u32, before: u32, set: bool });

@@ -1,29 +1,24 @@
-//! `adaptive`: one law for every rate, and for whatever the server tells.
+//! `adaptive`: one law for every rate, and for every hint that a server gives.
 
 mod blind;
+mod cooldown;
 mod cost;
-mod epoch;
-mod event;
-mod interval;
+mod log;
 mod meter;
-mod octaves;
 mod open;
-mod pacer;
-mod period;
+mod paced;
+mod probe;
 mod record;
-mod remaining;
-mod retry_after;
+mod told;
+
+use core::num::NonZeroU16;
 
 use cost::Usual;
-use epoch::{Epoch, Habit};
-use event::Event;
-use interval::Interval;
+use log::Log;
 use meter::Meter;
-use octaves::Octaves;
 use open::Open;
-use pacer::Pacer;
-use period::{Share, Told};
-use remaining::Pool;
+use paced::Paced;
+use told::Told;
 
 use crate::gate::Pace;
 use crate::law::{Law, Move, Sample};
@@ -31,7 +26,7 @@ use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
-use crate::verdict::Verdict;
+use crate::verdict::{Reason, Verdict};
 
 #[doc = include_str!("../../../docs/adaptive.md")]
 ///
@@ -42,7 +37,7 @@ use crate::verdict::Verdict;
 ///
 /// let mut gate: Controller<Adaptive> =
 ///     Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);
-/// // Open: nothing waits before the first refusal.
+/// // Open: nothing waits for a rate before the first rejection.
 /// let now = Instant::from_nanos(1);
 /// let Decision::Go(first) = gate.poll(now, &Ask::new()) else { panic!() };
 /// let Decision::Go(second) = gate.poll(now, &Ask::new()) else { panic!() };
@@ -58,18 +53,18 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// The law that knows nothing but what the server tells.
+    /// The law that knows only what the server says.
     pub const DEFAULT: Self = Self { quota: None };
 
-    /// The law that also knows the limit which all clients share. It does not keep to that limit by
-    /// itself, for its share may be less; the limit is the scale by which it grows.
+    /// The law that also knows the limit which all clients share. Its rate never exceeds that limit; its
+    /// share may be less, and is learnt.
     #[must_use]
     pub const fn with_quota(quota: Quota) -> Self {
         Self { quota: Some(quota) }
     }
 }
 
-/// What [`Adaptive`] remembers: 128 bytes at most.
+/// What [`Adaptive`] remembers: 112 bytes at most.
 ///
 /// ```
 /// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
@@ -78,150 +73,127 @@ impl Adaptive {
 /// let (law, start) = (Adaptive::DEFAULT, Instant::ZERO);
 /// let (mut state, mut pace, mut rng): (AdaptiveState, _, _) =
 ///     (law.start(start), Pace::new(start), Rng::new(1));
-/// // It has no rate until it is refused: no interval, and nothing that waits.
+/// // It has no rate before the first rejection: no interval, and nothing that waits.
 /// law.released(&mut state, &mut pace, start, 1, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);
 /// let now = Instant::from_nanos(100_000_000);
-/// let refused = Sample::new(now, start, Outcome::Throttled);
-/// assert_eq!(law.observe(&mut state, &mut pace, &refused, &mut rng), Move::Slower);
-/// // One call had left in 100 ms; refused at the very first, the law halves that rate.
+/// let rejected = Sample::new(now, start, Outcome::Throttled);
+/// assert_eq!(law.observe(&mut state, &mut pace, &rejected, &mut rng), Move::Slower);
+/// // One call was sent in 100 ms. It was rejected, so the law halves that rate.
 /// let interval = law.interval(&state, now).unwrap();
 /// assert_eq!((interval.as_nanos() + 500_000) / 1_000_000, 200);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AdaptiveState {
-    pacer: Pacer,
-    event: Event,
-    epoch: Epoch,
+    phase: Phase,
     meter: Meter,
-    tier: Tier,
-    usual: Usual,
-    /// The smoothed round trip in 1024 ns, for a division by 1000 is a long one where the hardware has
-    /// none; zero before the first answer.
+    /// When the present slot ends; while open, when the present block of calls began.
+    slot: Instant,
+    /// No call before this: pacing, or a cooldown. While open, when the latest call was sent.
+    release: Instant,
+    /// The time between two usual calls, as the law has learnt it.
+    interval: Log,
+    /// When the latest congestion event began; while open, when slow start doubled last.
+    event_at: Instant,
+    /// The smoothed round trip, in 1024 ns; zero before the first response.
     round_trip: u32,
-    /// log2 of twenty intervals of the limit that all clients share; zero where it is not known.
-    quota: i16,
+    /// The longest cooldown of the policy, coarsely.
+    ceiling: i16,
+    /// Rejections and failures in a row.
+    misses: u8,
+    /// Whether the present event is an outage.
+    down: bool,
+    usual: Usual,
+    told: Told,
 }
 
-const _: () = assert!(size_of::<AdaptiveState>() <= 128);
+const _: () = assert!(size_of::<AdaptiveState>() <= 112);
 
-/// What the law may use, and what it keeps for that.
+/// Whether a limit has been met yet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-enum Tier {
-    /// No refusal yet.
+enum Phase {
     Open(Open),
-    /// Refusals are all that is known.
-    Blind(Habit),
-    /// The server tells how many calls are left.
-    Remaining(Pool),
-    /// It also tells when there will be more.
-    Period(Share),
+    Paced(Paced),
 }
 
-/// What the tiers see of a call that has come back.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Call {
-    now: Instant,
-    cost: u32,
-    outcome: Outcome,
-    fresh: bool,
-    paced: bool,
-}
+/// Whatever happens, a client calls about once in 52 days: sixty that share one call a day do.
+const SLOWEST: Log = Log::ZERO.octaves(52);
 
-/// After 64 intervals of silence a client begins its grid anew.
-const IDLE_LOG2: u32 = 6;
+/// No call that took more than it was charged for delays the next one by more than this.
+const LONGEST_DEBT: Span = Span::from_secs(86_400);
 
 impl AdaptiveState {
+    const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open(_))
+    }
+
     fn round_trip(&self) -> Span {
         Span::from_nanos(u64::from(self.round_trip) << 10)
     }
 
     fn see_round_trip(&mut self, took: Span) {
         let latest = u32::try_from(took.as_nanos() >> 10).unwrap_or(u32::MAX);
+        let change = latest.abs_diff(self.round_trip) / 16;
         self.round_trip = match self.round_trip {
             0 => latest,
-            before if latest > before => before.saturating_add((latest.abs_diff(before)) / 16),
-            before => before.saturating_sub((latest.abs_diff(before)) / 16),
+            before if latest > before => before.saturating_add(change),
+            before => before.saturating_sub(change),
         };
     }
 
-    /// A call leaves: what a usual call is may change, and with it all that is counted in them.
+    fn ceiling(&self) -> Log {
+        Log::of_coarse(self.ceiling.into())
+    }
+
+    /// The time between two usual calls at present. No share is more than the whole quota.
+    fn interval(&self, now: Instant) -> Log {
+        self.interval_in_force(now).max(self.quota())
+    }
+
+    /// After a long silence nothing is caught up, for clients that the same event wakes would send several
+    /// calls each, and the silence is no part of what was measured.
+    fn leave_out_silence(&mut self, now: Instant) {
+        let round_trip = self.round_trip();
+        match &mut self.phase {
+            Phase::Open(open) if !open.probing => {
+                let silence = now.saturating_since(self.release);
+                let usual = open.interval(self.slot, self.release, round_trip);
+                if open.is_silence(silence, usual, round_trip) {
+                    self.meter = Meter::new(now);
+                    open.measure_again();
+                } else if open.is_new() && self.meter.is_empty() {
+                    // The very first call.
+                    self.meter = Meter::new(now);
+                    self.event_at = now;
+                }
+            }
+            Phase::Paced(_) => {
+                let silence = now.saturating_since(self.slot);
+                if silence > self.interval(now).octaves(6).span() {
+                    self.meter.skip(silence, now);
+                    self.slot = now;
+                }
+            }
+            Phase::Open(_) => {}
+        }
+    }
+
+    /// A call is sent: what a usual call is may change, and with it the interval.
     fn see_cost(&mut self, cost: u32) {
         let octaves = self.usual.see(cost);
         if octaves == 0 {
             return;
         }
-        self.pacer.interval = self.pacer.interval.rescaled(octaves);
-        self.pacer.target = self.pacer.target.rescaled(octaves);
-        self.epoch.rescale(octaves);
-        self.meter.served = cost::rescaled(self.meter.served, octaves);
-        if self.quota != 0 {
-            let moved = octaves.saturating_mul(256);
-            self.quota = octaves::clip(Octaves::from(self.quota).saturating_add(moved).max(1));
-        }
-        match &mut self.tier {
-            Tier::Open(open) => open.rescale(octaves),
-            Tier::Period(share) => share.rescale(octaves),
-            Tier::Remaining(pool) => pool.rescale(octaves),
-            Tier::Blind(_) => {}
+        match &mut self.phase {
+            Phase::Open(open) => open.rescale(octaves),
+            Phase::Paced(paced) => {
+                self.interval = self.interval.octaves(octaves);
+                paced.target = paced.target.octaves(octaves);
+            }
         }
     }
-
-    /// Whether a reset tells of a period that the server does not state. None or a whole
-    /// second may stand for any time up to that, for most servers have no shorter words.
-    fn is_periodic(&self, reset: Span) -> bool {
-        matches!(self.tier, Tier::Period(_)) || (reset != SHORTEST_WISH && reset != Span::ZERO)
-    }
-
-    const fn is_open(&self) -> bool {
-        matches!(self.tier, Tier::Open(_))
-    }
-
-    /// Whether calls are drawn from slots.
-    const fn has_slots(&self) -> bool {
-        matches!(self.tier, Tier::Blind(_))
-    }
-
-    /// The interval in force.
-    fn interval(&self, now: Instant) -> Span {
-        self.event.interval(self.pacer.interval, now).span()
-    }
-
-    /// Leaves a long silence that ends now out of what was measured; whether there was one.
-    fn leave_out_silence(&mut self, now: Instant, interval: Span) -> bool {
-        let silence = self.pacer.silence(now);
-        let long = silence.halved(IDLE_LOG2) > interval;
-        if long {
-            self.meter.skip(silence, now);
-        }
-        long
-    }
-
-    fn back_off(&mut self, now: Instant, rng: &mut Rng) {
-        let interval = self.interval(now);
-        self.pacer.back_off(now, interval, rng);
-    }
-}
-
-/// One second is the shortest wish that most servers can utter, so it may stand for any wait up to
-/// that: on a bucket that refills 60 times a second it tells nothing of a period.
-const SHORTEST_WISH: Span = Span::from_secs(1);
-
-/// No call that took more than it was charged for keeps the next one back for longer.
-const LONGEST_DEBT: Span = Span::from_secs(86_400);
-
-/// No wish of a server holds a client longer than this at a time, but for the spread of a fleet, which
-/// is no longer either: whoever tells of next year is asked again.
-const LONGEST_HOLD: Span = Span::from_secs(3_600);
-
-/// Whatever a server tells of its limit, a client calls about once a day.
-const LONGEST_TOLD: Interval = Interval::of_span(Span::from_secs(86_400));
-
-fn longest_hold(now: Instant) -> Instant {
-    now.saturating_add(LONGEST_HOLD)
 }
 
 impl Law for Adaptive {
@@ -229,17 +201,18 @@ impl Law for Adaptive {
 
     fn start(&self, now: Instant) -> AdaptiveState {
         AdaptiveState {
-            pacer: Pacer::new(),
-            event: Event::new(now),
-            epoch: Epoch::new(),
+            phase: Phase::Open(Open::new()),
             meter: Meter::new(now),
-            tier: Tier::Open(Open::new(now)),
-            usual: Usual::new(),
+            slot: now,
+            release: Instant::ZERO,
+            interval: Log::ZERO,
+            event_at: now,
             round_trip: 0,
-            quota: self.quota.map_or(0, |quota| {
-                let limit = u32::try_from(quota.count()).unwrap_or(u32::MAX);
-                epoch::anchor_of_quota(limit, quota.period())
-            }),
+            ceiling: i16::MAX,
+            misses: 0,
+            down: false,
+            usual: Usual::new(),
+            told: Told::new(self.quota),
         }
     }
 
@@ -249,11 +222,31 @@ impl Law for Adaptive {
     }
 
     fn interval(&self, state: &AdaptiveState, now: Instant) -> Option<Span> {
-        if state.is_open() { None } else { Some(state.interval(now)) }
+        if state.is_open() { None } else { Some(state.interval(now).span()) }
     }
 
-    fn check(&self, state: &AdaptiveState, now: Instant) -> Verdict {
-        if state.is_open() { state.pacer.check_hold(now) } else { state.pacer.check(now) }
+    fn check(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Verdict {
+        match state.release {
+            release if release <= now || state.has_room(in_flight) => Verdict::Go,
+            Instant::MAX => Verdict::Refuse(Reason::Never),
+            release => Verdict::Wait(release),
+        }
+    }
+
+    fn window(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
+        let Phase::Open(open) = &state.phase else { return None };
+        let limit = open.limit(now.saturating_since(state.event_at));
+        match (limit, state.told.calls_left()) {
+            (Some(limit), Some(left)) => Some(limit.min(left)),
+            (limit, left) => limit.or(left),
+        }
+    }
+
+    fn opens_at(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Option<Instant> {
+        let Phase::Open(open) = &state.phase else { return None };
+        let at = state.event_at.saturating_add(open.has_room_after(in_flight));
+        let has_left = state.told.calls_left().is_none_or(|left| left.get() > in_flight);
+        (!open.probing && has_left).then_some(at.max(now))
     }
 
     fn released(
@@ -265,31 +258,24 @@ impl Law for Adaptive {
         rng: &mut Rng,
     ) {
         state.see_cost(cost);
+        state.leave_out_silence(now);
         let round_trip = state.round_trip();
-        if let Tier::Open(open) = &mut state.tier {
-            open.released(now, state.usual.parts_of(cost), round_trip);
-            return;
+        match &mut state.phase {
+            Phase::Open(open) => {
+                open.send(&mut state.slot, now, round_trip);
+                state.release = now;
+            }
+            Phase::Paced(_) => state.advance(now, cost, rng),
         }
-        let interval = state.usual.interval_of(cost, state.interval(now));
-        let slots = state.has_slots();
-        if state.leave_out_silence(now, interval) {
-            // Without what is caught up after a short gap: those whom the same event wakes would send
-            // several calls each, and a refusal of these tells nothing of the rate.
-            state.pacer.begin(now);
-        }
-        state.pacer.advance(now, interval, slots, rng);
     }
 
     fn corrected(&self, state: &mut AdaptiveState, now: Instant, charged: u32, used: u32) {
-        if state.is_open() {
+        if state.is_open() || charged == used {
             return;
         }
-        let difference = state.usual.interval_of(charged.abs_diff(used), state.interval(now));
-        if used > charged {
-            state.pacer.postpone(difference.min(LONGEST_DEBT));
-        } else {
-            state.pacer.advance_by(now, difference);
-        }
+        let difference = charged.abs_diff(used);
+        let span = state.usual.interval_of(difference, state.interval(now)).span();
+        state.shift(now, span.min(LONGEST_DEBT), used > charged);
     }
 
     #[cfg_attr(
@@ -303,53 +289,32 @@ impl Law for Adaptive {
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
-        let Sample { now, sent, cost, outcome, fresh, paced, .. } = *sample;
-        let call = &Call { now, cost, outcome, fresh, paced };
-        state.see_round_trip(now.saturating_since(sent));
+        let now = sample.now;
+        let served = sample.outcome == Outcome::Ok;
+        state.ceiling = i16::try_from(Log::of_span(sample.ceiling).coarse()).unwrap_or(i16::MAX);
+        if served {
+            state.see_round_trip(now.saturating_since(sample.sent));
+        }
+        if let Phase::Open(open) = &mut state.phase {
+            let since = open.respond(now.saturating_since(state.event_at), served);
+            state.event_at = now.saturating_sub(since);
+        }
         if sample.outcome == Outcome::Failed {
-            state.untold(sent, now, rng);
-            return state.miss(call, true, rng);
+            return state.miss(sample, true, rng);
         }
-        let hint = sample.hint;
-        let left = hint.remaining.map(|left| state.usual.calls_in(left));
-        let limit = hint.limit.map(|limit| state.usual.calls_in(limit));
-        // Where the server tells both.
-        let quota =
-            limit.zip(hint.period).filter(|(limit, period)| *limit > 0 && *period > Span::ZERO);
-        if let Some((limit, period)) = quota {
-            state.quota = epoch::anchor_of_quota(limit, period);
+        state.hear(sample);
+        if served {
+            return state.success(sample, rng);
         }
-        if let (Some(remaining), Some(reset), Some(limit @ 1..)) = (left, hint.reset, limit)
-            && (hint.period.is_some() || state.is_periodic(reset))
+        if let Some(wait) = sample.hint.pause()
+            && sample.fresh
         {
-            let name = u32::try_from(hint.limit.unwrap_or(0)).unwrap_or(u32::MAX);
-            let retry_after = hint.retry_after.filter(|_| outcome.is_pushback());
-            let told = Told { name, limit, period: hint.period, remaining, reset, retry_after };
-            return state.period(call, told, sample.told_at(), rng);
-        }
-        state.untold(sent, now, rng);
-        if let (Some(wait), true) = (sample.hint.retry_after, sample.outcome.is_pushback()) {
-            // What is left of it: whoever leases lives ahead of the server.
+            // What is left of it: where calls are leased, responses are heard late.
             let wait = sample.told_at().saturating_add(wait).saturating_since(now);
-            let due = sample.fresh && !state.event.is_on();
-            let own = match state.is_open() {
-                true => state.round_trip(),
-                false => state.pacer.interval.span(),
-            };
-            if due && wait > own.saturating_add(own) && wait > SHORTEST_WISH {
-                state.blackout(sample.now, wait, rng);
-                return Move::Slower;
+            if let Some(moved) = state.cool_down(now, wait, sample.outcome == Outcome::Busy, rng) {
+                return moved;
             }
         }
-        if let Some(left) = left
-            && let Some(moved) = state.remaining(call, left, quota, rng)
-        {
-            return moved;
-        }
-        if sample.outcome == Outcome::Ok {
-            state.success(call, rng)
-        } else {
-            state.miss(call, false, rng)
-        }
+        state.miss(sample, false, rng)
     }
 }

@@ -1,87 +1,131 @@
-//! Open: no throttle yet, hence no pace; only a measurement of how fast calls leave.
+//! Open: no limit has been met yet.
 
-use super::IDLE_LOG2;
-use super::cost::{self, PARTS};
-use super::interval::Interval;
-use super::octaves::{Octaves, clip};
+use core::num::NonZeroU16;
+
+use super::log::{Coarse, Log};
+use crate::fixed::div;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
-/// Measures the rate at which calls leave, in blocks of at least 16 calls and one round trip, so
-/// that the first refusal finds a rate to begin from. Until then calls wait for nothing.
+/// Slow start, and a measurement of how fast calls are sent.
 ///
-/// A block of 16 calls alone would end within a round trip, and measure a burst for a rate: at
-/// 100 ms it could not tell 320 calls a second from more.
+/// Nothing waits for a rate. A stated few calls may be in flight; each response of success admits one
+/// more, and each quarter of a second without a rejection twice as many, so that slow calls do not hold
+/// up others. The rate is measured in blocks of at least 16 calls and one round trip, so that the first
+/// rejection finds a rate to begin from. (A block of 16 calls alone would end within a round trip, and
+/// measure a burst for a rate.)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Open {
-    block_from: Instant,
-    /// When the latest call left.
-    latest: Instant,
-    /// log2 of the mean interval of the last full block; zero before the first.
+    /// How many calls could be in flight when that was doubled last.
+    wide: u16,
+    /// Calls in the present block.
+    sends: u16,
+    /// The mean interval of the last full block, coarsely; zero before the first.
     measured: i16,
-    /// In sixteenths of a usual call.
-    sends: u32,
+    /// A cooldown is on, or over and not judged yet: one call at a time finds out.
+    pub(super) probing: bool,
 }
 
-const BLOCK: u32 = 16 * PARTS;
+/// So many calls are in flight at first.
+const FIRST: u16 = 10;
+/// From here on there is no limit.
+const WIDEST: u32 = 1_024;
+/// The number of calls in flight doubles each 2^28 ns, which are 268 ms.
+const DOUBLING: u32 = 28;
 
 impl Open {
-    pub(super) const fn new(now: Instant) -> Self {
-        Self { block_from: now, latest: now, measured: 0, sends: 0 }
+    pub(super) const fn new() -> Self {
+        Self { wide: FIRST, sends: 0, measured: 0, probing: false }
     }
 
-    pub(super) fn released(&mut self, now: Instant, parts: u32, round_trip: Span) {
-        if (self.sends == 0 && self.measured == 0) || self.is_silent(now, round_trip) {
-            (self.block_from, self.sends) = (now, 0);
+    /// How many calls may be in flight, so long after the latest doubling.
+    pub(super) fn limit(&self, since: Span) -> Option<NonZeroU16> {
+        if self.probing {
+            return Some(NonZeroU16::MIN);
         }
-        self.latest = now;
-        self.sends = self.sends.saturating_add(parts);
-        if self.sends < BLOCK {
-            return;
+        let wide = u32::from(self.wide) << doublings(since);
+        NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST)
+    }
+
+    /// How long after the latest doubling one more call than `in_flight` may be.
+    pub(super) fn has_room_after(&self, in_flight: u16) -> Span {
+        let short = div(u32::from(in_flight).min(WIDEST - 1), self.wide.into());
+        let doublings = (short | 1).ilog2().saturating_add((short > 0).into());
+        Span::from_nanos(u64::from(doublings & 31) << DOUBLING)
+    }
+
+    /// A response, so long after the latest doubling: a success admits one more call, and a rejection
+    /// puts off the next doubling. Returns how long ago the latest doubling is then.
+    pub(super) fn respond(&mut self, since: Span, served: bool) -> Span {
+        if !self.probing {
+            let wide = self.limit(since).map_or(WIDEST, |wide| wide.get().into());
+            self.wide = u16::try_from(wide).unwrap_or(u16::MAX).saturating_add(served.into());
         }
-        let lasted = now.saturating_since(self.block_from);
-        if round_trip > Span::ZERO && lasted >= round_trip {
-            self.measured = clip(Interval::of_parts(lasted, self.sends).log2());
-            self.sends = 0;
-            self.block_from = now;
+        Span::from_nanos(if served { since.as_nanos() & ((1 << DOUBLING) - 1) } else { 0 })
+    }
+
+    /// The first success after a cooldown: calls begin again, measured anew.
+    pub(super) fn begin_again(&mut self) {
+        *self = Self { wide: 2, ..Self::new() };
+    }
+
+    /// Whether nothing was sent that is measured.
+    pub(super) const fn is_new(&self) -> bool {
+        self.sends == 0 && self.measured == 0
+    }
+
+    /// Measures anew.
+    pub(super) fn measure_again(&mut self) {
+        (self.sends, self.measured) = (0, 0);
+    }
+
+    /// A call is sent: counts it. `from` is when the present block began.
+    pub(super) fn send(&mut self, from: &mut Instant, now: Instant, round_trip: Span) {
+        if self.is_new() {
+            *from = now;
+        }
+        self.sends = self.sends.saturating_add(1);
+        let lasted = now.saturating_since(*from);
+        if self.sends >= 16 && round_trip > Span::ZERO && lasted >= round_trip {
+            let measured = (Log::of_span(lasted) - Log::of(self.sends.into())).coarse();
+            self.measured = i16::try_from(measured.max(1)).unwrap_or(i16::MAX);
+            (*from, self.sends) = (now, 0);
         }
     }
 
-    /// Whether nobody wanted to call for so long that it would make a burst look like a slow rate.
-    fn is_silent(&self, now: Instant, round_trip: Span) -> bool {
-        let silence = now.saturating_since(self.latest);
-        let knows = self.measured != 0 || self.sends > PARTS;
-        // Less than a round trip is no silence, and need not be looked at closer.
-        knows && silence > round_trip && {
-            let usual = self.interval(self.latest, round_trip).log2();
-            Interval::log2_roughly_of(silence.halved(IDLE_LOG2)) > usual
-        }
+    /// Whether nobody wanted to call for so long that a burst would look like a slow rate.
+    pub(super) fn is_silence(&self, silence: Span, usual: Log, round_trip: Span) -> bool {
+        let knows = self.measured != 0 || self.sends > 1;
+        knows && silence > round_trip && Log::of_span(silence) > usual.octaves(6)
     }
 
-    pub(super) fn rescale(&mut self, octaves: i32) {
-        self.sends = cost::rescaled(self.sends, octaves);
+    /// A usual call costs so many octaves more than before.
+    pub(super) fn rescale(&mut self, octaves: Coarse) {
         if self.measured != 0 {
-            let moved = octaves.saturating_mul(256);
-            self.measured = clip(Octaves::from(self.measured).saturating_add(moved).max(1));
+            let moved = octaves.saturating_mul(256).saturating_add(self.measured.into());
+            self.measured = i16::try_from(moved.max(1)).unwrap_or(i16::MAX);
         }
     }
 
-    /// The mean interval of the last full block; before the first, that of the calls so far. These
-    /// may all have left at once, and then half a round trip is as long as they can have taken.
-    pub(super) fn interval(&self, now: Instant, round_trip: Span) -> Interval {
+    /// The mean interval of the last full block; before the first, that of the calls so far. These may
+    /// all have been sent at once, and then half a round trip is as long as they can have taken.
+    pub(super) fn interval(&self, from: Instant, now: Instant, round_trip: Span) -> Log {
         const SHORTEST: Span = Span::from_micros(1);
         /// Of less than a block no slower rate is believed: two calls with a day between them are none.
-        const SLOWEST: Interval = Interval::of_span(Span::from_secs(20));
-        match self.measured {
-            1.. => Interval::of_log2(self.measured.into()),
-            _ => {
-                let half = Span::from_nanos(round_trip.as_nanos() / 2);
-                let lasted = now.saturating_since(self.block_from).max(half).max(SHORTEST);
-                Interval::of_parts(lasted, self.sends.max(PARTS)).min(SLOWEST)
-            }
+        const SLOWEST: Log = Log::of_span(Span::from_secs(20));
+        if self.measured != 0 {
+            return Log::of_coarse(self.measured.into());
         }
+        let half = round_trip.halved(1);
+        let lasted = now.saturating_since(from).max(half).max(SHORTEST);
+        (Log::of_span(lasted) - Log::of(self.sends.max(1).into())).min(SLOWEST)
     }
 }
 
-fields!(Open { measured: i16 } else |now| { block_from: now, latest: now, sends: 0 });
+/// How often the number of calls in flight has doubled; at most as often as makes one call a thousand.
+fn doublings(since: Span) -> u32 {
+    u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(10).min(10)
+}
+
+fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool });

@@ -1,53 +1,47 @@
-//! The record: what is written down of the law's state.
+//! The record: how the law's state is written to a snapshot.
 
-use super::epoch::{Epoch, Habit};
-use super::event::Event;
+use super::cost::Usual;
+use super::log::Log;
 use super::meter::Meter;
 use super::open::Open;
-use super::pacer::Pacer;
-use super::period::Share;
-use super::remaining::Pool;
-use super::{Adaptive, AdaptiveState, Tier, Usual};
+use super::paced::Paced;
+use super::told::Told;
+use super::{Adaptive, AdaptiveState, Phase};
 use crate::snapshot::{Field, Reader, Writer, fields, longest, record};
+use crate::time::Instant;
 
-// What was served since the latest congestion says nothing once some unknown time has passed.
 fields!(AdaptiveState {
-    pacer: Pacer,
-    event: Event,
-    epoch: Epoch,
-    tier: Tier,
-    usual: Usual,
+    phase: Phase,
+    meter: Meter,
+    slot: Instant,
+    release: Instant,
+    interval: Log,
+    event_at: Instant,
     round_trip: u32,
-    quota: i16,
-} else |now| {
-    meter: Meter::new(now),
+    ceiling: i16,
+    misses: u8,
+    down: bool,
+    usual: Usual,
+    told: Told,
 });
 
-impl Field for Tier {
-    const BYTES: usize = 1 + longest([
-        <Open as Field>::BYTES,
-        <Habit as Field>::BYTES,
-        <Pool as Field>::BYTES,
-        <Share as Field>::BYTES,
-    ]);
+impl Field for Phase {
+    const BYTES: usize = 1 + longest([<Open as Field>::BYTES, <Paced as Field>::BYTES]);
 
     fn write(&self, out: &mut Writer<'_>) {
         match self {
             Self::Open(open) => out.variant(Self::BYTES, 0, |out| open.write(out)),
-            Self::Blind(habit) => out.variant(Self::BYTES, 1, |out| habit.write(out)),
-            Self::Remaining(pool) => out.variant(Self::BYTES, 2, |out| pool.write(out)),
-            Self::Period(share) => out.variant(Self::BYTES, 3, |out| share.write(out)),
+            Self::Paced(paced) => out.variant(Self::BYTES, 1, |out| paced.write(out)),
         }
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
-        let tier = input.variant(Self::BYTES, |tag, input| match tag {
-            1 => Some(Self::Blind(Habit::read(input))),
-            2 => Some(Self::Remaining(Pool::read(input))),
-            3 => Some(Self::Period(Share::read(input))),
-            _ => (tag == 0).then(|| Self::Open(Open::read(input))),
+        let phase = input.variant(Self::BYTES, |tag, input| match tag {
+            0 => Some(Self::Open(Open::read(input))),
+            1 => Some(Self::Paced(Paced::read(input))),
+            _ => None,
         });
-        tier.unwrap_or(Self::Blind(Habit::default()))
+        phase.unwrap_or(Self::Open(Open::new()))
     }
 }
 

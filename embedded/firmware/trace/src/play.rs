@@ -85,7 +85,7 @@ pub fn play(policy: Policy, seed: u64) -> Played {
         for interval in gate.intervals(now) {
             played.note(&interval.map_or(u64::MAX, Span::as_nanos).to_le_bytes());
         }
-        played.note_instant(6, gate.next_at().unwrap_or(Instant::MAX));
+        played.note_instant(6, gate.next_at(now).unwrap_or(Instant::MAX));
         if gate.snapshot(now, &mut record).is_ok() {
             played.note(&record);
         }

@@ -15,6 +15,7 @@ const TELLING: &[(&str, &[&str])] = &[
             "wait_p99_ms",
         ],
     ),
+    ("black-hole", &["hole_util", "hole_throttled", "latency_mean_ms", "wait_p99_ms", "lost"]),
     ("clear", &["time_s", "throttled", "wait_p99_ms"]),
     (
         "c",
@@ -31,6 +32,10 @@ const TELLING: &[(&str, &[&str])] = &[
             "jain_process",
             "wait_p99_ms",
         ],
+    ),
+    (
+        "drastic-slowdown",
+        &["slow_util", "after_util", "latency_mean_ms", "latency_p99_ms", "wait_p99_ms"],
     ),
     ("e-", &["util", "throttled", "jain_process", "peak_1s", "wait_p50_ms", "wait_p99_ms"]),
     (
@@ -56,6 +61,12 @@ const TELLING: &[(&str, &[&str])] = &[
         ],
     ),
     ("l", &["latency_mean_ms", "latency_p99_ms", "wait_max_ms", "throttled"]),
+    ("metastable-", &["recovery_s", "end_util", "end_throttled", "end_load", "util", "lost"]),
+    ("one-big-spike", &["time_s", "throttles", "latency_mean_ms", "wait_p99_ms", "lost"]),
+    (
+        "slow-503s",
+        &["bad_util", "bad_throttled", "recovery_s", "latency_mean_ms", "wait_p99_ms", "lost"],
+    ),
     ("s-", &["ss_util", "ss_throttled", "util", "jain_process", "wait_p50_ms", "wait_p99_ms"]),
     ("", &["util", "throttled", "jain_process", "wait_p50_ms", "wait_p99_ms"]),
 ];
@@ -70,13 +81,16 @@ pub fn telling(scenario: &str) -> &'static [&'static str] {
 /// the share of calls that were refused. `None` where a scenario is not about the two.
 pub fn use_and_refusals(scenario: &str) -> Option<(&'static str, &'static str)> {
     match scenario {
-        "l" | "clear" => None,
+        "l" | "clear" | "drastic-slowdown" | "one-big-spike" => None,
+        "black-hole" => Some(("hole_util", "hole_throttled")),
+        "slow-503s" => Some(("bad_util", "bad_throttled")),
         "day" => Some(("ss_util", "ss_throttled")),
         "f" | "f-backlog" => Some(("first_ten_minutes_util", "after_throttled")),
         _ => Some(match scenario.split_once('-') {
             Some(("a" | "s", _)) => ("ss_util", "ss_throttled"),
             Some(("d", _)) => ("overload_util", "overload_throttled"),
             Some(("i", _)) => ("on_util", "on_throttled"),
+            Some(("metastable", _)) => ("end_util", "end_throttled"),
             _ => ("util", "throttled"),
         }),
     }
@@ -153,6 +167,9 @@ mod tests {
             ("day", "util"),
             ("d-steady", "overload_util"),
             ("strangers", "util"),
+            ("metastable-70", "recovery_s"),
+            ("one-big-spike", "time_s"),
+            ("slow-503s", "bad_util"),
         ] {
             assert_eq!(telling(scenario)[0], first, "{scenario}");
         }

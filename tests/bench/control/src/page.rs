@@ -150,7 +150,8 @@ fn write_short(page: &mut String, rows: &Rows, scenarios: &[Scenario], laws: &[&
         "## In short\n\n\
          `{LAW}` beside the law with the fewest refusals among those that use as much of the server, \
          less one point. Used and refused are of the second half (a, day, s), the overload (d), the \
-         time on (i), the ten minutes after the outage (f), or the whole run.\n\n\
+         time on (i), the ten minutes after the outage (f), the last two minutes (metastable), the fault \
+         (black-hole, slow-503s), or the whole run.\n\n\
          | scenario | used | refused | Jain | next best | used | refused | Jain |\n\
          |---|---:|---:|---:|---|---:|---:|---:|\n{lines}\n"
     );

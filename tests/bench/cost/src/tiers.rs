@@ -1,4 +1,4 @@
-//! `adaptive` at each of its tiers, with a server of ten calls a second that tells more or less.
+//! `adaptive`, with a server of ten calls a second that tells more or less of its limit.
 
 use std::hint::black_box;
 

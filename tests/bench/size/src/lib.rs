@@ -28,7 +28,7 @@ pub struct Verbs<L: Law> {
     poll: fn(&mut Controller<L, 1, 4>, Instant, &Ask) -> Decision,
     settle: fn(&mut Controller<L, 1, 4>, Instant, Permit, Reply),
     retry: fn(&mut Controller<L, 1, 4>, Instant, &Ask, Reply) -> Option<Ask>,
-    next_at: fn(&Controller<L, 1, 4>) -> Option<Instant>,
+    next_at: fn(&Controller<L, 1, 4>, Instant) -> Option<Instant>,
 }
 
 impl<L: Law + Copy> Verbs<L> {

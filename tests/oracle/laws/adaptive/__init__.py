@@ -1,164 +1,441 @@
-"""`adaptive`: the rules of its own documentation, tier by tier."""
+"""`adaptive`: slow start, a search for the rate, and what the server says of its limit."""
 
-from exact import SECOND, U32, since, within
-from laws.adaptive import octaves as oct
-from laws.adaptive import epoch, parts, tiers
-from laws.adaptive.blind import Blind, RetryAfter
-from laws.adaptive.epoch import BlindTier
-from laws.adaptive.octaves import OCTAVE
-from laws.adaptive.period import Period, Share, Told
-from laws.adaptive.remaining import Remaining
+from exact import END, SECOND, U32, since, within
+from laws.adaptive import logs
+from laws.adaptive.logs import add, fit, log
+from laws.adaptive.parts import APP_LIMITED, RIPE, UNKNOWN, Meter, Open, Paced, Told, Usual, unit_of
 from laws.base import Law
+from pace import Never
 from record import Refused
 
 DAY = 86_400 * SECOND
-PUSHBACK = ("throttled", "busy")
+SLOWEST = 52 << 24
+"""The longest interval that is learnt: 2^52 ns, about 52 days."""
+LATENESS = SECOND // 500
+DARK = 4
+"""After so many rejections in a row the server serves nothing for a while."""
+PHASE_BYTES = 20
 
 
-class Adaptive(Blind, RetryAfter, Remaining, Period, Law):
+def weight_of(interval):
+    """What a success counts, as a coarse logarithm."""
+    return max(-512, min(logs.coarse(fit(interval - log(SECOND // 10))) >> 4, 512))
+
+
+class Adaptive(Law):
     TAG = 0
 
     def __init__(self, config, now):
-        self.pacer, self.event, self.epoch = parts.Pacer(), parts.Event(now), epoch.Epoch()
-        self.meter, self.usual = parts.Meter(now), parts.Usual()
-        self.tier = parts.Open(now)
-        self.trip = 0  # The smoothed round trip, in 1024 ns.
-        self.anchor = 0  # log2 of twenty intervals of the limit that all share.
-        if config["quota"]:
-            count, period = config["quota"][:2]
-            self.anchor = epoch.anchor_of_quota(min(count, U32), period)
+        self.phase, self.meter, self.usual = Open(), Meter(now), Usual()
+        self.slot, self.release, self.event_at = now, 0, now
+        self.apart = 0  # The logarithm of the interval between two usual calls.
+        self.trip, self.ceiling, self.misses, self.down = 0, 2**15 - 1, 0, False
+        self.told = Told(unit_of(*config["quota"][:2]) if config["quota"] else 0)
+
+    # What the controller asks.
+
+    def is_open(self):
+        return isinstance(self.phase, Open)
 
     def round_trip(self):
         return self.trip << 10
 
-    def is_open(self):
-        return isinstance(self.tier, parts.Open)
+    def longest(self):
+        """The longest cooldown."""
+        return logs.fine(self.ceiling)
+
+    def quota_interval(self):
+        if self.told.unit == 0:
+            return 0
+        return min(logs.octaves(self.told.unit, self.usual.octave), self.longest())
+
+    def in_force(self, now):
+        """The interval, longer while calls are rejected in a row."""
+        if self.misses < 2:
+            return self.apart
+        most = max(logs.octaves(self.apart, 2), log(20 * SECOND))
+        if not self.down:
+            most = max(most, logs.octaves(log(since(self.event_at, now)), -2))
+        probing = logs.octaves(self.apart, self.misses - 1)
+        return max(min(probing, most, self.longest()), self.apart)
 
     def current(self, now):
-        """The interval in force, in nanoseconds."""
-        return oct.span(self.event.interval(self.pacer.interval, now))
+        return max(self.in_force(now), self.quota_interval())
 
     def interval(self, now):
-        return None if self.is_open() else self.current(now)
+        return None if self.is_open() else logs.span(self.current(now))
 
-    def check(self, now):
-        pacer = self.pacer
-        instant = pacer.hold if self.is_open() else max(pacer.hold, pacer.release)
-        return pacer.until(instant, now)
+    def check(self, now, in_flight):
+        has_room = not self.is_open() and self.told.has_room(in_flight)
+        if self.release <= now or has_room:
+            return 0
+        if self.release == END:
+            raise Never("never")
+        return self.release
 
-    def see_cost(self, cost):
-        by = self.usual.see(cost)
-        if by == 0:
-            return
-        pacer = self.pacer
-        pacer.interval = oct.bounded(pacer.interval + by * OCTAVE)
-        pacer.target = oct.bounded(pacer.target + by * OCTAVE)
-        self.epoch.hit = oct.clip(self.epoch.hit + by * 256)
-        self.meter.served = parts.rescaled(self.meter.served, by)
-        if self.anchor != 0:
-            self.anchor = oct.clip(max(1, self.anchor + by * 256))
-        self.tier.rescale(by)
+    def window(self, now):
+        if not self.is_open():
+            return None
+        limits = [self.phase.limit(since(self.event_at, now)), self.told.calls_left()]
+        return min([limit for limit in limits if limit is not None], default=None)
+
+    def opens_at(self, now, in_flight):
+        if not self.is_open() or self.phase.probing:
+            return None
+        left = self.told.calls_left()
+        if left is not None and left <= in_flight:
+            return None
+        return max(within(self.event_at + self.phase.has_room_after(in_flight)), now)
+
+    # A call is sent.
 
     def released(self, pace, now, cost, chance):
         self.see_cost(cost)
+        self.leave_out_silence(now)
         if self.is_open():
-            self.tier.released(now, self.usual.parts_of(cost), self.round_trip())
+            self.slot = self.phase.send(self.slot, now, self.round_trip())
+            self.release = now
+        else:
+            self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
+
+    def see_cost(self, cost):
+        octaves = self.usual.see(cost)
+        if octaves == 0:
             return
-        interval = self.usual.interval_of(cost, self.current(now))
-        silence = since(self.pacer.slot, now)
-        if silence // 64 > interval:
-            self.meter.skip(silence, now)
-            self.pacer.begin(now)
-        self.pacer.advance(now, interval, isinstance(self.tier, BlindTier), chance)
+        if self.is_open():
+            self.phase.rescale(octaves)
+        else:
+            self.apart = logs.octaves(self.apart, octaves)
+            self.phase.target = logs.octaves(self.phase.target, octaves)
+
+    def leave_out_silence(self, now):
+        """After a long silence nothing is caught up, and nothing is measured across it."""
+        if not self.is_open():
+            silence = since(self.slot, now)
+            if silence > logs.span(logs.octaves(self.current(now), 6)):
+                self.meter.skip(silence, now)
+                self.slot = now
+        elif not self.phase.probing:
+            round_trip = self.round_trip()
+            usual = self.phase.interval(self.slot, self.release, round_trip)
+            if self.phase.is_silence(since(self.release, now), usual, round_trip):
+                self.meter = Meter(now)
+                self.phase.sends = self.phase.measured = 0
+            elif self.phase.is_new() and self.meter.is_empty():
+                # The first call of all.
+                self.meter, self.event_at = Meter(now), now
+
+    def advance(self, now, interval, chance):
+        width = logs.span(logs.octaves(add(interval, logs.fine(self.phase.depth())), -2))
+        step = logs.span(interval)
+        self.slot = within(max(self.slot, within(now - max(step, LATENESS))) + step)
+        self.release = within(within(self.slot - width // 2) + chance.between(0, width))
 
     def corrected(self, now, charged, used):
         if self.is_open():
             return
+        if charged == used:
+            return
         difference = self.usual.interval_of(abs(charged - used), self.current(now))
-        if used > charged:
-            self.pacer.postpone(min(difference, DAY))
-        else:
-            self.pacer.advance_by(now, difference)
+        by = min(logs.span(difference), DAY)
+        for name in ("release", "slot"):
+            at = getattr(self, name)
+            later = within(at + by) if used > charged else min(at, max(within(at - by), now))
+            setattr(self, name, later)
 
-    def see_round_trip(self, took):
-        latest = min(took >> 10, U32)
-        if self.trip == 0:
-            self.trip = latest
-        elif latest > self.trip:
-            self.trip += (latest - self.trip) // 16
-        else:
-            self.trip -= (self.trip - latest) // 16
+    # A call came back.
 
     def observe(self, pace, sample, chance):
-        now, hint = sample.now, sample.hint
-        self.see_round_trip(since(sample.sent, now))
+        now, served = sample.now, sample.outcome == "ok"
+        self.ceiling = fit(logs.coarse(log(sample.ceiling)), 16)
+        if served:
+            latest = min(since(sample.sent, now) >> 10, U32)
+            change = abs(latest - self.trip) // 16
+            if self.trip == 0:
+                self.trip = latest
+            else:
+                self.trip += change if latest > self.trip else -change
+        if self.is_open():
+            passed = self.phase.respond(since(self.event_at, now), served)
+            self.event_at = within(now - passed)
         if sample.outcome == "failed":
-            self.untold(sample.sent, now, chance)
             return self.miss(sample, True, chance)
-        pushed = sample.outcome in PUSHBACK
-        left = None if hint.left is None else self.usual.calls_in(hint.left)
-        limit = None if hint.limit is None else self.usual.calls_in(hint.limit)
-        quota = (limit, hint.period) if limit and hint.period else None
-        if quota:
-            self.anchor = epoch.anchor_of_quota(*quota)
-        if left is not None and hint.reset is not None and limit:
-            # None or a whole second may stand for any time up to that.
-            periodic = isinstance(self.tier, Share) or hint.reset not in (0, SECOND)
-            if hint.period is not None or periodic:
-                told = Told(hint, limit, left, hint.after if pushed else None)
-                return self.period(sample, told, chance)
-        self.untold(sample.sent, now, chance)
-        if hint.after is not None and pushed and sample.fresh and self.event.misses == 0:
-            own = self.round_trip() if self.is_open() else oct.span(self.pacer.interval)
-            if hint.after > within(own * 2) and hint.after > SECOND:
-                self.blackout(now, hint.after, chance)
-                return "slower"
-        if left is not None:
-            answered, moved = self.remaining(sample, left, quota, chance)
-            if answered:
-                return moved
-        return (
-            self.success(sample, chance)
-            if sample.outcome == "ok"
-            else self.miss(sample, False, chance)
-        )
+        self.hear(sample)
+        if served:
+            return self.success(sample, chance)
+        asked = sample.hint.pause()
+        if asked is not None and sample.fresh:
+            asked = min(asked, END - now)
+            own = self.round_trip() if self.is_open() else logs.span(self.apart)
+            # A shorter wait may be no more than pacing.
+            if asked > SECOND and asked > within(2 * own):
+                return self.cool_down(now, asked, sample.outcome == "busy", chance)
+        return self.miss(sample, False, chance)
+
+    def hear(self, sample):
+        told, hint, calls_in = self.told, sample.hint, self.usual.calls_in
+        limit = calls_in(hint.limit or 0)
+        if hint.limit and hint.period is not None:
+            unit = unit_of(hint.limit, hint.period)
+            change = max(-2 * logs.OCTAVE, min(fit(unit - told.unit), 2 * logs.OCTAVE))
+            known = told.unit > 0 and limit == told.limit and sample.fresh
+            if known and abs(change) > logs.ratio(16, 15) and not self.is_open():
+                # No slower than the longest cooldown.
+                most = max(self.apart, self.longest())
+                self.apart = min(add(self.apart, change), most)
+                self.phase.target = min(add(self.phase.target, change), most)
+            told.unit = unit
+        elif sample.fresh and sample.outcome == "ok":
+            told.unit = 0
+        told.limit = limit
+        left = UNKNOWN if hint.left is None else calls_in(hint.left)
+        if left <= told.left or told.stale == 0:
+            told.left, told.stale = left, sample.in_flight
+        else:
+            told.stale -= 1
+        if told.left != UNKNOWN:
+            told.most = max(told.most, told.left)
+        if limit > 0:
+            told.most = min(told.most, limit)
+        waited = sample.paced or sample.outcome != "ok"
+        told.busy = APP_LIMITED if waited else max(0, told.busy - 1)
+
+    def begin_at(self, at):
+        self.release = self.slot = at
+
+    def miss(self, sample, failed, chance):
+        now, phase = sample.now, self.phase
+        if not sample.fresh:
+            return None
+        pause = min(sample.hint.pause() or 0, sample.ceiling)
+        if self.is_open():
+            self.leave_open(now)
+            if not failed:
+                self.hit(now, pause)
+                self.begin_at(within(now + self.round_trip()))
+        elif self.misses == 0:
+            luck = not phase.new and phase.successes < 4 and phase.ignored < phase.successes
+            if not failed and luck:
+                phase.ignored += 1
+                self.misses = 1
+                self.back_off(now, pause, chance)
+                return None
+            if failed:
+                self.event_at = now
+            else:
+                self.hit(now, pause)
+        self.down |= failed
+        self.note_miss(sample.outcome == "busy")
+        self.back_off(now, pause, chance)
+        return "slower"
+
+    def note_miss(self, busy):
+        self.down |= busy and self.misses >= DARK - 1
+        self.misses = min(self.misses + 1, 40)
+
+    def back_off(self, now, pause, chance):
+        interval = logs.span(self.current(now))
+        following = chance.between(interval - interval // 2, within(interval + interval // 2))
+        if self.phase.young:
+            following = max(following, self.round_trip())
+        # No wait is longer than the longest cooldown, or than two intervals.
+        longest = max(logs.span(self.longest()), logs.span(logs.octaves(self.apart, 1)))
+        release = max(self.release, within(now + max(following, pause)))
+        self.release = min(release, within(now + longest))
+        self.slot = max(self.slot, within(now + max(interval, pause)))
+
+    def leave_open(self, now):
+        sent = self.phase.interval(self.slot, now, self.round_trip())
+        calls = self.meter.calls(self.usual)
+        self.apart = sent
+        if calls >= RIPE:
+            served = log(self.meter.cycle(now)) - log(calls)
+            self.apart = max(sent, min(served, logs.octaves(sent, 2)))
+        self.phase = Paced(self.apart)
+        self.begin_at(now)
+
+    def hit(self, now, pause):
+        few = self.phase.successes < 8 or since(self.meter.start, now) // 2 <= pause
+        soon = self.meter.set and few
+        self.apart = add(self.apart, self.phase.cut(self.apart))
+        if self.phase.young and pause > 0:
+            # The search goes half of the way to what was served, in logarithms.
+            calls = max(1, self.meter.calls(self.usual))
+            cycle = log(self.meter.cycle(within(now + pause)))
+            slower = fit(fit(cycle - log(calls)) - self.apart)
+            self.apart = add(self.apart, max(0, slower) >> 1)
+        else:
+            # Where each rejection costs a pause, an epoch lasts several pauses.
+            lost = logs.octaves(fit(log(min(pause, SECOND)) - self.apart), 2)
+            self.phase.cover(min(logs.span(lost), U32))
+        self.meter.turn(now, self.usual)
+        reading = self.meter.reading_before(self.usual)
+        if soon and reading is not None:
+            self.apart = max(self.apart, reading)
+        self.apart = min(self.apart, SLOWEST)
+        self.phase.target = self.apart
+        self.event_at = now
+
+    def cool_down(self, now, wait, busy, chance):
+        self.leave_out_silence(now)
+        wait = min(wait, logs.span(self.longest()))
+        end = within(now + wait)
+        calls, cycle = self.meter.calls(self.usual), log(self.meter.cycle(end))
+        if self.is_open():
+            self.phase.probing = True
+            spread = wait // 8
+            if calls >= 8:
+                spread = min(max(logs.span(fit(cycle - log(calls))), self.round_trip()), spread)
+        else:
+            if self.misses == 0:
+                self.hit(now, wait)
+            self.note_miss(busy)
+            self.misses = max(DARK, self.misses)
+            spread = logs.span(max(fit(cycle - log(max(calls, RIPE))), self.phase.target))
+        ceiling = logs.span(self.longest())
+        latest = within(now + ceiling)
+        if end < latest:
+            until = min(within(end + chance.between(0, spread)), latest)
+        else:
+            until = within(latest - chance.between(0, min(spread, ceiling // 8)))
+        self.begin_at(until)
+        return "slower"
+
+    def judge(self, now):
+        """The first success after a cooldown that came while the law was open."""
+        calls = self.meter.calls(self.usual)
+        self.event_at = now
+        if calls < 8:
+            self.phase = Open(wide=2)
+            if calls == 0:
+                self.meter = Meter(now)
+            return False
+        self.apart = min(log(self.meter.cycle(now)) - log(calls), SLOWEST)
+        self.phase = Paced(self.apart)
+        self.phase.new = self.phase.young = False
+        self.phase.cover(calls)
+        self.misses = 0
+        self.meter = Meter(now, True)
+        self.begin_at(now)
+        return True
+
+    def success(self, sample, chance):
+        probing = self.is_open() and self.phase.probing
+        judged = sample.fresh and probing and self.judge(sample.now)
+        self.meter.count(sample.cost)
+        if judged:
+            return "slower"
+        if sample.fresh and self.misses > 0:
+            self.recover(sample.now, chance)
+            return None
+        if self.is_open():
+            return None
+        paced = self.phase
+        paced.succeed()
+        paced.young &= paced.successes < 8
+        if not sample.paced or self.misses > 0:
+            return None
+        flight = logs.rough(self.trip) + (10 << 8) - logs.coarse(self.apart)
+        most = -(4 << 8) - max(flight, 0)
+        if self.apart > paced.target:
+            step = logs.growth(most + (2 << 8))
+            self.apart = max(fit(self.apart - step), paced.target)
+            return "faster"
+        quota = self.quota_interval()
+        weight = 0 if quota > 0 else weight_of(self.apart)
+        if flight > 0:
+            weight = min(weight, paced.length - flight - (4 << 8))
+        if self.told.is_low() and paced.is_past_plateau():
+            weight -= 3 << 8
+        grown = fit(self.apart - paced.grow(weight, most))
+        self.apart = max(grown, min(quota, self.apart))
+        paced.target = min(paced.target, self.apart)
+        return "faster"
+
+    def recover(self, now, chance):
+        paced = self.phase
+        if self.misses >= 2:
+            if self.is_open():
+                return
+            probing = self.in_force(now)
+            dark = self.misses >= DARK and not self.down
+            trusted = dark and self.read_meter(now)
+            if self.down:
+                paced.target, self.apart = self.apart, logs.octaves(self.apart, 1)
+            elif dark:
+                self.apart = paced.target
+            else:
+                paced.target = self.apart
+            if paced.new and not self.down and self.misses >= 3 and not trusted:
+                self.apart = max(self.apart, probing)
+            paced.progress = 0
+            soon = within(now + chance.between(0, logs.span(self.current(now))))
+            self.release, self.slot = min(self.release, soon), min(self.slot, soon)
+        if not self.is_open():
+            paced.new = False
+            paced.succeed()
+        self.misses, self.down = 0, False
+
+    def read_meter(self, now):
+        """What was served in a whole cycle of bright and dark; whether it is to be trusted."""
+        calls, cycle = self.meter.calls(self.usual), self.meter.cycle(now)
+        reading = add(fit(log(cycle) - log(max(calls, RIPE))), logs.ratio(33, 32))
+        trusted = calls >= RIPE and since(self.event_at, now) > cycle // 4
+        target = self.apart
+        if trusted and reading < target:
+            self.phase.target = reading
+        elif calls >= RIPE:
+            own = max(target, logs.octaves(reading, -1))
+            self.phase.target = max(target, add(own, fit(reading - own) >> 1))
+        else:
+            self.phase.target = max(target, reading)
+        self.phase.target = min(self.phase.target, SLOWEST)
+        self.phase.cover(calls)
+        self.meter = Meter(now, True)
+        return trusted
+
+    # The record.
 
     def write(self, out):
-        pacer, event, own = self.pacer, self.event, self.epoch
-        out.i32(pacer.interval)
-        out.i32(pacer.target)
-        for instant in (pacer.slot, pacer.release, pacer.hold, event.at):
-            out.instant(instant)
-        out.u8(event.misses)
-        out.u8(event.previous)
-        out.u8(event.down)
-        out.u16(own.length)
-        out.u16(own.cut)
-        out.u32(own.progress)
-        out.u32(own.successes)
-        out.i16(own.hit)
-        out.u16(own.ignored)
-        out.variant(
-            tiers.BYTES, tiers.TAGS[type(self.tier)], lambda out: tiers.write(self.tier, out)
-        )
-        out.u32(self.usual.mean)
-        out.u8(self.usual.octave)
-        out.u32(self.trip)
-        out.i16(self.anchor)
+        out.variant(PHASE_BYTES, not self.is_open(), lambda out: write(out, self.phase))
+        for thing in (self.meter, self, self.usual, self.told):
+            write(out, thing)
 
     def read(self, source):
-        pacer, event, own = self.pacer, self.event, self.epoch
-        pacer.interval = oct.bounded(source.signed(4))
-        pacer.target = oct.bounded(source.signed(4))
-        pacer.slot, pacer.release = source.instant(), source.instant()
-        pacer.hold, event.at = source.instant(), source.instant()
-        event.misses, event.previous, event.down = source.u8(), source.u8(), source.flag()
-        own.length, own.cut = source.u16(), source.u16()
-        own.progress, own.successes = source.u32(), source.u32()
-        own.hit, own.ignored = source.signed(2), source.u16()
-        self.tier = source.variant(tiers.BYTES, tiers.READERS)
-        self.usual.mean, self.usual.octave = source.u32(), source.u8()
+        kinds = {
+            0: lambda source: read(source, Open()),
+            1: lambda source: read(source, Paced(0)),
+        }
+        self.phase = source.variant(PHASE_BYTES, kinds)
+        for thing in (self.meter, self, self.usual, self.told):
+            read(source, thing)
         if self.usual.octave >= 28:
             raise Refused("OtherPolicy")
-        self.trip, self.anchor = source.u32(), source.signed(2)
-        self.meter = parts.Meter(source.then)
+
+
+FIELDS = {
+    Open: "wide u16 sends u16 measured i16 probing flag",
+    Paced: "target i32 length i16 progress u32 successes u16 ignored u8 base i32 new flag"
+    " young flag",
+    Meter: "start instant lasted i32 served u32 before u32 set flag",
+    Adaptive: "slot instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
+    " down flag",
+    Usual: "mean u32 octave u8",
+    Told: "unit i32 limit u32 left u32 most u32 stale u16 busy u8",
+}
+
+
+def fields(thing):
+    words = FIELDS[type(thing)].split()
+    return zip(words[::2], words[1::2])
+
+
+def write(out, thing):
+    for name, kind in fields(thing):
+        getattr(out, kind)(getattr(thing, name))
+
+
+def read(source, thing):
+    for name, kind in fields(thing):
+        setattr(thing, name, getattr(source, kind)())
+    return thing

@@ -1,125 +1,11 @@
-"""What the law's tiers share: the pacer, the event, the meter, the usual call, and being open."""
+"""What the law is made of: the usual call, the meter, slow start, and the search for the rate."""
 
-from exact import END, SECOND, U32, part, since, within
-from laws.adaptive import octaves as oct
-from laws.adaptive.octaves import OCTAVE
-from pace import Never
+from exact import SECOND, U16, U32, since, within
+from laws.adaptive import logs
+from laws.adaptive.logs import OCTAVE, fit, log
 
-PARTS = 16
-LONGEST_HOLD = 3600 * SECOND
-LATENESS = SECOND // 500
-SLOWEST_TOLD = oct.of_span(86_400 * SECOND)
-PROBE = oct.of_span(20 * SECOND)
-BLACKOUT = 3
-
-
-def rescaled(count, by):
-    """A count, when the usual call has become so many octaves larger."""
-    return min(count << -by, U32) if by < 0 else count >> by
-
-
-class Pacer:
-    def __init__(self):
-        self.interval = self.target = oct.SHORTEST
-        self.slot = self.release = self.hold = 0
-
-    @staticmethod
-    def until(instant, now):
-        if instant == END and now < instant:
-            raise Never("never")
-        return instant
-
-    def begin(self, at):
-        self.slot = self.release = at
-
-    def advance(self, now, interval, slots, chance):
-        # What a late timer has missed is caught up, or one interval.
-        start = max(self.slot, within(now - max(interval, LATENESS)))
-        if slots:
-            # Anywhere in a slot about the grid, which the draw does not move.
-            self.slot = within(start + interval)
-            draw = chance.between(0, interval)
-            self.release = within(within(self.slot - interval // 2) + draw)
-        else:
-            step = chance.between(
-                within(interval - interval // 8), within(interval + interval // 8)
-            )
-            self.begin(within(start + step))
-
-    def back_off(self, now, interval, chance):
-        half = interval // 2
-        draw = chance.between(half, within(interval + half))
-        self.slot = max(self.slot, within(now + interval))
-        self.release = max(self.release, within(now + draw))
-
-    def hasten(self, now, chance):
-        soon = within(now + chance.between(0, oct.span(self.interval)))
-        self.slot, self.release = min(self.slot, soon), min(self.release, soon)
-
-    def due_after(self, now, draw):
-        due = within(now + draw)
-        if self.slot > due or self.slot < now:
-            self.begin(due)
-
-    def postpone(self, debt):
-        self.slot, self.release = within(self.slot + debt), within(self.release + debt)
-
-    def advance_by(self, now, refund):
-        def sooner(instant):
-            return min(instant, max(within(instant - refund), now))
-
-        self.slot, self.release = sooner(self.slot), sooner(self.release)
-
-    def hold_until(self, end, spread, chance):
-        draw = chance.between(0, min(spread, LONGEST_HOLD))
-        self.hold = max(self.hold, within(end + draw))
-        self.begin(self.hold)
-
-
-class Event:
-    """A run of misses."""
-
-    def __init__(self, at, misses=0, previous=0, down=False):
-        self.at, self.misses, self.previous, self.down = at, misses, previous, down
-
-    def interval(self, interval, now):
-        """Doubled for each miss after the first, up to 20 s, four intervals, or a quarter of it all."""
-        if self.misses <= 1:
-            return interval
-        most = max(PROBE, oct.bounded(interval + 2 * OCTAVE))
-        if not self.down:
-            most = max(most, oct.of_span(since(self.at, now) // 4))
-        doubled = oct.bounded(interval + OCTAVE * min(self.misses - 1, 20))
-        return max(min(doubled, most), interval)
-
-    def miss(self):
-        self.misses = min(self.misses + 1, 40)
-
-    def end(self):
-        self.previous, self.misses, self.down = self.misses, 0, False
-
-
-class Meter:
-    def __init__(self, since_when, served=0, is_set=False):
-        self.start, self.served, self.set = since_when, served, is_set
-
-    def restart(self, at, served):
-        self.start, self.served, self.set = at, served, True
-
-    def count(self, parts):
-        self.served = within(self.served + parts, U32)
-
-    def skip(self, silence, now):
-        self.start = max(self.start, min(within(self.start + silence), now))
-
-    def cycle(self, now):
-        return since(self.start, now)
-
-    def is_ripe(self):
-        return self.set and self.served >= 16 * PARTS
-
-    def reading(self, now):
-        return oct.of_parts(self.cycle(now), max(self.served, PARTS))
+RIPE = 16
+"""So many calls are enough for a reading."""
 
 
 class Usual:
@@ -129,62 +15,195 @@ class Usual:
         self.mean = self.octave = 0
 
     def see(self, cost):
+        """By how many octaves the usual call has grown."""
         latest = min(cost, U32 >> 4) << 4
         if latest == self.mean:
             return 0
+        change = abs(latest - self.mean) // 16
         if self.mean == 0:
             self.mean = latest
-        elif latest > self.mean:
-            self.mean += (latest - self.mean) // 16
         else:
-            self.mean -= (self.mean - latest) // 16
-        usual = PARTS << self.octave
+            self.mean += change if latest > self.mean else -change
+        usual = 16 << self.octave
         if usual // 4 * 3 <= self.mean < within(usual * 3, U32):
             return 0
         before = self.octave
-        self.octave = max(self.mean, PARTS).bit_length() - 5
+        self.octave = max(self.mean, 16).bit_length() - 5
         return self.octave - before
 
     def interval_of(self, cost, interval):
-        return part((cost, 1 << self.octave), interval)
-
-    def parts_of(self, cost):
-        return max(1, min(cost * PARTS >> self.octave, U32))
+        if cost == 1 << self.octave:
+            return interval
+        return logs.octaves(fit(interval + log(cost)), -self.octave)
 
     def calls_in(self, amount):
         return min(amount >> self.octave, U32)
 
 
+class Meter:
+    """What was served since a congestion event, and in the epoch before it."""
+
+    def __init__(self, start, is_set=False):
+        self.start, self.set = start, is_set
+        self.lasted = self.served = self.before = 0
+
+    def count(self, cost):
+        self.served = within(self.served + cost, U32)
+
+    def skip(self, silence, now):
+        self.start = min(within(self.start + silence), now)
+
+    def is_empty(self):
+        return self.served == self.before == 0
+
+    def turn(self, now, usual):
+        if not self.set or usual.calls_in(self.served) >= RIPE:
+            self.lasted, self.before = log(since(self.start, now)), self.served
+            self.start, self.served, self.set = now, 0, True
+
+    def calls(self, usual):
+        return usual.calls_in(self.served + self.before)
+
+    def cycle(self, end):
+        before = logs.span(self.lasted) if self.before else 0
+        return within(since(self.start, end) + before)
+
+    def reading_before(self, usual):
+        calls = usual.calls_in(self.before)
+        return self.lasted - log(calls) if calls >= RIPE else None
+
+
 class Open:
-    """Measures how fast calls leave, in blocks of 16 calls and a round trip at least."""
+    """Slow start. The number of calls in flight that is allowed doubles each 2^28 ns."""
 
-    def __init__(self, now):
-        self.block, self.latest, self.measured, self.sends = now, now, 0, 0
+    def __init__(self, wide=10):
+        self.wide = wide
+        self.sends = self.measured = 0
+        self.probing = False
 
-    def released(self, now, parts, round_trip):
-        if (self.sends == 0 and self.measured == 0) or self.is_silent(now, round_trip):
-            self.block, self.sends = now, 0
-        self.latest = now
-        self.sends = within(self.sends + parts, U32)
-        lasted = since(self.block, now)
-        if self.sends >= 16 * PARTS and round_trip > 0 and lasted >= round_trip:
-            self.measured = oct.clip(oct.coarse(oct.of_parts(lasted, self.sends)))
-            self.sends, self.block = 0, now
+    def limit(self, passed):
+        """How many calls may be in flight so long after the latest doubling."""
+        if self.probing:
+            return 1
+        wide = self.wide << min(passed >> 28, 10)
+        return wide if 0 < wide < 1024 else None
 
-    def is_silent(self, now, round_trip):
-        silence = since(self.latest, now)
-        if (self.measured == 0 and self.sends <= PARTS) or silence <= round_trip:
-            return False
-        usual = oct.coarse(self.interval(self.latest, round_trip))
-        return oct.log2_roughly(silence // 64) + (8 << 8) > usual
+    def has_room_after(self, in_flight):
+        """How long after the latest doubling one more call than that may be in flight."""
+        short = min(in_flight, 1023) // self.wide if self.wide else 0
+        return short.bit_length() << 28
 
-    def interval(self, now, round_trip):
-        if self.measured > 0:
-            return oct.bounded(self.measured * 65_536)
-        lasted = max(since(self.block, now), round_trip // 2, 1000)
-        return min(oct.of_parts(lasted, max(self.sends, PARTS)), oct.of_span(20 * SECOND))
+    def respond(self, passed, served):
+        """How long ago the latest doubling is after a response; a rejection puts off the next."""
+        if not self.probing:
+            self.wide = (self.limit(passed) or 1024) + served
+        return passed % 2**28 if served else 0
 
-    def rescale(self, by):
-        self.sends = rescaled(self.sends, by)
+    def is_new(self):
+        """Whether nothing was sent that is measured."""
+        return self.sends == 0 and self.measured == 0
+
+    def send(self, start, now, round_trip):
+        """A call is sent in a block that began at `start`; returns when the present one began."""
+        if self.is_new():
+            start = now
+        self.sends = within(self.sends + 1, U16)
+        lasted = since(start, now)
+        if self.sends >= 16 and 0 < round_trip <= lasted:
+            self.measured = fit(max(1, logs.coarse(log(lasted) - log(self.sends))), 16)
+            start, self.sends = now, 0
+        return start
+
+    def is_silence(self, silence, usual, round_trip):
+        knows = self.measured != 0 or self.sends > 1
+        return knows and silence > round_trip and log(silence) > logs.octaves(usual, 6)
+
+    def rescale(self, octaves):
         if self.measured != 0:
-            self.measured = oct.clip(max(1, self.measured + by * 256))
+            self.measured = fit(max(1, self.measured + octaves * 256), 16)
+
+    def interval(self, start, now, round_trip):
+        """The mean interval of the last full block, or that of the calls so far."""
+        if self.measured != 0:
+            return logs.fine(self.measured)
+        lasted = max(since(start, now), round_trip // 2, 1000)
+        return min(log(lasted) - log(max(1, self.sends)), log(20 * SECOND))
+
+
+class Paced:
+    """The cubic search for the rate: an epoch lasts from one cut to the next, and aims at 2^length
+    successes."""
+
+    def __init__(self, target):
+        self.target, self.length = target, 4 << 8
+        self.progress = self.successes = self.ignored = self.base = 0
+        self.new = self.young = True
+
+    def depth(self):
+        """How deep a hit cuts, as a coarse logarithm."""
+        return min(-(self.length // 2), -(2 << 8))
+
+    def is_past_plateau(self):
+        return self.progress >= logs.power(self.length)
+
+    def succeed(self):
+        self.successes = within(self.successes + 1, U16)
+
+    def grow(self, weight, most):
+        """By how much the interval shrinks after a success that the law had made wait."""
+        self.progress = within(self.progress + logs.power(weight), U32)
+        length = logs.power(self.length)
+        distance = abs(self.progress - length)
+        if distance == 0:
+            return 0
+        cubic = 2 * (logs.rough(distance) - logs.rough(length)) + 406
+        return logs.growth(min(cubic + self.depth() + weight - self.length, most))
+
+    def cut(self, interval):
+        """By how much the interval grows after a hit."""
+        if self.successes >= 256:
+            self.length = min(max(fit(self.length - 256, 16), 7 << 8), self.length)
+        elif self.progress >= logs.power(fit(self.length - (3 << 8), 16)):
+            self.length = max(min(fit(self.length + 256, 16), 9 << 8), self.length)
+        deep = max(logs.power(self.depth() + (8 << 8)), 65_536 // (self.successes + 2))
+        self.progress = self.successes = self.ignored = 0
+        above = max(0, min(fit(self.base - interval), 2 * OCTAVE))
+        back = above - (above >> 2)
+        self.base = fit(interval + back)
+        return back + logs.cut(deep)
+
+    def cover(self, calls):
+        """An epoch is no shorter than so many calls."""
+        self.length = max(self.length, min(logs.rough(calls), 16 << 8))
+
+
+UNKNOWN = U32
+APP_LIMITED = 16
+
+
+def unit_of(limit, period):
+    """The time of one unit of a quota; a rate may exceed it by an eighth."""
+    return max(fit(log(period) - log(limit) - logs.ratio(8, 7)), OCTAVE)
+
+
+class Told:
+    """The latest that the server said of its limit."""
+
+    def __init__(self, unit):
+        self.unit, self.left, self.busy = unit, UNKNOWN, APP_LIMITED
+        self.limit = self.most = self.stale = 0
+
+    def is_low(self):
+        """Whether less than half of the pool is left."""
+        return self.left < (self.most + 1) // 2
+
+    def calls_left(self):
+        """How many calls may be in flight where less than half of the pool is left."""
+        return max(1, min(self.left, U16)) if self.is_low() else None
+
+    def has_room(self, in_flight):
+        reserve = max(self.most // 8, min(self.most // 4, 8))
+        known = self.busy == 0 and self.left != UNKNOWN
+        return known and self.left > within(reserve + in_flight, U32)
+
+

@@ -133,6 +133,12 @@ impl Tally {
         (&self.served, &self.bad)
     }
 
+    /// How many calls of clients under test were served.
+    pub fn served_in_all(&self) -> u64 {
+        let under_test = self.threads.iter().filter(|thread| thread.under_test);
+        under_test.map(|thread| u64::from(thread.served)).sum()
+    }
+
     /// How many calls arrived in all.
     pub const fn calls(&self) -> u64 {
         self.calls

@@ -45,7 +45,7 @@ impl<S: Schedule> Throttle for Backoff<S> {
         delay.is_some_and(|delay| sleep(now, call, delay))
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 }

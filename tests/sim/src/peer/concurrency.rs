@@ -81,7 +81,7 @@ impl<L: Limit> Throttle for Concurrency<L> {
         response.outcome.is_retryable() && sleep(now, call, delay)
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 

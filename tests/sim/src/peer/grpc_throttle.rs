@@ -83,7 +83,7 @@ impl Throttle for GrpcThrottle {
         sleep(now, call, delay)
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 }

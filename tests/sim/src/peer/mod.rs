@@ -16,11 +16,17 @@
 //! | `grpc-throttle` | gRFC A6, retry throttling | whether retries leave |
 //! | `netflix-vegas`, `netflix-vegas.9` | Netflix concurrency-limits | calls in flight |
 //! | `gradient2`, `gradient2.9` | Netflix concurrency-limits | calls in flight |
+//! | `atb` | arXiv 2510.04516, adaptive token bucket | the rate of each thread |
+//! | `aatb` | the same, with a telemetry server | the rate of each thread |
+//! | `octokit` | GitHub's client for JavaScript, throttling and retry plugins | a call's own delay |
+//! | `smithy` | AWS SDK for JavaScript, standard retry mode | how many retries leave |
 //! | `oracle` | nobody's: it knows the server | when each call leaves |
 //!
-//! None of them adapts the *rate*; the peers that do (the AWS client's, TChannel's, the Heroku
-//! client's) are laws of the product. A call without any throttle is the product's `none`.
+//! Of them `atb` and `aatb` alone adapt the *rate*; other peers that do (the AWS client's adaptive
+//! mode, TChannel's, the Heroku client's) are laws of the product. A call without any throttle is the product's `none`.
 
+mod aatb;
+mod atb;
 mod backoff;
 mod cenkalti;
 mod concurrency;
@@ -28,16 +34,21 @@ mod dice;
 mod gradient2;
 mod grpc_throttle;
 mod jitter;
+mod octokit;
 mod oracle;
 mod retry_budget;
+mod smithy;
 mod sre;
 mod supply;
+mod telemetry;
 mod threads;
 mod vegas;
 
 use std::rc::Rc;
 
 use crate::throttle::{Outlook, Throttle};
+use aatb::Aatb;
+use atb::Atb;
 use backoff::Backoff;
 use cenkalti::Cenkalti;
 use concurrency::Concurrency;
@@ -45,9 +56,12 @@ use dice::Dice;
 use gradient2::Gradient2;
 use grpc_throttle::GrpcThrottle;
 use jitter::{Decorrelated, EqualJitter, FullJitter};
+use octokit::Octokit;
 use oracle::Oracle;
 use retry_budget::RetryBudget;
+use smithy::Smithy;
 use sre::Sre;
+pub use telemetry::Telemetry;
 use vegas::Vegas;
 
 /// Makes a peer for a process of the world of that outlook.
@@ -66,6 +80,10 @@ const PEERS: &[(&str, Make)] = &[
     ("netflix-vegas.9", |dice, _| Box::new(Concurrency::new(Vegas::cutting(), dice))),
     ("gradient2", |dice, _| Box::new(Concurrency::new(Gradient2::published(), dice))),
     ("gradient2.9", |dice, _| Box::new(Concurrency::new(Gradient2::cutting(), dice))),
+    ("atb", |_, _| Box::new(Atb::default())),
+    ("aatb", |dice, outlook| Box::new(Aatb::new(dice, outlook))),
+    ("octokit", |_, _| Box::new(Octokit::default())),
+    ("smithy", |dice, _| Box::new(Smithy::new(dice))),
     ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),
 ];
 
@@ -136,9 +154,11 @@ mod tests {
             burst: 10.0,
             start: 10.0,
             window: None,
+            way: (Span::from_millis(25), Span::from_millis(50)),
             strangers: 0.0,
             members: vec![member],
             ledger: RefCell::new(Ledger::default()),
+            telemetry: RefCell::default(),
         }
     }
 
@@ -182,7 +202,8 @@ mod tests {
             let [first, again, other] = [1, 1, 2].map(|seed| trace(name, seed));
             assert!(first.len() > 1_000, "{name} hardly calls:\n{first}");
             assert!(first == again, "{name} differs from itself");
-            assert!(first != other || *name == "oracle", "{name} ignores its seed");
+            let is_fixed = ["atb", "octokit", "oracle"].contains(name);
+            assert_eq!(first == other, is_fixed, "{name} and its seed");
         }
     }
 
@@ -198,6 +219,10 @@ mod tests {
             ("retry-budget", 0.0, 1.0),
             ("grpc-throttle", 0.8, 1.2),
             ("netflix-vegas", 0.0, 0.1),
+            ("atb", 0.0, 0.0),
+            ("aatb", 0.0, 0.0),
+            ("octokit", 60.0, 60.0),
+            ("smithy", 0.0, 0.5),
             ("oracle", 0.0, 0.0),
         ];
         for (name, least, most) in table {

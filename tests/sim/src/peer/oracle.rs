@@ -3,10 +3,9 @@
 //! Nobody can build it. It is the best row of every table: calls leave so that each finds its token
 //! when it arrives, first come, first served, so closed loops of equal clients get equal shares.
 //!
-//! A call that leaves at t arrives between t + 25 ms and t + 75 ms, as the scenarios have it, and
+//! A call that leaves at t arrives between t + 25 ms and t + 75 ms, or as the scenario has it, and
 //! calls overtake each other on the way. So a token is promised to a call for its *earliest* arrival;
-//! and of the server's burst the oracle leaves as much as is refilled in the 50 ms between earliest
-//! and latest, so that no refill is lost in a full bucket while promised calls are still on their
+//! and of the server's burst the oracle leaves as much as is refilled between earliest and latest, so that no refill is lost in a full bucket while promised calls are still on their
 //! way. Where the burst is smaller than that, and on the instant of an outage, calls are refused in
 //! spite of all knowledge. What strangers take is taken off the rate, at their mean; when they come
 //! at random, some of its calls collide with theirs.
@@ -19,11 +18,6 @@ use super::backoff::sleep;
 use super::supply::{Supply, in_seconds};
 use super::threads::Threads;
 use crate::throttle::{Answer, Call, Ledger, Outlook, Response, Throttle};
-
-/// How long a call is on its way at least.
-const SOONEST: Span = Span::from_millis(25);
-/// How much longer it can take.
-const SPREAD: Span = Span::from_millis(50);
 
 /// The throttle of one process; all share the account in the outlook.
 pub(super) struct Oracle {
@@ -53,17 +47,18 @@ impl Oracle {
 
     /// The first departure at or after `from` that finds a token, whatever way it takes.
     fn by_tokens(&self, ledger: &mut Ledger, from: Instant) -> Instant {
-        let arrives = from.saturating_add(SOONEST);
+        let (soonest, spread) = self.outlook.way;
+        let arrives = from.saturating_add(soonest);
         if !ledger.open {
             ledger.tokens = self.outlook.start;
         }
-        let reserve = self.supply.at(arrives) * in_seconds(SPREAD);
+        let reserve = self.supply.at(arrives) * in_seconds(spread);
         let depth = (self.outlook.burst - reserve).max(1.0);
         let tokens = (ledger.tokens + self.supply.between(ledger.at, arrives)).min(depth);
         // Where a token has to flow in first, it finds the account empty and leaves it so.
         ledger.at = self.supply.arrival(arrives, 1.0 - tokens);
         ledger.tokens = (tokens - 1.0).max(0.0);
-        Instant::from_nanos(ledger.at.as_nanos() - SOONEST.as_nanos())
+        Instant::from_nanos(ledger.at.as_nanos() - soonest.as_nanos())
     }
 
     /// The first departure at or after `from` whose call arrives within one window, whatever way
@@ -80,19 +75,22 @@ impl Oracle {
         // Counted from one width before the first full window, so that no time comes before it.
         let number = |at: u64| (at + width - phase.as_nanos() % width) / width;
         let begins = |number: u64| number * width + phase.as_nanos() % width - width;
-        let earliest = from.as_nanos() + SOONEST.as_nanos();
+        let (soonest, spread) = self.outlook.way;
+        // Ways longer than a window leave no instant that is sure to lie within one.
+        let spread = spread.as_nanos().min(width / 2);
+        let earliest = from.as_nanos() + soonest.as_nanos();
         let (mut arrives, mut window) = (earliest, number(earliest));
         if !ledger.open || number(ledger.at.as_nanos()) < window {
             ledger.used = 0;
         }
-        if number(earliest + SPREAD.as_nanos()) > window || ledger.used >= places {
+        if number(earliest + spread) > window || ledger.used >= places {
             window += 1;
             arrives = begins(window);
             ledger.used = 0;
         }
         ledger.used += 1;
         ledger.at = Instant::from_nanos(arrives);
-        Instant::from_nanos(arrives - SOONEST.as_nanos())
+        Instant::from_nanos(arrives - soonest.as_nanos())
     }
 }
 
@@ -113,7 +111,7 @@ impl Throttle for Oracle {
         response.outcome.is_retryable() && sleep(now, call, Span::ZERO)
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 }

@@ -62,7 +62,7 @@ impl Throttle for RetryBudget {
         sleep(now, call, delay)
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 }

@@ -71,7 +71,7 @@ impl Throttle for Sre {
         response.outcome.is_retryable() && sleep(now, call, Span::ZERO)
     }
 
-    fn next_at(&self) -> Option<Instant> {
+    fn next_at(&self, _: Instant) -> Option<Instant> {
         None
     }
 }

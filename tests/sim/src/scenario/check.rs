@@ -156,6 +156,12 @@ fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
     if group.to.is_some_and(|to| to <= group.from) || group.from >= end {
         return Some("clients must join before they leave, and before the world ends");
     }
+    if group.steady && !matches!(group.demand, Demand::Poisson(_)) {
+        return Some("only clients that call at random, as `poisson` says, can be steady");
+    }
+    if group.timeout == Some(Time::default()) {
+        return Some("a timeout must be longer than nothing");
+    }
     match group.demand {
         Demand::Work(0) => return Some("work must be at least 1 call"),
         Demand::Poisson(rate) if rate.is_zero() => {

@@ -47,6 +47,8 @@ pub struct Scenario {
     pub stop_when_work_is_done: bool,
     /// Ends the world as soon as the server has so few calls left.
     pub stop_at_remaining: Option<u64>,
+    /// Ends the world as soon as so many calls have arrived.
+    pub stop_after_calls: Option<u64>,
     /// The most that the clients together ask for, where that is less than the server has to give:
     /// then `util` is the share of this.
     pub offered: Option<Rate>,
@@ -86,10 +88,16 @@ pub struct Clients {
     pub from: Time,
     /// When they leave: calls in flight come back, the others are withdrawn. Not at all if absent.
     pub to: Option<Time>,
+    /// Whether the first call of each thread arises at random as the later ones do, and not at once.
+    #[serde(default)]
+    pub steady: bool,
     /// A law of their own, whatever law is under test: they are strangers then.
     pub law: Option<String>,
     /// How long after its beginning a call may still leave.
     pub deadline: Option<Time>,
+    /// How long after it left a client waits for a call's answer. Then the attempt has failed for the
+    /// client, while the server still works on it. For ever if absent.
+    pub timeout: Option<Time>,
     /// Whether the metrics of calls are about this group alone (and others that say so).
     #[serde(default)]
     pub counted: bool,

@@ -32,13 +32,49 @@ pub struct HintSpec {
     /// `RateLimit-Remaining` on every answer.
     #[serde(default)]
     pub remaining: Honesty<u64>,
-    /// `RateLimit-Reset` on every answer, in whole seconds, rounded up.
+    /// `RateLimit-Reset` on every answer.
     #[serde(default)]
     pub reset: Honesty<Time>,
     /// The limit and its period on every answer.
     #[serde(default)]
     pub quota: Honesty<QuotaSpec>,
+    /// In what form `RateLimit-Reset` is written.
+    #[serde(default)]
+    pub reset_form: ResetForm,
 }
+
+/// In what form a server writes when its limit is whole again.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum ResetForm {
+    /// Whole seconds from now, rounded up.
+    #[default]
+    Seconds,
+    /// A second of the server's clock, rounded up, which the client reads by that same clock. Windows
+    /// begin at whole seconds of it.
+    Epoch,
+    /// Seconds from now with three decimals, rounded up.
+    Fraction,
+}
+
+#[cfg(feature = "full")]
+impl ResetForm {
+    fn written(self, reset: Span, limit: &dyn Limit, now: Instant) -> Span {
+        let up = |nanos: u64, unit: u64| nanos.div_ceil(unit) * unit;
+        match self {
+            Self::Seconds => whole_seconds(reset),
+            Self::Fraction => Span::from_nanos(up(reset.as_nanos(), 1_000_000)),
+            Self::Epoch => {
+                let zero = limit.windows().map_or(0, |(_, _, first)| first.as_nanos() % SECOND);
+                let since = now.as_nanos() + SECOND - zero;
+                Span::from_nanos(up(since.saturating_add(reset.as_nanos()), SECOND) - since)
+            }
+        }
+    }
+}
+
+#[cfg(feature = "full")]
+const SECOND: u64 = 1_000_000_000;
 
 /// So many calls in each period.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
@@ -97,7 +133,11 @@ impl HintSpec {
         let mut hint = Hint::NONE;
         hint.retry_after = retry_after.map(whole_seconds);
         hint.remaining = remaining;
-        hint.reset = reset.map(whole_seconds);
+        #[cfg(feature = "full")]
+        let written = |span| self.reset_form.written(span, limit, now);
+        #[cfg(not(feature = "full"))]
+        let written = whole_seconds;
+        hint.reset = reset.map(written);
         hint.limit = quota.map(|quota| quota.limit);
         hint.period = quota.map(|quota| quota.period.span());
         hint
@@ -122,7 +162,7 @@ mod tests {
     #[test]
     fn a_hint_is_the_truth_a_lie_or_nothing() {
         let time = |millis| Time::from(Span::from_millis(millis));
-        let spec = WindowSpec { limit: 7, width: time(1_001), phase: Some(time(0)) };
+        let spec = WindowSpec { limit: 7, width: time(1_001), phase: Some(time(0)), start: None };
         let mut chance = Chance::new(1, Stream::Server);
         let unused = Window::new(&spec, &mut chance);
         let mut used = unused.clone();
@@ -150,10 +190,38 @@ mod tests {
     }
 
     #[test]
+    fn a_reset_is_written_in_the_form_that_the_server_has() {
+        let time = |millis| Time::from(Span::from_millis(millis));
+        // The world starts 2.6 s into a window of 10 s, so the server's seconds end at 0.4 s, 1.4 s, …
+        let spec =
+            WindowSpec { limit: 7, width: time(10_000), phase: Some(time(2_600)), start: None };
+        let window = Window::new(&spec, &mut Chance::new(1, Stream::Server));
+        let bucket =
+            BucketSpec { burst: 2, start: Some(0), rate: "1.6/s".parse().unwrap(), steps: vec![] };
+        let bucket = Bucket::new(&bucket);
+        let now = Instant::from_nanos(100_000_001);
+        for (form, of_window, of_bucket) in [
+            (ResetForm::Seconds, 8_000_000_000, 2_000_000_000),
+            (ResetForm::Fraction, 7_300_000_000, 1_250_000_000),
+            (ResetForm::Epoch, 7_299_999_999, 1_899_999_999),
+        ] {
+            let spec = HintSpec { reset: Honesty::Honest, reset_form: form, ..HintSpec::default() };
+            let limits: [&dyn Limit; 2] = [&window, &bucket];
+            let told = limits.map(|limit| spec.about(Outcome::Ok, limit, now).reset);
+            let expected = [of_window, of_bucket].map(|nanos| Some(Span::from_nanos(nanos)));
+            assert_eq!(told, expected, "{form:?}");
+        }
+    }
+
+    #[test]
     fn a_window_and_a_bucket_tell_their_quota_and_when_they_are_whole_again() {
         let seconds = |n| Span::from_secs(n);
-        let window =
-            WindowSpec { limit: 7, width: seconds(60).into(), phase: Some(seconds(50).into()) };
+        let window = WindowSpec {
+            limit: 7,
+            width: seconds(60).into(),
+            phase: Some(seconds(50).into()),
+            start: None,
+        };
         let bucket = BucketSpec {
             burst: 4_500,
             start: Some(4_499),
@@ -168,6 +236,7 @@ mod tests {
             remaining: Honesty::Honest,
             reset: Honesty::Honest,
             quota: Honesty::Honest,
+            ..HintSpec::default()
         };
         let skewed = HintSpec { reset: Honesty::Times(3.0), quota: Honesty::Times(0.5), ..all };
         let lie = QuotaSpec { limit: 1, period: seconds(2).into() };

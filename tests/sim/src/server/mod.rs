@@ -2,6 +2,7 @@
 
 mod autoscaling;
 mod bucket;
+mod fault;
 mod hint;
 mod queue;
 mod schedule;
@@ -10,11 +11,12 @@ mod window;
 use serde::Deserialize;
 use tidegate::{Hint, Instant, Outcome, Span};
 
-use crate::chance::{Chance, Stream};
+use crate::chance::{Chance, Spread, Stream};
 use crate::scenario::units::{Rate, Time};
 pub use autoscaling::{Autoscaling, AutoscalingSpec};
 pub use bucket::{Bucket, BucketSpec};
-pub use hint::{HintSpec, Honesty, QuotaSpec};
+pub use fault::{Fault, Reply};
+pub use hint::{HintSpec, Honesty, QuotaSpec, ResetForm};
 pub use queue::{Queue, QueueSpec};
 pub use schedule::{Schedule, Step};
 pub use window::{Window, WindowSpec};
@@ -34,8 +36,13 @@ pub struct ServerSpec {
     /// When nothing works.
     #[serde(default)]
     pub outages: Vec<Outage>,
+    /// When a part of it is slow, or fails slowly.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
     /// Calls of others that never retry and are not measured.
     pub strangers: Option<Rate>,
+    /// How long it works on a call that it serves, on top of what its limit takes.
+    pub work: Option<Spread>,
     /// What it tells of its limit.
     #[serde(default)]
     pub hints: HintSpec,
@@ -139,6 +146,10 @@ pub struct Answer {
 pub struct Server {
     limit: Box<dyn Limit>,
     outages: Vec<Outage>,
+    #[cfg(feature = "full")]
+    work: Option<Spread>,
+    #[cfg(feature = "full")]
+    faults: Vec<Fault>,
     /// `None`: it tells nothing, which most servers do.
     hints: Option<HintSpec>,
     chance: Chance,
@@ -165,6 +176,13 @@ impl ServerSpec {
         if self.strangers.is_some_and(Rate::is_zero) {
             return Some("strangers need a rate above 0, or to be left out");
         }
+        if let Some(why) = self.work.as_ref().and_then(Spread::fault) {
+            return Some(why);
+        }
+        #[cfg(feature = "full")]
+        if let Some(fault) = self.faults.iter().find_map(Fault::fault) {
+            return Some(fault);
+        }
         let fault = self.bucket.as_ref().and_then(BucketSpec::fault);
         let fault = fault.or_else(|| self.window.as_ref().and_then(WindowSpec::fault));
         #[cfg(feature = "full")]
@@ -189,7 +207,16 @@ impl Server {
             _ => unreachable!("the scenario was checked to have a server"),
         };
         let hints = (!spec.hints.is_silent()).then_some(spec.hints);
-        Self { limit, outages: spec.outages.clone(), hints, chance }
+        Self {
+            limit,
+            outages: spec.outages.clone(),
+            #[cfg(feature = "full")]
+            work: spec.work,
+            #[cfg(feature = "full")]
+            faults: spec.faults.clone(),
+            hints,
+            chance,
+        }
     }
 
     /// Takes a call in.
@@ -197,7 +224,21 @@ impl Server {
         if self.is_down(now) {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
         }
-        let Ruling { outcome, delay } = self.limit.arrive(now, &mut self.chance);
+        let ruling = self.limit.arrive(now, &mut self.chance);
+        #[cfg(feature = "full")]
+        if ruling.outcome == Outcome::Ok
+            && let Some(fault) = Fault::that_hits(&self.faults, now, &mut self.chance)
+        {
+            return fault.answer(ruling.delay);
+        }
+        let Ruling { outcome, delay } = ruling;
+        #[cfg(feature = "full")]
+        let delay = match &self.work {
+            Some(work) if outcome == Outcome::Ok => {
+                delay.saturating_add(work.draw(&mut self.chance))
+            }
+            _ => delay,
+        };
         let tell = |hints: &HintSpec| hints.about(outcome, &*self.limit, now);
         Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
     }

@@ -17,12 +17,17 @@ pub struct WindowSpec {
     pub width: Time,
     /// How far into a window the world starts; drawn evenly if absent.
     pub phase: Option<Time>,
+    /// How many calls are left in the first window; all if absent.
+    pub start: Option<u32>,
 }
 
 impl WindowSpec {
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.limit == 0 || self.width == Time::default() {
             return Some("a window needs a limit of at least 1 call and a width");
+        }
+        if self.start.is_some_and(|start| start > self.limit) {
+            return Some("a window cannot start with more than its limit");
         }
         let outside = self.phase.is_some_and(|phase| phase >= self.width);
         outside.then_some("a window's phase must be less than its width")
@@ -46,7 +51,8 @@ impl Window {
         let last = width.saturating_sub(Span::from_nanos(1));
         let phase = spec.phase.map_or_else(|| chance.between(Span::ZERO, last), Time::span);
         let (width, phase) = (width.as_nanos(), phase.as_nanos());
-        Self { limit: spec.limit, width, phase, index: 0, used: 0 }
+        let used = spec.limit - spec.start.unwrap_or(spec.limit);
+        Self { limit: spec.limit, width, phase, index: 0, used }
     }
 }
 
@@ -119,7 +125,7 @@ mod tests {
     #[test]
     fn a_window_opens_on_its_own_clock_and_forgets_what_was_unused() {
         let secs = |n| Time::from(Span::from_secs(n));
-        let spec = WindowSpec { limit: 2, width: secs(60), phase: Some(secs(50)) };
+        let spec = WindowSpec { limit: 2, width: secs(60), phase: Some(secs(50)), start: Some(2) };
         let mut chance = Chance::new(1, Stream::Server);
         let mut window = Window::new(&spec, &mut chance);
         const S: u64 = 1_000_000_000;

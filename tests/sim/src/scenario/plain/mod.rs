@@ -73,6 +73,7 @@ impl FromTable for Scenario {
             peak_from: table.get("peak_from")?,
             stop_when_work_is_done: table.or_default("stop_when_work_is_done")?,
             stop_at_remaining: table.get("stop_at_remaining")?,
+            stop_after_calls: table.get("stop_after_calls")?,
             offered: table.get("offered")?,
             latency: table.get("latency")?.unwrap_or_else(from_25_to_75_ms),
             laws: Vec::new(),
@@ -92,7 +93,9 @@ impl FromTable for ServerSpec {
             queue: None,
             autoscaling: None,
             outages: table.or_default("outages")?,
+            faults: Vec::new(),
             strangers: table.get("strangers")?,
+            work: None,
             hints: table.or_default("hints")?,
         })
     }
@@ -118,7 +121,7 @@ impl FromTable for Step {
 impl FromTable for WindowSpec {
     fn from_table(table: &mut Table) -> Option<Self> {
         let (limit, width) = (table.need("limit")?, table.need("width")?);
-        Some(Self { limit, width, phase: table.get("phase")? })
+        Some(Self { limit, width, phase: table.get("phase")?, start: table.get("start")? })
     }
 }
 
@@ -135,6 +138,7 @@ impl FromTable for HintSpec {
             remaining: table.or_default("remaining")?,
             reset: table.or_default("reset")?,
             quota: table.or_default("quota")?,
+            ..Self::default()
         })
     }
 }
@@ -153,8 +157,10 @@ impl FromTable for Clients {
             demand: table.or_default("demand")?,
             from: table.or_default("from")?,
             to: table.get("to")?,
+            steady: table.or_default("steady")?,
             law: table.get("law")?,
             deadline: table.get("deadline")?,
+            timeout: table.get("timeout")?,
             counted: table.or_default("counted")?,
         })
     }
@@ -337,8 +343,8 @@ mod tests {
                 None => left.push(name),
             }
         }
-        // Those have a measure of their own, a long tail, or a server of another kind.
-        assert!(read > 30 && left.len() < 20, "{read} are read plainly, but not {left:?}");
+        // Those have a measure of their own, a long tail, or a server of another kind or with faults.
+        assert!(read > 30 && left.len() < 30, "{read} are read plainly, but not {left:?}");
         assert!(!left.iter().any(|name| name == "day" || name == "e-5"), "{left:?}");
     }
 

@@ -1,0 +1,105 @@
+//! Cooldowns: how long the server says that it serves nothing.
+
+use super::blind::DARK;
+use super::log::Log;
+use super::meter::{Meter, RIPE};
+use super::{AdaptiveState, Paced, Phase, SLOWEST};
+use crate::law::Move;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// One second is the shortest Retry-After of most servers, so it may stand for any wait up to that.
+const SHORTEST: Span = Span::from_secs(1);
+
+impl AdaptiveState {
+    /// The server rejected a fresh call and said when it serves again. `None` where that is too soon to
+    /// be more than pacing.
+    pub(super) fn cool_down(
+        &mut self,
+        now: Instant,
+        wait: Span,
+        busy: bool,
+        rng: &mut Rng,
+    ) -> Option<Move> {
+        let own = match self.phase {
+            Phase::Open(_) => self.round_trip(),
+            Phase::Paced(_) => self.interval.span(),
+        };
+        if wait <= SHORTEST || wait <= own.saturating_add(own) {
+            return None;
+        }
+        self.leave_out_silence(now);
+        let wait = wait.min(self.ceiling().span());
+        let end = now.saturating_add(wait);
+        let calls = self.meter.calls(self.usual);
+        let cycle = Log::of_span(self.meter.cycle(end));
+        let spread = if let Phase::Open(open) = &mut self.phase {
+            open.probing = true;
+            // A fleet that waits comes back over an eighth of the time, or sooner where this client's
+            // own calls tell how soon the server can serve another.
+            let eighth = wait.halved(3);
+            if calls < 8 {
+                eighth
+            } else {
+                let each = (cycle - Log::of(calls.into())).span();
+                each.max(self.round_trip()).min(eighth)
+            }
+        } else {
+            if self.misses == 0 {
+                self.hit(now, wait);
+            }
+            self.note_miss(busy);
+            self.misses = self.misses.max(DARK);
+            let each = cycle - Log::of(calls.max(RIPE).into());
+            each.max(self.target()).span()
+        };
+        self.hold(now, end, spread, rng);
+        Some(Move::Slower)
+    }
+
+    /// Whether the client is open and waits for the end of a cooldown, or probes for it.
+    pub(super) const fn is_probing_cooldown(&self) -> bool {
+        matches!(&self.phase, Phase::Open(open) if open.probing)
+    }
+
+    /// The first success after a cooldown that came before any rate. What was served before it tells
+    /// whether there is a rate to go on with; returns that.
+    pub(super) fn judge(&mut self, now: Instant) -> bool {
+        let calls = self.meter.calls(self.usual);
+        let Phase::Open(open) = &mut self.phase else { return false };
+        open.begin_again();
+        self.event_at = now;
+        if calls < 8 {
+            if calls == 0 {
+                // Others had used everything up.
+                self.meter = Meter::new(now);
+            }
+            return false;
+        }
+        let cycle = Log::of_span(self.meter.cycle(now));
+        self.interval = (cycle - Log::of(calls.into())).min(SLOWEST);
+        let mut paced = Paced::new(self.interval);
+        (paced.new, paced.young) = (false, false);
+        paced.probe.cover(calls);
+        self.phase = Phase::Paced(paced);
+        self.misses = 0;
+        self.meter.restart(now);
+        self.event_at = now;
+        self.begin_at(now);
+        true
+    }
+
+    /// Nothing is sent until some time within `spread` after `end`. No cooldown is longer than the
+    /// policy's ceiling: one that would be is shortened by chance instead.
+    fn hold(&mut self, now: Instant, end: Instant, spread: Span, rng: &mut Rng) {
+        let ceiling = self.ceiling().span();
+        let latest = now.saturating_add(ceiling);
+        let until = if end < latest {
+            end.saturating_add(rng.between(Span::ZERO, spread)).min(latest)
+        } else {
+            let eighth = ceiling.halved(3);
+            latest.saturating_sub(rng.between(Span::ZERO, spread.min(eighth)))
+        };
+        self.begin_at(until);
+    }
+}

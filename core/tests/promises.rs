@@ -1,0 +1,177 @@
+//! What a user is promised, over random clients and servers.
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
+
+use proptest::prelude::*;
+use tidegate::gate::{HoldPolicy, Permit};
+use tidegate::law::Adaptive;
+use tidegate::{
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Reply, Span, Verdict,
+};
+
+const MILLI: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MILLI;
+
+type Gate = Controller<Adaptive, 1, 1024>;
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn new(seed: u64) -> Gate {
+    Gate::new(Policy::new(Adaptive::DEFAULT), seed, at(0))
+}
+
+/// Polls until the call is admitted, and returns when that is.
+fn admitted(gate: &mut Gate, mut now: u64) -> (Permit, u64) {
+    loop {
+        match gate.poll(at(now), &Ask::new()) {
+            Decision::Go(permit) => return (permit, now),
+            Decision::Wait(until) => now = until.as_nanos(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A call of 50 ms, one at a time; returns when it is over.
+fn call(gate: &mut Gate, now: u64, reply: impl Into<Reply>) -> u64 {
+    let (permit, sent) = admitted(gate, now);
+    gate.settle(at(sent + 50 * MILLI), permit, reply);
+    sent + 50 * MILLI
+}
+
+proptest! {
+    #[test]
+    fn below_the_limit_nothing_waits_whatever_the_server_says(
+        seed: u64,
+        limit in 8u64..10_000,
+        period in 1u64..100_000,
+        gaps in prop::collection::vec(0u64..100_000, 1..200),
+    ) {
+        let (mut gate, mut now) = (new(seed), 1);
+        for gap in gaps {
+            now += gap * MILLI;
+            prop_assert_eq!(gate.check(at(now), &Ask::new()), Verdict::Go);
+            let hint = Hint::quota(limit, Span::from_secs(period));
+            let hint = hint.and_remaining(gap % limit).and_reset(Span::from_secs(gap % period));
+            now = call(&mut gate, now, Outcome::Ok.with::<1>(hint));
+        }
+    }
+
+    #[test]
+    fn no_cooldown_is_longer_than_the_ceiling_whatever_the_law(
+        law in prop::sample::select(vec!["adaptive", "aimd", "cubic", "vegas", "crowd", "fixed", "none"]),
+        seed: u64,
+        ceiling in 1u64..100,
+        replies in prop::collection::vec((any::<bool>(), 0u64..10_000, any::<bool>()), 1..40),
+    ) {
+        let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::ZERO).unwrap();
+        let policy = Policy::named(law).unwrap().backoff(None).hold(hold);
+        let (mut gate, mut now) = (Controller::<_, 1, 32>::new(policy, seed, at(0)), 1);
+        for (ok, seconds, told) in replies {
+            let permit = loop {
+                match gate.poll(at(now), &Ask::new()) {
+                    Decision::Go(permit) => break permit,
+                    Decision::Wait(until) => {
+                        let wait = until.as_nanos() - now;
+                        // What the law has learnt may be longer: here, by successes alone.
+                        let learnt = gate.intervals(at(now)).next().flatten();
+                        let learnt = learnt.map_or(0, |learnt| 2 * learnt.as_nanos());
+                        prop_assert!(wait <= learnt.max(ceiling * SECOND), "{} s", wait / SECOND);
+                        now = until.as_nanos();
+                    }
+                    other => panic!("{other:?}"),
+                }
+            };
+            now += 50 * MILLI;
+            let span = Span::from_secs(seconds);
+            let hint = match told {
+                true => Hint::retry_after(span),
+                false => Hint::remaining(0).and_reset(span),
+            };
+            let outcome = if ok { Outcome::Ok } else { Outcome::Throttled };
+            gate.settle(at(now), permit, outcome.with(hint));
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_throttled_at_the_start_is_tried_again_when_the_server_said(
+        seed: u64,
+        wait in 2u64..3_000,
+        form in 0u8..2,
+    ) {
+        let mut gate = new(seed);
+        let span = Span::from_secs(wait);
+        let hint = if form == 0 { Hint::retry_after(span) } else { Hint::remaining(0).and_reset(span) };
+        let over = call(&mut gate, 1, Outcome::Throttled.with::<1>(hint));
+        let (_, sent) = admitted(&mut gate, over);
+        prop_assert!(sent - over >= wait * SECOND && sent - over <= wait * SECOND * 12 / 10);
+    }
+}
+
+#[test]
+fn a_client_that_is_told_nothing_tries_again_within_seconds() {
+    for seed in 0..100 {
+        let mut gate = new(seed);
+        let over = call(&mut gate, 1, Outcome::Throttled);
+        let (_, sent) = admitted(&mut gate, over);
+        assert!(sent - over < 5 * SECOND, "{} ms", (sent - over) / MILLI);
+    }
+}
+
+#[test]
+fn a_burst_begins_with_ten_calls_and_slow_calls_hold_up_no_others() {
+    let (mut gate, mut now, mut sent) = (new(7), SECOND, 0);
+    let mut first = 0;
+    while sent < 100 {
+        match gate.poll(at(now), &Ask::new()) {
+            Decision::Go(_) => sent += 1,
+            Decision::Full => {
+                first = if first == 0 { sent } else { first };
+                let next = gate.next_at(at(now)).unwrap().as_nanos();
+                assert!(next > now);
+                now = next;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(first, 10);
+    assert!(now <= 3 * SECOND, "after {} ms", (now - SECOND) / MILLI);
+}
+
+/// A client of a bucket of 100 a day that makes one reading each five minutes, for a fortnight; with a
+/// snapshot between each two calls where it sleeps. Returns how many calls were served.
+fn fortnight(sleeps: bool) -> u32 {
+    const DAY: u64 = 86_400 * SECOND;
+    let (mut gate, mut served, mut level, mut latest) = (new(7), 0, 5 * DAY, 0);
+    for wake in (0..14 * DAY).step_by(usize::try_from(300 * SECOND).unwrap()) {
+        if sleeps {
+            let mut record = [0; Gate::SNAPSHOT_BYTES];
+            gate.snapshot(at(latest), &mut record).unwrap();
+            let away = Span::from_nanos(wake - latest);
+            let policy = Policy::new(Adaptive::DEFAULT);
+            gate = Gate::restore(policy, wake, &record, at(wake), away).unwrap();
+        }
+        level = (level + (wake - latest) * 100).min(5 * DAY);
+        latest = wake;
+        if let Decision::Go(permit) = gate.poll(at(wake), &Ask::new()) {
+            let fits = level >= DAY;
+            level -= if fits { DAY } else { 0 };
+            served += u32::from(fits);
+            gate.settle(at(wake + 1), permit, if fits { Outcome::Ok } else { Outcome::Throttled });
+        }
+    }
+    served
+}
+
+#[test]
+fn a_device_that_sleeps_between_its_calls_uses_as_much_as_one_that_does_not() {
+    let (awake, asleep) = (fortnight(false), fortnight(true));
+    assert!(awake >= 1_200, "{awake} of 1405");
+    assert!(asleep * 20 >= awake * 19, "{asleep} asleep, {awake} awake");
+}

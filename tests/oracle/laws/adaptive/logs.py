@@ -1,0 +1,97 @@
+"""Logarithms to the base of two, rounded as the law rounds them.
+
+A fine one has 24 bits of fraction, and sums of it saturate at 32 bits. A coarse one has 8. The interval
+between two calls is the logarithm of its nanoseconds.
+"""
+
+from decimal import Decimal, getcontext
+
+from exact import U32, U64
+
+OCTAVE = 1 << 24
+
+
+def fit(number, bits=32):
+    """The nearest number that so many bits with a sign hold."""
+    return max(-(1 << bits - 1), min(number, (1 << bits - 1) - 1))
+
+
+def log(number):
+    """Of zero as of one. The logarithm within an octave is its chord and an arch."""
+    number = max(1, number)
+    octave = number.bit_length() - 1
+    part = (number << 16 >> octave) & 0xFFFF
+    arch = part * (65_536 - part) >> 16
+    return (octave << 24 | part << 8) + (arch * (27_582 - (10_249 * part >> 16)) >> 8)
+
+
+def ratio(a, b):
+    return log(a) - log(b)
+
+
+def span(value):
+    """The nanoseconds, rounded down."""
+    octave, part = value >> 24, value >> 8 & 0xFFFF
+    arch = part * (65_536 - part) >> 16
+    mantissa = OCTAVE + (part << 8) - (arch * (19_928 + (5_186 * part >> 16)) >> 8)
+    if octave >= 63:
+        return U64
+    return mantissa << octave >> 24 if octave >= 0 else 0
+
+
+def octaves(value, count):
+    """Longer by so many octaves."""
+    return fit(value + fit(count * OCTAVE))
+
+
+def add(a, b):
+    return fit(a + b)
+
+
+def coarse(value):
+    return value >> 16
+
+
+def fine(value):
+    return fit(value * 65_536)
+
+
+def rough(number):
+    """The coarse logarithm of a count. The mantissa stands for its own logarithm."""
+    number = max(1, number)
+    octave = number.bit_length() - 1
+    return octave << 8 | (number << 8 >> octave) & 255
+
+
+def power(value):
+    """2^value of a coarse value, with 8 bits of fraction, and at most 2^31."""
+    octave, mantissa = value >> 8, 256 | value & 255
+    if octave >= 23:
+        return 1 << 31
+    return mantissa << octave if octave >= 0 else mantissa >> min(-octave, 64)
+
+
+def growth(value):
+    """What a rate gains that grows by the fraction 2^value, of a coarse value."""
+    return min(power(value + 135 + (16 << 8)), OCTAVE)
+
+
+def cut(part):
+    """By how much an interval grows when its rate loses part / 2^16, at most a half."""
+    return ratio(65_536, 65_536 - min(part, 32_768))
+
+
+def check():
+    """Holds the rounding above to the bounds that the law names."""
+    getcontext().prec = 40
+    ln_2 = Decimal(2).ln()
+    for number in [*range(1, 300), 999_983, 2**31 - 1, 2**40 + 12_345, 10**18, U32, U64]:
+        exact = Decimal(number).ln() / ln_2
+        assert abs(Decimal(log(number)) / OCTAVE - exact) < Decimal("0.0011")
+        assert number > U32 or 0 <= exact * 256 - rough(number) < 24
+    for value in range(30 * OCTAVE, 40 * OCTAVE, 1_234_567):
+        exact = (Decimal(value) / OCTAVE * ln_2).exp()
+        assert abs(Decimal(span(value)) / exact - 1) < Decimal("0.0002")
+
+
+check()

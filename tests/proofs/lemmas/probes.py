@@ -1,0 +1,125 @@
+"""`adaptive`: how the rate grows between two congestion events, and how deep an event cuts."""
+
+from lemma import (
+    U8,
+    U32,
+    all_of,
+    clamp,
+    div,
+    implies,
+    ite,
+    least,
+    lemma,
+    minus,
+    most,
+    step,
+    within,
+)
+from lemmas.logs import I32, OCTAVE, coarse, of_cut, of_growth, power, signed, sum32
+
+LATE, MOST, LIMIT = 7 << 8, 9 << 8, 16 << 8
+
+
+def depth_of(length):
+    return min(-(length // 2), -512)
+
+
+def next_length(length, late, in_time):
+    """`Probe::cut`: the length of the epoch that begins."""
+    shorter = least(most(length - 256, LATE), length)
+    longer = most(least(length + 256, MOST), length)
+    return ite(late, shorter, ite(in_time, longer, length))
+
+
+def covered(length, calls):
+    """`Probe::cover`, where `calls` is their coarse logarithm."""
+    return most(length, least(calls, LIMIT))
+
+
+def taken_back(base, interval):
+    """Three quarters of the way that the rate has risen since the hit before."""
+    above = clamp(base - interval, 0, 2 * OCTAVE)
+    return above - div(above, 4)
+
+
+def a_probe(dice):
+    return [
+        dice.choice([1024, dice.number(0, LIMIT)]),
+        dice.u32() >> dice.randrange(32),
+        dice.u16() >> dice.randrange(16),
+        dice.number(0, U8),
+        dice.u32(),
+    ]
+
+
+@step("probe_cut", lambda dice: [*a_probe(dice), dice.u32()])
+def probe_cut(length, progress, successes, ignored, base, interval):
+    base, interval = signed(base), signed(interval)
+    length = next_length(length, successes >= 256, progress >= power(length - 768))
+    cut = of_cut(max(power(depth_of(length) + 2048), 65_536 // (successes + 2)))
+    back = taken_back(base, interval)
+    return sum32(back, cut) & U32, length, 0, 0, 0, sum32(interval, back) & U32
+
+
+@step(
+    "probe_grow",
+    lambda dice: [*a_probe(dice), dice.randint(-512, 512) & U32, dice.randint(-8192, 0) & U32],
+)
+def probe_grow(length, progress, successes, ignored, base, weight, most):
+    weight, most = signed(weight), signed(most)
+    progress = within(progress + power(weight), U32)
+    rest = successes, ignored, base
+    if progress == power(length):
+        return 0, length, progress, *rest
+    distance = 2 * (coarse(abs(progress - power(length))) - coarse(power(length)))
+    growth = distance + 406 + depth_of(length) + weight - length
+    return of_growth(min(growth, most)), length, progress, *rest
+
+
+@step("usual", lambda dice: [dice.u32() >> dice.randrange(32), dice.number(0, 27), dice.u32()])
+def usual(mean, octave, cost):
+    latest = min(cost, U32 >> 4) << 4
+    if latest == mean:
+        return 0, mean, octave
+    mean = usual_mean(mean, latest)
+    call = 16 << octave
+    if mean < min(call * 3, U32) and mean >= call // 4 * 3:
+        return 0, mean, octave
+    new = max(mean, 16).bit_length() - 1 - 4
+    return new - octave & U32, mean, new
+
+
+def usual_mean(mean, latest):
+    """`Usual::see`: the mean after a call."""
+    up, down = within(mean + div(latest - mean, 16), U32), minus(mean, div(mean - latest, 16))
+    return ite(mean == 0, latest, ite(latest > mean, up, down))
+
+
+@lemma("law/adaptive/probe.rs Probe::cut", back=lambda base, interval: base - interval)
+def a_hit_never_makes_a_rate_faster(given, back=taken_back):
+    """It takes back one and a half octaves at most, and then cuts by no more than a half: two and a
+    half octaves in all."""
+    base, interval = given.numbers("base interval", -I32 - 1, I32)
+    cut = given.number("cut", 0, OCTAVE)
+    grown = sum32(back(base, interval), cut)
+    return all_of(grown >= cut, 2 * grown <= 5 * OCTAVE, sum32(interval, grown) >= interval)
+
+
+@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, late, in_time: length + 256)
+def an_epoch_grows_or_shrinks_to_its_double_or_half_at_most(given, turned=next_length):
+    """From 2^4 to 2^16 calls; one that a window of calls has made longer than 2^9 grows no more."""
+    length, calls = given.number("length", 4 << 8, LIMIT), given.number("calls", 0, 32 << 8)
+    made = turned(length, given.flag("late"), given.flag("in_time"))
+    bounds = all_of(made >= 4 << 8, made <= LIMIT, made <= length + 256, made >= length - 256)
+    after = covered(made, calls)
+    return all_of(bounds, implies(length >= MOST, made <= length), after >= made, after <= LIMIT)
+
+
+@lemma("law/adaptive/cost.rs Usual::see", mean_of=lambda mean, latest: mean + latest)
+def the_mean_cost_lies_between_its_ends(given, mean_of=usual_mean):
+    """After any call the mean is between what it was and what the call cost, so it fits the 32 bits
+    that it has with 4 of fraction, and is below 2^28: its octave, once rounded down, is at most 27."""
+    mean, latest = given.number("mean", 0, U32 - 15), given.number("latest", 0, U32 - 15)
+    after = mean_of(mean, latest)
+    low = ite(mean == 0, latest, least(mean, latest))
+    return all_of(after >= low, after <= most(mean, latest), after < 16 * 2**28)

@@ -1,0 +1,259 @@
+//! AATB, the assisted adaptive token bucket: ATB's bucket, and a telemetry server that says how much
+//! all clients send.
+//!
+//! Source: arXiv 2510.04516v3 and its program, github.com/Bfarkiani/ratelimiter at 5def00a,
+//! `AATB_TB.py`, `AATB.py` and `telemetry.py` with the constants of `configs/AATB/config1.json`. A
+//! client begins like one of [`atb`](super::atb). Every 30 s, unless it was refused within the last
+//! 30 s, it reports what it has sent. Where the answer tells of refusals, its next call waits 30 s
+//! ± 2 s more; otherwise, if its rate is 30 s old, it multiplies it by 1.4 if it has sent less than
+//! 75 % of the mean or is alone, and by 1.2 if not. At each failure it reports too, halves its rate
+//! if it has sent less than half of the mean and takes a third of it if not, has 1.1 tokens, and
+//! waits (refusals + 1) / (the server's rate) + U(0, 1) s. A call is tried until it is served.
+//!
+//! The telemetry server has the server's rate from who runs it (80 a minute in the source): here
+//! that of the start of the world. Each thread is a client; a report is made at the first event of
+//! its client that is not before its time, and a sleeping client wakes for it.
+//!
+//! Known defects: the rate grows by the half minute, so a client that could have a hundred calls a
+//! second has them after seven minutes; one refusal of one client in half a minute stops all of them
+//! for half a minute; as ATB, it hears no hint.
+
+use std::rc::Rc;
+
+use tidegate::{Instant, Outcome, Span};
+
+use super::atb::Bucket;
+use super::dice::{Dice, seconds};
+use super::threads::Threads;
+use crate::throttle::{Answer, Call, Outlook, Response, Throttle};
+
+const REPORT: Span = Span::from_secs(30);
+const PAUSE: f64 = 30.0;
+const PAUSE_JITTER: f64 = 2.0;
+const FEW: (f64, f64) = (0.75, 1.4);
+const GROWTH: f64 = 1.2;
+const FEWER: (f64, f64) = (0.5, 2.0);
+const CUT: f64 = 3.0;
+const TOKENS: f64 = 1.1;
+/// The server's rate where it is not known, in calls a second.
+const SERVER: f64 = 80.0 / 60.0;
+
+/// The throttle: a client for each thread.
+pub(super) struct Aatb {
+    clients: Threads<Option<Client>>,
+    outlook: Rc<Outlook>,
+    /// The server's rate as the telemetry server has it, in calls a second.
+    server: f64,
+    dice: Dice,
+}
+
+struct Client {
+    number: usize,
+    bucket: Bucket,
+    /// Calls that came back since the last report, and those of that report.
+    sent: u64,
+    reported: u64,
+    next_report: Instant,
+    /// Before when the next call does not leave.
+    not_before: Instant,
+    refused: Option<Instant>,
+    changed: Option<Instant>,
+}
+
+impl Aatb {
+    pub fn new(dice: Dice, outlook: &Rc<Outlook>) -> Self {
+        let server = outlook.rate.first().map(|step| step.1).filter(|rate| *rate > 0.0);
+        let server = server.unwrap_or(SERVER);
+        Self { clients: Threads::default(), outlook: Rc::clone(outlook), server, dice }
+    }
+}
+
+impl Throttle for Aatb {
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        let join = || Client::new(now, self.outlook.telemetry.borrow_mut().join());
+        let client = self.clients.of(call.thread).get_or_insert_with(join);
+        if now >= client.next_report {
+            client.report(now, &self.outlook, &mut self.dice);
+        }
+        let not_before = &mut client.not_before;
+        match client.bucket.acquire(now, || std::mem::take(not_before)) {
+            Some(until) => Answer::Wait(until.min(client.next_report)),
+            None => Answer::Go(call.thread.into()),
+        }
+    }
+
+    fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
+        let Some(client) = self.clients.of(permit as u32) else { return };
+        if now >= client.next_report {
+            client.report(now, &self.outlook, &mut self.dice);
+        }
+        if response.outcome == Outcome::Abandoned {
+            return;
+        }
+        client.sent += 1;
+        if response.outcome != Outcome::Ok {
+            client.be_refused(now, &self.outlook, self.server, &mut self.dice);
+        }
+    }
+
+    fn retry(&mut self, _: Instant, _: &mut Call, response: &Response) -> bool {
+        response.outcome.is_retryable()
+    }
+
+    fn next_at(&self, _: Instant) -> Option<Instant> {
+        None
+    }
+}
+
+impl Client {
+    fn new(now: Instant, number: usize) -> Self {
+        Self {
+            number,
+            bucket: Bucket::new(now),
+            sent: 0,
+            reported: 0,
+            next_report: now.saturating_add(REPORT),
+            not_before: Instant::ZERO,
+            refused: None,
+            changed: None,
+        }
+    }
+
+    /// The report of every half minute; of several that are due at once, one is made.
+    fn report(&mut self, now: Instant, outlook: &Outlook, dice: &mut Dice) {
+        let late = now.saturating_since(self.next_report).as_nanos() / REPORT.as_nanos();
+        self.next_report = self.next_report.saturating_add(REPORT.saturating_mul(late + 1));
+        let is_recent = |at: Instant| now.saturating_since(at) < REPORT;
+        if self.refused.is_some_and(is_recent) {
+            return;
+        }
+        self.reported = std::mem::take(&mut self.sent);
+        let load = outlook.telemetry.borrow_mut().report(now, self.number, self.reported, false);
+        if load.refusals > 0.0 {
+            let pause = PAUSE + dice.between(-PAUSE_JITTER, PAUSE_JITTER);
+            self.not_before = now.saturating_add(seconds(pause));
+        } else if !self.changed.is_some_and(is_recent) {
+            let alone = load.clients == 1.0 || load.mean() == 0.0;
+            let few = alone || (self.reported as f64) < FEW.0 * load.mean();
+            self.bucket.grow(if few { FEW.1 } else { GROWTH });
+            self.changed = Some(now);
+        }
+    }
+
+    fn be_refused(&mut self, now: Instant, outlook: &Outlook, server: f64, dice: &mut Dice) {
+        self.refused = Some(now);
+        self.reported = std::mem::take(&mut self.sent);
+        let load = outlook.telemetry.borrow_mut().report(now, self.number, self.reported, true);
+        let few = (self.reported as f64) < FEWER.0 * load.mean();
+        self.bucket.cut(if few { FEWER.1 } else { CUT });
+        self.bucket.tokens = TOKENS;
+        self.changed = Some(now);
+        let wait = (load.refusals + 1.0) / server + dice.between(0.0, 1.0);
+        self.not_before = now.saturating_add(seconds(wait));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::tests::{accepted, at, call, outlook, refused};
+
+    /// Clients of one telemetry server, at a server of 4 calls a second.
+    fn clients<const N: usize>() -> [Aatb; N] {
+        let outlook = Rc::new(Outlook { rate: vec![(Instant::ZERO, 4.0)], ..outlook() });
+        std::array::from_fn(|seed| Aatb::new(Dice::new(seed as u64), &outlook))
+    }
+
+    fn go(client: &mut Aatb, now: f64) {
+        assert_eq!(client.poll(at(now), &call()), Answer::Go(0), "at {now} s");
+    }
+
+    fn rate(client: &mut Aatb) -> f64 {
+        client.clients.of(0).as_ref().unwrap().bucket.rate()
+    }
+
+    /// Seconds until the client's next call leaves, looked for by doing what it says.
+    fn departure(client: &mut Aatb, mut now: Instant) -> f64 {
+        loop {
+            match client.poll(now, &call()) {
+                Answer::Wait(until) => now = until,
+                answer => {
+                    assert_eq!(answer, Answer::Go(0));
+                    return now.as_nanos() as f64 / 1e9;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_client_alone_grows_by_two_fifths_every_half_minute() {
+        let [mut client] = clients();
+        go(&mut client, 0.0);
+        client.settle(at(0.1), 0, &accepted(0));
+        for (now, expected) in [(29.9, 0.67), (30.0, 0.94), (59.9, 0.94), (60.0, 1.32)] {
+            go(&mut client, now);
+            assert_eq!(rate(&mut client), expected, "at {now} s");
+        }
+    }
+
+    #[test]
+    fn a_client_that_sends_as_much_as_the_others_grows_more_slowly() {
+        let [mut busy, mut idle] = clients();
+        for client in [&mut busy, &mut idle] {
+            go(client, 0.0);
+            client.settle(at(0.1), 0, &accepted(0));
+        }
+        // The first reports are not counted in the answers to them; those of a minute are.
+        for now in [30.0, 60.0] {
+            go(&mut busy, now);
+            (0..9).for_each(|_| busy.settle(at(now), 0, &accepted(0)));
+            go(&mut idle, now);
+        }
+        // 0.67 x 1.4 each for want of a mean; then 9 and 0 calls against a mean of 1 of two clients.
+        assert_eq!([&mut busy, &mut idle].map(rate), [1.13, 1.32]);
+    }
+
+    #[test]
+    fn a_refused_client_takes_a_third_and_waits_for_all_that_were_refused() {
+        let [mut one, mut two] = clients();
+        for client in [&mut one, &mut two] {
+            go(client, 0.0);
+        }
+        one.settle(at(1.0), 0, &refused(0));
+        // 0.67 / 3 in hundredths. Nothing is reported yet: 1 / 4 s, and up to a second.
+        assert_eq!(rate(&mut one), 0.22);
+        let left = departure(&mut one, at(1.0));
+        assert!((1.25..2.25).contains(&left), "{left}");
+        // A slot later the first refusal counts: 2 / 4 s.
+        two.settle(at(3.0), 0, &refused(0));
+        let left = departure(&mut two, at(3.0));
+        assert!((3.5..4.5).contains(&left), "{left}");
+    }
+
+    #[test]
+    fn a_client_that_sent_less_than_half_of_the_mean_is_halved() {
+        let [mut busy, mut idle] = clients();
+        for client in [&mut busy, &mut idle] {
+            go(client, 0.0);
+        }
+        (0..20).for_each(|_| busy.settle(at(5.0), 0, &accepted(0)));
+        busy.settle(at(5.0), 0, &refused(0));
+        idle.settle(at(12.0), 0, &refused(0));
+        assert_eq!([&mut busy, &mut idle].map(rate), [0.22, 0.34]);
+    }
+
+    #[test]
+    fn a_refusal_of_one_stops_the_others_for_half_a_minute() {
+        let [mut one, mut two] = clients();
+        for client in [&mut one, &mut two] {
+            go(client, 0.0);
+        }
+        one.settle(at(20.0), 0, &refused(0));
+        two.settle(at(30.0), 0, &accepted(0));
+        let left = departure(&mut two, at(30.0));
+        assert!((58.0..62.0).contains(&left), "{left}");
+        // One pause is for one call.
+        let again = departure(&mut two, at(left));
+        assert!(again < left + 2.0, "{again}");
+    }
+}

@@ -1,0 +1,112 @@
+//! A part of a server that is slow, or fails slowly: one node of several behind a balancer that has
+//! not noticed.
+
+use serde::Deserialize;
+#[cfg(feature = "full")]
+use tidegate::{Hint, Instant, Outcome, Span};
+
+#[cfg(feature = "full")]
+use super::Answer;
+#[cfg(feature = "full")]
+use crate::chance::Chance;
+use crate::scenario::units::Time;
+
+/// A time in which a share of the calls that the limit lets through meet the bad part.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// When it begins.
+    pub from: Time,
+    /// When it is over.
+    pub to: Time,
+    /// The share of the calls.
+    pub share: f64,
+    /// How much longer they take.
+    pub delay: Time,
+    /// What they come to then.
+    #[serde(default)]
+    pub reply: Reply,
+}
+
+/// What a call that met the bad part comes to.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// It is served.
+    #[default]
+    Ok,
+    /// It is refused, because the server has too much to do.
+    Busy,
+    /// It fails.
+    Failed,
+}
+
+#[cfg(feature = "full")]
+impl Fault {
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        if self.to <= self.from {
+            return Some("a fault must end after it begins");
+        }
+        let is_share = self.share > 0.0 && self.share <= 1.0;
+        (!is_share).then_some("the share of a fault is above 0, and 1 at most")
+    }
+
+    /// The fault that a call meets at `now`, if it does. Chance is drawn while there is one only.
+    pub(super) fn that_hits<'a>(
+        faults: &'a [Self],
+        now: Instant,
+        chance: &mut Chance,
+    ) -> Option<&'a Self> {
+        let present = |fault: &&Self| now >= fault.from.instant() && now < fault.to.instant();
+        faults.iter().filter(present).find(|fault| chance.unit() < fault.share)
+    }
+
+    /// The answer to a call that would have taken so long.
+    pub(super) fn answer(&self, delay: Span) -> Answer {
+        let outcome = match self.reply {
+            Reply::Ok => Outcome::Ok,
+            Reply::Busy => Outcome::Busy,
+            Reply::Failed => Outcome::Failed,
+        };
+        Answer { outcome, delay: delay.saturating_add(self.delay.span()), hint: Hint::NONE }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chance::Stream;
+
+    fn fault(share: f64, reply: Reply) -> Fault {
+        let time = |seconds| Span::from_secs(seconds).into();
+        Fault { from: time(10), to: time(20), share, delay: time(3), reply }
+    }
+
+    #[test]
+    fn a_fault_meets_its_share_of_the_calls_in_its_time_alone() {
+        let mut chance = Chance::new(1, Stream::Server);
+        let faults = [fault(0.25, Reply::Ok)];
+        for (seconds, least, most) in
+            [(9, 0, 0), (10, 2_380, 2_620), (19, 2_380, 2_620), (20, 0, 0)]
+        {
+            let now = Instant::ZERO.saturating_add(Span::from_secs(seconds));
+            let met = |_: &u32| Fault::that_hits(&faults, now, &mut chance).is_some();
+            // Within 2.8 standard deviations (43) of 10 000 draws.
+            let count = (0..10_000).filter(met).count();
+            assert!((least..=most).contains(&count), "{count} at {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_call_that_meets_it_takes_longer_and_comes_to_what_it_says_without_a_hint() {
+        for (reply, outcome) in [
+            (Reply::Ok, Outcome::Ok),
+            (Reply::Busy, Outcome::Busy),
+            (Reply::Failed, Outcome::Failed),
+        ] {
+            let answer = fault(1.0, reply).answer(Span::from_millis(50));
+            let expected = Answer { outcome, delay: Span::from_millis(3_050), hint: Hint::NONE };
+            assert_eq!(answer, expected);
+        }
+    }
+}

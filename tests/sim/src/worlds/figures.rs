@@ -1,0 +1,267 @@
+//! From scores to the figures that laws are judged by.
+
+use serde::Serialize;
+
+use super::runs::{Results, Settings};
+use super::{Drawn, Facts, Family, Hints, Score, harm};
+use crate::metric::median;
+
+/// Clients are limited by their program where hammering is throttled less often than this.
+const NEVER: f64 = 0.002;
+
+/// One figure over many worlds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// In how many worlds it has a meaning.
+    pub worlds: usize,
+    /// The middle one.
+    pub median: f64,
+    /// What nine worlds of ten do not exceed.
+    pub p90: f64,
+    /// The largest.
+    pub worst: f64,
+}
+
+impl Figure {
+    /// The figure of these values; `None` of none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let worst = *sorted.last()?;
+        let rank = (sorted.len() * 9).div_ceil(10).max(1) - 1;
+        let middle = median(sorted.iter().copied())?;
+        Some(Self { worlds: sorted.len(), median: middle, p90: sorted[rank], worst })
+    }
+}
+
+/// The figures of a family with one set of hints and one law.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The family.
+    pub family: &'static str,
+    /// The set of hints.
+    pub hints: &'static str,
+    /// The law.
+    pub law: String,
+    /// How many worlds of the family were run.
+    pub worlds: usize,
+    /// As in [`Score`].
+    pub rejected: Option<Figure>,
+    /// As in [`Score`].
+    pub unused: Option<Figure>,
+    /// As in [`Score`].
+    pub unfair: Option<Figure>,
+    /// Mean latency over that of an oracle that never lets a call wait without need: over that of
+    /// hammering, in worlds where hammering is as good as never throttled.
+    pub wait: Option<Figure>,
+    /// As in [`Score`].
+    pub cold: Option<Figure>,
+    /// As in [`Score`].
+    pub up: Option<Figure>,
+    /// As in [`Score`].
+    pub down: Option<Figure>,
+    /// As in [`Score`].
+    pub back: Option<Figure>,
+    /// The share of the server that unsynchronised calls can use, less the share that is used, where
+    /// both reject as many: in worlds whose limit lets one call through at a time.
+    pub bound: Option<Figure>,
+    /// In how many worlds these hints hurt; nothing is said of lies.
+    pub hurt: Option<usize>,
+}
+
+/// A world in which a truthful hint hurt.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hurt {
+    /// The scenario: world and hints.
+    pub scenario: String,
+    /// The hints.
+    pub hints: &'static str,
+    /// The law.
+    pub law: String,
+    /// In what: the names of [`Harm`](super::Harm).
+    pub why: Vec<&'static str>,
+    /// Rejected, unused, 1 − Jain and latency in milliseconds without hints.
+    pub blind: [Option<f64>; 4],
+    /// The same with them.
+    pub told: [Option<f64>; 4],
+    /// What the world is.
+    pub title: String,
+}
+
+/// How often a set of hints hurts a law.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// The law.
+    pub law: String,
+    /// The set of hints.
+    pub hints: &'static str,
+    /// In how many worlds of how many.
+    pub hurt: usize,
+    /// Of so many.
+    pub worlds: usize,
+    /// In how many worlds a second run without hints, with other dice of the law, counts as hurt.
+    pub by_chance: usize,
+}
+
+/// All figures of a number of worlds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    /// The families with each law and set of hints.
+    pub rows: Vec<Row>,
+    /// How often each set of hints hurts each law.
+    pub judged: Vec<Judged>,
+    /// The worlds in which one did.
+    pub hurt: Vec<Hurt>,
+}
+
+impl Figures {
+    /// The figures of these results.
+    pub fn new(worlds: &[Drawn], settings: &Settings, results: &Results) -> Self {
+        let all = View { worlds, settings, results };
+        let mut figures = Self { rows: Vec::new(), judged: Vec::new(), hurt: Vec::new() };
+        for law in 0..settings.laws.len() {
+            for &hints in &settings.hints {
+                figures.hurt.extend(all.hurt(law, hints));
+                figures.judged.extend(all.judged(law, hints, &figures.hurt));
+            }
+        }
+        for family in Family::ALL {
+            for law in 0..settings.laws.len() {
+                let rows = settings.hints.iter().map(|&hints| all.row(family, law, hints));
+                figures.rows.extend(rows.flatten());
+            }
+        }
+        figures
+    }
+}
+
+impl Figures {
+    /// Whether a law does anything else where it is told more than `Retry-After`.
+    pub(super) fn reads_more(&self, law: &str) -> bool {
+        let own = || self.rows.iter().filter(|row| row.law == law);
+        let least = |family| {
+            own().find(|row| row.family == family && row.hints == Hints::RetryAfter.name())
+        };
+        own().filter(|row| is_more(row.hints)).any(|row| {
+            least(row.family)
+                .is_none_or(|least| Row { hints: least.hints, ..row.clone() } != *least)
+        })
+    }
+
+    /// The rows without those that repeat what a law does when it is told `Retry-After` alone.
+    pub(super) fn told(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !is_more(row.hints) || self.reads_more(&row.law))
+    }
+}
+
+pub(super) fn is_more(hints: &str) -> bool {
+    ![Hints::Blind, Hints::RetryAfter].map(Hints::name).contains(&hints)
+}
+
+struct View<'a> {
+    worlds: &'a [Drawn],
+    settings: &'a Settings,
+    results: &'a Results,
+}
+
+impl View<'_> {
+    fn score(&self, world: usize, law: usize, hints: Hints) -> Option<&Score> {
+        self.results.scores.get(&(world, law, hints))
+    }
+
+    /// The score without hints, and that with them, of each world in which hints are the truth.
+    fn pairs(&self, law: usize, hints: Hints) -> impl Iterator<Item = (usize, &Score, &Score)> {
+        let honest = |world: &usize| self.worlds[*world].family != Family::Lying;
+        let asked = hints != Hints::Blind;
+        (0..self.worlds.len()).filter(honest).filter_map(move |world| {
+            let blind = self.score(world, law, Hints::Blind).filter(|_| asked)?;
+            Some((world, blind, self.score(world, law, hints)?))
+        })
+    }
+
+    fn hurt(&self, law: usize, hints: Hints) -> Vec<Hurt> {
+        let shown = |it: &Score| [it.rejected, it.unused, it.unfair, it.latency];
+        let hurt = |(world, blind, told): (usize, &Score, &Score)| {
+            let world = &self.worlds[world];
+            let why: Vec<&str> = harm(blind, told).into_iter().map(super::Harm::name).collect();
+            (!why.is_empty()).then(|| Hurt {
+                scenario: world.file(hints),
+                hints: hints.name(),
+                law: self.settings.laws[law].clone(),
+                why,
+                blind: shown(blind),
+                told: shown(told),
+                title: world.title().into(),
+            })
+        };
+        self.pairs(law, hints).filter_map(hurt).collect()
+    }
+
+    fn judged(&self, law: usize, hints: Hints, hurt: &[Hurt]) -> Option<Judged> {
+        let worlds = self.pairs(law, hints).count();
+        let name = &self.settings.laws[law];
+        let chance = self.pairs(law, hints).filter(|(world, blind, _)| {
+            let again = self.results.again.get(&(*world, law));
+            again.is_some_and(|again| !harm(blind, again).is_empty())
+        });
+        (worlds > 0).then(|| Judged {
+            law: name.clone(),
+            hints: hints.name(),
+            hurt: hurt.iter().filter(|it| it.law == *name && it.hints == hints.name()).count(),
+            worlds,
+            by_chance: chance.count(),
+        })
+    }
+
+    fn row(&self, family: Family, law: usize, hints: Hints) -> Option<Row> {
+        let all: Vec<(usize, &Facts, &Score)> = self
+            .worlds
+            .iter()
+            .enumerate()
+            .filter(|(_, world)| world.family == family)
+            .filter_map(|(index, world)| {
+                Some((index, &world.facts, self.score(index, law, hints)?))
+            })
+            .collect();
+        if all.is_empty() {
+            return None;
+        }
+        let figure =
+            |of: fn(&Score) -> Option<f64>| Figure::of(all.iter().filter_map(|it| of(it.2)));
+        let waits = all.iter().filter_map(|(world, _, score)| self.wait(*world, score));
+        let bounds = all.iter().filter_map(|(_, facts, score)| bound(facts, score));
+        let hurts = self.pairs(law, hints).filter(|(world, blind, told)| {
+            self.worlds[*world].family == family && !harm(blind, told).is_empty()
+        });
+        let judged = hints != Hints::Blind && family != Family::Lying;
+        Some(Row {
+            family: family.name(),
+            hints: hints.name(),
+            law: self.settings.laws[law].clone(),
+            worlds: all.len(),
+            rejected: figure(|score| score.rejected),
+            unused: figure(|score| score.unused),
+            unfair: figure(|score| score.unfair),
+            wait: Figure::of(waits),
+            cold: figure(|score| score.cold),
+            up: figure(|score| score.up),
+            down: figure(|score| score.down),
+            back: figure(|score| score.back),
+            bound: Figure::of(bounds).filter(|_| family == Family::Small),
+            hurt: judged.then(|| hurts.count()),
+        })
+    }
+
+    fn wait(&self, world: usize, score: &Score) -> Option<f64> {
+        let hammered = self.results.hammered.get(&world)?;
+        let free = hammered.rejected.is_none_or(|share| share < NEVER);
+        score.latency.zip(hammered.latency).filter(|_| free).map(|(own, least)| own / least)
+    }
+}
+
+/// Calls that know nothing of each other find a token with probability 1/(1+ρ) where they are ρ times
+/// as many as tokens: ρ/(1+ρ) is used, and as much is rejected.
+fn bound(facts: &Facts, score: &Score) -> Option<f64> {
+    let one = facts.pool == 1 && !facts.window;
+    score.rejected.zip(score.unused).filter(|_| one).map(|(bad, unused)| bad - (1.0 - unused))
+}

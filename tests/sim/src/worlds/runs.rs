@@ -1,0 +1,150 @@
+//! Runs laws in drawn worlds, on all cores.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+use tidegate::Instant;
+
+use super::{Drawn, Family, Hints, Score};
+use crate::chance::Stream;
+use crate::place::{Place, outlook};
+use crate::server::{Server, seconds};
+use crate::{Scenario, ScenarioError, World, controllers};
+
+/// What to run in each world.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The laws.
+    pub laws: Vec<String>,
+    /// The sets of hints. Without [`Hints::Blind`] nothing can be said to hurt.
+    pub hints: Vec<Hints>,
+    /// Each world is run so often, with other arrivals and latencies and other dice of the laws.
+    pub seeds: u64,
+}
+
+/// The law whose calls never wait: where it is not throttled, no law has a reason to wait.
+pub const HAMMER: &str = "none";
+/// The peer that sees the server, and reads no hint.
+const ORACLE: &str = "oracle";
+/// The dice of the laws in the second run without hints.
+const OTHER_DICE: u64 = 1_000_000;
+
+/// The scores of all worlds.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// The score of each world (its place in the list of worlds) with a law (its place in the settings)
+    /// and hints.
+    pub scores: BTreeMap<(usize, usize, Hints), Score>,
+    /// The score of each world with a law without hints, a second time.
+    pub again: BTreeMap<(usize, usize), Score>,
+    /// The score of [`HAMMER`] in worlds whose clients ask for less than there is.
+    pub hammered: BTreeMap<usize, Score>,
+    /// The runs in which something happened that should not be possible.
+    pub failed: Vec<Failed>,
+}
+
+/// A run in which something happened that should not be possible.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The scenario.
+    pub scenario: String,
+    /// The law.
+    pub law: String,
+    /// What happened.
+    pub why: String,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum For {
+    Score(usize, Hints),
+    Again(usize),
+    Hammer,
+}
+
+/// Runs all that `settings` ask for. The results are the same for any number of cores.
+pub fn run(
+    worlds: &[Drawn],
+    settings: &Settings,
+    bar: &ProgressBar,
+) -> Result<Results, ScenarioError> {
+    let parse = |world: &Drawn, hints| {
+        let file = world.file(hints);
+        Scenario::parse(&world.text(hints), &file, &file)
+    };
+    let all = worlds.iter().map(|world| Hints::ALL.map(|hints| parse(world, hints)));
+    let scenarios: Vec<Vec<Scenario>> =
+        all.map(|sets| sets.into_iter().collect()).collect::<Result<_, _>>()?;
+    let jobs: Vec<(usize, For, u64)> = (0..worlds.len())
+        .flat_map(|world| purposes(&worlds[world], settings).map(move |what| (world, what)))
+        .flat_map(|(world, what)| (1..=settings.seeds).map(move |seed| (world, what, seed)))
+        .collect();
+    bar.set_length(jobs.len() as u64);
+    let done: Vec<Result<Score, Failed>> = jobs
+        .par_iter()
+        .with_max_len(1)
+        .map(|&(world, what, seed)| {
+            let (law, hints, dice) = match what {
+                For::Score(law, hints) => (settings.laws[law].as_str(), hints, seed),
+                For::Again(law) => (settings.laws[law].as_str(), Hints::Blind, seed + OTHER_DICE),
+                For::Hammer => (HAMMER, Hints::Blind, seed),
+            };
+            let scenario = &scenarios[world][hints as usize];
+            let score = play(scenario, &worlds[world], law, (seed, dice));
+            bar.inc(1);
+            score
+        })
+        .collect();
+    bar.finish_and_clear();
+    let mut results = Results::default();
+    let per = settings.seeds as usize;
+    for (jobs, done) in jobs.chunks(per).zip(done.chunks(per)) {
+        let scores: Vec<Score> = done.iter().filter_map(|score| score.clone().ok()).collect();
+        results.failed.extend(done.iter().filter_map(|score| score.clone().err()));
+        let (Some(&(world, what, _)), false) = (jobs.first(), scores.is_empty()) else { continue };
+        let score = Score::mean(&scores);
+        match what {
+            For::Score(law, hints) => _ = results.scores.insert((world, law, hints), score),
+            For::Again(law) => _ = results.again.insert((world, law), score),
+            For::Hammer => _ = results.hammered.insert(world, score),
+        }
+    }
+    Ok(results)
+}
+
+fn purposes<'a>(world: &Drawn, settings: &'a Settings) -> impl Iterator<Item = For> + use<'a> {
+    let hammer = (world.family == Family::App).then_some(For::Hammer);
+    let again = settings.hints.contains(&Hints::Blind) && settings.hints.len() > 1;
+    let laws = settings.laws.iter().enumerate().flat_map(move |(law, name)| {
+        let reads = move |hints: &&Hints| name != ORACLE || **hints == Hints::Blind;
+        let scores = settings.hints.iter().filter(reads).map(move |&hints| For::Score(law, hints));
+        scores.chain((again && name != ORACLE).then_some(For::Again(law)))
+    });
+    laws.chain(hammer)
+}
+
+/// One run. The world draws from `seed` and the law from `dice`; the two are the same in a run of
+/// `tidegate-sim run`.
+fn play(
+    scenario: &Scenario,
+    world: &Drawn,
+    law: &str,
+    (seed, dice): (u64, u64),
+) -> Result<Score, Failed> {
+    let failed = |why: String| Failed { scenario: scenario.name.clone(), law: law.into(), why };
+    let server = Server::new(scenario.server.get_ref(), seed);
+    let outlook = Rc::new(outlook(scenario, &server));
+    let made = World::with(scenario, seed, |place| {
+        let seed = Stream::Throttle(place.process).seed(dice);
+        controllers::named(law, &Place { seed, ..place }, &outlook)
+    });
+    let mut made = made.ok_or_else(|| failed("there is no such law".into()))?;
+    let end = made.advance(Instant::MAX, &mut |_| {});
+    end.map_err(|broken| failed(format!("seed {seed}: {broken}")))?;
+    let (threads, served) = (made.processes().count() as f64, made.tally().served_in_all() as f64);
+    let spent = threads * seconds(Instant::ZERO, made.now()) * 1e3 / served;
+    let spent = Some(spent).filter(|spent| spent.is_finite());
+    Ok(Score::of(&made.finish().metrics, spent, world.family, &world.facts))
+}

@@ -1,0 +1,109 @@
+//! What a law made of a world, and whether a hint hurt.
+
+use crate::metric::Metrics;
+
+use super::{Facts, Family};
+
+/// What a law made of a world, with one set of hints: means over all seeds. What has no meaning in a
+/// world is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Score {
+    /// The share of all calls that was throttled or failed: in the second half of the run where
+    /// clients ask for more than there is, else in all of it.
+    pub rejected: Option<f64>,
+    /// The share of what the server gave in the second half of the run that nobody used, where
+    /// clients ask for more than there is.
+    pub unused: Option<f64>,
+    /// 1 − Jain's index over the clients.
+    pub unfair: Option<f64>,
+    /// The mean time from a call's beginning until it was served, in milliseconds. Where clients ask for
+    /// more than there is, it is the time of all threads over the calls served: calls that still wait
+    /// at the end would otherwise be forgotten, and the latency of a law that starves some be low.
+    pub latency: Option<f64>,
+    /// Of a cold start: the time it took over the shortest possible.
+    pub cold: Option<f64>,
+    /// Of a doubled rate: how long it took to use it, in intervals that a client had before.
+    pub up: Option<f64>,
+    /// Of a rate that fell to a quarter: as `up`.
+    pub down: Option<f64>,
+    /// Of an outage: the time from its end until the rate was used again, over its length.
+    pub back: Option<f64>,
+}
+
+impl Score {
+    /// The score of one run in which a client's call was served every so many milliseconds of a thread.
+    pub fn of(metrics: &Metrics, spent: Option<f64>, family: Family, facts: &Facts) -> Self {
+        let get = |name| metrics.get(name);
+        let saturated = family.is_saturated();
+        let only = |of: Family, value: Option<f64>| value.filter(|_| family == of);
+        let late = 20.0 + 60.0 / facts.ideal;
+        Self {
+            rejected: get(if saturated { "ss_throttled" } else { "throttled" }),
+            unused: get("ss_util").filter(|_| saturated).map(|used| (1.0 - used).max(0.0)),
+            unfair: get("jain_process").map(|jain| 1.0 - jain),
+            latency: if saturated { spent } else { get("latency_mean_ms") },
+            // What was not done in time took at least that time.
+            cold: only(Family::Cold, Some(get("time_s").map_or(late, |s| s / facts.ideal))),
+            up: only(Family::Steps, get("up_s").map(|seconds| seconds / facts.interval())),
+            down: only(Family::Steps, get("down_s").map(|s| s / facts.interval() * 2.0)),
+            back: only(Family::Outages, get("recovery_s").map(|s| s / facts.outage)),
+        }
+    }
+
+    /// The mean of some scores.
+    pub fn mean(scores: &[Self]) -> Self {
+        let mean = |of: fn(&Self) -> Option<f64>| {
+            let values: Vec<f64> = scores.iter().filter_map(of).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        Self {
+            rejected: mean(|score| score.rejected),
+            unused: mean(|score| score.unused),
+            unfair: mean(|score| score.unfair),
+            latency: mean(|score| score.latency),
+            cold: mean(|score| score.cold),
+            up: mean(|score| score.up),
+            down: mean(|score| score.down),
+            back: mean(|score| score.back),
+        }
+    }
+}
+
+/// In what a world was worse with a hint than without.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Harm {
+    /// Half as many calls again were rejected, and 0.3 points more.
+    Rejected,
+    /// 3 points less of the server were used.
+    Unused,
+    /// Jain's index fell by 0.1.
+    Unfair,
+    /// The mean latency rose by a tenth.
+    Latency,
+}
+
+impl Harm {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Unused => "unused",
+            Self::Unfair => "unfair",
+            Self::Latency => "latency",
+        }
+    }
+}
+
+/// In what `told` is worse than `blind`; nothing where the hint did not hurt.
+pub fn harm(blind: &Score, told: &Score) -> Vec<Harm> {
+    let worse = |of: fn(&Score) -> Option<f64>, test: fn(f64, f64) -> bool| {
+        of(blind).zip(of(told)).is_some_and(|(before, after)| test(before, after))
+    };
+    let tests = [
+        (Harm::Rejected, worse(|it| it.rejected, |a, b| b > 1.5 * a && b > a + 0.003)),
+        (Harm::Unused, worse(|it| it.unused, |a, b| b > a + 0.03)),
+        (Harm::Unfair, worse(|it| it.unfair, |a, b| b > a + 0.1)),
+        (Harm::Latency, worse(|it| it.latency, |a, b| b > 1.1 * a)),
+    ];
+    tests.into_iter().filter(|test| test.1).map(|test| test.0).collect()
+}

@@ -1,0 +1,118 @@
+//! `tidegate-sim worlds`: draws worlds, runs laws in them, and says how they did.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tidegate_sim::worlds::{self, Drawn, Family, Figures, Hints, Purpose, Settings};
+use tidegate_sim::{controllers, runner};
+
+#[derive(Args)]
+pub struct Worlds {
+    /// The number that the worlds are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Draw worlds for development: they have nothing in common with those that laws are judged by
+    #[arg(long)]
+    dev: bool,
+    /// How many worlds
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    worlds: u32,
+    /// Laws, separated by commas
+    #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',', default_value = "adaptive", value_parser = law)]
+    laws: Vec<String>,
+    /// All worlds of one family
+    #[arg(long, value_parser = family)]
+    family: Option<Family>,
+    /// Sets of hints, separated by commas; all unless told
+    #[arg(long, value_name = "SET,...", value_delimiter = ',', value_parser = hints)]
+    hints: Vec<Hints>,
+    /// How often each world is run
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    runs: u64,
+    /// How many cores to use; all unless told
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the page and its picture, worlds.md and worlds.svg, to a directory
+    #[arg(long, value_name = "DIR", conflicts_with = "json")]
+    out: Option<PathBuf>,
+    /// Write the scenario files to a directory, and run nothing
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["json", "out"])]
+    write: Option<PathBuf>,
+}
+
+fn law(name: &str) -> Result<String, String> {
+    let unknown = || format!("there are {}", controllers::names().join(", "));
+    controllers::is_known(name).then(|| name.to_owned()).ok_or_else(unknown)
+}
+
+fn family(name: &str) -> Result<Family, String> {
+    let unknown = || format!("there are {}", Family::ALL.map(Family::name).join(", "));
+    Family::named(name).ok_or_else(unknown)
+}
+
+fn hints(name: &str) -> Result<Hints, String> {
+    let unknown = || format!("there are {}", Hints::ALL.map(Hints::name).join(", "));
+    Hints::named(name).ok_or_else(unknown)
+}
+
+impl Worlds {
+    pub fn run(&self) -> Result<()> {
+        let purpose = if self.dev { Purpose::Development } else { Purpose::Validation };
+        let draw = |(family, index)| worlds::draw(purpose, self.seed, family, index);
+        let drawn: Vec<Drawn> =
+            worlds::plan(self.worlds, self.family).into_iter().map(draw).collect();
+        let sets = if self.hints.is_empty() { Hints::ALL.to_vec() } else { self.hints.clone() };
+        if let Some(directory) = &self.write {
+            return write(&drawn, &sets, directory);
+        }
+        if let Some(jobs) = self.jobs {
+            rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global()?;
+        }
+        let settings = Settings { laws: self.laws.clone(), hints: sets, seeds: self.runs };
+        let results = worlds::run(&drawn, &settings, &runner::late_progress_bar())?;
+        let figures = Figures::new(&drawn, &settings, &results);
+        if let Some(directory) = &self.out {
+            let page = worlds::page(purpose, self.seed, &settings, &figures);
+            save(&page, &directory.join("worlds.md"))?;
+            save(&worlds::picture(&figures), &directory.join("worlds.svg"))?;
+        }
+        let mut out = io::stdout().lock();
+        if self.json {
+            let mut all = serde_json::to_value(&figures)?;
+            all["purpose"] = purpose.name().into();
+            all["seed"] = self.seed.into();
+            all["runs"] = self.runs.into();
+            writeln!(out, "{all}")?;
+        } else {
+            write!(out, "{}", worlds::tables(&figures))?;
+        }
+        for failed in &results.failed {
+            eprintln!("{} with law {}: {}", failed.scenario, failed.law, failed.why);
+        }
+        match results.failed.len() {
+            0 => Ok(()),
+            failed => bail!("{failed} runs broke"),
+        }
+    }
+}
+
+fn write(drawn: &[Drawn], sets: &[Hints], directory: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    for world in drawn {
+        for &hints in sets {
+            save(&world.text(hints), &directory.join(world.file(hints) + ".toml"))?;
+        }
+    }
+    eprintln!("{} files are in {}", drawn.len() * sets.len(), directory.display());
+    Ok(())
+}
+
+fn save(text: &str, file: &Path) -> Result<()> {
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}

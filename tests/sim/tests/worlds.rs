@@ -1,0 +1,133 @@
+//! Worlds drawn at random: what is drawn, and how it is judged.
+
+use std::collections::BTreeSet;
+
+use indicatif::ProgressBar;
+use tidegate_sim::Scenario;
+use tidegate_sim::scenario::Demand;
+use tidegate_sim::worlds::{
+    self, Drawn, Family, Figures, Harm, Hints, Purpose, Score, Settings, harm, plan,
+};
+
+fn draw(purpose: Purpose, number: u64, worlds: u32, only: Option<Family>) -> Vec<Drawn> {
+    let world = |(family, index)| worlds::draw(purpose, number, family, index);
+    plan(worlds, only).into_iter().map(world).collect()
+}
+
+fn texts(worlds: &[Drawn]) -> BTreeSet<String> {
+    worlds.iter().map(|world| world.text(Hints::Everything)).collect()
+}
+
+#[test]
+fn a_number_draws_the_same_worlds_again_and_nobody_else_draws_them() {
+    let first = texts(&draw(Purpose::Validation, 7, 200, None));
+    assert_eq!(first.len(), 200, "no world is drawn twice");
+    assert_eq!(first, texts(&draw(Purpose::Validation, 7, 200, None)));
+    for (purpose, number) in [(Purpose::Validation, 8), (Purpose::Development, 7)] {
+        assert!(first.is_disjoint(&texts(&draw(purpose, number, 200, None))));
+    }
+    // A family's worlds are those that it has among all.
+    let strict = texts(&draw(Purpose::Validation, 7, 10, Some(Family::Strict)));
+    assert!(strict.is_subset(&first));
+}
+
+#[test]
+fn every_world_is_a_scenario_within_the_ranges_that_are_written_down() {
+    for family in Family::ALL {
+        for world in draw(Purpose::Validation, 3, 60, Some(family)) {
+            for hints in Hints::ALL {
+                let name = world.file(hints);
+                let scenario = Scenario::parse(&world.text(hints), &name, &name).unwrap();
+                let server = scenario.server.get_ref();
+                assert_eq!(server.hints.is_silent(), hints == Hints::Blind, "{name}");
+            }
+            check(&world);
+        }
+    }
+}
+
+fn check(world: &Drawn) {
+    let Drawn { name, family, facts, .. } = world;
+    let scenario = Scenario::parse(&world.text(Hints::Everything), name, name).unwrap();
+    let server = scenario.server.get_ref();
+    let group = scenario.groups().next().unwrap();
+    let (rate, pool) = match (&server.bucket, &server.window) {
+        (Some(bucket), None) => (bucket.rate.as_per_second(), bucket.burst),
+        (None, Some(window)) => {
+            let width = window.width.seconds();
+            assert!((1.0..=86_400.0).contains(&width) && width.fract() == 0.0, "{name}");
+            (f64::from(window.limit) / width, window.limit)
+        }
+        _ => panic!("{name}: neither a bucket nor a window"),
+    };
+    assert!((rate / facts.rate - 1.0).abs() < 1e-3, "{name}: {rate} is {}", facts.rate);
+    assert!((0.99 / 86_400.0..=10_000.1).contains(&rate), "{name}: {rate} a second");
+    assert!((1..=60).contains(&group.processes), "{name}: {} clients", group.processes);
+    assert!((1..=64).contains(&group.threads), "{name}: {} threads", group.threads);
+    assert_eq!((facts.clients, facts.pool), (group.processes, pool), "{name}");
+    assert_eq!(group.demand == Demand::Closed, family.is_saturated(), "{name}");
+    match family {
+        Family::Small => assert!(pool < group.processes, "{name}"),
+        Family::Strict => assert_eq!((pool, group.processes), (1, 1), "{name}"),
+        Family::Pools => assert!((5..=40).contains(&pool) && pool >= group.processes, "{name}"),
+        Family::Second => assert_eq!(server.window.as_ref().unwrap().width.seconds(), 1.0),
+        _ => assert!(pool >= group.processes, "{name}"),
+    }
+    assert_eq!(server.work.is_some() || *family == Family::App, {
+        *family == Family::Streams || *family == Family::App
+    });
+}
+
+fn settings(laws: &[&str], hints: &[Hints]) -> Settings {
+    let laws = laws.iter().map(|law| law.to_string()).collect();
+    Settings { laws, hints: hints.to_vec(), seeds: 2 }
+}
+
+#[test]
+fn hammering_waits_for_nothing_below_the_limit_and_a_fixed_rate_does() {
+    let worlds = draw(Purpose::Validation, 1, 12, Some(Family::App));
+    let settings = settings(&["none", "fixed"], &[Hints::Blind, Hints::Remaining]);
+    let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
+    assert!(results.failed.is_empty(), "{:?}", results.failed);
+    let figures = Figures::new(&worlds, &settings, &results);
+    let wait = |law: &str| {
+        figures.rows.iter().find(|row| row.law == law && row.hints == "none").unwrap().wait.unwrap()
+    };
+    let none = wait("none");
+    assert_eq!((none.median, none.p90, none.worst), (1.0, 1.0, 1.0));
+    assert!(none.worlds >= 10, "hammering is throttled in {} of 12", 12 - none.worlds);
+    assert!(wait("fixed").worst > 2.0, "{:?}", wait("fixed"));
+    // What reads no hint is not hurt by one.
+    assert!(!figures.hurt.iter().any(|hurt| hurt.law == "none"), "{:?}", figures.hurt);
+}
+
+#[test]
+fn a_hint_hurts_where_it_costs_more_than_the_bounds_and_not_below_them() {
+    let blind = Score {
+        rejected: Some(0.01),
+        unused: Some(0.02),
+        unfair: Some(0.05),
+        latency: Some(100.0),
+        ..Score::default()
+    };
+    for (told, expected) in [
+        (Score { rejected: Some(0.0151), ..blind }, vec![Harm::Rejected]),
+        // Half as many again, but only 0.2 points of all calls.
+        (Score { rejected: Some(0.0149), ..blind }, vec![]),
+        (Score { unused: Some(0.051), ..blind }, vec![Harm::Unused]),
+        (Score { unused: Some(0.049), ..blind }, vec![]),
+        (Score { unfair: Some(0.151), ..blind }, vec![Harm::Unfair]),
+        (Score { latency: Some(111.0), ..blind }, vec![Harm::Latency]),
+        (Score { latency: Some(109.0), unfair: None, ..blind }, vec![]),
+        (
+            Score { rejected: Some(0.5), latency: Some(1e6), ..blind },
+            vec![Harm::Rejected, Harm::Latency],
+        ),
+    ] {
+        assert_eq!(harm(&blind, &told), expected, "{told:?}");
+    }
+    let none = Score { rejected: Some(0.0), ..blind };
+    let few = |share| Score { rejected: Some(share), ..blind };
+    assert_eq!(harm(&none, &few(0.0029)), vec![]);
+    assert_eq!(harm(&none, &few(0.0031)), vec![Harm::Rejected]);
+}

@@ -1,0 +1,40 @@
+//! How well laws do in worlds drawn at random: builds tidegate-sim and runs it.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+
+use anyhow::{Context, Result, bail};
+
+use crate::progress;
+use crate::workspace::{cargo, root};
+
+const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-sim"];
+
+/// `adaptive` first, then what it is compared with.
+const LAWS: &str = "adaptive,aimd,proportional,cubic,backoff,none,oracle";
+
+/// Everything said here goes to stderr: stdout is for the rows or the tables.
+pub fn run(seed: u64, worlds: Option<u32>, json: bool) -> Result<()> {
+    let mut build = cargo("build");
+    build.args(PROGRAM);
+    let ended = progress::run("building tidegate-sim", build, None)?;
+    if !ended.success() {
+        std::io::stderr().write_all(ended.output.as_bytes())?;
+        bail!("tidegate-sim does not build.");
+    }
+    // `cargo run` becomes the program it runs, as we become `cargo run`: signals and the exit
+    // status are the program's own.
+    let mut program = cargo("run");
+    program.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));
+    program.args(["--", "worlds", "--law", LAWS, "--seed", &seed.to_string()]);
+    if let Some(worlds) = worlds {
+        program.args(["--worlds", &worlds.to_string()]);
+    }
+    if json {
+        program.arg("--json");
+    } else if worlds.is_none() {
+        program.arg("--out").arg(root().join("tests/golden"));
+        eprintln!("worlds.md and worlds.svg go to tests/golden");
+    }
+    Err(program.exec()).context("tidegate-sim does not start")
+}
