@@ -81,8 +81,9 @@ proptest! {
                         let wait = until.as_nanos() - now;
                         // What the law has learnt may be longer: here, by successes alone.
                         let learnt = gate.intervals(at(now)).next().flatten();
-                        let learnt = learnt.map_or(0, |learnt| 2 * learnt.as_nanos());
-                        prop_assert!(wait <= learnt.max(ceiling * SECOND), "{} s", wait / SECOND);
+                        let learnt = learnt.map_or(0, Span::as_nanos);
+                        let most = if learnt > ceiling * SECOND { 2 * learnt } else { ceiling * SECOND };
+                        prop_assert!(wait <= most, "{wait} ns of {most}");
                         now = until.as_nanos();
                     }
                     other => panic!("{other:?}"),
@@ -97,6 +98,35 @@ proptest! {
             let outcome = if ok { Outcome::Ok } else { Outcome::Throttled };
             gate.settle(at(now), permit, outcome.with(hint));
         }
+    }
+
+    #[test]
+    fn where_the_server_takes_so_many_calls_at_once_no_more_are_sent_but_for_a_rare_probe(
+        seed: u64,
+        limit in 2usize..40,
+    ) {
+        let (mut gate, mut now) = (new(seed), 1);
+        let (mut served, mut rejected) = (0, 0);
+        for round in 0..300 {
+            let mut sent = Vec::new();
+            while let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) {
+                sent.push(permit);
+            }
+            // Rejections come back at once, and what is served 50 ms later.
+            now += MILLI;
+            for permit in sent.split_off(sent.len().min(limit)) {
+                gate.settle(at(now), permit, Outcome::Busy);
+                rejected += usize::from(round >= 20);
+            }
+            now += 50 * MILLI;
+            served += if round >= 20 { sent.len() } else { 0 };
+            for permit in sent {
+                gate.settle(at(now), permit, Outcome::Ok);
+            }
+        }
+        let capacity = 280 * limit;
+        prop_assert!(served * 10 >= capacity * 9, "{served} of {capacity} were served");
+        prop_assert!(rejected * 50 <= served, "{rejected} were rejected");
     }
 
     #[test]

@@ -160,8 +160,30 @@ def slow_start():
     yield script
 
 
+def at_once():
+    """A server that takes so many calls at once and is too busy for more; and one that is for all."""
+    for places in (0, 1, 2, 3, 17):
+        for seed in (1, 2):
+            script = scripted(f"at a server of {places} calls at once, {seed}", seed=seed)
+            for _ in range(90 // (places + 1) + 4):
+                sent = 0
+                while script.poll()[0] == "go":
+                    sent += 1
+                script.next_at()
+                script.after(2 * MS)
+                # The first that were sent are served; the others are back sooner.
+                for index in range(sent - 1, -1, -1):
+                    if index == places - 1:
+                        script.after(20 * MS)
+                    script.settle("ok" if index < places else "busy", permit=script.outs[index])
+                if sent == 0:
+                    script.after(SECOND // 4)
+            script.intervals()
+            yield script
+
+
 def few_left():
-    """What is left narrows slow start where it is less than half of the most that ever was."""
+    """What is left narrows slow start where it is less than a quarter of the most that ever was."""
     for most in (9, 10):
         for left in (0, 1, 3, 4, 5, 6):
             script = scripted(f"slow start, and {left} left of {most}", "LeaseEnds")
@@ -461,7 +483,7 @@ def quotas():
 
 
 def remaining():
-    """What is left: with room for one more call nothing waits, and with less than half of it growth is
+    """What is left: with room for one more call nothing waits, and with less than a quarter of it growth is
     slow behind the plateau."""
     for limit in (None, 12, 5000):
         for left in (0, 1, 2, 5, 9, 29, 2600):
@@ -563,7 +585,7 @@ def moves():
 
 def vectors():
     yield from scripts("adaptive", CONFIGS)
-    for family in (worlds, tokens, slow_start, few_left, two_windows, weeks, rescaled, room, silences,
+    for family in (worlds, tokens, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
                    first_rejections, epochs, chance, misses, pauses, cooldowns, ceilings, quotas, remaining,
                    mixed_costs, corrections, moves):  # fmt: skip
         for script in family():

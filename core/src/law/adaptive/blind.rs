@@ -1,7 +1,7 @@
 //! What rejections and successes teach by themselves.
 
 use super::log::{Coarse, Log, coarse};
-use super::meter::RIPE;
+use super::meter::{FEW, RIPE};
 use super::open::Open;
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
 use crate::law::{Move, Sample};
@@ -19,6 +19,13 @@ impl AdaptiveState {
     /// The server did not serve a call; it failed where `failed`, and was rejected otherwise.
     pub(super) fn miss(&mut self, sample: &Sample<'_>, failed: bool, rng: &mut Rng) -> Move {
         let now = sample.now;
+        if sample.outcome == Outcome::Busy
+            && sample.hint.pause().is_none()
+            && let Phase::Open(open) = &mut self.phase
+            && open.too_busy(sample.in_flight, sample.fresh)
+        {
+            return if sample.fresh { Move::Slower } else { Move::Held };
+        }
         if !sample.fresh {
             // It belongs to the congestion that the law has cut for.
             return Move::Held;
@@ -76,6 +83,7 @@ impl AdaptiveState {
         // A second hit soon after the first, or after an epoch that was mostly a pause.
         let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= pause;
         let soon = self.meter.set && few;
+        let before = paced.probe;
         self.interval = self.interval + paced.probe.cut(self.interval);
         if paced.young && pause > Span::ZERO {
             // Where each rejection of the search costs a pause, it goes half of the way to what was
@@ -84,16 +92,21 @@ impl AdaptiveState {
             let cycle = Log::of_span(self.meter.cycle(now.saturating_add(pause)));
             let slower = cycle - Log::of(calls.into()) - self.interval;
             self.interval = self.interval + slower.max(Log::ZERO).halved();
-        } else {
-            // Where each rejection costs a pause, an epoch lasts several pauses.
-            let lost = Log::of_span(pause.min(Span::from_secs(1))) - self.interval;
-            let calls = lost.octaves(2).span().as_nanos();
-            paced.probe.cover(u32::try_from(calls).unwrap_or(u32::MAX));
         }
         self.meter.turn(now, self.usual);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
-            // No faster than what was served between the two hits.
-            self.interval = self.interval.max(reading);
+            // No faster than what was served between the two hits. Where the server asks for pauses,
+            // that is too slow, and the epoch returns half of the way.
+            let fall = (reading - self.interval).max(Log::ZERO);
+            self.interval = self.interval + fall;
+            if pause > Span::ZERO {
+                paced.probe.fall(fall.halved());
+            }
+        }
+        // Where each rejection costs a pause, an epoch lasts several pauses.
+        if pause > Span::ZERO {
+            let lost = Log::of_span(pause.min(Span::from_secs(1))) - self.interval;
+            paced.probe.cover_pauses(lost.coarse(), &before);
         }
         self.interval = self.interval.min(SLOWEST);
         paced.target = self.interval;
@@ -137,7 +150,7 @@ impl AdaptiveState {
             let step = Log::of_growth(most.saturating_add(2 << 8));
             self.interval = (self.interval - step).max(paced.target);
         } else {
-            let mut weight = if quota > Log::ZERO { 0 } else { weight(self.interval) };
+            let mut weight = weight(self.interval);
             if flight > 0 {
                 weight = weight.min(paced.probe.heaviest(flight));
             }
@@ -167,7 +180,7 @@ impl AdaptiveState {
             } else {
                 self.interval = paced.target;
             }
-            if paced.new && !down && misses >= 3 && !trusted {
+            if paced.young && !down && !trusted {
                 // The rate before says nothing about the server's: the probe that was served is nearer.
                 self.interval = self.interval.max(probing);
             }
@@ -192,8 +205,8 @@ impl AdaptiveState {
         let Phase::Paced(paced) = &mut self.phase else { return false };
         // Time runs out before the calls do.
         const SPARE: Log = Log::of_ratio(33, 32);
-        let reading = Log::of_span(cycle) - Log::of(calls.max(RIPE).into()) + SPARE;
-        let ripe = calls >= RIPE;
+        let reading = Log::of_span(cycle) - Log::of(calls.max(FEW).into()) + SPARE;
+        let ripe = calls >= FEW;
         let trusted = ripe && dark > cycle.halved(2);
         let target = self.interval;
         paced.target = if trusted && reading < target {

@@ -2,7 +2,7 @@
 
 use super::blind::DARK;
 use super::log::Log;
-use super::meter::{Meter, RIPE};
+use super::meter::{FEW, Meter, RIPE};
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
 use crate::law::Move;
 use crate::rng::Rng;
@@ -38,7 +38,7 @@ impl AdaptiveState {
             // A fleet that waits comes back over an eighth of the time, or sooner where this client's
             // own calls tell how soon the server can serve another.
             let eighth = wait.halved(3);
-            if calls < 8 {
+            if calls < FEW {
                 eighth
             } else {
                 let each = (cycle - Log::of(calls.into())).span();
@@ -69,7 +69,7 @@ impl AdaptiveState {
         let Phase::Open(open) = &mut self.phase else { return false };
         open.begin_again();
         self.event_at = now;
-        if calls < 8 {
+        if calls < FEW {
             if calls == 0 {
                 // Others had used everything up.
                 self.meter = Meter::new(now);

@@ -23,6 +23,9 @@ pub(super) struct Meter {
 /// So many calls are enough for a reading.
 pub(super) const RIPE: u32 = 16;
 
+/// From so many calls on, what was served in a cycle says more than a guess.
+pub(super) const FEW: u32 = 8;
+
 impl Meter {
     pub(super) const fn new(now: Instant) -> Self {
         Self { from: now, lasted: Log::ZERO, served: 0, before: 0, set: false }

@@ -1,6 +1,7 @@
 //! `adaptive`: one law for every rate, and for every hint that a server gives.
 
 mod blind;
+mod cap;
 mod cooldown;
 mod cost;
 mod log;
@@ -234,19 +235,27 @@ impl Law for Adaptive {
     }
 
     fn window(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
-        let Phase::Open(open) = &state.phase else { return None };
-        let limit = open.limit(now.saturating_since(state.event_at));
-        match (limit, state.told.calls_left()) {
+        let since = now.saturating_since(state.event_at);
+        let open = match &state.phase {
+            Phase::Open(open) => open,
+            Phase::Paced(paced) => return open::limit(paced.wide()?, since),
+        };
+        match (open.limit(since), state.told.calls_left()) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }
     }
 
     fn opens_at(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Option<Instant> {
-        let Phase::Open(open) = &state.phase else { return None };
-        let at = state.event_at.saturating_add(open.has_room_after(in_flight));
-        let has_left = state.told.calls_left().is_none_or(|left| left.get() > in_flight);
-        (!open.probing && has_left).then_some(at.max(now))
+        let wide = match &state.phase {
+            Phase::Open(open) => {
+                let has_left = state.told.calls_left().is_none_or(|left| left.get() > in_flight);
+                (!open.probing && open.cap.is_none() && has_left).then_some(open.wide)?
+            }
+            Phase::Paced(paced) => paced.wide()?,
+        };
+        let at = state.event_at.saturating_add(open::has_room_after(wide, in_flight));
+        Some(at.max(now))
     }
 
     fn released(
@@ -296,7 +305,8 @@ impl Law for Adaptive {
             state.see_round_trip(now.saturating_since(sample.sent));
         }
         if let Phase::Open(open) = &mut state.phase {
-            let since = open.respond(now.saturating_since(state.event_at), served);
+            let since =
+                open.respond(now.saturating_since(state.event_at), served, sample.in_flight);
             state.event_at = now.saturating_sub(since);
         }
         if sample.outcome == Outcome::Failed {

@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU16;
 
+use super::cap::Cap;
 use super::log::{Coarse, Log};
 use crate::fixed::div;
 use crate::snapshot::fields;
@@ -18,13 +19,15 @@ use crate::time::{Instant, Span};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Open {
     /// How many calls could be in flight when that was doubled last.
-    wide: u16,
+    pub(super) wide: u16,
     /// Calls in the present block.
     sends: u16,
     /// The mean interval of the last full block, coarsely; zero before the first.
     measured: i16,
     /// A cooldown is on, or over and not judged yet: one call at a time finds out.
     pub(super) probing: bool,
+    /// What the server takes at once, where rejections have told.
+    pub(super) cap: Option<Cap>,
 }
 
 /// So many calls are in flight at first.
@@ -36,33 +39,43 @@ const DOUBLING: u32 = 28;
 
 impl Open {
     pub(super) const fn new() -> Self {
-        Self { wide: FIRST, sends: 0, measured: 0, probing: false }
+        Self { wide: FIRST, sends: 0, measured: 0, probing: false, cap: None }
     }
 
     /// How many calls may be in flight, so long after the latest doubling.
     pub(super) fn limit(&self, since: Span) -> Option<NonZeroU16> {
-        if self.probing {
-            return Some(NonZeroU16::MIN);
+        match (self.probing, self.cap) {
+            (true, _) => Some(NonZeroU16::MIN),
+            (false, Some(_)) => NonZeroU16::new(self.wide),
+            (false, None) => limit(self.wide, since),
         }
-        let wide = u32::from(self.wide) << doublings(since);
-        NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST)
-    }
-
-    /// How long after the latest doubling one more call than `in_flight` may be.
-    pub(super) fn has_room_after(&self, in_flight: u16) -> Span {
-        let short = div(u32::from(in_flight).min(WIDEST - 1), self.wide.into());
-        let doublings = (short | 1).ilog2().saturating_add((short > 0).into());
-        Span::from_nanos(u64::from(doublings & 31) << DOUBLING)
     }
 
     /// A response, so long after the latest doubling: a success admits one more call, and a rejection
     /// puts off the next doubling. Returns how long ago the latest doubling is then.
-    pub(super) fn respond(&mut self, since: Span, served: bool) -> Span {
+    pub(super) fn respond(&mut self, since: Span, served: bool, in_flight: u16) -> Span {
+        if let Some(cap) = &mut self.cap {
+            if served && in_flight.saturating_add(1) >= self.wide {
+                self.wide = cap.grow(self.wide);
+            }
+            return since;
+        }
         if !self.probing {
             let wide = self.limit(since).map_or(WIDEST, |wide| wide.get().into());
             self.wide = u16::try_from(wide).unwrap_or(u16::MAX).saturating_add(served.into());
         }
         Span::from_nanos(if served { since.as_nanos() & ((1 << DOUBLING) - 1) } else { 0 })
+    }
+
+    /// The server was too busy for a call while it had `in_flight` others: that is as many as it takes.
+    /// Returns whether that may be so.
+    pub(super) fn too_busy(&mut self, in_flight: u16, fresh: bool) -> bool {
+        if self.probing || in_flight == 0 {
+            return false;
+        }
+        self.cap.get_or_insert(Cap::new()).reject(fresh);
+        self.wide = self.wide.min(in_flight);
+        true
     }
 
     /// The first success after a cooldown: calls begin again, measured anew.
@@ -123,9 +136,22 @@ impl Open {
     }
 }
 
+/// How many calls may be in flight, of which so many could be when that was doubled last.
+pub(super) fn limit(wide: u16, since: Span) -> Option<NonZeroU16> {
+    let wide = u32::from(wide) << doublings(since);
+    NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST)
+}
+
+/// How long after the latest doubling one more call than `in_flight` may be.
+pub(super) fn has_room_after(wide: u16, in_flight: u16) -> Span {
+    let short = div(u32::from(in_flight).min(WIDEST - 1), wide.into());
+    let doublings = (short | 1).ilog2().saturating_add((short > 0).into());
+    Span::from_nanos(u64::from(doublings & 31) << DOUBLING)
+}
+
 /// How often the number of calls in flight has doubled; at most as often as makes one call a thousand.
 fn doublings(since: Span) -> u32 {
     u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(10).min(10)
 }
 
-fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool });
+fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, cap: Option<Cap> });

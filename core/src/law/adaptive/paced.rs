@@ -32,6 +32,12 @@ impl Paced {
     pub(super) const fn new(interval: Log) -> Self {
         Self { target: interval, probe: Probe::new(), new: true, young: true }
     }
+
+    /// How many calls may be in flight while a first rate is searched for: one, and one more for each
+    /// success since the cut. The others would be rejected with it.
+    pub(super) fn wide(&self) -> Option<u16> {
+        self.young.then_some(self.probe.successes.saturating_add(1))
+    }
 }
 
 impl AdaptiveState {
@@ -41,17 +47,19 @@ impl AdaptiveState {
         let interval = self.usual.interval_of(cost, self.interval(now));
         let Phase::Paced(paced) = &self.phase else { return };
         let width = (interval + Log::of_coarse(paced.probe.depth())).octaves(-2).span();
+        let latest = now.saturating_add(self.longest_wait(interval));
         let interval = interval.span();
         let start = self.slot.max(now.saturating_sub(interval.max(LATENESS)));
         self.slot = start.saturating_add(interval);
         let half = width.halved(1);
-        self.release =
-            self.slot.saturating_sub(half).saturating_add(rng.between(Span::ZERO, width));
+        let drawn = self.slot.saturating_sub(half).saturating_add(rng.between(Span::ZERO, width));
+        self.release = drawn.min(latest);
     }
 
     /// No wait is longer than the ceiling, unless the learnt interval is.
-    fn longest_wait(&self) -> Span {
-        self.ceiling().span().max(self.interval.octaves(1).span())
+    fn longest_wait(&self, interval: Log) -> Span {
+        let ceiling = self.ceiling();
+        if interval > ceiling { interval.octaves(1).span() } else { ceiling.span() }
     }
 
     pub(super) const fn target(&self) -> Log {
@@ -76,7 +84,7 @@ impl AdaptiveState {
             // The first rate is searched for from above: what is in flight is rejected too.
             next = next.max(self.round_trip());
         }
-        let latest = now.saturating_add(self.longest_wait());
+        let latest = now.saturating_add(self.longest_wait(self.interval));
         self.release = self.release.max(now.saturating_add(next.max(pause))).min(latest);
         self.slot = self.slot.max(now.saturating_add(interval.max(pause)));
     }

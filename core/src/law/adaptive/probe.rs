@@ -13,35 +13,73 @@ use crate::snapshot::fields;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Probe {
-    /// log2 of K, coarsely.
-    length: i16,
+    /// log2 of K, coarsely, as the hits have taught it.
+    length: u8,
+    /// log2 of the least K of this epoch, coarsely: that of a window, or of several pauses.
+    least: i16,
     /// n: weighted successes since the cut, with 8 bits of fraction.
     progress: u32,
     /// Successes since the cut.
     pub(super) successes: u16,
     /// Rejections since the cut that were taken for chance.
     pub(super) ignored: u8,
+    /// How far below its plateau the epoch began, in sixteenths of an octave; zero where by L.
+    gap: u8,
+    /// log2 of how many pauses an epoch lasts at least.
+    pauses: u8,
     /// The interval at which the latest hit came.
     base: Log,
 }
 
 /// log2 of the lengths: at first, at least after a late hit, at most after a hit in time.
-const FIRST: i16 = 4 << 8;
-const LATE: i16 = 7 << 8;
-const MOST: i16 = 9 << 8;
+const FIRST: u8 = 4;
+const LATE: u8 = 7;
+const MOST: u8 = 9;
 /// A hit that comes after so many successes is late: the rate could have risen sooner.
 const OVERDUE: u16 = 256;
 /// log2 of the longest length at all.
 const LIMIT: i16 = 16 << 8;
+/// log2 of how many pauses an epoch lasts, at least and at most.
+const FEWEST_PAUSES: u8 = 2;
+const MOST_PAUSES: u8 = 4;
 
 impl Probe {
     pub(super) const fn new() -> Self {
-        Self { length: FIRST, progress: 0, successes: 0, ignored: 0, base: Log::ZERO }
+        Self {
+            length: FIRST,
+            least: 0,
+            progress: 0,
+            successes: 0,
+            ignored: 0,
+            gap: 0,
+            pauses: FEWEST_PAUSES,
+            base: Log::ZERO,
+        }
+    }
+
+    /// log2 of the K in force, coarsely.
+    fn length(&self) -> i16 {
+        i16::from(self.length).saturating_mul(256).max(self.least)
     }
 
     /// L as a logarithm: the inverse of the square root of K, and a quarter at most.
     pub(super) fn depth(&self) -> Coarse {
-        Coarse::from(self.length / 2).saturating_neg().min(-(2 << 8))
+        Coarse::from(self.length() / 2).saturating_neg().min(-(2 << 8))
+    }
+
+    /// The epoch begins so far below its plateau, and not only by L.
+    pub(super) fn fall(&mut self, below: Log) {
+        self.gap = u8::try_from(below.coarse() >> 4).unwrap_or(u8::MAX);
+    }
+
+    /// log2 of the fraction by which the rate is below the plateau when the epoch begins.
+    fn rise(&self) -> Coarse {
+        // log2 of log(2) / 16.
+        const SIXTEENTH: Coarse = -1_159;
+        match self.gap {
+            0 => self.depth(),
+            gap => coarse(gap.into()).saturating_add(SIXTEENTH).max(self.depth()),
+        }
     }
 
     /// A success that the law had made wait: by how much the interval shrinks. `weight` is log2 of what
@@ -49,7 +87,7 @@ impl Probe {
     pub(super) fn grow(&mut self, weight: Coarse, most: Coarse) -> Log {
         self.progress = self.progress.saturating_add(power(weight));
         // 2^8 K, and the distance from it.
-        let length = power(self.length.into());
+        let length = power(self.length().into());
         let distance = self.progress.abs_diff(length);
         if distance == 0 {
             return Log::ZERO;
@@ -58,30 +96,31 @@ impl Probe {
         let distance = coarse(distance).saturating_sub(coarse(length)).saturating_mul(2);
         let growth = distance
             .saturating_add(LOG2_OF_3)
-            .saturating_add(self.depth())
+            .saturating_add(if self.progress < length { self.rise() } else { self.depth() })
             .saturating_add(weight)
-            .saturating_sub(self.length.into());
+            .saturating_sub(self.length().into());
         Log::of_growth(growth.min(most))
     }
 
     /// Whether the rate is above the level of the latest hit.
     pub(super) fn is_past_plateau(&self) -> bool {
-        self.progress >= power(self.length.into())
+        self.progress >= power(self.length().into())
     }
 
     /// log2 of the greatest weight of a success where 2^`flight` calls are in flight: a response
     /// reflects the rate of a round trip ago, so an epoch lasts sixteen round trips.
     pub(super) fn heaviest(&self, flight: Coarse) -> Coarse {
-        Coarse::from(self.length).saturating_sub(flight).saturating_sub(4 << 8)
+        Coarse::from(self.length()).saturating_sub(flight).saturating_sub(4 << 8)
     }
 
     /// A hit: an epoch ends and another begins. Returns what the interval grows by: L, and more where few
     /// calls have been served since the cut before.
     pub(super) fn cut(&mut self, interval: Log) -> Log {
         if self.successes >= OVERDUE {
-            self.length = self.length.saturating_sub(1 << 8).max(LATE).min(self.length);
-        } else if self.progress >= power(self.length.saturating_sub(3 << 8).into()) {
-            self.length = self.length.saturating_add(1 << 8).min(MOST).max(self.length);
+            self.length = self.length.saturating_sub(1).max(LATE).min(self.length);
+            self.least = self.least.saturating_sub(1 << 8).max(0);
+        } else if self.is_ripe() {
+            self.length = self.length.saturating_add(1).min(MOST);
         }
         let depth = power(self.depth().saturating_add(8 << 8));
         let served = crate::fixed::div(65_536, u32::from(self.successes).saturating_add(2));
@@ -95,7 +134,7 @@ impl Probe {
 
     /// An epoch begins.
     pub(super) fn begin(&mut self) {
-        (self.progress, self.successes, self.ignored) = (0, 0, 0);
+        (self.progress, self.successes, self.ignored, self.gap) = (0, 0, 0, 0);
     }
 
     /// Growth begins again at the cut.
@@ -106,8 +145,35 @@ impl Probe {
     /// An epoch is no shorter than the calls of a window: within one, silence says nothing.
     pub(super) fn cover(&mut self, calls: u32) {
         let length = i16::try_from(coarse(calls)).unwrap_or(LIMIT);
-        self.length = self.length.max(length.min(LIMIT));
+        self.least = self.least.max(length.min(LIMIT));
+    }
+
+    /// Whether an eighth of K or more was served.
+    fn is_ripe(&self) -> bool {
+        self.progress >= power(self.length().saturating_sub(3 << 8).into())
+    }
+
+    /// Where each rejection costs a pause of 2^`lost` calls, an epoch lasts at least four pauses, and up
+    /// to sixteen as hits repeat.
+    pub(super) fn cover_pauses(&mut self, lost: Coarse, before: &Self) {
+        let most = lost.saturating_add(Coarse::from(MOST_PAUSES) << 8);
+        if coarse(before.successes.into()) >= most {
+            self.pauses = self.pauses.saturating_sub(1).max(FEWEST_PAUSES);
+        } else if before.is_ripe() {
+            self.pauses = self.pauses.saturating_add(1).min(MOST_PAUSES);
+        }
+        let least = lost.saturating_add(Coarse::from(self.pauses) << 8).max(0);
+        self.least = i16::try_from(least).unwrap_or(LIMIT).min(LIMIT);
     }
 }
 
-fields!(Probe { length: i16, progress: u32, successes: u16, ignored: u8, base: Log });
+fields!(Probe {
+    length: u8,
+    least: i16,
+    progress: u32,
+    successes: u16,
+    ignored: u8,
+    gap: u8,
+    pauses: u8,
+    base: Log
+});

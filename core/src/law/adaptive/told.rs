@@ -42,7 +42,7 @@ impl Told {
 
     /// Whether less than half of the pool is left.
     pub(super) const fn is_low(&self) -> bool {
-        self.left < self.most.div_ceil(2)
+        self.left < self.most.div_ceil(4)
     }
 
     /// How many calls may be in flight where less than half of the pool is left: what is left, and one

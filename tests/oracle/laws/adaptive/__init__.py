@@ -3,7 +3,21 @@
 from exact import END, SECOND, U32, since, within
 from laws.adaptive import logs
 from laws.adaptive.logs import add, fit, log
-from laws.adaptive.parts import APP_LIMITED, RIPE, UNKNOWN, Meter, Open, Paced, Told, Usual, unit_of
+from laws.adaptive.parts import (
+    APP_LIMITED,
+    FEW,
+    RIPE,
+    UNKNOWN,
+    Cap,
+    Meter,
+    Open,
+    Paced,
+    Told,
+    Usual,
+    has_room_after,
+    limit,
+    unit_of,
+)
 from laws.base import Law
 from pace import Never
 from record import Refused
@@ -14,7 +28,8 @@ SLOWEST = 52 << 24
 LATENESS = SECOND // 500
 DARK = 4
 """After so many rejections in a row the server serves nothing for a while."""
-PHASE_BYTES = 20
+PHASE_BYTES = 23
+CAP_BYTES = 5
 
 
 def weight_of(interval):
@@ -74,18 +89,21 @@ class Adaptive(Law):
         return self.release
 
     def window(self, now):
+        passed = since(self.event_at, now)
         if not self.is_open():
-            return None
-        limits = [self.phase.limit(since(self.event_at, now)), self.told.calls_left()]
+            return limit(self.phase.wide(), passed) if self.phase.young else None
+        limits = [self.phase.limit(passed), self.told.calls_left()]
         return min([limit for limit in limits if limit is not None], default=None)
 
     def opens_at(self, now, in_flight):
-        if not self.is_open() or self.phase.probing:
+        wide = self.phase.wide
+        if self.is_open():
+            left = self.told.calls_left()
+            if self.phase.probing or self.phase.cap or left is not None and left <= in_flight:
+                return None
+        elif (wide := wide()) is None:
             return None
-        left = self.told.calls_left()
-        if left is not None and left <= in_flight:
-            return None
-        return max(within(self.event_at + self.phase.has_room_after(in_flight)), now)
+        return max(within(self.event_at + has_room_after(wide, in_flight)), now)
 
     # A call is sent.
 
@@ -129,7 +147,13 @@ class Adaptive(Law):
         width = logs.span(logs.octaves(add(interval, logs.fine(self.phase.depth())), -2))
         step = logs.span(interval)
         self.slot = within(max(self.slot, within(now - max(step, LATENESS))) + step)
-        self.release = within(within(self.slot - width // 2) + chance.between(0, width))
+        drawn = within(within(self.slot - width // 2) + chance.between(0, width))
+        self.release = min(drawn, within(now + self.longest_wait(interval)))
+
+    def longest_wait(self, interval):
+        """No wait is longer than the longest cooldown, unless the learnt interval is."""
+        longest = self.longest()
+        return logs.span(logs.octaves(interval, 1) if interval > longest else longest)
 
     def corrected(self, now, charged, used):
         if self.is_open():
@@ -156,7 +180,7 @@ class Adaptive(Law):
             else:
                 self.trip += change if latest > self.trip else -change
         if self.is_open():
-            passed = self.phase.respond(since(self.event_at, now), served)
+            passed = self.phase.respond(since(self.event_at, now), served, sample.in_flight)
             self.event_at = within(now - passed)
         if sample.outcome == "failed":
             return self.miss(sample, True, chance)
@@ -205,6 +229,9 @@ class Adaptive(Law):
 
     def miss(self, sample, failed, chance):
         now, phase = sample.now, self.phase
+        busy = sample.outcome == "busy" and sample.hint.pause() is None
+        if busy and self.is_open() and phase.too_busy(sample.in_flight, sample.fresh):
+            return "slower" if sample.fresh else None
         if not sample.fresh:
             return None
         pause = min(sample.hint.pause() or 0, sample.ceiling)
@@ -238,10 +265,8 @@ class Adaptive(Law):
         following = chance.between(interval - interval // 2, within(interval + interval // 2))
         if self.phase.young:
             following = max(following, self.round_trip())
-        # No wait is longer than the longest cooldown, or than two intervals.
-        longest = max(logs.span(self.longest()), logs.span(logs.octaves(self.apart, 1)))
         release = max(self.release, within(now + max(following, pause)))
-        self.release = min(release, within(now + longest))
+        self.release = min(release, within(now + self.longest_wait(self.apart)))
         self.slot = max(self.slot, within(now + max(interval, pause)))
 
     def leave_open(self, now):
@@ -255,23 +280,27 @@ class Adaptive(Law):
         self.begin_at(now)
 
     def hit(self, now, pause):
-        few = self.phase.successes < 8 or since(self.meter.start, now) // 2 <= pause
+        paced = self.phase
+        few = paced.successes < 8 or since(self.meter.start, now) // 2 <= pause
         soon = self.meter.set and few
-        self.apart = add(self.apart, self.phase.cut(self.apart))
-        if self.phase.young and pause > 0:
+        successes, ripe = paced.successes, paced.is_ripe()
+        self.apart = add(self.apart, paced.cut(self.apart))
+        if paced.young and pause > 0:
             # The search goes half of the way to what was served, in logarithms.
             calls = max(1, self.meter.calls(self.usual))
             cycle = log(self.meter.cycle(within(now + pause)))
             slower = fit(fit(cycle - log(calls)) - self.apart)
             self.apart = add(self.apart, max(0, slower) >> 1)
-        else:
-            # Where each rejection costs a pause, an epoch lasts several pauses.
-            lost = logs.octaves(fit(log(min(pause, SECOND)) - self.apart), 2)
-            self.phase.cover(min(logs.span(lost), U32))
         self.meter.turn(now, self.usual)
         reading = self.meter.reading_before(self.usual)
         if soon and reading is not None:
-            self.apart = max(self.apart, reading)
+            fall = max(0, fit(reading - self.apart))
+            self.apart = add(self.apart, fall)
+            if pause > 0:
+                paced.fall(fall >> 1)
+        if pause > 0:
+            lost = fit(log(min(pause, SECOND)) - self.apart)
+            paced.cover_pauses(logs.coarse(lost), successes, ripe)
         self.apart = min(self.apart, SLOWEST)
         self.phase.target = self.apart
         self.event_at = now
@@ -284,7 +313,7 @@ class Adaptive(Law):
         if self.is_open():
             self.phase.probing = True
             spread = wait // 8
-            if calls >= 8:
+            if calls >= FEW:
                 spread = min(max(logs.span(fit(cycle - log(calls))), self.round_trip()), spread)
         else:
             if self.misses == 0:
@@ -305,7 +334,7 @@ class Adaptive(Law):
         """The first success after a cooldown that came while the law was open."""
         calls = self.meter.calls(self.usual)
         self.event_at = now
-        if calls < 8:
+        if calls < FEW:
             self.phase = Open(wide=2)
             if calls == 0:
                 self.meter = Meter(now)
@@ -342,9 +371,9 @@ class Adaptive(Law):
             self.apart = max(fit(self.apart - step), paced.target)
             return "faster"
         quota = self.quota_interval()
-        weight = 0 if quota > 0 else weight_of(self.apart)
+        weight = weight_of(self.apart)
         if flight > 0:
-            weight = min(weight, paced.length - flight - (4 << 8))
+            weight = min(weight, paced.aim() - flight - (4 << 8))
         if self.told.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
         grown = fit(self.apart - paced.grow(weight, most))
@@ -366,7 +395,7 @@ class Adaptive(Law):
                 self.apart = paced.target
             else:
                 paced.target = self.apart
-            if paced.new and not self.down and self.misses >= 3 and not trusted:
+            if paced.young and not self.down and not trusted:
                 self.apart = max(self.apart, probing)
             paced.progress = 0
             soon = within(now + chance.between(0, logs.span(self.current(now))))
@@ -379,12 +408,12 @@ class Adaptive(Law):
     def read_meter(self, now):
         """What was served in a whole cycle of bright and dark; whether it is to be trusted."""
         calls, cycle = self.meter.calls(self.usual), self.meter.cycle(now)
-        reading = add(fit(log(cycle) - log(max(calls, RIPE))), logs.ratio(33, 32))
-        trusted = calls >= RIPE and since(self.event_at, now) > cycle // 4
+        reading = add(fit(log(cycle) - log(max(calls, FEW))), logs.ratio(33, 32))
+        trusted = calls >= FEW and since(self.event_at, now) > cycle // 4
         target = self.apart
         if trusted and reading < target:
             self.phase.target = reading
-        elif calls >= RIPE:
+        elif calls >= FEW:
             own = max(target, logs.octaves(reading, -1))
             self.phase.target = max(target, add(own, fit(reading - own) >> 1))
         else:
@@ -414,9 +443,10 @@ class Adaptive(Law):
 
 
 FIELDS = {
-    Open: "wide u16 sends u16 measured i16 probing flag",
-    Paced: "target i32 length i16 progress u32 successes u16 ignored u8 base i32 new flag"
-    " young flag",
+    Open: "wide u16 sends u16 measured i16 probing flag cap cap",
+    Cap: "successes u16 length u8 grew flag",
+    Paced: "target i32 length u8 least i16 progress u32 successes u16 ignored u8 gap u8 pauses u8"
+    " base i32 new flag young flag",
     Meter: "start instant lasted i32 served u32 before u32 set flag",
     Adaptive: "slot instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
     " down flag",
@@ -432,10 +462,18 @@ def fields(thing):
 
 def write(out, thing):
     for name, kind in fields(thing):
-        getattr(out, kind)(getattr(thing, name))
+        value = getattr(thing, name)
+        if kind == "cap":
+            out.variant(CAP_BYTES, value is not None, lambda out: value and write(out, value))
+        else:
+            getattr(out, kind)(value)
 
 
 def read(source, thing):
     for name, kind in fields(thing):
-        setattr(thing, name, getattr(source, kind)())
+        if kind == "cap":
+            kinds = {0: lambda source: None, 1: lambda source: read(source, Cap())}
+            thing.cap = source.variant(CAP_BYTES, kinds)
+        else:
+            setattr(thing, name, getattr(source, kind)())
     return thing

@@ -6,6 +6,8 @@ from laws.adaptive.logs import OCTAVE, fit, log
 
 RIPE = 16
 """So many calls are enough for a reading."""
+FEW = 8
+"""From so many calls on, what was served in a cycle says more than a guess."""
 
 
 class Usual:
@@ -73,31 +75,70 @@ class Meter:
         return self.lasted - log(calls) if calls >= RIPE else None
 
 
+def limit(wide, passed):
+    """How many calls may be in flight so long after the latest doubling, each 2^28 ns."""
+    wide <<= min(passed >> 28, 10)
+    return wide if 0 < wide < 1024 else None
+
+
+def has_room_after(wide, in_flight):
+    """How long after the latest doubling one more call than that may be in flight."""
+    short = min(in_flight, 1023) // wide if wide else 0
+    return short.bit_length() << 28
+
+
+class Cap:
+    """The server counts calls in flight: one more is tried after 2^length successes for each."""
+
+    def __init__(self):
+        self.successes, self.length, self.grew = 0, 3, False
+
+    def grow(self, wide):
+        self.successes = within(self.successes + 1, U16)
+        if self.successes >> (self.length & 15) < wide:
+            return wide
+        if self.grew:
+            self.length = max(self.length - 1, 3)
+        self.successes, self.grew = 0, True
+        return within(wide + 1, U16)
+
+    def reject(self, fresh):
+        self.length = min(self.length + fresh, 6)
+        self.successes, self.grew = 0, False
+
+
 class Open:
-    """Slow start. The number of calls in flight that is allowed doubles each 2^28 ns."""
+    """Slow start, and a limit of calls in flight that rejections have told."""
 
     def __init__(self, wide=10):
         self.wide = wide
         self.sends = self.measured = 0
-        self.probing = False
+        self.probing, self.cap = False, None
 
     def limit(self, passed):
         """How many calls may be in flight so long after the latest doubling."""
         if self.probing:
             return 1
-        wide = self.wide << min(passed >> 28, 10)
-        return wide if 0 < wide < 1024 else None
+        return (self.wide or None) if self.cap else limit(self.wide, passed)
 
-    def has_room_after(self, in_flight):
-        """How long after the latest doubling one more call than that may be in flight."""
-        short = min(in_flight, 1023) // self.wide if self.wide else 0
-        return short.bit_length() << 28
-
-    def respond(self, passed, served):
+    def respond(self, passed, served, in_flight):
         """How long ago the latest doubling is after a response; a rejection puts off the next."""
+        if self.cap:
+            if served and in_flight + 1 >= self.wide:
+                self.wide = self.cap.grow(self.wide)
+            return passed
         if not self.probing:
             self.wide = (self.limit(passed) or 1024) + served
         return passed % 2**28 if served else 0
+
+    def too_busy(self, in_flight, fresh):
+        """Whether a rejection as busy may mean that `in_flight` calls are all that the server takes."""
+        if self.probing or in_flight == 0:
+            return False
+        self.cap = self.cap or Cap()
+        self.cap.reject(fresh)
+        self.wide = min(self.wide, in_flight)
+        return True
 
     def is_new(self):
         """Whether nothing was sent that is measured."""
@@ -131,20 +172,31 @@ class Open:
 
 
 class Paced:
-    """The cubic search for the rate: an epoch lasts from one cut to the next, and aims at 2^length
-    successes."""
+    """The cubic search for the rate: an epoch lasts from one cut to the next, and aims at K successes,
+    which are 2^length or more."""
 
     def __init__(self, target):
-        self.target, self.length = target, 4 << 8
-        self.progress = self.successes = self.ignored = self.base = 0
+        self.target, self.length, self.least, self.pauses = target, 4, 0, 2
+        self.progress = self.successes = self.ignored = self.gap = self.base = 0
         self.new = self.young = True
+
+    def wide(self):
+        """How many calls may be in flight while a first rate is searched for."""
+        return within(self.successes + 1, U16) if self.young else None
+
+    def aim(self):
+        """K, as a coarse logarithm."""
+        return max(fit(self.length << 8, 16), self.least)
 
     def depth(self):
         """How deep a hit cuts, as a coarse logarithm."""
-        return min(-(self.length // 2), -(2 << 8))
+        return min(-int(self.aim() / 2), -(2 << 8))
 
     def is_past_plateau(self):
-        return self.progress >= logs.power(self.length)
+        return self.progress >= logs.power(self.aim())
+
+    def is_ripe(self):
+        return self.progress >= logs.power(fit(self.aim() - (3 << 8), 16))
 
     def succeed(self):
         self.successes = within(self.successes + 1, U16)
@@ -152,29 +204,46 @@ class Paced:
     def grow(self, weight, most):
         """By how much the interval shrinks after a success that the law had made wait."""
         self.progress = within(self.progress + logs.power(weight), U32)
-        length = logs.power(self.length)
+        length = logs.power(self.aim())
         distance = abs(self.progress - length)
         if distance == 0:
             return 0
+        rise = self.depth()
+        if self.progress < length and self.gap:
+            # A sixteenth of an octave is a fraction of log(2) / 16.
+            rise = max(rise, logs.rough(self.gap) - 1_159)
         cubic = 2 * (logs.rough(distance) - logs.rough(length)) + 406
-        return logs.growth(min(cubic + self.depth() + weight - self.length, most))
+        return logs.growth(min(cubic + rise + weight - self.aim(), most))
 
     def cut(self, interval):
         """By how much the interval grows after a hit."""
         if self.successes >= 256:
-            self.length = min(max(fit(self.length - 256, 16), 7 << 8), self.length)
-        elif self.progress >= logs.power(fit(self.length - (3 << 8), 16)):
-            self.length = max(min(fit(self.length + 256, 16), 9 << 8), self.length)
+            self.length = min(max(self.length - 1, 7), self.length)
+            self.least = max(fit(self.least - 256, 16), 0)
+        elif self.is_ripe():
+            self.length = min(self.length + 1, 9)
         deep = max(logs.power(self.depth() + (8 << 8)), 65_536 // (self.successes + 2))
-        self.progress = self.successes = self.ignored = 0
+        self.progress = self.successes = self.ignored = self.gap = 0
         above = max(0, min(fit(self.base - interval), 2 * OCTAVE))
         back = above - (above >> 2)
         self.base = fit(interval + back)
         return back + logs.cut(deep)
 
+    def fall(self, below):
+        """The epoch begins so far below its plateau."""
+        self.gap = min(logs.coarse(below) >> 4, 255)
+
     def cover(self, calls):
         """An epoch is no shorter than so many calls."""
-        self.length = max(self.length, min(logs.rough(calls), 16 << 8))
+        self.least = max(self.least, min(logs.rough(calls), 16 << 8))
+
+    def cover_pauses(self, lost, successes, ripe):
+        """An epoch is no shorter than several pauses, of 2^lost calls each."""
+        if logs.rough(successes) >= lost + (4 << 8):
+            self.pauses = max(self.pauses - 1, 2)
+        elif ripe:
+            self.pauses = min(self.pauses + 1, 4)
+        self.least = min(max(lost + (self.pauses << 8), 0), 16 << 8)
 
 
 UNKNOWN = U32
@@ -194,11 +263,11 @@ class Told:
         self.limit = self.most = self.stale = 0
 
     def is_low(self):
-        """Whether less than half of the pool is left."""
-        return self.left < (self.most + 1) // 2
+        """Whether less than a quarter of the pool is left."""
+        return self.left < (self.most + 3) // 4
 
     def calls_left(self):
-        """How many calls may be in flight where less than half of the pool is left."""
+        """How many calls may be in flight where less than a quarter of the pool is left."""
         return max(1, min(self.left, U16)) if self.is_low() else None
 
     def has_room(self, in_flight):

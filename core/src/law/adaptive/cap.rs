@@ -1,0 +1,51 @@
+//! A limit of calls in flight.
+
+use crate::snapshot::fields;
+
+/// How a client looks for one more call in flight, where the server counts these.
+///
+/// A rejection as busy says that the calls in flight are as many as the server takes. One more is tried
+/// after K successes for each of them. All clients gain at the same pace then, and who has more is
+/// rejected more often, so they become equal. K doubles with each rejection, and halves where nothing was
+/// rejected since the number grew.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Cap {
+    /// Successes since the number changed.
+    successes: u16,
+    /// log2 of K.
+    length: u8,
+    /// Whether the number grew since the latest rejection.
+    grew: bool,
+}
+
+/// log2 of K, at least and at most.
+const SHORTEST: u8 = 3;
+const LONGEST: u8 = 6;
+
+impl Cap {
+    pub(super) const fn new() -> Self {
+        Self { successes: 0, length: SHORTEST, grew: false }
+    }
+
+    /// A success while `wide` calls were in flight, which is all that may be. Returns how many may be now.
+    pub(super) fn grow(&mut self, wide: u16) -> u16 {
+        self.successes = self.successes.saturating_add(1);
+        if self.successes >> (self.length & 15) < wide {
+            return wide;
+        }
+        if self.grew {
+            self.length = self.length.saturating_sub(1).max(SHORTEST);
+        }
+        (self.successes, self.grew) = (0, true);
+        wide.saturating_add(1)
+    }
+
+    /// A rejection, which is fresh unless its call was sent before the latest one.
+    pub(super) fn reject(&mut self, fresh: bool) {
+        self.length = self.length.saturating_add(fresh.into()).min(LONGEST);
+        (self.successes, self.grew) = (0, false);
+    }
+}
+
+fields!(Cap { successes: u16, length: u8, grew: bool });
