@@ -17,7 +17,7 @@ from lemma import (
 )
 from lemmas.logs import I32, OCTAVE, coarse, of_cut, of_growth, power, signed, sum32
 
-LATE, MOST, LIMIT = 7 << 8, 9 << 8, 16 << 8
+LATE, MOST, LIMIT = 7, 9, 16 << 8
 
 
 def depth_of(length):
@@ -25,15 +25,14 @@ def depth_of(length):
 
 
 def next_length(length, late, in_time):
-    """`Probe::cut`: the length of the epoch that begins."""
-    shorter = least(most(length - 256, LATE), length)
-    longer = most(least(length + 256, MOST), length)
-    return ite(late, shorter, ite(in_time, longer, length))
+    """`Probe::cut`: what the hits have taught of the epoch that begins."""
+    shorter = least(most(length - 1, LATE), length)
+    return ite(late, shorter, ite(in_time, least(length + 1, MOST), length))
 
 
-def covered(length, calls):
-    """`Probe::cover`, where `calls` is their coarse logarithm."""
-    return most(length, least(calls, LIMIT))
+def aim(length, shortest):
+    """`Probe::length`: log2 of K, coarsely."""
+    return most(256 * length, shortest)
 
 
 def taken_back(base, interval):
@@ -44,36 +43,45 @@ def taken_back(base, interval):
 
 def a_probe(dice):
     return [
-        dice.choice([1024, dice.number(0, LIMIT)]),
+        dice.number(4, MOST),
+        dice.choice([0, dice.number(0, LIMIT)]),
         dice.u32() >> dice.randrange(32),
         dice.u16() >> dice.randrange(16),
         dice.number(0, U8),
+        dice.choice([0, dice.number(0, U8)]),
+        dice.number(2, 4),
         dice.u32(),
     ]
 
 
 @step("probe_cut", lambda dice: [*a_probe(dice), dice.u32()])
-def probe_cut(length, progress, successes, ignored, base, interval):
+def probe_cut(length, shortest, progress, successes, _ignored, _gap, pauses, base, interval):
     base, interval = signed(base), signed(interval)
-    length = next_length(length, successes >= 256, progress >= power(length - 768))
-    cut = of_cut(max(power(depth_of(length) + 2048), 65_536 // (successes + 2)))
+    late = successes >= 256
+    length = next_length(length, late, progress >= power(aim(length, shortest) - 768))
+    shortest = max(shortest - 256, 0) if late else shortest
+    cut = of_cut(max(power(depth_of(aim(length, shortest)) + 2048), 65_536 // (successes + 2)))
     back = taken_back(base, interval)
-    return sum32(back, cut) & U32, length, 0, 0, 0, sum32(interval, back) & U32
+    grown, base = sum32(back, cut) & U32, sum32(interval, back) & U32
+    return grown, length, shortest, 0, 0, 0, 0, pauses, base
 
 
 @step(
     "probe_grow",
     lambda dice: [*a_probe(dice), dice.randint(-512, 512) & U32, dice.randint(-8192, 0) & U32],
 )
-def probe_grow(length, progress, successes, ignored, base, weight, most):
+def probe_grow(length, shortest, progress, successes, ignored, gap, pauses, base, weight, most):
     weight, most = signed(weight), signed(most)
     progress = within(progress + power(weight), U32)
-    rest = successes, ignored, base
-    if progress == power(length):
-        return 0, length, progress, *rest
-    distance = 2 * (coarse(abs(progress - power(length))) - coarse(power(length)))
-    growth = distance + 406 + depth_of(length) + weight - length
-    return of_growth(min(growth, most)), length, progress, *rest
+    probe = length, shortest, progress, successes, ignored, gap, pauses, base
+    goal = aim(length, shortest)
+    if progress == power(goal):
+        return 0, *probe
+    rise = depth_of(goal)
+    if gap and progress < power(goal):
+        rise = max(rise, coarse(gap) - 1_159)
+    distance = 2 * (coarse(abs(progress - power(goal))) - coarse(power(goal)))
+    return of_growth(min(distance + 406 + rise + weight - goal, most)), *probe
 
 
 @step("usual", lambda dice: [dice.u32() >> dice.randrange(32), dice.number(0, 27), dice.u32()])
@@ -105,14 +113,12 @@ def a_hit_never_makes_a_rate_faster(given, back=taken_back):
     return all_of(grown >= cut, 2 * grown <= 5 * OCTAVE, sum32(interval, grown) >= interval)
 
 
-@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, late, in_time: length + 256)
-def an_epoch_grows_or_shrinks_to_its_double_or_half_at_most(given, turned=next_length):
-    """From 2^4 to 2^16 calls; one that a window of calls has made longer than 2^9 grows no more."""
-    length, calls = given.number("length", 4 << 8, LIMIT), given.number("calls", 0, 32 << 8)
+@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, late, in_time: length + 1)
+def hits_teach_an_epoch_to_be_double_or_half_as_long_at_most(given, turned=next_length):
+    """From 2^4 to 2^9 calls."""
+    length = given.number("length", 4, MOST)
     made = turned(length, given.flag("late"), given.flag("in_time"))
-    bounds = all_of(made >= 4 << 8, made <= LIMIT, made <= length + 256, made >= length - 256)
-    after = covered(made, calls)
-    return all_of(bounds, implies(length >= MOST, made <= length), after >= made, after <= LIMIT)
+    return all_of(made >= 4, made <= MOST, made <= length + 1, made >= length - 1)
 
 
 @lemma("law/adaptive/cost.rs Usual::see", mean_of=lambda mean, latest: mean + latest)

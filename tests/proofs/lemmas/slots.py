@@ -32,9 +32,9 @@ def a_client(dice):
     now = dice.instant()
     interval = dice.number(0, 62 * OCTAVE)
     slot, release, event = (dice.near(now, 100 * SECOND) for _ in range(3))
-    length, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, U8)])
+    least, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, U8)])
     ceiling = dice.number(0, 2**14)
-    paced = [1, interval, length, 0, 0, 0, 0, 0, 0]
+    paced = [1, interval, dice.number(4, 9), least, 0, 0, 0, 0, 0, 0, 0, 0]
     meter = [event, 0, 0, 0, 0]
     told = [0, 0, U32, 0, 0, 16]
     event = [event, 0, ceiling, misses, dice.flag()]
@@ -43,7 +43,7 @@ def a_client(dice):
 
 def parts(state):
     """The length of the epoch, the slot, the release and the interval."""
-    return state[2], state[14], state[15], state[16]
+    return max(state[2] * 256, state[3]), state[17], state[18], state[19]
 
 
 def recorded(*instants):
@@ -56,11 +56,17 @@ def caught_up(slot, now, interval):
     return most(slot, minus(now, most(interval, LATENESS)))
 
 
-def advanced(slot, now, silence, interval, width, word, start_of=caught_up):
+def longest_wait(interval, ceiling):
+    """`AdaptiveState::longest_wait`, of logarithms."""
+    return span_of(interval + OCTAVE if interval > ceiling else ceiling)
+
+
+def advanced(slot, now, silence, interval, width, longest, word, start_of=caught_up, latest_of=least):
     """`AdaptiveState::advance`: the slot after a call, and when the next is due."""
     slot = ite(minus(now, slot) > silence, now, slot)
     grid = within(start_of(slot, now, interval) + interval)
-    return grid, within(minus(grid, div(width, 2)) + drawn(word, 0, width))
+    due = within(minus(grid, div(width, 2)) + drawn(word, 0, width))
+    return grid, latest_of(due, within(now + longest))
 
 
 def with_chance(dice):
@@ -70,7 +76,7 @@ def with_chance(dice):
 
 def calm(dice):
     asked = with_chance(dice)
-    asked[20] = 0  # misses
+    asked[23] = 0  # misses
     return asked
 
 
@@ -80,7 +86,8 @@ def advance(*numbers):
     length, slot, _, interval = parts(state)
     silence = span_of(interval + 6 * OCTAVE)
     width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
-    return tuple(recorded(*advanced(slot, now, silence, span_of(interval), width, word)))
+    longest = longest_wait(interval, state[22] * 2**16)
+    return tuple(recorded(*advanced(slot, now, silence, span_of(interval), width, longest, word)))
 
 
 def in_force(interval, misses, down, dark, ceiling, capped=least):
@@ -93,15 +100,15 @@ def in_force(interval, misses, down, dark, ceiling, capped=least):
 
 
 def in_force_at(state, now, misses, ceiling):
-    event, down = state[17], state[21]
+    event, down = state[20], state[24]
     dark = log_of(max(now - event, 0)) - 2 * OCTAVE
-    return span_of(in_force(state[16], misses, bool(down), dark, ceiling))
+    return span_of(in_force(state[19], misses, bool(down), dark, ceiling))
 
 
 @step("in_force", lambda dice: [*a_client(dice)[0], dice.instant()])
 def in_force_of(*numbers):
     *state, now = numbers
-    return in_force_at(state, now, state[20], state[19] * 2**16)
+    return in_force_at(state, now, state[23], state[22] * 2**16)
 
 
 def backed_off(slot, release, now, interval, pause, longest, word, latest_of=least):
@@ -117,8 +124,8 @@ def back_off(*numbers):
     *state, _low, _high, now, ceiling, word = numbers
     _, slot, release, learnt = parts(state)
     ceiling = (log_of(ceiling) >> 16) * 2**16
-    interval = in_force_at(state, now, min(state[20] + 1, 40), ceiling)
-    longest = max(span_of(ceiling), span_of(learnt + OCTAVE))
+    interval = in_force_at(state, now, min(state[23] + 1, 40), ceiling)
+    longest = longest_wait(learnt, ceiling)
     return tuple(recorded(*backed_off(slot, release, now, interval, 0, longest, word)))
 
 
@@ -163,7 +170,7 @@ def wide_after(wide, doublings):
 
 
 def doublings_for(wide, in_flight):
-    """`Open::has_room_after`."""
+    """`open::has_room_after`."""
     return (min(in_flight, WIDEST - 1) // wide).bit_length()
 
 
@@ -174,23 +181,27 @@ def responded(wide, since, served):
 
 
 def an_open(dice):
-    return [dice.choice([10, dice.number(1, WIDEST + 1)]), dice.u16(), dice.number(0, 2**15 - 1)]
+    """One that no rejection has told a limit of calls in flight."""
+    wide = dice.choice([10, dice.number(1, WIDEST + 1)])
+    return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), 0, 0, 0, 0]
 
 
 def a_while(dice):
     return dice.choice([dice.randint(0, 12 * DOUBLING), dice.u64()])
 
 
-@step("open", lambda dice: [*an_open(dice), dice.flag(), a_while(dice), dice.u16()])
-def open_for(wide, _sends, _measured, probing, since, in_flight):
+@step("open", lambda dice: [*an_open(dice), a_while(dice), dice.u16()])
+def open_for(wide, _sends, _measured, probing, *rest):
+    *_cap, since, in_flight = rest
     limit = 1 if probing else wide_after(wide, since // DOUBLING)
     return limit, doublings_for(wide, in_flight) * DOUBLING
 
 
-@step("respond", lambda dice: [*an_open(dice), dice.flag(), a_while(dice), dice.flag()])
-def respond(wide, sends, measured, probing, since, served):
+@step("respond", lambda dice: [*an_open(dice), a_while(dice), dice.flag(), dice.u16()])
+def respond(wide, sends, measured, probing, *rest):
+    *cap, since, served, _in_flight = rest
     after, ago = responded(wide, since, served)
-    return ago, wide if probing else after, sends, measured, probing
+    return ago, wide if probing else after, sends, measured, probing, *cap
 
 
 def a_moment(given):
@@ -202,16 +213,22 @@ def a_moment(given):
 def each_call_takes_an_interval_and_silence_earns_one_or_a_late_timers(given, start_of=caught_up):
     """The slot moves by an interval for each call, and to no more than 2 ms before the clock, or to the
     clock where an interval is longer. The next call is due within a 32nd of an interval of its slot,
-    and never before the slot begins. (As far as the clock reaches.)"""
+    and never before the slot begins; but no wait is longer than the longest one, which no interval
+    exceeds. (As far as the clock reaches.)"""
     slot, _, now, interval, word = a_moment(given)
-    silence, width = given.number("silence", 0, U64), given.number("width", 0, U64)
+    silence, width, longest = given.numbers("silence width longest", 0, U64)
     # The draws are a quarter of a quarter of it at most.
-    given.that(silence >= interval, width * 16 <= interval)
-    after, due = advanced(slot, now, silence, interval, width, word, start_of)
+    given.that(silence >= interval, width * 16 <= interval, longest >= interval)
+    after, due = advanced(slot, now, silence, interval, width, longest, word, start_of)
+    latest = within(now + longest)
     ahead = all_of(after >= within(slot + interval), after >= least(now, now - LATENESS + interval))
     kept = implies(slot >= now, after == within(slot + interval))
-    near = all_of(due >= minus(after, div(interval, 32)), due <= after + div(interval, 32) + 1)
-    return all_of(ahead, kept, near, due >= minus(after, interval), due <= U64)
+    near = all_of(
+        due >= least(minus(after, div(interval, 32)), latest),
+        due <= after + div(interval, 32) + 1,
+        due <= latest,
+    )
+    return all_of(ahead, kept, near, due >= least(minus(after, interval), latest), due <= U64)
 
 
 @lemma(
@@ -272,7 +289,7 @@ def no_cooldown_is_longer_than_the_ceiling(given, latest_of=least):
 
 
 @lemma(
-    "law/adaptive/open.rs Open::has_room_after",
+    "law/adaptive/open.rs has_room_after",
     room=lambda wide, in_flight: doublings_for(wide, in_flight) + 1,
 )
 def a_window_that_grows_says_when_it_has_room(given, room=doublings_for):

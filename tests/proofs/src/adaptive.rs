@@ -1,6 +1,8 @@
 //! Steps of `adaptive`: its parts by the files that only its own folder can reach, and the rest by what
 //! happens to a state.
 
+#[path = "../../../core/src/law/adaptive/cap.rs"]
+mod cap;
 #[path = "../../../core/src/law/adaptive/cost.rs"]
 mod cost;
 #[path = "../../../core/src/law/adaptive/log.rs"]
@@ -21,15 +23,15 @@ use log::Log;
 use open::Open;
 use probe::Probe;
 
-const OPEN: &[Kind] = &[Two, Two, Two, Byte];
+const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Two, Byte, Byte];
 const LOG: &[Kind] = &[Four];
-const PROBE: &[Kind] = &[Two, Four, Two, Byte, Four];
+const PROBE: &[Kind] = &[Byte, Two, Four, Two, Byte, Byte, Byte, Four];
 const USUAL: &[Kind] = &[Four, Byte];
 /// What happens while calls are paced, the meter, the slot and the release, the interval, the event, the
 /// usual call, and what was told.
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
-    Byte, Four, Two, Four, Two, Byte, Four, Byte, Byte,
+    Byte, Four, Byte, Two, Four, Two, Byte, Byte, Byte, Four, Byte, Byte,
     At, Four, Four, Four, Byte,
     At, At, Four,
     At, Four, Two, Byte, Byte,
@@ -75,11 +77,11 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         "open" => {
             let open: Open = of.field(OPEN)?;
             let limit = open.limit(of.span()).map_or(0, |limit| limit.get());
-            answer = vec![limit.into(), open.has_room_after(of.u16()).as_nanos()];
+            answer = vec![limit.into(), open::has_room_after(open.wide, of.u16()).as_nanos()];
         }
         "respond" => {
             let mut open: Open = of.field(OPEN)?;
-            answer = vec![open.respond(of.span(), of.flag()).as_nanos()];
+            answer = vec![open.respond(of.span(), of.flag(), of.u16()).as_nanos()];
             answer.extend(told_field(&open, OPEN));
         }
         _ => return None,
@@ -118,7 +120,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = told(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([after[14], after[15]]).collect())
+    Some(draws.then_some(word).into_iter().chain([after[17], after[18]]).collect())
 }
 
 /// The server asks for a wait before there is any rate.
