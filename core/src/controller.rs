@@ -334,15 +334,22 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// room, or where no time would help.
     fn has_room_at(&self, now: Instant) -> Option<Instant> {
         let mut at = self.window.ready_at(self.rules.window);
-        each(&self.limits, |_, limit| {
-            if let Some(most) = limit.law.window(&limit.state, now) {
-                let leases = self.window.ready_at(self.rules.window.narrowed(most));
-                // A law that opens by time may do so before a lease ends.
-                let opens = limit.law.opens_at(&limit.state, now, self.in_flight());
-                at = at.max(leases.map(|leases| opens.map_or(leases, |opens| leases.min(opens))));
-            }
-        });
+        each(&self.limits, |_, limit| at = at.max(self.law_has_room_at(limit, now)));
         at
+    }
+
+    /// The same for the window of one law, which may widen before a lease ends.
+    fn law_has_room_at(&self, limit: &Limit<L>, now: Instant) -> Option<Instant> {
+        let (mut from, mut widened) = (now, None);
+        while let Some(most) = limit.law.window(&limit.state, from)
+            && let Some(ended) = self.window.ready_at(self.rules.window.narrowed(most))
+        {
+            match limit.law.widens_at(&limit.state, from) {
+                Some(wider) if wider < ended => (from, widened) = (wider, Some(wider)),
+                _ => return Some(ended).max(widened),
+            }
+        }
+        widened
     }
 
     /// Follows another policy from now on. Each limit whose law stays the same keeps what it has

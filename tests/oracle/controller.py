@@ -266,11 +266,16 @@ class Controller:
         most, lease = self.policy["window"]
         instants = [self.window.ready_at(self.policy["window"])]
         for limit in self.limits:
-            window = limit.law.window(now)
-            leases = None if window is None else self.window.ready_at((min(most, window), lease))
-            if leases is not None:
-                opens = limit.law.opens_at(now, self.in_flight())
-                instants.append(leases if opens is None else min(leases, opens))
+            start = now
+            while (window := limit.law.window(start)) is not None:
+                ended = self.window.ready_at((min(most, window), lease))
+                wider = limit.law.widens_at(start)
+                if ended is None or wider is None or wider >= ended:
+                    instants.append(ended)
+                    break
+                start = wider
+            if start != now:
+                instants.append(start)
         return max((instant for instant in instants if instant is not None), default=None)
 
     def intervals(self, now):

@@ -70,9 +70,9 @@ impl Law for FewLaws {
         }
     }
 
-    fn opens_at(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Option<Instant> {
+    fn widens_at(&self, state: &AdaptiveState, now: Instant) -> Option<Instant> {
         match self {
-            Self::Adaptive(law) => law.opens_at(state, now, in_flight),
+            Self::Adaptive(law) => law.widens_at(state, now),
             Self::Fixed(_) => None,
         }
     }

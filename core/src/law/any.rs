@@ -100,14 +100,9 @@ macro_rules! any_law {
                 }
             }
 
-            fn opens_at(
-                &self,
-                state: &AnyState,
-                now: Instant,
-                in_flight: u16,
-            ) -> Option<Instant> {
+            fn widens_at(&self, state: &AnyState, now: Instant) -> Option<Instant> {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.opens_at(state, now, in_flight),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.widens_at(state, now),)*
                     _ => None,
                 }
             }

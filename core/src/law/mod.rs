@@ -79,9 +79,9 @@ pub trait Law {
         None
     }
 
-    /// When [`window`](Self::window) has room for one more call than `in_flight` if no call settles
-    /// until then; `None` where it does not grow by time.
-    fn opens_at(&self, _: &Self::State, _now: Instant, _in_flight: u16) -> Option<Instant> {
+    /// When [`window`](Self::window) is next wider than at `now` if no call settles until then; `None`
+    /// where it does not grow by time.
+    fn widens_at(&self, _: &Self::State, _now: Instant) -> Option<Instant> {
         None
     }
 

@@ -16,8 +16,8 @@ class Law:
     def window(self, now):
         return None
 
-    def opens_at(self, now, in_flight):
-        """When the window has room for one more call by time."""
+    def widens_at(self, now):
+        """When the window is next wider by time."""
         return None
 
     def interval(self, now):

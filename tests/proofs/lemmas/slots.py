@@ -169,9 +169,10 @@ def wide_after(wide, doublings):
     return wide if wide < WIDEST else 0
 
 
-def doublings_for(wide, in_flight):
-    """`open::has_room_after`."""
-    return (min(in_flight, WIDEST - 1) // wide).bit_length()
+def doubles_after(wide, since):
+    """`open::doubles_after`, with 0 for never."""
+    doublings = min(since // DOUBLING, 10)
+    return (doublings + 1) * DOUBLING if doublings < 10 and wide << doublings < WIDEST else 0
 
 
 def responded(wide, since, served):
@@ -190,11 +191,11 @@ def a_while(dice):
     return dice.choice([dice.randint(0, 12 * DOUBLING), dice.u64()])
 
 
-@step("open", lambda dice: [*an_open(dice), a_while(dice), dice.u16()])
+@step("open", lambda dice: [*an_open(dice), a_while(dice)])
 def open_for(wide, _sends, _measured, probing, *rest):
-    *_cap, since, in_flight = rest
+    *_cap, since = rest
     limit = 1 if probing else wide_after(wide, since // DOUBLING)
-    return limit, doublings_for(wide, in_flight) * DOUBLING
+    return limit, doubles_after(wide, since)
 
 
 @step("respond", lambda dice: [*an_open(dice), a_while(dice), dice.flag(), dice.u16()])
@@ -289,23 +290,22 @@ def no_cooldown_is_longer_than_the_ceiling(given, latest_of=least):
 
 
 @lemma(
-    "law/adaptive/open.rs has_room_after",
-    room=lambda wide, in_flight: doublings_for(wide, in_flight) + 1,
+    "law/adaptive/open.rs doubles_after",
+    after=lambda wide, since: doubles_after(wide, since) + DOUBLING,
 )
-def a_window_that_grows_says_when_it_has_room(given, room=doublings_for):
-    """For one more call than are in flight: after so many doublings, and not after one less. (Of fewer
-    than 1024 calls, as a window has.)"""
+def a_window_that_grows_says_when(given, after=doubles_after):
+    """Until then it is as wide as now, and then it is wider, or no more."""
 
-    def has_room(wide, in_flight, doublings):
-        limit = wide_after(wide, doublings)
-        return limit == 0 or limit > in_flight
+    def holds(wide, since):
+        now, change = wide_after(wide, since // DOUBLING), after(wide, since)
+        if change == 0:
+            return now == 0
+        kept = wide_after(wide, (change - 1) // DOUBLING) == now
+        wider = wide_after(wide, change // DOUBLING)
+        return change > since and kept and (wider == 0 or wider > now)
 
-    def holds(wide, in_flight):
-        after = room(wide, in_flight)
-        sooner = after > 0 and has_room(wide, in_flight, after - 1)
-        return has_room(wide, in_flight, after) and not sooner
-
-    return all(holds(wide, calls) for wide in range(1, WIDEST + 2) for calls in range(WIDEST))
+    sinces = [number * DOUBLING + part for number in range(13) for part in (0, 1, DOUBLING - 1)]
+    return all(holds(wide, since) for wide in range(1, WIDEST + 2) for since in sinces)
 
 
 @lemma(

@@ -76,8 +76,10 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         }
         "open" => {
             let open: Open = of.field(OPEN)?;
-            let limit = open.limit(of.span()).map_or(0, |limit| limit.get());
-            answer = vec![limit.into(), open::has_room_after(open.wide, of.u16()).as_nanos()];
+            let since = of.span();
+            let limit = open.limit(since).map_or(0, |limit| limit.get());
+            let after = open::doubles_after(open.wide, since).unwrap_or_default();
+            answer = vec![limit.into(), after.as_nanos()];
         }
         "respond" => {
             let mut open: Open = of.field(OPEN)?;

@@ -246,16 +246,13 @@ impl Law for Adaptive {
         }
     }
 
-    fn opens_at(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Option<Instant> {
+    fn widens_at(&self, state: &AdaptiveState, now: Instant) -> Option<Instant> {
         let wide = match &state.phase {
-            Phase::Open(open) => {
-                let has_left = state.told.calls_left().is_none_or(|left| left.get() > in_flight);
-                (!open.probing && open.cap.is_none() && has_left).then_some(open.wide)?
-            }
+            Phase::Open(open) => open.doubles().then_some(open.wide)?,
             Phase::Paced(paced) => paced.wide()?,
         };
-        let at = state.event_at.saturating_add(open::has_room_after(wide, in_flight));
-        Some(at.max(now))
+        let after = open::doubles_after(wide, now.saturating_since(state.event_at))?;
+        Some(state.event_at.saturating_add(after))
     }
 
     fn released(

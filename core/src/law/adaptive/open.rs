@@ -4,7 +4,6 @@ use core::num::NonZeroU16;
 
 use super::cap::Cap;
 use super::log::{Coarse, Log};
-use crate::fixed::div;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
@@ -36,6 +35,8 @@ const FIRST: u16 = 10;
 const WIDEST: u32 = 1_024;
 /// The number of calls in flight doubles each 2^28 ns, which are 268 ms.
 const DOUBLING: u32 = 28;
+/// So many make any number a thousand.
+const MOST_DOUBLINGS: u32 = 10;
 
 impl Open {
     pub(super) const fn new() -> Self {
@@ -49,6 +50,11 @@ impl Open {
             (false, Some(_)) => NonZeroU16::new(self.wide),
             (false, None) => limit(self.wide, since),
         }
+    }
+
+    /// Whether more calls may be in flight as time passes.
+    pub(super) const fn doubles(&self) -> bool {
+        !self.probing && self.cap.is_none()
     }
 
     /// A response, so long after the latest doubling: a success admits one more call, and a rejection
@@ -142,16 +148,16 @@ pub(super) fn limit(wide: u16, since: Span) -> Option<NonZeroU16> {
     NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST)
 }
 
-/// How long after the latest doubling one more call than `in_flight` may be.
-pub(super) fn has_room_after(wide: u16, in_flight: u16) -> Span {
-    let short = div(u32::from(in_flight).min(WIDEST - 1), wide.into());
-    let doublings = (short | 1).ilog2().saturating_add((short > 0).into());
-    Span::from_nanos(u64::from(doublings & 31) << DOUBLING)
+/// When that number is doubled next, so long after it was doubled last; `None` where there is no limit.
+pub(super) fn doubles_after(wide: u16, since: Span) -> Option<Span> {
+    let doublings = doublings(since);
+    let limited = doublings < MOST_DOUBLINGS && u32::from(wide) << doublings < WIDEST;
+    limited.then(|| Span::from_nanos(u64::from(doublings.saturating_add(1)) << DOUBLING))
 }
 
-/// How often the number of calls in flight has doubled; at most as often as makes one call a thousand.
+/// How often the number of calls in flight has doubled.
 fn doublings(since: Span) -> u32 {
-    u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(10).min(10)
+    u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(u32::MAX).min(MOST_DOUBLINGS)
 }
 
 fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, cap: Option<Cap> });

@@ -14,7 +14,7 @@ from laws.adaptive.parts import (
     Paced,
     Told,
     Usual,
-    has_room_after,
+    doubles_after,
     limit,
     unit_of,
 )
@@ -95,15 +95,14 @@ class Adaptive(Law):
         limits = [self.phase.limit(passed), self.told.calls_left()]
         return min([limit for limit in limits if limit is not None], default=None)
 
-    def opens_at(self, now, in_flight):
+    def widens_at(self, now):
         wide = self.phase.wide
         if self.is_open():
-            left = self.told.calls_left()
-            if self.phase.probing or self.phase.cap or left is not None and left <= in_flight:
-                return None
-        elif (wide := wide()) is None:
-            return None
-        return max(within(self.event_at + has_room_after(wide, in_flight)), now)
+            wide = None if self.phase.probing or self.phase.cap else wide
+        else:
+            wide = wide()
+        after = None if wide is None else doubles_after(wide, since(self.event_at, now))
+        return None if after is None else within(self.event_at + after)
 
     # A call is sent.
 

@@ -81,10 +81,10 @@ def limit(wide, passed):
     return wide if 0 < wide < 1024 else None
 
 
-def has_room_after(wide, in_flight):
-    """How long after the latest doubling one more call than that may be in flight."""
-    short = min(in_flight, 1023) // wide if wide else 0
-    return short.bit_length() << 28
+def doubles_after(wide, passed):
+    """How long after the latest doubling the next one is; `None` where there is no limit."""
+    doublings = min(passed >> 28, 10)
+    return doublings + 1 << 28 if doublings < 10 and wide << doublings < 1024 else None
 
 
 class Cap:
