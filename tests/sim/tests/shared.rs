@@ -3,15 +3,19 @@
 
 use std::path::Path;
 
-use tidegate_sim::shared::{Figures, Fleet, run};
+use tidegate_sim::shared::{Figures, Fleet, Outcome, run};
 
 /// A run in a thread with room for a coordinator on its stack.
 fn figures(name: &str, law: &'static str, change: impl FnOnce(&mut Fleet)) -> Figures {
+    seeded(11, name, law, change)
+}
+
+fn seeded(seed: u64, name: &str, law: &'static str, change: impl FnOnce(&mut Fleet)) -> Figures {
     let file = format!("{}/scenarios/shared/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut fleet = Fleet::read(Path::new(&file)).unwrap();
     change(&mut fleet);
     let world = std::thread::Builder::new().stack_size(64 << 20);
-    let run = world.spawn(move || run(&fleet, law, 11)).unwrap();
+    let run = world.spawn(move || run(&fleet, law, seed)).unwrap();
     let figures = run.join().unwrap().unwrap().unwrap();
     for stretch in &figures {
         assert_eq!(stretch.lost, 0, "{name}");
@@ -33,9 +37,16 @@ fn eight_isolates_use_a_limit_whole_and_evenly() {
 
 #[test]
 fn what_the_server_tells_is_of_use_to_a_fleet() {
+    // What the limit is worth to one run depends on how its search for it began: the median of five.
     for name in ["eight-retry-after", "eight-remaining", "eight-period"] {
-        let [is] = &figures(name, "adaptive", |_| ())[..] else { panic!() };
-        assert!(is.util >= 0.85 && is.throttled <= 0.01, "{name}: {is:?}");
+        let runs = [11, 12, 13, 14, 15].map(|seed| seeded(seed, name, "adaptive", |_| ()));
+        let median = |of: fn(&Outcome) -> f64| {
+            let mut all = runs.each_ref().map(|run| of(&run[0]));
+            all.sort_by(f64::total_cmp);
+            all[2]
+        };
+        let (util, throttled) = (median(|is| is.util), median(|is| is.throttled));
+        assert!(util >= 0.9 && throttled <= 0.01, "{name}: {util} used, {throttled} throttled");
     }
 }
 
