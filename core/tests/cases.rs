@@ -11,7 +11,7 @@ use core::num::NonZeroU16;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, Gate, WindowPolicy};
-use tidegate::law::{Aimd, AimdConfig, Fixed, Law};
+use tidegate::law::{Aimd, AimdConfig, Busy, BusyConfig, Fixed, Law, Over};
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Span, Verdict,
 };
@@ -230,4 +230,31 @@ fn a_policy_can_live_in_flash() {
     let two: Controller<Aimd, 1, 4> = Controller::new(POLICY, 2, at(0));
     assert!(one.states().eq(two.states()));
     assert_eq!(Aimd::DEFAULT.start(at(0)), *one.states().next().unwrap());
+}
+
+#[test]
+fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
+    let one = BusyConfig { most: core::num::NonZeroU32::MIN, ..BusyConfig::DEFAULT };
+    let law = Busy::new(BusyConfig { over: Over::Refuse, ..one }).unwrap();
+    let mut gate: Controller<Busy> = Controller::new(Policy::new(law), 1, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    // It has had its call of this second. The server's wish lasts for longer.
+    gate.settle(at(0), permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5))));
+    let Verdict::Wait(until) = gate.check(at(2 * SECOND), &Ask::new()) else { panic!() };
+    assert_eq!(gate.next_at(at(2 * SECOND)), Some(until));
+}
+
+#[test]
+fn a_call_from_before_a_cut_does_not_cut_again_under_another_law() {
+    let [aimd, crowd] = ["aimd", "crowd"].map(|name| Policy::named(name).unwrap());
+    let mut gate: Controller = Controller::new(crowd, 1, at(0));
+    let [one, two] = [(); 2].map(|()| match gate.poll(at(0), &Ask::new()) {
+        Decision::Go(permit) => permit,
+        other => panic!("{other:?}"),
+    });
+    gate.settle(at(SECOND), one, Outcome::Throttled);
+    assert_eq!(gate.stats().slower, 1);
+    gate.set_policy(aimd, at(SECOND));
+    gate.settle(at(SECOND), two, Outcome::Throttled);
+    assert_eq!(gate.stats().slower, 1);
 }

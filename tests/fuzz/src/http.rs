@@ -3,7 +3,7 @@
 use tidegate::signal::http::{Answer, Name, Profile, Reading, Unit, Which};
 use tidegate::{Outcome, Reply, Span};
 
-use crate::input::Input;
+use tidegate_promises::Input;
 
 const PROFILES: [Profile; 5] =
     [Profile::Auto, Profile::Delta, Profile::DeltaMillis, Profile::Epoch, Profile::EpochMillis];

@@ -31,8 +31,13 @@ pub struct Terms<const LIMITS: usize> {
     pub hold: HoldPolicy,
     pub spread: Ratio,
     pub window: WindowPolicy,
+    /// What a success pays in, what a retry costs, and for how many there is at the start.
+    pub budget: Option<(u64, u64, u64)>,
+    /// The longest delay of a backoff.
     pub backoff: Option<Span>,
     pub attempts: Option<NonZeroU16>,
+    /// No wait is longer, where that is known.
+    pub longest: Option<Span>,
 }
 
 impl<const LIMITS: usize> Terms<LIMITS> {
@@ -47,7 +52,8 @@ impl<const LIMITS: usize> Terms<LIMITS> {
         let attempts = if given(4) { NonZeroU16::new(input.u8().into()) } else { None };
         let elapsed = given(5).then(|| input.span());
         let policy = Policy::of(laws.map(|(law, _, _)| law)).hold(hold).window(window);
-        let policy = policy.budget(budget).attempts(attempts).elapsed(elapsed);
+        let policy = policy.budget(budget.map(|(budget, _)| budget));
+        let policy = policy.attempts(attempts).elapsed(elapsed);
         Self {
             policy: policy.backoff(most.map(|(backoff, _)| backoff)),
             laws: laws.map(|(law, _, _)| law),
@@ -56,8 +62,10 @@ impl<const LIMITS: usize> Terms<LIMITS> {
             hold,
             spread,
             window,
+            budget: budget.map(|(_, told)| told),
             backoff: most.map(|(_, most)| most),
             attempts,
+            longest: None,
         }
     }
 }
@@ -215,11 +223,21 @@ pub fn window(input: &mut Input<'_>) -> WindowPolicy {
     WindowPolicy::new(input.u8().into(), input.span()).unwrap_or(WindowPolicy::DEFAULT)
 }
 
-fn budget(input: &mut Input<'_>) -> BudgetPolicy {
-    let budget = BudgetPolicy::new(ratio(input), input.u8().into());
-    budget
-        .or_else(|_| BudgetPolicy::new(Ratio::ONE, 1))
-        .unwrap_or_else(|_| unreachable!("neither its ratio nor its reserve is zero"))
+/// Any budget, and its numbers; a retry for each success where the bytes make none.
+fn budget(input: &mut Input<'_>) -> (BudgetPolicy, (u64, u64, u64)) {
+    let (numerator, denominator) = match (input.u8(), input.u8()) {
+        (_, 0) => (1, 2),
+        told => told,
+    };
+    let reserve = input.u8();
+    let made = Ratio::new(numerator.into(), denominator.into());
+    match made.map(|ratio| BudgetPolicy::new(ratio, reserve.into())) {
+        Some(Ok(budget)) => (budget, (numerator.into(), denominator.into(), reserve.into())),
+        _ => match BudgetPolicy::new(Ratio::ONE, 1) {
+            Ok(budget) => (budget, (1, 1, 1)),
+            Err(error) => unreachable!("{error}"),
+        },
+    }
 }
 
 /// A backoff, and its longest delay.

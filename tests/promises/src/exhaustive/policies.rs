@@ -11,28 +11,18 @@ use tidegate::law::{
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
-use crate::moves::Move;
+use super::moves::Move;
+use crate::terms::Terms;
 
-/// A policy, and what the references know of it.
+/// A policy, and how far a walk goes under it.
 #[derive(Debug)]
 pub struct Small {
     pub name: &'static str,
-    pub policy: Policy,
+    pub terms: Terms<1>,
     /// By how much the clock goes on: a short and a long while.
     pub spans: [Span; 2],
     /// How many events a walk goes.
     pub depth: u32,
-    /// Count, period and burst that no stretch of time exceeds.
-    pub quota: Option<(u64, u64, u32)>,
-    /// How many calls are in flight at most, and for how long each counts.
-    pub window: Option<(usize, Span)>,
-    /// What a success pays in, what a retry costs, and for how many there is at the start.
-    pub budget: Option<(u64, u64, u64)>,
-    /// As its source has it and its documentation says.
-    pub cuts_for_each_refusal: bool,
-    pub halves_by_the_second: bool,
-    /// No wait is longer.
-    pub longest: Span,
     /// What happens before the walk begins.
     pub prologue: Prologue,
 }
@@ -47,43 +37,47 @@ const LEASE: Span = Span::from_nanos(20);
 const SERVED: &[Move] = &[Move::Poll, Move::Pass(0), Move::SettleFirst(0)];
 
 fn small(name: &'static str, law: impl Into<AnyLaw>, spans: [u64; 2], depth: u32) -> Small {
-    let spans = spans.map(Span::from_nanos);
-    let hold = HoldPolicy::new(spans[1], ratio(1, 2)).unwrap_or_default();
+    let (law, spans) = (law.into(), spans.map(Span::from_nanos));
+    let hold = HoldPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
-    Small {
-        name,
-        policy: Policy::new(law.into()).hold(hold).backoff(backoff.ok()),
-        spans,
-        depth,
-        quota: None,
-        window: None,
-        budget: None,
+    let terms = Terms {
+        policy: Policy::new(law).hold(hold).backoff(backoff.ok()),
+        laws: [law],
+        quotas: [None],
         cuts_for_each_refusal: false,
-        halves_by_the_second: false,
-        longest: spans[1].saturating_mul(64),
-        prologue: &[],
-    }
+        hold,
+        spread: Ratio::HALF,
+        window: WindowPolicy::DEFAULT,
+        budget: None,
+        backoff: Some(spans[1]),
+        attempts: None,
+        longest: Some(spans[1].saturating_mul(64)),
+    };
+    Small { name, terms, spans, depth, prologue: &[] }
 }
 
 impl Small {
-    fn quota(self, count: u64, period: u64, burst: u32) -> Self {
-        Self { quota: Some((count, period, burst)), ..self }
+    fn with(self, change: impl FnOnce(&mut Terms<1>)) -> Self {
+        let mut terms = self.terms;
+        change(&mut terms);
+        Self { terms, ..self }
     }
 
     fn window(self, limit: u16, lease: Span) -> Self {
         let window = WindowPolicy::new(limit, lease).unwrap_or_default();
-        let policy = self.policy.window(window);
-        Self { policy, window: Some((limit.into(), lease)), ..self }
+        self.with(|terms| (terms.window, terms.policy) = (window, terms.policy.window(window)))
     }
 
     fn budget(self, numerator: u32, denominator: u32, reserve: u32) -> Self {
         let policy = BudgetPolicy::new(ratio(numerator, denominator), reserve).ok();
         let budget = (numerator.into(), denominator.into(), reserve.into());
-        Self { policy: self.policy.budget(policy), budget: Some(budget), ..self }
+        self.with(|terms| {
+            (terms.budget, terms.policy) = (Some(budget), terms.policy.budget(policy))
+        })
     }
 
     fn faithful(self) -> Self {
-        Self { cuts_for_each_refusal: true, ..self }
+        self.with(|terms| terms.cuts_for_each_refusal = true)
     }
 
     fn after(self, prologue: Prologue) -> Self {
@@ -101,15 +95,16 @@ fn quota(count: u64, nanos: u64, burst: u32) -> Quota {
     quota.unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn fixed(count: u64, nanos: u64, burst: u32) -> AnyLaw {
-    Fixed::new(quota(count, nanos, burst)).into()
+fn fixed(name: &'static str, of: (u64, u64, u32), spans: [u64; 2]) -> Small {
+    let quota = quota(of.0, of.1, of.2);
+    small(name, Fixed::new(quota), spans, 6).with(|terms| terms.quotas = [Some(quota)])
 }
 
 /// Two calls' worth of the longest interval, which is 2^52 ns, and a half of them for chance, is the
 /// longest wait.
 fn adaptive(name: &'static str) -> Small {
-    let small = small(name, Adaptive::DEFAULT, [40 * MS, 900 * MS], 6);
-    Small { longest: Span::from_nanos(3 << 52), ..small }
+    let longest = Some(Span::from_nanos(3 << 52));
+    small(name, Adaptive::DEFAULT, [40 * MS, 900 * MS], 6).with(|terms| terms.longest = longest)
 }
 
 fn aimd(pause: bool) -> Aimd {
@@ -171,11 +166,10 @@ pub fn all() -> Vec<Small> {
     let mended = BusyVariant::Promised;
     let faithful = busy(Recovery::Rate(1), BusyVariant::Faithful);
     let mut all = vec![
-        small("fixed, 2 per 7 ns, burst 1", fixed(2, 7, 1), [2, 9], 6).quota(2, 7, 1),
-        small("fixed, 2 per 7 ns, burst 3", fixed(2, 7, 3), [2, 9], 6).quota(2, 7, 3),
-        small("fixed, 7 per 2 ns", fixed(7, 2, 2), [1, 5], 6).quota(7, 2, 2),
-        small("fixed, with a window and a budget", fixed(2, 7, 2), [2, 9], 6)
-            .quota(2, 7, 2)
+        fixed("fixed, 2 per 7 ns, burst 1", (2, 7, 1), [2, 9]),
+        fixed("fixed, 2 per 7 ns, burst 3", (2, 7, 3), [2, 9]),
+        fixed("fixed, 7 per 2 ns", (7, 2, 2), [1, 5]),
+        fixed("fixed, with a window and a budget", (2, 7, 2), [2, 9])
             .window(2, LEASE)
             .budget(1, 2, 1),
         small("a window of one", Fixed::UNLIMITED, [2, 25], 6).window(1, LEASE),
@@ -188,10 +182,7 @@ pub fn all() -> Vec<Small> {
             .budget(1, 2, 1),
         small("busy, by rate", busy(Recovery::Rate(2), mended), [500 * MS, 3_000 * MS], 6),
         small("busy, by value", busy(Recovery::Value(1), mended), [500 * MS, 3_000 * MS], 6),
-        Small {
-            halves_by_the_second: true,
-            ..small("busy, as its source has it", faithful, [500 * MS, 3_000 * MS], 6).faithful()
-        },
+        small("busy, as its source has it", faithful, [500 * MS, 3_000 * MS], 6).faithful(),
         small("crowd", crowd(), [2, 25], 6).window(2, LEASE),
         small("vegas, after its first round", Vegas, [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
