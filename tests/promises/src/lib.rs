@@ -8,6 +8,7 @@
 pub mod exhaustive;
 
 mod account;
+mod bounds;
 mod events;
 mod hints;
 mod input;

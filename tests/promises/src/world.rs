@@ -5,6 +5,7 @@ use tidegate::law::AnyLaw;
 use tidegate::{Ask, Controller, Decision, Instant, Reason, Span, Verdict};
 
 use crate::account::{Account, Retries};
+use crate::bounds::Bounds;
 use crate::terms::Terms;
 
 /// Few, so that they are soon used up.
@@ -90,6 +91,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.held = Instant::MAX;
         self.terms.budget = None;
         self.terms.quotas = [None; LIMITS];
+        self.terms.bounds = [Bounds::None; LIMITS];
     }
 
     /// The same answers have led to the same controller.
@@ -280,9 +282,16 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.terms.cuts_for_each_refusal && self.terms.laws.iter().any(busy)
     }
 
+    /// What holds of every state.
+    pub fn every_promise_holds(&self) {
+        let laws = self.terms.laws.iter().zip(self.terms.bounds).zip(self.gate.states());
+        laws.for_each(|((law, bounds), state)| bounds.hold(law, state, self.now));
+        self.the_next_instant_is_honest();
+    }
+
     /// A plain call is sent at `next_at` and not before, costs no more than a dearer one, and what may be
     /// sent now may be sent later.
-    pub fn the_next_instant_is_honest(&self) {
+    fn the_next_instant_is_honest(&self) {
         // Where this law refuses, it hides a pause, which it never makes but a record may tell of.
         let busy = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Busy(_)));
         let made_up = self.held == Instant::MAX;

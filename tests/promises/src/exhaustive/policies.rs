@@ -6,13 +6,14 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Cubic,
-    Fixed, Over, Pause, Proportional, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
+    Fixed, Over, Pause, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
     ResponsiveVariant, Strategy, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
 use super::moves::Move;
-use crate::terms::Terms;
+use crate::bounds::Bounds;
+use crate::terms::{Made, Terms, proportional};
 
 /// A policy, and how far a walk goes under it.
 #[derive(Debug)]
@@ -36,15 +37,16 @@ const LEASE: Span = Span::from_nanos(20);
 /// One call, which is served.
 const SERVED: &[Move] = &[Move::Poll, Move::Pass(0), Move::SettleFirst(0)];
 
-fn small(name: &'static str, law: impl Into<AnyLaw>, spans: [u64; 2], depth: u32) -> Small {
-    let (law, spans) = (law.into(), spans.map(Span::from_nanos));
+fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
+    let (law, spans) = (made.law, spans.map(Span::from_nanos));
     let hold = HoldPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
     let terms = Terms {
         policy: Policy::new(law).hold(hold).backoff(backoff.ok()),
         laws: [law],
-        quotas: [None],
-        cuts_for_each_refusal: false,
+        quotas: [made.quota],
+        bounds: [made.bounds],
+        cuts_for_each_refusal: made.cuts_for_each_refusal,
         hold,
         spread: Ratio::HALF,
         window: WindowPolicy::DEFAULT,
@@ -76,10 +78,6 @@ impl Small {
         })
     }
 
-    fn faithful(self) -> Self {
-        self.with(|terms| terms.cuts_for_each_refusal = true)
-    }
-
     fn after(self, prologue: Prologue) -> Self {
         Self { prologue, ..self }
     }
@@ -96,18 +94,22 @@ fn quota(count: u64, nanos: u64, burst: u32) -> Quota {
 }
 
 fn fixed(name: &'static str, of: (u64, u64, u32), spans: [u64; 2]) -> Small {
-    let quota = quota(of.0, of.1, of.2);
-    small(name, Fixed::new(quota), spans, 6).with(|terms| terms.quotas = [Some(quota)])
+    small(name, Made::fixed(quota(of.0, of.1, of.2)), spans, 6)
 }
 
 /// Two calls' worth of the longest interval, which is 2^52 ns, and a half of them for chance, is the
 /// longest wait.
 fn adaptive(name: &'static str) -> Small {
     let longest = Some(Span::from_nanos(3 << 52));
-    small(name, Adaptive::DEFAULT, [40 * MS, 900 * MS], 6).with(|terms| terms.longest = longest)
+    small(name, plain(Adaptive::DEFAULT), [40 * MS, 900 * MS], 6)
+        .with(|terms| terms.longest = longest)
 }
 
-fn aimd(pause: bool) -> Aimd {
+fn plain(law: impl Into<AnyLaw>) -> Made {
+    Made::plain(law, Bounds::None)
+}
+
+fn aimd(pause: bool) -> Made {
     let millis = Span::from_millis;
     let config = AimdConfig {
         start: quota(2, 1_000 * MS, 2),
@@ -118,26 +120,23 @@ fn aimd(pause: bool) -> Aimd {
         keep: Ratio::HALF,
         pause: pause.then_some(Pause { base: millis(100), most: millis(300), discount: 1 }),
     };
-    Aimd::new(config).unwrap_or(Aimd::DEFAULT)
+    Made::plain(Aimd::new(config).unwrap_or(Aimd::DEFAULT), Bounds::of_aimd(&config))
 }
 
-fn busy(recovery: Recovery, variant: BusyVariant) -> Busy {
+fn busy(recovery: Recovery, variant: BusyVariant) -> Made {
     let most = NonZeroU32::MIN.saturating_add(2);
     let config = BusyConfig { most, recovery, over: Over::Wait, variant };
-    Busy::new(config).unwrap_or(Busy::DEFAULT)
+    let law = Busy::new(config).unwrap_or(Busy::DEFAULT);
+    Made::plain(law, Bounds::Seconds(most)).faithful(variant == BusyVariant::Faithful)
 }
 
-fn crowd() -> Crowd {
+fn crowd() -> Made {
     let two = NonZeroU16::MIN.saturating_add(1);
     let config = CrowdConfig { start: two, most: two, keep: Ratio::HALF };
-    Crowd::new(config).unwrap_or(Crowd::DEFAULT)
+    Made::plain(Crowd::new(config).unwrap_or(Crowd::DEFAULT), Bounds::Calls(two))
 }
 
-fn proportional(config: ProportionalConfig) -> Proportional {
-    Proportional::new(config).unwrap_or(Proportional::DEFAULT)
-}
-
-fn gem(strategy: Strategy) -> Proportional {
+fn gem(strategy: Strategy) -> Made {
     let nanos = Span::from_nanos;
     let divisor = NonZeroU32::MIN.saturating_add(3);
     let jitter = Ratio::HALF;
@@ -145,7 +144,7 @@ fn gem(strategy: Strategy) -> Proportional {
     proportional(ProportionalConfig { start: nanos(2), add: nanos(3), divisor, jitter, ..gem })
 }
 
-fn responsive(variant: ResponsiveVariant) -> Responsive {
+fn responsive(variant: ResponsiveVariant) -> Made {
     let nanos = Span::from_nanos;
     let config = ResponsiveConfig {
         initial: nanos(2),
@@ -157,7 +156,9 @@ fn responsive(variant: ResponsiveVariant) -> Responsive {
         most_spread: nanos(3),
         variant,
     };
-    Responsive::new(config).unwrap_or(Responsive::DEFAULT)
+    let law = Responsive::new(config).unwrap_or(Responsive::DEFAULT);
+    let faithful = variant == ResponsiveVariant::Faithful;
+    Made::plain(law, Bounds::of_responsive(&config)).faithful(faithful)
 }
 
 /// All of them.
@@ -172,8 +173,8 @@ pub fn all() -> Vec<Small> {
         fixed("fixed, with a window and a budget", (2, 7, 2), [2, 9])
             .window(2, LEASE)
             .budget(1, 2, 1),
-        small("a window of one", Fixed::UNLIMITED, [2, 25], 6).window(1, LEASE),
-        small("a window of two, and a budget", Fixed::UNLIMITED, [2, 25], 6)
+        small("a window of one", plain(Fixed::UNLIMITED), [2, 25], 6).window(1, LEASE),
+        small("a window of two, and a budget", plain(Fixed::UNLIMITED), [2, 25], 6)
             .window(2, LEASE)
             .budget(2, 3, 1),
         small("aimd", aimd(false), [125 * MS, 600 * MS], 6),
@@ -182,19 +183,18 @@ pub fn all() -> Vec<Small> {
             .budget(1, 2, 1),
         small("busy, by rate", busy(Recovery::Rate(2), mended), [500 * MS, 3_000 * MS], 6),
         small("busy, by value", busy(Recovery::Value(1), mended), [500 * MS, 3_000 * MS], 6),
-        small("busy, as its source has it", faithful, [500 * MS, 3_000 * MS], 6).faithful(),
+        small("busy, as its source has it", faithful, [500 * MS, 3_000 * MS], 6),
         small("crowd", crowd(), [2, 25], 6).window(2, LEASE),
-        small("vegas, after its first round", Vegas, [2 * MS, 9 * MS], 6)
+        small("vegas, after its first round", plain(Vegas), [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
-        small("cubic", Cubic, [300 * MS, 1_500 * MS], 6).faithful(),
+        small("cubic", Made::plain(Cubic, Bounds::Cubic).faithful(true), [300 * MS, 1_500 * MS], 6),
         small("responsive", responsive(ResponsiveVariant::Mended), [3, 20], 6),
         small(
             "responsive, as its source has it",
             responsive(ResponsiveVariant::Faithful),
             [3, 20],
             6,
-        )
-        .faithful(),
+        ),
         adaptive("adaptive"),
         adaptive("adaptive, blind").after(&[(1, SERVED), (1, &[Poll, Pass(0), SettleFirst(1)])]),
         adaptive("adaptive, told of a period").after(&[(1, &[Poll, Pass(0), SettleFirst(7)])]),
@@ -211,11 +211,9 @@ pub fn all() -> Vec<Small> {
         ("proportional, by its divisor", Strategy::Proportional),
         ("proportional, by what is left", Strategy::Remaining),
     ] {
-        all.push(small(name, gem(strategy), [3, 20], 6).faithful());
+        all.push(small(name, gem(strategy), [3, 20], 6));
     }
     let demo = proportional(ProportionalConfig::DEMO);
-    all.push(
-        small("proportional, the demonstration's", demo, [900 * MS, 4_000 * MS], 6).faithful(),
-    );
+    all.push(small("proportional, the demonstration's", demo, [900 * MS, 4_000 * MS], 6));
     all
 }

@@ -116,7 +116,7 @@ impl State {
         }
         let again = world.waiting.drain(..).rfind(|call| (1..3).contains(&call.ask.attempt()));
         self.again = again.or(self.again);
-        world.the_next_instant_is_honest();
+        world.every_promise_holds();
         true
     }
 
