@@ -1,10 +1,9 @@
 //! The numbers that a step is asked with, taken one after the other.
 
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU32;
 
-use crate::law::{Law, Sample};
 use crate::snapshot::{Field, Reader, Record, Writer};
-use crate::{Hint, Instant, Outcome, Quota, Ratio, Rng, Span};
+use crate::{Instant, Quota, Ratio, Rng, Span};
 
 /// Records keep instants as their distance from this one, so that all from 2 to 2^64 - 3 are exact.
 const MIDDLE: Instant = Instant::from_nanos(1 << 63);
@@ -70,10 +69,6 @@ impl Numbers {
         Ratio::new(numerator, denominator).unwrap_or(Ratio::ONE)
     }
 
-    pub fn some16(&mut self) -> NonZeroU16 {
-        NonZeroU16::new(self.u16()).unwrap_or(NonZeroU16::MIN)
-    }
-
     pub fn some32(&mut self) -> NonZeroU32 {
         NonZeroU32::new(self.u32()).unwrap_or(NonZeroU32::MIN)
     }
@@ -90,25 +85,6 @@ impl Numbers {
         let mut mixed = unshift(word, 31).wrapping_mul(0x3196_42B2_D24D_8EC3);
         mixed = unshift(mixed, 27).wrapping_mul(0x96DE_1B17_3F11_9089);
         Some(Rng::new(unshift(mixed, 30).wrapping_sub(0x9E37_79B9_7F4A_7C15)))
-    }
-
-    pub fn outcome(&mut self) -> Outcome {
-        match self.u64() {
-            0 => Outcome::Ok,
-            1 => Outcome::Throttled,
-            2 => Outcome::Busy,
-            3 => Outcome::Failed,
-            _ => Outcome::Abandoned,
-        }
-    }
-
-    /// `now sent outcome fresh paced attempt`.
-    pub fn sample<'a>(&mut self, hint: &'a Hint) -> Sample<'a> {
-        let (now, sent) = (self.instant(), self.instant());
-        let mut sample = Sample::new(now, sent, self.outcome());
-        (sample.fresh, sample.paced, sample.attempt) = (self.flag(), self.flag(), self.u16());
-        sample.hint = hint;
-        sample
     }
 
     /// A part of a state, in as many numbers as `bytes` tells, each of so many bytes; instants as such.
