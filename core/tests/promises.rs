@@ -64,13 +64,33 @@ proptest! {
     }
 
     #[test]
+    fn a_client_that_knows_its_rate_sends_a_burst_at_once_where_the_server_says_there_is_room(
+        seed: u64,
+        limit in 64u64..10_000,
+        period in 1u64..3_600,
+    ) {
+        let (mut gate, mut now) = (new(seed), 1);
+        let hint = |left| Hint::quota(limit, Span::from_secs(period)).and_remaining(left);
+        let used_up = hint(0).and_reset(Span::from_secs(1));
+        now = call(&mut gate, now, Outcome::Throttled.with::<1>(used_up));
+        for _ in 0..60 {
+            now = call(&mut gate, now, Outcome::Ok.with::<1>(hint(limit - 1)));
+            now += period * SECOND;
+        }
+        for sent in 0..8 {
+            let decision = gate.poll(at(now), &Ask::new());
+            prop_assert!(matches!(decision, Decision::Go(_)), "{:?} after {}", decision, sent);
+        }
+    }
+
+    #[test]
     fn no_cooldown_is_longer_than_the_ceiling_whatever_the_law(
         law in prop::sample::select(vec!["adaptive", "aimd", "cubic", "vegas", "crowd", "fixed", "none"]),
         seed: u64,
         ceiling in 1u64..100,
         replies in prop::collection::vec((any::<bool>(), 0u64..10_000, any::<bool>()), 1..40),
     ) {
-        let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::ZERO).unwrap();
+        let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
         let policy = Policy::named(law).unwrap().backoff(None).hold(hold);
         let (mut gate, mut now) = (Controller::<_, 1, 32>::new(policy, seed, at(0)), 1);
         for (ok, seconds, told) in replies {
@@ -182,6 +202,7 @@ enum Says {
     Nothing,
     Left,
     Quota,
+    Policy,
     Reset,
 }
 
@@ -225,6 +246,8 @@ impl Server {
             Says::Nothing => Hint::NONE,
             Says::Left => left,
             Says::Quota => left.and_limit(self.limit).and_reset(reset),
+            Says::Policy => Hint::quota(self.limit, Span::from_nanos(self.period))
+                .and_remaining(self.left / self.period),
             Says::Reset if served => left.and_reset(reset),
             Says::Reset => {
                 let next = (self.period - self.left % self.period).div_ceil(self.limit);
@@ -258,14 +281,16 @@ fn greedy(mut server: Server, says: Says, seed: u64, takes: u64, time: u64) -> (
 fn a_true_hint_makes_no_client_slower_or_more_often_rejected() {
     let mut rng = Rng::new(5);
     let mut below = |most: u32| u64::from(rng.next_u32() % most);
-    let mut told = [[0; 2]; 3];
+    let mut told = [[0; 2]; 4];
     for world in 0..200 {
         let limit = (4 + below(12)) << below(6);
         let period = [1, 10, 60, 600][usize::try_from(below(4)).unwrap()] * SECOND;
         let server = Server::new(limit, period, world % 2 == 0);
         let (takes, time) = ((2 + below(100)) * MILLI, (20 * period).max(300 * SECOND));
         let alone = greedy(server, Says::Nothing, world, takes, time);
-        for (index, says) in [Says::Left, Says::Quota, Says::Reset].into_iter().enumerate() {
+        for (index, says) in
+            [Says::Left, Says::Quota, Says::Policy, Says::Reset].into_iter().enumerate()
+        {
             let with = greedy(server, says, world, takes, time);
             let parts = |(served, rejected)| rejected * 1_000 / (served + rejected);
             let what = format!("{server:?} {says:?}: {with:?}, and {alone:?} without");

@@ -24,27 +24,6 @@ fn read<N: AsRef<[u8]>, V: AsRef<[u8]>>(status: u16, headers: &[(N, V)]) -> Answ
     reading.finish(None)
 }
 
-/// The date of [`DATE`].
-fn since_1970() -> Span {
-    Span::from_secs(1_740_992_400)
-}
-
-#[test]
-fn a_date_needs_a_clock_and_the_response_s_own_comes_first() {
-    let mut reading = Reading::new(429);
-    reading.header("Retry-After", "Mon, 03 Mar 2025 09:02:00 GMT");
-    reading.header("X-RateLimit-Reset", "1740992460");
-    let blind = reading.finish(None);
-    assert_eq!((blind.hint, blind.ignored), (Hint::NONE, 2));
-    let seen = reading.finish(Some(since_1970()));
-    assert_eq!(seen.hint.retry_after, Some(Span::from_secs(120)));
-    assert_eq!(seen.hint.reset, Some(Span::from_secs(60)));
-    reading.header("Date", "Mon, 03 Mar 2025 09:01:30 GMT");
-    let told = reading.finish(Some(Span::from_secs(7)));
-    assert_eq!(told.hint.retry_after, Some(Span::from_secs(30)));
-    assert_eq!((told.hint.reset, told.ignored), (Some(Span::ZERO), 0));
-}
-
 #[test]
 fn contradictions_end_in_the_stated_order() {
     // More left than there is; a limit of nothing.
@@ -148,14 +127,6 @@ fn the_lesser_share_binds_whatever_its_size() {
         let first = answer.limits().next().map(|limit| limit.name);
         assert_eq!(first, Some(Name::of("a")), "{one:?} {other:?}");
     }
-}
-
-#[test]
-fn what_a_cache_kept_does_not_tell_of_limits() {
-    let headers = |age| [("Age", age), ("RateLimit-Remaining", "0"), ("Retry-After", "5")];
-    assert_eq!(read(503, &headers("0")).hint.remaining, Some(0));
-    let cached = read(503, &headers("30"));
-    assert_eq!(cached.hint, Hint::retry_after(Span::from_secs(5)));
 }
 
 /// Were any of it read more often than a few times, this would take half an hour.
