@@ -61,15 +61,6 @@ fn a_laws_window_is_the_window_where_it_is_the_narrower_one() {
 }
 
 #[test]
-fn a_call_that_was_served_holds_nobody_back() {
-    // 202 and 301 carry a Retry-After too, and mean another thing by it.
-    let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 1, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    gate.settle(at(0), permit, Outcome::Ok.with(Hint::retry_after(Span::from_secs(60))));
-    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Go);
-}
-
-#[test]
 fn the_time_for_retries_runs_from_the_first_failure() {
     let backoff =
         Backoff::new(Growth::Constant, Jitter::None, Span::from_secs(2), Span::from_secs(2));

@@ -112,7 +112,6 @@ impl Numbers {
                 Kind::Four => out.u32(self.u32()),
                 Kind::Eight => out.u64(self.u64()),
                 Kind::At => out.instant(self.instant()),
-                Kind::Nothing => out.u8(0),
             }
         }
         record
@@ -127,8 +126,6 @@ pub enum Kind {
     Four,
     Eight,
     At,
-    /// A byte that holds no number.
-    Nothing,
 }
 
 /// What a law's state holds, as numbers.
@@ -147,20 +144,14 @@ pub fn told_field(field: &impl Field, kinds: &[Kind]) -> Vec<u64> {
 
 fn numbers(record: &[u8], kinds: &[Kind]) -> Vec<u64> {
     let mut input = Reader::new(record, MIDDLE, Span::ZERO);
-    let read = |kind: &Kind| {
-        Some(match kind {
-            Kind::Byte => input.u8().into(),
-            Kind::Two => input.u16().into(),
-            Kind::Four => input.u32().into(),
-            Kind::Eight => input.u64(),
-            Kind::At => input.instant().as_nanos(),
-            Kind::Nothing => {
-                input.u8();
-                return None;
-            }
-        })
+    let read = |kind: &Kind| match kind {
+        Kind::Byte => input.u8().into(),
+        Kind::Two => input.u16().into(),
+        Kind::Four => input.u32().into(),
+        Kind::Eight => input.u64(),
+        Kind::At => input.instant().as_nanos(),
     };
-    kinds.iter().filter_map(read).collect()
+    kinds.iter().map(read).collect()
 }
 
 fn unshift(word: u64, by: u32) -> u64 {
