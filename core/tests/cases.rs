@@ -1,4 +1,4 @@
-//! The controller's contracts, one case each: what a reader would try first.
+//! Cases of a controller that no client of the oracle's vectors comes to.
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
@@ -7,13 +7,11 @@
     reason = "a test that overflows or panics fails, which is right"
 )]
 
-use core::num::NonZeroU16;
-
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{BudgetPolicy, Gate, WindowPolicy};
-use tidegate::law::{Aimd, AimdConfig, Fixed, Law};
+use tidegate::gate::{Gate, WindowPolicy};
+use tidegate::law::{Aimd, AimdConfig, Busy, BusyConfig, Fixed, Law, Over};
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Span, Verdict,
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Span, Verdict,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -24,64 +22,6 @@ fn at(nanos: u64) -> Instant {
 
 fn after(now: Instant, nanos: u64) -> Instant {
     now.saturating_add(Span::from_nanos(nanos))
-}
-
-#[test]
-fn a_burst_of_failures_is_one_cut() {
-    for name in ["aimd", "responsive"] {
-        let mut gate: Controller = Controller::new(Policy::named(name).unwrap(), 1, at(0));
-        let mut permits = Vec::new();
-        let mut now = at(0);
-        while permits.len() < 30 {
-            match gate.poll(now, &Ask::new()) {
-                Decision::Go(permit) => permits.push(permit),
-                Decision::Wait(until) => now = until,
-                other => panic!("{other:?}"),
-            }
-        }
-        let start = *gate.states().next().unwrap();
-        for permit in permits {
-            gate.settle(now, permit, Outcome::Throttled);
-        }
-        assert_eq!(gate.stats().slower, 1, "{name}");
-        assert_ne!(*gate.states().next().unwrap(), start, "{name}");
-    }
-}
-
-#[test]
-fn calls_that_did_not_have_to_wait_do_not_raise_the_rate() {
-    let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
-    for call in 0..1_000 {
-        // One call a second where ten are allowed.
-        let now = at(call * SECOND);
-        let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!("{call}") };
-        gate.settle(after(now, SECOND / 100), permit, Outcome::Ok);
-    }
-    assert_eq!(gate.stats().faster, 0);
-}
-
-#[test]
-fn calls_that_had_to_wait_do_raise_the_rate() {
-    let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
-    let mut now = at(0);
-    while gate.stats().gone < 101 {
-        match gate.poll(now, &Ask::new()) {
-            Decision::Go(permit) => gate.settle(now, permit, Outcome::Ok),
-            Decision::Wait(until) => now = until,
-            other => panic!("{other:?}"),
-        }
-    }
-    assert_eq!(gate.stats().faster, 10);
-}
-
-#[test]
-fn what_can_never_fit_is_another_answer_than_not_now() {
-    let law = Fixed::new(Quota::per_second(1).unwrap().with_burst(2).unwrap());
-    let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 1, at(0));
-    assert_eq!(gate.check(at(0), &Ask::new().cost(3)), Verdict::Refuse(Reason::TooBig));
-    assert!(matches!(gate.poll(at(0), &Ask::new().cost(2)), Decision::Go(_)));
-    assert_eq!(gate.check(at(0), &Ask::new().cost(2)), Verdict::Wait(at(2 * SECOND)));
-    assert_eq!(gate.why(at(0), &Ask::new().cost(2)), Some(Gate::Pace));
 }
 
 #[test]
@@ -118,50 +58,6 @@ fn a_laws_window_is_the_window_where_it_is_the_narrower_one() {
         assert_eq!(gate.in_flight(), expected);
         assert_eq!(gate.poll(at(0), &Ask::new()), Decision::Full);
     }
-}
-
-#[test]
-fn a_call_that_was_served_holds_nobody_back() {
-    // 202 and 301 carry a Retry-After too, and mean another thing by it.
-    let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 1, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    gate.settle(at(0), permit, Outcome::Ok.with(Hint::retry_after(Span::from_secs(60))));
-    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Go);
-}
-
-#[test]
-fn a_lost_answer_cannot_hold_its_place_for_ever() {
-    let window = WindowPolicy::new(1, Span::from_secs(30)).unwrap();
-    let policy = Policy::named("none").unwrap().window(window);
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let Decision::Go(lost) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    assert_eq!(gate.poll(at(1), &Ask::new()), Decision::Full);
-    assert_eq!(gate.why(at(1), &Ask::new()), Some(Gate::Window));
-    assert_eq!(gate.next_at(at(1)), Some(at(30 * SECOND)));
-    let Decision::Go(second) = gate.poll(at(30 * SECOND), &Ask::new()) else { panic!() };
-    gate.settle(at(31 * SECOND), lost, Outcome::Throttled);
-    assert_eq!(gate.stats().unknown, 1);
-    assert_eq!(gate.in_flight(), 1);
-    gate.settle(at(31 * SECOND), second, Outcome::Ok);
-    assert_eq!(gate.in_flight(), 0);
-}
-
-#[test]
-fn retries_are_refused_when_successes_have_not_paid_for_them() {
-    let budget = BudgetPolicy::new(Ratio::new(1, 2).unwrap(), 1).unwrap();
-    let policy = Policy::named("none").unwrap().budget(Some(budget));
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let mut call = |ask: &Ask, outcome| {
-        let Decision::Go(permit) = gate.poll(at(0), ask) else { return Err(gate.why(at(0), ask)) };
-        gate.settle(at(0), permit, outcome);
-        Ok(gate.retry(at(0), ask, outcome))
-    };
-    let first = call(&Ask::new(), Outcome::Throttled).unwrap().unwrap();
-    let second = call(&first, Outcome::Throttled).unwrap().unwrap(); // the reserve pays
-    assert_eq!(call(&second, Outcome::Throttled), Err(Some(Gate::Budget)));
-    assert_eq!(call(&Ask::new(), Outcome::Ok), Ok(None)); // first attempts are not retries
-    assert_eq!(call(&Ask::new(), Outcome::Ok), Ok(None));
-    assert!(call(&second, Outcome::Ok).is_ok(), "two successes have paid for one retry");
 }
 
 #[test]
@@ -206,28 +102,37 @@ fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
 }
 
 #[test]
-fn attempts_end_where_the_policy_says() {
-    let policy = Policy::named("none").unwrap().attempts(NonZeroU16::new(3));
-    let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let mut ask = Ask::new();
-    let mut attempts = 0;
-    loop {
-        let Decision::Go(permit) = gate.poll(at(0), &ask) else { panic!() };
-        attempts += 1;
-        gate.settle(at(0), permit, Outcome::Failed);
-        match gate.retry(at(0), &ask, Outcome::Failed) {
-            Some(next) => ask = next,
-            None => break,
-        }
-    }
-    assert_eq!(attempts, 3);
-}
-
-#[test]
 fn a_policy_can_live_in_flash() {
     static POLICY: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
     let one: Controller<Aimd, 1, 4> = Controller::new(POLICY, 1, at(0));
     let two: Controller<Aimd, 1, 4> = Controller::new(POLICY, 2, at(0));
     assert!(one.states().eq(two.states()));
     assert_eq!(Aimd::DEFAULT.start(at(0)), *one.states().next().unwrap());
+}
+
+#[test]
+fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
+    let one = BusyConfig { most: core::num::NonZeroU32::MIN, ..BusyConfig::DEFAULT };
+    let law = Busy::new(BusyConfig { over: Over::Refuse, ..one }).unwrap();
+    let mut gate: Controller<Busy> = Controller::new(Policy::new(law), 1, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    // It has had its call of this second. The server's wish lasts for longer.
+    gate.settle(at(0), permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5))));
+    let Verdict::Wait(until) = gate.check(at(2 * SECOND), &Ask::new()) else { panic!() };
+    assert_eq!(gate.next_at(at(2 * SECOND)), Some(until));
+}
+
+#[test]
+fn a_call_from_before_a_cut_does_not_cut_again_under_another_law() {
+    let [aimd, crowd] = ["aimd", "crowd"].map(|name| Policy::named(name).unwrap());
+    let mut gate: Controller = Controller::new(crowd, 1, at(0));
+    let [one, two] = [(); 2].map(|()| match gate.poll(at(0), &Ask::new()) {
+        Decision::Go(permit) => permit,
+        other => panic!("{other:?}"),
+    });
+    gate.settle(at(SECOND), one, Outcome::Throttled);
+    assert_eq!(gate.stats().slower, 1);
+    gate.set_policy(aimd, at(SECOND));
+    gate.settle(at(SECOND), two, Outcome::Throttled);
+    assert_eq!(gate.stats().slower, 1);
 }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tidegate::gate::{HoldPolicy, Permit};
 use tidegate::law::Adaptive;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Reply, Span, Verdict,
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Reply, Rng, Span, Verdict,
 };
 
 const MILLI: u64 = 1_000_000;
@@ -64,13 +64,33 @@ proptest! {
     }
 
     #[test]
+    fn a_client_that_knows_its_rate_sends_a_burst_at_once_where_the_server_says_there_is_room(
+        seed: u64,
+        limit in 64u64..10_000,
+        period in 1u64..3_600,
+    ) {
+        let (mut gate, mut now) = (new(seed), 1);
+        let hint = |left| Hint::quota(limit, Span::from_secs(period)).and_remaining(left);
+        let used_up = hint(0).and_reset(Span::from_secs(1));
+        now = call(&mut gate, now, Outcome::Throttled.with::<1>(used_up));
+        for _ in 0..60 {
+            now = call(&mut gate, now, Outcome::Ok.with::<1>(hint(limit - 1)));
+            now += period * SECOND;
+        }
+        for sent in 0..8 {
+            let decision = gate.poll(at(now), &Ask::new());
+            prop_assert!(matches!(decision, Decision::Go(_)), "{:?} after {}", decision, sent);
+        }
+    }
+
+    #[test]
     fn no_cooldown_is_longer_than_the_ceiling_whatever_the_law(
         law in prop::sample::select(vec!["adaptive", "aimd", "cubic", "vegas", "crowd", "fixed", "none"]),
         seed: u64,
         ceiling in 1u64..100,
         replies in prop::collection::vec((any::<bool>(), 0u64..10_000, any::<bool>()), 1..40),
     ) {
-        let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::ZERO).unwrap();
+        let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
         let policy = Policy::named(law).unwrap().backoff(None).hold(hold);
         let (mut gate, mut now) = (Controller::<_, 1, 32>::new(policy, seed, at(0)), 1);
         for (ok, seconds, told) in replies {
@@ -204,4 +224,114 @@ fn a_device_that_sleeps_between_its_calls_uses_as_much_as_one_that_does_not() {
     let (awake, asleep) = (fortnight(false), fortnight(true));
     assert!(awake >= 1_200, "{awake} of 1405");
     assert!(asleep * 20 >= awake * 19, "{asleep} asleep, {awake} awake");
+}
+
+/// What a server says with each response, which is true.
+#[derive(Clone, Copy, Debug)]
+enum Says {
+    Nothing,
+    Left,
+    Quota,
+    Policy,
+    Reset,
+}
+
+/// A server of so many calls in each period, by windows or as a bucket.
+#[derive(Clone, Copy, Debug)]
+struct Server {
+    limit: u64,
+    period: u64,
+    windows: bool,
+    /// What is in the bucket, in parts of a call, or what is left of the window.
+    left: u64,
+    latest: u64,
+}
+
+impl Server {
+    fn new(limit: u64, period: u64, windows: bool) -> Self {
+        Self { limit, period, windows, left: limit * period, latest: 0 }
+    }
+
+    fn take(&mut self, now: u64) -> bool {
+        let passed = now - self.latest;
+        if !self.windows {
+            self.left = (self.left + passed * self.limit).min(self.limit * self.period);
+        } else if now / self.period > self.latest / self.period {
+            self.left = self.limit * self.period;
+        }
+        self.latest = now;
+        let served = self.left >= self.period;
+        self.left -= if served { self.period } else { 0 };
+        served
+    }
+
+    fn says(&self, what: Says, served: bool) -> Hint {
+        let left = Hint::remaining(self.left / self.period);
+        let reset = match self.windows {
+            true => self.period - self.latest % self.period,
+            false => (self.limit * self.period - self.left).div_ceil(self.limit),
+        };
+        let reset = Span::from_nanos(reset);
+        match what {
+            Says::Nothing => Hint::NONE,
+            Says::Left => left,
+            Says::Quota => left.and_limit(self.limit).and_reset(reset),
+            Says::Policy => Hint::quota(self.limit, Span::from_nanos(self.period))
+                .and_remaining(self.left / self.period),
+            Says::Reset if served => left.and_reset(reset),
+            Says::Reset => {
+                let next = (self.period - self.left % self.period).div_ceil(self.limit);
+                Hint::retry_after(if self.windows { reset } else { Span::from_nanos(next) })
+            }
+        }
+    }
+}
+
+/// A client that always has a call to make, for so long: how many were served, and how many rejected.
+fn greedy(mut server: Server, says: Says, seed: u64, takes: u64, time: u64) -> (u64, u64) {
+    let (mut gate, mut now, mut served, mut rejected) = (new(seed), 1, 0, 0);
+    while now < time {
+        let (permit, sent) = admitted(&mut gate, now);
+        let fits = server.take(sent);
+        let hint = server.says(says, fits);
+        (served, rejected) = (served + u64::from(fits), rejected + u64::from(!fits));
+        now = sent + takes;
+        gate.settle(
+            at(now),
+            permit,
+            if fits { Outcome::Ok } else { Outcome::Throttled }.with(hint),
+        );
+    }
+    (served, rejected)
+}
+
+/// Of limits of four calls or more. Of one or two calls a period, a client that is told uses up to a third
+/// less than one that guesses.
+#[test]
+fn a_true_hint_makes_no_client_slower_or_more_often_rejected() {
+    let mut rng = Rng::new(5);
+    let mut below = |most: u32| u64::from(rng.next_u32() % most);
+    let mut told = [[0; 2]; 4];
+    for world in 0..200 {
+        let limit = (4 + below(12)) << below(6);
+        let period = [1, 10, 60, 600][usize::try_from(below(4)).unwrap()] * SECOND;
+        let server = Server::new(limit, period, world % 2 == 0);
+        let (takes, time) = ((2 + below(100)) * MILLI, (20 * period).max(300 * SECOND));
+        let alone = greedy(server, Says::Nothing, world, takes, time);
+        for (index, says) in
+            [Says::Left, Says::Quota, Says::Policy, Says::Reset].into_iter().enumerate()
+        {
+            let with = greedy(server, says, world, takes, time);
+            let parts = |(served, rejected)| rejected * 1_000 / (served + rejected);
+            let what = format!("{server:?} {says:?}: {with:?}, and {alone:?} without");
+            assert!(with.0 * 4 >= alone.0 * 3, "slower: {what}");
+            assert!(parts(with) <= parts(alone) + 50, "rejected: {what}");
+            let [faster, rejected] = &mut told[index];
+            *faster += i64::try_from(with.0 * 1_000 / alone.0).unwrap() - 1_000;
+            *rejected += i64::try_from(parts(with)).unwrap() - i64::try_from(parts(alone)).unwrap();
+        }
+    }
+    // Of all worlds together nothing is lost but a hundredth.
+    let kept = told.iter().all(|[faster, rejected]| *faster >= -2_000 && *rejected <= 0);
+    assert!(kept, "faster and more rejected, in thousandths of 200 worlds: {told:?}");
 }

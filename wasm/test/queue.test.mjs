@@ -123,6 +123,20 @@ test("an aborted call gives up, wherever it stands, with the reason that it was 
   await gate.run(nothing);
 });
 
+test("an abort ends a call between two attempts, and it is not sent again", { timeout: 5_000 }, async () => {
+  const gate = tidegate({ law: "backoff", backoff: { base: 3_600_000, max: 3_600_000 } });
+  const controller = new AbortController();
+  let calls = 0;
+  const work = () => {
+    calls++;
+    setTimeout(() => controller.abort("enough"), 20);
+    throw Object.assign(new Error("no"), { status: 503 });
+  };
+  await assert.rejects(gate.run(work, { signal: controller.signal }), (reason) => reason === "enough");
+  const { waiting, inFlight } = gate.stats();
+  assert.deepEqual({ calls, waiting, inFlight }, { calls: 1, waiting: 0, inFlight: 0 });
+});
+
 test("a call is given up by who hears that it waits, and one given up before it came never runs", async () => {
   const ran = [];
   const gate = every(3_600_000);

@@ -7,8 +7,7 @@ use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
 /// Keeps calls to a [`Quota`]: the generic cell rate algorithm, in the form that ITU-T I.371
-/// calls the continuous-state leaky bucket (its equal, virtual scheduling, is what the tests
-/// compare it with, in exact rationals).
+/// calls the continuous-state leaky bucket. The tests compare it with the same in exact rationals.
 ///
 /// A call pours its cost into the bucket and waits while that would overflow it; the bucket drains
 /// at the quota's rate. The level is counted in units of 1/period of a call, of which the quota's

@@ -93,40 +93,6 @@ fn every_law_and_gate_lets_calls_leave_for_584_years() {
     }
 }
 
-#[test]
-fn the_last_nanoseconds_of_the_clock_break_nothing() {
-    for (name, policy) in every_policy() {
-        let start = u64::MAX - 2 * DAY;
-        let (mut gate, mut chance) = (Gate::new(policy, 7, at(start)), Rng::new(7));
-        let mut out = Vec::new();
-        // Half of what is left, again and again, and then the end itself.
-        let steps =
-            (0..64).map(|halvings| u64::MAX - ((2 * DAY) >> halvings)).chain([u64::MAX; 40]);
-        for now in steps {
-            for _ in 0..4 {
-                let ask = Ask::new();
-                match gate.poll(at(now), &ask) {
-                    Decision::Go(permit) => out.push(permit),
-                    Decision::Wait(until) => {
-                        assert!(until > at(now) && until < Instant::MAX, "{name}: {until:?}");
-                    }
-                    Decision::Full | Decision::Refuse(_) => {}
-                }
-                if chance.next_u32().is_multiple_of(2)
-                    && let Some(permit) = out.pop()
-                {
-                    let (outcome, hint) = said(u64::from(chance.next_u32()));
-                    let reply = outcome.with::<1>(hint);
-                    gate.settle(at(now), permit, reply);
-                    let _ = gate.retry(at(now), &ask, reply);
-                }
-            }
-        }
-        let told = gate.check(Instant::MAX, &Ask::new());
-        assert!(!matches!(told, Verdict::Wait(_)), "{name}: there is nothing to wait for");
-    }
-}
-
 /// What a client is answered, in distances from the start of its clock.
 fn story(name: &str, start: u64) -> Vec<String> {
     let policy = every_policy().find(|(other, _)| *other == name).unwrap().1;

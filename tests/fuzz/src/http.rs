@@ -1,9 +1,9 @@
 //! Any response: a status, a clock and headers, under every profile.
 
 use tidegate::signal::http::{Answer, Name, Profile, Reading, Unit, Which};
-use tidegate::{Outcome, Reply, Span};
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reply, Span, Verdict};
 
-use crate::input::Input;
+use tidegate_promises::Input;
 
 const PROFILES: [Profile; 5] =
     [Profile::Auto, Profile::Delta, Profile::DeltaMillis, Profile::Epoch, Profile::EpochMillis];
@@ -11,6 +11,13 @@ const STATUSES: [u16; 8] = [200, 429, 503, 403, 404, 202, 500, 529];
 const UNITS: [Unit; 4] = [Unit::Requests, Unit::Tokens, Unit::InputTokens, Unit::Bytes];
 /// How many limits a reading has room for.
 const ROOM: usize = 8;
+
+const LAWS: [&str; 4] = ["adaptive", "aimd", "backoff", "vegas"];
+
+/// The longest that an answer may keep a client back that knows nothing yet: a refusal two hours (one of
+/// the pause, one that spreads a fleet), and a period that the server tells of a day and a quarter.
+const MOST_REFUSED: Span = Span::from_secs(7_200);
+const MOST_SERVED: Span = Span::from_secs(108_000);
 
 type Header<'a> = (&'a [u8], &'a [u8]);
 
@@ -59,6 +66,9 @@ fn response(status: u16, clock: Option<Span>, headers: &[Header<'_>], profile: P
     let answer = reading.finish(clock);
     assert_eq!(answer, reading.finish(clock), "to look is to change nothing");
     consistent(&answer);
+    if profile == Profile::Auto {
+        LAWS.iter().for_each(|law| keeps_nobody_for_good(law, answer.into()));
+    }
 
     // Limits that there is no room for are those that come last, so then the order does matter.
     if told_at_most(headers) <= ROOM {
@@ -119,5 +129,29 @@ fn consistent(answer: &Answer) {
             (hint.retry_after, hint.no_retry),
             (answer.hint.retry_after, answer.hint.no_retry)
         );
+    }
+}
+
+/// How long a client waits whose first answer this is.
+fn keeps_nobody_for_good(law: &str, reply: Reply) {
+    let policy = Policy::named(law).expect("a law of this name");
+    let (start, now) = (Instant::ZERO, Instant::from_nanos(50_000_000));
+    let mut gate: Controller = Controller::new(policy, 7, start);
+    let Decision::Go(permit) = gate.poll(start, &Ask::new()) else {
+        panic!("the first call of {law} waits")
+    };
+    gate.settle(now, permit, reply);
+    let ask = match reply.outcome {
+        Outcome::Ok => Ask::new(),
+        _ => gate.retry(now, &Ask::new(), reply).unwrap_or_default(),
+    };
+    match gate.check(now, &ask) {
+        Verdict::Go => {}
+        Verdict::Wait(until) => {
+            let wait = until.saturating_since(now);
+            let most = if reply.outcome.is_pushback() { MOST_REFUSED } else { MOST_SERVED };
+            assert!(wait <= most, "{law} waits {wait:?} after {reply:?}");
+        }
+        other => panic!("{law} answers {other:?}"),
     }
 }

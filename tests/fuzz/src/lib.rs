@@ -5,11 +5,8 @@
 //! for bytes that break one, led by what they reach in the code; `cargo xtask test fuzz` tries
 //! again all that a search has kept.
 
-mod events;
 mod http;
-mod input;
 pub mod pack;
-mod restore;
 mod shared;
 mod signals;
 
@@ -26,8 +23,8 @@ pub struct Target {
 pub const TARGETS: [Target; 5] = [
     Target { name: "http", try_with: http::try_with },
     Target { name: "signals", try_with: signals::try_with },
-    Target { name: "events", try_with: events::try_with },
-    Target { name: "restore", try_with: restore::try_with },
+    Target { name: "events", try_with: tidegate_promises::events },
+    Target { name: "restore", try_with: tidegate_promises::records },
     Target { name: "shared", try_with: shared::try_with },
 ];
 
@@ -39,9 +36,4 @@ pub fn target(name: &str) -> Result<Target, String> {
     let names = TARGETS.map(|target| target.name).join(", ");
     let found = TARGETS.into_iter().find(|target| target.name == name);
     found.ok_or_else(|| format!("there is no target `{name}`; there are {names}"))
-}
-
-/// From here on, `events` and `restore` tell of each event, for whoever wants to understand one try.
-pub fn tell_of_events() {
-    events::TELLS.store(true, core::sync::atomic::Ordering::Relaxed);
 }

@@ -8,7 +8,7 @@ use tidegate::signal::http::{Name, Profile, Reading};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::{Hint, Outcome, Reply, Span};
 
-use crate::input::Input;
+use tidegate_promises::Input;
 
 /// The end of what a span of nanoseconds can hold, in the year 2554.
 const END: u64 = u64::MAX / 1_000_000_000;

@@ -5,7 +5,6 @@
 
 pub mod corpus;
 pub mod ordeal;
-pub mod probe;
 
 mod life;
 mod mood;

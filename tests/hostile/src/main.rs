@@ -9,7 +9,6 @@ use anyhow::{Result, bail, ensure};
 use clap::{Parser, Subcommand};
 use tidegate::Policy;
 use tidegate_hostile::ordeal::{Ordeal, Plan};
-use tidegate_hostile::probe::{Probed, probe};
 use tidegate_hostile::{MOODS, Mood, Server, corpus};
 use tokio::task::JoinSet;
 
@@ -26,7 +25,7 @@ enum Command {
     /// Serve every mood at its name, every response of the fuzz corpus at /corpus/NUMBER, and what
     /// was counted at /counts, until standard input closes
     Serve,
-    /// Expose a client of tests/live to every mood, and every law to the corpus
+    /// Expose a client of tests/live to every mood
     Run {
         /// The program of tests/live
         #[arg(long, value_name = "PATH")]
@@ -109,27 +108,10 @@ async fn run(plan: Plan, json: bool, asked: &[String]) -> Result<()> {
         eprintln!("{} of {} moods", ordeals.len() + broken.len(), moods.len());
     }
     ordeals.sort_by_key(|ordeal| moods.iter().position(|mood| mood.name == ordeal.mood));
-    let probed = match asked {
-        [] => Some(probe(&["adaptive", "aimd", "backoff", "vegas"]).await),
-        _ => None,
-    };
-    let probed = match probed.transpose() {
-        Ok(probed) => probed,
-        Err(error) => {
-            broken.push(format!("{error:#}"));
-            None
-        }
-    };
     if json {
-        let corpus = probed.as_ref().map(|probed| {
-            serde_json::json!({
-                "responses": probed.responses, "read": probed.read, "refused": probed.refused,
-                "longest_wait_s": probed.longest.as_secs(),
-            })
-        });
-        println!("{}", serde_json::json!({ "moods": ordeals, "corpus": corpus, "broken": broken }));
+        println!("{}", serde_json::json!({ "moods": ordeals, "broken": broken }));
     } else {
-        print!("{}", table(&ordeals, probed.as_ref()));
+        print!("{}", table(&ordeals));
     }
     match broken.as_slice() {
         [] => Ok(()),
@@ -146,7 +128,7 @@ fn mood(name: &str) -> Result<Mood> {
     }
 }
 
-fn table(ordeals: &[Ordeal], probed: Option<&Probed>) -> String {
+fn table(ordeals: &[Ordeal]) -> String {
     let mut text = format!(
         "{:<22}{:>9}{:>9}{:>7}{:>9}{:>9}{:>11}{:>6}{:>8}\n",
         "mood", "attempts", "busiest", "calls", "answered", "given up", "unfinished", "cpu", "MiB"
@@ -166,15 +148,6 @@ fn table(ordeals: &[Ordeal], probed: Option<&Probed>) -> String {
             ordeal.unfinished,
             cpu,
             memory
-        );
-    }
-    if let Some(probed) = probed {
-        text += &format!(
-            "\ncorpus  {} responses, {} read, {} refused by the HTTP parser; the longest wait {} s\n",
-            probed.responses,
-            probed.read,
-            probed.refused,
-            probed.longest.as_secs()
         );
     }
     text

@@ -1,10 +1,9 @@
 //! The numbers that a step is asked with, taken one after the other.
 
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU32;
 
-use crate::law::{Law, Sample};
 use crate::snapshot::{Field, Reader, Record, Writer};
-use crate::{Hint, Instant, Outcome, Quota, Ratio, Rng, Span};
+use crate::{Instant, Quota, Ratio, Rng, Span};
 
 /// Records keep instants as their distance from this one, so that all from 2 to 2^64 - 3 are exact.
 const MIDDLE: Instant = Instant::from_nanos(1 << 63);
@@ -70,10 +69,6 @@ impl Numbers {
         Ratio::new(numerator, denominator).unwrap_or(Ratio::ONE)
     }
 
-    pub fn some16(&mut self) -> NonZeroU16 {
-        NonZeroU16::new(self.u16()).unwrap_or(NonZeroU16::MIN)
-    }
-
     pub fn some32(&mut self) -> NonZeroU32 {
         NonZeroU32::new(self.u32()).unwrap_or(NonZeroU32::MIN)
     }
@@ -90,25 +85,6 @@ impl Numbers {
         let mut mixed = unshift(word, 31).wrapping_mul(0x3196_42B2_D24D_8EC3);
         mixed = unshift(mixed, 27).wrapping_mul(0x96DE_1B17_3F11_9089);
         Some(Rng::new(unshift(mixed, 30).wrapping_sub(0x9E37_79B9_7F4A_7C15)))
-    }
-
-    pub fn outcome(&mut self) -> Outcome {
-        match self.u64() {
-            0 => Outcome::Ok,
-            1 => Outcome::Throttled,
-            2 => Outcome::Busy,
-            3 => Outcome::Failed,
-            _ => Outcome::Abandoned,
-        }
-    }
-
-    /// `now sent outcome fresh paced attempt`.
-    pub fn sample<'a>(&mut self, hint: &'a Hint) -> Sample<'a> {
-        let (now, sent) = (self.instant(), self.instant());
-        let mut sample = Sample::new(now, sent, self.outcome());
-        (sample.fresh, sample.paced, sample.attempt) = (self.flag(), self.flag(), self.u16());
-        sample.hint = hint;
-        sample
     }
 
     /// A part of a state, in as many numbers as `bytes` tells, each of so many bytes; instants as such.
@@ -136,7 +112,6 @@ impl Numbers {
                 Kind::Four => out.u32(self.u32()),
                 Kind::Eight => out.u64(self.u64()),
                 Kind::At => out.instant(self.instant()),
-                Kind::Nothing => out.u8(0),
             }
         }
         record
@@ -151,8 +126,6 @@ pub enum Kind {
     Four,
     Eight,
     At,
-    /// A byte that holds no number.
-    Nothing,
 }
 
 /// What a law's state holds, as numbers.
@@ -171,20 +144,14 @@ pub fn told_field(field: &impl Field, kinds: &[Kind]) -> Vec<u64> {
 
 fn numbers(record: &[u8], kinds: &[Kind]) -> Vec<u64> {
     let mut input = Reader::new(record, MIDDLE, Span::ZERO);
-    let read = |kind: &Kind| {
-        Some(match kind {
-            Kind::Byte => input.u8().into(),
-            Kind::Two => input.u16().into(),
-            Kind::Four => input.u32().into(),
-            Kind::Eight => input.u64(),
-            Kind::At => input.instant().as_nanos(),
-            Kind::Nothing => {
-                input.u8();
-                return None;
-            }
-        })
+    let read = |kind: &Kind| match kind {
+        Kind::Byte => input.u8().into(),
+        Kind::Two => input.u16().into(),
+        Kind::Four => input.u32().into(),
+        Kind::Eight => input.u64(),
+        Kind::At => input.instant().as_nanos(),
     };
-    kinds.iter().filter_map(read).collect()
+    kinds.iter().map(read).collect()
 }
 
 fn unshift(word: u64, by: u32) -> u64 {

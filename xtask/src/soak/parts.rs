@@ -190,13 +190,13 @@ pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
     let mut command = Command::new(&programs.hostile);
     command.args(["run", "--json", "--seconds", MOOD_SECONDS, "--live"]).arg(&programs.live);
     let told = document(&output("the Rust client", command)?)?;
-    let (moods, corpus) = (told["moods"].as_array(), &told["corpus"]);
-    let moods = moods.filter(|moods| !moods.is_empty()).context("no mood was tried")?;
+    let moods =
+        told["moods"].as_array().filter(|moods| !moods.is_empty()).context("no mood was tried")?;
     let node = output("fetch in Node", programs.in_node(roads)?)?;
     let mut section = Section::new(format!(
         "A client process with `adaptive`, four workers and a deadline of 3 s for each call, {MOOD_SECONDS} s \
          in front of each server; then every response of the fuzz corpus, its headers alone and its \
-         values under the names that are read, in Rust and in Node. The bars: every call ends, no more \
+         values under the names that are read, in Node. The bars: every call ends, no more \
          than 50 calls in a second after the start to a server that serves none, no wait beyond a day \
          and a quarter (two hours after a refusal), less than a quarter of a processor, less than 64 MiB. Of \
          each server: attempts / the most of them in a second after the start / calls that ended (most \
@@ -221,19 +221,12 @@ pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
         section.row("most memory of a client", format!("{:.1} MiB", memory / 1024.0));
         section.row("most of a processor that one took", format!("{:.1} %", 100.0 * processor));
     }
-    let (all, read, refused) =
-        (count(corpus, "responses")?, count(corpus, "read")?, count(corpus, "refused")?);
-    section.row(
-        "responses of the corpus, in Rust",
-        format!("{all}: {read} read, {refused} refused by hyper"),
-    );
-    section.row("the longest wait of one", format!("{} s", corpus["longest_wait_s"]));
     match node
         .lines()
         .filter_map(|line| line.trim().strip_prefix("ℹ "))
         .find(|line| line.contains("responses"))
     {
-        Some(line) => section.row("and in Node", line),
+        Some(line) => section.row("responses of the corpus", line),
         None => bail!("Node does not say what it read:\n{node}"),
     }
     Ok(section)

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::ensure;
 
+use super::cargo_test;
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
@@ -33,10 +34,11 @@ pub fn proofs(_: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// All that can happen to small policies, up to a depth.
+/// All that can happen to small policies, up to a depth, and random events under any policy.
 pub fn exhaustive(_: &mut Roads, tally: &mut Tally) {
+    tally.tests("random events", cargo_test("tidegate-promises", &["--release"]));
     let mut command = cargo("run");
-    command.args(["--quiet", "--release", "--package", "tidegate-exhaustive"]);
+    command.args(["--quiet", "--release", "--package", "tidegate-promises"]);
     sum("every order of events", command, tally);
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
 
-use tidegate_fuzz::{pack, target, tell_of_events};
+use tidegate_fuzz::{pack, target};
 
 const USAGE: &str = "\
 corpus unpack FILE FOLDER   one file an input, for the search
@@ -47,7 +47,7 @@ fn pack(folder: &Path, file: &Path) -> io::Result<()> {
 
 fn try_one(name: &str, file: &Path) -> io::Result<()> {
     let target = target(name).map_err(io::Error::other)?;
-    tell_of_events();
+    tidegate_promises::tell_of_events();
     (target.try_with)(&fs::read(file)?);
     println!("{}: every promise of `{name}` is kept", file.display());
     Ok(())

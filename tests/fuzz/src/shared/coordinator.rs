@@ -6,7 +6,7 @@ use tidegate::shared::{Coordinator, GRANT_BYTES};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::message::{Grant, Message};
-use crate::input::Input;
+use tidegate_promises::Input;
 
 type Desk = Coordinator<Controller<Fixed, 1, 32>, 4>;
 

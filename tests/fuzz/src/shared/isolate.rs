@@ -6,7 +6,7 @@ use tidegate::shared::{Isolate, REQUEST_BYTES};
 use tidegate::{Ask, Decision, Hint, Instant, Outcome, Quota, Span};
 
 use super::message::{Message, Request};
-use crate::input::Input;
+use tidegate_promises::Input;
 
 /// Nothing that a coordinator says lies further ahead, nor any pause.
 const FURTHEST: Span = Span::from_secs(3_600);

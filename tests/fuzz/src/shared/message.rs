@@ -1,6 +1,6 @@
 //! The messages, written and read by the documented layout alone.
 
-use crate::input::Input;
+use tidegate_promises::Input;
 
 /// A message that grows field by field.
 pub struct Message(Vec<u8>);

@@ -5,7 +5,7 @@ mod coordinator;
 mod isolate;
 mod message;
 
-use crate::input::Input;
+use tidegate_promises::Input;
 
 /// Who hears them, and then what happens.
 pub fn try_with(bytes: &[u8]) {

@@ -1,26 +1,21 @@
-//! A policy and what happens under it: calls, answers, clocks that jump, restarts.
-
-mod account;
-mod hints;
-mod restart;
-mod settle;
-mod terms;
-mod world;
+//! What bytes let happen: calls, answers, clocks that jump, restarts.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tidegate::{Ask, Instant, Outcome, Span};
 
-pub use restart::record_of;
-pub use terms::Terms;
-use world::Call;
-pub use world::{Kept, World};
-
+use crate::hints::{outcome, reply};
 use crate::input::Input;
-use hints::{outcome, reply};
+use crate::terms::{self, Terms};
+use crate::world::{Call, World};
 
 /// Whether each event is told of, with what the controller knew before it.
-pub static TELLS: AtomicBool = AtomicBool::new(false);
+static TELLS: AtomicBool = AtomicBool::new(false);
+
+/// From here on each event is told of, for whoever wants to understand one try.
+pub fn tell_of_events() {
+    TELLS.store(true, Relaxed);
+}
 
 /// How many events one try has at most, so that each ends soon.
 const EVENTS: usize = 150;
@@ -58,7 +53,7 @@ pub fn happen<const LIMITS: usize>(world: &mut World<LIMITS>, mut input: Input<'
             return;
         }
         event(world, &mut input);
-        world.the_next_instant_is_honest();
+        world.every_promise_holds();
     }
 }
 
@@ -66,16 +61,16 @@ fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) 
     let kind = input.u8();
     let which = usize::from(kind >> 4);
     if TELLS.load(Relaxed) {
-        println!("event {kind:#04x} at {:?} of {:#?}", world.now(), world.gate);
+        println!("event {kind:#04x} at {:?} of {:#?}", world.now, world.gate);
     }
     match kind & 15 {
-        0 => world.ask(Call::plain()),
+        0 => _ = world.ask(Call::plain()),
         1 => {
             world.pass(Span::from_millis(7 << which));
             world.ask(Call::plain());
         }
         2 => world.wait_as_told(),
-        3 => world.ask(call(world.now(), input)),
+        3 => _ = world.ask(call(world.now, input)),
         4 => world.ask_again(which),
         5 => world.settle(0, Outcome::Ok.into()),
         6 => world.settle(0, Outcome::Throttled.into()),
@@ -89,13 +84,14 @@ fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) 
         }
         9 => world.pass(input.span()),
         10 if which < 8 => {
-            world.set_clock(world.now().as_nanos().saturating_sub(input.span().as_nanos()))
+            let back = world.now.as_nanos().saturating_sub(input.span().as_nanos());
+            world.set_clock(Instant::from_nanos(back));
         }
-        10 => world.set_clock(input.instant().as_nanos()),
+        10 => world.set_clock(input.instant()),
         11 => world.forge(u64::from(input.u8()) << 32 | input.count()),
         12 => world.set_window(terms::window(input)),
         13 if which < 8 => world.set_policy(Terms::of(input)),
-        13 => world.set_policy(world.terms()),
+        13 => world.set_policy(world.terms),
         14 if which < 8 => world.sleep(Span::ZERO, input.span()),
         14 => world.sleep(input.span(), input.span()),
         _ => world.wake_on_another_clock(input.instant()),

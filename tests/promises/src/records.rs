@@ -3,8 +3,11 @@
 use tidegate::snapshot::{SnapshotError, VERSION};
 use tidegate::{Controller, Instant, Span};
 
-use crate::events::{Kept, Terms, World, happen, record_of};
+use crate::events::happen;
 use crate::input::Input;
+use crate::restart::record_of;
+use crate::terms::Terms;
+use crate::world::{Kept, World};
 
 /// One limit or two, a policy, and then the record and what happens after it.
 pub fn try_with(bytes: &[u8]) {
@@ -23,7 +26,7 @@ fn restore<const LIMITS: usize>(mut input: Input<'_>) {
             if kind == 1 {
                 happen(&mut world, Input::new(input.bytes(16)));
             }
-            let mut record = record_of(&world.into_gate(), input.instant());
+            let mut record = record_of(&world.gate, input.instant());
             for _ in 0..how >> 4 {
                 let place = 2 + usize::from(input.u8()) % (record.len() - 6);
                 let bytes = input.u8() % 9;

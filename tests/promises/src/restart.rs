@@ -2,8 +2,8 @@
 
 use tidegate::{Ask, Controller, Instant, Span, Verdict};
 
-use super::account::Account;
-use super::world::{Kept, World};
+use crate::account::Account;
+use crate::world::{Kept, World};
 
 /// Below it, nothing that a controller remembers lies past the end of time.
 const EARLY: Instant = Instant::from_nanos(u64::MAX / 4);
@@ -30,6 +30,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         // than 292 years away is nearer in a record.)
         let same = self.restored(&record, self.now, Span::ZERO);
         assert_eq!(record_of(&same, self.now), record);
+        self.says_what_would_have_been_said(&same);
         if self.latest.max(there) < EARLY {
             let past = self.now.saturating_add(away);
             assert_eq!(record_of(&again, there), record_of(&same, past));
@@ -67,6 +68,21 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
+    /// But for a window that was full of calls of which nothing is known any more.
+    fn says_what_would_have_been_said(&self, again: &Kept<LIMITS>) {
+        if self.latest >= EARLY || self.halves_where_a_second_ends() {
+            return;
+        }
+        for later in [0, 1, 1_000_000_000, 3_600_000_000_000] {
+            let then = self.now.saturating_add(Span::from_nanos(later));
+            let (said, says) = (self.gate.check(then, &Ask::new()), again.check(then, &Ask::new()));
+            // What lies past the end of early clocks is nearer in a record.
+            let far = matches!(said, Verdict::Wait(until) if until >= EARLY);
+            let same = said == says || said == Verdict::Full || far;
+            assert!(same, "{later} ns on: {says:?}, not {said:?}");
+        }
+    }
+
     fn wake(&mut self, again: Kept<LIMITS>, there: Instant, away: Span) {
         assert_eq!(again.in_flight(), 0);
         let left = self.held.saturating_since(self.now);
@@ -75,10 +91,16 @@ impl<const LIMITS: usize> World<LIMITS> {
         if self.held < Instant::MAX {
             self.held = then.saturating_add(left);
         }
+        for account in &mut self.accounts {
+            account.wake(self.now, there, away);
+            // What lies far away is nearer in a record.
+            if self.latest.max(there) >= EARLY {
+                *account = Account::new();
+            }
+        }
         self.gate = again;
         self.latest = there;
-        self.set_clock(there.as_nanos());
-        self.accounts = [Account::new(there); LIMITS];
+        self.now = there;
         self.flying.iter_mut().for_each(|flying| flying.stale = true);
         // What waits was planned on the clock before.
         self.waiting.clear();

@@ -1,46 +1,13 @@
-//! One budget for a fleet: its rules, one by one, and what they are against.
-#![cfg(feature = "shared")]
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
+//! The rules, one by one, and what they are against.
 
-use tidegate::gate::WindowPolicy;
-use tidegate::law::Fixed;
-use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, REQUEST_BYTES};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span};
+use tidegate::shared::{GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::{Ask, Controller, Decision, Outcome, Quota, Span};
 
-type Desk = Coordinator<Controller<Fixed, 1, 1024>, 16>;
+use crate::{Desk, MS, at, departures, number, policy};
 
-const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 /// When a test begins.
 const BEGIN: u64 = 1 << 42;
-
-fn at(nanos: u64) -> Instant {
-    Instant::from_nanos(nanos)
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
-}
-
-/// The permits of a grant and how far from the grant they lie.
-fn departures(grant: &[u8]) -> Vec<(u64, i64)> {
-    let field = |from: usize| number(&grant[from..from + 8]);
-    let count = usize::from(grant[40]);
-    (0..count).map(|n| (field(41 + n * 16), field(49 + n * 16).cast_signed())).collect()
-}
-
-fn policy(quota: Quota) -> Policy<Fixed> {
-    let window = WindowPolicy::new(u16::MAX, Span::from_secs(20)).unwrap();
-    Policy::new(Fixed::new(quota)).window(window)
-}
 
 fn desk(quota: Quota) -> Desk {
     Desk::new(Controller::new(policy(quota), 7, at(BEGIN)), at(BEGIN))

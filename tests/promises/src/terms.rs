@@ -11,6 +11,7 @@ use tidegate::law::{
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
+use crate::bounds::Bounds;
 use crate::input::Input;
 
 const DEFAULT_HOLD: (HoldPolicy, Ratio) = (HoldPolicy::DEFAULT, EIGHTH);
@@ -26,13 +27,19 @@ pub struct Terms<const LIMITS: usize> {
     pub laws: [AnyLaw; LIMITS],
     /// The quota of a limit whose law keeps one as it stands.
     pub quotas: [Option<Quota>; LIMITS],
+    pub bounds: [Bounds; LIMITS],
     /// Whether a law cuts for every refusal, as its source does and its documentation says.
     pub cuts_for_each_refusal: bool,
     pub hold: HoldPolicy,
     pub spread: Ratio,
     pub window: WindowPolicy,
+    /// What a success pays in, what a retry costs, and for how many there is at the start.
+    pub budget: Option<(u64, u64, u64)>,
+    /// The longest delay of a backoff.
     pub backoff: Option<Span>,
     pub attempts: Option<NonZeroU16>,
+    /// No wait is longer, where that is known.
+    pub longest: Option<Span>,
 }
 
 impl<const LIMITS: usize> Terms<LIMITS> {
@@ -46,34 +53,58 @@ impl<const LIMITS: usize> Terms<LIMITS> {
         let most = if given(3) { None } else { Some(backoff(input)) };
         let attempts = if given(4) { NonZeroU16::new(input.u8().into()) } else { None };
         let elapsed = given(5).then(|| input.span());
-        let policy = Policy::of(laws.map(|(law, _, _)| law)).hold(hold).window(window);
-        let policy = policy.budget(budget).attempts(attempts).elapsed(elapsed);
+        let policy = Policy::of(laws.each_ref().map(|made| made.law)).hold(hold).window(window);
+        let policy = policy.budget(budget.map(|(budget, _)| budget));
+        let policy = policy.attempts(attempts).elapsed(elapsed);
         Self {
             policy: policy.backoff(most.map(|(backoff, _)| backoff)),
-            laws: laws.map(|(law, _, _)| law),
-            quotas: laws.map(|(_, quota, _)| quota),
-            cuts_for_each_refusal: laws.iter().any(|(_, _, cuts)| *cuts),
+            laws: laws.each_ref().map(|made| made.law),
+            quotas: laws.each_ref().map(|made| made.quota),
+            bounds: laws.each_ref().map(|made| made.bounds),
+            cuts_for_each_refusal: laws.iter().any(|made| made.cuts_for_each_refusal),
             hold,
             spread,
             window,
+            budget: budget.map(|(_, told)| told),
             backoff: most.map(|(_, most)| most),
             attempts,
+            longest: None,
         }
     }
 }
 
-/// A law, the quota that it keeps, and whether it cuts for each refusal.
-fn law(input: &mut Input<'_>) -> (AnyLaw, Option<Quota>, bool) {
-    let plain = |law: AnyLaw| (law, None, false);
+/// A law, and what the promises need to know of it.
+pub struct Made {
+    pub law: AnyLaw,
+    pub quota: Option<Quota>,
+    pub cuts_for_each_refusal: bool,
+    pub bounds: Bounds,
+}
+
+impl Made {
+    pub fn plain(law: impl Into<AnyLaw>, bounds: Bounds) -> Self {
+        Self { law: law.into(), quota: None, cuts_for_each_refusal: false, bounds }
+    }
+
+    pub fn fixed(quota: Quota) -> Self {
+        Self { quota: Some(quota), ..Self::plain(Fixed::new(quota), Bounds::None) }
+    }
+
+    pub fn faithful(self, cuts_for_each_refusal: bool) -> Self {
+        Self { cuts_for_each_refusal, ..self }
+    }
+}
+
+fn law(input: &mut Input<'_>) -> Made {
     match input.u8() % 20 {
-        0 => plain(Adaptive::DEFAULT.into()),
-        1 => plain(Fixed::UNLIMITED.into()),
-        2 => plain(Aimd::DEFAULT.into()),
-        3 => plain(Crowd::DEFAULT.into()),
-        4 => plain(Vegas.into()),
-        5 => plain(Responsive::DEFAULT.into()),
-        6 => plain(Busy::DEFAULT.into()),
-        7 => (Cubic.into(), None, true),
+        0 => Made::plain(Adaptive::DEFAULT, Bounds::None),
+        1 => Made::plain(Fixed::UNLIMITED, Bounds::None),
+        2 => Made::plain(Aimd::DEFAULT, Bounds::of_aimd(&AimdConfig::DEFAULT)),
+        3 => Made::plain(Crowd::DEFAULT, Bounds::Calls(CrowdConfig::DEFAULT.most)),
+        4 => Made::plain(Vegas, Bounds::None),
+        5 => Made::plain(Responsive::DEFAULT, Bounds::of_responsive(&ResponsiveConfig::DEFAULT)),
+        6 => Made::plain(Busy::DEFAULT, Bounds::Seconds(BusyConfig::DEFAULT.most)),
+        7 => Made::plain(Cubic, Bounds::Cubic).faithful(true),
         kind @ 8..=11 => {
             let strategy = match kind {
                 8 => Strategy::Exponential,
@@ -85,15 +116,12 @@ fn law(input: &mut Input<'_>) -> (AnyLaw, Option<Quota>, bool) {
         }
         12 => proportional(ProportionalConfig::DEMO),
         13 => proportional_of(input),
-        14 => plain(Adaptive::with_quota(quota(input)).into()),
-        15 => plain(aimd(input).into()),
-        16 => plain(crowd(input).into()),
+        14 => Made::plain(Adaptive::with_quota(quota(input)), Bounds::None),
+        15 => aimd(input),
+        16 => crowd(input),
         17 => busy(input),
         18 => responsive(input),
-        _ => {
-            let quota = quota(input);
-            (Fixed::new(quota).into(), Some(quota), false)
-        }
+        _ => Made::fixed(quota(input)),
     }
 }
 
@@ -110,12 +138,15 @@ fn ratio(input: &mut Input<'_>) -> Ratio {
     Ratio::new(input.u8().into(), input.u8().into()).unwrap_or(Ratio::HALF)
 }
 
-fn proportional(config: ProportionalConfig) -> (AnyLaw, Option<Quota>, bool) {
-    let law = Proportional::new(config).unwrap_or(Proportional::DEFAULT);
-    (law.into(), None, true)
+pub fn proportional(config: ProportionalConfig) -> Made {
+    let (law, config) = match Proportional::new(config) {
+        Ok(law) => (law, config),
+        Err(_) => (Proportional::DEFAULT, ProportionalConfig::gem(Strategy::Remaining)),
+    };
+    Made::plain(law, Bounds::of_proportional(&config)).faithful(true)
 }
 
-fn proportional_of(input: &mut Input<'_>) -> (AnyLaw, Option<Quota>, bool) {
+fn proportional_of(input: &mut Input<'_>) -> Made {
     let strategies = [Strategy::Exponential, Strategy::Proportional, Strategy::Remaining];
     let strategy = match input.u8() {
         which @ 0..128 => strategies[usize::from(which) % strategies.len()],
@@ -136,7 +167,7 @@ fn proportional_of(input: &mut Input<'_>) -> (AnyLaw, Option<Quota>, bool) {
     })
 }
 
-fn aimd(input: &mut Input<'_>) -> Aimd {
+fn aimd(input: &mut Input<'_>) -> Made {
     let pauses = input.u8() & 1 != 0;
     let config = AimdConfig {
         start: quota(input),
@@ -153,20 +184,29 @@ fn aimd(input: &mut Input<'_>) -> Aimd {
     };
     // Bytes seldom put the start between the floor and the ceiling.
     let within = AimdConfig { floor: config.start, ceiling: config.start, ..config };
-    Aimd::new(config).or_else(|_| Aimd::new(within)).unwrap_or(Aimd::DEFAULT)
+    let tried = [config, within, AimdConfig::DEFAULT];
+    let (law, config) = first(tried, |config| Aimd::new(config).ok());
+    Made::plain(law, Bounds::of_aimd(&config))
 }
 
-fn crowd(input: &mut Input<'_>) -> Crowd {
+/// The first of these that a law is made of.
+fn first<C: Copy, L>(tried: impl IntoIterator<Item = C>, made: impl Fn(C) -> Option<L>) -> (L, C) {
+    let found = tried.into_iter().find_map(|config| Some((made(config)?, config)));
+    found.unwrap_or_else(|| unreachable!("a law is made of its default"))
+}
+
+fn crowd(input: &mut Input<'_>) -> Made {
     let one = NonZeroU16::MIN;
     let config = CrowdConfig {
         start: NonZeroU16::new(input.u8().into()).unwrap_or(one),
         most: NonZeroU16::new(input.u16()).unwrap_or(one),
         keep: ratio(input),
     };
-    Crowd::new(config).unwrap_or(Crowd::DEFAULT)
+    let (law, config) = first([config, CrowdConfig::DEFAULT], |config| Crowd::new(config).ok());
+    Made::plain(law, Bounds::Calls(config.most))
 }
 
-fn busy(input: &mut Input<'_>) -> (AnyLaw, Option<Quota>, bool) {
+fn busy(input: &mut Input<'_>) -> Made {
     let flags = input.u8();
     let faithful = flags & 1 != 0;
     let recovery = input.small();
@@ -176,13 +216,12 @@ fn busy(input: &mut Input<'_>) -> (AnyLaw, Option<Quota>, bool) {
         over: if flags & 4 != 0 { Over::Refuse } else { Over::Wait },
         variant: if faithful { BusyVariant::Faithful } else { BusyVariant::Promised },
     };
-    match Busy::new(config) {
-        Ok(law) => (law.into(), None, faithful),
-        Err(_) => (Busy::DEFAULT.into(), None, false),
-    }
+    let (law, config) = first([config, BusyConfig::DEFAULT], |config| Busy::new(config).ok());
+    let faithful = config.variant == BusyVariant::Faithful;
+    Made::plain(law, Bounds::Seconds(config.most)).faithful(faithful)
 }
 
-fn responsive(input: &mut Input<'_>) -> (AnyLaw, Option<Quota>, bool) {
+fn responsive(input: &mut Input<'_>) -> Made {
     let faithful = input.u8() & 1 != 0;
     let variant = if faithful { ResponsiveVariant::Faithful } else { ResponsiveVariant::Mended };
     let config = ResponsiveConfig {
@@ -195,13 +234,9 @@ fn responsive(input: &mut Input<'_>) -> (AnyLaw, Option<Quota>, bool) {
         most_spread: input.span(),
         variant,
     };
-    match Responsive::new(config) {
-        Ok(law) => (law.into(), None, faithful),
-        Err(_) => {
-            let law = Responsive::new(ResponsiveConfig { variant, ..ResponsiveConfig::DEFAULT });
-            (law.unwrap_or(Responsive::DEFAULT).into(), None, faithful)
-        }
-    }
+    let default = ResponsiveConfig { variant, ..ResponsiveConfig::DEFAULT };
+    let (law, config) = first([config, default], |config| Responsive::new(config).ok());
+    Made::plain(law, Bounds::of_responsive(&config)).faithful(faithful)
 }
 
 /// Any hold, and how far chance moves it.
@@ -215,11 +250,21 @@ pub fn window(input: &mut Input<'_>) -> WindowPolicy {
     WindowPolicy::new(input.u8().into(), input.span()).unwrap_or(WindowPolicy::DEFAULT)
 }
 
-fn budget(input: &mut Input<'_>) -> BudgetPolicy {
-    let budget = BudgetPolicy::new(ratio(input), input.u8().into());
-    budget
-        .or_else(|_| BudgetPolicy::new(Ratio::ONE, 1))
-        .unwrap_or_else(|_| unreachable!("neither its ratio nor its reserve is zero"))
+/// Any budget, and its numbers; a retry for each success where the bytes make none.
+fn budget(input: &mut Input<'_>) -> (BudgetPolicy, (u64, u64, u64)) {
+    let (numerator, denominator) = match (input.u8(), input.u8()) {
+        (_, 0) => (1, 2),
+        told => told,
+    };
+    let reserve = input.u8();
+    let made = Ratio::new(numerator.into(), denominator.into());
+    match made.map(|ratio| BudgetPolicy::new(ratio, reserve.into())) {
+        Some(Ok(budget)) => (budget, (numerator.into(), denominator.into(), reserve.into())),
+        _ => match BudgetPolicy::new(Ratio::ONE, 1) {
+            Ok(budget) => (budget, (1, 1, 1)),
+            Err(error) => unreachable!("{error}"),
+        },
+    }
 }
 
 /// A backoff, and its longest delay.
@@ -253,13 +298,13 @@ mod tests {
     #[test]
     fn every_named_law_is_among_those_that_bytes_make() {
         let bare = |policy: Policy| policy.backoff(None).hold(HoldPolicy::DEFAULT);
-        let laws: Vec<AnyLaw> = (0..20).map(|kind| law(&mut Input::new(&[kind])).0).collect();
+        let laws: Vec<AnyLaw> = (0..20).map(|kind| law(&mut Input::new(&[kind])).law).collect();
         for name in Policy::NAMES.iter().filter(|name| **name != "fixed") {
             let named = bare(Policy::named(name).unwrap());
             assert!(laws.iter().any(|law| bare(Policy::new(*law)) == named), "{name}");
         }
         let ten = [19, 10, 3 + 8, 1];
-        let fixed = law(&mut Input::new(&ten)).0;
+        let fixed = law(&mut Input::new(&ten)).law;
         assert_eq!(bare(Policy::new(fixed)), bare(Policy::named("fixed").unwrap()));
     }
 }

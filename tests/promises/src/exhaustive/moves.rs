@@ -13,8 +13,6 @@ pub enum Move {
     PollHasty,
     /// The next attempt of a call that failed asks.
     PollRetry,
-    /// A call that was refused becomes an attempt more.
-    Retry,
     /// The clock goes on by one of the policy's spans.
     Pass(usize),
     /// It goes on to when the controller says that something may leave.
@@ -51,10 +49,10 @@ pub fn replies(short: Span) -> [Reply; 10] {
 /// Everything that may happen in any state.
 pub fn all() -> Vec<Move> {
     use Move::{
-        Pass, PassToNext, Poll, PollHasty, PollRetry, PollTwo, Retry, SettleAgain, SettleFirst,
+        Pass, PassToNext, Poll, PollHasty, PollRetry, PollTwo, SettleAgain, SettleFirst,
         SettleLast, Sleep, StepBack,
     };
-    let mut moves = vec![Poll, PollTwo, PollHasty, PollRetry, Retry, Pass(0), Pass(1), PassToNext];
+    let mut moves = vec![Poll, PollTwo, PollHasty, PollRetry, Pass(0), Pass(1), PassToNext];
     moves.extend((0..replies(Span::ZERO).len()).map(SettleFirst));
     // In which order they come back matters to what they left under; one good and one bad will do.
     moves.extend([SettleLast(0), SettleLast(1), SettleAgain, StepBack, Sleep(0), Sleep(1)]);

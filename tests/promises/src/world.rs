@@ -1,14 +1,15 @@
-//! A controller in a world of any events, held to its contracts.
+//! A controller and its client, and what every call that is asked for is promised.
 
 use tidegate::gate::{Gate, Permit, WindowPolicy};
 use tidegate::law::AnyLaw;
 use tidegate::{Ask, Controller, Decision, Instant, Reason, Span, Verdict};
 
-use super::account::Account;
-use super::terms::Terms;
+use crate::account::{Account, Retries};
+use crate::bounds::Bounds;
+use crate::terms::Terms;
 
 /// Few, so that they are soon used up.
-const SLOTS: usize = 5;
+pub const SLOTS: usize = 3;
 const SECOND: u64 = 1_000_000_000;
 /// How many polls a call may need that waits as it is told: one for each gate that may have a
 /// reason of its own, with some to spare.
@@ -16,7 +17,7 @@ const POLLS: usize = 8;
 
 pub type Kept<const LIMITS: usize> = Controller<AnyLaw, LIMITS, SLOTS>;
 
-/// A call that wants to leave, or has left.
+/// A call that is asked for, or was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<const LIMITS: usize> {
     pub ask: Ask<LIMITS>,
@@ -29,37 +30,38 @@ impl<const LIMITS: usize> Call<LIMITS> {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct World<const LIMITS: usize> {
-    pub(super) gate: Kept<LIMITS>,
-    pub(super) terms: Terms<LIMITS>,
-    pub(super) now: Instant,
+    pub gate: Kept<LIMITS>,
+    pub terms: Terms<LIMITS>,
+    pub now: Instant,
     /// The latest instant that the clock has shown.
-    pub(super) latest: Instant,
-    pub(super) waiting: Vec<Call<LIMITS>>,
-    pub(super) flying: Vec<Flying<LIMITS>>,
-    /// When the last one that had to wait may leave.
-    pub(super) told: Instant,
+    pub latest: Instant,
+    pub waiting: Vec<Call<LIMITS>>,
+    pub flying: Vec<Flying<LIMITS>>,
+    /// When the last one that had to wait may be sent.
+    pub told: Instant,
     /// No hold ends later: each raise adds the policy's ceiling to the clock at most.
-    pub(super) held: Instant,
-    pub(super) accounts: [Account; LIMITS],
+    pub held: Instant,
+    pub accounts: [Account; LIMITS],
+    pub retries: Retries,
     /// The shortest lease that any window had.
-    pub(super) lease: Span,
+    pub lease: Span,
     /// A digest of all answers.
     answers: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Flying<const LIMITS: usize> {
-    pub(super) raw: u64,
-    pub(super) call: Call<LIMITS>,
-    pub(super) sent: Instant,
-    /// How many cuts there had been when it left.
-    pub(super) cuts: u32,
-    /// It left before a restart, and is unknown since.
-    pub(super) stale: bool,
+    pub raw: u64,
+    pub call: Call<LIMITS>,
+    pub sent: Instant,
+    /// How many cuts there had been when it was sent.
+    pub cuts: u32,
+    /// It was sent before a restart, and is unknown since.
+    pub stale: bool,
     /// Which of the limits it was charged to still keep the account that it was charged to.
-    pub(super) charged: [bool; LIMITS],
+    pub charged: [bool; LIMITS],
 }
 
 impl<const LIMITS: usize> World<LIMITS> {
@@ -77,46 +79,38 @@ impl<const LIMITS: usize> World<LIMITS> {
             flying: Vec::new(),
             told: now,
             held: Instant::ZERO,
-            accounts: [Account::new(now); LIMITS],
+            accounts: [Account::new(); LIMITS],
+            retries: Retries::NONE,
             lease: terms.window.lease(),
             answers: 0,
         }
     }
 
-    pub fn into_gate(self) -> Kept<LIMITS> {
-        self.gate
-    }
-
-    /// From here on nothing is known of holds: a record told of them.
+    /// From here on nothing is known of what was before: a record told of it.
     pub fn doubts_its_memory(&mut self) {
         self.held = Instant::MAX;
+        self.terms.budget = None;
+        self.terms.quotas = [None; LIMITS];
+        self.terms.bounds = [Bounds::None; LIMITS];
     }
 
-    pub const fn now(&self) -> Instant {
-        self.now
-    }
-
-    pub const fn terms(&self) -> Terms<LIMITS> {
-        self.terms
-    }
-
+    /// The same answers have led to the same controller.
     pub fn is_as(&self, other: &Self) -> bool {
         (self.answers, &self.gate) == (other.answers, &other.gate)
     }
 
-    pub fn set_clock(&mut self, nanos: u64) {
-        self.now = Instant::from_nanos(nanos);
-        self.latest = self.latest.max(self.now);
-        self.accounts.iter_mut().for_each(|account| account.look(self.now));
+    pub fn set_clock(&mut self, now: Instant) {
+        self.now = now;
+        self.latest = self.latest.max(now);
     }
 
     pub fn pass(&mut self, span: Span) {
-        self.set_clock(self.now.saturating_add(span).as_nanos());
+        self.set_clock(self.now.saturating_add(span));
     }
 
     /// Sleeps until what the last poll said, and asks again.
     pub fn wait_as_told(&mut self) {
-        self.set_clock(self.told.max(self.now).as_nanos());
+        self.set_clock(self.told.max(self.now));
         self.ask_again(usize::MAX);
     }
 
@@ -128,21 +122,25 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    pub fn ask(&mut self, call: Call<LIMITS>) {
+    /// Returns whether it was sent; where it has to wait, it is asked for again.
+    pub fn ask(&mut self, call: Call<LIMITS>) -> bool {
         let before = self.gate.clone();
         let verdict = self.gate.check(self.now, &call.ask);
         let why = self.gate.why(self.now, &call.ask);
+        assert_eq!(self.gate, before, "to ask is to change nothing");
         assert!(verdict != Verdict::Go || why.is_none(), "{why:?} stands in nobody's way");
+        self.a_deadline_rejects_what_would_be_late(&call.ask, verdict);
         let decision = self.gate.poll(self.now, &call.ask);
         self.note(&decision);
         match decision {
             Decision::Go(permit) => {
                 assert_eq!(verdict, Verdict::Go);
-                return self.leave(call, permit, &before);
+                self.leave(call, permit, &before);
+                return true;
             }
             Decision::Wait(until) => {
                 assert_eq!(verdict, Verdict::Wait(until));
-                self.wait(&call.ask, until, why);
+                self.a_wait_is_long_enough_and_no_longer(&call.ask, until, why);
                 self.waiting.push(call);
             }
             Decision::Full => {
@@ -150,13 +148,19 @@ impl<const LIMITS: usize> World<LIMITS> {
                 self.told = self.gate.next_at(self.now).unwrap_or(self.now);
                 self.waiting.push(call);
             }
-            Decision::Refuse(reason) => assert_eq!(verdict, Verdict::Refuse(reason)),
+            Decision::Refuse(reason) => {
+                assert_eq!(verdict, Verdict::Refuse(reason));
+                assert!(reason != Reason::Budget || call.ask.attempt() > 0, "it is no retry");
+            }
         }
+        // It may note that the law is the limit now, and no more.
+        assert!(self.gate.states().eq(before.states()), "a poll that was kept back has taught");
         self.has_cost_nothing(&before, &call.ask);
+        false
     }
 
-    /// What was not let go has cost nothing: every later answer is what it would have been.
-    pub(super) fn has_cost_nothing(&self, before: &Kept<LIMITS>, ask: &Ask<LIMITS>) {
+    /// What was not sent has cost nothing: every later answer is what it would have been.
+    pub fn has_cost_nothing(&self, before: &Kept<LIMITS>, ask: &Ask<LIMITS>) {
         assert_eq!(self.gate.in_flight(), before.in_flight());
         for later in [0, 1, SECOND / 7, 4_000 * SECOND] {
             let later = self.now.saturating_add(Span::from_nanos(later));
@@ -166,16 +170,46 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
+    /// At once, with the time that it would have taken; and nothing that would be in time.
+    fn a_deadline_rejects_what_would_be_late(&self, ask: &Ask<LIMITS>, verdict: Verdict) {
+        let last = ask.not_after();
+        match verdict {
+            Verdict::Wait(until) => assert!(until <= last, "it waits past its deadline"),
+            Verdict::Refuse(Reason::Late(at)) => assert!(at > last, "it would be in time"),
+            _ => {}
+        }
+        if ask.attempt() == 0 && last < Instant::MAX {
+            let free = self.gate.check(self.now, &ask.deadline(Instant::MAX));
+            let expected = match free {
+                Verdict::Wait(until) if until > last => Verdict::Refuse(Reason::Late(until)),
+                Verdict::Go if self.now > last => Verdict::Refuse(Reason::Late(self.now)),
+                other => other,
+            };
+            let full = free == Verdict::Full; // what stands behind it may be too late
+            assert!(verdict == expected || full, "{verdict:?} by {last:?}, else {free:?}");
+        }
+    }
+
     fn leave(&mut self, call: Call<LIMITS>, permit: Permit, before: &Kept<LIMITS>) {
         let in_flight = self.gate.in_flight();
         assert!(in_flight > 0 && in_flight <= before.in_flight() + 1);
-        assert!(usize::from(in_flight) <= SLOTS && in_flight <= self.terms.window.limit());
+        let limit = self.terms.window.limit().min(SLOTS as u16);
+        assert!(in_flight <= limit, "{in_flight} in flight, where {limit} may be");
+        let alive = |flying: &&Flying<LIMITS>| {
+            !flying.stale && flying.sent.saturating_add(self.lease) > self.latest
+        };
+        let others = self.flying.iter().filter(alive).count();
+        assert!(others < usize::from(limit), "{others} others, where {limit} may be");
         assert_eq!(self.gate.stats().gone, before.stats().gone + 1);
         let limits = self.accounts.iter_mut().zip(call.costs).zip(self.terms.quotas);
         for ((account, cost), quota) in limits {
+            account.see(self.now);
             if let Some(quota) = quota {
                 account.leave(cost, quota);
             }
+        }
+        if let (true, Some(budget)) = (call.ask.attempt() > 0, self.terms.budget) {
+            self.retries.leave(budget);
         }
         let (raw, cuts) = (permit.into_raw(), self.gate.stats().slower);
         assert!(raw < 1 << 48, "a permit is a number that a double holds");
@@ -185,19 +219,30 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.flying.push(Flying { raw, call, sent: self.now, cuts, stale: false, charged });
     }
 
-    fn wait(&mut self, ask: &Ask<LIMITS>, until: Instant, why: Option<Gate>) {
+    fn a_wait_is_long_enough_and_no_longer(
+        &mut self,
+        ask: &Ask<LIMITS>,
+        until: Instant,
+        why: Option<Gate>,
+    ) {
         assert!(until > self.now, "a wait is never zero");
-        let then = self.gate.check(until, ask);
-        let same = self.gate.why(until, ask) == why;
-        let other = LIMITS > 1 && self.halves_where_a_second_ends();
-        assert!(
-            other || !(matches!(then, Verdict::Wait(_)) && same),
-            "{why:?} said {until:?}, and then {then:?}"
-        );
+        self.told = until;
+        let wait = until.saturating_since(self.now);
+        assert!(self.terms.longest.is_none_or(|longest| wait <= longest), "it waits {wait:?}");
         if why == Some(Gate::Hold) {
             assert!(until <= self.held.max(ask.not_before()), "a hold above its ceiling");
         }
-        self.told = until;
+        if LIMITS > 1 && self.halves_where_a_second_ends() {
+            return;
+        }
+        let then = self.gate.check(until, ask);
+        let same = self.gate.why(until, ask) == why;
+        assert!(
+            !(matches!(then, Verdict::Wait(_)) && same),
+            "{why:?} said {until:?}, then {then:?}"
+        );
+        let sooner = Instant::from_nanos(until.as_nanos() - 1);
+        assert_ne!(self.gate.check(sooner, ask), Verdict::Go, "the wait is longer than needed");
     }
 
     pub fn set_window(&mut self, window: WindowPolicy) {
@@ -218,24 +263,35 @@ impl<const LIMITS: usize> World<LIMITS> {
         for (limit, (kept, (state, old))) in kept.zip(states).enumerate() {
             if kept {
                 assert_eq!(state, old, "a law that stays has forgotten");
+                self.accounts[limit].see(self.now);
             } else {
-                self.accounts[limit] = Account::new(self.now);
+                self.accounts[limit] = Account::new();
                 self.flying.iter_mut().for_each(|flying| flying.charged[limit] = false);
             }
         }
         self.lease = self.lease.min(terms.window.lease());
-        self.terms = terms;
+        // What was saved up under the budget before is not known.
+        let budget = terms.budget.filter(|_| terms.policy == self.terms.policy);
+        self.terms = Terms { budget, ..terms };
     }
 
     /// As its source has it, one law halves its limit where a second ends: it may let a call go now
     /// and not later, when another limit's wait is over.
-    pub(super) fn halves_where_a_second_ends(&self) -> bool {
+    pub fn halves_where_a_second_ends(&self) -> bool {
         let busy = |law: &AnyLaw| matches!(law, AnyLaw::Busy(_));
         self.terms.cuts_for_each_refusal && self.terms.laws.iter().any(busy)
     }
 
-    /// A plain call leaves at `next_at` and not before.
-    pub fn the_next_instant_is_honest(&self) {
+    /// What holds of every state.
+    pub fn every_promise_holds(&self) {
+        let laws = self.terms.laws.iter().zip(self.terms.bounds).zip(self.gate.states());
+        laws.for_each(|((law, bounds), state)| bounds.hold(law, state, self.now));
+        self.the_next_instant_is_honest();
+    }
+
+    /// A plain call is sent at `next_at` and not before, costs no more than a dearer one, and what may be
+    /// sent now may be sent later.
+    fn the_next_instant_is_honest(&self) {
         // Where this law refuses, it hides a pause, which it never makes but a record may tell of.
         let busy = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Busy(_)));
         let made_up = self.held == Instant::MAX;
@@ -243,7 +299,18 @@ impl<const LIMITS: usize> World<LIMITS> {
             return;
         }
         let plain = Ask::new();
-        let (Verdict::Wait(_) | Verdict::Full) = self.gate.check(self.now, &plain) else { return };
+        let verdict = self.gate.check(self.now, &plain);
+        if self.gate.check(self.now, &Ask::of([2; LIMITS])) == Verdict::Go {
+            assert_eq!(verdict, Verdict::Go, "two calls' worth may be sent, and one may not");
+        }
+        if verdict == Verdict::Go {
+            for later in [1, SECOND / 7, 4_000 * SECOND] {
+                let later =
+                    self.gate.check(self.now.saturating_add(Span::from_nanos(later)), &plain);
+                assert_eq!(later, Verdict::Go, "it may be sent now, and not later");
+            }
+        }
+        let (Verdict::Wait(_) | Verdict::Full) = verdict else { return };
         let Some(next) = self.gate.next_at(self.now) else {
             panic!("{:?} is in the way, and for no time", self.gate.why(self.now, &plain))
         };
@@ -253,10 +320,10 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert!(next > self.now, "the next instant is past");
         assert_eq!(self.gate.check(next, &plain), Verdict::Go, "at the instant that was told");
         let sooner = Instant::from_nanos(next.as_nanos() - 1);
-        assert_ne!(self.gate.check(sooner, &plain), Verdict::Go, "it could have left sooner");
+        assert_ne!(self.gate.check(sooner, &plain), Verdict::Go, "it could have been sent sooner");
     }
 
-    /// Whoever waits as told leaves after a few polls, and does not spin.
+    /// A call that waits as told is sent after a few polls, and does not spin.
     pub fn a_call_that_follows_its_waits_leaves(&self) {
         let (mut gate, mut now) = (self.gate.clone(), self.now);
         if now > Instant::from_nanos(u64::MAX / 2) {

@@ -3,7 +3,8 @@
 use tidegate::gate::Permit;
 use tidegate::{Ask, Hint, Instant, Outcome, Reply, Span, Verdict};
 
-use super::world::{Call, Flying, Kept, World};
+use crate::restart::record_of;
+use crate::world::{Call, Flying, Kept, World};
 
 impl<const LIMITS: usize> World<LIMITS> {
     pub fn settle(&mut self, which: usize, reply: Reply<LIMITS>) {
@@ -22,6 +23,9 @@ impl<const LIMITS: usize> World<LIMITS> {
             assert!(!flying.stale, "a permit from before the restart took a call back");
             self.has_come_back(&flying, &reply, &before);
         }
+        if reply.outcome == Outcome::Ok {
+            self.retries.success();
+        }
         self.retry(&flying.call, &reply);
     }
 
@@ -39,7 +43,8 @@ impl<const LIMITS: usize> World<LIMITS> {
             assert_eq!(flying.cuts, before.stats().slower, "it left before the latest cut");
         }
         if reply.outcome == Outcome::Abandoned {
-            assert!(self.gate.states().eq(before.states()), "it teaches nothing");
+            let record = |gate| record_of(gate, self.now);
+            assert_eq!(record(&self.gate), record(before), "an abandoned call has taught");
             // Room in the window is all that has changed.
             let verdict = before.check(self.now, &Ask::new());
             assert!(verdict == Verdict::Full || self.gate.check(self.now, &Ask::new()) == verdict);
@@ -47,6 +52,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
         let used = reply.used.unwrap_or(flying.call.costs);
         for (limit, account) in self.accounts.iter_mut().enumerate() {
+            account.see(self.now);
             if let (true, Some(quota)) = (flying.charged[limit], self.terms.quotas[limit]) {
                 account.correct(flying.call.costs[limit], used[limit], quota);
             }
@@ -102,7 +108,8 @@ impl<const LIMITS: usize> World<LIMITS> {
     fn same_but_for_unknown(&self, before: &Kept<LIMITS>) {
         assert_eq!(self.gate.stats().unknown, before.stats().unknown + 1);
         assert_eq!(self.gate.in_flight(), before.in_flight());
-        assert!(self.gate.states().eq(before.states()));
+        let record = |gate| record_of(gate, self.now);
+        assert_eq!(record(&self.gate), record(before), "an unknown permit has taught");
         self.has_cost_nothing(before, &Ask::new());
     }
 }

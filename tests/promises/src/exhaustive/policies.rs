@@ -6,33 +6,24 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Cubic,
-    Fixed, Over, Pause, Proportional, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
+    Fixed, Over, Pause, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
     ResponsiveVariant, Strategy, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
-use crate::moves::Move;
+use super::moves::Move;
+use crate::bounds::Bounds;
+use crate::terms::{Made, Terms, proportional};
 
-/// A policy, and what the references know of it.
+/// A policy, and how far a walk goes under it.
 #[derive(Debug)]
 pub struct Small {
     pub name: &'static str,
-    pub policy: Policy,
+    pub terms: Terms<1>,
     /// By how much the clock goes on: a short and a long while.
     pub spans: [Span; 2],
     /// How many events a walk goes.
     pub depth: u32,
-    /// Count, period and burst that no stretch of time exceeds.
-    pub quota: Option<(u64, u64, u32)>,
-    /// How many calls are in flight at most, and for how long each counts.
-    pub window: Option<(usize, Span)>,
-    /// What a success pays in, what a retry costs, and for how many there is at the start.
-    pub budget: Option<(u64, u64, u64)>,
-    /// As its source has it and its documentation says.
-    pub cuts_for_each_refusal: bool,
-    pub halves_by_the_second: bool,
-    /// No wait is longer.
-    pub longest: Span,
     /// What happens before the walk begins.
     pub prologue: Prologue,
 }
@@ -46,44 +37,45 @@ const LEASE: Span = Span::from_nanos(20);
 /// One call, which is served.
 const SERVED: &[Move] = &[Move::Poll, Move::Pass(0), Move::SettleFirst(0)];
 
-fn small(name: &'static str, law: impl Into<AnyLaw>, spans: [u64; 2], depth: u32) -> Small {
-    let spans = spans.map(Span::from_nanos);
-    let hold = HoldPolicy::new(spans[1], ratio(1, 2)).unwrap_or_default();
+fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
+    let (law, spans) = (made.law, spans.map(Span::from_nanos));
+    let hold = HoldPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
-    Small {
-        name,
-        policy: Policy::new(law.into()).hold(hold).backoff(backoff.ok()),
-        spans,
-        depth,
-        quota: None,
-        window: None,
+    let terms = Terms {
+        policy: Policy::new(law).hold(hold).backoff(backoff.ok()),
+        laws: [law],
+        quotas: [made.quota],
+        bounds: [made.bounds],
+        cuts_for_each_refusal: made.cuts_for_each_refusal,
+        hold,
+        spread: Ratio::HALF,
+        window: WindowPolicy::DEFAULT,
         budget: None,
-        cuts_for_each_refusal: false,
-        halves_by_the_second: false,
-        longest: spans[1].saturating_mul(64),
-        prologue: &[],
-    }
+        backoff: Some(spans[1]),
+        attempts: None,
+        longest: Some(spans[1].saturating_mul(64)),
+    };
+    Small { name, terms, spans, depth, prologue: &[] }
 }
 
 impl Small {
-    fn quota(self, count: u64, period: u64, burst: u32) -> Self {
-        Self { quota: Some((count, period, burst)), ..self }
+    fn with(self, change: impl FnOnce(&mut Terms<1>)) -> Self {
+        let mut terms = self.terms;
+        change(&mut terms);
+        Self { terms, ..self }
     }
 
     fn window(self, limit: u16, lease: Span) -> Self {
         let window = WindowPolicy::new(limit, lease).unwrap_or_default();
-        let policy = self.policy.window(window);
-        Self { policy, window: Some((limit.into(), lease)), ..self }
+        self.with(|terms| (terms.window, terms.policy) = (window, terms.policy.window(window)))
     }
 
     fn budget(self, numerator: u32, denominator: u32, reserve: u32) -> Self {
         let policy = BudgetPolicy::new(ratio(numerator, denominator), reserve).ok();
         let budget = (numerator.into(), denominator.into(), reserve.into());
-        Self { policy: self.policy.budget(policy), budget: Some(budget), ..self }
-    }
-
-    fn faithful(self) -> Self {
-        Self { cuts_for_each_refusal: true, ..self }
+        self.with(|terms| {
+            (terms.budget, terms.policy) = (Some(budget), terms.policy.budget(policy))
+        })
     }
 
     fn after(self, prologue: Prologue) -> Self {
@@ -101,18 +93,23 @@ fn quota(count: u64, nanos: u64, burst: u32) -> Quota {
     quota.unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn fixed(count: u64, nanos: u64, burst: u32) -> AnyLaw {
-    Fixed::new(quota(count, nanos, burst)).into()
+fn fixed(name: &'static str, of: (u64, u64, u32), spans: [u64; 2]) -> Small {
+    small(name, Made::fixed(quota(of.0, of.1, of.2)), spans, 6)
 }
 
 /// Two calls' worth of the longest interval, which is 2^52 ns, and a half of them for chance, is the
 /// longest wait.
 fn adaptive(name: &'static str) -> Small {
-    let small = small(name, Adaptive::DEFAULT, [40 * MS, 900 * MS], 6);
-    Small { longest: Span::from_nanos(3 << 52), ..small }
+    let longest = Some(Span::from_nanos(3 << 52));
+    small(name, plain(Adaptive::DEFAULT), [40 * MS, 900 * MS], 6)
+        .with(|terms| terms.longest = longest)
 }
 
-fn aimd(pause: bool) -> Aimd {
+fn plain(law: impl Into<AnyLaw>) -> Made {
+    Made::plain(law, Bounds::None)
+}
+
+fn aimd(pause: bool) -> Made {
     let millis = Span::from_millis;
     let config = AimdConfig {
         start: quota(2, 1_000 * MS, 2),
@@ -123,26 +120,23 @@ fn aimd(pause: bool) -> Aimd {
         keep: Ratio::HALF,
         pause: pause.then_some(Pause { base: millis(100), most: millis(300), discount: 1 }),
     };
-    Aimd::new(config).unwrap_or(Aimd::DEFAULT)
+    Made::plain(Aimd::new(config).unwrap_or(Aimd::DEFAULT), Bounds::of_aimd(&config))
 }
 
-fn busy(recovery: Recovery, variant: BusyVariant) -> Busy {
+fn busy(recovery: Recovery, variant: BusyVariant) -> Made {
     let most = NonZeroU32::MIN.saturating_add(2);
     let config = BusyConfig { most, recovery, over: Over::Wait, variant };
-    Busy::new(config).unwrap_or(Busy::DEFAULT)
+    let law = Busy::new(config).unwrap_or(Busy::DEFAULT);
+    Made::plain(law, Bounds::Seconds(most)).faithful(variant == BusyVariant::Faithful)
 }
 
-fn crowd() -> Crowd {
+fn crowd() -> Made {
     let two = NonZeroU16::MIN.saturating_add(1);
     let config = CrowdConfig { start: two, most: two, keep: Ratio::HALF };
-    Crowd::new(config).unwrap_or(Crowd::DEFAULT)
+    Made::plain(Crowd::new(config).unwrap_or(Crowd::DEFAULT), Bounds::Calls(two))
 }
 
-fn proportional(config: ProportionalConfig) -> Proportional {
-    Proportional::new(config).unwrap_or(Proportional::DEFAULT)
-}
-
-fn gem(strategy: Strategy) -> Proportional {
+fn gem(strategy: Strategy) -> Made {
     let nanos = Span::from_nanos;
     let divisor = NonZeroU32::MIN.saturating_add(3);
     let jitter = Ratio::HALF;
@@ -150,7 +144,7 @@ fn gem(strategy: Strategy) -> Proportional {
     proportional(ProportionalConfig { start: nanos(2), add: nanos(3), divisor, jitter, ..gem })
 }
 
-fn responsive(variant: ResponsiveVariant) -> Responsive {
+fn responsive(variant: ResponsiveVariant) -> Made {
     let nanos = Span::from_nanos;
     let config = ResponsiveConfig {
         initial: nanos(2),
@@ -162,7 +156,9 @@ fn responsive(variant: ResponsiveVariant) -> Responsive {
         most_spread: nanos(3),
         variant,
     };
-    Responsive::new(config).unwrap_or(Responsive::DEFAULT)
+    let law = Responsive::new(config).unwrap_or(Responsive::DEFAULT);
+    let faithful = variant == ResponsiveVariant::Faithful;
+    Made::plain(law, Bounds::of_responsive(&config)).faithful(faithful)
 }
 
 /// All of them.
@@ -171,15 +167,14 @@ pub fn all() -> Vec<Small> {
     let mended = BusyVariant::Promised;
     let faithful = busy(Recovery::Rate(1), BusyVariant::Faithful);
     let mut all = vec![
-        small("fixed, 2 per 7 ns, burst 1", fixed(2, 7, 1), [2, 9], 6).quota(2, 7, 1),
-        small("fixed, 2 per 7 ns, burst 3", fixed(2, 7, 3), [2, 9], 6).quota(2, 7, 3),
-        small("fixed, 7 per 2 ns", fixed(7, 2, 2), [1, 5], 6).quota(7, 2, 2),
-        small("fixed, with a window and a budget", fixed(2, 7, 2), [2, 9], 6)
-            .quota(2, 7, 2)
+        fixed("fixed, 2 per 7 ns, burst 1", (2, 7, 1), [2, 9]),
+        fixed("fixed, 2 per 7 ns, burst 3", (2, 7, 3), [2, 9]),
+        fixed("fixed, 7 per 2 ns", (7, 2, 2), [1, 5]),
+        fixed("fixed, with a window and a budget", (2, 7, 2), [2, 9])
             .window(2, LEASE)
             .budget(1, 2, 1),
-        small("a window of one", Fixed::UNLIMITED, [2, 25], 6).window(1, LEASE),
-        small("a window of two, and a budget", Fixed::UNLIMITED, [2, 25], 6)
+        small("a window of one", plain(Fixed::UNLIMITED), [2, 25], 6).window(1, LEASE),
+        small("a window of two, and a budget", plain(Fixed::UNLIMITED), [2, 25], 6)
             .window(2, LEASE)
             .budget(2, 3, 1),
         small("aimd", aimd(false), [125 * MS, 600 * MS], 6),
@@ -188,22 +183,18 @@ pub fn all() -> Vec<Small> {
             .budget(1, 2, 1),
         small("busy, by rate", busy(Recovery::Rate(2), mended), [500 * MS, 3_000 * MS], 6),
         small("busy, by value", busy(Recovery::Value(1), mended), [500 * MS, 3_000 * MS], 6),
-        Small {
-            halves_by_the_second: true,
-            ..small("busy, as its source has it", faithful, [500 * MS, 3_000 * MS], 6).faithful()
-        },
+        small("busy, as its source has it", faithful, [500 * MS, 3_000 * MS], 6),
         small("crowd", crowd(), [2, 25], 6).window(2, LEASE),
-        small("vegas, after its first round", Vegas, [2 * MS, 9 * MS], 6)
+        small("vegas, after its first round", plain(Vegas), [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
-        small("cubic", Cubic, [300 * MS, 1_500 * MS], 6).faithful(),
+        small("cubic", Made::plain(Cubic, Bounds::Cubic).faithful(true), [300 * MS, 1_500 * MS], 6),
         small("responsive", responsive(ResponsiveVariant::Mended), [3, 20], 6),
         small(
             "responsive, as its source has it",
             responsive(ResponsiveVariant::Faithful),
             [3, 20],
             6,
-        )
-        .faithful(),
+        ),
         adaptive("adaptive"),
         adaptive("adaptive, blind").after(&[(1, SERVED), (1, &[Poll, Pass(0), SettleFirst(1)])]),
         adaptive("adaptive, told of a period").after(&[(1, &[Poll, Pass(0), SettleFirst(7)])]),
@@ -220,11 +211,9 @@ pub fn all() -> Vec<Small> {
         ("proportional, by its divisor", Strategy::Proportional),
         ("proportional, by what is left", Strategy::Remaining),
     ] {
-        all.push(small(name, gem(strategy), [3, 20], 6).faithful());
+        all.push(small(name, gem(strategy), [3, 20], 6));
     }
     let demo = proportional(ProportionalConfig::DEMO);
-    all.push(
-        small("proportional, the demonstration's", demo, [900 * MS, 4_000 * MS], 6).faithful(),
-    );
+    all.push(small("proportional, the demonstration's", demo, [900 * MS, 4_000 * MS], 6));
     all
 }

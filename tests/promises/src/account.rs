@@ -1,0 +1,92 @@
+//! What a reference remembers of what was sent: sums of whole numbers, and no gate's arithmetic.
+
+use tidegate::{Instant, Quota, Span};
+
+/// What was sent of one limit, beyond what its rate allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// The most of any stretch of time up to the latest call, in parts of calls.
+    burst: i128,
+    /// The time since then that the gate has seen, and the latest instant that it has seen.
+    passed: u128,
+    seen: Instant,
+    /// A debt saturates; past that the sum says nothing.
+    sound: bool,
+}
+
+impl Account {
+    pub const fn new() -> Self {
+        Self { burst: 0, passed: 0, seen: Instant::ZERO, sound: true }
+    }
+
+    /// The gate has seen the clock: a call was sent or has come back. Only the latest instant of those that
+    /// it has seen earns anything.
+    pub fn see(&mut self, now: Instant) {
+        self.passed += u128::from(now.saturating_since(self.seen).as_nanos());
+        self.seen = self.seen.max(now);
+    }
+
+    /// It goes on after so long, by another clock.
+    pub fn wake(&mut self, now: Instant, there: Instant, away: Span) {
+        self.see(now);
+        // Where the new clock is younger than that, the rest is added now.
+        let before = away.as_nanos().saturating_sub(there.as_nanos());
+        self.passed += u128::from(before);
+        let ahead = self.seen.saturating_since(now);
+        let then = Instant::from_nanos(there.as_nanos().saturating_sub(away.as_nanos()));
+        self.seen = then.saturating_add(ahead);
+    }
+
+    /// No stretch of time has more than the burst and its rate allow.
+    pub fn leave(&mut self, cost: u32, quota: Quota) {
+        if cost == 0 {
+            return;
+        }
+        let earned = self.passed.saturating_mul(quota.count().into());
+        self.passed = 0;
+        // The largest sum of all stretches that end here is that of those that ended before, or none.
+        self.burst = self.burst.saturating_sub_unsigned(earned).max(0);
+        self.burst += parts(cost, quota);
+        let allowed = parts(quota.burst(), quota);
+        assert!(!self.sound || self.burst <= allowed, "{} sent, of {allowed}", self.burst);
+    }
+
+    /// A call turned out to cost something else.
+    pub fn correct(&mut self, charged: u32, used: u32, quota: Quota) {
+        let earned = self.passed.saturating_mul(quota.count().into());
+        self.passed = 0;
+        self.burst = self.burst.saturating_sub_unsigned(earned).max(0);
+        self.burst = (self.burst + parts(used, quota) - parts(charged, quota)).max(0);
+        self.sound &= self.burst < i128::from(u64::MAX);
+    }
+}
+
+fn parts(cost: u32, quota: Quota) -> i128 {
+    i128::from(cost) * i128::from(quota.period().as_nanos())
+}
+
+/// What retries the successes have paid for: so much for each, of what one costs, and a reserve.
+#[derive(Clone, Copy, Debug)]
+pub struct Retries {
+    earned: u64,
+    spent: u64,
+}
+
+impl Retries {
+    pub const NONE: Self = Self { earned: 0, spent: 0 };
+
+    pub fn success(&mut self) {
+        self.earned += 1;
+    }
+
+    pub fn leave(&mut self, (numerator, denominator, reserve): (u64, u64, u64)) {
+        self.spent += 1;
+        let paid = reserve * denominator + self.earned * numerator;
+        assert!(
+            self.spent * denominator <= paid,
+            "{} retries, {} successes",
+            self.spent,
+            self.earned
+        );
+    }
+}

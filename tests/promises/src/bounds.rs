@@ -1,0 +1,79 @@
+//! What a law's state stays within, whatever happens.
+
+use core::num::{NonZeroU16, NonZeroU32};
+
+use tidegate::law::{
+    AimdConfig, AnyLaw, AnyState, Law, ProportionalConfig, ResponsiveConfig, ResponsiveVariant,
+    Strategy,
+};
+use tidegate::{Instant, Quota, Span};
+
+#[derive(Clone, Copy, Debug)]
+pub enum Bounds {
+    /// None that can be seen from outside.
+    None,
+    /// The least and the largest rate, in calls a second with 20 bits of fraction.
+    Rate(u128, u128),
+    /// So many calls in flight, and at least one.
+    Calls(NonZeroU16),
+    /// No delay, or from this one to that one.
+    Delay(Span, Span),
+    /// A sleep that is no shorter.
+    Sleep(Span),
+    /// So many calls a second.
+    Seconds(NonZeroU32),
+    /// Half a call a second at least.
+    Cubic,
+}
+
+impl Bounds {
+    pub fn of_aimd(config: &AimdConfig) -> Self {
+        // A law keeps its rates to a part of them, rounded.
+        Self::Rate(rate(config.floor).saturating_sub(1), rate(config.ceiling) + 1)
+    }
+
+    pub fn of_proportional(config: &ProportionalConfig) -> Self {
+        match config.strategy {
+            // It begins each run at its first rung instead.
+            Strategy::Exponential => Self::None,
+            _ => Self::Sleep(config.floor.min(config.start)),
+        }
+    }
+
+    /// As its source has it, it has none.
+    pub fn of_responsive(config: &ResponsiveConfig) -> Self {
+        match config.variant {
+            ResponsiveVariant::Mended => Self::Delay(config.initial, config.most),
+            ResponsiveVariant::Faithful => Self::None,
+        }
+    }
+
+    pub fn hold(self, law: &AnyLaw, state: &AnyState, now: Instant) {
+        let kept = match (self, state) {
+            (Self::Rate(least, most), _) => law.quota(state).is_some_and(|quota| {
+                let rate = rate(quota);
+                least <= rate && rate <= most
+            }),
+            (Self::Calls(most), _) => law.window(state, now).is_some_and(|window| window <= most),
+            (Self::Delay(least, most), AnyState::Responsive(state)) => {
+                let delay = state.delay();
+                delay == Span::ZERO || (least..=most).contains(&delay)
+            }
+            (Self::Sleep(least), AnyState::Proportional(state)) => state.sleep() >= least,
+            (Self::Seconds(most), AnyState::Busy(state)) => {
+                state.limit_q36() <= u64::from(most.get()) << 36
+            }
+            (Self::Cubic, AnyState::Cubic(state)) => {
+                state.rate_q20().is_none_or(|rate| rate >= 1 << 19)
+            }
+            _ => true,
+        };
+        assert!(kept, "{state:?} is not within {self:?}");
+    }
+}
+
+/// Calls a second, with 20 bits of fraction, of which laws keep 64 bits.
+fn rate(quota: Quota) -> u128 {
+    let calls = (u128::from(quota.count()) * 1_000_000_000) << 20;
+    (calls / u128::from(quota.period().as_nanos())).min(u64::MAX.into())
+}

@@ -1,0 +1,162 @@
+//! The walk: breadth first, each state once.
+
+use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::fmt::{self, Write};
+use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use tidegate::{Ask, Span};
+
+use super::moves::{self, Move, replies};
+use super::policies::Small;
+use crate::world::{Call, World};
+
+/// What a walk has seen.
+pub struct Walked {
+    pub depth: u32,
+    pub states: u64,
+    pub events: u64,
+    pub seconds: f32,
+    /// The way to a promise that did not hold.
+    pub broken: Option<String>,
+}
+
+/// Every sequence of so many events from the start; of those that come to the same state, one goes
+/// on.
+pub fn all_from(policy: &Small, depth: u32) -> Walked {
+    let since = Instant::now();
+    let moves = moves::all();
+    let mut seen = HashSet::new();
+    let start = State::start(policy);
+    seen.insert(start.digest());
+    let mut layer = vec![(start, Vec::new())];
+    let (mut events, mut broken) = (0, None);
+    'walk: for _ in 0..depth {
+        let mut next = Vec::new();
+        for (state, way) in &layer {
+            for step in &moves {
+                let mut state = state.clone();
+                let Ok(happened) = catch_unwind(AssertUnwindSafe(|| state.happen(*step))) else {
+                    broken = Some(format!("{}: after {}", policy.name, told(way, *step)));
+                    break 'walk;
+                };
+                events += 1;
+                if happened && seen.insert(state.digest()) {
+                    let way: Vec<Move> = way.iter().copied().chain([*step]).collect();
+                    next.push((state, way));
+                }
+            }
+        }
+        layer = next;
+    }
+    let seconds = since.elapsed().as_secs_f32();
+    Walked { depth, states: seen.len() as u64, events, seconds, broken }
+}
+
+/// A world, with at most one call that is tried again.
+#[derive(Clone)]
+struct State {
+    world: World<1>,
+    spans: [Span; 2],
+    again: Option<Call<1>>,
+    /// The latest permit that was settled.
+    settled: u64,
+}
+
+impl State {
+    /// After the policy's prologue, which brings a law to where it is worth looking at.
+    fn start(policy: &Small) -> Self {
+        let start = tidegate::Instant::from_nanos(1_000 * policy.spans[1].as_nanos());
+        let world = World::new(policy.terms, 7, start);
+        let mut state = Self { world, spans: policy.spans, again: None, settled: u64::MAX };
+        for (times, steps) in policy.prologue {
+            (0..*times).flat_map(|_| *steps).for_each(|step| _ = state.happen(*step));
+        }
+        state
+    }
+
+    /// Lets it happen. `false`: in this state it cannot.
+    fn happen(&mut self, step: Move) -> bool {
+        let (world, short) = (&mut self.world, self.spans[0]);
+        let first = |ask| Call { ask, costs: [1] };
+        match step {
+            Move::Poll => _ = world.ask(first(Ask::new())),
+            Move::PollTwo => _ = world.ask(Call { ask: Ask::new().cost(2), costs: [2] }),
+            Move::PollHasty => _ = world.ask(first(Ask::new().deadline(world.now))),
+            Move::PollRetry => match self.again {
+                Some(call) if world.ask(call) => self.again = None,
+                Some(_) => {}
+                None => return false,
+            },
+            Move::Pass(which) => world.pass(self.spans[which]),
+            Move::PassToNext => match world.gate.next_at(world.now) {
+                Some(next) if next > world.now => world.set_clock(next),
+                _ => return false,
+            },
+            Move::StepBack => {
+                let back = world.now.as_nanos().saturating_sub(short.as_nanos());
+                world.set_clock(tidegate::Instant::from_nanos(back));
+            }
+            Move::SettleFirst(reply) | Move::SettleLast(reply) => {
+                let last = matches!(step, Move::SettleLast(_));
+                let flying = if last { world.flying.last() } else { world.flying.first() };
+                let Some(flying) = flying else { return false };
+                self.settled = flying.raw;
+                let which = if last { usize::MAX } else { 0 };
+                world.settle(which, replies(short)[reply]);
+            }
+            Move::SettleAgain => world.forge(self.settled),
+            Move::Sleep(which) => {
+                world.sleep(Span::ZERO, if which == 0 { Span::ZERO } else { short });
+                // What was under way is unknown to it.
+                world.flying.clear();
+            }
+        }
+        let again = world.waiting.drain(..).rfind(|call| (1..3).contains(&call.ask.attempt()));
+        self.again = again.or(self.again);
+        world.every_promise_holds();
+        true
+    }
+
+    /// All that what happens next depends on. The gate's counters are not: they come last in it, and are
+    /// left out. (That two of half a million states share one of 2^64 digests is a chance of 10^-8.)
+    fn digest(&self) -> u64 {
+        let World { gate, now, flying, terms, .. } = &self.world;
+        let account = terms.quotas[0].map(|_| self.world.accounts);
+        let retries = terms.budget.map(|_| self.world.retries);
+        let mut told = String::with_capacity(2_048);
+        _ = write!(told, "{gate:?}");
+        told.truncate(told.rfind(", stats: ").unwrap_or(told.len()));
+        let Self { again, settled, .. } = self;
+        _ = write!(told, "{now:?}{flying:?}{account:?}{retries:?}{again:?}{settled}");
+        let mut hasher = DefaultHasher::new();
+        told.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+fn told(way: &[Move], last: Move) -> String {
+    let steps: Vec<String> = way.iter().chain([&last]).map(|step| format!("{step:?}")).collect();
+    steps.join(", ")
+}
+
+impl Walked {
+    /// One row, for scripts.
+    pub fn json(&self, name: &str) -> String {
+        let broken = self.broken.as_ref().map_or("null".into(), |broken| format!("{broken:?}"));
+        format!(
+            "{{\"policy\": {name:?}, \"depth\": {}, \"states\": {}, \"events\": {}, \"broken\": {broken}}}",
+            self.depth, self.states, self.events
+        )
+    }
+}
+
+impl fmt::Display for Walked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { depth, states, events, seconds, broken } = self;
+        write!(f, "{depth:>5} {states:>9} {events:>11} {seconds:>8.1}")?;
+        broken.iter().try_for_each(|broken| write!(f, "\nbroken: {broken}"))
+    }
+}

@@ -1,0 +1,30 @@
+//! Bytes at random, as many as a few seconds allow; `cargo xtask fuzz` searches for better ones.
+#![allow(missing_docs, reason = "a test")]
+
+use tidegate::Rng;
+
+const TRIES: u64 = 20_000;
+
+fn try_at_random(target: fn(&[u8])) {
+    for seed in 0..TRIES {
+        let mut chance = Rng::new(seed);
+        let length = chance.next_u32() % 500;
+        let mut bytes: Vec<u8> = (0..length).map(|_| (chance.next_u32() >> 24) as u8).collect();
+        // Half of them mostly of small numbers, which the usual lengths of time are made of.
+        if seed % 2 == 0 {
+            bytes.iter_mut().for_each(|byte| *byte >>= chance.next_u32() % 8);
+        }
+        let told = std::panic::catch_unwind(|| target(&bytes));
+        assert!(told.is_ok(), "the bytes of seed {seed} break a promise: {bytes:?}");
+    }
+}
+
+#[test]
+fn every_promise_is_kept_in_any_order_of_events() {
+    try_at_random(tidegate_promises::events);
+}
+
+#[test]
+fn every_promise_is_kept_whatever_a_record_says() {
+    try_at_random(tidegate_promises::records);
+}
