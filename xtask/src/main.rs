@@ -4,10 +4,12 @@ mod apt;
 mod aside;
 mod bench;
 mod cargo_tool;
+mod children;
 mod demo;
 mod firmware;
 mod fuzz;
 mod lint;
+mod live;
 mod mutants;
 mod npm;
 mod page;
@@ -101,7 +103,7 @@ enum Verb {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut roads = Roads::new(cli.road);
-    let result = match cli.verb {
+    let result = children::listen().map_err(Into::into).and_then(|()| match cli.verb {
         Verb::Setup { steps } => setup::run(&mut roads, &steps),
         Verb::Demo { args } => demo::run(&mut roads, args),
         Verb::Build { what } => npm::run(&mut roads, what),
@@ -117,7 +119,7 @@ fn main() -> ExitCode {
             println!("{tally}");
             Ok(tally.exit_code())
         }
-    };
+    });
     result.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");
         ExitCode::FAILURE

@@ -1,7 +1,6 @@
 //! The images of embedded/firmware: how they are built, and how QEMU runs them.
 
 mod machine;
-mod program;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +8,6 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 pub use machine::{Run, numbers, told};
-pub use program::Program;
 
 use crate::road::{Road, Roads};
 use crate::workspace::{cargo, root};

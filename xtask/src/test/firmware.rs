@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 
 use crate::firmware::{self, Board, Run, told};
+use crate::live;
 use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
@@ -64,7 +65,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
     traces(&built, tally);
     let networked = || built.iter().filter(|(board, _)| Board::NETWORKED.contains(board));
-    tally.verdict("the server", uplink::build_server);
+    tally.check("the server", live::build());
     tally.verdict("mosquitto", || setup::missing_tool("mosquitto"));
     at_once(networked(), tally);
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::live;
 use crate::npm::{self, step};
 use crate::redis;
 use crate::road::Roads;
@@ -48,7 +49,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
     tally.verdict("the browser", || setup::missing_tool("chromium"));
     tally.verdict("redis-server", redis::missing);
-    tally.check("the server", server());
+    tally.check("the server", live::build());
     for module in TRACED {
         tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
     }
@@ -62,7 +63,7 @@ fn node(file: &str, folder: &Path) -> Command {
     // Miniflare now and then leaves a handle open behind it, and node would wait for that for ever.
     command.args(["--test-force-exit", "--test-timeout=300000"]);
     command.arg(format!("{file}.test.mjs")).current_dir(folder);
-    command.env("TIDEGATE_LIVE", served());
+    command.env("TIDEGATE_LIVE", live::program());
     redis::tell(&mut command);
     command.env("TIDEGATE_PACKED", packed());
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
@@ -71,19 +72,6 @@ fn node(file: &str, folder: &Path) -> Command {
         command.env(variable, traced(module));
     }
     command
-}
-
-/// Builds the server, to where the tests look for it, wherever cargo would put it.
-pub fn server() -> Command {
-    let mut command = cargo("build");
-    command.args(["--release", "--package", "tidegate-live", "--target-dir"]);
-    command.arg(root().join("target"));
-    command
-}
-
-/// Where the server is.
-pub fn served() -> PathBuf {
-    root().join("target/release/tidegate-live")
 }
 
 /// Builds the package once more, from nothing and in another folder.
