@@ -106,18 +106,17 @@ fn stay() -> ! {
 pub fn listen() -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::spawn(move || {
-        for signal in signals.forever() {
-            tell(Signal::TERM);
-            let since = Instant::now();
-            while !running().whom.is_empty() {
-                if since.elapsed() > PATIENCE {
-                    tell(Signal::KILL);
-                }
-                thread::sleep(TICK);
+        let signal = signals.forever().next().unwrap_or(SIGTERM);
+        tell(Signal::TERM);
+        let since = Instant::now();
+        while !running().whom.is_empty() {
+            if since.elapsed() > PATIENCE {
+                tell(Signal::KILL);
             }
-            // What a shell reports of a program that a signal ended.
-            exit(128 + signal);
+            thread::sleep(TICK);
         }
+        // What a shell reports of a program that a signal ended.
+        exit(128 + signal);
     });
     Ok(())
 }

@@ -69,10 +69,10 @@ enum Verb {
     /// Build what is published: the npm package, or the web page
     Build { what: npm::Product },
 
-    /// Check everything that must pass, or the named parts of it
+    /// Check what must pass: in short, the named parts of it, or all
     #[command(after_help = test::help())]
     Test {
-        /// The parts to check [default: all of them]
+        /// The parts to check, each as a whole; `all` takes every one [default: a few minutes' worth]
         #[arg(value_name = "PART")]
         parts: Vec<String>,
     },
