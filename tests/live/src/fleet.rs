@@ -141,10 +141,10 @@ impl Process {
 
     /// Waits for the first line, which says that the process is ready, and goes on reading.
     async fn greet((child, input): (Child, ChildStdin), mut output: Output) -> Result<Self> {
-        match timeout(Duration::from_secs(10), output.next_line()).await {
+        match timeout(Duration::from_secs(60), output.next_line()).await {
             Ok(Ok(Some(_))) => {}
             Ok(_) => bail!("a client process ended before it was ready"),
-            Err(_) => bail!("a client process did not get ready within 10 s"),
+            Err(_) => bail!("a client process did not get ready within a minute"),
         }
         let known = Arc::new(Mutex::new(Member::new()?));
         let reader = tokio::spawn(read(output, known.clone()));
