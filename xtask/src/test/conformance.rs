@@ -178,16 +178,18 @@ fn row(runner: &'static str, line: &str) -> Option<Row> {
     Some(Row { runner, vectors, steps, differences, passed_over: number().unwrap_or(0) })
 }
 
+/// At once, or another part's lines would come between.
 fn table(rows: &[Row]) {
     let line = |cells: [&str; 5]| {
         let [runner, vectors, steps, differences, passed_over] = cells;
-        println!("        {runner:<16}{vectors:>8}{steps:>8}{differences:>13}{passed_over:>13}");
+        format!("        {runner:<16}{vectors:>8}{steps:>8}{differences:>13}{passed_over:>13}\n")
     };
-    line(["runner", "vectors", "steps", "differences", "passed over"]);
+    let mut table = line(["runner", "vectors", "steps", "differences", "passed over"]);
     for Row { runner, vectors, steps, differences, passed_over } in rows {
         let cells = [vectors, steps, differences, passed_over].map(u64::to_string);
-        line([runner, &cells[0], &cells[1], &cells[2], &cells[3]]);
+        table += &line([runner, &cells[0], &cells[1], &cells[2], &cells[3]]);
     }
+    print!("{table}");
 }
 
 #[cfg(test)]

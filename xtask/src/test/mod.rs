@@ -22,6 +22,8 @@ pub mod web;
 
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -42,16 +44,23 @@ struct Part {
     all: Check,
     /// What of it belongs to a run without a name, which is over within minutes.
     quick: Option<Check>,
+    /// It waits for servers and clocks more than it computes, so it goes on beside the others. These
+    /// share the npm package's folders, and go one after the other.
+    waits: bool,
 }
 
 /// A part that takes its time, and waits for `all` or its name.
 const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
-    Part { name, about, all, quick: None }
+    Part { name, about, all, quick: None, waits: false }
 }
 
 impl Part {
     const fn quick(self, quick: Check) -> Self {
         Self { quick: Some(quick), ..self }
+    }
+
+    const fn waits(self) -> Self {
+        Self { waits: true, ..self }
     }
 }
 
@@ -72,15 +81,17 @@ const PARTS: [Part; 23] = [
     part("proofs", "lemmas about the core's arithmetic", trust::proofs),
     part("exhaustive", "all that small policies can come to", trust::exhaustive),
     part("fuzz", "what a search has kept breaks no promise", fuzz::run),
-    part("hostile", "servers that do what none should", hostile::run),
+    part("hostile", "servers that do what none should", hostile::run).waits(),
     part("seeds", "the figures that the laws' sources published", seeds).quick(seeds),
     part("sim", "the world in virtual time, native and in wasm", sim).quick(sim_quick),
-    part("live", "the real server and fleet", live).quick(live),
+    part("live", "the real server and fleet", live).quick(live).waits(),
     part("embedded", "the throttle for embassy, and firmware", embedded::run)
         .quick(embedded::quick),
     part("wiring", "the throttle on four chips", embedded::wiring),
-    part("wasm", "the npm package, in every runtime it names", wasm::run).quick(wasm::quick),
-    part("web", "the page, in a real browser", web::run),
+    part("wasm", "the npm package, in every runtime it names", wasm::run)
+        .quick(wasm::quick)
+        .waits(),
+    part("web", "the page, in a real browser", web::run).waits(),
     part("xtask", "this tool's own tests", xtask).quick(xtask),
 ];
 
@@ -104,7 +115,8 @@ pub fn help() -> String {
     help
 }
 
-/// Runs the named parts, or what is quick of all, in their order. One that fails does not stop the others.
+/// Runs the named parts, or what is quick of all: those that wait beside those that compute, in
+/// their order. One that fails does not stop the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     let names = PARTS.map(|part| part.name);
     let together = [ALL, trust::NAME];
@@ -124,28 +136,65 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     let checks = PARTS.iter().filter_map(|part| wanted(part).map(|check| (part, check)));
     let checks: Vec<_> = checks.collect();
 
-    let mut times = Times::read(if asked.is_empty() { "quick" } else { ALL });
-    let mut rows = Vec::new();
-    for (index, (part, check)) in checks.iter().enumerate() {
-        let left = times.left(checks[index..].iter().map(|(part, _)| part.name));
-        println!("{}: {}{left}", part.name, part.about);
-        let since = Instant::now();
-        let mut tally = Tally::default();
-        check(roads, &mut tally);
-        let took = since.elapsed();
-        println!("{}: {tally} ({} s)\n", part.name, took.as_secs());
-        times.note(part.name, took);
-        rows.push((part.name, tally, took));
-    }
+    let (waiting, busy): (Vec<_>, Vec<_>) = checks.into_iter().partition(|(part, _)| part.waits);
+    let lanes = [busy, waiting];
+    let names_of = |lane: &Vec<(&Part, Check)>| lane.iter().map(|(part, _)| part.name).collect();
+    let run = Run {
+        times: Mutex::new(Times::read(if asked.is_empty() { "quick" } else { ALL })),
+        left: Mutex::new(lanes.each_ref().map(names_of)),
+        rows: Mutex::default(),
+    };
+    thread::scope(|scope| {
+        for (index, lane) in lanes.into_iter().enumerate() {
+            let (run, mut roads) = (&run, roads.clone());
+            scope.spawn(move || {
+                for (part, check) in lane {
+                    run.check(part, check, &mut roads);
+                    lock(&run.left)[index].remove(0);
+                }
+            });
+        }
+    });
+    let mut rows = run.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    rows.sort_by_key(|(name, ..)| names.iter().position(|known| known == name));
     Ok(report(&rows).exit_code())
 }
 
+/// What each part came to, and how long it took.
+type Row = (&'static str, Tally, Duration);
+
+/// A run of parts, two of them at a time at the most.
+struct Run {
+    times: Mutex<Times>,
+    /// The parts that are not over, those that compute and those that wait.
+    left: Mutex<[Vec<&'static str>; 2]>,
+    rows: Mutex<Vec<Row>>,
+}
+
+impl Run {
+    fn check(&self, part: &Part, check: Check, roads: &mut Roads) {
+        let left = lock(&self.times).left(&lock(&self.left));
+        println!("{}: {}{left}", part.name, part.about);
+        let since = Instant::now();
+        let mut tally = Tally { part: part.name, ..Tally::default() };
+        check(roads, &mut tally);
+        let took = since.elapsed();
+        println!("{}: {tally} ({} s)\n", part.name, took.as_secs());
+        lock(&self.times).note(part.name, took);
+        lock(&self.rows).push((part.name, tally, took));
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The table of the parts, and the sums alone on the last line.
-fn report(rows: &[(&str, Tally, Duration)]) -> Tally {
+fn report(rows: &[Row]) -> Tally {
     println!("{:<11} {:>7} {:>7} {:>7} {:>8}", "part", "passed", "failed", "skipped", "seconds");
     let mut sum = Tally::default();
     for (name, tally, took) in rows {
-        let Tally { passed, failed, skipped } = tally;
+        let Tally { passed, failed, skipped, .. } = tally;
         println!("{name:<11} {passed:>7} {failed:>7} {skipped:>7} {:>8}", took.as_secs());
         sum.add(*tally);
     }
