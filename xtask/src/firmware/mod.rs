@@ -57,9 +57,11 @@ pub fn bring_tools() -> Result<()> {
         return Ok(());
     }
     let [name, version] = DECODER;
-    eprintln!("  setup {name}: cargo install {name} --version {version} (some minutes, once)");
+    eprintln!("  setup {name}: cargo install {name} --version {version} (a minute, once)");
     let mut install = cargo("install");
-    install.args([name, "--version", version, "--locked", "--root"]).arg(tools());
+    // Some lines a second need no optimised decoder, which takes twice as long to build.
+    install.args([name, "--version", version, "--locked", "--debug", "--root"]).arg(tools());
+    install.env("CARGO_PROFILE_DEV_DEBUG", "0");
     let ended = progress::run(&format!("building {name}"), install, None)?;
     if !ended.success() {
         bail!("`cargo install {name} --version {version}` says: {}", ended.reason());

@@ -54,15 +54,16 @@ impl Programs {
             Profile::Dev => ("dev", "target/debug"),
             Profile::Release => ("release", "target/release"),
         };
-        let mut command = cargo("build");
-        command.args(["--profile", name, "--package", "tidegate-live"]);
-        command.args(["--package", "tidegate-hostile"]);
-        // Where they are looked for, wherever cargo would put them.
-        command.arg("--target-dir").arg(root().join("target"));
-        step("cargo build", command)?;
-        let folder = root().join(folder);
-        let [live, hostile] = ["tidegate-live", "tidegate-hostile"].map(|name| folder.join(name));
-        Ok(Self { live, hostile })
+        let built = |package: &str| -> Result<PathBuf> {
+            // Each by itself, or their dependencies would be others than those of other builds.
+            let mut command = cargo("build");
+            command.args(["--profile", name, "--package", package]);
+            // Where they are looked for, wherever cargo would put them.
+            command.arg("--target-dir").arg(root().join("target"));
+            step("cargo build", command)?;
+            Ok(root().join(folder).join(package))
+        };
+        Ok(Self { live: built("tidegate-live")?, hostile: built("tidegate-hostile")? })
     }
 
     /// The test of `fetch`, with the package built and installed.

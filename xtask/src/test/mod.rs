@@ -272,7 +272,7 @@ fn sim(roads: &mut Roads, tally: &mut Tally) {
     tally.tests("the page of bars", cargo_test("tidegate-control", &["--release"]));
 }
 
-/// Some scenarios of each kind of server, whose figures are known to the last digit.
+/// The scenarios whose figures others got in theirs.
 fn sim_quick(_: &mut Roads, tally: &mut Tally) {
     tally.tests("native", cargo_test("tidegate-sim", &["--release", "--test", "figures"]));
 }
