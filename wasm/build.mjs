@@ -9,7 +9,8 @@ import * as esbuild from "esbuild";
 
 const here = import.meta.dirname;
 const bound = path.resolve(process.argv[2] ?? "");
-const dist = path.join(here, "dist");
+// The parts get their place when they are whole: what is interrupted leaves the package as it was.
+const dist = path.join(bound, "dist");
 const tools = path.join(here, "node_modules/.bin");
 
 // What every engine of the last years has.
@@ -119,7 +120,7 @@ await esbuild.build({
 });
 await esbuild.build({ ...common, format: "cjs", entryPoints: everywhere.map(entry), outExtension: { ".js": ".cjs" } });
 
-execFileSync(path.join(tools, "tsc"), ["-p", here], { stdio: "inherit" });
+execFileSync(path.join(tools, "tsc"), ["-p", here, "--outDir", dist], { stdio: "inherit" });
 // A class that is disposable has a symbol in its type that an older `lib` lacks.
 const disposable = '/// <reference lib="esnext.disposable" />\n';
 for (const file of fs.readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".d.ts"))) {
@@ -128,3 +129,6 @@ for (const file of fs.readdirSync(dist, { recursive: true }).filter((file) => fi
   fs.writeFileSync(path.join(dist, file.replace(/\.d\.ts$/, ".d.cts")), text.replace(/(from "\.\.?\/[^"]+)\.js"/g, '$1.cjs"'));
 }
 fs.writeFileSync(path.join(dist, "tidegate.wasm.d.ts"), "declare const module: WebAssembly.Module;\nexport default module;\n");
+
+fs.rmSync(path.join(here, "dist"), { recursive: true, force: true });
+fs.renameSync(dist, path.join(here, "dist"));

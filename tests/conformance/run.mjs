@@ -1,8 +1,6 @@
 // node run.mjs node|chromium|workerd MODULE: plays all vectors there, and says how many there were.
 
 import fs from "node:fs";
-import { Miniflare } from "miniflare";
-import { chromium } from "playwright-core";
 import { play } from "./play.mjs";
 
 const TOLD = 20;
@@ -16,6 +14,7 @@ const runners = {
   },
 
   async chromium(bytes) {
+    const { chromium } = await import("playwright-core");
     const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
     try {
       const page = await browser.newPage();
@@ -29,6 +28,7 @@ const runners = {
   },
 
   async workerd(bytes) {
+    const { Miniflare } = await import("miniflare");
     const source = `
       import module from "./vectors.wasm";
       const play = ${play};

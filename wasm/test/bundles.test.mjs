@@ -61,7 +61,7 @@ async function titleOf(t, bundler, entry, policy) {
   const tab = await browser.newPage();
   t.after(() => tab.close());
   await tab.goto(`http://127.0.0.1:${server.address().port}/`);
-  await tab.waitForFunction(() => document.title !== "wait", undefined, { timeout: 20_000 });
+  await tab.waitForFunction(() => document.title !== "wait", undefined, { timeout: 300_000 });
   return tab.title();
 }
 

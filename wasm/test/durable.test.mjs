@@ -273,7 +273,7 @@ test("what was leased while nothing could be stored has left before an object th
 });
 
 test("an object that had come to rest goes on at once, and another behind what it may have leased", async (t) => {
-  for (const rests of [true, false]) {
+  const goesOn = async (rests) => {
     const one = await worker(t);
     const last = (await grab(one, 1)).at(-1);
     if (rests) await rest(one);
@@ -281,7 +281,15 @@ test("an object that had come to rest goes on at once, and another behind what i
     assert.equal(await one.ask("die"), "dead");
     const before = Date.now();
     const [next] = await grab(one, 2);
-    assert.equal(next - before < 700, rests, `${next - before} ms`);
+    return next - before;
+  };
+  const late = await goesOn(false);
+  assert.ok(late >= 700, `${late} ms`);
+  // A busy machine is late too, but not every time.
+  for (let time = 1, took; ; time++) {
+    took = await goesOn(true);
+    if (took < 700) break;
+    assert.ok(time < 10, `${took} ms`);
   }
 });
 

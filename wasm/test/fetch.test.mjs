@@ -24,7 +24,7 @@ test("a Retry-After is a floor for every call of its origin, and for no other or
   const refused = slow.seen[0].at;
   await Promise.all([first, gate.fetch(slow.url), gate.fetch(slow.url), gate.fetch(other.url)]);
   for (const { at } of slow.seen.slice(1)) assert.ok(at - refused >= 1_999, `a call came after ${at - refused} ms`);
-  assert.ok(other.seen[0].at - refused < 1_999);
+  assert.ok(other.seen[0].at < slow.seen[1].at, "who calls another origin has not waited");
   assert.equal(gate.stats().keys, 2);
 });
 
@@ -93,14 +93,14 @@ test("after the last attempt the last answer is given back, body and all", async
 });
 
 test("a retry that would miss the deadline is not waited for", async (t) => {
-  const { url, seen } = await serve(t, () => ({ status: 429, headers: { "retry-after": "60" } }));
+  const { url, seen } = await serve(t, () => ({ status: 429, headers: { "retry-after": "600" } }));
   const gate = tidegate();
   const before = performance.now();
-  const answer = await gate.fetch(url, {}, { deadline: 5_000 });
+  const answer = await gate.fetch(url, {}, { deadline: 60_000 });
   assert.equal(answer.status, 429);
-  assert.ok(performance.now() - before < 5_000);
+  assert.ok(performance.now() - before < 60_000);
   // The next call learns at once how long it would have to wait.
-  await assert.rejects(gate.fetch(url, {}, { deadline: 5_000 }), (error) => error instanceof Late && error.wait > 55_000);
+  await assert.rejects(gate.fetch(url, {}, { deadline: 60_000 }), (error) => error instanceof Late && error.wait > 500_000);
   assert.equal(seen.length, 1);
 });
 

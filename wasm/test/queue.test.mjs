@@ -75,8 +75,8 @@ test("a call whose turn moves past its deadline while it waits is sent home at i
   const before = performance.now();
   const late = gate.run(nothing, { deadline: 60 });
   gate.setPolicy({ law: "fixed", requests: { limit: 1, per: 3_600_000 } });
-  await assert.rejects(late, (error) => error instanceof Late && error.wait > 1_000);
-  assert.ok(performance.now() - before < 1_000);
+  await assert.rejects(late, (error) => error instanceof Late && error.wait > 600_000);
+  assert.ok(performance.now() - before < 600_000, "it did not wait for its turn");
   gate.setPolicy({ law: "none" });
   await Promise.all(calls);
 });

@@ -11,7 +11,7 @@ async function reaches(page, id, ...states) {
   const reached = await page.waitForFunction(([id, states]) => {
     const { state } = document.getElementById(id).dataset;
     return [...states, "failed"].includes(state) && state;
-  }, [id, states], { timeout: 30_000 });
+  }, [id, states]);
   assert.notEqual(await reached.jsonValue(), "failed", await text(page, id, ".say"));
 }
 
@@ -32,7 +32,7 @@ async function afterRun(page, id, act) {
   await page.waitForFunction(([id, run]) => {
     const { dataset } = document.getElementById(id);
     return dataset.run !== run && ["over", "failed"].includes(dataset.state);
-  }, [id, run], { timeout: 60_000 });
+  }, [id, run]);
   assert.equal(await page.locator(`#${id}`).getAttribute("data-state"), "over", await text(page, id, ".say"));
 }
 

@@ -21,6 +21,9 @@ if (!fs.existsSync(path.join(dist, "index.html"))) throw new Error("the page is 
 /** So many bytes over the wire may the first load take. */
 export const MOST = 60_000;
 
+/** How long anything may take: far longer than it does on a busy machine, so that only what hangs is late. */
+const PATIENCE = 300_000;
+
 /** A policy under which nothing but the page's own scripts runs, and no WebAssembly. */
 export const NO_WASM = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:";
 
@@ -80,7 +83,7 @@ export async function visit(test, url, { width = 1280, height = 800, dark = fals
     reducedMotion: still ? "reduce" : "no-preference", javaScriptEnabled: script,
   });
   test.after(() => context.close());
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   const trouble = [];
   const own = new URL(url).origin;
@@ -136,7 +139,7 @@ export async function live(test, ...options) {
   const gone = new Promise((done) => child.once("exit", done));
   const stop = async () => {
     child.kill("SIGINT");
-    const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE);
     await gone;
     clearTimeout(late);
   };

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createServer } from "node:net";
-import { live, show, site, visit } from "./harness.mjs";
+import { browser, live, show, site, visit } from "./harness.mjs";
 
 /** Opens the live section of a page that a demo serves. */
 async function open(t, url, options) {
@@ -15,27 +15,39 @@ async function open(t, url, options) {
   return { page, trouble };
 }
 
-/** Calls for a while with so many workers, and returns what the page and the server counted. */
-async function call(page, moment, how, workers, ms) {
+/** A moment that the demo wrote down after this was asked. */
+async function later(moment) {
+  const { now } = await moment();
+  for (;;) {
+    const next = await moment();
+    if (next.now > now) return next;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+/** Calls with so many workers until so many calls have been made, and returns what the page and the server counted. */
+async function call(page, moment, how, workers, calls) {
   await page.locator("#live .play:not([disabled])").waitFor();
   await page.locator("#live select").selectOption(how);
   await page.locator("#live [name=workers]").fill(String(workers));
   await page.locator("#live .play").click();
-  await page.waitForTimeout(ms);
+  await page.waitForFunction((calls) => {
+    const [, sent] = /sent ([\d\s]+);/.exec(document.querySelector("#live .mine").textContent) ?? [];
+    return sent && Number(sent.replace(/\s/g, "")) >= calls;
+  }, calls);
   const said = await page.innerText("#live .mine");
   await page.locator("#live .play").click();
   await page.waitForFunction(() => document.querySelector("#live .say").textContent !== "");
   const [, made, served] = /made ([\d\s]+) calls: ([\d\s]+) were/.exec(await page.innerText("#live .say"));
   const number = (text) => Number(text.replace(/\s/g, ""));
-  await page.waitForTimeout(1000); // a moment is told five times a second
-  return { said, made: number(made), served: number(served), counted: (await moment()).others };
+  return { said, made: number(made), served: number(served), counted: (await later(moment)).others };
 }
 
 test("the reader's workers are served through the gate, and the server counts what they count", async (t) => {
   const { url, moment } = await live(t, "--page", "--hints", "ietf");
   const { page, trouble } = await open(t, url);
   assert.match(await page.innerText("#live .about"), /60 calls per 1s.*No fleet/s);
-  const { said, made, served, counted } = await call(page, moment, "adaptive", 6, 5000);
+  const { said, made, served, counted } = await call(page, moment, "adaptive", 6, 250);
   t.diagnostic(`${made} calls, ${served} served; ${said}`);
   // Those on their way when the reader stopped may not have gone out, or have been served to nobody.
   assert.ok(counted.offered <= made && made - counted.offered <= 6, `${made} and ${counted.offered}`);
@@ -48,22 +60,26 @@ test("the reader's workers are served through the gate, and the server counts wh
 });
 
 test("with no gate the same workers are mostly refused", async (t) => {
-  const { url, moment } = await live(t, "--page", "--limit", "20");
+  const { url, moment } = await live(t, "--page", "--limit", "5");
   const { page } = await open(t, url);
-  const { made, served, counted } = await call(page, moment, "plain", 6, 3000);
+  const { made, served, counted } = await call(page, moment, "plain", 6, 150);
   t.diagnostic(`${made} calls, ${served} served`);
   assert.ok(counted.offered <= made && made - counted.offered <= 6, `${made} and ${counted.offered}`);
   assert.ok(served / made < 0.6, `${served} of ${made}`);
 });
 
 test("the fleet of a running demo is there with its law, its processes and its curve, through to the end", async (t) => {
-  const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "12");
+  await browser(); // The laws do not wait for it.
+  const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "15");
   const { page, trouble } = await open(t, url);
   for (const law of ["none", "adaptive"]) {
     await page.waitForFunction((law) => document.querySelector("#live .about").textContent.includes(`with ${law},`), law);
-    await page.waitForTimeout(2000);
-    assert.equal(await page.locator("#live .callers tbody tr").count(), 5, "the reader and four processes");
-    assert.equal((await page.innerText("#live .callers")).includes("rejections"), law === "adaptive", "what it steers by");
+    const adapts = law === "adaptive";
+    await page.waitForFunction((adapts) => {
+      const callers = document.querySelector("#live .callers");
+      // The reader and four processes, and what they steer by.
+      return callers.querySelectorAll("tbody tr").length === 5 && callers.innerText.includes("rejections") === adapts;
+    }, adapts);
   }
   const [, , , , fleet] = await page.evaluate(() => document.querySelector("#live .plot").series.data);
   assert.ok(Math.max(...fleet) > 30, "the fleet was served some calls a second");
@@ -73,13 +89,13 @@ test("the fleet of a running demo is there with its law, its processes and its c
 });
 
 test("the reader's workers go on with the next law's server", async (t) => {
-  const { url } = await live(t, "--compare", "aimd,adaptive", "--seconds", "8");
+  await browser(); // The laws do not wait for it.
+  const { url } = await live(t, "--compare", "aimd,adaptive", "--seconds", "10");
   const { page, trouble } = await open(t, url);
   await page.locator("#live .play:not([disabled])").click();
   await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("with adaptive,"));
-  await page.waitForTimeout(1500);
-  const rate = await page.locator("#live .callers tbody tr:first-child td").nth(1).innerText();
-  assert.ok(Number(rate) > 0, `served ${rate} a second by the second server`);
+  // Served some a second, by the second server.
+  await page.waitForFunction(() => Number(document.querySelectorAll("#live .callers tbody tr:first-child td")[1].innerText) > 0);
   assert.deepEqual(trouble.filter((line) => !line.includes("429")), []);
 });
 
@@ -92,7 +108,7 @@ test("what the server counted goes on where another demo takes over", async (t) 
   });
   const first = await live(t, "--page", "--page-port", port);
   const { page } = await open(t, first.url);
-  const { made } = await call(page, first.moment, "none", 2, 2000);
+  const { made } = await call(page, first.moment, "none", 2, 30);
   await first.stop();
   await page.getByText("The demo is over").waitFor();
   await live(t, "--page", "--page-port", port);

@@ -1,70 +1,84 @@
-//! `cargo xtask demo`: builds the live demo and its page, and becomes the demo.
+//! `cargo xtask demo`: builds the live demo and becomes it. The page takes minutes to build, so it comes
+//! behind the fleet where it is not there yet.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::unix::process::CommandExt;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
+use crate::children::Program;
 use crate::road::Roads;
-use crate::workspace::{cargo, on_path, root};
-use crate::{page, progress};
-
-const PROGRAM: [&str; 5] = ["--release", "--package", "tidegate-live", "--bin", "tidegate-live"];
+use crate::workspace::on_path;
+use crate::{live, page, progress};
 
 /// Options with which there is nothing to see in a browser.
 const WITHOUT_PAGE: [&str; 4] = ["--no-page", "--json", "--help", "-h"];
+/// Options of those who have come for the page, and wait for it.
+const FOR_PAGE: [&str; 2] = [PAGE_ALONE, "--keep"];
+const PAGE_ALONE: &str = "--page";
 
 /// Everything said here goes to stderr: stdout belongs to the demo.
 pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<ExitCode> {
-    eprintln!("Building tests/live (the first time takes a minute or two) …");
-    let mut build = cargo("build");
-    build.args(PROGRAM);
-    let ended = progress::run("building", build, None).context("cargo does not start")?;
+    eprintln!("Building tests/live (the first time takes a minute) …");
+    let ended = progress::run("building", live::build(), None).context("cargo does not start")?;
     if !ended.success() {
         std::io::stderr().write_all(ended.output.as_bytes())?;
         bail!("tests/live does not build.");
     }
-    let page = build_page(roads, &args)?;
 
-    // `cargo run` becomes the program it runs, as we become `cargo run`: signals and the exit
-    // status are the demo's own.
-    let mut demo = cargo("run");
-    demo.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));
-    demo.args(["--", "demo"]).args(args);
-    if page {
-        demo.arg("--page-folder").arg(page::dist());
-    }
-    // Relative paths among the arguments are meant from where the user stands.
-    demo.current_dir(std::env::current_dir()?);
-    Err(demo.exec()).context("the demo does not start")
-}
-
-/// Builds the page if somebody may look at it. A demo without one is still a demo, unless the page
-/// is all that was asked for.
-fn build_page(roads: &mut Roads, args: &[OsString]) -> Result<bool> {
     let has = |option: &str| args.iter().any(|arg| arg == option);
+    let mut demo = Command::new(live::program());
+    demo.arg("demo").args(&args);
     if WITHOUT_PAGE.into_iter().any(has) {
-        return Ok(false);
+        return become_it(demo);
     }
     if page::is_fresh() {
-        return Ok(true);
+        return become_it(with_page(demo));
     }
-    let (asked, node) = (has("--page"), on_path("node") && on_path("npm"));
-    if !asked && !node {
+    if FOR_PAGE.into_iter().any(has) {
+        eprintln!("Building the page (the first time takes some minutes) …");
+        page::build(roads)?;
+        return become_it(with_page(demo));
+    }
+    if !(on_path("node") && on_path("npm")) {
         eprintln!("No page, for Node.js is missing: `cargo xtask setup node npm` brings it.");
-        return Ok(false);
+        return become_it(demo);
     }
-    eprintln!("Building the page (the first time takes some minutes; --no-page goes without) …");
-    match page::build(roads) {
-        Ok(()) => Ok(true),
-        Err(error) if asked => Err(error),
-        Err(error) => {
-            let error = format!("{error:#}");
-            let reason = error.lines().next().unwrap_or_default();
-            eprintln!("No page: {reason}; `cargo xtask build page` tells more.");
-            Ok(false)
-        }
+    fleet_then_page(roads, demo)
+}
+
+/// A demo without a page is still a demo: that one cannot be built is said, and no failure.
+fn fleet_then_page(roads: &mut Roads, mut demo: Command) -> Result<ExitCode> {
+    eprintln!("The page is not built yet: that comes behind the fleet.");
+    let mut again = Command::new(demo.get_program());
+    again.args(demo.get_args());
+    let ended = Program::in_front(&mut demo).context("the demo does not start")?.0.wait()?;
+    if !ended.success() {
+        return Ok(ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1).into());
     }
+    eprintln!("\nBuilding the page (the first time takes some minutes; Ctrl-C goes without) …");
+    if let Err(error) = page::build(roads) {
+        let error = format!("{error:#}");
+        let reason = error.lines().next().unwrap_or_default();
+        eprintln!("No page: {reason}; `cargo xtask build page` tells more.");
+    } else if std::io::stdout().is_terminal() {
+        again.arg(PAGE_ALONE);
+        return become_it(with_page(again));
+    } else {
+        // Nobody there could press Ctrl-C.
+        eprintln!("The page is built: the next `cargo xtask demo` serves it.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn with_page(mut demo: Command) -> Command {
+    demo.arg("--page-folder").arg(page::dist());
+    demo
+}
+
+/// Signals and the exit status are the demo's own then.
+fn become_it(mut demo: Command) -> Result<ExitCode> {
+    Err(demo.exec()).context("the demo does not start")
 }

@@ -23,10 +23,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     if let Err(error) = setup::missing_components() {
         return tally.verdict("rustfmt and clippy", || Err(error));
     }
-    let mut format = cargo("fmt");
-    format.args(["--all", "--check", "--", "--color=never"]);
-    tally.check("formatting", format);
-
+    format(roads, tally);
     let mut host = cargo("clippy");
     host.args(["--workspace", "--exclude", FEATURELESS, "--all-targets", "--all-features"]);
     tally.check("clippy, host", strict(host));
@@ -35,6 +32,16 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     tally.check("clippy, the steps of the proofs", strict(apart));
 
     on_targets(roads, tally);
+}
+
+/// Formatting alone.
+pub fn format(_: &mut Roads, tally: &mut Tally) {
+    if let Err(error) = setup::missing_components() {
+        return tally.verdict("rustfmt", || Err(error));
+    }
+    let mut format = cargo("fmt");
+    format.args(["--all", "--check", "--", "--color=never"]);
+    tally.check("formatting", format);
 }
 
 /// clippy of core on every target besides the host.

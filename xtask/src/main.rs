@@ -4,10 +4,12 @@ mod apt;
 mod aside;
 mod bench;
 mod cargo_tool;
+mod children;
 mod demo;
 mod firmware;
 mod fuzz;
 mod lint;
+mod live;
 mod mutants;
 mod npm;
 mod page;
@@ -67,10 +69,10 @@ enum Verb {
     /// Build what is published: the npm package, or the web page
     Build { what: npm::Product },
 
-    /// Check everything that must pass, or the named parts of it
+    /// Check what must pass: in short, the named parts of it, or all
     #[command(after_help = test::help())]
     Test {
-        /// The parts to check [default: all of them]
+        /// The parts to check, each as a whole; `all` takes every one [default: a few minutes' worth]
         #[arg(value_name = "PART")]
         parts: Vec<String>,
     },
@@ -101,7 +103,7 @@ enum Verb {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut roads = Roads::new(cli.road);
-    let result = match cli.verb {
+    let result = children::listen().map_err(Into::into).and_then(|()| match cli.verb {
         Verb::Setup { steps } => setup::run(&mut roads, &steps),
         Verb::Demo { args } => demo::run(&mut roads, args),
         Verb::Build { what } => npm::run(&mut roads, what),
@@ -117,7 +119,7 @@ fn main() -> ExitCode {
             println!("{tally}");
             Ok(tally.exit_code())
         }
-    };
+    });
     result.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");
         ExitCode::FAILURE

@@ -97,9 +97,14 @@ pub fn build(roads: &mut Roads) -> Result<()> {
         npm::build(roads, &npm::out())?;
     }
     modules(roads)?;
+    // It gets its place when it is whole: what is interrupted leaves the page as it was.
+    let unfinished = out().join("site");
     let mut site = Command::new("npm");
-    site.args(["run", "build"]).current_dir(folder());
-    step("vite build", site)
+    site.args(["run", "build", "--", "--emptyOutDir", "--outDir"]).arg(&unfinished);
+    site.current_dir(folder());
+    step("vite build", site)?;
+    _ = fs::remove_dir_all(dist());
+    fs::rename(&unfinished, dist()).with_context(|| dist().display().to_string())
 }
 
 /// Builds the simulator's modules, small, and as plain JavaScript beside it. The tools that

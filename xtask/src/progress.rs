@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::children::Program;
+
 /// How often a log, which cannot show a moving line, gets a line.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often the ended program, the time limit and the heartbeat are looked for.
@@ -59,7 +61,8 @@ pub fn watch(
 ) -> io::Result<Ended> {
     let (reader, writer) = io::pipe()?;
     command.stdin(input).stdout(writer.try_clone()?).stderr(writer);
-    let mut child = command.spawn()?;
+    let mut program = Program::tool(&mut command)?;
+    let child = &mut program.0;
     drop(command); // Its ends of the pipe would keep the reader waiting.
 
     let (sender, lines) = mpsc::channel();

@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 
 use crate::workspace::{self, libraries_of};
-use crate::{apt, rustup};
+use crate::{apt, rustup, setup};
 
 /// Every target tidegate's core is built for, besides the host.
 pub const TARGETS: [&str; 5] = [
@@ -95,6 +95,7 @@ fn linker_variable(target: &str) -> String {
 }
 
 /// Finds the road to each target, and brings what the road needs.
+#[derive(Clone)]
 pub struct Roads {
     choice: Choice,
     /// Why rustup could not help; it is asked no second time.
@@ -115,6 +116,7 @@ impl Roads {
 
     /// The road to `target`, and whether anything had to be brought for it: then it said so.
     pub fn bring(&mut self, target: &str) -> Result<(Road, bool)> {
+        let _alone = setup::alone();
         let since = Instant::now();
         let mut brought = false;
         loop {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
@@ -68,13 +69,13 @@ fn take(step: &str, roads: &mut Roads) -> Result<()> {
     match step {
         "components" => components(),
         "targets" => targets(roads),
-        solver::NAME => bring(step, solver::is_there(), &solver::how(), solver::bring),
+        solver::NAME => bring(step, solver::is_there, &solver::how(), solver::bring),
         _ => TOOLS.iter().filter(|tool| tool.name == step).try_for_each(bring_tool),
     }
 }
 
 fn bring_tool(tool: &Tool) -> Result<()> {
-    bring(tool.name, tool.is_there(), &tool.how(), || tool.bring())
+    bring(tool.name, || tool.is_there(), &tool.how(), || tool.bring())
 }
 
 /// Brings the tool of this name if it is missing, without a word if it is there.
@@ -87,7 +88,7 @@ pub fn missing_solver() -> Result<()> {
     if solver::is_there() {
         Ok(())
     } else {
-        bring(solver::NAME, false, &solver::how(), solver::bring)
+        bring(solver::NAME, solver::is_there, &solver::how(), solver::bring)
     }
 }
 
@@ -116,14 +117,14 @@ impl Component {
 
 fn components() -> Result<()> {
     COMPONENTS.iter().try_for_each(|component| {
-        bring(component.name, component.is_there(), &component.how(), || component.bring())
+        bring(component.name, || component.is_there(), &component.how(), || component.bring())
     })
 }
 
 /// Brings the components that are missing, without a word about those that are there.
 pub fn missing_components() -> Result<()> {
     COMPONENTS.iter().filter(|component| !component.is_there()).try_for_each(|component| {
-        bring(component.name, false, &component.how(), || component.bring())
+        bring(component.name, || component.is_there(), &component.how(), || component.bring())
     })
 }
 
@@ -140,9 +141,21 @@ fn targets(roads: &mut Roads) -> Result<()> {
     result
 }
 
+/// Who brings something does so alone: installers do not bear each other.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Says what it does, and skips what is done.
-fn bring(name: &str, there: bool, how: &str, act: impl FnOnce() -> Result<()>) -> Result<()> {
-    if there {
+fn bring(
+    name: &str,
+    there: impl FnOnce() -> bool,
+    how: &str,
+    act: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let _alone = alone();
+    if there() {
         eprintln!("  there {name}");
         return Ok(());
     }

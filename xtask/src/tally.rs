@@ -1,5 +1,6 @@
 //! Counts what passed and what failed, and says so, one line a check.
 
+use std::fmt::Write;
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -16,6 +17,8 @@ const LANES: usize = 2;
 /// What passed and what failed so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
+    /// Whose checks these are, where several go on at once.
+    pub part: &'static str,
     pub passed: u32,
     pub failed: u32,
     pub skipped: u32,
@@ -76,7 +79,7 @@ impl Tally {
 
     /// What cannot be looked at here, and why: it is no success, and no failure of the project's.
     pub fn skip(&mut self, label: &str, why: &str) {
-        println!("  skip  {label}: {why}");
+        println!("  skip  {}{label}: {why}", self.before());
         self.skipped += 1;
     }
 
@@ -89,14 +92,21 @@ impl Tally {
     fn tell(&mut self, label: &str, (counted, trouble): (Self, Option<String>), took: Duration) {
         let took = took.as_secs();
         let mark = if counted.failed == 0 { "ok  " } else { "FAIL" };
-        println!("  {mark}  {label}: {counted} ({took} s)");
+        let mut told = format!("  {mark}  {}{label}: {counted} ({took} s)\n", self.before());
         if let Some(trouble) = trouble {
             let lines: Vec<&str> = trouble.lines().filter(|line| !is_passed(line)).collect();
             for line in &lines[lines.len().saturating_sub(SHOWN)..] {
-                println!("        {line}");
+                _ = writeln!(told, "        {line}");
             }
         }
+        // At once, or another part's lines would come between.
+        print!("{told}");
         self.add(counted);
+    }
+
+    /// What stands before a line.
+    fn before(self) -> String {
+        if self.part.is_empty() { String::new() } else { format!("{:<12}", self.part) }
     }
 
     pub fn add(&mut self, other: Self) {
@@ -117,8 +127,8 @@ impl std::fmt::Display for Tally {
     }
 }
 
-const ONE_PASSED: Tally = Tally { passed: 1, failed: 0, skipped: 0 };
-const ONE_FAILED: Tally = Tally { passed: 0, failed: 1, skipped: 0 };
+const ONE_PASSED: Tally = Tally { part: "", passed: 1, failed: 0, skipped: 0 };
+const ONE_FAILED: Tally = Tally { part: "", passed: 0, failed: 1, skipped: 0 };
 
 fn checked(label: &str, command: Command) -> (Tally, Option<String>) {
     match progress::run(label, command, None) {
@@ -161,6 +171,10 @@ fn count(output: &str) -> Tally {
 mod tests {
     use super::*;
 
+    fn sum_of(passed: u32, failed: u32) -> Tally {
+        Tally { passed, failed, ..Tally::default() }
+    }
+
     fn sh(script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]);
@@ -176,7 +190,7 @@ test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; fini
    Doc-tests tidegate
 test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.5s
 ";
-        assert_eq!(count(output), Tally { passed: 13, failed: 3, skipped: 0 });
+        assert_eq!(count(output), sum_of(13, 3));
     }
 
     #[test]
@@ -196,14 +210,14 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
     fn a_test_run_that_fails_without_a_failed_test_counts_as_one_failure() {
         let mut tally = Tally::default();
         tally.tests("does not build", sh("echo 'error: no such thing'; exit 101"));
-        assert_eq!(tally, Tally { passed: 0, failed: 1, skipped: 0 });
+        assert_eq!(tally, sum_of(0, 1));
     }
 
     #[test]
     fn a_test_run_that_finds_no_test_is_a_failure() {
         let mut tally = Tally::default();
         tally.tests("empty", sh("echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"));
-        assert_eq!(tally, Tally { passed: 0, failed: 1, skipped: 0 });
+        assert_eq!(tally, sum_of(0, 1));
     }
 
     #[test]
@@ -213,7 +227,7 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
             "two",
             sh("echo 'test result: FAILED. 5 passed; 2 failed; 0 ignored'; exit 101"),
         );
-        assert_eq!(tally, Tally { passed: 5, failed: 2, skipped: 0 });
+        assert_eq!(tally, sum_of(5, 2));
     }
 
     #[test]
@@ -237,7 +251,7 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
         ];
         tally.checks(commands.map(|(label, command)| (label.to_owned(), command)));
         std::fs::remove_dir_all(folder).unwrap();
-        assert_eq!(tally, Tally { passed: 3, failed: 1, skipped: 0 });
+        assert_eq!(tally, sum_of(3, 1));
     }
 
     #[test]
@@ -248,7 +262,7 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
         tally.check("absent", Command::new("no-such-program-here"));
         tally.verdict("good", || Ok(()));
         tally.verdict("bad", || Err(anyhow::anyhow!("so it is")));
-        assert_eq!(tally, Tally { passed: 2, failed: 3, skipped: 0 });
+        assert_eq!(tally, sum_of(2, 3));
         assert_eq!(tally.to_string(), "2 passed, 3 failed");
         tally.skip("far", "there is no way to it");
         assert_eq!(tally.to_string(), "2 passed, 3 failed, 1 skipped");

@@ -4,6 +4,7 @@ use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
 use hdrhistogram::Histogram;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -116,7 +117,10 @@ type Output = Lines<BufReader<ChildStdout>>;
 
 impl Process {
     fn start(plan: &Plan<'_>, number: usize, seed: u64) -> Result<((Child, ChildStdin), Output)> {
-        let binary = std::env::current_exe().context("this program does not know where it is")?;
+        // On Linux whatever has become of its file: it may be built anew while it runs.
+        let itself = PathBuf::from("/proc/self/exe");
+        let binary = if itself.exists() { Ok(itself) } else { std::env::current_exe() };
+        let binary = binary.context("this program does not know where it is")?;
         let mut child = Command::new(binary)
             .args(["client", "--law", plan.law])
             .args(["--address", &plan.address.to_string()])
@@ -141,10 +145,10 @@ impl Process {
 
     /// Waits for the first line, which says that the process is ready, and goes on reading.
     async fn greet((child, input): (Child, ChildStdin), mut output: Output) -> Result<Self> {
-        match timeout(Duration::from_secs(10), output.next_line()).await {
+        match timeout(Duration::from_secs(60), output.next_line()).await {
             Ok(Ok(Some(_))) => {}
             Ok(_) => bail!("a client process ended before it was ready"),
-            Err(_) => bail!("a client process did not get ready within 10 s"),
+            Err(_) => bail!("a client process did not get ready within a minute"),
         }
         let known = Arc::new(Mutex::new(Member::new()?));
         let reader = tokio::spawn(read(output, known.clone()));

@@ -10,7 +10,7 @@ use super::publish;
 use crate::road::Roads;
 use crate::test::wasm;
 use crate::workspace::root;
-use crate::{npm, redis};
+use crate::{live, npm, redis};
 
 /// Who shares.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -35,7 +35,7 @@ pub fn run(roads: &mut Roads, fleet: Option<Fleet>) -> Result<()> {
     npm::build(roads, &npm::out())?;
     let folder = npm::folder().join("test");
     wasm::install(&folder)?;
-    npm::step("the server", wasm::server())?;
+    npm::step("the server", live::build())?;
     for fleet in Fleet::value_variants().iter().filter(|it| fleet.is_none_or(|one| one == **it)) {
         let (program, time, name) = fleet.table();
         if matches!(fleet, Fleet::Redis) {
@@ -44,7 +44,7 @@ pub fn run(roads: &mut Roads, fleet: Option<Fleet>) -> Result<()> {
         let file = root().join("target/npm").join(name);
         let mut table = Command::new("node");
         table.arg(program).arg(&file).current_dir(&folder);
-        table.env("TIDEGATE_LIVE", wasm::served());
+        table.env("TIDEGATE_LIVE", live::program());
         redis::tell(&mut table);
         npm::step(&format!("{program}, {time}"), table)?;
         publish(name, &fs::read_to_string(&file).with_context(|| file.display().to_string())?)?;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::{Board, Program, decoder};
+use super::{Board, decoder};
+use crate::children::Program;
 use crate::workspace::root;
 use crate::{aside, progress};
 
@@ -82,7 +83,7 @@ impl Run<'_> {
         qemu.args(&self.options).arg("-kernel").arg(self.folder.join(self.image));
         fs::create_dir_all(self.root())?;
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(trouble)?);
-        Program::start(&mut qemu).with_context(|| {
+        Program::tool(&mut qemu).with_context(|| {
             format!("{program} does not start; `cargo xtask setup qemu` brings it")
         })
     }

@@ -1,7 +1,6 @@
 //! The images of embedded/firmware: how they are built, and how QEMU runs them.
 
 mod machine;
-mod program;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +8,6 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 pub use machine::{Run, numbers, told};
-pub use program::Program;
 
 use crate::road::{Road, Roads};
 use crate::workspace::{cargo, root};
@@ -59,9 +57,11 @@ pub fn bring_tools() -> Result<()> {
         return Ok(());
     }
     let [name, version] = DECODER;
-    eprintln!("  setup {name}: cargo install {name} --version {version} (some minutes, once)");
+    eprintln!("  setup {name}: cargo install {name} --version {version} (a minute, once)");
     let mut install = cargo("install");
-    install.args([name, "--version", version, "--locked", "--root"]).arg(tools());
+    // Some lines a second need no optimised decoder, which takes twice as long to build.
+    install.args([name, "--version", version, "--locked", "--debug", "--root"]).arg(tools());
+    install.env("CARGO_PROFILE_DEV_DEBUG", "0");
     let ended = progress::run(&format!("building {name}"), install, None)?;
     if !ended.success() {
         bail!("`cargo install {name} --version {version}` says: {}", ended.reason());

@@ -12,7 +12,7 @@ use super::page::Section;
 use crate::bench::thousands;
 use crate::progress;
 use crate::road::Roads;
-use crate::test::hostile::{Programs, node_test};
+use crate::test::hostile::{Profile, Programs, node_test};
 use crate::workspace::{cargo, root};
 
 /// The rate that the fleet is asked for, and the part of it that counts as held.
@@ -79,7 +79,7 @@ pub fn polls(_: &mut Roads, soak: &Soak) -> Result<Section> {
 }
 
 pub fn load(_: &mut Roads, soak: &Soak) -> Result<Section> {
-    let programs = Programs::build()?;
+    let programs = Programs::build(Profile::Release)?;
     let mut command = Command::new(programs.live);
     command.args(["demo", "--json", "--no-page", "--law", "adaptive", "--seed", "7"]);
     command.args(["--processes", "4", "--workers", "32", "--latency", "0ms", "--burst", "2000"]);
@@ -186,7 +186,7 @@ pub fn fuzz(_: &mut Roads, soak: &Soak) -> Result<Section> {
 const MOOD_SECONDS: &str = "60";
 
 pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
-    let programs = Programs::build()?;
+    let programs = Programs::build(Profile::Release)?;
     let mut command = Command::new(&programs.hostile);
     command.args(["run", "--json", "--seconds", MOOD_SECONDS, "--live"]).arg(&programs.live);
     let told = document(&output("the Rust client", command)?)?;

@@ -31,14 +31,26 @@ struct Row {
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     oracle(tally);
     let mut rows = Vec::new();
-    for (runner, profile) in [("native, debug", "dev"), ("native, release", "release")] {
-        let mut command = cargo("run");
-        command.args(["--package", "tidegate-conformance", "--profile", profile]);
-        examine(runner, &mut rows, tally, || output(runner, command));
-    }
-    in_wasm(roads, &mut rows, tally);
+    native("native, debug", "dev", &mut rows, tally);
+    native("native, release", "release", &mut rows, tally);
+    in_wasm(roads, &["node", "chromium", "workerd"], &mut rows, tally);
     on_boards(roads, &mut rows, tally);
     table(&rows);
+}
+
+/// Natively, and in the runtime that needs nothing but Node.
+pub fn quick(roads: &mut Roads, tally: &mut Tally) {
+    let mut rows = Vec::new();
+    native("native, debug", "dev", &mut rows, tally);
+    in_wasm(roads, &["node"], &mut rows, tally);
+    table(&rows);
+}
+
+/// On this machine.
+fn native(runner: &'static str, profile: &str, rows: &mut Vec<Row>, tally: &mut Tally) {
+    let mut command = cargo("run");
+    command.args(["--package", "tidegate-conformance", "--profile", profile]);
+    examine(runner, rows, tally, || output(runner, command));
 }
 
 /// Where what the runtimes of JavaScript need is.
@@ -46,19 +58,22 @@ fn folder() -> PathBuf {
     root().join("tests/conformance")
 }
 
-/// The module, compiled as the package's are, in each runtime.
-fn in_wasm(roads: &mut Roads, rows: &mut Vec<Row>, tally: &mut Tally) {
+/// The module, compiled as the package's are, in these runtimes.
+fn in_wasm(roads: &mut Roads, runners: &[&'static str], rows: &mut Vec<Row>, tally: &mut Tally) {
     let target = root().join("target/conformance");
     let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
     let mut ready = false;
     tally.verdict("build for wasm", || {
         build(roads, &target)?;
-        npm::install(&folder())?;
-        setup::missing_tool("chromium")?;
+        setup::missing_tool("node")?;
+        if runners != ["node"] {
+            npm::install(&folder())?;
+            setup::missing_tool("chromium")?;
+        }
         ready = true;
         Ok(())
     });
-    for runner in ["node", "chromium", "workerd"] {
+    for &runner in runners {
         let mut command = Command::new("node");
         command.args(["run.mjs", runner]).arg(&module).current_dir(folder());
         if ready {
@@ -163,16 +178,18 @@ fn row(runner: &'static str, line: &str) -> Option<Row> {
     Some(Row { runner, vectors, steps, differences, passed_over: number().unwrap_or(0) })
 }
 
+/// At once, or another part's lines would come between.
 fn table(rows: &[Row]) {
     let line = |cells: [&str; 5]| {
         let [runner, vectors, steps, differences, passed_over] = cells;
-        println!("        {runner:<16}{vectors:>8}{steps:>8}{differences:>13}{passed_over:>13}");
+        format!("        {runner:<16}{vectors:>8}{steps:>8}{differences:>13}{passed_over:>13}\n")
     };
-    line(["runner", "vectors", "steps", "differences", "passed over"]);
+    let mut table = line(["runner", "vectors", "steps", "differences", "passed over"]);
     for Row { runner, vectors, steps, differences, passed_over } in rows {
         let cells = [vectors, steps, differences, passed_over].map(u64::to_string);
-        line([runner, &cells[0], &cells[1], &cells[2], &cells[3]]);
+        table += &line([runner, &cells[0], &cells[1], &cells[2], &cells[3]]);
     }
+    print!("{table}");
 }
 
 #[cfg(test)]

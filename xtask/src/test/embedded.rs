@@ -31,7 +31,17 @@ const IMAGE: Image = Image { folder: "embedded/no-panic", whose: "tidegate-embas
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     library(tally);
-    virtual_time(tally);
+    let mut doc = cargo("doc");
+    doc.args(["--package", "tidegate-embassy", "--no-deps", "--all-features"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    tally.check("cargo doc", doc);
+    for rate in RATES {
+        virtual_time(rate, tally);
+    }
+    let mut clippy = cargo("clippy");
+    clippy.args(["--locked", "--all-targets", "--", "-D", "warnings"]);
+    clippy.current_dir(root().join("embedded/host"));
+    tally.check("clippy, virtual time", clippy);
     for target in TARGETS {
         builds(target, roads, tally);
     }
@@ -41,6 +51,13 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     });
     tally.verdict("the weights of tests/golden/size.md", || size::compare(roads));
     firmware::run(roads, tally);
+}
+
+/// The crate, its promises at one rate, and one image on one board.
+pub fn quick(roads: &mut Roads, tally: &mut Tally) {
+    library(tally);
+    virtual_time(RATES[2], tally);
+    firmware::quick(roads, tally);
 }
 
 /// Compiles the wiring of each chip. A part of its own, for the drivers are large.
@@ -63,24 +80,14 @@ fn library(tally: &mut Tally) {
     let mut command = cargo("test");
     command.args(["--package", "tidegate-embassy", "--all-features"]);
     tally.tests("the crate and its examples", command);
-    let mut command = cargo("doc");
-    command.args(["--package", "tidegate-embassy", "--no-deps", "--all-features"]);
-    command.env("RUSTDOCFLAGS", "-D warnings");
-    tally.check("cargo doc", command);
 }
 
-/// Once for each rate, because a program has one.
-fn virtual_time(tally: &mut Tally) {
-    let folder = root().join("embedded/host");
-    for rate in RATES {
-        let mut command = cargo("test");
-        command.args(["--locked", "--no-default-features", "--features"]);
-        command.arg(format!("hz-{rate}")).current_dir(&folder);
-        tally.tests(&format!("virtual time, {} Hz", rate.replace('_', " ")), command);
-    }
-    let mut command = cargo("clippy");
-    command.args(["--locked", "--all-targets", "--", "-D", "warnings"]).current_dir(&folder);
-    tally.check("clippy, virtual time", command);
+/// Each rate by itself, because a program has one.
+fn virtual_time(rate: &str, tally: &mut Tally) {
+    let mut command = cargo("test");
+    command.args(["--locked", "--no-default-features", "--features"]);
+    command.arg(format!("hz-{rate}")).current_dir(root().join("embedded/host"));
+    tally.tests(&format!("virtual time, {} Hz", rate.replace('_', " ")), command);
 }
 
 /// Without and with what else it can do, for a feature may take what a target lacks.

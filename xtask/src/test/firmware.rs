@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 
 use crate::firmware::{self, Board, Run, told};
+use crate::live;
 use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
@@ -33,13 +34,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Builds all images, runs them, and looks at what they tell.
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    let mut ready = false;
-    tally.verdict("the emulator", || {
-        firmware::bring_tools()?;
-        ready = true;
-        Ok(())
-    });
-    if !ready {
+    if !emulator(tally) {
         return;
     }
     let mut format = cargo("fmt");
@@ -64,9 +59,30 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
     traces(&built, tally);
     let networked = || built.iter().filter(|(board, _)| Board::NETWORKED.contains(board));
-    tally.verdict("the server", uplink::build_server);
+    tally.check("the server", live::build());
     tally.verdict("mosquitto", || setup::missing_tool("mosquitto"));
     at_once(networked(), tally);
+}
+
+/// One image with the throttle in it, on one board whose clock jumps while it sleeps.
+pub fn quick(roads: &mut Roads, tally: &mut Tally) {
+    if emulator(tally) {
+        tally.verdict("deep-sleep, mps2-an386", || {
+            let folder = firmware::build(roads, Board::Mps2, &["deep-sleep"])?;
+            deep_sleep(Board::Mps2, &folder).map(drop)
+        });
+    }
+}
+
+/// Whether there is one, and what reads the images' logs.
+fn emulator(tally: &mut Tally) -> bool {
+    let mut ready = false;
+    tally.verdict("the emulator", || {
+        firmware::bring_tools()?;
+        ready = true;
+        Ok(())
+    });
+    ready
 }
 
 fn build(roads: &mut Roads, board: Board) -> Result<PathBuf> {

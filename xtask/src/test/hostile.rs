@@ -13,10 +13,10 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    tally.tests("the server's own", cargo_test("tidegate-hostile", &["--release"]));
+    tally.tests("the server's own", cargo_test("tidegate-hostile", &[]));
     let mut programs = None;
     tally.verdict("build", || {
-        programs = Some(Programs::build()?);
+        programs = Some(Programs::build(Profile::Dev)?);
         Ok(())
     });
     let Some(programs) = programs else { return };
@@ -39,16 +39,31 @@ pub struct Programs {
     pub hostile: PathBuf,
 }
 
+/// How they are built.
+#[derive(Clone, Copy)]
+pub enum Profile {
+    /// In the profile of all other tests
+    Dev,
+    /// For figures
+    Release,
+}
+
 impl Programs {
-    pub fn build() -> Result<Self> {
-        let mut command = cargo("build");
-        command.args(["--release", "--package", "tidegate-live", "--package", "tidegate-hostile"]);
-        // Where they are looked for, wherever cargo would put them.
-        command.arg("--target-dir").arg(root().join("target"));
-        step("cargo build", command)?;
-        let release = root().join("target/release");
-        let [live, hostile] = ["tidegate-live", "tidegate-hostile"].map(|name| release.join(name));
-        Ok(Self { live, hostile })
+    pub fn build(profile: Profile) -> Result<Self> {
+        let (name, folder) = match profile {
+            Profile::Dev => ("dev", "target/debug"),
+            Profile::Release => ("release", "target/release"),
+        };
+        let built = |package: &str| -> Result<PathBuf> {
+            // Each by itself, or their dependencies would be others than those of other builds.
+            let mut command = cargo("build");
+            command.args(["--profile", name, "--package", package]);
+            // Where they are looked for, wherever cargo would put them.
+            command.arg("--target-dir").arg(root().join("target"));
+            step("cargo build", command)?;
+            Ok(root().join(folder).join(package))
+        };
+        Ok(Self { live: built("tidegate-live")?, hostile: built("tidegate-hostile")? })
     }
 
     /// The test of `fetch`, with the package built and installed.

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must pass, part by part.
+//! `cargo xtask test`: what must pass, part by part; in short, or all of it.
 
 mod api;
 mod conformance;
@@ -15,12 +15,15 @@ mod no_panic;
 mod purity;
 mod supply;
 mod tidy;
+mod times;
 mod trust;
 pub mod wasm;
 pub mod web;
 
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -29,103 +32,169 @@ use crate::road::{Roads, TARGETS};
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 use crate::{lint, no_such, setup};
+use times::Times;
+
+/// What checks a part.
+type Check = fn(&mut Roads, &mut Tally);
 
 struct Part {
     name: &'static str,
     about: &'static str,
-    run: fn(&mut Roads, &mut Tally),
+    /// All of it.
+    all: Check,
+    /// What of it belongs to a run without a name, which is over within minutes.
+    quick: Option<Check>,
+    /// It waits for servers and clocks more than it computes, so it goes on beside the others. These
+    /// share the npm package's folders, and go one after the other.
+    waits: bool,
+}
+
+/// A part that takes its time, and waits for `all` or its name.
+const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
+    Part { name, about, all, quick: None, waits: false }
+}
+
+impl Part {
+    const fn quick(self, quick: Check) -> Self {
+        Self { quick: Some(quick), ..self }
+    }
+
+    const fn waits(self) -> Self {
+        Self { waits: true, ..self }
+    }
 }
 
 const PARTS: [Part; 23] = [
-    Part { name: "lint", about: "formatting and clippy; the same as the verb", run: lint::run },
-    Part { name: "core", about: "core's tests, with debug assertions and without", run: core },
-    Part { name: "purity", about: "no float, unsafe or std in core; a tidy tree", run: purity },
-    Part { name: "targets", about: "core builds and lints on every target", run: targets },
-    Part { name: "no-panic", about: "no panic is reachable in core", run: no_panic::run },
-    Part {
-        name: "docs",
-        about: "the documentation builds, and its links lead somewhere",
-        run: docs::run,
-    },
-    Part { name: "features", about: "each combination of features lints", run: features::run },
-    Part { name: "msrv", about: "the oldest Rust that is named builds it", run: msrv::run },
-    Part {
-        name: "api",
-        about: "what the crates give to others is what is committed",
-        run: api::run,
-    },
-    Part {
-        name: "supply",
-        about: "licences and sources of all that is built upon",
-        run: supply::run,
-    },
-    Part { name: "conformance", about: "the oracle's answers, everywhere", run: conformance::run },
-    Part { name: "proofs", about: "lemmas about the core's arithmetic", run: trust::proofs },
-    Part {
-        name: "exhaustive",
-        about: "all that small policies can come to",
-        run: trust::exhaustive,
-    },
-    Part { name: "fuzz", about: "what a search has kept breaks no promise", run: fuzz::run },
-    Part { name: "hostile", about: "servers that do what none should", run: hostile::run },
-    Part { name: "seeds", about: "the figures that the laws' sources published", run: seeds },
-    Part { name: "sim", about: "the world in virtual time, native and in wasm", run: sim },
-    Part { name: "live", about: "the real server and fleet", run: live },
-    Part { name: "embedded", about: "the throttle for embassy, and firmware", run: embedded::run },
-    Part { name: "wiring", about: "the throttle on four chips", run: embedded::wiring },
-    Part { name: "wasm", about: "the npm package, in every runtime it names", run: wasm::run },
-    Part { name: "web", about: "the page, in a real browser", run: web::run },
-    Part { name: "xtask", about: "this tool's own tests", run: xtask },
+    part("lint", "formatting and clippy; the same as the verb", lint::run).quick(lint::format),
+    part("core", "core's tests, with debug assertions and without", core).quick(core_once),
+    part("purity", "no float, unsafe or std in core; a tidy tree", purity).quick(purity),
+    part("targets", "core builds and lints on every target", targets),
+    part("no-panic", "no panic is reachable in core", no_panic::run),
+    part("docs", "the documentation builds, and its links lead somewhere", docs::run)
+        .quick(docs::links),
+    part("features", "each combination of features lints", features::run),
+    part("msrv", "the oldest Rust that is named builds it", msrv::run),
+    part("api", "what the crates give to others is what is committed", api::run),
+    part("supply", "licences and sources of all that is built upon", supply::run),
+    part("conformance", "the oracle's answers, everywhere", conformance::run)
+        .quick(conformance::quick),
+    part("proofs", "lemmas about the core's arithmetic", trust::proofs),
+    part("exhaustive", "all that small policies can come to", trust::exhaustive),
+    part("fuzz", "what a search has kept breaks no promise", fuzz::run),
+    part("hostile", "servers that do what none should", hostile::run).waits(),
+    part("seeds", "the figures that the laws' sources published", seeds).quick(seeds),
+    part("sim", "the world in virtual time, native and in wasm", sim).quick(sim_quick),
+    part("live", "the real server and fleet", live).quick(live).waits(),
+    part("embedded", "the throttle for embassy, and firmware", embedded::run)
+        .quick(embedded::quick),
+    part("wiring", "the throttle on four chips", embedded::wiring),
+    part("wasm", "the npm package, in every runtime it names", wasm::run)
+        .quick(wasm::quick)
+        .waits(),
+    part("web", "the page, in a real browser", web::run).waits(),
+    part("xtask", "this tool's own tests", xtask).quick(xtask),
 ];
 
+/// What stands for all parts but those of `BY_NAME`.
+const ALL: &str = "all";
 /// What runs only by its name: each builds a tool for some minutes, for what seldom changes.
 const BY_NAME: [&str; 2] = ["api", "supply"];
 
 /// The parts, one a line, below the verb's help.
 pub fn help() -> String {
-    let parts = PARTS.iter().fold("Parts, in order:".into(), |mut help: String, part| {
-        _ = write!(help, "\n  {:<11} {}", part.name, part.about);
-        help
-    });
+    let mut help =
+        String::from("Parts, in order; those with a star also run in short without a name:");
+    for Part { name, about, quick, .. } in &PARTS {
+        let star = if quick.is_some() { "*" } else { " " };
+        _ = write!(help, "\n {star}{name:<11} {about}");
+    }
     let by_name = BY_NAME.join(", ");
     let together = trust::PARTS.join(", ");
-    format!("{parts}\nOnly by name: {by_name}\nTogether:\n  {:<11} {together}", trust::NAME)
+    _ = write!(help, "\nTogether:\n  {ALL:<11} all of all parts, but for {by_name}");
+    _ = write!(help, "\n  {:<11} {together}", trust::NAME);
+    help
 }
 
-/// Runs the named parts, or all, in their order. One that fails does not stop the others.
+/// Runs the named parts, or what is quick of all: those that wait beside those that compute, in
+/// their order. One that fails does not stop the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     let names = PARTS.map(|part| part.name);
-    let known = |asked: &str| asked == trust::NAME || names.contains(&asked);
+    let together = [ALL, trust::NAME];
+    let known = |asked: &str| together.contains(&asked) || names.contains(&asked);
     if let Some(unknown) = asked.iter().find(|asked| !known(asked)) {
-        return Ok(no_such("part", unknown, &[&names[..], &[trust::NAME]].concat()));
+        return Ok(no_such("part", unknown, &[&names[..], &together].concat()));
     }
-    let named = |part: &str, asked: &str| {
-        asked == part || (asked == trust::NAME && trust::PARTS.contains(&part))
+    let named = |part: &str, asked: &str| match asked {
+        ALL => !BY_NAME.contains(&part),
+        trust::NAME => trust::PARTS.contains(&part),
+        asked => asked == part,
     };
-    let wanted = PARTS.iter().filter(|part| match asked {
-        [] => !BY_NAME.contains(&part.name),
-        asked => asked.iter().any(|asked| named(part.name, asked)),
-    });
+    let wanted = |part: &Part| match asked {
+        [] => part.quick,
+        asked => asked.iter().any(|asked| named(part.name, asked)).then_some(part.all),
+    };
+    let checks = PARTS.iter().filter_map(|part| wanted(part).map(|check| (part, check)));
+    let checks: Vec<_> = checks.collect();
 
-    let mut rows = Vec::new();
-    for part in wanted {
-        println!("{}: {}", part.name, part.about);
-        let since = Instant::now();
-        let mut tally = Tally::default();
-        (part.run)(roads, &mut tally);
-        let took = since.elapsed();
-        println!("{}: {tally} ({} s)\n", part.name, took.as_secs());
-        rows.push((part.name, tally, took));
-    }
+    let (waiting, busy): (Vec<_>, Vec<_>) = checks.into_iter().partition(|(part, _)| part.waits);
+    let lanes = [busy, waiting];
+    let names_of = |lane: &Vec<(&Part, Check)>| lane.iter().map(|(part, _)| part.name).collect();
+    let run = Run {
+        times: Mutex::new(Times::read(if asked.is_empty() { "quick" } else { ALL })),
+        left: Mutex::new(lanes.each_ref().map(names_of)),
+        rows: Mutex::default(),
+    };
+    thread::scope(|scope| {
+        for (index, lane) in lanes.into_iter().enumerate() {
+            let (run, mut roads) = (&run, roads.clone());
+            scope.spawn(move || {
+                for (part, check) in lane {
+                    run.check(part, check, &mut roads);
+                    lock(&run.left)[index].remove(0);
+                }
+            });
+        }
+    });
+    let mut rows = run.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    rows.sort_by_key(|(name, ..)| names.iter().position(|known| known == name));
     Ok(report(&rows).exit_code())
 }
 
+/// What each part came to, and how long it took.
+type Row = (&'static str, Tally, Duration);
+
+/// A run of parts, two of them at a time at the most.
+struct Run {
+    times: Mutex<Times>,
+    /// The parts that are not over, those that compute and those that wait.
+    left: Mutex<[Vec<&'static str>; 2]>,
+    rows: Mutex<Vec<Row>>,
+}
+
+impl Run {
+    fn check(&self, part: &Part, check: Check, roads: &mut Roads) {
+        let left = lock(&self.times).left(&lock(&self.left));
+        println!("{}: {}{left}", part.name, part.about);
+        let since = Instant::now();
+        let mut tally = Tally { part: part.name, ..Tally::default() };
+        check(roads, &mut tally);
+        let took = since.elapsed();
+        println!("{}: {tally} ({} s)\n", part.name, took.as_secs());
+        lock(&self.times).note(part.name, took);
+        lock(&self.rows).push((part.name, tally, took));
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The table of the parts, and the sums alone on the last line.
-fn report(rows: &[(&str, Tally, Duration)]) -> Tally {
+fn report(rows: &[Row]) -> Tally {
     println!("{:<11} {:>7} {:>7} {:>7} {:>8}", "part", "passed", "failed", "skipped", "seconds");
     let mut sum = Tally::default();
     for (name, tally, took) in rows {
-        let Tally { passed, failed, skipped } = tally;
+        let Tally { passed, failed, skipped, .. } = tally;
         println!("{name:<11} {passed:>7} {failed:>7} {skipped:>7} {:>8}", took.as_secs());
         sum.add(*tally);
     }
@@ -144,6 +213,11 @@ fn cargo_test(package: &str, more: &[&str]) -> Command {
 fn core(_: &mut Roads, tally: &mut Tally) {
     tally.tests("debug", cargo_test("tidegate", &[]));
     tally.tests("release, all features", cargo_test("tidegate", &["--release", "--all-features"]));
+}
+
+/// Once, with all that only a feature brings.
+fn core_once(_: &mut Roads, tally: &mut Tally) {
+    tally.tests("debug, all features", cargo_test("tidegate", &["--all-features"]));
 }
 
 fn purity(_: &mut Roads, tally: &mut Tally) {
@@ -198,8 +272,14 @@ fn sim(roads: &mut Roads, tally: &mut Tally) {
     tally.tests("the page of bars", cargo_test("tidegate-control", &["--release"]));
 }
 
+/// The scenarios whose figures others got in theirs.
+fn sim_quick(_: &mut Roads, tally: &mut Tally) {
+    tally.tests("native", cargo_test("tidegate-sim", &["--release", "--test", "figures"]));
+}
+
+/// The program as the demo runs it.
 fn live(_: &mut Roads, tally: &mut Tally) {
-    tally.tests("release", cargo_test("tidegate-live", &["--release"]));
+    tally.tests("debug", cargo_test("tidegate-live", &[]));
 }
 
 fn xtask(_: &mut Roads, tally: &mut Tally) {

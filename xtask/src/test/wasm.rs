@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::live;
 use crate::npm::{self, step};
 use crate::redis;
 use crate::road::Roads;
@@ -14,17 +15,32 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
-const FILES: [&str; 17] = [
-    "shared", "redis", "hints", "trace", "queue", "fetch", "pace", "memory", "keys", "workerd",
-    "durable", "isolate", "edge", "runtimes", "bundles", "examples", "package",
+const FILES: [&str; 18] = [
+    "shared",
+    "redis-fleet",
+    "hints",
+    "trace",
+    "queue",
+    "redis",
+    "fetch",
+    "pace",
+    "memory",
+    "keys",
+    "workerd",
+    "durable",
+    "isolate",
+    "edge",
+    "runtimes",
+    "bundles",
+    "examples",
+    "package",
 ];
+/// Those that run it in each kind of runtime once: Node, workerd and Chromium, and beside a Redis.
+const QUICK: [&str; 5] = ["redis", "fetch", "workerd", "bundles", "trace"];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    for features in ["gate", "laws", "pace", "shared"] {
-        let mut command = cargo("test");
-        command.args(["--package", "tidegate-wasm", "--no-default-features"]);
-        command.args(["--features", features]);
-        tally.tests(&format!("the crate, {features}"), command);
+    for module in ["gate", "laws", "pace", "shared"] {
+        the_crate(module, tally);
     }
     let mut built = false;
     tally.verdict("build", || {
@@ -32,10 +48,35 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         built = true;
         Ok(())
     });
-    if !built {
-        return;
+    if built {
+        tally.verdict("the same bytes, built elsewhere", || repeat(roads));
+        in_runtimes(&FILES, tally);
     }
-    tally.verdict("the same bytes, built elsewhere", || repeat(roads));
+}
+
+/// One build, in one runtime of each kind.
+pub fn quick(roads: &mut Roads, tally: &mut Tally) {
+    the_crate("laws", tally);
+    let mut built = false;
+    tally.verdict("build", || {
+        npm::build(roads, &npm::out())?;
+        built = true;
+        Ok(())
+    });
+    if built {
+        in_runtimes(&QUICK, tally);
+    }
+}
+
+/// Its own tests, as one of the modules that it is built as.
+fn the_crate(module: &str, tally: &mut Tally) {
+    let mut command = cargo("test");
+    command.args(["--package", "tidegate-wasm", "--no-default-features", "--features", module]);
+    tally.tests(&format!("the crate, {module}"), command);
+}
+
+/// The built package, installed, under these files of tests.
+fn in_runtimes(files: &[&str], tally: &mut Tally) {
     let folder = npm::folder().join("test");
     let mut ready = false;
     tally.verdict("pack and install", || {
@@ -48,11 +89,11 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
     tally.verdict("the browser", || setup::missing_tool("chromium"));
     tally.verdict("redis-server", redis::missing);
-    tally.check("the server", server());
+    tally.check("the server", live::build());
     for module in TRACED {
         tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
     }
-    tally.checks(FILES.map(|file| (file.to_owned(), node(file, &folder))));
+    tally.checks(files.iter().map(|&file| (file.to_owned(), node(file, &folder))));
 }
 
 fn node(file: &str, folder: &Path) -> Command {
@@ -60,9 +101,9 @@ fn node(file: &str, folder: &Path) -> Command {
     // One test at a time: they measure the rates of real servers.
     command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
     // Miniflare now and then leaves a handle open behind it, and node would wait for that for ever.
-    command.args(["--test-force-exit", "--test-timeout=300000"]);
+    command.args(["--test-force-exit", "--test-timeout=1800000"]);
     command.arg(format!("{file}.test.mjs")).current_dir(folder);
-    command.env("TIDEGATE_LIVE", served());
+    command.env("TIDEGATE_LIVE", live::program());
     redis::tell(&mut command);
     command.env("TIDEGATE_PACKED", packed());
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
@@ -71,19 +112,6 @@ fn node(file: &str, folder: &Path) -> Command {
         command.env(variable, traced(module));
     }
     command
-}
-
-/// Builds the server, to where the tests look for it, wherever cargo would put it.
-pub fn server() -> Command {
-    let mut command = cargo("build");
-    command.args(["--release", "--package", "tidegate-live", "--target-dir"]);
-    command.arg(root().join("target"));
-    command
-}
-
-/// Where the server is.
-pub fn served() -> PathBuf {
-    root().join("target/release/tidegate-live")
 }
 
 /// Builds the package once more, from nothing and in another folder.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-use crate::{page, setup};
+use crate::{live, page, setup};
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     let mut built = false;
@@ -18,7 +18,8 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         Ok(())
     });
     tally.verdict("the browser", || setup::missing_tool("chromium"));
-    tally.check("the server and the simulator", natives());
+    tally.check("the server", live::build());
+    tally.check("the simulator", simulator());
     if !built {
         return;
     }
@@ -31,21 +32,20 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// The programs that the page is held against, where the tests look for them.
-pub fn natives() -> Command {
+/// The simulator that the laboratory is held against, where the tests look for it.
+fn simulator() -> Command {
     let mut command = cargo("build");
-    command.args(["--release", "--package", "tidegate-live", "--package", "tidegate-sim"]);
-    command.arg("--target-dir").arg(root().join("target"));
+    command.args(["--release", "--package", "tidegate-sim", "--target-dir"]);
+    command.arg(root().join("target"));
     command
 }
 
-/// `node` before a script of the page's tests, told where those programs are.
+/// `node` before a script of the page's tests, told where the programs are that the page is held against.
 pub fn program() -> Command {
     let mut command = Command::new("node");
     command.current_dir(page::folder().join("test"));
-    let release = root().join("target/release");
-    command.env("TIDEGATE_LIVE", release.join("tidegate-live"));
-    command.env("TIDEGATE_SIM", release.join("tidegate-sim"));
+    command.env("TIDEGATE_LIVE", live::program());
+    command.env("TIDEGATE_SIM", root().join("target/release/tidegate-sim"));
     command
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::aside;
-use crate::firmware::Program;
+use crate::children::Program;
 use crate::workspace::root;
 
 /// How long the broker may take to listen, or to end.
@@ -52,7 +52,7 @@ impl Mosquitto {
         let subscribed = subscriber(port).args(["-E", "-W", &seconds]).status();
         let subscribed = subscribed.context("mosquitto_sub does not start")?;
         ensure!(subscribed.success(), "mosquitto_sub cannot subscribe: {subscribed}");
-        let mut subscriber = Program::start(subscriber(port).stdout(Stdio::piped()))
+        let mut subscriber = Program::tool(subscriber(port).stdout(Stdio::piped()))
             .context("mosquitto_sub does not start")?;
         let output = subscriber.0.stdout.take().context("mosquitto_sub has no output")?;
         let heard = Heard::default();
@@ -110,7 +110,7 @@ fn broker(folder: &PathBuf, port: u16) -> Result<Program> {
     let mut command = aside::command("mosquitto");
     command.arg("-c").arg(folder.join("mosquitto.conf")).current_dir(folder);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
-    let mut broker = Program::start(&mut command)
+    let mut broker = Program::tool(&mut command)
         .context("mosquitto does not start; `cargo xtask setup mosquitto` brings it")?;
     let since = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::cable::Cable;
-use crate::firmware::{Board, Program, Run, numbers, told};
-use crate::progress;
-use crate::workspace::{cargo, root};
+use crate::children::Program;
+use crate::firmware::{Board, Run, numbers, told};
+use crate::live;
 
 /// It takes a minute and a half; a busy machine takes longer.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -34,16 +34,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// When the link is lost: as the board says that it has come so far.
 const LOST_AT: &str = "uplink: 120 of";
 const LOST_FOR: Duration = Duration::from_secs(5);
-
-/// Builds the server. It has five calls a second to answer, for which it need not be fast, and is built in
-/// a fraction of the time.
-pub fn build_server() -> Result<()> {
-    let mut build = cargo("build");
-    build.args(["--package", "tidegate-live"]);
-    let ended = progress::run("building the server", build, None)?;
-    ensure!(ended.success(), "tests/live does not build:\n{}", ended.output);
-    Ok(())
-}
 
 /// Through a server that tells what is left, in the words of one family or another.
 pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
@@ -151,13 +141,12 @@ struct Server {
 impl Server {
     /// `hints` is how it tells of its limit; all families here say Retry-After with a refusal.
     fn start(hints: &str) -> Result<Self> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-        let program = target.unwrap_or_else(|| root().join("target")).join("debug/tidegate-live");
+        let program = live::program();
         let mut command = Command::new(&program);
         command.args(["serve", "--limit", "5", "--burst", "5", "--outage", "15s..35s"]);
         command.args(["--hints", hints]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut server = Program::start(&mut command)
+        let mut server = Program::tool(&mut command)
             .with_context(|| format!("{} does not start", program.display()))?;
         let mut line = String::new();
         let output = server.0.stdout.take().context("the server has no output")?;

@@ -1,0 +1,162 @@
+//! Ctrl-C, and the other ways to be told to end: what was started ends first, and this behind it.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, exit};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// How often the end of a program is looked for.
+const TICK: Duration = Duration::from_millis(20);
+/// How long a tool may take to end before it is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whom the word goes to.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Whom {
+    /// A tool, and all that it has started.
+    Group,
+    /// A program that has the terminal, and ends what it started in its own time.
+    Itself,
+}
+
+#[derive(Default)]
+struct Running {
+    whom: HashMap<Pid, Whom>,
+    /// Nothing is started any more, and nobody goes on.
+    ending: bool,
+}
+
+static RUNNING: LazyLock<Mutex<Running>> = LazyLock::new(Mutex::default);
+
+fn running() -> MutexGuard<'static, Running> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A program beside this one: it ends with its owner, however that ends, and when this one is told to.
+pub struct Program(pub Child);
+
+impl Program {
+    /// Starts a tool: what it starts is told to end with it.
+    pub fn tool(command: &mut Command) -> io::Result<Self> {
+        Self::start(command.process_group(0), Whom::Group)
+    }
+
+    /// Starts a program that has the terminal.
+    pub fn in_front(command: &mut Command) -> io::Result<Self> {
+        Self::start(command, Whom::Itself)
+    }
+
+    fn start(command: &mut Command, whom: Whom) -> io::Result<Self> {
+        let mut running = running();
+        if running.ending {
+            drop(running);
+            stay();
+        }
+        // Under the lock, so that a signal finds it or is there before it.
+        let child = command.spawn()?;
+        running.whom.insert(Pid::from_child(&child), whom);
+        Ok(Self(child))
+    }
+
+    /// How it has ended, or nothing where it had to be stopped.
+    pub fn end(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(Some(status));
+            }
+            if since.elapsed() >= patience {
+                self.0.kill()?;
+                self.0.wait()?;
+                return Ok(None);
+            }
+            thread::sleep(TICK);
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+        let mut running = running();
+        running.whom.remove(&Pid::from_child(&self.0));
+        if running.ending {
+            drop(running);
+            stay();
+        }
+    }
+}
+
+/// Until the process has ended: nobody shall take for a failure that somebody pressed Ctrl-C.
+fn stay() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+/// From now on signals end what runs, and then this process.
+pub fn listen() -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    thread::spawn(move || {
+        let signal = signals.forever().next().unwrap_or(SIGTERM);
+        tell(Signal::TERM);
+        let since = Instant::now();
+        while !running().whom.is_empty() {
+            if since.elapsed() > PATIENCE {
+                tell(Signal::KILL);
+            }
+            thread::sleep(TICK);
+        }
+        // What a shell reports of a program that a signal ended.
+        exit(128 + signal);
+    });
+    Ok(())
+}
+
+fn tell(signal: Signal) {
+    let mut running = running();
+    running.ending = true;
+    for (&pid, whom) in &running.whom {
+        _ = match whom {
+            Whom::Group => kill_process_group(pid, signal),
+            // Whoever has the terminal gives it back first.
+            Whom::Itself if signal == Signal::KILL => Ok(()),
+            Whom::Itself => kill_process(pid, signal),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn it_ends_with_its_owner() {
+        let mut sleep = Command::new("sleep");
+        let mut program = Program::tool(sleep.arg("600").stdout(Stdio::piped())).unwrap();
+        let mut output = program.0.stdout.take().unwrap();
+        drop(program);
+        // Nobody writes there any more.
+        assert_eq!(output.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn one_that_does_not_end_is_stopped_and_one_that_does_says_how() {
+        let mut sleep = Command::new("sleep");
+        assert!(Program::tool(sleep.arg("600")).unwrap().end(TICK).unwrap().is_none());
+        let mut fails = Command::new("false");
+        let status = Program::tool(&mut fails).unwrap().end(Duration::from_secs(60)).unwrap();
+        assert_eq!(status.and_then(|status| status.code()), Some(1));
+    }
+}

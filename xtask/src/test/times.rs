@@ -1,0 +1,73 @@
+//! How long each part took the last time, for whoever wants to know how long the rest will take.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::workspace::root;
+
+/// The parts by their names, in seconds: `core 52`, a line each.
+pub struct Times {
+    file: PathBuf,
+    seconds: BTreeMap<String, u64>,
+}
+
+impl Times {
+    /// Of runs of this size; nothing is known before the first.
+    pub fn read(size: &str) -> Self {
+        let file = root().join("target").join(format!("test-times-{size}"));
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let row = |line: &str| {
+            let (part, seconds) = line.split_once(' ')?;
+            Some((part.to_owned(), seconds.parse().ok()?))
+        };
+        let seconds = text.lines().filter_map(row).collect();
+        Self { file, seconds }
+    }
+
+    /// What lanes of parts beside each other will take, in words; nothing where a part is not known.
+    pub fn left(&self, lanes: &[Vec<&str>; 2]) -> String {
+        let sum = |lane: &Vec<&str>| lane.iter().map(|&part| self.seconds.get(part)).sum();
+        let sums: Option<Vec<u64>> = lanes.iter().map(sum).collect();
+        match sums.and_then(|sums| sums.into_iter().max()) {
+            None => String::new(),
+            Some(seconds) if seconds < 90 => format!(" (about {seconds} s left)"),
+            Some(seconds) => format!(" (about {} min left)", seconds.div_ceil(60)),
+        }
+    }
+
+    /// Keeps what a part took. That it cannot be kept is no failure.
+    pub fn note(&mut self, part: &str, took: Duration) {
+        self.seconds.insert(part.to_owned(), took.as_secs());
+        let rows = self.seconds.iter().map(|(part, seconds)| format!("{part} {seconds}\n"));
+        let unfinished = self.file.with_extension("new");
+        if fs::write(&unfinished, rows.collect::<String>()).is_ok() {
+            _ = fs::rename(unfinished, &self.file);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_told_once_all_of_it_is_known() {
+        let seconds = [("core", 50), ("sim", 30), ("wasm", 100)].map(|(part, s)| (part.into(), s));
+        let times = Times { file: PathBuf::new(), seconds: seconds.into() };
+        assert_eq!(times.left(&[vec!["core", "sim"], vec![]]), " (about 80 s left)");
+        assert_eq!(times.left(&[vec!["core", "sim"], vec!["wasm"]]), " (about 2 min left)");
+        assert_eq!(times.left(&[vec!["core"], vec!["web"]]), "");
+    }
+
+    #[test]
+    fn what_a_part_took_is_known_to_the_next_run() {
+        let size = format!("of-{}", std::process::id());
+        let mut times = Times::read(&size);
+        assert_eq!(times.left(&[vec!["core"], vec![]]), "");
+        times.note("core", Duration::from_secs(7));
+        assert_eq!(Times::read(&size).left(&[vec!["core"], vec![]]), " (about 7 s left)");
+        fs::remove_file(times.file).unwrap();
+    }
+}
