@@ -183,7 +183,7 @@ def at_once():
 
 
 def few_left():
-    """What is left narrows slow start where it is less than a quarter of the most that ever was."""
+    """What is left narrows slow start where it is less than half of the most that ever was."""
     for most in (9, 10):
         for left in (0, 1, 3, 4, 5, 6):
             script = scripted(f"slow start, and {left} left of {most}", "LeaseEnds")

@@ -33,6 +33,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     let mut rows = Vec::new();
     native("native, debug", "dev", &mut rows, tally);
     native("native, release", "release", &mut rows, tally);
+    at_random(&mut rows, tally);
     in_wasm(roads, &["node", "chromium", "workerd"], &mut rows, tally);
     on_boards(roads, &mut rows, tally);
     table(&rows);
@@ -51,6 +52,19 @@ fn native(runner: &'static str, profile: &str, rows: &mut Vec<Row>, tally: &mut 
     let mut command = cargo("run");
     command.args(["--package", "tidegate-conformance", "--profile", profile]);
     examine(runner, rows, tally, || output(runner, command));
+}
+
+/// Policies, clients and responses that the committed vectors do not have.
+fn at_random(rows: &mut Vec<Row>, tally: &mut Tally) {
+    let found = root().join("target/found");
+    examine("native, at random", rows, tally, || {
+        let mut search = Command::new("python3");
+        search.arg(root().join("tests/oracle/search.py")).args(["1", "400"]).arg(&found);
+        step("tests/oracle/search.py", search)?;
+        let mut command = cargo("run");
+        command.args(["--package", "tidegate-conformance", "--"]).arg(&found);
+        output("native, at random", command)
+    });
 }
 
 /// Where what the runtimes of JavaScript need is.

@@ -40,7 +40,7 @@ impl Told {
         Self { unit, limit: 0, left: UNKNOWN, most: 0, stale: 0, busy: APP_LIMITED }
     }
 
-    /// Whether less than half of the pool is left.
+    /// Whether less than a quarter of the pool is left.
     pub(super) const fn is_low(&self) -> bool {
         self.left < self.most.div_ceil(4)
     }
@@ -49,7 +49,7 @@ impl Told {
     /// that finds out in any case.
     pub(super) fn calls_left(&self) -> Option<NonZeroU16> {
         let left = u16::try_from(self.left).unwrap_or(u16::MAX).max(1);
-        NonZeroU16::new(left).filter(|_| self.is_low())
+        NonZeroU16::new(left).filter(|_| self.left < self.most.div_ceil(2))
     }
 }
 

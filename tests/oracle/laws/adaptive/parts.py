@@ -267,8 +267,8 @@ class Told:
         return self.left < (self.most + 3) // 4
 
     def calls_left(self):
-        """How many calls may be in flight where less than a quarter of the pool is left."""
-        return max(1, min(self.left, U16)) if self.is_low() else None
+        """How many calls may be in flight where less than half of the pool is left."""
+        return max(1, min(self.left, U16)) if self.left < (self.most + 1) // 2 else None
 
     def has_room(self, in_flight):
         reserve = max(self.most // 8, min(self.most // 4, 8))

@@ -80,6 +80,8 @@ pub struct Hurt {
     pub law: String,
     /// In what: the names of [`Harm`](super::Harm).
     pub why: Vec<&'static str>,
+    /// What is known of the world that explains it.
+    pub reason: &'static str,
     /// Rejected, unused, 1 − Jain and latency in milliseconds without hints.
     pub blind: [Option<f64>; 4],
     /// The same with them.
@@ -188,6 +190,7 @@ impl View<'_> {
                 scenario: world.file(hints),
                 hints: hints.name(),
                 law: self.settings.laws[law].clone(),
+                reason: reason(&world.facts, &why),
                 why,
                 blind: shown(blind),
                 told: shown(told),
@@ -256,6 +259,20 @@ impl View<'_> {
         let hammered = self.results.hammered.get(&world)?;
         let free = hammered.rejected.is_none_or(|share| share < NEVER);
         score.latency.zip(hammered.latency).filter(|_| free).map(|(own, least)| own / least)
+    }
+}
+
+/// Why a hint hurts in such a world, as far as that is known beforehand.
+fn reason(facts: &Facts, why: &[&str]) -> &'static str {
+    let calls = if facts.window { f64::from(facts.pool) } else { 1.0 };
+    if calls <= facts.rate {
+        "the server serves again within a second, and `Retry-After` is no shorter"
+    } else if facts.pool < facts.clients {
+        "a pool smaller than the crowd"
+    } else if why == ["unfair"] {
+        "few calls: shares have not settled"
+    } else {
+        "not explained"
     }
 }
 

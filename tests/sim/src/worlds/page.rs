@@ -1,5 +1,7 @@
 //! The page: tests/golden/worlds.md.
 
+use std::collections::BTreeMap;
+
 use super::figures::{Judged, is_more};
 use super::table::{cell, columns, number, percent};
 use super::{Family, Figures, Hints, Purpose, Row, Settings};
@@ -100,11 +102,18 @@ fn hurt(figures: &Figures) -> String {
         text += &format!("| {} | {} | {hurt} | {chance} | {} |\n", it.law, it.hints, it.worlds);
     }
     let own: Vec<_> = figures.hurt.iter().filter(|it| it.law == OWN).collect();
+    let mut reasons = BTreeMap::new();
+    for it in &own {
+        *reasons.entry(it.reason).or_insert(0) += 1;
+    }
+    let reasons: Vec<_> =
+        reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     if !own.is_empty() {
         text += &format!(
-            "\nThe worlds where a hint hurt `{OWN}`: without it → with it.\n\n\
-             | world and hints | what it is | rejected % | unused % | 1 − Jain | latency, ms |\n\
-             |---|---|---:|---:|---:|---:|\n"
+            "\nThe worlds where a hint hurt `{OWN}`: without it → with it. By their reasons: {}.\n\n\
+             | world and hints | what it is | rejected % | unused % | 1 − Jain | latency, ms | reason |\n\
+             |---|---|---:|---:|---:|---:|---|\n",
+            reasons.join("; ")
         );
     }
     for it in own {
@@ -119,7 +128,7 @@ fn hurt(figures: &Figures) -> String {
             format!(" {bold}{blind} → {told}{bold} |")
         };
         let changes: String = (0..names.len()).map(change).collect();
-        text += &format!("| {} | {} |{changes}\n", it.scenario, it.title);
+        text += &format!("| {} | {} |{changes} {} |\n", it.scenario, it.title, it.reason);
     }
     text
 }
