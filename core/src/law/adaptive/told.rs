@@ -99,8 +99,8 @@ impl AdaptiveState {
             // Responses overtake each other: a call that was sent before `left` was told knows less.
             self.told.stale = self.told.stale.saturating_sub(1);
         }
-        if self.told.left != UNKNOWN {
-            self.told.most = self.told.most.max(self.told.left);
+        if left != UNKNOWN {
+            self.told.most = self.told.most.max(left);
         }
         if calls > 0 {
             self.told.most = self.told.most.min(calls);

@@ -216,8 +216,8 @@ class Adaptive(Law):
             told.left, told.stale = left, sample.in_flight
         else:
             told.stale -= 1
-        if told.left != UNKNOWN:
-            told.most = max(told.most, told.left)
+        if left != UNKNOWN:
+            told.most = max(told.most, left)
         if limit > 0:
             told.most = min(told.most, limit)
         waited = sample.paced or sample.outcome != "ok"
