@@ -24,7 +24,7 @@ test("a Retry-After is a floor for every call of its origin, and for no other or
   const refused = slow.seen[0].at;
   await Promise.all([first, gate.fetch(slow.url), gate.fetch(slow.url), gate.fetch(other.url)]);
   for (const { at } of slow.seen.slice(1)) assert.ok(at - refused >= 1_999, `a call came after ${at - refused} ms`);
-  assert.ok(other.seen[0].at < slow.seen[1].at, "who calls another origin has not waited");
+  assert.ok(other.seen[0].at < slow.seen[1].at, "a call to another origin does not wait");
   assert.equal(gate.stats().keys, 2);
 });
 

@@ -22,7 +22,7 @@ const PERIOD = ["--policy", "window", "--limit", "120", "--period", "2s"];
  */
 const FEW_UNTOLD = 0.2;
 /** Told what is left, the first rejections are those of the first round trip. */
-const FEW_TOLD = 0.1;
+const FEW_TOLD = 0.08;
 
 /** A family, the server's other options, and the share of refusals that is still few. */
 const FAMILIES = [

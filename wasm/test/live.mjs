@@ -1,4 +1,4 @@
-// The real server of tests/live, on a port of its own; and what can be said of rates on this machine.
+// Starts the real server of tests/live on a port of its own, and measures rates on a busy machine.
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";

@@ -95,7 +95,7 @@ impl Drop for Program {
     }
 }
 
-/// Until the process has ended: nobody shall take for a failure that somebody pressed Ctrl-C.
+/// Waits for the process to end, so that Ctrl-C is not reported as a failure.
 fn stay() -> ! {
     loop {
         thread::park();
@@ -127,7 +127,7 @@ fn tell(signal: Signal) {
     for (&pid, whom) in &running.whom {
         _ = match whom {
             Whom::Group => kill_process_group(pid, signal),
-            // Whoever has the terminal gives it back first.
+            // A program that has the terminal must restore it, so it is not killed.
             Whom::Itself if signal == Signal::KILL => Ok(()),
             Whom::Itself => kill_process(pid, signal),
         };

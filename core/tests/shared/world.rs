@@ -1,5 +1,5 @@
-//! What holds whatever is lost, late, doubled or overtaken among the messages, whoever crashes, and whatever
-//! clocks say.
+//! What holds when messages are lost, late, doubled or reordered, when members crash, and when clocks are
+//! wrong.
 
 use std::collections::VecDeque;
 

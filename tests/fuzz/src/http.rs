@@ -14,8 +14,8 @@ const ROOM: usize = 8;
 
 const LAWS: [&str; 4] = ["adaptive", "aimd", "backoff", "vegas"];
 
-/// The longest that an answer may keep a client back that knows nothing yet: a refusal two hours (one of
-/// the pause, one that spreads a fleet), and a period that the server tells of a day and a quarter.
+/// The longest that a response may make a new client wait: two hours after a rejection (one for the pause,
+/// one to spread a fleet), and 30 hours after a success, which is a day and a quarter of it.
 const MOST_REFUSED: Span = Span::from_secs(7_200);
 const MOST_SERVED: Span = Span::from_secs(108_000);
 

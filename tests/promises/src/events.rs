@@ -12,7 +12,7 @@ use crate::world::{Call, World};
 /// Whether each event is told of, with what the controller knew before it.
 static TELLS: AtomicBool = AtomicBool::new(false);
 
-/// From here on each event is told of, for whoever wants to understand one try.
+/// From now on each event is printed, to make one run easy to follow.
 pub fn tell_of_events() {
     TELLS.store(true, Relaxed);
 }

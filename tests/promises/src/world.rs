@@ -86,7 +86,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    /// From here on nothing is known of what was before: a record told of it.
+    /// Forgets what was known: the state now comes from a record that anybody may have written.
     pub fn doubts_its_memory(&mut self) {
         self.held = Instant::MAX;
         self.terms.budget = None;
@@ -292,7 +292,7 @@ impl<const LIMITS: usize> World<LIMITS> {
     /// A plain call is sent at `next_at` and not before, costs no more than a dearer one, and what may be
     /// sent now may be sent later.
     fn the_next_instant_is_honest(&self) {
-        // Where this law refuses, it hides a pause, which it never makes but a record may tell of.
+        // A refusal by this law hides a cooldown. It never sets one itself, but a record may contain one.
         let busy = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Busy(_)));
         let made_up = self.held == Instant::MAX;
         if self.halves_where_a_second_ends() || (busy && made_up) {

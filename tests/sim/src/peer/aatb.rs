@@ -4,7 +4,7 @@
 //! Source: arXiv 2510.04516v3 and its program, github.com/Bfarkiani/ratelimiter at 5def00a,
 //! `AATB_TB.py`, `AATB.py` and `telemetry.py` with the constants of `configs/AATB/config1.json`. A
 //! client begins like one of [`atb`](super::atb). Every 30 s, unless it was refused within the last
-//! 30 s, it reports what it has sent. Where the answer tells of refusals, its next call waits 30 s
+//! 30 s, it reports what it has sent. If the response reports rejections, its next call waits 30 s
 //! ± 2 s more; otherwise, if its rate is 30 s old, it multiplies it by 1.4 if it has sent less than
 //! 75 % of the mean or is alone, and by 1.2 if not. At each failure it reports too, halves its rate
 //! if it has sent less than half of the mean and takes a third of it if not, has 1.1 tokens, and
