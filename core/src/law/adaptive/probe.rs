@@ -9,7 +9,7 @@ use crate::snapshot::fields;
 /// L (n / K - 1)^3 above that of the latest hit: it regains what the cut of L took, stays near the old
 /// level around n = K, and then hastens, to the double at about 3 K. Capacity is seen only by crossing
 /// it, so an epoch costs a rejection. K says how much that is: long epochs are precise, short ones find
-/// a change soon.
+/// a change soon. Where a pause made the rate fall further than L, the epoch regains half of that instead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Probe {
