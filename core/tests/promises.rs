@@ -93,6 +93,11 @@ proptest! {
         let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
         let policy = Policy::named(law).unwrap().backoff(None).hold(hold);
         let (mut gate, mut now) = (Controller::<_, 1, 32>::new(policy, seed, at(0)), 1);
+        let interval = |gate: &mut Controller<_, 1, 32>, now| {
+            gate.intervals(at(now)).next().flatten().map_or(0, Span::as_nanos)
+        };
+        // The interval when the call before was sent, which spaced the next one.
+        let mut spaced = 0;
         for (ok, seconds, told) in replies {
             let permit = loop {
                 match gate.poll(at(now), &Ask::new()) {
@@ -100,15 +105,17 @@ proptest! {
                     Decision::Wait(until) => {
                         let wait = until.as_nanos() - now;
                         // What the law has learnt may be longer: here, by successes alone.
-                        let learnt = gate.intervals(at(now)).next().flatten();
-                        let learnt = learnt.map_or(0, Span::as_nanos);
-                        let most = if learnt > ceiling * SECOND { 2 * learnt } else { ceiling * SECOND };
+                        let learnt = interval(&mut gate, now).max(spaced);
+                        let ceiling = ceiling * SECOND;
+                        // The law knows the ceiling to 1/256 of an octave, and never above it.
+                        let most = if learnt > ceiling - ceiling / 128 { 2 * learnt } else { ceiling };
                         prop_assert!(wait <= most, "{wait} ns of {most}");
                         now = until.as_nanos();
                     }
                     other => panic!("{other:?}"),
                 }
             };
+            spaced = interval(&mut gate, now);
             now += 50 * MILLI;
             let span = Span::from_secs(seconds);
             let hint = match told {

@@ -270,7 +270,7 @@ impl Law for Aimd {
                     state.cuts = state.cuts.saturating_add(1);
                 }
                 state.calm = 0;
-                pace.delay(sample.now, pause.after(state.cuts, rng));
+                pace.delay(sample.now, pause.after(state.cuts, rng).min(sample.ceiling));
             }
             return Move::Slower;
         }

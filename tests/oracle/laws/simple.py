@@ -52,7 +52,7 @@ class Aimd(Law):
         if not sample.fresh:
             return None
         if sample.outcome in PUSHBACK:
-            self.cut(pace, sample.now, chance)
+            self.cut(pace, sample, chance)
             return "slower"
         if sample.outcome != "ok":
             return None
@@ -69,7 +69,7 @@ class Aimd(Law):
         self.rate = min(within(self.rate + self.config["step"]), self.config["ceiling"])
         return "faster" if self.rate > before else None
 
-    def cut(self, pace, now, chance):
+    def cut(self, pace, sample, chance):
         self.rate = max(part(self.config["keep"], self.rate), self.config["floor"])
         self.successes = 0
         if self.config["pause"]:
@@ -79,7 +79,7 @@ class Aimd(Law):
             if base << self.doublings < most:
                 self.doublings += 1
             pause = min(base << self.doublings, most)
-            pace.delay(now, chance.between(pause // 2, pause))
+            pace.delay(sample.now, min(chance.between(pause // 2, pause), sample.ceiling))
 
     def write(self, out):
         out.u64(self.rate)

@@ -297,7 +297,9 @@ impl Law for Adaptive {
     ) -> Move {
         let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
-        state.ceiling = i16::try_from(Log::of_span(sample.ceiling).coarse()).unwrap_or(i16::MAX);
+        // Rounded down, and once more: a logarithm may give back a little more than it was made of.
+        let ceiling = Log::of_span(sample.ceiling).coarse().saturating_sub(1);
+        state.ceiling = i16::try_from(ceiling).unwrap_or(i16::MAX);
         if served {
             state.see_round_trip(now.saturating_since(sample.sent));
         }

@@ -170,7 +170,7 @@ class Adaptive(Law):
 
     def observe(self, pace, sample, chance):
         now, served = sample.now, sample.outcome == "ok"
-        self.ceiling = fit(logs.coarse(log(sample.ceiling)), 16)
+        self.ceiling = fit(logs.coarse(log(sample.ceiling)) - 1, 16)
         if served:
             latest = min(since(sample.sent, now) >> 10, U32)
             change = abs(latest - self.trip) // 16
