@@ -261,7 +261,11 @@ async function otherDigest(page, law, before, what) {
     const digest = document.querySelector(`#lab .figures tr[data-law="${law}"] .digest`)?.textContent;
     const isOther = host.dataset.state === "over" && digest && digest !== before;
     return isOther || host.querySelector(".fault")?.textContent;
-  }, { law, before }).catch(() => assert.fail(`${what} changes nothing, and no reason is given`));
+  }, { law, before }).catch(async () => {
+    const [state, fault, figures] = await Promise.all(["", " .fault", " .figures"].map((of) =>
+      page.locator(`#lab${of}`).first().evaluate((node) => node.dataset.state ?? node.textContent)));
+    assert.fail(`${what} changes nothing, and no reason is given: ${state}, “${fault}”, ${before} before, ${page.url()}, ${figures}`);
+  });
   return page.locator(`#lab .figures tr[data-law="${law}"] .digest`).textContent();
 }
 
@@ -288,7 +292,7 @@ test("every control changes the outcome", async (t) => {
       await page.goto(`${address}?lab=1&end=40s&laws=${law}&${query}#lab`);
       await finish(page);
       await page.getByLabel("All figures, and the digest of each run").check();
-      return page.locator("#lab .figures .digest").last().textContent();
+      return otherDigest(page, law, "", `the page with ${query}`);
     };
     let digest = await load();
     for (const done = new Set(); ;) {
