@@ -342,3 +342,49 @@ fn a_true_hint_makes_no_client_slower_or_more_often_rejected() {
     let kept = told.iter().all(|[faster, rejected]| *faster >= -2_000 && *rejected <= 0);
     assert!(kept, "faster and more rejected, in thousandths of 200 worlds: {told:?}");
 }
+
+/// Clients that always have a call to make at a server of windows, for thirty of these: what each was
+/// served in the second half.
+fn fleet(clients: u64, mut server: Server, says: Says, seed: u64) -> Vec<u64> {
+    let (half, takes) = (15 * server.period, 40 * MILLI);
+    let mut gates: Vec<_> =
+        (0..clients).map(|client| (client + 1, new(seed + client), 0)).collect();
+    loop {
+        let (now, gate, served) = gates.iter_mut().min_by_key(|(now, ..)| *now).unwrap();
+        if *now > 2 * half {
+            return gates.into_iter().map(|(_, _, served)| served).collect();
+        }
+        match gate.poll(at(*now), &Ask::new()) {
+            Decision::Go(permit) => {
+                let fits = server.take(*now);
+                *served += u64::from(fits && *now > half);
+                let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+                gate.settle(at(*now + takes), permit, outcome.with(server.says(says, fits)));
+                *now += takes;
+            }
+            Decision::Wait(until) => *now = until.as_nanos(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_fleet_that_is_told_when_a_window_ends_shares_it() {
+    let mut rng = Rng::new(9);
+    let mut below = |most: u32| u64::from(rng.next_u32() % most);
+    let mut uneven = Vec::new();
+    for seed in 0..40 {
+        let clients = 3 + below(20);
+        let limit = clients * (3 + below(12));
+        let period = [60, 600, 3_600, 86_400][usize::try_from(below(4)).unwrap()] * SECOND;
+        let shares = fleet(clients, Server::new(limit, period, true), Says::Reset, 1_000 * seed);
+        // 1 - Jain's index, in thousandths.
+        let (sum, squares) = shares
+            .iter()
+            .fold((0, 0), |(sum, squares), share| (sum + share, squares + share * share));
+        uneven.push(1_000 - 1_000 * sum * sum / (clients * squares));
+        assert!(sum * 10 >= 15 * limit * 9, "{sum} of {} were served", 15 * limit);
+    }
+    uneven.sort_unstable();
+    assert!(uneven[20] <= 60 && uneven[36] <= 300, "{uneven:?}");
+}

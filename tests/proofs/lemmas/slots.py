@@ -123,7 +123,7 @@ def backed_off(slot, release, now, interval, pause, longest, word, latest_of=lea
 def back_off(*numbers):
     *state, _low, _high, now, ceiling, word = numbers
     _, slot, release, learnt = parts(state)
-    ceiling = (log_of(ceiling) >> 16) * 2**16
+    ceiling = ((log_of(ceiling) >> 16) - 1) * 2**16
     interval = in_force_at(state, now, min(state[23] + 1, 40), ceiling)
     longest = longest_wait(learnt, ceiling)
     return tuple(recorded(*backed_off(slot, release, now, interval, 0, longest, word)))
@@ -158,7 +158,7 @@ def a_cooldown(dice):
 
 @step("cool_down", a_cooldown)
 def cool_down(_low, _high, now, wait, ceiling, word):
-    ceiling = span_of((log_of(ceiling) >> 16) * 2**16)
+    ceiling = span_of(((log_of(ceiling) >> 16) - 1) * 2**16)
     wait = min(within(now + wait) - now, ceiling)
     return recorded(held(now, within(now + wait), wait // 8, ceiling, word))[0]
 
@@ -184,7 +184,7 @@ def responded(wide, since, served):
 def an_open(dice):
     """One that no rejection has told a limit of calls in flight."""
     wide = dice.choice([10, dice.number(1, WIDEST + 1)])
-    return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), 0, 0, 0, 0]
+    return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), dice.flag(), 0, 0, 0, 0]
 
 
 def a_while(dice):

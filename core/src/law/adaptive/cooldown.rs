@@ -11,6 +11,9 @@ use crate::time::{Instant, Span};
 /// One second is the shortest Retry-After of most servers, so it may stand for any wait up to that.
 const SHORTEST: Span = Span::from_secs(1);
 
+/// The clocks of a fleet, and pauses told in whole seconds, differ by less than a few calls of these.
+const LONGEST_GAP: Span = Span::from_millis(500);
+
 impl AdaptiveState {
     /// The server rejected a fresh call and said when it serves again. `None` where that is too soon to
     /// be more than pacing.
@@ -29,11 +32,16 @@ impl AdaptiveState {
             return None;
         }
         self.leave_out_silence(now);
+        let told = now.saturating_add(wait);
         let wait = wait.min(self.ceiling().span());
         let end = now.saturating_add(wait);
         let calls = self.meter.calls(self.usual);
         let cycle = Log::of_span(self.meter.cycle(end));
+        let mut before = Instant::ZERO;
         let spread = if let Phase::Open(open) = &mut self.phase {
+            if open.probing {
+                before = self.slot;
+            }
             open.probing = true;
             // A fleet that waits comes back over an eighth of the time, or sooner where this client's
             // own calls tell how soon the server can serve another.
@@ -54,6 +62,12 @@ impl AdaptiveState {
             each.max(self.target()).span()
         };
         self.hold(now, end, spread, rng);
+        if let Phase::Open(_) = self.phase {
+            // When all others are back: where the pause is longer than the ceiling, they probe that often.
+            let spread = if told > end { wait } else { spread };
+            self.slot = told.saturating_add(spread).max(before);
+            self.interval = Log::of_span(spread.halved(4).min(LONGEST_GAP));
+        }
         Some(Move::Slower)
     }
 
@@ -65,18 +79,28 @@ impl AdaptiveState {
     /// The first success after a cooldown that came before any rate. What was served before it tells
     /// whether there is a rate to go on with; returns that.
     pub(super) fn judge(&mut self, now: Instant) -> bool {
+        let together = self.slot;
         let calls = self.meter.calls(self.usual);
         let Phase::Open(open) = &mut self.phase else { return false };
+        let knows = calls >= FEW || (calls > 0 && open.together);
         open.begin_again();
-        self.event_at = now;
-        if calls < FEW {
+        if !knows {
             if calls == 0 {
                 // Others had used everything up.
                 self.meter = Meter::new(now);
             }
+            // Who is back first must not take everything before the others are back. (A server that
+            // serves long before it said so is not believed.)
+            if together <= now.saturating_add(self.ceiling().span()) {
+                self.release = self.release.max(together);
+            }
+            self.event_at = self.release.max(now);
             return false;
         }
+        self.event_at = now;
         let cycle = Log::of_span(self.meter.cycle(now));
+        // Of few calls one more: the next was about to be served.
+        let calls = if calls < FEW { calls.saturating_add(1) } else { calls };
         self.interval = (cycle - Log::of(calls.into())).min(SLOWEST);
         let mut paced = Paced::new(self.interval);
         (paced.new, paced.young) = (false, false);

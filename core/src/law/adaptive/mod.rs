@@ -268,8 +268,11 @@ impl Law for Adaptive {
         let round_trip = state.round_trip();
         match &mut state.phase {
             Phase::Open(open) => {
-                open.send(&mut state.slot, now, round_trip);
-                state.release = now;
+                let gap = open.gap(state.interval);
+                if !open.probing {
+                    open.send(&mut state.slot, now, round_trip);
+                }
+                state.release = now.saturating_add(gap);
             }
             Phase::Paced(_) => state.advance(now, cost, rng),
         }

@@ -25,6 +25,8 @@ pub(super) struct Open {
     measured: i16,
     /// A cooldown is on, or over and not judged yet: one call at a time finds out.
     pub(super) probing: bool,
+    /// Whether it began together with all others, after a cooldown.
+    pub(super) together: bool,
     /// What the server takes at once, where rejections have told.
     pub(super) cap: Option<Cap>,
 }
@@ -40,7 +42,7 @@ const MOST_DOUBLINGS: u32 = 10;
 
 impl Open {
     pub(super) const fn new() -> Self {
-        Self { wide: FIRST, sends: 0, measured: 0, probing: false, cap: None }
+        Self { wide: FIRST, sends: 0, measured: 0, probing: false, together: false, cap: None }
     }
 
     /// How many calls may be in flight, so long after the latest doubling.
@@ -86,7 +88,7 @@ impl Open {
 
     /// The first success after a cooldown: calls begin again, measured anew.
     pub(super) fn begin_again(&mut self) {
-        *self = Self { wide: 2, ..Self::new() };
+        *self = Self { wide: 2, together: true, ..Self::new() };
     }
 
     /// Whether nothing was sent that is measured.
@@ -97,6 +99,14 @@ impl Open {
     /// Measures anew.
     pub(super) fn measure_again(&mut self) {
         (self.sends, self.measured) = (0, 0);
+    }
+
+    /// How long no call follows the next one. Where a fleet begins together, its first calls are apart,
+    /// and after each eight half as far, so that one that begins a little earlier does not get everything.
+    pub(super) fn gap(&self, first: Log) -> Span {
+        let halvings = i32::from(self.sends >> 3);
+        let apart = self.together && !self.probing && self.measured == 0 && halvings < 3;
+        if apart { first.octaves(halvings.saturating_neg()).span() } else { Span::ZERO }
     }
 
     /// A call is sent: counts it. `from` is when the present block began.
@@ -160,4 +170,4 @@ fn doublings(since: Span) -> u32 {
     u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(u32::MAX).min(MOST_DOUBLINGS)
 }
 
-fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, cap: Option<Cap> });
+fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap> });

@@ -110,8 +110,10 @@ class Adaptive(Law):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
-            self.slot = self.phase.send(self.slot, now, self.round_trip())
-            self.release = now
+            gap = self.phase.gap(self.apart)
+            if not self.phase.probing:
+                self.slot = self.phase.send(self.slot, now, self.round_trip())
+            self.release = within(now + gap)
         else:
             self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
 
@@ -306,10 +308,14 @@ class Adaptive(Law):
 
     def cool_down(self, now, wait, busy, chance):
         self.leave_out_silence(now)
+        told = within(now + wait)
         wait = min(wait, logs.span(self.longest()))
         end = within(now + wait)
         calls, cycle = self.meter.calls(self.usual), log(self.meter.cycle(end))
+        before = 0
         if self.is_open():
+            if self.phase.probing:
+                before = self.slot
             self.phase.probing = True
             spread = wait // 8
             if calls >= FEW:
@@ -327,21 +333,30 @@ class Adaptive(Law):
         else:
             until = within(latest - chance.between(0, min(spread, ceiling // 8)))
         self.begin_at(until)
+        if self.is_open():
+            spread = wait if told > end else spread
+            self.slot = max(within(told + spread), before)
+            self.apart = log(min(spread // 16, SECOND // 2))
         return "slower"
 
     def judge(self, now):
         """The first success after a cooldown that came while the law was open."""
-        calls = self.meter.calls(self.usual)
-        self.event_at = now
-        if calls < FEW:
+        calls, again = self.meter.calls(self.usual), self.phase.together
+        if calls == 0 or (calls < FEW and not again):
             self.phase = Open(wide=2)
+            self.phase.together = True
             if calls == 0:
                 self.meter = Meter(now)
+            if self.slot <= within(now + logs.span(self.longest())):
+                self.release = max(self.release, self.slot)
+            self.event_at = max(self.release, now)
             return False
-        self.apart = min(log(self.meter.cycle(now)) - log(calls), SLOWEST)
+        self.event_at = now
+        counted = calls + 1 if calls < FEW else calls
+        self.apart = min(log(self.meter.cycle(now)) - log(counted), SLOWEST)
         self.phase = Paced(self.apart)
         self.phase.new = self.phase.young = False
-        self.phase.cover(calls)
+        self.phase.cover(counted)
         self.misses = 0
         self.meter = Meter(now, True)
         self.begin_at(now)
@@ -442,7 +457,7 @@ class Adaptive(Law):
 
 
 FIELDS = {
-    Open: "wide u16 sends u16 measured i16 probing flag cap cap",
+    Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap",
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 progress u32 successes u16 ignored u8 gap u8 pauses u8"
     " base i32 new flag young flag",

@@ -113,13 +113,19 @@ class Open:
     def __init__(self, wide=10):
         self.wide = wide
         self.sends = self.measured = 0
-        self.probing, self.cap = False, None
+        self.probing = self.together = False
+        self.cap = None
 
     def limit(self, passed):
         """How many calls may be in flight so long after the latest doubling."""
         if self.probing:
             return 1
         return (self.wide or None) if self.cap else limit(self.wide, passed)
+
+    def gap(self, first):
+        """A fleet that begins together begins slowly: 24 calls are apart, each eight half as far."""
+        apart = self.together and not self.probing and self.measured == 0 and self.sends < 24
+        return logs.span(logs.octaves(first, -(self.sends // 8))) if apart else 0
 
     def respond(self, passed, served, in_flight):
         """How long ago the latest doubling is after a response; a rejection puts off the next."""
