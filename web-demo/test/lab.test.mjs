@@ -167,7 +167,7 @@ test("a file that is no scenario is refused in a sentence that names what is wro
 });
 
 test("a scenario of the repository is read, or refused where only the command line can run it", () => {
-  const scenarios = path.join(import.meta.dirname, "../../tests/sim/scenarios");
+  const scenarios = path.join(import.meta.dirname, "../../tools/sim/scenarios");
   const refused = [];
   for (const name of fs.readdirSync(scenarios).filter((name) => name.endsWith(".toml"))) {
     try {
@@ -233,7 +233,7 @@ test("every preset shows what the native simulator says of its file, to the last
     await finish(page);
     assert.deepEqual(await figures(page), await native(page, presets.preset(name)), name);
     if (name) {
-      const file = path.join(import.meta.dirname, `../../tests/sim/scenarios/${name}.toml`);
+      const file = path.join(import.meta.dirname, `../../tools/sim/scenarios/${name}.toml`);
       const [row] = await simulate(file, "--law", "adaptive", "--seeds", "1");
       assert.equal((await figures(page)).adaptive.digest, row.digests[0], `${name} is the repository's own scenario`);
     }
@@ -510,7 +510,7 @@ test("a scenario can be brought by paste and by file, and a wrong one is refused
   await text.fill("end = \"1min\"\n[server.bucket]\nburst = 5\nrate = \"2/weeks\"");
   await button(page, "Run it").click();
   await page.getByText("is not a rate like").waitFor();
-  const file = path.join(import.meta.dirname, "../../tests/sim/scenarios/j-5.toml");
+  const file = path.join(import.meta.dirname, "../../tools/sim/scenarios/j-5.toml");
   await page.getByLabel("A scenario file", { exact: true }).setInputFiles(file);
   await page.waitForURL(/settle=/);
   await finish(page);

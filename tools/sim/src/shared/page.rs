@@ -145,7 +145,7 @@ pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
         page,
         "Isolates that share one budget through a coordinator: the machines of \
          [core](../../core/docs/shared.md) in virtual time, with the fleets of \
-         [tests/sim/scenarios/shared](../sim/scenarios/shared). Medians over the seeds {first} to {last}.\n\n\
+         [tools/sim/scenarios/shared](../../tools/sim/scenarios/shared). Medians over the seeds {first} to {last}.\n\n\
          Written by `cargo run --release -p tidegate-sim -- shared --out tests/golden/shared.md`.\n\n\
          *util*: served, of what the server has to give or of what is asked for. *local*: calls that \
          no message kept back, because their departure was in hand by the time that it was due. *alone*: calls that left without a lease. \

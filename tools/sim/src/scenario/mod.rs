@@ -1,6 +1,6 @@
 //! Scenarios: what a TOML file says about a world, checked where it is read.
 //!
-//! The format is documented in `tests/sim/scenarios/README.md`.
+//! The format is documented in `tools/sim/scenarios/README.md`.
 
 mod check;
 mod law;

@@ -16,7 +16,7 @@ pub const ORACLE: &str = "oracle";
 pub fn page(rows: &Rows, scenarios: &[Scenario], laws: &[&str], seeds: &str) -> String {
     let mut page = format!(
         "# Control\n\n\
-         Every law in every scenario of [tests/sim/scenarios](../sim/scenarios/README.md), which says \
+         Every law in every scenario of [tools/sim/scenarios](../../tools/sim/scenarios/README.md), which says \
          what the metrics mean, and `{LAW}` in some more for its bars. Medians over the seeds \
          {seeds}, none of which was used to tune a law.\n\n\
          Written by `cargo xtask bench control`. The same commit, scenarios and seeds give the same \

@@ -1,6 +1,6 @@
 //! Worlds drawn at random, and how laws do in them.
 //!
-//! What is drawn, and how it is judged, is written down in `tests/sim/scenarios/README.md`.
+//! What is drawn, and how it is judged, is written down in `tools/sim/scenarios/README.md`.
 
 mod draw;
 mod figures;

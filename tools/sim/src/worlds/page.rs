@@ -52,7 +52,7 @@ const fn about(family: Family) -> &'static str {
 /// The page about these figures.
 pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figures) -> String {
     let mut text = format!(
-        "# Worlds\n\nLaws in worlds drawn at random ([how](../sim/scenarios/README.md#worlds-drawn-at-random)): \
+        "# Worlds\n\nLaws in worlds drawn at random ([how](../../tools/sim/scenarios/README.md#worlds-drawn-at-random)): \
          {} worlds from the number {number}, each with every set of hints, {} runs of each. Every cell is \
          median / 90th percentile / worst over the worlds. A law that reads no more than `Retry-After` has no \
          rows for further hints.\n\n\

@@ -117,7 +117,7 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let shown: Vec<Scenario> = if publish { all } else { chosen };
     let page = page::page(&rows, &shown, &laws, &cli.seeds.replace("..", " to "));
-    let golden = publish.then(|| folder().join("../../golden"));
+    let golden = publish.then(|| folder().join("../../../tests/golden"));
     if let Some(folder) = cli.out.clone().or(golden) {
         write(&folder.join("control.md"), &page)?;
         write(&folder.join("control.svg"), &picture::draw(&rows, &shown, &laws))?;
