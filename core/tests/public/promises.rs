@@ -1,27 +1,15 @@
 //! What a user is promised, over random clients and servers.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 use proptest::prelude::*;
 use tidegate::gate::{HoldPolicy, Permit};
 use tidegate::law::Adaptive;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Reply, Rng, Span, Verdict,
+    Ask, Controller, Decision, Hint, Outcome, Policy, Ratio, Reply, Rng, Span, Verdict,
 };
 
-const MILLI: u64 = 1_000_000;
-const SECOND: u64 = 1_000 * MILLI;
+use crate::{MILLIS, SECOND, at};
 
 type Gate = Controller<Adaptive, 1, 1024>;
-
-fn at(nanos: u64) -> Instant {
-    Instant::from_nanos(nanos)
-}
 
 fn new(seed: u64) -> Gate {
     Gate::new(Policy::new(Adaptive::DEFAULT), seed, at(0))
@@ -41,8 +29,8 @@ fn admitted(gate: &mut Gate, mut now: u64) -> (Permit, u64) {
 /// A call of 50 ms, one at a time; returns when it is over.
 fn call(gate: &mut Gate, now: u64, reply: impl Into<Reply>) -> u64 {
     let (permit, sent) = admitted(gate, now);
-    gate.settle(at(sent + 50 * MILLI), permit, reply);
-    sent + 50 * MILLI
+    gate.settle(at(sent + 50 * MILLIS), permit, reply);
+    sent + 50 * MILLIS
 }
 
 proptest! {
@@ -55,7 +43,7 @@ proptest! {
     ) {
         let (mut gate, mut now) = (new(seed), 1);
         for gap in gaps {
-            now += gap * MILLI;
+            now += gap * MILLIS;
             prop_assert_eq!(gate.check(at(now), &Ask::new()), Verdict::Go);
             let hint = Hint::quota(limit, Span::from_secs(period));
             let hint = hint.and_remaining(gap % limit).and_reset(Span::from_secs(gap % period));
@@ -116,7 +104,7 @@ proptest! {
                 }
             };
             spaced = interval(&mut gate, now);
-            now += 50 * MILLI;
+            now += 50 * MILLIS;
             let span = Span::from_secs(seconds);
             let hint = match told {
                 true => Hint::retry_after(span),
@@ -140,12 +128,12 @@ proptest! {
                 sent.push(permit);
             }
             // Rejections come back at once, and what is served 50 ms later.
-            now += MILLI;
+            now += MILLIS;
             for permit in sent.split_off(sent.len().min(limit)) {
                 gate.settle(at(now), permit, Outcome::Busy);
                 rejected += usize::from(round >= 20);
             }
-            now += 50 * MILLI;
+            now += 50 * MILLIS;
             served += if round >= 20 { sent.len() } else { 0 };
             for permit in sent {
                 gate.settle(at(now), permit, Outcome::Ok);
@@ -177,7 +165,7 @@ fn a_client_that_is_told_nothing_tries_again_within_seconds() {
         let mut gate = new(seed);
         let over = call(&mut gate, 1, Outcome::Throttled);
         let (_, sent) = admitted(&mut gate, over);
-        assert!(sent - over < 5 * SECOND, "{} ms", (sent - over) / MILLI);
+        assert!(sent - over < 5 * SECOND, "{} ms", (sent - over) / MILLIS);
     }
 }
 
@@ -198,7 +186,7 @@ fn a_burst_begins_with_ten_calls_and_slow_calls_hold_up_no_others() {
         }
     }
     assert_eq!(first, 10);
-    assert!(now <= 3 * SECOND, "after {} ms", (now - SECOND) / MILLI);
+    assert!(now <= 3 * SECOND, "after {} ms", (now - SECOND) / MILLIS);
 }
 
 /// A client of a bucket of 100 a day that makes one reading each five minutes, for a fortnight; with a
@@ -323,7 +311,7 @@ fn a_true_hint_makes_no_client_slower_or_more_often_rejected() {
         let limit = (4 + below(12)) << below(6);
         let period = [1, 10, 60, 600][usize::try_from(below(4)).unwrap()] * SECOND;
         let server = Server::new(limit, period, world % 2 == 0);
-        let (takes, time) = ((2 + below(100)) * MILLI, (20 * period).max(300 * SECOND));
+        let (takes, time) = ((2 + below(100)) * MILLIS, (20 * period).max(300 * SECOND));
         let alone = greedy(server, Says::Nothing, world, takes, time);
         for (index, says) in
             [Says::Left, Says::Quota, Says::Policy, Says::Reset].into_iter().enumerate()

@@ -1,11 +1,4 @@
 //! Growth only where the law was the limit: whatever else kept calls back raises no rate.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 use std::collections::VecDeque;
 
@@ -13,11 +6,7 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::{Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, Crowd, Fixed, Law};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
 
-const SECOND: u64 = 1_000_000_000;
-
-fn at(nanos: u64) -> Instant {
-    Instant::from_nanos(nanos)
-}
+use crate::{SECOND, at};
 
 /// Follows its waits until `ask` leaves, and returns when that was.
 fn leave<L: Law + Copy, const LIMITS: usize>(

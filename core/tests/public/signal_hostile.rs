@@ -1,10 +1,5 @@
 //! Values far longer than any server sends. What else no honest server sends, the oracle's vectors
 //! (`http.jsonl`) have in every form, and the search (`tests/fuzz`) in any.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    reason = "a test that overflows fails, which is right"
-)]
 
 use tidegate::Span;
 use tidegate::signal::http::{Answer, Reading};

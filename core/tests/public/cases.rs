@@ -1,11 +1,4 @@
 //! Cases of a controller that no client of the oracle's vectors comes to.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{Gate, WindowPolicy};
@@ -14,11 +7,7 @@ use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Span, Verdict,
 };
 
-const SECOND: u64 = 1_000_000_000;
-
-fn at(nanos: u64) -> Instant {
-    Instant::from_nanos(nanos)
-}
+use crate::{SECOND, at};
 
 fn after(now: Instant, nanos: u64) -> Instant {
     now.saturating_add(Span::from_nanos(nanos))

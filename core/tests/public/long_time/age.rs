@@ -2,7 +2,8 @@
 
 use tidegate::{Ask, Decision, Hint, Instant, Outcome, Rng, Span, Verdict};
 
-use crate::{DAY, Gate, MILLIS, SECOND, at, every_policy};
+use super::{Gate, every_policy};
+use crate::{DAY, MILLIS, SECOND, at};
 
 /// Nothing bounds the sleep of the gem's strategies, as their documentation says: refused without end
 /// they sleep without end. So these are served alone.

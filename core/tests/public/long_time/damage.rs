@@ -3,7 +3,8 @@
 use tidegate::snapshot::{SnapshotError, VERSION};
 use tidegate::{Ask, Decision, Hint, Instant, Outcome, Policy, Span};
 
-use crate::{Gate, SECOND, at, every_policy};
+use super::{Gate, every_policy};
+use crate::{SECOND, at};
 
 const LENGTH: usize = Gate::SNAPSHOT_BYTES;
 

@@ -5,7 +5,8 @@
 use tidegate::gate::WindowPolicy;
 use tidegate::{Ask, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
 
-use crate::{Gate, HOUR, SECOND, at, every_policy};
+use super::{Gate, every_policy};
+use crate::{HOUR, SECOND, at};
 
 /// How many polls a test makes in all.
 fn polls() -> u64 {

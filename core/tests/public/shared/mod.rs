@@ -1,15 +1,4 @@
 //! One budget for a fleet. What holds whatever a message says is in `tests/fuzz`.
-#![cfg(feature = "shared")]
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 mod rules;
 mod world;
@@ -17,15 +6,9 @@ mod world;
 use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
 use tidegate::shared::Coordinator;
-use tidegate::{Controller, Instant, Policy, Quota, Span};
+use tidegate::{Controller, Policy, Quota, Span};
 
 type Desk = Coordinator<Controller<Fixed, 1, 1024>, 16>;
-
-const MS: u64 = 1_000_000;
-
-fn at(nanos: u64) -> Instant {
-    Instant::from_nanos(nanos)
-}
 
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))

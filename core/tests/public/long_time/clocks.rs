@@ -2,8 +2,9 @@
 
 use tidegate::{Ask, Hint, Outcome, Reply, Span, Verdict};
 
-use crate::world::{Second, World, sent, served};
-use crate::{HOUR, MILLIS, SECOND, at, every_policy};
+use super::every_policy;
+use super::world::{Second, World, sent, served};
+use crate::{HOUR, MILLIS, SECOND, at};
 
 /// What the clock shows when a story begins.
 const EPOCH: u64 = 100 * HOUR;

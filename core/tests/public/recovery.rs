@@ -1,18 +1,10 @@
 //! Whatever a server has said, once it serves again its client comes back.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 use tidegate::gate::Permit;
 use tidegate::law::Adaptive;
 use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Rng, Span};
 
-const SECOND: u64 = 1_000_000_000;
-const HOUR: u64 = 3_600 * SECOND;
+use crate::{HOUR, SECOND};
 
 /// A client with its clock.
 struct Client {

@@ -2,12 +2,6 @@
 //!
 //! A response has its source, its status (or several) with what the call is told, its headers, and where
 //! there are several limits or one of no calls, these, the binding one first.
-#![allow(
-    missing_docs,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics fails, which is right"
-)]
 
 use core::time::Duration;
 

@@ -1,25 +1,14 @@
 //! Snapshots, one case each; `tests/promises` has any events and any record, `long_time` all damage.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 use tidegate::law::{AnyLaw, Fixed};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Span, Verdict};
 
+use crate::{SECOND, at};
+
 type Gate = Controller<AnyLaw, 1, 8>;
 
 const LENGTH: usize = Gate::SNAPSHOT_BYTES;
-const SECOND: u64 = 1_000_000_000;
-
-fn at(nanos: u64) -> Instant {
-    Instant::from_nanos(nanos)
-}
 
 fn record_of(gate: &Gate, now: Instant) -> [u8; LENGTH] {
     let mut record = [0xAA; LENGTH];

@@ -1,15 +1,11 @@
 //! `adaptive` against buckets that are filled in units, by calls that cost more than one of them.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 use tidegate::law::Adaptive;
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reply, Rng, Span,
 };
+
+use crate::SECOND;
 
 /// A token bucket: so many units a second, and a second's worth of burst.
 struct Bucket {
@@ -18,7 +14,6 @@ struct Bucket {
     latest: Instant,
 }
 
-const SECOND: u64 = 1_000_000_000;
 const ROUND_TRIP: Span = Span::from_millis(50);
 
 impl Bucket {

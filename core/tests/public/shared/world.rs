@@ -9,9 +9,10 @@ use tidegate::law::Fixed;
 use tidegate::shared::{GRANT_BYTES, Isolate, REQUEST_BYTES};
 use tidegate::{Ask, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span};
 
-use crate::{Desk, MS, at, departures, number, policy};
+use super::{Desk, departures, number, policy};
+use crate::{MILLIS, at};
 
-const STEP: u64 = 5 * MS;
+const STEP: u64 = 5 * MILLIS;
 /// What an isolate may send where it has been told nothing.
 const ALONE_PER_SECOND: u64 = 2;
 
@@ -184,7 +185,7 @@ impl World {
             match process.isolate.poll(own, ask) {
                 Decision::Go(permit) => {
                     process.waiting.pop_front();
-                    process.away.push((now + 40 * MS, permit));
+                    process.away.push((now + 40 * MILLIS, permit));
                     if !alone {
                         assert!(in_hand > process.isolate.in_hand());
                         self.leased += 1;
@@ -381,10 +382,10 @@ fn the_messages_are_as_their_tables_say() {
     assert_eq!(length, 45 + 2 * 16);
     assert_eq!(grant[..6], [1, 2, 1, 0, 0, 0]);
     let spans = [6, 14, 22, 32].map(|from| number(&grant[from..from + 8]));
-    assert_eq!(spans, [500 * MS, 500 * MS, 20 * MS, 0]);
+    assert_eq!(spans, [500 * MILLIS, 500 * MILLIS, 20 * MILLIS, 0]);
     assert_eq!((number(&grant[30..32]), grant[40]), (1, 2));
     let due: Vec<i64> = departures(&grant[..length]).iter().map(|(_, due)| *due).collect();
-    assert_eq!(due, [0, 20 * MS as i64]);
+    assert_eq!(due, [0, 20 * MILLIS as i64]);
     // Then what became of the first: refused after 200 ms, with a hint, and told 50 ms later.
     isolate.hear(now, &grant[..length]).unwrap();
     let Decision::Go(permit) = isolate.poll(now, &Ask::new()) else { panic!() };
@@ -392,7 +393,7 @@ fn the_messages_are_as_their_tables_say() {
     isolate.settle(at(5_200_000_000), permit, Outcome::Throttled.with(hint));
     let length = isolate.request(later, 0, &mut request).unwrap();
     assert_eq!((length, request[19]), (24 + 18 + 16, 1));
-    assert_eq!(number(&request[28..36]).cast_signed(), -50 * MS as i64);
+    assert_eq!(number(&request[28..36]).cast_signed(), -50 * MILLIS as i64);
     assert_eq!(request[36..38], [128 + 1, 2 + 4]);
-    assert_eq!([38, 46].map(|from| number(&request[from..from + 8])), [3, 1_000 * MS]);
+    assert_eq!([38, 46].map(|from| number(&request[from..from + 8])), [3, 1_000 * MILLIS]);
 }

@@ -1,12 +1,5 @@
 //! Every day of 131 years as the crate `httpdate` writes it. The oracle's vectors have dates of any time, in
 //! every form.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 use core::time::Duration;
 use std::time::UNIX_EPOCH;

@@ -1,26 +1,13 @@
 //! How long one answer can keep a client of `adaptive` back, and what silence is taken for.
-#![allow(
-    missing_docs,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
-)]
 
 use tidegate::law::Adaptive;
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
+use tidegate::{Ask, Controller, Decision, Hint, Outcome, Policy, Reply, Span, Verdict};
+
+use crate::{DAY, HOUR, MILLIS, SECOND, at};
 
 type Gate = Controller<Adaptive>;
 
 const POLICY: Policy<Adaptive> = Policy::new(Adaptive::DEFAULT);
-const MILLIS: u64 = 1_000_000;
-const SECOND: u64 = 1_000 * MILLIS;
-const HOUR: u64 = 3_600 * SECOND;
-const DAY: u64 = 24 * HOUR;
-
-fn at(nanos: u64) -> Instant {
-    Instant::from_nanos(nanos)
-}
 
 fn secs(count: u64) -> Span {
     Span::from_secs(count)

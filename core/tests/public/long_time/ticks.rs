@@ -5,7 +5,7 @@ use core::num::NonZeroU32;
 use tidegate::time::Ticks;
 use tidegate::{Ask, Decision, Instant, Outcome, Rng};
 
-use crate::{Gate, every_policy};
+use super::{Gate, every_policy};
 
 /// The extended clock that should be: the exact quotient of all ticks that there ever were.
 fn exact(ticks: u64, hertz: u32) -> Instant {

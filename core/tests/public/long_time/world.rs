@@ -3,7 +3,8 @@
 use tidegate::gate::Permit;
 use tidegate::{Ask, Decision, Hint, Outcome, Policy, Reply};
 
-use crate::{Gate, MILLIS, SECOND, at};
+use super::Gate;
+use crate::{MILLIS, SECOND, at};
 
 /// How often the workers look whether they may go, in true time.
 const LOOK: u64 = 10 * MILLIS;

@@ -3,9 +3,9 @@
 use tidegate::shared::{GRANT_BYTES, Isolate, REQUEST_BYTES};
 use tidegate::{Ask, Controller, Decision, Outcome, Quota, Span};
 
-use crate::{Desk, MS, at, departures, number, policy};
+use super::{Desk, departures, number, policy};
+use crate::{MILLIS, SECOND, at};
 
-const SECOND: u64 = 1_000 * MS;
 /// When a test begins.
 const BEGIN: u64 = 1 << 42;
 
@@ -92,7 +92,7 @@ fn a_slow_limit_goes_on_for_all_who_wait_for_it() {
         let mut desk = desk(Quota::per_minute(per_minute).unwrap());
         let mut isolates = [isolate(1), isolate(2)];
         let mut left = [0; 2];
-        for now in (BEGIN..BEGIN + 3_600 * SECOND).step_by(50 * MS as usize) {
+        for now in (BEGIN..BEGIN + 3_600 * SECOND).step_by(50 * MILLIS as usize) {
             for (isolate, left) in isolates.iter_mut().zip(&mut left) {
                 *left += call(isolate, now).0;
                 if let Some(request) = due(isolate, now, 5) {
@@ -113,15 +113,15 @@ fn a_long_way_is_learnt() {
         let mut isolate = isolate(1);
         let mut way: Vec<(u64, Vec<u8>)> = Vec::new();
         let (mut leased, mut own) = (0, 0);
-        for now in (BEGIN..BEGIN + 300 * SECOND).step_by(5 * MS as usize) {
+        for now in (BEGIN..BEGIN + 300 * SECOND).step_by(5 * MILLIS as usize) {
             for (_, grant) in way.extract_if(.., |(arrives, _)| *arrives <= now) {
                 isolate.hear(at(now), &grant).unwrap();
             }
             let left = call(&mut isolate, now);
             (leased, own) = (leased + left.0, own + left.1);
             if let Some(request) = due(&mut isolate, now, 20) {
-                let grant = answer(&mut desk, now + round_trip / 2 * MS, &request);
-                way.push((now + round_trip * MS, grant));
+                let grant = answer(&mut desk, now + round_trip / 2 * MILLIS, &request);
+                way.push((now + round_trip * MILLIS, grant));
             }
         }
         // Of a way that is longer than the lead no more comes than a lead for each round trip.
@@ -135,7 +135,7 @@ fn an_isolate_that_no_answer_reaches_does_not_starve_the_others() {
     let mut desk = desk(Quota::per_minute(1).unwrap());
     let mut got = 0;
     for round in 0..1_028 {
-        let now = BEGIN + u64::from(round) * 3_500 * MS;
+        let now = BEGIN + u64::from(round) * 3_500 * MILLIS;
         let deaf = Request { isolate: 1, sequence: round + 1, alone: 2, ..Request::default() };
         deaf.ask(&mut desk, now);
         let other = Request { isolate: 2, sequence: round + 1, want: 1, ..Request::default() };
@@ -167,14 +167,14 @@ fn whoever_asks_often_leaves_the_others_half_of_their_part_at_least() {
         let mut desk = desk(per_second(50));
         let mut got = [0; 4];
         for tick in 0..12_000 {
-            let now = BEGIN + u64::from(tick) * 5 * MS;
+            let now = BEGIN + u64::from(tick) * 5 * MILLIS;
             let hot = Request { isolate: 100, sequence: tick + 1, want: 64, ..Request::default() };
             got[0] += departures(&hot.ask(&mut desk, now)).len();
             for other in 1..=others {
                 if tick % 90 == other * 7 {
                     let isolate = u64::from(other);
                     let ask = Request { isolate, ..hot };
-                    got[other as usize] += departures(&ask.ask(&mut desk, now + MS)).len();
+                    got[other as usize] += departures(&ask.ask(&mut desk, now + MILLIS)).len();
                 }
             }
         }
@@ -191,7 +191,7 @@ fn left_where_one_hears_nothing() -> [u64; 2] {
     let mut desk = desk(per_second(50));
     let mut isolates = [isolate(1), isolate(2)];
     let mut left = [0; 2];
-    for now in (BEGIN..BEGIN + 330 * SECOND).step_by(5 * MS as usize) {
+    for now in (BEGIN..BEGIN + 330 * SECOND).step_by(5 * MILLIS as usize) {
         for (index, isolate) in isolates.iter_mut().enumerate() {
             let (leased, own) = call(isolate, now);
             if now > BEGIN + 30 * SECOND {
@@ -224,7 +224,7 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
     let mut due = Vec::new();
     let mut ask_all = |desk: &mut Desk, begin: u64, sequence: u32| {
         for isolate in 1..=8 {
-            let now = begin + isolate * MS;
+            let now = begin + isolate * MILLIS;
             let want = if isolate == 8 { 20 } else { 0 };
             let grant = Request { isolate, sequence, want, ..Request::default() }.ask(desk, now);
             let times = departures(&grant).into_iter();
@@ -232,7 +232,7 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
         }
     };
     ask_all(&mut before, BEGIN, 1);
-    let now = BEGIN + 100 * MS;
+    let now = BEGIN + 100 * MILLIS;
     let away = Span::from_millis(100);
     let policy = policy(per_second(2));
     let mut after = Desk::restore(policy, 9, &record, at(now), away, false).unwrap();
@@ -241,7 +241,7 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
     }
     assert!(due.len() > 20, "{due:?}");
     let apart = due.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
-    assert!(apart.min().unwrap() >= 499 * MS, "{due:?}");
+    assert!(apart.min().unwrap() >= 499 * MILLIS, "{due:?}");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_record_of_any_age_is_gone_on_from_behind_what_may_have_been_granted_until_n
     before.snapshot(at(BEGIN), &mut record).unwrap();
     let hour = Span::from_secs(3_600);
     let now = BEGIN + hour.as_nanos();
-    let last = *granted(&mut before, now - MS, 1).last().unwrap();
+    let last = *granted(&mut before, now - MILLIS, 1).last().unwrap();
     let mut after = Desk::restore(policy(quota), 9, &record, at(now), hour, false).unwrap();
     let due = granted(&mut after, now, 2);
     assert!(due.iter().all(|due| *due > last), "{last} and {due:?}");
@@ -274,9 +274,9 @@ fn a_snapshot_that_was_lost_lets_nothing_be_granted_further_ahead_than_the_one_b
         if lost {
             desk.snapshot_was_lost();
         }
-        granted(&mut desk, BEGIN + MS, 9).last().unwrap() - BEGIN
+        granted(&mut desk, BEGIN + MILLIS, 9).last().unwrap() - BEGIN
     };
-    assert!(furthest(true) <= 751 * MS && furthest(false) > 4 * SECOND);
+    assert!(furthest(true) <= 751 * MILLIS && furthest(false) > 4 * SECOND);
 }
 
 #[test]
@@ -284,14 +284,14 @@ fn whoever_ended_with_its_record_is_gone_on_from_at_once() {
     let mut before = desk(per_second(50));
     let mut due = granted(&mut before, BEGIN, 1);
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
-    before.snapshot(at(BEGIN + MS), &mut record).unwrap();
-    let now = BEGIN + 101 * MS;
+    before.snapshot(at(BEGIN + MILLIS), &mut record).unwrap();
+    let now = BEGIN + 101 * MILLIS;
     let away = Span::from_millis(100);
     let mut after = Desk::restore(policy(per_second(50)), 9, &record, at(now), away, true).unwrap();
     due.extend(granted(&mut after, now, 2));
     // As if nothing had been.
     let apart: Vec<u64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(due.len() > 40 && apart.iter().all(|apart| *apart == 20 * MS), "{apart:?}");
+    assert!(due.len() > 40 && apart.iter().all(|apart| *apart == 20 * MILLIS), "{apart:?}");
 }
 
 /// When the last of the departures that one gets at once is due, after now.
@@ -304,7 +304,7 @@ fn granted(desk: &mut Desk, now: u64, isolate: u64) -> Vec<u64> {
 #[test]
 fn in_the_place_of_another_without_a_record_nothing_leaves_beside_what_that_one_has_granted() {
     let quota = per_second(50).with_burst(50).unwrap();
-    let now = BEGIN + 100 * MS;
+    let now = BEGIN + 100 * MILLIS;
     let before = granted(&mut desk(quota), BEGIN, 1);
     assert!(before.len() > 50, "{before:?}");
     let anew = || Desk::new(Controller::new(policy(quota), 7, at(now)), at(now));
@@ -329,7 +329,7 @@ fn whoever_leaves_gives_back_what_it_has_and_is_not_counted_any_more() {
     assert!(isolate.in_hand() > 4);
     assert_eq!(isolate.fleet(), Some((1, Some(Span::from_millis(20)))));
     // While a request is on its way, whose answer it does not wait for.
-    let now = BEGIN + 500 * MS;
+    let now = BEGIN + 500 * MILLIS;
     let Decision::Go(permit) = isolate.poll(at(now), &Ask::new()) else { panic!() };
     isolate.settle(at(now), permit, Outcome::Throttled);
     let late = due(&mut isolate, now, 1).unwrap();
@@ -380,13 +380,13 @@ fn a_call_that_outlasts_the_good_bye_is_reported() {
         {
             permit = Some(call);
         }
-        now += 5 * MS;
+        now += 5 * MILLIS;
     }
     assert_eq!(carry(&mut isolate, now, 0), (1, 0), "it has said good-bye");
     isolate.settle(at(now), permit.unwrap(), Outcome::Throttled);
     while isolate.request_at().is_some() && now < BEGIN + 18 * SECOND {
         carry(&mut isolate, now, 0);
-        now += 5 * MS;
+        now += 5 * MILLIS;
     }
     assert_eq!(carry(&mut isolate, now, 0), (0, 1));
 }
@@ -404,10 +404,10 @@ fn a_pause_is_as_long_as_the_server_asked_however_far_ahead_departures_lie() {
             }
         }
         // Told 100 ms ago to wait 300 ms, of which an eighth more may be drawn.
-        let report = permit.map(|permit| (permit, -100_000_000, 1, Some(300 * MS)));
+        let report = permit.map(|permit| (permit, -100_000_000, 1, Some(300 * MILLIS)));
         let told = Request { isolate: 1, sequence: 9, report, ..Request::default() };
-        let grant = told.ask(&mut desk, BEGIN + 20 * SECOND + 500 * MS);
-        let pause = number(&grant[32..40]) / MS;
+        let grant = told.ask(&mut desk, BEGIN + 20 * SECOND + 500 * MILLIS);
+        let pause = number(&grant[32..40]) / MILLIS;
         assert!((200..=238).contains(&pause), "{pause} ms");
     }
 }
@@ -439,16 +439,16 @@ fn what_was_answered_before_is_not_answered_again() {
     assert_eq!(isolate.in_hand(), 9);
     // Nor what comes after a later request, or after the good-bye.
     let ask = Request { isolate: 2, sequence: 9, want: 1, ..Request::default() };
-    assert_eq!(departures(&ask.ask(&mut desk, BEGIN + MS)).len(), 1);
+    assert_eq!(departures(&ask.ask(&mut desk, BEGIN + MILLIS)).len(), 1);
     let leaving = Request { sequence: 10, want: 0, leaving: true, ..ask };
-    assert_eq!(departures(&leaving.ask(&mut desk, BEGIN + MS)).len(), 0);
+    assert_eq!(departures(&leaving.ask(&mut desk, BEGIN + MILLIS)).len(), 0);
     assert_eq!(desk.isolates(), 1);
     for sequence in [8, 9, 10] {
-        assert_eq!(Request { sequence, ..ask }.ask(&mut desk, BEGIN + 100 * MS), []);
+        assert_eq!(Request { sequence, ..ask }.ask(&mut desk, BEGIN + 100 * MILLIS), []);
     }
     assert_eq!(desk.isolates(), 1);
     let back = Request { sequence: 11, ..ask };
-    assert_eq!(departures(&back.ask(&mut desk, BEGIN + 200 * MS)).len(), 1);
+    assert_eq!(departures(&back.ask(&mut desk, BEGIN + 200 * MILLIS)).len(), 1);
     assert_eq!(desk.isolates(), 2);
 }
 
@@ -463,7 +463,7 @@ fn an_isolate_that_said_good_bye_keeps_to_its_share_where_nobody_answers() {
     // It comes when the others have gone, and goes too.
     let mut isolate = isolate(1);
     let gone = BEGIN + 20 * SECOND;
-    for now in (BEGIN + 10 * SECOND..gone).step_by(5 * MS as usize) {
+    for now in (BEGIN + 10 * SECOND..gone).step_by(5 * MILLIS as usize) {
         if now < BEGIN + 12 * SECOND {
             call(&mut isolate, now);
         }
@@ -474,7 +474,7 @@ fn an_isolate_that_said_good_bye_keeps_to_its_share_where_nobody_answers() {
     assert_eq!(isolate.request_at(), None);
     // Nobody answers from now on.
     let mut left = 0;
-    for now in (gone..gone + 80 * SECOND).step_by(5 * MS as usize) {
+    for now in (gone..gone + 80 * SECOND).step_by(5 * MILLIS as usize) {
         left += call(&mut isolate, now).1;
         due(&mut isolate, now, 1);
     }
