@@ -1,8 +1,9 @@
-//! Snapshots, one case each; `tests/promises` has any events and any record, `long_time` all damage.
+//! Snapshots of one law under another. The vectors have records at every distance of clocks, `tests/promises`
+//! any events and any record, and `long_time` all damage.
 
 use tidegate::law::{AnyLaw, Fixed};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Span, Verdict};
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
 
 use crate::{SECOND, at};
 
@@ -67,40 +68,4 @@ fn a_refund_of_what_another_law_has_charged_is_no_credit() {
     let before = gate.intervals(at(0)).next();
     gate.settle(at(0), old, Outcome::Throttled);
     assert_eq!(gate.intervals(at(0)).next(), before);
-}
-
-#[test]
-fn a_hold_goes_on_during_a_sleep_from_which_the_clock_begins_anew() {
-    let policy = Policy::named("none").unwrap();
-    let mut gate = Gate::new(policy, 7, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    let half_an_hour = Hint::retry_after(Span::from_secs(1_800));
-    gate.settle(at(SECOND), permit, Outcome::Throttled.with::<1>(half_an_hour));
-    let mut record = [0; LENGTH];
-    gate.snapshot(at(SECOND), &mut record).unwrap();
-    let wait = |away: u64| {
-        let gate = Gate::restore(policy, 8, &record, at(0), Span::from_secs(away)).unwrap();
-        gate.next_at(at(0)).map(|at| at.as_nanos() / SECOND).unwrap_or(0)
-    };
-    let whole = wait(0);
-    assert!((1_800..2_100).contains(&whole), "with what a fleet is spread by: {whole} s");
-    assert_eq!(wait(600), whole - 600);
-    assert_eq!(wait(3_600), 0);
-}
-
-#[test]
-fn a_quota_fills_up_during_a_sleep_from_which_the_clock_begins_anew() {
-    let law = Fixed::new(Quota::per_hour(1).unwrap());
-    let policy = Policy::new(AnyLaw::from(law));
-    let mut gate = Gate::new(policy, 7, at(0));
-    assert!(matches!(gate.poll(at(0), &Ask::new()), Decision::Go(_)));
-    let mut record = [0; LENGTH];
-    gate.snapshot(at(5 * SECOND), &mut record).unwrap();
-    let asleep = |away: u64| {
-        let gate = Gate::restore(policy, 8, &record, at(0), Span::from_secs(away)).unwrap();
-        gate.check(at(0), &Ask::new())
-    };
-    assert_eq!(asleep(7_200), Verdict::Go);
-    assert_eq!(asleep(1_795), Verdict::Wait(at(1_800 * SECOND)));
-    assert_eq!(asleep(0), Verdict::Wait(at(3_595 * SECOND)));
 }
