@@ -13,6 +13,7 @@
 )]
 
 mod cases;
+mod client;
 mod costs;
 mod growth;
 mod long_time;

@@ -1,37 +1,11 @@
 //! What a user is promised, over random clients and servers.
 
 use proptest::prelude::*;
-use tidegate::gate::{HoldPolicy, Permit};
-use tidegate::law::Adaptive;
-use tidegate::{
-    Ask, Controller, Decision, Hint, Outcome, Policy, Ratio, Reply, Rng, Span, Verdict,
-};
+use tidegate::gate::HoldPolicy;
+use tidegate::{Ask, Controller, Decision, Hint, Outcome, Policy, Ratio, Rng, Span, Verdict};
 
-use crate::{MILLIS, SECOND, at};
-
-type Gate = Controller<Adaptive, 1, 1024>;
-
-fn new(seed: u64) -> Gate {
-    Gate::new(Policy::new(Adaptive::DEFAULT), seed, at(0))
-}
-
-/// Polls until the call is admitted, and returns when that is.
-fn admitted(gate: &mut Gate, mut now: u64) -> (Permit, u64) {
-    loop {
-        match gate.poll(at(now), &Ask::new()) {
-            Decision::Go(permit) => return (permit, now),
-            Decision::Wait(until) => now = until.as_nanos(),
-            other => panic!("{other:?}"),
-        }
-    }
-}
-
-/// A call of 50 ms, one at a time; returns when it is over.
-fn call(gate: &mut Gate, now: u64, reply: impl Into<Reply>) -> u64 {
-    let (permit, sent) = admitted(gate, now);
-    gate.settle(at(sent + 50 * MILLIS), permit, reply);
-    sent + 50 * MILLIS
-}
+use crate::client::{Client, Gate, POLICY};
+use crate::{DAY, MILLIS, SECOND, at};
 
 proptest! {
     #[test]
@@ -41,13 +15,13 @@ proptest! {
         period in 1u64..100_000,
         gaps in prop::collection::vec(0u64..100_000, 1..200),
     ) {
-        let (mut gate, mut now) = (new(seed), 1);
+        let mut client = Client::new(seed);
         for gap in gaps {
-            now += gap * MILLIS;
-            prop_assert_eq!(gate.check(at(now), &Ask::new()), Verdict::Go);
+            client.now += gap * MILLIS;
+            prop_assert_eq!(client.gate.check(at(client.now), &Ask::new()), Verdict::Go);
             let hint = Hint::quota(limit, Span::from_secs(period));
             let hint = hint.and_remaining(gap % limit).and_reset(Span::from_secs(gap % period));
-            now = call(&mut gate, now, Outcome::Ok.with::<1>(hint));
+            client.call(Outcome::Ok.with::<1>(hint));
         }
     }
 
@@ -57,16 +31,16 @@ proptest! {
         limit in 64u64..10_000,
         period in 1u64..3_600,
     ) {
-        let (mut gate, mut now) = (new(seed), 1);
+        let mut client = Client::new(seed);
         let hint = |left| Hint::quota(limit, Span::from_secs(period)).and_remaining(left);
         let used_up = hint(0).and_reset(Span::from_secs(1));
-        now = call(&mut gate, now, Outcome::Throttled.with::<1>(used_up));
+        client.call(Outcome::Throttled.with::<1>(used_up));
         for _ in 0..60 {
-            now = call(&mut gate, now, Outcome::Ok.with::<1>(hint(limit - 1)));
-            now += period * SECOND;
+            client.call(Outcome::Ok.with::<1>(hint(limit - 1)));
+            client.now += period * SECOND;
         }
         for sent in 0..8 {
-            let decision = gate.poll(at(now), &Ask::new());
+            let decision = client.gate.poll(at(client.now), &Ask::new());
             prop_assert!(matches!(decision, Decision::Go(_)), "{:?} after {}", decision, sent);
         }
     }
@@ -120,7 +94,7 @@ proptest! {
         seed: u64,
         limit in 2usize..40,
     ) {
-        let (mut gate, mut now) = (new(seed), 1);
+        let Client { mut gate, mut now } = Client::new(seed);
         let (mut served, mut rejected) = (0, 0);
         for round in 0..300 {
             let mut sent = Vec::new();
@@ -150,28 +124,31 @@ proptest! {
         wait in 2u64..3_000,
         form in 0u8..2,
     ) {
-        let mut gate = new(seed);
+        let mut client = Client::new(seed);
         let span = Span::from_secs(wait);
         let hint = if form == 0 { Hint::retry_after(span) } else { Hint::remaining(0).and_reset(span) };
-        let over = call(&mut gate, 1, Outcome::Throttled.with::<1>(hint));
-        let (_, sent) = admitted(&mut gate, over);
-        prop_assert!(sent - over >= wait * SECOND && sent - over <= wait * SECOND * 12 / 10);
+        client.call(Outcome::Throttled.with::<1>(hint));
+        let over = client.now;
+        let _permit = client.admitted();
+        let waited = client.now - over;
+        prop_assert!(waited >= wait * SECOND && waited <= wait * SECOND * 12 / 10);
     }
 }
 
 #[test]
 fn a_client_that_is_told_nothing_tries_again_within_seconds() {
     for seed in 0..100 {
-        let mut gate = new(seed);
-        let over = call(&mut gate, 1, Outcome::Throttled);
-        let (_, sent) = admitted(&mut gate, over);
-        assert!(sent - over < 5 * SECOND, "{} ms", (sent - over) / MILLIS);
+        let mut client = Client::new(seed);
+        client.call(Outcome::Throttled);
+        let over = client.now;
+        let _permit = client.admitted();
+        assert!(client.now - over < 5 * SECOND, "{} ms", (client.now - over) / MILLIS);
     }
 }
 
 #[test]
 fn a_burst_begins_with_ten_calls_and_slow_calls_hold_up_no_others() {
-    let (mut gate, mut now, mut sent) = (new(7), SECOND, 0);
+    let (mut gate, mut now, mut sent) = (Client::new(7).gate, SECOND, 0);
     let mut first = 0;
     while sent < 100 {
         match gate.poll(at(now), &Ask::new()) {
@@ -192,15 +169,13 @@ fn a_burst_begins_with_ten_calls_and_slow_calls_hold_up_no_others() {
 /// A client of a bucket of 100 a day that makes one reading each five minutes, for a fortnight; with a
 /// snapshot between each two calls where it sleeps. Returns how many calls were served.
 fn fortnight(sleeps: bool) -> u32 {
-    const DAY: u64 = 86_400 * SECOND;
-    let (mut gate, mut served, mut level, mut latest) = (new(7), 0, 5 * DAY, 0);
+    let (mut gate, mut served, mut level, mut latest) = (Client::new(7).gate, 0, 5 * DAY, 0);
     for wake in (0..14 * DAY).step_by(usize::try_from(300 * SECOND).unwrap()) {
         if sleeps {
             let mut record = [0; Gate::SNAPSHOT_BYTES];
             gate.snapshot(at(latest), &mut record).unwrap();
             let away = Span::from_nanos(wake - latest);
-            let policy = Policy::new(Adaptive::DEFAULT);
-            gate = Gate::restore(policy, wake, &record, at(wake), away).unwrap();
+            gate = Gate::restore(POLICY, wake, &record, at(wake), away).unwrap();
         }
         level = (level + (wake - latest) * 100).min(5 * DAY);
         latest = wake;
@@ -284,18 +259,16 @@ impl Server {
 
 /// A client that always has a call to make, for so long: how many were served, and how many rejected.
 fn greedy(mut server: Server, says: Says, seed: u64, takes: u64, time: u64) -> (u64, u64) {
-    let (mut gate, mut now, mut served, mut rejected) = (new(seed), 1, 0, 0);
-    while now < time {
-        let (permit, sent) = admitted(&mut gate, now);
-        let fits = server.take(sent);
+    let mut client = Client::new(seed);
+    let (mut served, mut rejected) = (0, 0);
+    while client.now < time {
+        let permit = client.admitted();
+        let fits = server.take(client.now);
         let hint = server.says(says, fits);
         (served, rejected) = (served + u64::from(fits), rejected + u64::from(!fits));
-        now = sent + takes;
-        gate.settle(
-            at(now),
-            permit,
-            if fits { Outcome::Ok } else { Outcome::Throttled }.with(hint),
-        );
+        client.now += takes;
+        let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+        client.gate.settle(at(client.now), permit, outcome.with(hint));
     }
     (served, rejected)
 }

@@ -1,44 +1,9 @@
 //! Whatever a server has said, once it serves again its client comes back.
 
-use tidegate::gate::Permit;
-use tidegate::law::Adaptive;
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Rng, Span};
+use tidegate::{Hint, Outcome, Reply, Rng, Span};
 
+use crate::client::Client;
 use crate::{HOUR, SECOND};
-
-/// A client with its clock.
-struct Client {
-    gate: Controller<Adaptive>,
-    now: u64,
-}
-
-impl Client {
-    fn new(seed: u64) -> Self {
-        let policy = Policy::new(Adaptive::DEFAULT);
-        Self { gate: Controller::new(policy, seed, Instant::ZERO), now: 1 }
-    }
-
-    fn leave(&mut self) -> Permit {
-        loop {
-            match self.gate.poll(Instant::from_nanos(self.now), &Ask::new()) {
-                Decision::Go(permit) => return permit,
-                Decision::Wait(until) => self.now = until.as_nanos(),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    /// A call that takes 50 ms.
-    fn call(&mut self, reply: impl Into<Reply>) {
-        let permit = self.leave();
-        self.now += SECOND / 20;
-        self.gate.settle(Instant::from_nanos(self.now), permit, reply);
-    }
-
-    fn interval(&self) -> u64 {
-        self.gate.intervals(Instant::from_nanos(self.now)).next().unwrap().map_or(0, Span::as_nanos)
-    }
-}
 
 fn below(rng: &mut Rng, most: u64) -> u64 {
     rng.between(Span::ZERO, Span::from_nanos(most)).as_nanos()
