@@ -153,44 +153,12 @@ def names():
             )
 
 
+STATUSES = """100 200 201 204 301 304 400 401 403 404 408 409 413 425 428 429 431 451 499
+500 501 502 503 504 507 520 522 529 530 598 599 600 999 0 65535"""
+
+
 def statuses():
-    for status in [
-        100,
-        200,
-        201,
-        204,
-        301,
-        304,
-        400,
-        401,
-        403,
-        404,
-        408,
-        409,
-        413,
-        425,
-        428,
-        429,
-        431,
-        451,
-        499,
-        500,
-        501,
-        502,
-        503,
-        504,
-        507,
-        520,
-        522,
-        529,
-        530,
-        598,
-        599,
-        600,
-        999,
-        0,
-        65_535,
-    ]:
+    for status in map(int, STATUSES.split()):
         for what, headers in [
             ("alone", []),
             ("with a pause", [("Retry-After", "7")]),
@@ -291,21 +259,7 @@ def codes():
     for code in [*range(20), 255, 2**31, 2**32 - 1]:
         for pushback in (None, "1500", "-1"):
             yield grpc_vector(code, pushback)
-    for pushback in [
-        "0",
-        "00",
-        " 5 ",
-        "2147483647",
-        "2147483648",
-        "18446744073709551616",
-        "",
-        "1.5",
-        "+1",
-        "0x1",
-        "soon",
-        "1 2",
-        "\xff",
-    ]:
+    for pushback in "0|00| 5 |2147483647|2147483648|18446744073709551616||1.5|+1|0x1|soon|1 2|\xff".split("|"):
         yield grpc_vector(14, pushback)
     for code in range(256):
         yield {
@@ -324,16 +278,7 @@ def codes():
             "receive_maximum": most,
             "window": window,
         }
-    options = [
-        None,
-        "",
-        "\x00",
-        "\x05",
-        "\x01\x2c",
-        "\x00\x00\x01",
-        "\xff\xff\xff\xff",
-        "\x00\x00\x00\x00\x05",
-    ]
+    options = [None, *"|\0|\5|\1,|\0\0\1|\xff\xff\xff\xff|\0\0\0\0\5".split("|")]
     for code in range(256):
         options_here = options if code in (4 << 5 | 29, 5 << 5 | 3) else [options[code % 8]]
         for option in options_here:
@@ -348,24 +293,9 @@ def codes():
                 "outcome": outcome,
                 "hint": hint,
             }
-    words = [
-        *AWS_THROTTLES,
-        "RequestTimeout",
-        "RequestTimeoutException",
-        "ValidationException",
-        "",
-        "#",
-        ":",
-        "a#SlowDown",
-        "SlowDown#",
-        "SlowDown:x#y",
-        " Slow Down ",
-        "slowdown",
-        "Throttling ",
-        "x#y#Throttling:z",
-        "SlowDown\xff",
-    ]
-    for code in words:
+    words = "RequestTimeout|RequestTimeoutException|ValidationException||#|:|a#SlowDown|SlowDown#|SlowDown:x#y"
+    words += "| Slow Down |slowdown|Throttling |x#y#Throttling:z|SlowDown\xff"
+    for code in [*AWS_THROTTLES, *words.split("|")]:
         yield {
             "name": f"aws {code!r}",
             "kind": "aws",
