@@ -11,7 +11,7 @@ import { NO_WASM, simulate, visit } from "./harness.mjs";
 
 const root = path.join(import.meta.dirname, "../..");
 const modules = path.join(root, "target/page");
-const folder = path.join(root, "tests/sim/scenarios");
+const folder = path.join(root, "tools/sim/scenarios");
 const read = (name) => fs.readFileSync(path.join(folder, `${name}.toml`), "utf8");
 
 const MANY = ["none", "adaptive", "aimd", "remaining", "fulljit", "netflix-vegas", "oracle"];

@@ -21,11 +21,11 @@ const PAGE_ALONE: &str = "--page";
 
 /// Everything said here goes to stderr: stdout belongs to the demo.
 pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<ExitCode> {
-    eprintln!("Building tests/live (the first time takes a minute) …");
+    eprintln!("Building tools/live (the first time takes a minute) …");
     let ended = progress::run("building", live::build(), None).context("cargo does not start")?;
     if !ended.success() {
         std::io::stderr().write_all(ended.output.as_bytes())?;
-        bail!("tests/live does not build.");
+        bail!("tools/live does not build.");
     }
 
     let has = |option: &str| args.iter().any(|arg| arg == option);

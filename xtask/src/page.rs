@@ -53,10 +53,10 @@ const PACKAGE: [&str; 12] = [
 
 /// What the page is made of besides.
 const SITE: [&str; 12] = [
-    "tests/sim/Cargo.toml",
-    "tests/sim/scenarios",
-    "tests/sim/src",
-    "tests/sim/wasm",
+    "tools/sim/Cargo.toml",
+    "tools/sim/scenarios",
+    "tools/sim/src",
+    "tools/sim/wasm",
     "web-demo/index.html",
     "web-demo/modules.mjs",
     "web-demo/package-lock.json",

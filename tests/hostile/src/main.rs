@@ -25,9 +25,9 @@ enum Command {
     /// Serve every mood at its name, every response of the fuzz corpus at /corpus/NUMBER, and what
     /// was counted at /counts, until standard input closes
     Serve,
-    /// Expose a client of tests/live to every mood
+    /// Expose a client of tools/live to every mood
     Run {
-        /// The program of tests/live
+        /// The program of tools/live
         #[arg(long, value_name = "PATH")]
         live: PathBuf,
         /// How long each mood lasts; they run six at a time

@@ -67,7 +67,7 @@ struct Tally {
 /// Which client, and for how long.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The program of tests/live.
+    /// The program of tools/live.
     pub program: PathBuf,
     /// Its law.
     pub law: String,

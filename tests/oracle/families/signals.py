@@ -1,6 +1,9 @@
 """What servers send: every header with every form of value, and what no server should send."""
 
-from exact import SECOND
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+
+from exact import END, SECOND, U64
 from families.tools import Dice
 from signals.codes import AWS_THROTTLES, aws, coap, grpc, mqtt
 from signals.http import Reading
@@ -150,44 +153,12 @@ def names():
             )
 
 
+STATUSES = """100 200 201 204 301 304 400 401 403 404 408 409 413 425 428 429 431 451 499
+500 501 502 503 504 507 520 522 529 530 598 599 600 999 0 65535"""
+
+
 def statuses():
-    for status in [
-        100,
-        200,
-        201,
-        204,
-        301,
-        304,
-        400,
-        401,
-        403,
-        404,
-        408,
-        409,
-        413,
-        425,
-        428,
-        429,
-        431,
-        451,
-        499,
-        500,
-        501,
-        502,
-        503,
-        504,
-        507,
-        520,
-        522,
-        529,
-        530,
-        598,
-        599,
-        600,
-        999,
-        0,
-        65_535,
-    ]:
+    for status in map(int, STATUSES.split()):
         for what, headers in [
             ("alone", []),
             ("with a pause", [("Retry-After", "7")]),
@@ -213,26 +184,82 @@ def mixtures():
         clock = dice.of([None, CLOCK])
         yield vector(f"mixture {number}", ["HostileHint"], status, headers, clock=clock)
 
+# A response a line, its headers in any order.
+CONTRADICTIONS = """RateLimit-Limit: 10|RateLimit-Remaining: 11
+RateLimit-Limit: 0|RateLimit-Remaining: 0
+RateLimit-Policy: "a";q=10;w=60|RateLimit: "a";r=1;t=999999
+X-RateLimit-Remaining: 7|X-RateLimit-Remaining: 3, 9|X-RateLimit-Remaining: 5
+X-RateLimit-Limit: 100|X-RateLimit-Limit: 60|X-RateLimit-Reset: 5|X-RateLimit-Reset: 50
+Date: Mon, 03 Mar 2025 09:00:00 GMT|Date: Mon, 03 Mar 2025 09:01:00 GMT|Retry-After: Mon, 03 Mar 2025 09:02:00 GMT
+Date: Mon, 03 Mar 2025 09:00:00 GMT|Retry-After: 5|Retry-After: Mon, 03 Mar 2025 09:02:00 GMT
+x-amzn-errortype: RequestTimeout|x-amzn-errortype: Throttling|x-amzn-errortype: Nonsense
+RateLimit: "a";r=5|RateLimit-Policy: "a";q=9;w=60;qu="bytes"|RateLimit-Policy: "a";q=8;w=90
+RateLimit: "a";r=5|RateLimit-Policy: "a";q=9;pk=:YWJj:|RateLimit-Policy: "a";q=9;pk=:ZGVm:
+RateLimit: limit=9, remaining=4|RateLimit-Policy: 9;w=60|RateLimit-Policy: 9;w=3600
+RateLimit: "a";r=0;t=5, "b";r=0;t=50|RateLimit: "c";r=0|RateLimit: "d";r=0;t=500"""
+
+# What is left of two limits; the lesser share binds, exact to one part in 2^32.
+SHARES = [
+    ((1, 3), (334, 1_000)),
+    ((999_999_999, 1_000_000_000), (1, 1)),
+    ((3_333_333_333_333_333_333, 9_999_999_999_999_999_999), (1, 2)),
+    ((9_223_372_036_854_775_807, U64), (2, 3)),
+    ((U64 - (1 << 33), U64), (U64 - 1, U64)),
+    ((5, 10), (50, 100)),
+    ((10, 10), (U64, U64)),
+]
+
+
+def contradictions():
+    for index, text in enumerate(CONTRADICTIONS.split("\n")):
+        headers = [tuple(header.split(": ", 1)) for header in text.split("|")]
+        for turn, order in enumerate(permutations(headers)):
+            yield vector(f"contradiction {index}, order {turn}", [], 429, order)
+    for index, shares in enumerate(SHARES):
+        headers = []
+        for name, (left, limit) in zip("ab", shares, strict=True):
+            headers += [("RateLimit", f'"{name}";r={left}'), ("RateLimit-Policy", f'"{name}";q={limit}')]
+        yield vector(f"shares {index}", [], 200, headers)
+    many = [(f"X-RateLimit-Remaining-Token{number}", "7") for number in range(20)]
+    yield vector("twenty limits", [], 200, many)
+    listed = ",".join(f'"{number}";r={number}' for number in range(1000))
+    yield vector("a thousand limits", [], 200, [("RateLimit", listed)])
+
+
+def drawn():
+    """Quotas of any name and size, and dates in every form, each of which is also misspelt."""
+    dice = Dice(3)
+    for number in range(100):
+        limit, window = 1 + dice.below(10**15 - 1), 1 + dice.below(10**7 - 1)
+        name = "".join(chr(dice.of([32, 33, *range(35, 92), *range(93, 127)])) for _ in range(1 + dice.below(30)))
+        left, reset = dice.below(limit + 1), dice.below(window + 1)
+        service, policy = f'"{name}";r={left};t={reset}', f'"{name}";q={limit};w={window};qu="requests"'
+        yield vector(f"quota {number}", [], 200, [("RateLimit", service), ("RateLimit-Policy", policy)])
+    for number in range(300):
+        then = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=dice.below(END // SECOND))
+        away = dice.below(1440)
+        zone = f"{dice.of('+-')}{away // 60:02}:{away % 60:02}"
+        date = dice.of(
+            [
+                f"{then:%a, %d %b %Y %H:%M:%S} GMT",
+                f"{then:%A, %d-%b-%y %H:%M:%S} GMT",
+                f"{then:%a %b} {then.day:2} {then:%H:%M:%S %Y}",
+                f"{then:%Y-%m-%dT%H:%M:%SZ}",
+                f"{then:%Y-%m-%dT%H:%M:%S}.{dice.below(SECOND):09}{zone}",
+            ]
+        )
+        place = dice.below(len(date))
+        misspelt = date[:place] + chr(0x20 + dice.below(0x5F)) + date[place + 1 :]
+        for what, value in (("date", date), ("misspelt date", misspelt)):
+            headers = [("X-RateLimit-Remaining", "1"), ("X-RateLimit-Reset", value)]
+            yield vector(f"{what} {number}", [], 200, headers, clock=0)
+
 
 def codes():
     for code in [*range(20), 255, 2**31, 2**32 - 1]:
         for pushback in (None, "1500", "-1"):
             yield grpc_vector(code, pushback)
-    for pushback in [
-        "0",
-        "00",
-        " 5 ",
-        "2147483647",
-        "2147483648",
-        "18446744073709551616",
-        "",
-        "1.5",
-        "+1",
-        "0x1",
-        "soon",
-        "1 2",
-        "\xff",
-    ]:
+    for pushback in "0|00| 5 |2147483647|2147483648|18446744073709551616||1.5|+1|0x1|soon|1 2|\xff".split("|"):
         yield grpc_vector(14, pushback)
     for code in range(256):
         yield {
@@ -251,16 +278,7 @@ def codes():
             "receive_maximum": most,
             "window": window,
         }
-    options = [
-        None,
-        "",
-        "\x00",
-        "\x05",
-        "\x01\x2c",
-        "\x00\x00\x01",
-        "\xff\xff\xff\xff",
-        "\x00\x00\x00\x00\x05",
-    ]
+    options = [None, *"|\0|\5|\1,|\0\0\1|\xff\xff\xff\xff|\0\0\0\0\5".split("|")]
     for code in range(256):
         options_here = options if code in (4 << 5 | 29, 5 << 5 | 3) else [options[code % 8]]
         for option in options_here:
@@ -275,24 +293,9 @@ def codes():
                 "outcome": outcome,
                 "hint": hint,
             }
-    words = [
-        *AWS_THROTTLES,
-        "RequestTimeout",
-        "RequestTimeoutException",
-        "ValidationException",
-        "",
-        "#",
-        ":",
-        "a#SlowDown",
-        "SlowDown#",
-        "SlowDown:x#y",
-        " Slow Down ",
-        "slowdown",
-        "Throttling ",
-        "x#y#Throttling:z",
-        "SlowDown\xff",
-    ]
-    for code in words:
+    words = "RequestTimeout|RequestTimeoutException|ValidationException||#|:|a#SlowDown|SlowDown#|SlowDown:x#y"
+    words += "| Slow Down |slowdown|Throttling |x#y#Throttling:z|SlowDown\xff"
+    for code in [*AWS_THROTTLES, *words.split("|")]:
         yield {
             "name": f"aws {code!r}",
             "kind": "aws",
@@ -316,5 +319,5 @@ def grpc_vector(code, pushback):
 
 
 def http():
-    for family in (pauses, resets, lists, names, statuses, mixtures):
+    for family in (pauses, resets, lists, names, statuses, mixtures, contradictions, drawn):
         yield from family()

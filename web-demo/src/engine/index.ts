@@ -1,5 +1,5 @@
 /**
- * The engine: the simulator of tests/sim with the controllers of the crate, in a worker of its own.
+ * The engine: the simulator of tools/sim with the controllers of the crate, in a worker of its own.
  * All numbers on the page come from it.
  *
  * Times are seconds of virtual time, counted from the start of a world. Requests of one turn of the
@@ -11,7 +11,7 @@ import { connect } from "./client";
 
 /** What makes a run; the same three give the same run on every machine. */
 export interface WorldSpec {
-  /** TOML, as tests/sim/scenarios has it. */
+  /** TOML, as tools/sim/scenarios has it. */
   scenario: string;
   /** One of `Engine.laws()`, or two as `ONE+OTHER`. */
   law: string;

@@ -1,4 +1,4 @@
-/** An instance of tests/sim/wasm: what it exports, with texts and numbers instead of addresses. */
+/** An instance of tools/sim/wasm: what it exports, with texts and numbers instead of addresses. */
 
 import { EngineError } from "./index";
 import type { Opened } from "./messages";

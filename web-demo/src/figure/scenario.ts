@@ -1,4 +1,4 @@
-/** Pieces of scenario files, as tests/sim/scenarios describes them, from numbers of the page. */
+/** Pieces of scenario files, as tools/sim/scenarios describes them, from numbers of the page. */
 
 /** Seconds, written exactly. */
 export function time(seconds: number): string {

@@ -91,14 +91,14 @@ export const PRESETS: Preset[] = [
 ];
 
 const FILES = import.meta.glob<string>([
-  "../../../tests/sim/scenarios/{e-5,e-5-reset,day,j-100,g,f,d-flappy,h,i-4-1-drop,strangers,b-10,autoscaling,s-0.01-1,l}.toml",
+  "../../../tools/sim/scenarios/{e-5,e-5-reset,day,j-100,g,f,d-flappy,h,i-4-1-drop,strangers,b-10,autoscaling,s-0.01-1,l}.toml",
 ], { query: "?raw", import: "default", eager: true });
 
 /** The state that a preset stands for. */
 export function preset(name: string): State | undefined {
   const found = PRESETS.find((preset) => preset.name === name);
   if (!found) return undefined;
-  const file = FILES[`../../../tests/sim/scenarios/${name}.toml`];
+  const file = FILES[`../../../tools/sim/scenarios/${name}.toml`];
   if (name && file === undefined) return undefined;
   return { base: name, scenario: file === undefined ? scenario() : read(file), laws: found.laws, seed: 1, speed: 0, at: null };
 }

@@ -31,7 +31,7 @@ let both = one.beside(&Policy::named("${other}").unwrap());
 let mut gate = Controller::new(both, seed, now);`;
   }
   return `// ${law} is somebody else's, ported to compare with: it is in no package of ours.
-// tests/sim/src/peer/mod.rs names its source.`;
+// tools/sim/src/peer/mod.rs names its source.`;
 }
 
 const lines = (law: Law, options: string) => `import { tidegate } from "${ENTRIES[law]}";

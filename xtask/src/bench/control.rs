@@ -1,4 +1,4 @@
-//! How well every law controls: builds tests/bench/control and becomes it.
+//! How well every law controls: builds tools/bench/control and becomes it.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -15,15 +15,15 @@ const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-cont
 pub fn run(args: Vec<OsString>) -> Result<()> {
     let mut build = cargo("build");
     build.args(PROGRAM);
-    let ended = progress::run("building tests/bench/control", build, None)?;
+    let ended = progress::run("building tools/bench/control", build, None)?;
     if !ended.success() {
         std::io::stderr().write_all(ended.output.as_bytes())?;
-        bail!("tests/bench/control does not build.");
+        bail!("tools/bench/control does not build.");
     }
     // `cargo run` becomes the program it runs, as we become `cargo run`: signals and the exit
     // status are the program's own.
     let mut program = cargo("run");
     program.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));
     program.arg("--").args(args).current_dir(std::env::current_dir()?);
-    Err(program.exec()).context("tests/bench/control does not start")
+    Err(program.exec()).context("tools/bench/control does not start")
 }

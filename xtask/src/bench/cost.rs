@@ -13,7 +13,7 @@ use crate::road::{Road, Roads};
 use crate::setup;
 use crate::workspace::{cargo, root};
 
-/// The subjects of tests/bench/cost, and what each is.
+/// The subjects of tools/bench/cost, and what each is.
 const SUBJECTS: [(&str, &str); 12] = [
     ("adaptive-open", "adaptive, no refusal yet: poll + settle"),
     ("adaptive-blind", "adaptive, refusals are all that is known: poll + settle"),
@@ -67,7 +67,7 @@ fn build(folder: &Path) -> Result<()> {
     command.args(["--config", "profile.release.debug=\"line-tables-only\""]);
     let ended = progress::run("building", command, None)?;
     if !ended.success() {
-        bail!("tests/bench/cost does not build:\n{}", ended.output);
+        bail!("tools/bench/cost does not build:\n{}", ended.output);
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
-/// The images of tests/bench/size, each weighed against the empty one.
+/// The images of tools/bench/size, each weighed against the empty one.
 const FLASH: [(&str, &str); 7] = [
     ("adaptive", "controller with adaptive alone"),
     ("aimd", "controller with aimd alone"),
@@ -123,11 +123,11 @@ fn build(target: &str, road: Road) -> Result<PathBuf> {
         Road::Active => "active",
         Road::Debian => "debian",
     });
-    let mut command = road.cargo("build", target, &root().join("tests/bench/size"));
+    let mut command = road.cargo("build", target, &root().join("tools/bench/size"));
     command.args(["--release", "--locked", "--target-dir"]).arg(&output);
     let ended = progress::run(&format!("linking for {target}"), command, None)?;
     if !ended.success() {
-        bail!("tests/bench/size does not link for {target}:\n{}", ended.output);
+        bail!("tools/bench/size does not link for {target}:\n{}", ended.output);
     }
     Ok(output.join(target).join("release"))
 }

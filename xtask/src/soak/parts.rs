@@ -47,11 +47,11 @@ fn count(of: &Value, name: &str) -> Result<String> {
 pub fn polls(_: &mut Roads, soak: &Soak) -> Result<Section> {
     let test = |verb: &[&str]| {
         let mut command = cargo("test");
-        command.args(["--release", "--package", "tidegate", "--test", "long_time"]).args(verb);
+        command.args(["--release", "--package", "tidegate", "--test", "public"]).args(verb);
         command
     };
     output("building", test(&["--no-run"]))?;
-    let mut command = test(&["idle::", "--", "--nocapture"]);
+    let mut command = test(&["long_time::idle::", "--", "--nocapture"]);
     command.env("TIDEGATE_POLLS", soak.polls.to_string());
     let since = Instant::now();
     let told = output("polling", command)?;

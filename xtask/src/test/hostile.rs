@@ -1,5 +1,5 @@
 //! A server on loopback that does what no server should, and the clients that exist: the Rust one of
-//! tests/live, and `fetch` of the npm package in Node.
+//! tools/live, and `fetch` of the npm package in Node.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -33,7 +33,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// What `cargo build` made of tests/live and tests/hostile.
+/// What `cargo build` made of tools/live and tests/hostile.
 pub struct Programs {
     pub live: PathBuf,
     pub hostile: PathBuf,

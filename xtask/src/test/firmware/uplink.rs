@@ -132,7 +132,7 @@ fn judge(log: &str, counts: Counts, works: &Works) -> Result<String> {
     ))
 }
 
-/// The real server of tests/live, on a free port of the loopback interface.
+/// The real server of tools/live, on a free port of the loopback interface.
 struct Server {
     _program: Program,
     port: u16,

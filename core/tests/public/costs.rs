@@ -1,0 +1,216 @@
+//! `adaptive` against buckets that are filled in units, by calls that cost more than one of them.
+
+use tidegate::law::Adaptive;
+use tidegate::{
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reply, Rng, Span,
+};
+
+use crate::SECOND;
+
+/// A token bucket: so many units a second, and a second's worth of burst.
+struct Bucket {
+    rate: u64,
+    level: u64,
+    latest: Instant,
+}
+
+const ROUND_TRIP: Span = Span::from_millis(50);
+
+impl Bucket {
+    const fn new(rate: u64) -> Self {
+        Self { rate, level: rate * SECOND, latest: Instant::ZERO }
+    }
+
+    fn take(&mut self, now: Instant, cost: u32) -> bool {
+        let nanos = now.saturating_since(self.latest).as_nanos();
+        self.latest = now;
+        self.level = (self.level + nanos * self.rate).min(self.rate * SECOND);
+        let cost = u64::from(cost) * SECOND;
+        let served = cost <= self.level;
+        if served {
+            self.level -= cost;
+        }
+        served
+    }
+
+    const fn left(&self) -> u64 {
+        self.level / SECOND
+    }
+}
+
+/// What came of one client after a minute of learning: units served of those there were, and
+/// refusals of all calls, both in thousandths.
+fn run(rate: u64, hints: bool, cost: impl FnMut(&mut Rng) -> u32) -> (u64, u64) {
+    run_law(Adaptive::DEFAULT, rate, hints, cost)
+}
+
+/// The same of a law that may know the quota.
+fn run_law(
+    law: Adaptive,
+    rate: u64,
+    hints: bool,
+    mut cost: impl FnMut(&mut Rng) -> u32,
+) -> (u64, u64) {
+    let mut bucket = Bucket::new(rate);
+    let mut chance = Rng::new(3);
+    let mut now = Instant::ZERO;
+    let mut gate: Controller<Adaptive> = Controller::new(Policy::new(law), 7, now);
+    let (mut units, mut calls, mut refused) = (0, 0, 0);
+    let (warm, end) = (Instant::from_nanos(60 * SECOND), Instant::from_nanos(660 * SECOND));
+    let mut next = cost(&mut chance);
+    while now < end {
+        match gate.poll(now, &Ask::new().cost(next)) {
+            Decision::Go(permit) => {
+                let served = bucket.take(now, next);
+                if now >= warm {
+                    calls += 1;
+                    refused += u64::from(!served);
+                    units += if served { u64::from(next) } else { 0 };
+                }
+                let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
+                let hint = if hints {
+                    Hint::quota(rate, Span::from_secs(1)).and_remaining(bucket.left())
+                } else {
+                    Hint::NONE
+                };
+                now = now.saturating_add(ROUND_TRIP);
+                gate.settle(now, permit, outcome.with(hint));
+                if served {
+                    next = cost(&mut chance);
+                }
+            }
+            Decision::Wait(until) => {
+                assert!(until > now, "a wait that is none");
+                now = until;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    (units * 1_000 / (rate * 600), refused * 1_000 / calls)
+}
+
+#[test]
+fn a_limit_in_units_is_used_whatever_a_call_costs() {
+    // Ten calls a second in each row, however large they are.
+    for size in [1, 7, 100, 1_000, 65_536, 20_000_000] {
+        let (used, refused) = run(10 * u64::from(size), false, |_| size);
+        assert!(
+            used >= 950 && refused <= 30,
+            "size {size}: {used} of 1000 used, {refused} refused"
+        );
+    }
+}
+
+#[test]
+fn a_known_quota_is_counted_in_what_calls_cost() {
+    for size in [1, 1_000, 20_000_000] {
+        let rate = 10 * u64::from(size);
+        let law = Adaptive::with_quota(Quota::per_second(rate).unwrap());
+        let (used, refused) = run_law(law, rate, false, |_| size);
+        assert!(used >= 950 && refused <= 5, "size {size}: {used} used, {refused} refused");
+    }
+}
+
+#[test]
+fn calls_of_mixed_sizes_use_a_limit_nearly_as_well() {
+    let mixed = |rng: &mut Rng| 100 + rng.next_u32() % 1_900;
+    for hints in [false, true] {
+        let (used, refused) = run(10_000, hints, mixed);
+        assert!(used >= 900 && refused <= 50, "hints {hints}: {used} used, {refused} refused");
+    }
+}
+
+#[test]
+fn the_law_follows_when_calls_become_a_thousand_times_as_large() {
+    let mut count = 0;
+    let growing = |_: &mut Rng| {
+        count += 1;
+        if count < 3_000 { 2 } else { 2_000 }
+    };
+    // Calls of 2 units of 20 000 a second are not kept back by the bucket, and last until 850 are the
+    // most that there can be; those of 2 000 are.
+    let (used, refused) = run(20_000, false, growing);
+    assert!(used >= 750 && refused <= 30, "{used} used, {refused} refused");
+}
+
+/// A server of language models: requests and tokens of a minute each, and a refusal charges nothing.
+#[test]
+fn each_of_two_limits_is_fed_by_its_own_hints() {
+    let quota = |limit| Hint::quota(limit, Span::from_secs(60));
+    for (requests, tokens, size, hints, what) in [
+        (600, 60_000, 1_000, true, "tokens bind, and are told"),
+        (120, 6_000_000, 1_000, true, "requests bind, and are told"),
+        (600, 60_000, 1_000, false, "tokens bind, blind"),
+        (60, 60_000, 1_000, true, "both bind"),
+    ] {
+        let mut server = [requests, tokens].map(|limit: u64| Bucket::new(limit));
+        let mut now = Instant::ZERO;
+        let mut gate: Controller<Adaptive, 2> =
+            Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
+        let (mut calls, mut refused, mut used) = (0u64, 0u64, [0u64; 2]);
+        // The clock of the buckets runs sixty times as fast, so that their second is a minute.
+        let (warm, end) = (Instant::from_nanos(600 * SECOND), Instant::from_nanos(4_200 * SECOND));
+        while now < end {
+            match gate.poll(now, &Ask::of([1, size])) {
+                Decision::Go(permit) => {
+                    let at = Instant::from_nanos(now.as_nanos() / 60);
+                    let costs = [1, size];
+                    let fits = server.iter_mut().zip(costs).all(|(bucket, cost)| {
+                        bucket.take(at, 0) && bucket.left() >= u64::from(cost)
+                    });
+                    if fits {
+                        for (bucket, cost) in server.iter_mut().zip(costs) {
+                            bucket.take(at, cost);
+                        }
+                    }
+                    if now >= warm {
+                        calls += 1;
+                        refused += u64::from(!fits);
+                        for (used, cost) in used.iter_mut().zip(costs) {
+                            *used += if fits { u64::from(cost) } else { 0 };
+                        }
+                    }
+                    let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+                    let said = [
+                        quota(requests).and_remaining(server[0].left()),
+                        quota(tokens).and_remaining(server[1].left()),
+                    ];
+                    now = now.saturating_add(Span::from_millis(300));
+                    let said = if hints { said } else { [Hint::NONE; 2] };
+                    gate.settle(now, permit, Reply::about(outcome, said));
+                }
+                Decision::Wait(until) => now = until,
+                other => panic!("{other:?}"),
+            }
+        }
+        let most = [used[0] * 1_000 / (requests * 60), used[1] * 1_000 / (tokens * 60)];
+        let most = most.into_iter().max().unwrap_or(0);
+        let refused = refused * 1_000 / calls;
+        assert!(most >= 930 && refused <= 40, "{what}: {most} of 1000 used, {refused} refused");
+        assert!(!hints || refused <= 5, "{what}: {refused} refused");
+    }
+}
+
+#[test]
+fn what_a_call_really_took_is_waited_for() {
+    let next = |used: u32| {
+        let mut gate: Controller<Adaptive> =
+            Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);
+        let ask = Ask::new().cost(100);
+        let mut now = Instant::from_nanos(SECOND);
+        let Decision::Go(first) = gate.poll(now, &ask) else { panic!() };
+        now = now.saturating_add(ROUND_TRIP);
+        gate.settle(now, first, Outcome::Throttled);
+        let Decision::Wait(until) = gate.poll(now, &ask) else { panic!() };
+        let Decision::Go(second) = gate.poll(until, &ask) else { panic!() };
+        gate.settle(until, second, Outcome::Ok.using([used]));
+        match gate.poll(until, &ask) {
+            Decision::Wait(then) => then.saturating_since(until).as_nanos(),
+            _ => 0,
+        }
+    };
+    let (less, same, more) = (next(50), next(100), next(1_000));
+    assert!(less < same && more > 5 * same, "{less} {same} {more}");
+    // However much it was, the debt ends.
+    assert!(next(u32::MAX) <= 2 * 86_400 * SECOND);
+}

@@ -1,0 +1,140 @@
+//! A clock of any age, up to its end.
+
+use tidegate::{Ask, Decision, Hint, Instant, Outcome, Rng, Span, Verdict};
+
+use super::{Gate, every_policy};
+use crate::{DAY, MILLIS, SECOND, at};
+
+/// Nothing bounds the sleep of the gem's strategies, as their documentation says: refused without end
+/// they sleep without end. So these are served alone.
+const UNBOUNDED: [&str; 3] = ["gradual", "proportional", "remaining"];
+
+/// A visit every three weeks.
+const PAUSE: u64 = 21 * DAY;
+
+/// What servers say, honest and not, in turn.
+fn said(turn: u64) -> (Outcome, Hint) {
+    let hour = Span::from_secs(3_600);
+    match turn % 11 {
+        0 => (Outcome::Throttled, Hint::NONE),
+        1 => (Outcome::Throttled, Hint::retry_after(Span::MAX)),
+        2 => (Outcome::Busy, Hint::retry_after(Span::from_secs(2))),
+        3 => (Outcome::Failed, Hint::NONE),
+        4 => (Outcome::Ok, Hint::quota(u64::MAX, Span::MAX).and_remaining(0).and_reset(Span::MAX)),
+        5 => (Outcome::Ok, Hint::quota(5_000, hour).and_remaining(9).and_reset(hour)),
+        6 => (Outcome::Throttled, Hint::remaining(0).and_reset(hour)),
+        7 => (Outcome::Abandoned, Hint::NONE),
+        8 => (Outcome::Ok, Hint::remaining(3)),
+        _ => (Outcome::Ok, Hint::NONE),
+    }
+}
+
+/// Makes up to eight calls from `now` on, waiting where it must, and loses the permit of one; the server
+/// says what `turn` tells, or serves them all. Returns the longest wait and how many left.
+fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
+    let (mut longest, mut gone, mut ask) = (0, 0, Ask::new());
+    for step in 0..24 {
+        match gate.poll(now, &ask) {
+            Decision::Go(permit) => {
+                gone += 1;
+                if step == 7 {
+                    continue; // its answer never comes: the lease must end
+                }
+                now = now.saturating_add(Span::from_nanos(70 * MILLIS));
+                let (outcome, hint) =
+                    turn.map_or((Outcome::Ok, Hint::NONE), |turn| said(turn + step));
+                let reply = outcome.with::<1>(hint);
+                gate.settle(now, permit, reply);
+                ask = gate.retry(now, &ask, reply).unwrap_or_default();
+            }
+            Decision::Wait(until) => {
+                assert!(until > now, "a wait is never zero");
+                if until.saturating_since(now).as_nanos() > PAUSE {
+                    break; // for another visit
+                }
+                longest = longest.max(until.saturating_since(now).as_nanos());
+                now = until;
+            }
+            Decision::Full => now = gate.next_at(now).unwrap().max(now),
+            Decision::Refuse(_) => ask = Ask::new(),
+        }
+        if gone == 8 {
+            break;
+        }
+    }
+    (longest, gone)
+}
+
+#[test]
+fn every_law_and_gate_lets_calls_leave_for_584_years() {
+    for (name, policy) in every_policy() {
+        let (mut gate, mut visits, mut longest) = (Gate::new(policy, 7, at(0)), 0, 0);
+        let mut dry = 0;
+        for start in (0..u64::MAX - PAUSE).step_by(PAUSE as usize) {
+            let turn = (!UNBOUNDED.contains(&name)).then_some(visits);
+            if visits % 100 == 99 {
+                // It moves to a clock that has just begun, as at a restart, and back.
+                for there in [0, start] {
+                    let mut record = [0; Gate::SNAPSHOT_BYTES];
+                    let now = if there == 0 { start } else { 0 };
+                    gate.snapshot(at(now), &mut record).unwrap();
+                    gate = Gate::restore(policy, visits, &record, at(there), Span::ZERO).unwrap();
+                }
+            }
+            let (wait, gone) = visit(&mut gate, at(start), turn);
+            // `adaptive` learns intervals of up to 52 days from rejections, which come here at any rate.
+            dry = if gone > 0 { 0 } else { dry + 1 };
+            assert!(dry < 30, "{name}: nothing left in the year {}", start / (365 * DAY));
+            (longest, visits) = (longest.max(wait), visits + 1);
+        }
+        assert!(visits > 10_000, "{visits}");
+        let most = if name == "adaptive" { PAUSE } else { DAY * 5 / 4 };
+        assert!(longest <= most, "{name}: one wait took {} s", longest / SECOND);
+        assert!(gate.in_flight() <= 8, "{name}: {} calls in flight", gate.in_flight());
+    }
+}
+
+/// What a client is answered, in distances from the start of its clock.
+fn story(name: &str, start: u64) -> Vec<String> {
+    let policy = every_policy().find(|(other, _)| *other == name).unwrap().1;
+    let (mut gate, mut chance) = (Gate::new(policy, 7, at(start)), Rng::new(7));
+    let (mut now, mut out, mut told) = (at(start), Vec::new(), Vec::new());
+    let since = |then: Instant| then.saturating_since(at(start)).as_nanos();
+    for turn in 0..3_000 {
+        now = now.saturating_add(chance.between(Span::ZERO, Span::from_millis(400)));
+        told.push(match gate.poll(now, &Ask::new()) {
+            Decision::Go(permit) => {
+                out.push(permit);
+                "go".to_owned()
+            }
+            Decision::Wait(until) => format!("wait {}", since(until)),
+            other => format!("{other:?}"),
+        });
+        if chance.next_u32().is_multiple_of(2)
+            && let Some(permit) = out.pop()
+        {
+            let (outcome, hint) = said(if turn % 5 == 0 { turn } else { 9 });
+            gate.settle(now, permit, outcome.with(hint));
+        }
+        if let Verdict::Wait(until) = gate.check(now, &Ask::new())
+            && until > now.saturating_add(Span::from_secs(60))
+        {
+            // No further than a day, so that the oldest clock does not come to its end.
+            now = until.min(now.saturating_add(Span::from_secs(86_400)));
+        }
+    }
+    told
+}
+
+#[test]
+fn a_client_is_answered_alike_whatever_the_age_of_its_clock() {
+    let ages = [1, 1 << 22, 1 << 32, 1 << 53, u64::MAX / 2, u64::MAX - 3_000 * DAY];
+    for (name, _) in every_policy() {
+        let young = story(name, 10 * DAY);
+        for age in ages {
+            // `busy` counts by the seconds of the clock, so its ages are whole ones.
+            let start = 10 * DAY + age / SECOND * SECOND;
+            assert!(story(name, start) == young, "{name} at the age of {start} ns");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Clocks that step, slew, leap and stand still, each beside an undisturbed one.
+
+use tidegate::{Ask, Hint, Outcome, Reply, Span, Verdict};
+
+use super::every_policy;
+use super::world::{Second, World, sent, served};
+use crate::{HOUR, MILLIS, SECOND, at};
+
+/// What the clock shows when a story begins.
+const EPOCH: u64 = 100 * HOUR;
+const TEN_MINUTES: usize = 600;
+
+/// A client that has found its rate under a good clock, and what it did in the last five minutes.
+fn settled(name: &str) -> (World, Vec<Second>) {
+    let policy = every_policy().find(|(other, _)| *other == name).unwrap().1;
+    let mut world = World::new(name, policy, EPOCH);
+    let mut calm = world.live(TEN_MINUTES as u64, |now| EPOCH + now);
+    (world, calm.split_off(TEN_MINUTES / 2))
+}
+
+/// The laws that swing about their rate even under a good clock, and mend slowly after a refusal.
+const SWING: [&str; 3] = ["gradual", "proportional", "remaining"];
+
+/// That these five minutes are like those.
+fn alike(name: &str, after: &[Second], calm: &[Second]) {
+    let (is, was) = (served(after), served(calm));
+    let least = if SWING.contains(&name) { was / 10 } else { was * 9 / 10 };
+    assert!(is >= least, "{name}: {is} calls served, and {was} under a good clock");
+    if !SWING.contains(&name) {
+        let (is, was) = (sent(after), sent(calm));
+        assert!(is <= was * 13 / 10, "{name}: {is} calls sent, and {was} under a good clock");
+    }
+}
+
+#[test]
+fn a_clock_that_steps_an_hour_ahead_earns_a_burst_at_most() {
+    for (name, _) in every_policy() {
+        let ((mut world, calm), (mut twin, _)) = (settled(name), settled(name));
+        let stepped = world.live(TEN_MINUTES as u64, |now| EPOCH + HOUR + now);
+        let straight = twin.live(10, |now| EPOCH + now);
+        let (first, usual) = (sent(&stepped[..10]), sent(&straight));
+        assert!(
+            first <= usual + usual / 2 + 10,
+            "{name}: {first} calls at once instead of {usual}"
+        );
+        alike(name, &stepped[TEN_MINUTES / 2..], &calm);
+    }
+}
+
+#[test]
+fn a_clock_that_steps_an_hour_back_costs_an_hour_at_most_and_earns_nothing() {
+    for (name, _) in every_policy() {
+        let (mut world, calm) = settled(name);
+        let stepped = world.live(3_600 + 2 * TEN_MINUTES as u64, |now| EPOCH - HOUR + now);
+        let silence = stepped.iter().position(|second| second.sent > 0).unwrap();
+        assert!(silence <= 3_610, "{name}: nothing was sent for {silence} s");
+        let busiest = stepped.chunks(10).map(sent).max().unwrap();
+        let usual = calm.chunks(10).map(sent).max().unwrap();
+        assert!(busiest <= 2 * usual + 10, "{name}: {busiest} calls in ten seconds, not {usual}");
+        alike(name, &stepped[stepped.len() - TEN_MINUTES / 2..], &calm);
+    }
+}
+
+#[test]
+fn a_clock_that_is_slewed_and_set_back_by_milliseconds_costs_next_to_nothing() {
+    // 500 ppm too fast for ten minutes and too slow for ten; and set back by 5 ms and ahead again.
+    let slewed = |now: u64| {
+        let turn = now % (1_200 * SECOND);
+        let gained = turn.min(1_200 * SECOND - turn) / 2_000;
+        let set_back = if now / SECOND % 34 >= 17 { 5 * MILLIS } else { 0 };
+        EPOCH + now + gained - set_back
+    };
+    for (name, _) in every_policy() {
+        let (mut world, calm) = settled(name);
+        let slewed = world.live(2 * TEN_MINUTES as u64, slewed);
+        for minutes in slewed.chunks(TEN_MINUTES / 2) {
+            alike(name, minutes, &calm);
+        }
+    }
+}
+
+#[test]
+fn a_laptop_that_sleeps_during_a_call_wakes_as_it_fell_asleep() {
+    const NIGHT: u64 = 8 * HOUR;
+    let asked = Hint::retry_after(Span::from_secs(30));
+    let replies: [(Reply, u64); 5] = [
+        (Outcome::Ok.into(), 0),
+        (Outcome::Failed.into(), 0),
+        (Outcome::Throttled.into(), 0),
+        (Outcome::Throttled.with(asked), 30),
+        (Outcome::Abandoned.into(), 0),
+    ];
+    for (name, _) in every_policy() {
+        for (reply, wish) in replies {
+            let (mut world, calm) = settled(name);
+            world.live_until_a_call(|now| EPOCH + now);
+            let awake = EPOCH + world.now() + NIGHT;
+            world.sleep(NIGHT, awake, reply);
+            assert_eq!(world.gate.in_flight(), 0, "{name}");
+            let wait = match world.gate.check(at(awake), &Ask::new()) {
+                Verdict::Wait(until) => until.saturating_since(at(awake)).as_secs(),
+                _ => 0,
+            };
+            assert!(wait <= wish + wish / 4 + 10, "{name}, {reply:?}: it waits {wait} s");
+            let morning = world.live(TEN_MINUTES as u64, |now| EPOCH + now);
+            alike(name, &morning[TEN_MINUTES / 2..], &calm);
+        }
+    }
+}
+
+#[test]
+fn an_isolate_whose_clock_stands_still_and_leaps_neither_bursts_nor_starves() {
+    for (name, policy) in every_policy().filter(|(name, _)| *name != "none") {
+        // What keeps calls apart lets one go for each leap, and a second one where it catches up.
+        let paced = ["adaptive", "fixed", "aimd"].contains(&name);
+        let most = if paced { 2 } else { 20 };
+        for spell in [500 * MILLIS, 5 * SECOND, 60 * SECOND] {
+            let mut world = World::new(name, policy, EPOCH);
+            let seconds = world.live(1_200, |now| EPOCH + now / spell * spell);
+            for sent in seconds[600..].chunks(spell.div_ceil(SECOND) as usize).map(sent) {
+                assert!(sent > 0, "{name}: nothing was sent in {spell} ns");
+                assert!(sent <= most, "{name}: {sent} calls were sent within {spell} ns");
+            }
+        }
+    }
+}

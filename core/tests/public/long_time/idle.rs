@@ -1,0 +1,98 @@
+//! Polls that lead to nothing, without end.
+//!
+//! `cargo xtask soak polls` runs these with a thousand million polls, told by `TIDEGATE_POLLS`.
+
+use tidegate::gate::WindowPolicy;
+use tidegate::{Ask, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
+
+use super::{Gate, every_policy};
+use crate::{HOUR, SECOND, at};
+
+/// How many polls a test makes in all.
+fn polls() -> u64 {
+    let asked = std::env::var("TIDEGATE_POLLS").ok();
+    asked.map_or(10_000_000, |polls| polls.parse().expect("TIDEGATE_POLLS is a number"))
+}
+
+/// A controller but for its counters: all that decides.
+fn decides(gate: &Gate) -> String {
+    let told = format!("{gate:?}");
+    let (decides, counters) = told.split_once(", stats: ").unwrap();
+    assert!(!counters.contains("limits") && counters.starts_with("Stats"));
+    decides.to_owned()
+}
+
+/// A controller of this policy that keeps every call back for nearly an hour.
+fn held(policy: Policy) -> Gate {
+    let mut gate = Gate::new(policy, 7, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else {
+        panic!("the first call waits")
+    };
+    let hint = Hint::retry_after(Span::from_secs(3_500));
+    gate.settle(at(SECOND), permit, Outcome::Throttled.with(hint));
+    gate
+}
+
+/// Polls `times` at clocks from `from` on, `step` apart, each answered alike.
+fn poll(gate: &mut Gate, times: u64, from: u64, step: u64, expected: &Decision) {
+    for turn in 0..times {
+        let answer = gate.poll(at(from + turn * step), &Ask::new());
+        assert!(answer == *expected, "poll {turn}: {answer:?} instead of {expected:?}");
+    }
+}
+
+#[test]
+fn polls_without_progress_change_no_state_and_no_answer() {
+    let share = polls().div_ceil(Policy::NAMES.len() as u64 * 2);
+    for (name, policy) in every_policy() {
+        let mut gate = held(policy);
+        let Decision::Wait(until) = gate.poll(at(2 * SECOND), &Ask::new()) else {
+            panic!("{name} holds nothing")
+        };
+        let (before, waits) = (decides(&gate), gate.stats().waits);
+        let mut record = [[0; Gate::SNAPSHOT_BYTES]; 2];
+        gate.snapshot(at(HOUR), &mut record[0]).unwrap();
+        // On a clock that stands still, and then on one that creeps ahead, to a minute before the end.
+        let (from, last) = (2 * SECOND, until.as_nanos() - 60 * SECOND);
+        poll(&mut gate, share, from, 0, &Decision::Wait(until));
+        poll(&mut gate, share, from, (last - from) / share, &Decision::Wait(until));
+        assert_eq!(decides(&gate), before, "{name}");
+        assert_eq!(u64::from(gate.stats().waits - waits), 2 * share, "{name}");
+        gate.snapshot(at(HOUR), &mut record[1]).unwrap();
+        assert_eq!(record[0], record[1], "{name}");
+        // And the wait has not moved by a nanosecond.
+        assert_eq!(
+            gate.check(at(until.as_nanos() - 1), &Ask::new()),
+            Verdict::Wait(until),
+            "{name}"
+        );
+        assert_eq!(gate.check(until, &Ask::new()), Verdict::Go, "{name}");
+        eprintln!("{name:<13} {} polls", 2 * share);
+    }
+}
+
+#[test]
+fn polls_of_a_full_window_and_of_calls_that_are_refused_change_nothing_either() {
+    let share = polls() / 20;
+    let one = WindowPolicy::new(1, Span::from_secs(7_200)).unwrap();
+    let mut gate = Gate::new(Policy::named("none").unwrap().window(one), 7, at(0));
+    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    poll(&mut gate, 1, SECOND, 0, &Decision::Full);
+    let before = decides(&gate);
+    poll(&mut gate, share, SECOND, HOUR / share, &Decision::Full);
+    assert_eq!(decides(&gate), before);
+    eprintln!("a full window {share} polls");
+    gate.settle(at(HOUR), permit, Outcome::Ok);
+    assert_eq!(gate.check(at(HOUR), &Ask::new()), Verdict::Go);
+
+    let mut gate = held(Policy::named("adaptive").unwrap());
+    let hasty = Ask::new().deadline(Instant::from_nanos(10 * SECOND));
+    let refused = gate.poll(at(2 * SECOND), &hasty);
+    assert!(matches!(refused, Decision::Refuse(_)));
+    let before = decides(&gate);
+    for _ in 0..share {
+        assert!(gate.poll(at(2 * SECOND), &hasty) == refused);
+    }
+    assert_eq!(decides(&gate), before);
+    eprintln!("a deadline    {share} polls");
+}

@@ -1,0 +1,24 @@
+//! Long time and bad luck: clocks as old as they get, clocks that step, slew, stop and leap, records
+//! that were damaged, and polls without end.
+
+mod age;
+mod clocks;
+mod damage;
+mod idle;
+mod ticks;
+mod world;
+
+use tidegate::gate::{BudgetPolicy, WindowPolicy};
+use tidegate::{Controller, Policy, Ratio, Span};
+
+type Gate = Controller;
+
+/// Every law, with every gate that a call may meet: a window with a lease, a budget for retries,
+/// backoff and holds.
+fn every_policy() -> impl Iterator<Item = (&'static str, Policy)> {
+    let window = WindowPolicy::new(8, Span::from_secs(30)).unwrap();
+    let budget = BudgetPolicy::new(Ratio::HALF, 10).unwrap();
+    Policy::NAMES
+        .iter()
+        .map(move |name| (*name, Policy::named(name).unwrap().window(window).budget(Some(budget))))
+}

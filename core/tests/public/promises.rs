@@ -1,0 +1,351 @@
+//! What a user is promised, over random clients and servers.
+
+use proptest::prelude::*;
+use tidegate::gate::HoldPolicy;
+use tidegate::{Ask, Controller, Decision, Hint, Outcome, Policy, Ratio, Rng, Span, Verdict};
+
+use crate::client::{Client, Gate, POLICY};
+use crate::{DAY, MILLIS, SECOND, at};
+
+proptest! {
+    #[test]
+    fn below_the_limit_nothing_waits_whatever_the_server_says(
+        seed: u64,
+        limit in 8u64..10_000,
+        period in 1u64..100_000,
+        gaps in prop::collection::vec(0u64..100_000, 1..200),
+    ) {
+        let mut client = Client::new(seed);
+        for gap in gaps {
+            client.now += gap * MILLIS;
+            prop_assert_eq!(client.gate.check(at(client.now), &Ask::new()), Verdict::Go);
+            let hint = Hint::quota(limit, Span::from_secs(period));
+            let hint = hint.and_remaining(gap % limit).and_reset(Span::from_secs(gap % period));
+            client.call(Outcome::Ok.with::<1>(hint));
+        }
+    }
+
+    #[test]
+    fn a_client_that_knows_its_rate_sends_a_burst_at_once_where_the_server_says_there_is_room(
+        seed: u64,
+        limit in 64u64..10_000,
+        period in 1u64..3_600,
+    ) {
+        let mut client = Client::new(seed);
+        let hint = |left| Hint::quota(limit, Span::from_secs(period)).and_remaining(left);
+        let used_up = hint(0).and_reset(Span::from_secs(1));
+        client.call(Outcome::Throttled.with::<1>(used_up));
+        for _ in 0..60 {
+            client.call(Outcome::Ok.with::<1>(hint(limit - 1)));
+            client.now += period * SECOND;
+        }
+        for sent in 0..8 {
+            let decision = client.gate.poll(at(client.now), &Ask::new());
+            prop_assert!(matches!(decision, Decision::Go(_)), "{:?} after {}", decision, sent);
+        }
+    }
+
+    #[test]
+    fn no_cooldown_is_longer_than_the_ceiling_whatever_the_law(
+        law in prop::sample::select(vec!["adaptive", "aimd", "cubic", "vegas", "crowd", "fixed", "none"]),
+        seed: u64,
+        ceiling in 1u64..100,
+        replies in prop::collection::vec((any::<bool>(), 0u64..10_000, any::<bool>()), 1..40),
+    ) {
+        let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
+        let policy = Policy::named(law).unwrap().backoff(None).hold(hold);
+        let (mut gate, mut now) = (Controller::<_, 1, 32>::new(policy, seed, at(0)), 1);
+        let interval = |gate: &mut Controller<_, 1, 32>, now| {
+            gate.intervals(at(now)).next().flatten().map_or(0, Span::as_nanos)
+        };
+        // The interval when the call before was sent, which spaced the next one.
+        let mut spaced = 0;
+        for (ok, seconds, told) in replies {
+            let permit = loop {
+                match gate.poll(at(now), &Ask::new()) {
+                    Decision::Go(permit) => break permit,
+                    Decision::Wait(until) => {
+                        let wait = until.as_nanos() - now;
+                        // What the law has learnt may be longer: here, by successes alone.
+                        let learnt = interval(&mut gate, now).max(spaced);
+                        let ceiling = ceiling * SECOND;
+                        // The law knows the ceiling to 1/256 of an octave, and never above it.
+                        let most = if learnt > ceiling - ceiling / 128 { 2 * learnt } else { ceiling };
+                        prop_assert!(wait <= most, "{wait} ns of {most}");
+                        now = until.as_nanos();
+                    }
+                    other => panic!("{other:?}"),
+                }
+            };
+            spaced = interval(&mut gate, now);
+            now += 50 * MILLIS;
+            let span = Span::from_secs(seconds);
+            let hint = match told {
+                true => Hint::retry_after(span),
+                false => Hint::remaining(0).and_reset(span),
+            };
+            let outcome = if ok { Outcome::Ok } else { Outcome::Throttled };
+            gate.settle(at(now), permit, outcome.with(hint));
+        }
+    }
+
+    #[test]
+    fn where_the_server_takes_so_many_calls_at_once_no_more_are_sent_but_for_a_rare_probe(
+        seed: u64,
+        limit in 2usize..40,
+    ) {
+        let Client { mut gate, mut now } = Client::new(seed);
+        let (mut served, mut rejected) = (0, 0);
+        for round in 0..300 {
+            let mut sent = Vec::new();
+            while let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) {
+                sent.push(permit);
+            }
+            // Rejections come back at once, and what is served 50 ms later.
+            now += MILLIS;
+            for permit in sent.split_off(sent.len().min(limit)) {
+                gate.settle(at(now), permit, Outcome::Busy);
+                rejected += usize::from(round >= 20);
+            }
+            now += 50 * MILLIS;
+            served += if round >= 20 { sent.len() } else { 0 };
+            for permit in sent {
+                gate.settle(at(now), permit, Outcome::Ok);
+            }
+        }
+        let capacity = 280 * limit;
+        prop_assert!(served * 10 >= capacity * 9, "{served} of {capacity} were served");
+        prop_assert!(rejected * 50 <= served, "{rejected} were rejected");
+    }
+
+    #[test]
+    fn a_call_that_is_throttled_at_the_start_is_tried_again_when_the_server_said(
+        seed: u64,
+        wait in 2u64..3_000,
+        form in 0u8..2,
+    ) {
+        let mut client = Client::new(seed);
+        let span = Span::from_secs(wait);
+        let hint = if form == 0 { Hint::retry_after(span) } else { Hint::remaining(0).and_reset(span) };
+        client.call(Outcome::Throttled.with::<1>(hint));
+        let over = client.now;
+        let _permit = client.admitted();
+        let waited = client.now - over;
+        prop_assert!(waited >= wait * SECOND && waited <= wait * SECOND * 12 / 10);
+    }
+}
+
+#[test]
+fn a_client_that_is_told_nothing_tries_again_within_seconds() {
+    for seed in 0..100 {
+        let mut client = Client::new(seed);
+        client.call(Outcome::Throttled);
+        let over = client.now;
+        let _permit = client.admitted();
+        assert!(client.now - over < 5 * SECOND, "{} ms", (client.now - over) / MILLIS);
+    }
+}
+
+#[test]
+fn a_burst_begins_with_ten_calls_and_slow_calls_hold_up_no_others() {
+    let (mut gate, mut now, mut sent) = (Client::new(7).gate, SECOND, 0);
+    let mut first = 0;
+    while sent < 100 {
+        match gate.poll(at(now), &Ask::new()) {
+            Decision::Go(_) => sent += 1,
+            Decision::Full => {
+                first = if first == 0 { sent } else { first };
+                let next = gate.next_at(at(now)).unwrap().as_nanos();
+                assert!(next > now);
+                now = next;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(first, 10);
+    assert!(now <= 3 * SECOND, "after {} ms", (now - SECOND) / MILLIS);
+}
+
+/// A client of a bucket of 100 a day that makes one reading each five minutes, for a fortnight; with a
+/// snapshot between each two calls where it sleeps. Returns how many calls were served.
+fn fortnight(sleeps: bool) -> u32 {
+    let (mut gate, mut served, mut level, mut latest) = (Client::new(7).gate, 0, 5 * DAY, 0);
+    for wake in (0..14 * DAY).step_by(usize::try_from(300 * SECOND).unwrap()) {
+        if sleeps {
+            let mut record = [0; Gate::SNAPSHOT_BYTES];
+            gate.snapshot(at(latest), &mut record).unwrap();
+            let away = Span::from_nanos(wake - latest);
+            gate = Gate::restore(POLICY, wake, &record, at(wake), away).unwrap();
+        }
+        level = (level + (wake - latest) * 100).min(5 * DAY);
+        latest = wake;
+        if let Decision::Go(permit) = gate.poll(at(wake), &Ask::new()) {
+            let fits = level >= DAY;
+            level -= if fits { DAY } else { 0 };
+            served += u32::from(fits);
+            gate.settle(at(wake + 1), permit, if fits { Outcome::Ok } else { Outcome::Throttled });
+        }
+    }
+    served
+}
+
+#[test]
+fn a_device_that_sleeps_between_its_calls_uses_as_much_as_one_that_does_not() {
+    let (awake, asleep) = (fortnight(false), fortnight(true));
+    assert!(awake >= 1_200, "{awake} of 1405");
+    assert!(asleep * 20 >= awake * 19, "{asleep} asleep, {awake} awake");
+}
+
+/// What a server says with each response, which is true.
+#[derive(Clone, Copy, Debug)]
+enum Says {
+    Nothing,
+    Left,
+    Quota,
+    Policy,
+    Reset,
+}
+
+/// A server of so many calls in each period, by windows or as a bucket.
+#[derive(Clone, Copy, Debug)]
+struct Server {
+    limit: u64,
+    period: u64,
+    windows: bool,
+    /// What is in the bucket, in parts of a call, or what is left of the window.
+    left: u64,
+    latest: u64,
+}
+
+impl Server {
+    fn new(limit: u64, period: u64, windows: bool) -> Self {
+        Self { limit, period, windows, left: limit * period, latest: 0 }
+    }
+
+    fn take(&mut self, now: u64) -> bool {
+        let passed = now - self.latest;
+        if !self.windows {
+            self.left = (self.left + passed * self.limit).min(self.limit * self.period);
+        } else if now / self.period > self.latest / self.period {
+            self.left = self.limit * self.period;
+        }
+        self.latest = now;
+        let served = self.left >= self.period;
+        self.left -= if served { self.period } else { 0 };
+        served
+    }
+
+    fn says(&self, what: Says, served: bool) -> Hint {
+        let left = Hint::remaining(self.left / self.period);
+        let reset = match self.windows {
+            true => self.period - self.latest % self.period,
+            false => (self.limit * self.period - self.left).div_ceil(self.limit),
+        };
+        let reset = Span::from_nanos(reset);
+        match what {
+            Says::Nothing => Hint::NONE,
+            Says::Left => left,
+            Says::Quota => left.and_limit(self.limit).and_reset(reset),
+            Says::Policy => Hint::quota(self.limit, Span::from_nanos(self.period))
+                .and_remaining(self.left / self.period),
+            Says::Reset if served => left.and_reset(reset),
+            Says::Reset => {
+                let next = (self.period - self.left % self.period).div_ceil(self.limit);
+                Hint::retry_after(if self.windows { reset } else { Span::from_nanos(next) })
+            }
+        }
+    }
+}
+
+/// A client that always has a call to make, for so long: how many were served, and how many rejected.
+fn greedy(mut server: Server, says: Says, seed: u64, takes: u64, time: u64) -> (u64, u64) {
+    let mut client = Client::new(seed);
+    let (mut served, mut rejected) = (0, 0);
+    while client.now < time {
+        let permit = client.admitted();
+        let fits = server.take(client.now);
+        let hint = server.says(says, fits);
+        (served, rejected) = (served + u64::from(fits), rejected + u64::from(!fits));
+        client.now += takes;
+        let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+        client.gate.settle(at(client.now), permit, outcome.with(hint));
+    }
+    (served, rejected)
+}
+
+/// Of limits of four calls or more. Of one or two calls a period, a client that is told uses up to a third
+/// less than one that guesses.
+#[test]
+fn a_true_hint_makes_no_client_slower_or_more_often_rejected() {
+    let mut rng = Rng::new(5);
+    let mut below = |most: u32| u64::from(rng.next_u32() % most);
+    let mut told = [[0; 2]; 4];
+    for world in 0..200 {
+        let limit = (4 + below(12)) << below(6);
+        let period = [1, 10, 60, 600][usize::try_from(below(4)).unwrap()] * SECOND;
+        let server = Server::new(limit, period, world % 2 == 0);
+        let (takes, time) = ((2 + below(100)) * MILLIS, (20 * period).max(300 * SECOND));
+        let alone = greedy(server, Says::Nothing, world, takes, time);
+        for (index, says) in
+            [Says::Left, Says::Quota, Says::Policy, Says::Reset].into_iter().enumerate()
+        {
+            let with = greedy(server, says, world, takes, time);
+            let parts = |(served, rejected)| rejected * 1_000 / (served + rejected);
+            let what = format!("{server:?} {says:?}: {with:?}, and {alone:?} without");
+            assert!(with.0 * 4 >= alone.0 * 3, "slower: {what}");
+            assert!(parts(with) <= parts(alone) + 50, "rejected: {what}");
+            let [faster, rejected] = &mut told[index];
+            *faster += i64::try_from(with.0 * 1_000 / alone.0).unwrap() - 1_000;
+            *rejected += i64::try_from(parts(with)).unwrap() - i64::try_from(parts(alone)).unwrap();
+        }
+    }
+    // Of all worlds together nothing is lost but a hundredth.
+    let kept = told.iter().all(|[faster, rejected]| *faster >= -2_000 && *rejected <= 0);
+    assert!(kept, "faster and more rejected, in thousandths of 200 worlds: {told:?}");
+}
+
+/// Clients that always have a call to make at a server of windows, for thirty of these: what each was
+/// served in the second half.
+fn fleet(clients: u64, mut server: Server, says: Says, seed: u64) -> Vec<u64> {
+    let (half, takes) = (15 * server.period, 40 * MILLI);
+    let mut gates: Vec<_> =
+        (0..clients).map(|client| (client + 1, new(seed + client), 0)).collect();
+    loop {
+        let (now, gate, served) = gates.iter_mut().min_by_key(|(now, ..)| *now).unwrap();
+        if *now > 2 * half {
+            return gates.into_iter().map(|(_, _, served)| served).collect();
+        }
+        match gate.poll(at(*now), &Ask::new()) {
+            Decision::Go(permit) => {
+                let fits = server.take(*now);
+                *served += u64::from(fits && *now > half);
+                let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+                gate.settle(at(*now + takes), permit, outcome.with(server.says(says, fits)));
+                *now += takes;
+            }
+            Decision::Wait(until) => *now = until.as_nanos(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_fleet_that_is_told_when_a_window_ends_shares_it() {
+    let mut rng = Rng::new(9);
+    let mut below = |most: u32| u64::from(rng.next_u32() % most);
+    let mut uneven = Vec::new();
+    for seed in 0..40 {
+        let clients = 3 + below(20);
+        let limit = clients * (3 + below(12));
+        let period = [60, 600, 3_600, 86_400][usize::try_from(below(4)).unwrap()] * SECOND;
+        let shares = fleet(clients, Server::new(limit, period, true), Says::Reset, 1_000 * seed);
+        // 1 - Jain's index, in thousandths.
+        let (sum, squares) = shares
+            .iter()
+            .fold((0, 0), |(sum, squares), share| (sum + share, squares + share * share));
+        uneven.push(1_000 - 1_000 * sum * sum / (clients * squares));
+        assert!(sum * 10 >= 15 * limit * 9, "{sum} of {} were served", 15 * limit);
+    }
+    uneven.sort_unstable();
+    assert!(uneven[20] <= 60 && uneven[36] <= 300, "{uneven:?}");
+}

@@ -1,0 +1,132 @@
+//! Whatever a server has said, once it serves again its client comes back.
+
+use tidegate::{Hint, Outcome, Reply, Rng, Span};
+
+use crate::client::Client;
+use crate::{HOUR, SECOND};
+
+fn below(rng: &mut Rng, most: u64) -> u64 {
+    rng.between(Span::ZERO, Span::from_nanos(most)).as_nanos()
+}
+
+/// One of five servers that make no sense; the higher ones have more to say.
+fn nonsense(kind: u64, rng: &mut Rng) -> Reply {
+    let mut hint = Hint::NONE;
+    if kind & 1 != 0 && below(rng, 2) == 0 {
+        hint = Hint::retry_after(Span::from_secs(below(rng, 60)));
+    }
+    if kind >= 2 && below(rng, 2) == 0 {
+        hint = hint.and_remaining(below(rng, 100));
+        if kind >= 3 {
+            hint = hint.and_reset(Span::from_secs(below(rng, 120)));
+        }
+        if kind == 4 {
+            hint.limit = Some(1 + below(rng, 100));
+            hint.period = Some(Span::from_secs(1 + below(rng, 100)));
+        }
+    }
+    match below(rng, 5) {
+        0 => Outcome::Throttled.with(hint),
+        1 => Outcome::Busy.with(hint),
+        2 => Outcome::Failed.with(hint),
+        _ => Outcome::Ok.with(hint),
+    }
+}
+
+#[test]
+fn a_client_that_was_told_nonsense_for_an_hour_makes_a_hundred_calls_within_three_days() {
+    for seed in 0..5_000 {
+        let mut rng = Rng::new(seed);
+        let mut client = Client::new(seed);
+        let kind = seed % 5;
+        for _ in 0..5 + below(&mut rng, 60) {
+            if client.now < HOUR {
+                let reply = nonsense(kind, &mut rng);
+                client.call(reply);
+            }
+        }
+        let since = client.now;
+        for _ in 0..100 {
+            client.call(Outcome::Ok);
+        }
+        let took = client.now - since;
+        assert!(took < 72 * HOUR, "seed {seed}: {} s", took / SECOND);
+    }
+}
+
+#[test]
+fn a_server_that_tells_what_is_left_with_refusals_alone_is_probed_all_the_same() {
+    let mut client = Client::new(7);
+    client.call(Outcome::Ok);
+    for _ in 0..4 {
+        client.call(Outcome::Throttled.with::<1>(Hint::remaining(0)));
+    }
+    client.call(Outcome::Ok);
+    let before = client.interval();
+    for _ in 0..300 {
+        client.call(Outcome::Ok);
+    }
+    assert!(client.interval() < before / 4, "{before} ns, then {} ns", client.interval());
+}
+
+#[test]
+fn a_period_that_is_told_once_does_not_bind_for_good() {
+    let mut client = Client::new(7);
+    client.call(Outcome::Ok);
+    let minute = Span::from_secs(60);
+    client.call(
+        Outcome::Throttled
+            .with::<1>(Hint::quota(1, minute).and_remaining(71).and_reset(Span::from_secs(110))),
+    );
+    let told = client.interval();
+    client.call(Outcome::Ok);
+    assert!(client.interval() < told / 100, "{told} ns, then {} ns", client.interval());
+    assert!(client.interval() <= minute.as_nanos());
+}
+
+#[test]
+fn a_period_of_years_is_not_believed_for_longer_than_a_day() {
+    let year = Span::from_secs(365 * 86_400);
+    for told in [
+        Hint::quota(1, year).and_remaining(0).and_reset(year),
+        Hint::remaining(4_999).and_reset(Span::from_secs(80 * 365 * 86_400)),
+    ] {
+        let mut client = Client::new(7);
+        let mut told = told;
+        told.limit = told.limit.or(Some(5_000));
+        client.call(Outcome::Ok.with::<1>(told));
+        for _ in 0..2_000 {
+            client.call(Outcome::Ok);
+        }
+        assert!(client.now < 3_000 * HOUR, "{} h", client.now / HOUR);
+        assert!(client.interval() < HOUR, "{} s", client.interval() / SECOND);
+    }
+}
+
+#[test]
+fn a_refusal_that_tells_of_a_period_leaves_everybodys_pace_after_it() {
+    let mut client = Client::new(7);
+    client.call(Outcome::Ok);
+    let mut used_up = Hint::remaining(0).and_reset(Span::from_secs(3_599));
+    used_up.limit = Some(5_000);
+    client.call(Outcome::Throttled.with::<1>(used_up));
+    client.call(Outcome::Ok);
+    assert!(client.interval() <= SECOND, "{} ms", client.interval() / 1_000_000);
+}
+
+#[test]
+fn a_bucket_that_is_told_to_be_empty_slows_a_client_to_a_bound() {
+    for (limit, period) in [(1_000, 60), (100_000, 86_400)] {
+        let mut client = Client::new(7);
+        for _ in 0..20 {
+            client.call(Outcome::Ok);
+        }
+        let period = Span::from_secs(period);
+        for _ in 0..100 {
+            client.call(Outcome::Ok.with::<1>(Hint::quota(limit, period).and_remaining(0)));
+        }
+        let everybodys = period.as_nanos() / limit;
+        let slowest = client.interval();
+        assert!(slowest < 80 * everybodys, "{} times everybody's", slowest / everybodys);
+    }
+}

@@ -1,0 +1,27 @@
+//! One budget for a fleet. What holds whatever a message says is in `tests/fuzz`.
+
+mod rules;
+mod world;
+
+use tidegate::gate::WindowPolicy;
+use tidegate::law::Fixed;
+use tidegate::shared::Coordinator;
+use tidegate::{Controller, Policy, Quota, Span};
+
+type Desk = Coordinator<Controller<Fixed, 1, 1024>, 16>;
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// The permits of a grant and how far from the grant they lie, read by the documented layout alone.
+fn departures(grant: &[u8]) -> Vec<(u64, i64)> {
+    let count = usize::from(grant[40]);
+    let field = |from: usize| number(&grant[from..from + 8]);
+    (0..count).map(|n| (field(41 + n * 16), field(49 + n * 16).cast_signed())).collect()
+}
+
+fn policy(quota: Quota) -> Policy<Fixed> {
+    let window = WindowPolicy::new(u16::MAX, Span::from_secs(20)).unwrap();
+    Policy::new(Fixed::new(quota)).window(window)
+}

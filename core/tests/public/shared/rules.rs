@@ -1,0 +1,483 @@
+//! The rules, one by one, and what they are against.
+
+use tidegate::shared::{GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::{Ask, Controller, Decision, Outcome, Quota, Span};
+
+use super::{Desk, departures, number, policy};
+use crate::{MILLIS, SECOND, at};
+
+/// When a test begins.
+const BEGIN: u64 = 1 << 42;
+
+fn desk(quota: Quota) -> Desk {
+    Desk::new(Controller::new(policy(quota), 7, at(BEGIN)), at(BEGIN))
+}
+
+fn isolate(number: u64) -> Isolate<32> {
+    Isolate::new(number, Quota::per_second(1).unwrap(), at(BEGIN))
+}
+
+fn per_second(calls: u64) -> Quota {
+    Quota::per_second(calls).unwrap()
+}
+
+/// A request, by the documented layout.
+#[derive(Clone, Copy, Default)]
+struct Request {
+    isolate: u64,
+    sequence: u32,
+    want: u16,
+    alone: u16,
+    leaving: bool,
+    /// A permit, when its call came back (from now), what became of it, and a Retry-After.
+    report: Option<(u64, i64, u8, Option<u64>)>,
+}
+
+impl Request {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![1, 1, u8::from(self.leaving)];
+        bytes.extend(self.isolate.to_le_bytes());
+        bytes.extend(self.sequence.to_le_bytes());
+        bytes.extend(self.want.to_le_bytes());
+        bytes.extend(self.alone.to_le_bytes());
+        bytes.push(u8::from(self.report.is_some()));
+        if let Some((permit, at, outcome, retry_after)) = self.report {
+            bytes.extend(permit.to_le_bytes());
+            bytes.extend(at.to_le_bytes());
+            bytes.extend([outcome, u8::from(retry_after.is_some())]);
+            retry_after.iter().for_each(|span| bytes.extend(span.to_le_bytes()));
+        }
+        let sum = bytes
+            .iter()
+            .fold(0x811C_9DC5u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+        bytes.extend(sum.to_le_bytes());
+        bytes
+    }
+
+    fn ask(self, desk: &mut Desk, now: u64) -> Vec<u8> {
+        answer(desk, now, &self.bytes())
+    }
+}
+
+fn answer(desk: &mut Desk, now: u64, request: &[u8]) -> Vec<u8> {
+    let mut grant = [0; GRANT_BYTES];
+    let length = desk.answer(at(now), request, &mut grant).unwrap();
+    grant[..length].to_vec()
+}
+
+/// Lets every call leave that may, each of which is served at once: how many these were with a lease,
+/// and without.
+fn call(isolate: &mut Isolate<32>, now: u64) -> (u64, u64) {
+    let (mut leased, mut own) = (0, 0);
+    loop {
+        let alone = isolate.is_alone();
+        let Decision::Go(permit) = isolate.poll(at(now), &Ask::new()) else {
+            return (leased, own);
+        };
+        isolate.settle(at(now), permit, Outcome::Ok);
+        *(if alone { &mut own } else { &mut leased }) += 1;
+    }
+}
+
+/// The request that is due, if one is.
+fn due(isolate: &mut Isolate<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
+    let mut request = [0; REQUEST_BYTES];
+    let length = isolate.request(at(now), waiting, &mut request)?;
+    Some(request[..length].to_vec())
+}
+
+#[test]
+fn a_slow_limit_goes_on_for_all_who_wait_for_it() {
+    for per_minute in [1, 3, 5] {
+        let mut desk = desk(Quota::per_minute(per_minute).unwrap());
+        let mut isolates = [isolate(1), isolate(2)];
+        let mut left = [0; 2];
+        for now in (BEGIN..BEGIN + 3_600 * SECOND).step_by(50 * MILLIS as usize) {
+            for (isolate, left) in isolates.iter_mut().zip(&mut left) {
+                *left += call(isolate, now).0;
+                if let Some(request) = due(isolate, now, 5) {
+                    isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+                }
+            }
+        }
+        let all = per_minute * 60;
+        assert!(left[0] + left[1] > all * 9 / 10, "{left:?} of {all}");
+        assert!(left.iter().all(|left| *left >= all / 4), "{left:?} of {all}");
+    }
+}
+
+#[test]
+fn a_long_way_is_learnt() {
+    for round_trip in [400, 600, 1_500] {
+        let mut desk = desk(per_second(50));
+        let mut isolate = isolate(1);
+        let mut way: Vec<(u64, Vec<u8>)> = Vec::new();
+        let (mut leased, mut own) = (0, 0);
+        for now in (BEGIN..BEGIN + 300 * SECOND).step_by(5 * MILLIS as usize) {
+            for (_, grant) in way.extract_if(.., |(arrives, _)| *arrives <= now) {
+                isolate.hear(at(now), &grant).unwrap();
+            }
+            let left = call(&mut isolate, now);
+            (leased, own) = (leased + left.0, own + left.1);
+            if let Some(request) = due(&mut isolate, now, 20) {
+                let grant = answer(&mut desk, now + round_trip / 2 * MILLIS, &request);
+                way.push((now + round_trip * MILLIS, grant));
+            }
+        }
+        // Of a way that is longer than the lead no more comes than a lead for each round trip.
+        let most = if round_trip > 812 { 300 * 50 * 812 / round_trip } else { 300 * 50 };
+        assert!(leased > most * 8 / 10 && own < 10, "{round_trip} ms: {leased} of {most}, {own}");
+    }
+}
+
+#[test]
+fn an_isolate_that_no_answer_reaches_does_not_starve_the_others() {
+    let mut desk = desk(Quota::per_minute(1).unwrap());
+    let mut got = 0;
+    for round in 0..1_028 {
+        let now = BEGIN + u64::from(round) * 3_500 * MILLIS;
+        let deaf = Request { isolate: 1, sequence: round + 1, alone: 2, ..Request::default() };
+        deaf.ask(&mut desk, now);
+        let other = Request { isolate: 2, sequence: round + 1, want: 1, ..Request::default() };
+        got += departures(&other.ask(&mut desk, now + SECOND)).len();
+    }
+    // In an hour, of which half may leave without the coordinator.
+    assert!(got >= 28, "{got}");
+}
+
+#[test]
+fn whoever_comes_back_costs_the_burst_and_no_more() {
+    let quota = per_second(1).with_burst(5).unwrap();
+    for (alone, most) in [(0, 5), (1, 1)] {
+        let mut desk = desk(quota);
+        let back = Request { isolate: 1, sequence: 1, alone, ..Request::default() };
+        // Told twice, it is spent once.
+        back.ask(&mut desk, BEGIN);
+        back.ask(&mut desk, BEGIN);
+        let ask = Request { sequence: 2, want: 9, ..back };
+        let grant = Request { alone: 0, ..ask }.ask(&mut desk, BEGIN + 1);
+        let at_once = departures(&grant).iter().filter(|(_, ahead)| *ahead == 0).count();
+        assert_eq!(at_once, most);
+    }
+}
+
+#[test]
+fn whoever_asks_often_leaves_the_others_half_of_their_part_at_least() {
+    for others in [1, 3] {
+        let mut desk = desk(per_second(50));
+        let mut got = [0; 4];
+        for tick in 0..12_000 {
+            let now = BEGIN + u64::from(tick) * 5 * MILLIS;
+            let hot = Request { isolate: 100, sequence: tick + 1, want: 64, ..Request::default() };
+            got[0] += departures(&hot.ask(&mut desk, now)).len();
+            for other in 1..=others {
+                if tick % 90 == other * 7 {
+                    let isolate = u64::from(other);
+                    let ask = Request { isolate, ..hot };
+                    got[other as usize] += departures(&ask.ask(&mut desk, now + MILLIS)).len();
+                }
+            }
+        }
+        let fair = 60 * 50 / (others as usize + 1);
+        let got = &got[..=others as usize];
+        // It gets what four get that ask every beat.
+        assert!(got[0] < fair * 4 && got[1..].iter().all(|got| *got > fair / 2), "{got:?}");
+    }
+}
+
+/// Two isolates with more to do than there is room for, one of which hears no answer from a time on: what
+/// each of them lets leave in the 300 s after that.
+fn left_where_one_hears_nothing() -> [u64; 2] {
+    let mut desk = desk(per_second(50));
+    let mut isolates = [isolate(1), isolate(2)];
+    let mut left = [0; 2];
+    for now in (BEGIN..BEGIN + 330 * SECOND).step_by(5 * MILLIS as usize) {
+        for (index, isolate) in isolates.iter_mut().enumerate() {
+            let (leased, own) = call(isolate, now);
+            if now > BEGIN + 30 * SECOND {
+                left[index] += leased + own;
+            }
+            if let Some(request) = due(isolate, now, if index == 0 { 1 } else { 30 }) {
+                let grant = answer(&mut desk, now, &request);
+                if index == 1 || now < BEGIN + 10 * SECOND {
+                    isolate.hear(at(now), &grant).unwrap();
+                }
+            }
+        }
+    }
+    left
+}
+
+#[test]
+fn an_isolate_that_hears_nothing_and_calls_alone_has_its_share_counted() {
+    let left = left_where_one_hears_nothing();
+    let all = 300 * 50;
+    assert!((all * 9 / 10..=all * 101 / 100).contains(&(left[0] + left[1])), "{left:?} of {all}");
+}
+
+#[test]
+fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
+    // Its snapshot is of before it had heard how many there are, and of how slow a limit has to be led.
+    let mut before = desk(per_second(2));
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN), &mut record).unwrap();
+    let mut due = Vec::new();
+    let mut ask_all = |desk: &mut Desk, begin: u64, sequence: u32| {
+        for isolate in 1..=8 {
+            let now = begin + isolate * MILLIS;
+            let want = if isolate == 8 { 20 } else { 0 };
+            let grant = Request { isolate, sequence, want, ..Request::default() }.ask(desk, now);
+            let times = departures(&grant).into_iter();
+            due.extend(times.map(|(_, ahead)| now.strict_add_signed(ahead)));
+        }
+    };
+    ask_all(&mut before, BEGIN, 1);
+    let now = BEGIN + 100 * MILLIS;
+    let away = Span::from_millis(100);
+    let policy = policy(per_second(2));
+    let mut after = Desk::restore(policy, 9, &record, at(now), away, false).unwrap();
+    for round in 0..20 {
+        ask_all(&mut after, now + u64::from(round) * SECOND, 2 + round);
+    }
+    assert!(due.len() > 20, "{due:?}");
+    let apart = due.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    assert!(apart.min().unwrap() >= 499 * MILLIS, "{due:?}");
+}
+
+#[test]
+fn a_record_of_any_age_is_gone_on_from_behind_what_may_have_been_granted_until_now() {
+    // Storage has failed for an hour, and the coordinator went on.
+    let quota = per_second(50).with_burst(50).unwrap();
+    let mut before = desk(quota);
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN), &mut record).unwrap();
+    let hour = Span::from_secs(3_600);
+    let now = BEGIN + hour.as_nanos();
+    let last = *granted(&mut before, now - MILLIS, 1).last().unwrap();
+    let mut after = Desk::restore(policy(quota), 9, &record, at(now), hour, false).unwrap();
+    let due = granted(&mut after, now, 2);
+    assert!(due.iter().all(|due| *due > last), "{last} and {due:?}");
+    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it goes on");
+}
+
+#[test]
+fn a_snapshot_that_was_lost_lets_nothing_be_granted_further_ahead_than_the_one_before() {
+    // The one before is of when there was a single isolate; of eight, leases are for six seconds.
+    let furthest = |lost: bool| {
+        let mut desk = desk(per_second(2));
+        let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+        desk.snapshot(at(BEGIN), &mut record).unwrap();
+        for isolate in 1..=8 {
+            Request { isolate, sequence: 1, ..Request::default() }.ask(&mut desk, BEGIN);
+        }
+        desk.snapshot(at(BEGIN), &mut record).unwrap();
+        if lost {
+            desk.snapshot_was_lost();
+        }
+        granted(&mut desk, BEGIN + MILLIS, 9).last().unwrap() - BEGIN
+    };
+    assert!(furthest(true) <= 751 * MILLIS && furthest(false) > 4 * SECOND);
+}
+
+#[test]
+fn whoever_ended_with_its_record_is_gone_on_from_at_once() {
+    let mut before = desk(per_second(50));
+    let mut due = granted(&mut before, BEGIN, 1);
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN + MILLIS), &mut record).unwrap();
+    let now = BEGIN + 101 * MILLIS;
+    let away = Span::from_millis(100);
+    let mut after = Desk::restore(policy(per_second(50)), 9, &record, at(now), away, true).unwrap();
+    due.extend(granted(&mut after, now, 2));
+    // As if nothing had been.
+    let apart: Vec<u64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(due.len() > 40 && apart.iter().all(|apart| *apart == 20 * MILLIS), "{apart:?}");
+}
+
+/// When the last of the departures that one gets at once is due, after now.
+fn granted(desk: &mut Desk, now: u64, isolate: u64) -> Vec<u64> {
+    let ask = Request { isolate, sequence: 1, want: 60, ..Request::default() };
+    let grant = ask.ask(desk, now);
+    departures(&grant).iter().map(|(_, ahead)| now.checked_add_signed(*ahead).unwrap()).collect()
+}
+
+#[test]
+fn in_the_place_of_another_without_a_record_nothing_leaves_beside_what_that_one_has_granted() {
+    let quota = per_second(50).with_burst(50).unwrap();
+    let now = BEGIN + 100 * MILLIS;
+    let before = granted(&mut desk(quota), BEGIN, 1);
+    assert!(before.len() > 50, "{before:?}");
+    let anew = || Desk::new(Controller::new(policy(quota), 7, at(now)), at(now));
+    let mut after = anew().in_place_of_another(at(now), Span::from_millis(100));
+    let due = granted(&mut after, now, 2);
+    assert!(due.iter().all(|due| due > before.last().unwrap()), "{before:?} and {due:?}");
+    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it goes on");
+    // Whoever was away for long has nothing to wait for.
+    let away = Span::from_secs(60);
+    assert!(!granted(&mut anew().in_place_of_another(at(now), away), now, 2).is_empty());
+}
+
+#[test]
+fn whoever_leaves_gives_back_what_it_has_and_is_not_counted_any_more() {
+    let mut desk = desk(per_second(50));
+    let mut isolate = isolate(1);
+    let mut last = [0; REQUEST_BYTES];
+    assert_eq!(isolate.leave(at(BEGIN), &mut last), None, "nobody knows of it");
+    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
+    let request = due(&mut isolate, BEGIN, 9).unwrap();
+    isolate.hear(at(BEGIN), &answer(&mut desk, BEGIN, &request)).unwrap();
+    assert!(isolate.in_hand() > 4);
+    assert_eq!(isolate.fleet(), Some((1, Some(Span::from_millis(20)))));
+    // While a request is on its way, whose answer it does not wait for.
+    let now = BEGIN + 500 * MILLIS;
+    let Decision::Go(permit) = isolate.poll(at(now), &Ask::new()) else { panic!() };
+    isolate.settle(at(now), permit, Outcome::Throttled);
+    let late = due(&mut isolate, now, 1).unwrap();
+    let length = isolate.leave(at(now), &mut last).unwrap();
+    answer(&mut desk, now, &last[..length]);
+    assert_eq!((desk.isolates(), desk.source().in_flight(), isolate.in_hand()), (0, 0, 0));
+    assert_eq!(desk.source().stats().throttled, 1, "what came back was told");
+    assert_eq!(answer(&mut desk, now, &late).len(), 0, "it comes too late");
+}
+
+#[test]
+fn permits_of_before_a_restore_are_unknown_after_it() {
+    let mut before = desk(per_second(50));
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN), &mut record).unwrap();
+    let ask = Request { isolate: 1, sequence: 1, want: 5, ..Request::default() };
+    let old = departures(&ask.ask(&mut before, BEGIN));
+    let now = BEGIN + 2 * SECOND;
+    let policy = policy(per_second(50));
+    let mut after = Desk::restore(policy, 9, &record, at(now), Span::from_secs(2), false).unwrap();
+    let new = departures(&ask.ask(&mut after, now + 4 * SECOND));
+    assert_eq!((old.len(), new.len()), (5, 5));
+    for (sequence, (permit, _)) in (2..).zip(old) {
+        let report = Some((permit, 0, 1, None));
+        Request { sequence, want: 0, report, ..ask }.ask(&mut after, now + 4 * SECOND);
+    }
+    let gate = after.source();
+    assert_eq!((gate.in_flight(), gate.stats().unknown, gate.stats().throttled), (5, 5, 0));
+}
+
+#[test]
+fn a_call_that_outlasts_the_good_bye_is_reported() {
+    let mut desk = desk(per_second(50));
+    let mut isolate = isolate(1);
+    let mut carry = |isolate: &mut Isolate<32>, now: u64, waiting: u16| {
+        if let Some(request) = due(isolate, now, waiting) {
+            isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+        }
+        (desk.source().in_flight(), desk.source().stats().throttled)
+    };
+    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
+    let mut permit = None;
+    let mut now = BEGIN;
+    while isolate.request_at().is_some() && now < BEGIN + 9 * SECOND {
+        carry(&mut isolate, now, u16::from(permit.is_none()));
+        if permit.is_none()
+            && let Decision::Go(call) = isolate.poll(at(now), &Ask::new())
+        {
+            permit = Some(call);
+        }
+        now += 5 * MILLIS;
+    }
+    assert_eq!(carry(&mut isolate, now, 0), (1, 0), "it has said good-bye");
+    isolate.settle(at(now), permit.unwrap(), Outcome::Throttled);
+    while isolate.request_at().is_some() && now < BEGIN + 18 * SECOND {
+        carry(&mut isolate, now, 0);
+        now += 5 * MILLIS;
+    }
+    assert_eq!(carry(&mut isolate, now, 0), (0, 1));
+}
+
+#[test]
+fn a_pause_is_as_long_as_the_server_asked_however_far_ahead_departures_lie() {
+    for (quota, isolates) in [(per_second(50), 1), (per_second(1), 10)] {
+        let mut desk = desk(quota);
+        let mut permit = None;
+        for sequence in 1..5 {
+            for isolate in 1..=isolates {
+                let ask = Request { isolate, sequence, want: 20, ..Request::default() };
+                let grant = ask.ask(&mut desk, BEGIN + u64::from(sequence) * 5 * SECOND);
+                permit = permit.or(departures(&grant).first().map(|(permit, _)| *permit));
+            }
+        }
+        // Told 100 ms ago to wait 300 ms, of which an eighth more may be drawn.
+        let report = permit.map(|permit| (permit, -100_000_000, 1, Some(300 * MILLIS)));
+        let told = Request { isolate: 1, sequence: 9, report, ..Request::default() };
+        let grant = told.ask(&mut desk, BEGIN + 20 * SECOND + 500 * MILLIS);
+        let pause = number(&grant[32..40]) / MILLIS;
+        assert!((200..=238).contains(&pause), "{pause} ms");
+    }
+}
+
+#[test]
+fn a_pause_of_an_hour_can_be_told() {
+    let mut desk = desk(Quota::per_minute(5).unwrap());
+    let ask = Request { isolate: 1, sequence: 1, want: 3, ..Request::default() };
+    let (permit, _) = departures(&ask.ask(&mut desk, BEGIN))[0];
+    let mut isolate = isolate(2);
+    assert_eq!(isolate.poll(at(BEGIN + SECOND), &Ask::new()), Decision::Full);
+    let request = due(&mut isolate, BEGIN + SECOND, 1).unwrap();
+    let report = Some((permit, 0, 1, Some(3_600 * SECOND)));
+    Request { sequence: 2, report, ..ask }.ask(&mut desk, BEGIN + SECOND);
+    let grant = answer(&mut desk, BEGIN + SECOND, &request);
+    assert_eq!(isolate.hear(at(BEGIN + SECOND), &grant), Ok(()));
+    assert!(matches!(isolate.poll(at(BEGIN + SECOND), &Ask::new()), Decision::Full));
+}
+
+#[test]
+fn what_was_answered_before_is_not_answered_again() {
+    let mut desk = desk(per_second(50));
+    let mut isolate = isolate(1);
+    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
+    let request = due(&mut isolate, BEGIN, 9).unwrap();
+    let grant = answer(&mut desk, BEGIN, &request);
+    assert_eq!(answer(&mut desk, BEGIN, &request), []);
+    isolate.hear(at(BEGIN), &grant).unwrap();
+    assert_eq!(isolate.in_hand(), 9);
+    // Nor what comes after a later request, or after the good-bye.
+    let ask = Request { isolate: 2, sequence: 9, want: 1, ..Request::default() };
+    assert_eq!(departures(&ask.ask(&mut desk, BEGIN + MILLIS)).len(), 1);
+    let leaving = Request { sequence: 10, want: 0, leaving: true, ..ask };
+    assert_eq!(departures(&leaving.ask(&mut desk, BEGIN + MILLIS)).len(), 0);
+    assert_eq!(desk.isolates(), 1);
+    for sequence in [8, 9, 10] {
+        assert_eq!(Request { sequence, ..ask }.ask(&mut desk, BEGIN + 100 * MILLIS), []);
+    }
+    assert_eq!(desk.isolates(), 1);
+    let back = Request { sequence: 11, ..ask };
+    assert_eq!(departures(&back.ask(&mut desk, BEGIN + 200 * MILLIS)).len(), 1);
+    assert_eq!(desk.isolates(), 2);
+}
+
+#[test]
+fn an_isolate_that_said_good_bye_keeps_to_its_share_where_nobody_answers() {
+    let mut desk = desk(per_second(2));
+    for other in 2..=8 {
+        let other = Request { isolate: other, sequence: 1, want: 1, ..Request::default() };
+        other.ask(&mut desk, BEGIN);
+        Request { sequence: 2, leaving: true, want: 0, ..other }.ask(&mut desk, BEGIN + SECOND);
+    }
+    // It comes when the others have gone, and goes too.
+    let mut isolate = isolate(1);
+    let gone = BEGIN + 20 * SECOND;
+    for now in (BEGIN + 10 * SECOND..gone).step_by(5 * MILLIS as usize) {
+        if now < BEGIN + 12 * SECOND {
+            call(&mut isolate, now);
+        }
+        if let Some(request) = due(&mut isolate, now, 0) {
+            isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+        }
+    }
+    assert_eq!(isolate.request_at(), None);
+    // Nobody answers from now on.
+    let mut left = 0;
+    for now in (gone..gone + 80 * SECOND).step_by(5 * MILLIS as usize) {
+        left += call(&mut isolate, now).1;
+        due(&mut isolate, now, 1);
+    }
+    // A share is an eighth of two calls a second.
+    assert!((15..=21).contains(&left), "{left}");
+}

@@ -1,0 +1,399 @@
+//! What holds when messages are lost, late, doubled or reordered, when members crash, and when clocks are
+//! wrong.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use tidegate::gate::Permit;
+use tidegate::law::Fixed;
+use tidegate::shared::{GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::{Ask, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span};
+
+use super::{Desk, departures, number, policy};
+use crate::{MILLIS, at};
+
+const STEP: u64 = 5 * MILLIS;
+/// What an isolate may send where it has been told nothing.
+const ALONE_PER_SECOND: u64 = 2;
+
+/// How hostile the way is, in chances out of 256.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    lost: u32,
+    doubled: u32,
+    /// A message takes up to so long.
+    slowest: Span,
+}
+
+const CALM: Way = Way { lost: 0, doubled: 0, slowest: Span::from_millis(60) };
+
+struct Message {
+    arrives: u64,
+    /// To the isolate of this number, or to the coordinator.
+    to: Option<u64>,
+    bytes: Vec<u8>,
+}
+
+struct Process {
+    number: u64,
+    isolate: Isolate<32>,
+    /// What its clock is ahead of the true time.
+    skew: u64,
+    waiting: VecDeque<Ask>,
+    /// When each call in flight comes back.
+    away: Vec<(u64, Permit)>,
+    /// The latest request that it has heard an answer to.
+    heard: u64,
+}
+
+/// A fleet, a coordinator, and the way between them, in true time.
+struct World {
+    now: u64,
+    desk: Option<Desk>,
+    desk_skew: u64,
+    record: Option<(u64, Vec<u8>)>,
+    policy: Policy<Fixed>,
+    processes: Vec<Process>,
+    messages: Vec<Message>,
+    way: Way,
+    chance: Rng,
+    /// When each departure was due, in true time, in the order they were granted.
+    granted: Vec<(u64, u64)>,
+    /// Departures that have reached their isolates, each counted once.
+    heard: u64,
+    /// Calls that left with a lease.
+    leased: u64,
+    /// Calls that began.
+    begun: u64,
+}
+
+impl World {
+    fn new(isolates: usize, rate: u64, burst: u32, way: Way, seed: u64) -> Self {
+        let mut chance = Rng::new(seed);
+        let mut skew = || chance.between(Span::ZERO, Span::from_secs(7_200)).as_nanos();
+        let desk_skew = skew();
+        let skews: Vec<u64> = (0..isolates).map(|_| skew()).collect();
+        let policy = policy(Quota::per_second(rate).unwrap().with_burst(burst).unwrap());
+        let processes = skews.iter().zip(1..).map(|(skew, number)| Self::process(number, *skew));
+        Self {
+            now: 0,
+            desk: Some(Desk::new(Controller::new(policy, seed, at(desk_skew)), at(desk_skew))),
+            desk_skew,
+            record: None,
+            policy,
+            processes: processes.collect(),
+            messages: Vec::new(),
+            way,
+            chance,
+            granted: Vec::new(),
+            heard: 0,
+            leased: 0,
+            begun: 0,
+        }
+    }
+
+    fn process(number: u64, skew: u64) -> Process {
+        let alone = Quota::per_second(ALONE_PER_SECOND).unwrap();
+        Process {
+            number,
+            isolate: Isolate::new(number, alone, at(skew)),
+            skew,
+            waiting: VecDeque::new(),
+            away: Vec::new(),
+            heard: 0,
+        }
+    }
+
+    fn luck(&mut self, of_256: u32) -> bool {
+        self.chance.next_u32() >> 24 < of_256
+    }
+
+    fn send(&mut self, to: Option<u64>, bytes: &[u8]) {
+        let copies = if self.luck(self.way.doubled) { 2 } else { 1 };
+        for _ in 0..copies {
+            if !self.luck(self.way.lost) {
+                let takes = self.chance.between(Span::ZERO, self.way.slowest).as_nanos();
+                self.messages.push(Message {
+                    arrives: self.now + takes,
+                    to,
+                    bytes: bytes.to_vec(),
+                });
+            }
+        }
+    }
+
+    fn calls(&mut self, process: usize, count: u64) {
+        let waiting = &mut self.processes[process].waiting;
+        waiting.extend((0..count).map(|_| Ask::new()));
+        self.begun += count;
+    }
+
+    /// Lets all that happens within the next step happen.
+    fn step(&mut self) {
+        self.now += STEP;
+        let now = self.now;
+        let due: Vec<Message> = self.messages.extract_if(.., |m| m.arrives <= now).collect();
+        for message in due {
+            match message.to {
+                None => self.answer(&message.bytes),
+                Some(isolate) => {
+                    // Nobody is there any more where an isolate has crashed.
+                    let mut processes = self.processes.iter_mut();
+                    let Some(process) = processes.find(|process| process.number == isolate) else {
+                        continue;
+                    };
+                    let sequence = number(&message.bytes[2..6]);
+                    if sequence > process.heard {
+                        process.heard = sequence;
+                        self.heard += departures(&message.bytes).len() as u64;
+                    }
+                    process.isolate.hear(at(now + process.skew), &message.bytes).unwrap();
+                }
+            }
+        }
+        for index in 0..self.processes.len() {
+            self.run(index);
+        }
+    }
+
+    fn answer(&mut self, request: &[u8]) {
+        let own = at(self.now + self.desk_skew);
+        let Some(desk) = &mut self.desk else { return };
+        let mut grant = [0; GRANT_BYTES];
+        let length = desk.answer(own, request, &mut grant).unwrap();
+        if length == 0 {
+            return; // it has been answered before
+        }
+        let isolate = number(&request[3..11]);
+        for (permit, ahead) in departures(&grant[..length]) {
+            assert!(ahead >= 0, "a departure in the past");
+            self.granted.push((self.now.wrapping_add_signed(ahead), permit));
+        }
+        self.send(Some(isolate), &grant[..length]);
+    }
+
+    fn run(&mut self, index: usize) {
+        let now = self.now;
+        let process = &mut self.processes[index];
+        let own = at(now + process.skew);
+        for (_, permit) in process.away.extract_if(.., |(back, _)| *back <= now) {
+            process.isolate.settle(own, permit, Outcome::Ok);
+        }
+        while let Some(ask) = process.waiting.front() {
+            let alone = process.isolate.is_alone();
+            let in_hand = process.isolate.in_hand();
+            match process.isolate.poll(own, ask) {
+                Decision::Go(permit) => {
+                    process.waiting.pop_front();
+                    process.away.push((now + 40 * MILLIS, permit));
+                    if !alone {
+                        assert!(in_hand > process.isolate.in_hand());
+                        self.leased += 1;
+                    }
+                }
+                Decision::Wait(until) => {
+                    assert!(until > own, "a zero wait");
+                    break;
+                }
+                Decision::Full => break,
+                Decision::Refuse(reason) => panic!("{reason}"),
+            }
+        }
+        let waiting = u16::try_from(process.waiting.len()).unwrap();
+        let mut request = [0; REQUEST_BYTES];
+        if let Some(length) = process.isolate.request(own, waiting, &mut request) {
+            self.send(None, &request[..length]);
+        }
+    }
+
+    /// A process is gone, with its leases and its calls, and another comes in its place.
+    fn crash(&mut self, index: usize) {
+        let number = self.processes[index].number + 1_000;
+        self.processes[index] = Self::process(number, self.now);
+    }
+
+    fn write_down(&mut self) {
+        if let Some(desk) = &mut self.desk {
+            let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+            desk.snapshot(at(self.now + self.desk_skew), &mut record).unwrap();
+            self.record = Some((self.now, record));
+        }
+    }
+
+    /// The coordinator comes back from its record, elsewhere: by another clock. Where it has `ended` there
+    /// was no grant after that record; else it may be of any age.
+    fn restore(&mut self, ended: bool) {
+        let Some((then, record)) = &self.record else { return };
+        self.desk_skew = self.chance.between(Span::ZERO, Span::from_secs(7_200)).as_nanos();
+        let away = Span::from_nanos(self.now - then);
+        let own = at(self.now + self.desk_skew);
+        let made = Desk::restore(self.policy, self.now, record, own, away, ended);
+        self.desk = Some(made.unwrap());
+    }
+
+    fn waiting(&self) -> u64 {
+        let waits = |process: &Process| process.waiting.len() as u64 + process.away.len() as u64;
+        self.processes.iter().map(waits).sum()
+    }
+
+    /// Departures keep to the quota as those of one client would: in no time more than the burst and
+    /// what the rate allows.
+    fn check_departures(&mut self, rate: u64, burst: u32) {
+        let mut due: Vec<u64> = self.granted.iter().map(|(due, _)| *due).collect();
+        due.sort_unstable();
+        // GCRA in exact numbers: the debt after each departure is at most the burst.
+        let (mut level, mut before) = (0u128, 0u64);
+        for at in due {
+            let drained = u128::from(at - before) * u128::from(rate);
+            level = level.saturating_sub(drained) + 1_000_000_000;
+            before = at;
+            // A nanosecond for each clock's rounding.
+            let most = u128::from(burst) * 1_000_000_000 + u128::from(rate) * 2;
+            assert!(level <= most, "over the quota at {at}: {level} of {most}");
+        }
+    }
+}
+
+/// What may happen to a fleet.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// An isolate gets so many calls to make.
+    Calls(usize, u64),
+    /// An isolate is gone, and another comes.
+    Crash(usize),
+    /// The coordinator is written down.
+    Record,
+    /// The coordinator is gone, and comes back from its record after so many steps.
+    Evict(u64),
+    /// The same, of one that was written down before it went.
+    Move(u64),
+    /// Nobody reaches the coordinator for so many steps.
+    Outage(u64),
+}
+
+fn event() -> impl Strategy<Value = (u64, Event)> {
+    let happening = prop_oneof![
+        12 => (0..4usize, 1..60u64).prop_map(|(who, count)| Event::Calls(who, count)),
+        1 => (0..4usize).prop_map(Event::Crash),
+        1 => Just(Event::Record),
+        1 => (0..800u64).prop_map(Event::Evict),
+        1 => (0..800u64).prop_map(Event::Move),
+        1 => (0..3_000u64).prop_map(Event::Outage),
+    ];
+    (0..300u64, happening)
+}
+
+fn way() -> impl Strategy<Value = Way> {
+    (0..160u32, 0..160u32, 0..3_000u64).prop_map(|(lost, doubled, slowest)| Way {
+        lost,
+        doubled,
+        slowest: Span::from_millis(slowest),
+    })
+}
+
+fn steps(world: &mut World, count: u64) {
+    for _ in 0..count {
+        world.step();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn whatever_happens_no_call_is_lost_and_departures_keep_to_the_quota(
+        isolates in 1..5usize, rate in 1..200u64, burst in 1..20u32, way in way(), seed: u64,
+        events in prop::collection::vec(event(), 1..40),
+    ) {
+        let mut world = World::new(isolates, rate, burst, way, seed);
+        world.write_down();
+        for (after, event) in events {
+            steps(&mut world, after);
+            match event {
+                Event::Calls(who, count) => world.calls(who % isolates, count),
+                Event::Crash(who) => world.crash(who % isolates),
+                Event::Record => world.write_down(),
+                Event::Evict(after) => {
+                    world.desk = None;
+                    steps(&mut world, after);
+                    world.restore(false);
+                }
+                Event::Move(after) => {
+                    world.write_down();
+                    world.desk = None;
+                    steps(&mut world, after);
+                    world.restore(true);
+                }
+                Event::Outage(lasts) => {
+                    let desk = world.desk.take();
+                    steps(&mut world, lasts);
+                    world.desk = desk;
+                }
+            }
+        }
+        // Then all is well: whatever has been lost before, every call leaves in its time.
+        world.way = CALM;
+        let work = world.waiting();
+        steps(&mut world, 12_000 + (work * 2 + 40) * 200 / rate);
+        prop_assert_eq!(world.waiting(), 0);
+        // A departure is used once, however often the message came.
+        prop_assert!(world.leased <= world.heard);
+        world.check_departures(rate, burst);
+    }
+
+    #[test]
+    fn on_a_calm_way_every_departure_settles_once(
+        isolates in 1..5usize, rate in 2..200u64, seed: u64,
+        calls in prop::collection::vec((0..4usize, 1..40u64, 0..400u64), 1..20),
+    ) {
+        let mut world = World::new(isolates, rate, 1, CALM, seed);
+        for (who, count, after) in calls {
+            world.calls(who % isolates, count);
+            steps(&mut world, after);
+        }
+        let work = world.waiting();
+        steps(&mut world, 4_000 + work * 400 / rate);
+        prop_assert_eq!(world.waiting(), 0);
+        let gate = world.desk.as_ref().unwrap().source();
+        let stats = gate.stats();
+        prop_assert_eq!((gate.in_flight(), stats.unknown), (0, 0));
+        // No isolate had to go without its coordinator, so each call had its departure.
+        prop_assert_eq!(u64::from(stats.ok), world.begun);
+        prop_assert_eq!(u64::from(stats.gone), u64::from(stats.ok) + u64::from(stats.abandoned));
+        prop_assert_eq!(world.leased, world.begun);
+    }
+}
+
+#[test]
+fn the_messages_are_as_their_tables_say() {
+    let (now, later) = (at(5_000_000_000), at(5_250_000_000));
+    let mut isolate: Isolate =
+        Isolate::new(0x0102_0304_0506_0708, Quota::per_second(1).unwrap(), now);
+    let mut desk =
+        Desk::new(Controller::new(policy(Quota::per_second(50).unwrap()), 7, at(0)), at(0));
+    assert_eq!(isolate.poll(now, &Ask::new()), Decision::Full);
+    let (mut request, mut grant) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
+    let length = isolate.request(now, 2, &mut request).unwrap();
+    assert_eq!(length, 24);
+    // Version, kind, no good-bye; the number; the first request, two calls, not alone, no report.
+    assert_eq!(request[..11], [1, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(request[11..20], [1, 0, 0, 0, 2, 0, 0, 0, 0]);
+    let length = desk.answer(at(0), &request[..length], &mut grant).unwrap();
+    assert_eq!(length, 45 + 2 * 16);
+    assert_eq!(grant[..6], [1, 2, 1, 0, 0, 0]);
+    let spans = [6, 14, 22, 32].map(|from| number(&grant[from..from + 8]));
+    assert_eq!(spans, [500 * MILLIS, 500 * MILLIS, 20 * MILLIS, 0]);
+    assert_eq!((number(&grant[30..32]), grant[40]), (1, 2));
+    let due: Vec<i64> = departures(&grant[..length]).iter().map(|(_, due)| *due).collect();
+    assert_eq!(due, [0, 20 * MILLIS as i64]);
+    // Then what became of the first: refused after 200 ms, with a hint, and told 50 ms later.
+    isolate.hear(now, &grant[..length]).unwrap();
+    let Decision::Go(permit) = isolate.poll(now, &Ask::new()) else { panic!() };
+    let hint = Hint::remaining(3).and_reset(Span::from_secs(1));
+    isolate.settle(at(5_200_000_000), permit, Outcome::Throttled.with(hint));
+    let length = isolate.request(later, 0, &mut request).unwrap();
+    assert_eq!((length, request[19]), (24 + 18 + 16, 1));
+    assert_eq!(number(&request[28..36]).cast_signed(), -50 * MILLIS as i64);
+    assert_eq!(request[36..38], [128 + 1, 2 + 4]);
+    assert_eq!([38, 46].map(|from| number(&request[from..from + 8])), [3, 1_000 * MILLIS]);
+}

@@ -1,0 +1,65 @@
+//! What real servers send, and what it is read as: the responses of `signal_captures.txt`.
+//!
+//! A response has its source, its status (or several) with what the call is told, its headers, and where
+//! there are several limits or one of no calls, these, the binding one first.
+
+use core::time::Duration;
+
+use tidegate::signal::http::{Answer, Limit, Name, Reading};
+use tidegate::{Hint, Span};
+
+fn shown(hint: &Hint) -> String {
+    let count = |name, count: Option<u64>| count.map(|count| format!(" {name} {count}"));
+    let time = |name, time: Option<Span>| {
+        time.map(|time| format!(" {name} {:?}", Duration::from_nanos(time.as_nanos())))
+    };
+    let parts = [
+        count("limit", hint.limit),
+        time("period", hint.period),
+        count("left", hint.remaining),
+        time("reset", hint.reset),
+        time("retry-after", hint.retry_after),
+        hint.no_retry.then(|| " no-retry".to_owned()),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// A limit and its name, which is a digest and so known by what is expected: `NAME` or `NAME of PARTITION`.
+fn named(limit: &Limit, expected: Option<&&str>) -> String {
+    let told = expected.and_then(|line| line.split_once(" = ")).map_or("", |(told, _)| told);
+    let (name, partition) = told.split_once(" of ").map_or((told, None), |(a, b)| (a, Some(b)));
+    let known = limit.name == Name::of(name)
+        && partition.is_none_or(|partition| limit.partition == Some(Name::of(partition)));
+    let name = if known { told } else { "another" };
+    format!("{name} = {:?}{}", limit.unit, shown(&limit.hint))
+}
+
+fn read(status: &str, headers: &[&str]) -> Answer {
+    let mut reading = Reading::new(status.parse().expect("a status is a number"));
+    for (name, value) in headers.iter().filter_map(|header| header.split_once(':')) {
+        reading.header(name, value);
+    }
+    reading.finish(None)
+}
+
+#[test]
+fn every_captured_response_is_read_as_its_server_means_it() {
+    for capture in include_str!("signal_captures.txt").split("\n\n") {
+        let lines = capture.lines().filter(|line| !line.starts_with("# "));
+        let (told, headers): (Vec<_>, Vec<_>) = lines.partition(|line| line.contains(" = "));
+        let (statuses, expected) = told[0].split_once(" = ").expect("a status");
+        for status in statuses.split(' ') {
+            let answer = read(status, &headers);
+            let mut hint = format!("{:?}{}", answer.outcome, shown(&answer.hint));
+            if answer.ignored > 0 {
+                hint += &format!(" ignored {}", answer.ignored);
+            }
+            assert_eq!(hint, expected, "{capture}");
+            let same = told.len() == 1 && answer.limits().all(|limit| limit.hint == answer.hint);
+            assert!(!same || answer.limits().count() <= 1, "{capture}");
+            let limits = answer.limits().filter(|_| !same).enumerate();
+            let limits = limits.map(|(at, limit)| named(limit, told.get(at + 1)));
+            assert_eq!(limits.collect::<Vec<_>>(), told[1..], "{capture}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Every day of 131 years as the crate `httpdate` writes it. The oracle's vectors have dates of any time, in
+//! every form.
+
+use core::time::Duration;
+use std::time::UNIX_EPOCH;
+
+use tidegate::Span;
+use tidegate::signal::http::Reading;
+
+/// How long after the start of 1970 a reset with this value is.
+fn since_1970(value: &str) -> Option<Span> {
+    let mut reading = Reading::new(200);
+    reading.header("X-RateLimit-Remaining", "1");
+    reading.header("X-RateLimit-Reset", value);
+    reading.finish(Some(Span::ZERO)).hint.reset
+}
+
+#[test]
+fn every_day_from_1970_to_2101_is_read_as_it_was_written() {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    for day in 0..131 * 365 + 31 {
+        let seconds = day * 86_400 + day % 86_400;
+        let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(since_1970(&date), Some(Span::from_secs(seconds)), "{date}");
+        let month = MONTHS.find(&date[8..11]).unwrap() / 3 + 1;
+        let date = format!("{}-{month:02}-{}T{}Z", &date[12..16], &date[5..7], &date[17..25]);
+        assert_eq!(since_1970(&date), Some(Span::from_secs(seconds)), "{date}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Snapshots of one law under another. The vectors have records at every distance of clocks, `tests/promises`
+//! any events and any record, and `long_time` all damage.
+
+use tidegate::law::{AnyLaw, Fixed};
+use tidegate::snapshot::SnapshotError;
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
+
+use crate::{SECOND, at};
+
+type Gate = Controller<AnyLaw, 1, 8>;
+
+const LENGTH: usize = Gate::SNAPSHOT_BYTES;
+
+fn record_of(gate: &Gate, now: Instant) -> [u8; LENGTH] {
+    let mut record = [0xAA; LENGTH];
+    assert_eq!(gate.snapshot(now, &mut record), Ok(LENGTH));
+    record
+}
+
+fn restored(policy: Policy, record: &[u8]) -> Result<(), SnapshotError> {
+    Gate::restore(policy, 3, record, at(5), Span::ZERO).map(|_| ())
+}
+
+#[test]
+fn each_law_refuses_the_records_of_the_others() {
+    // Of one law are: what only backs off or has a quota; and the three strategies.
+    let same = |a: &str, b: &str| {
+        let group = |name: &str| match name {
+            "none" | "backoff" | "fixed" => 0,
+            "gradual" | "proportional" | "remaining" => 1,
+            other => 2 + Policy::NAMES.iter().position(|name| *name == other).unwrap(),
+        };
+        group(a) == group(b)
+    };
+    for written in Policy::NAMES {
+        let gate = Gate::new(Policy::named(written).unwrap(), 1, at(9));
+        let record = record_of(&gate, at(9));
+        for read in Policy::NAMES {
+            let expected =
+                if same(written, read) { Ok(()) } else { Err(SnapshotError::OtherPolicy) };
+            assert_eq!(
+                restored(Policy::named(read).unwrap(), &record),
+                expected,
+                "{written} {read}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_refund_of_what_another_law_has_charged_is_no_credit() {
+    let fixed = |burst| {
+        let quota = Quota::per_second(1).unwrap().with_burst(burst).unwrap();
+        Policy::new(AnyLaw::from(Fixed::new(quota)))
+    };
+    let mut gate = Gate::new(fixed(100), 1, at(0));
+    let Decision::Go(old) = gate.poll(at(0), &Ask::new().cost(100)) else { panic!() };
+    gate.set_policy(fixed(50), at(0));
+    let Decision::Go(new) = gate.poll(at(0), &Ask::new().cost(50)) else { panic!() };
+    gate.settle(at(0), old, Outcome::Ok.using([0]));
+    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Wait(at(SECOND)));
+    gate.settle(at(0), new, Outcome::Ok.using([49]));
+    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Go);
+    // A refusal of a call that left before is none of the new law's.
+    let mut gate = Gate::new(Policy::named("none").unwrap(), 1, at(0));
+    let Decision::Go(old) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    gate.set_policy(Policy::named("aimd").unwrap(), at(0));
+    let before = gate.intervals(at(0)).next();
+    gate.settle(at(0), old, Outcome::Throttled);
+    assert_eq!(gate.intervals(at(0)).next(), before);
+}

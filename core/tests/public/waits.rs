@@ -1,0 +1,182 @@
+//! How long one answer can keep a client of `adaptive` back, and what silence is taken for.
+
+use tidegate::{Ask, Decision, Hint, Outcome, Reply, Span};
+
+use crate::client::{Client, Gate, POLICY};
+use crate::{DAY, HOUR, MILLIS, SECOND, at};
+
+fn secs(count: u64) -> Span {
+    Span::from_secs(count)
+}
+
+fn later(wish: u64) -> Reply {
+    Outcome::Throttled.with(Hint::retry_after(secs(wish)))
+}
+
+/// A client alone at a server of ten calls a second, told nothing, for ten minutes.
+fn paced() -> Client {
+    let mut client = Client::new(7);
+    let (mut level, mut latest) = (10 * SECOND, 0);
+    while client.now < 600 * SECOND {
+        client.now += client.wait();
+        level = (level + (client.now - latest) * 10).min(10 * SECOND);
+        latest = client.now;
+        let served = level >= SECOND;
+        level -= if served { SECOND } else { 0 };
+        client.call(if served { Outcome::Ok } else { Outcome::Throttled });
+    }
+    assert!((80 * MILLIS..130 * MILLIS).contains(&client.interval()));
+    client
+}
+
+#[test]
+fn a_first_call_that_is_refused_after_days_waits_for_about_what_it_was_asked() {
+    for seed in 0..50 {
+        let mut client = Client::new(seed);
+        client.now = 3 * DAY;
+        client.call(later(2));
+        assert!((2 * SECOND..5 * SECOND).contains(&client.wait()), "{}", client.wait());
+        assert!(client.interval() < 5 * SECOND);
+    }
+}
+
+#[test]
+fn a_night_without_calls_does_not_count_as_a_slow_server_with_a_restart_or_without() {
+    for restart in [false, true] {
+        let mut client = paced();
+        let mut record = [0; Gate::SNAPSHOT_BYTES];
+        client.gate.snapshot(at(client.now), &mut record).unwrap();
+        client.now += 8 * HOUR;
+        if restart {
+            let away = secs(8 * 3_600);
+            client.gate = Gate::restore(POLICY, 8, &record, at(client.now), away).unwrap();
+        }
+        assert_eq!(client.wait(), 0);
+        client.call(later(30));
+        assert!((30 * SECOND..36 * SECOND).contains(&client.wait()));
+        // Until a probe is served, its interval is eight times the learnt one.
+        assert!(client.interval() < 2 * SECOND, "{}", client.interval());
+    }
+}
+
+#[test]
+fn an_outage_that_tells_when_to_come_back_is_no_measurement() {
+    let mut client = paced();
+    let before = client.interval();
+    for _ in 0..20 {
+        client.call(Outcome::Busy.with::<1>(Hint::retry_after(secs(30))));
+    }
+    for _ in 0..10 {
+        client.call(Outcome::Ok);
+    }
+    let after = client.interval();
+    assert!(after < before * 5 / 4, "{before} ns, and {after} ns after ten minutes");
+}
+
+#[test]
+fn what_was_asked_for_wins_over_the_end_of_the_period() {
+    // GitHub's secondary limit: a minute, with most of the hour's calls left.
+    let told = |left| Hint::remaining(left).and_limit(5_000).and_reset(secs(3_000));
+    let mut client = Client::new(7);
+    client.call(Outcome::Ok.with(told(4_999)));
+    client.call(Outcome::Throttled.with(told(4_998).and_retry_after(secs(60))));
+    assert!((60 * SECOND..70 * SECOND).contains(&client.wait()), "{}", client.wait());
+}
+
+#[test]
+fn whatever_a_server_tells_of_a_period_it_is_asked_again() {
+    let year = secs(365 * 86_400);
+    for hint in [
+        Hint::quota(1_000, year).and_remaining(1).and_reset(year),
+        Hint::quota(1, Span::MAX).and_remaining(1).and_reset(Span::MAX),
+        Hint::quota(1, Span::MAX).and_remaining(0).and_reset(Span::MAX),
+        Hint::quota(u64::MAX, secs(60)).and_remaining(0).and_reset(secs(60)),
+        Hint::remaining(1).and_limit(5).and_reset(Span::MAX),
+        Hint::quota(1, Span::MAX).and_remaining(0),
+        Hint::quota(1, secs(86_400)).and_remaining(0),
+        Hint::quota(5, year).and_remaining(2),
+        Hint::remaining(0).and_limit(5).and_reset(Span::MAX).and_retry_after(Span::MAX),
+    ] {
+        for outcome in [Outcome::Ok, Outcome::Throttled, Outcome::Busy] {
+            for seed in 0..50 {
+                let mut client = Client::new(seed);
+                client.now = DAY;
+                client.call(outcome.with(hint));
+                let most = if outcome == Outcome::Ok { DAY * 5 / 4 } else { 2 * HOUR };
+                assert!(client.wait() <= most, "{outcome:?} {hint:?}: {}", client.wait());
+                // A call of which nothing is heard teaches nothing, and the next is as near.
+                client.call(Outcome::Abandoned);
+                assert!(client.wait() <= DAY * 5 / 4, "{outcome:?} {hint:?}");
+                // Nor does it help the server to say it again and again.
+                for _ in 0..40 {
+                    client.call(Outcome::Ok.with(hint));
+                    assert!(client.wait() <= DAY * 5 / 4, "{hint:?}: {}", client.wait());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_is_told_now_of_one_limit_and_now_of_another_uses_its_day() {
+    let mut client = Client::new(7);
+    let (mut second, mut left, mut day) = (0, 10, 1_000);
+    while client.now < DAY {
+        if client.now / SECOND != second {
+            (second, left) = (client.now / SECOND, 10);
+        }
+        let served = left > 0 && day > 0;
+        (left, day) = if served { (left - 1, day - 1) } else { (left, day) };
+        // The one of which less is left.
+        let hint = if left * 100 < day {
+            Hint::quota(10, secs(1)).and_remaining(left).and_reset(secs(1))
+        } else {
+            Hint::quota(1_000, secs(86_400)).and_remaining(day).and_reset(secs(86_400 - second))
+        };
+        let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
+        client.call(outcome.with(hint));
+        client.now += client.wait();
+    }
+    assert!(day <= 50, "{day} of 1000 left");
+}
+
+#[test]
+fn a_client_that_comes_back_within_a_period_has_what_is_left_and_not_what_it_began_with() {
+    // Alone, and restarted when 600 of its 5000 calls were gone: most of the rest is its own.
+    let mut client = Client::new(7);
+    let (end, mut left) = (3_000 * SECOND, 4_400);
+    while client.now < end && left > 0 {
+        left -= 1;
+        let reset = Span::from_nanos(end - client.now);
+        let hint = Hint::remaining(left).and_limit(5_000).and_reset(reset);
+        client.call(Outcome::Ok.with(hint));
+        client.now += client.wait();
+    }
+    assert!(left <= 600, "{left} of 4400 left");
+}
+
+#[test]
+fn a_late_timer_slows_no_fast_client_down() {
+    // A server of 2000 calls a second, and a client that only ever acts when its timer fires.
+    const RATE: u64 = 2_000;
+    const MOST: u64 = RATE / 10 * SECOND;
+    const HALF: u64 = 30;
+    for timer in [100_000, MILLIS, 2 * MILLIS] {
+        let (mut gate, mut level, mut served) = (Gate::new(POLICY, 7, at(0)), MOST, 0);
+        let mut in_flight = Vec::new();
+        for now in (0..2 * HALF * SECOND).step_by(usize::try_from(timer).unwrap()) {
+            level = (level + timer * RATE).min(MOST);
+            for (permit, outcome) in in_flight.drain(..) {
+                gate.settle(at(now), permit, outcome);
+            }
+            while let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) {
+                let fits = level >= SECOND;
+                level -= if fits { SECOND } else { 0 };
+                served += u64::from(fits && now >= HALF * SECOND);
+                in_flight.push((permit, if fits { Outcome::Ok } else { Outcome::Throttled }));
+            }
+        }
+        let possible = RATE * HALF;
+        assert!(served * 100 >= possible * 95, "{served} of {possible} with a timer of {timer} ns");
+    }
+}

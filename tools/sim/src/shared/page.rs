@@ -1,0 +1,199 @@
+//! The page: every fleet under every law of it, and what must be seen.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::{Fleet, Outcome, Stretch, run};
+use crate::metric::median;
+
+/// One line of the page: a fleet under a law, in one stretch.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Line {
+    /// The fleet's name.
+    pub fleet: String,
+    /// The law's name.
+    pub law: String,
+    /// The stretch's name.
+    pub stretch: String,
+    /// The median over the seeds of each figure.
+    pub figures: Outcome,
+    /// What had to be seen, and was not.
+    pub missed: Vec<String>,
+}
+
+/// The fleets of a directory, in the order of their names.
+///
+/// # Errors
+/// Where the directory or a file of it cannot be read.
+pub fn fleets(directory: &Path) -> anyhow::Result<Vec<Fleet>> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(directory)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
+    Ok(files.iter().map(|file| Fleet::read(file)).collect::<Result<_, _>>()?)
+}
+
+/// Runs all fleets under all their laws and these seeds.
+///
+/// # Errors
+/// Where a fleet names no law, or breaks.
+pub fn lines(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<Vec<Line>> {
+    let jobs: Vec<(&Fleet, &String)> =
+        fleets.iter().flat_map(|fleet| fleet.laws.iter().map(move |law| (fleet, law))).collect();
+    let bar = crate::runner::progress_bar();
+    bar.set_length((jobs.len() * seeds.len()) as u64);
+    let lines = jobs.par_iter().with_max_len(1).map(|(fleet, law)| {
+        let runs: Vec<_> = seeds
+            .par_iter()
+            .map(|seed| {
+                let figures = run(fleet, law, *seed)
+                    .map_err(|broken| anyhow::anyhow!("{} with {law}: {broken}", fleet.name))?
+                    .ok_or_else(|| anyhow::anyhow!("{}: there is no law \"{law}\"", fleet.name));
+                bar.inc(1);
+                figures
+            })
+            .collect::<anyhow::Result<_>>()?;
+        Ok(stretches(fleet, law, &runs))
+    });
+    // A coordinator with room for a thousand isolates is a large value to make on a stack.
+    let pool = rayon::ThreadPoolBuilder::new().stack_size(64 << 20).build()?;
+    let lines: Vec<Vec<Line>> = pool.install(|| lines.collect::<anyhow::Result<_>>())?;
+    bar.finish_and_clear();
+    Ok(lines.into_iter().flatten().collect())
+}
+
+fn stretches(fleet: &Fleet, law: &str, runs: &[Vec<Outcome>]) -> Vec<Line> {
+    let line = |(index, stretch): (usize, &Stretch)| {
+        let figures = middle(runs.iter().filter_map(|run| run.get(index)));
+        Line {
+            fleet: fleet.name.clone(),
+            law: law.to_owned(),
+            stretch: stretch.name.clone(),
+            missed: stretch.missed(law, &figures),
+            figures,
+        }
+    };
+    fleet.stretches.iter().enumerate().map(line).collect()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts stay counts")]
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn middle<'a>(runs: impl Iterator<Item = &'a Outcome> + Clone) -> Outcome {
+    let of = |figure: fn(&Outcome) -> f64| median(runs.clone().map(figure)).unwrap_or(0.0);
+    Outcome {
+        util: of(|run| run.util),
+        throttled: of(|run| run.throttled),
+        jain: of(|run| run.jain),
+        local: of(|run| run.local),
+        alone: of(|run| run.alone),
+        wait_p50_ms: of(|run| run.wait_p50_ms),
+        wait_p99_ms: of(|run| run.wait_p99_ms),
+        // Nothing is lost in any of them, or the page says so.
+        lost: runs.clone().map(|run| run.lost).sum(),
+        excess: of(|run| run.excess),
+        leases: of(|run| run.leases as f64) as u64,
+        messages: of(|run| run.messages),
+        messages_peak: of(|run| run.messages_peak as f64) as u64,
+        calls_a_message: of(|run| run.calls_a_message),
+        bytes_a_message: of(|run| run.bytes_a_message),
+    }
+}
+
+impl Stretch {
+    fn missed(&self, law: &str, is: &Outcome) -> Vec<String> {
+        if !self.holds_for.is_empty() && !self.holds_for.iter().any(|held| held == law) {
+            return Vec::new();
+        }
+        let mut missed = Vec::new();
+        let mut check = |name: &str, holds: bool, bound: f64| {
+            if !holds {
+                missed.push(format!("{name} {bound}"));
+            }
+        };
+        let least = |bound: Option<f64>, is: f64| bound.map(|bound| (is >= bound, bound));
+        let most = |bound: Option<f64>, is: f64| bound.map(|bound| (is <= bound, bound));
+        for (name, bound) in [
+            ("util ≥", least(self.util_least, is.util)),
+            ("throttled ≤", most(self.throttled_most, is.throttled)),
+            ("jain ≥", least(self.jain_least, is.jain)),
+            ("local ≥", least(self.local_least, is.local)),
+        ] {
+            if let Some((holds, bound)) = bound {
+                check(name, holds, bound);
+            }
+        }
+        check("lost ≤", is.lost == 0, 0.0);
+        missed
+    }
+
+    fn has_musts(&self, law: &str) -> bool {
+        let bounds = [self.util_least, self.throttled_most, self.jain_least, self.local_least];
+        let for_it = self.holds_for.is_empty() || self.holds_for.iter().any(|held| held == law);
+        for_it && bounds.iter().any(Option::is_some)
+    }
+}
+
+/// The page that is committed.
+pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
+    let mut page = String::new();
+    let _ = writeln!(page, "# One budget for a fleet\n");
+    let (first, last) = (seeds.first().unwrap_or(&0), seeds.last().unwrap_or(&0));
+    let _ = writeln!(
+        page,
+        "Isolates that share one budget through a coordinator: the machines of \
+         [core](../../core/docs/shared.md) in virtual time, with the fleets of \
+         [tools/sim/scenarios/shared](../../tools/sim/scenarios/shared). Medians over the seeds {first} to {last}.\n\n\
+         Written by `cargo run --release -p tidegate-sim -- shared --out tests/golden/shared.md`.\n\n\
+         *util*: served, of what the server has to give or of what is asked for. *local*: calls that \
+         no message kept back, because their departure was in hand by the time that it was due. *alone*: calls that left without a lease. \
+         *excess*: the most calls that arrived above the server's rate at any time; *leases*: the most \
+         departures in hand at a time, which is the stated bound beside the burst (and, \
+         where some are cut off for longer than they keep their share, that share). *msg/s*: requests to \
+         the coordinator that holds the budget, and in its busiest second."
+    );
+    for fleet in fleets {
+        let _ = writeln!(page, "\n## {}\n\n{}\n", fleet.name, fleet.title);
+        let _ = writeln!(
+            page,
+            "| law | stretch | util | throttled | jain | local | alone | wait p50, p99 | lost | excess | leases | msg/s | calls/msg | must |\n\
+             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"
+        );
+        for line in lines.iter().filter(|line| line.fleet == fleet.name) {
+            let is = &line.figures;
+            let stretch = fleet.stretches.iter().find(|stretch| stretch.name == line.stretch);
+            let must = match stretch {
+                Some(stretch) if !line.missed.is_empty() || stretch.has_musts(&line.law) => {
+                    if line.missed.is_empty() {
+                        "met".to_owned()
+                    } else {
+                        format!("**not met**: {}", line.missed.join(", "))
+                    }
+                }
+                _ => String::new(),
+            };
+            let _ = writeln!(
+                page,
+                "| {} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {} | {:.2} | {must} |",
+                line.law,
+                line.stretch,
+                is.util * 100.0,
+                is.throttled * 100.0,
+                is.jain,
+                is.local * 100.0,
+                is.alone * 100.0,
+                is.wait_p50_ms,
+                is.wait_p99_ms,
+                is.lost,
+                is.excess,
+                is.leases,
+                is.messages,
+                is.messages_peak,
+                is.calls_a_message,
+            );
+        }
+    }
+    page
+}

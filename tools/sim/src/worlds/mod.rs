@@ -1,0 +1,194 @@
+//! Worlds drawn at random, and how laws do in them.
+//!
+//! What is drawn, and how it is judged, is written down in `tools/sim/scenarios/README.md`.
+
+mod draw;
+mod figures;
+mod page;
+mod picture;
+
+mod runs;
+mod score;
+mod table;
+mod text;
+
+pub use draw::{Drawn, Facts, draw};
+pub use figures::{Figure, Figures, Judged, Row};
+
+pub use page::page;
+pub use picture::picture;
+pub use runs::{Failed, Results, Settings, run};
+pub use score::{Harm, Score, harm};
+pub use table::tables;
+
+/// Which worlds are drawn. The two have nothing in common, whatever the number.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// Worlds that a law may be tuned to.
+    Development,
+    /// Worlds that it is judged by.
+    Validation,
+}
+
+impl Purpose {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Development => "development",
+            Self::Validation => "validation",
+        }
+    }
+}
+
+/// What a world is about.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Family {
+    /// Clients that ask for more than there is, and no more clients than the limit is large.
+    Saturated,
+    /// Clients that ask for less than there is.
+    App,
+    /// A job that is larger than what the server has at the start.
+    Cold,
+    /// A rate that doubles, and then falls to a quarter.
+    Steps,
+    /// A time in which every call fails.
+    Outages,
+    /// Limits smaller than the number of clients.
+    Small,
+    /// One client, and a limit that lets one call through at a time.
+    Strict,
+    /// Limits of 5 to 40 calls.
+    Pools,
+    /// Windows of a second, told in whole seconds.
+    Second,
+    /// Calls that the server works on for seconds to minutes.
+    Streams,
+    /// Saturated worlds in which every hint is a lie.
+    Lying,
+}
+
+impl Family {
+    /// All there are.
+    pub const ALL: [Self; 11] = [
+        Self::Saturated,
+        Self::App,
+        Self::Cold,
+        Self::Steps,
+        Self::Outages,
+        Self::Small,
+        Self::Strict,
+        Self::Pools,
+        Self::Second,
+        Self::Streams,
+        Self::Lying,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Saturated => "saturated",
+            Self::App => "app",
+            Self::Cold => "cold",
+            Self::Steps => "steps",
+            Self::Outages => "outages",
+            Self::Small => "small",
+            Self::Strict => "strict",
+            Self::Pools => "pools",
+            Self::Second => "second",
+            Self::Streams => "streams",
+            Self::Lying => "lying",
+        }
+    }
+
+    /// The family of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.name() == name)
+    }
+
+    /// Whether its clients ask for more than there is all the time.
+    pub const fn is_saturated(self) -> bool {
+        !matches!(self, Self::App | Self::Cold)
+    }
+}
+
+/// Of 20 worlds, five are saturated, five limited by the program, two have steps, and one is of each
+/// other family.
+const TURN: [Family; 20] = {
+    use Family::{
+        App, Cold, Lying, Outages, Pools, Saturated, Second, Small, Steps, Streams, Strict,
+    };
+    [
+        Saturated, App, Steps, Small, Saturated, App, Strict, Pools, Saturated, App, Second,
+        Streams, Saturated, App, Cold, Outages, Saturated, App, Steps, Lying,
+    ]
+};
+
+/// The families of so many worlds, and the number of each world in its family.
+pub fn plan(worlds: u32, only: Option<Family>) -> Vec<(Family, u32)> {
+    let mut counts = [0; Family::ALL.len()];
+    let families = TURN.into_iter().cycle().map(|family| only.unwrap_or(family));
+    let number = |family: Family| {
+        let count = &mut counts[family as usize];
+        *count += 1;
+        (family, *count)
+    };
+    families.take(worlds as usize).map(number).collect()
+}
+
+/// What a server tells: each set has all that come before it, but for the two in the middle.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Hints {
+    /// Nothing.
+    Blind,
+    /// `Retry-After`.
+    RetryAfter,
+    /// That, and how many calls are left.
+    Remaining,
+    /// That, and the limit with its period.
+    Quota,
+    /// `Retry-After`, how many calls are left, and when the limit is whole again.
+    Reset,
+    /// All of them.
+    Everything,
+}
+
+impl Hints {
+    /// All there are.
+    pub const ALL: [Self; 6] = [
+        Self::Blind,
+        Self::RetryAfter,
+        Self::Remaining,
+        Self::Quota,
+        Self::Reset,
+        Self::Everything,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Blind => "none",
+            Self::RetryAfter => "retry-after",
+            Self::Remaining => "remaining",
+            Self::Quota => "remaining+quota",
+            Self::Reset => "remaining+reset",
+            Self::Everything => "everything",
+        }
+    }
+
+    /// The set of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|hints| hints.name() == name)
+    }
+
+    /// Whether it has `retry_after`, `remaining`, `reset` and `quota`.
+    const fn has(self) -> [bool; 4] {
+        match self {
+            Self::Blind => [false; 4],
+            Self::RetryAfter => [true, false, false, false],
+            Self::Remaining => [true, true, false, false],
+            Self::Quota => [true, true, false, true],
+            Self::Reset => [true, true, true, false],
+            Self::Everything => [true; 4],
+        }
+    }
+}
