@@ -1,15 +1,7 @@
 /** The policy: options with names and units, written as the row of numbers that the core reads. */
 
 import { PolicyError } from "./errors.js";
-
-/** The laws, in the core's order; those from the fifth on are in `tidegate/laws`. */
-export const LAWS = [
-  "adaptive", "fixed", "none", "backoff",
-  "aimd", "crowd", "vegas", "busy", "responsive", "cubic", "gradual", "proportional", "remaining",
-] as const;
-
-/** How the pace moves when answers arrive. */
-export type Law = (typeof LAWS)[number];
+import { LAWS, type Law } from "./law.js";
 
 /** A limit that you know. */
 export interface Quota {

@@ -18,7 +18,6 @@ mod vegas;
 
 pub use adaptive::{Adaptive, AdaptiveState};
 pub use aimd::{Aimd, AimdConfig, AimdError, AimdState, Pause};
-pub use any::{AnyLaw, AnyState};
 pub use busy::{Busy, BusyConfig, BusyError, BusyState, BusyVariant, Over, Recovery};
 pub use crowd::{Crowd, CrowdConfig, CrowdError, CrowdState};
 pub use cubic::{Cubic, CubicState};
@@ -31,14 +30,65 @@ pub use responsive::{
 };
 pub use vegas::{Vegas, VegasState};
 
+// One row for each law: its tag in snapshots, which it keeps for good, and its type. Then one for each
+// name: the policy, and what it does in one line. The first four names are those of the small npm module.
+any::registry! {
+    0 Adaptive {
+        "adaptive" => Policy::adaptive(),
+            "for an unknown limit of any size: finds the rate, and follows every hint of the server";
+    }
+    5 Fixed {
+        "fixed" => Policy::new(Fixed::TEN_A_SECOND),
+            "for a limit that you know and share with nobody: keeps a quota, exactly";
+        "none" => Policy::new(Fixed::UNLIMITED).backoff(None),
+            "no rate and no delay between attempts, but follows `Retry-After`; to compare with";
+        "backoff" => Policy::new(Fixed::UNLIMITED),
+            "no rate: each call backs off by itself";
+    }
+    1 Aimd {
+        "aimd" => Policy::new(Aimd::DEFAULT),
+            "for an unknown limit of 5 to 500 calls a second per client: halves the rate when throttled";
+    }
+    8 Vegas {
+        "vegas" => Policy::new(Vegas),
+            "for servers that queue: a concurrency limit that falls when calls take longer";
+    }
+    3 Crowd {
+        "crowd" => Policy::new(Crowd::DEFAULT),
+            "for servers that queue: a concurrency limit that falls by a tenth when throttled";
+    }
+    7 Responsive {
+        "responsive" => Policy::new(Responsive::DEFAULT).backoff(None),
+            "for few and long calls: a delay that grows on failure and shrinks after ten successes";
+    }
+    2 Busy {
+        "busy" => Policy::new(Busy::DEFAULT),
+            "TChannel's limit for each second, which busy responses halve";
+    }
+    4 Cubic {
+        "cubic" => Policy::new(Cubic),
+            "the adaptive mode of the AWS SDKs";
+    }
+    6 Proportional {
+        "gradual" => Policy::new(Proportional::gem(Strategy::Gradual(Span::from_millis(800)))).backoff(None),
+            "the Heroku client's strategy: a success takes a constant off the sleep before each call";
+        "proportional" => Policy::new(Proportional::gem(Strategy::Proportional)).backoff(None),
+            "the Heroku client's strategy: a success takes a part off the sleep before each call";
+        "remaining" => Policy::new(Proportional::gem(Strategy::Remaining)).backoff(None),
+            "the Heroku client's strategy: a success takes off more the more calls are left";
+    }
+}
+
 use core::fmt::Debug;
 use core::num::NonZeroU16;
 
 use crate::gate::{HoldPolicy, Pace};
 use crate::hint::Hint;
 use crate::outcome::Outcome;
+use crate::policy::Policy;
 use crate::rate::Quota;
 use crate::rng::Rng;
+use crate::snapshot::{Reader, Record, Writer, longest};
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 

@@ -212,7 +212,13 @@ impl ProportionalState {
 
 impl Proportional {
     /// The gem's law with the strategy that it ended at.
-    pub const DEFAULT: Self = Self { config: ProportionalConfig::gem(Strategy::Remaining) };
+    pub const DEFAULT: Self = Self::gem(Strategy::Remaining);
+
+    /// The law of [`ProportionalConfig::gem`].
+    #[must_use]
+    pub const fn gem(strategy: Strategy) -> Self {
+        Self { config: ProportionalConfig::gem(strategy) }
+    }
 
     /// The law of a configuration.
     ///

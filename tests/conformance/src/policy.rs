@@ -10,9 +10,9 @@ use serde_json::Value;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use tidegate::law::{
-    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Cubic,
-    Fixed, Over, Pause, Proportional, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
-    ResponsiveVariant, Strategy, Vegas,
+    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Fixed,
+    Over, Pause, Proportional, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
+    ResponsiveVariant, Strategy,
 };
 use tidegate::{Policy, Quota, Ratio};
 
@@ -56,11 +56,17 @@ fn named<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
         let laws = laws.try_into().map_err(|_| String::from("as many laws as limits"))?;
         return Ok(Policy::of(laws));
     };
-    let named =
-        Policy::named(text(name)?).ok_or_else(|| format!("no policy has the name {name}"))?;
-    // Of one limit, as every policy with a name is.
-    let any: &dyn core::any::Any = &named;
-    any.downcast_ref().copied().ok_or_else(|| format!("{name} has one limit"))
+    let named = policy_of(text(name)?)?;
+    Ok(named.limits([law_of(named); LIMITS]))
+}
+
+fn policy_of(name: &str) -> Read<Policy> {
+    Policy::named(name).ok_or_else(|| format!("no policy has the name {name}"))
+}
+
+fn law_of(policy: Policy) -> AnyLaw {
+    let [law] = policy.laws();
+    law
 }
 
 /// What a constructor made, or the name of its error.
@@ -112,14 +118,13 @@ fn law(value: &Value) -> Read<AnyLaw> {
     Ok(match text(field(value, "law")?)? {
         "adaptive" => quoted.map_or(Adaptive::DEFAULT, Adaptive::with_quota).into(),
         "fixed" => quoted.map_or(Fixed::UNLIMITED, Fixed::new).into(),
-        "cubic" => Cubic.into(),
-        "vegas" => Vegas.into(),
         "aimd" => aimd(value)?.into(),
         "busy" => busy(value)?.into(),
         "crowd" => crowd(value)?.into(),
         "proportional" => proportional(value)?.into(),
         "responsive" => responsive(value)?.into(),
-        other => return Err(format!("there is no law `{other}`")),
+        // A law without settings.
+        name => law_of(policy_of(name)?),
     })
 }
 

@@ -1,8 +1,8 @@
 """`adaptive`: a situation for each of its rules, and servers of every kind."""
 
-from exact import END, SECOND, U32
+from exact import DAY, END, HOUR, MS, SECOND, U32
 from families.laws import scripts
-from families.tools import DAY, DRAW_MAX, DRAW_MIN, HOUR, MS, Dice
+from families.tools import DRAW_MAX, DRAW_MIN, Dice
 from script import Script
 
 CONFIGS = [

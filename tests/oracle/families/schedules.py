@@ -2,8 +2,8 @@
 
 from backoff import Backoff
 from chance import Chance
-from exact import END, SECOND, U32, U64
-from families.tools import DRAW_MAX, DRAW_MIN, HOUR, MS, SEEDS, YEAR
+from exact import END, HOUR, MS, SECOND, U32, U64, YEAR
+from families.tools import DRAW_MAX, DRAW_MIN, SEEDS
 from policy import whole, wrong
 from script import Script
 

@@ -13,6 +13,44 @@ MOST_HALVINGS, MOST_STREAK = 20, 8
 
 class Busy(Law):
     TAG = 2
+    NAME = "busy"
+    DEFAULT = {"most": 9_999_999, "over": "wait", "variant": "promised"}
+    NAMED = {
+        "busy": {"laws": [{"law": "busy", "rate": 3}]},
+    }
+    SITUATIONS = [
+        ("by default", {"named": "busy"}),
+        ("faithful", {"laws": [{"law": "busy", "most": 40, "rate": 3, "variant": "faithful"}]}),
+        (
+            "faithful, by value, refusing",
+            {
+                "laws": [
+                    {"law": "busy", "most": 9, "value": 1, "variant": "faithful", "over": "refuse"}
+                ]
+            },
+        ),
+        (
+            "two a second, refusing",
+            {"laws": [{"law": "busy", "most": 2, "rate": 2, "over": "refuse"}]},
+        ),
+        ("one a second", {"laws": [{"law": "busy", "most": 1, "rate": 14}]}),
+        ("by a small value", {"laws": [{"law": "busy", "most": 1000, "value": 1}]}),
+    ]
+
+    @classmethod
+    def whole(cls, config):
+        rate = {} if "value" in config else {"rate": 3}
+        return {**cls.DEFAULT, **rate, **config}
+
+    @staticmethod
+    def wrong(config):
+        if config["most"] > 9_999_999:
+            return "MostTooLarge"
+        rate, value = config.get("rate"), config.get("value")
+        if rate is not None and rate > 14:
+            return "RateTooLarge"
+        stuck = value == 0 or rate == 0 or (rate == 1 and config["variant"] == "promised")
+        return "NoRecovery" if stuck else None
 
     def __init__(self, config, now):
         self.config = config

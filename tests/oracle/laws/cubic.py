@@ -38,6 +38,14 @@ def quota(rate):
 
 class Cubic(Law):
     TAG = 4
+    NAME = "cubic"
+    NAMED = {
+        "cubic": {"laws": [{"law": "cubic"}]},
+    }
+    SITUATIONS = [
+        ("by default", {"named": "cubic"}),
+        ("beside a window", {"laws": [{"law": "cubic"}, {"law": "crowd"}]}),
+    ]
 
     def __init__(self, config, now):
         self.rate, self.on, self.tokens, self.counted = ONE, False, 0, now

@@ -254,16 +254,18 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.lease = self.lease.min(window.lease());
     }
 
-    pub fn set_policy(&mut self, terms: Terms<LIMITS>) {
+    pub fn set_policy(&mut self, mut terms: Terms<LIMITS>) {
         let before = self.gate.clone();
         self.gate.set_policy(terms.policy, self.now);
         assert_eq!(self.gate.in_flight(), before.in_flight(), "a call in flight was forgotten");
-        let kept = terms.laws.iter().zip(&self.terms.laws).map(|(law, old)| law == old);
         let states = self.gate.states().zip(before.states());
-        for (limit, (kept, (state, old))) in kept.zip(states).enumerate() {
-            if kept {
+        for (limit, (state, old)) in states.enumerate() {
+            if terms.laws[limit] == self.terms.laws[limit] {
                 assert_eq!(state, old, "a law that stays has forgotten");
                 self.accounts[limit].see(self.now);
+                // Its state may come from a record that anybody may have written.
+                terms.bounds[limit] = self.terms.bounds[limit];
+                terms.quotas[limit] = self.terms.quotas[limit];
             } else {
                 self.accounts[limit] = Account::new();
                 self.flying.iter_mut().for_each(|flying| flying.charged[limit] = false);
