@@ -85,7 +85,7 @@ proptest! {
 
     #[test]
     fn no_cooldown_is_longer_than_the_ceiling_whatever_the_law(
-        law in prop::sample::select(vec!["adaptive", "aimd", "cubic", "vegas", "crowd", "fixed", "none"]),
+        law in prop::sample::select(vec!["adaptive", "aimd", "aws-cubic", "vegas", "aimd-concurrency", "fixed", "none"]),
         seed: u64,
         ceiling in 1u64..100,
         replies in prop::collection::vec((any::<bool>(), 0u64..10_000, any::<bool>()), 1..40),

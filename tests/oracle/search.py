@@ -67,14 +67,14 @@ def config(dice):
             "keep": dice.ratio,
             "pause": lambda: dice.of([None, [dice.some(), min(END, SECOND + dice.span()), few()]]),
         },
-        "busy": {
+        "tchannel": {
             "most": lambda: 1 + dice.below(30),
             dice.of(["rate", "value"]): lambda: 1 + dice.below(14),
             "over": lambda: "refuse",
             "variant": lambda: "faithful",
         },
-        "crowd": {"start": few, "most": lambda: 5 + dice.below(30), "keep": dice.ratio},
-        "responsive": {
+        "aimd-concurrency": {"start": few, "most": lambda: 5 + dice.below(30), "keep": dice.ratio},
+        "autosleeper": {
             "initial": dice.some,
             "most": dice.span,
             "up": dice.ratio,
@@ -84,7 +84,7 @@ def config(dice):
             "most_spread": dice.span,
             "variant": lambda: "faithful",
         },
-        "proportional": {
+        "heroku": {
             "strategy": lambda: dice.of(["exponential", "proportional", ["gradual", dice.span()]]),
             "start": dice.span,
             "add": dice.span,

@@ -11,13 +11,13 @@ export const LAWS = [
   "backoff",
   "aimd",
   "vegas",
-  "crowd",
-  "responsive",
-  "busy",
-  "cubic",
-  "gradual",
-  "proportional",
-  "remaining",
+  "aimd-concurrency",
+  "autosleeper",
+  "tchannel",
+  "aws-cubic",
+  "heroku-gradual",
+  "heroku-proportional",
+  "heroku-remaining",
 ] as const;
 
 /**
@@ -29,12 +29,12 @@ export const LAWS = [
  * - `"backoff"`: no rate: each call backs off by itself
  * - `"aimd"`: for an unknown limit of 5 to 500 calls a second per client: halves the rate when throttled
  * - `"vegas"`: for servers that queue: a concurrency limit that falls when calls take longer
- * - `"crowd"`: for servers that queue: a concurrency limit that falls by a tenth when throttled
- * - `"responsive"`: for few and long calls: a delay that grows on failure and shrinks after ten successes
- * - `"busy"`: TChannel's limit for each second, which busy responses halve
- * - `"cubic"`: the adaptive mode of the AWS SDKs
- * - `"gradual"`: the Heroku client's strategy: a success takes a constant off the sleep before each call
- * - `"proportional"`: the Heroku client's strategy: a success takes a part off the sleep before each call
- * - `"remaining"`: the Heroku client's strategy: a success takes off more the more calls are left
+ * - `"aimd-concurrency"`: for servers that queue: a concurrency limit that falls by a tenth when throttled
+ * - `"autosleeper"`: for few and long calls: a delay that grows on failure and shrinks after ten successes
+ * - `"tchannel"`: TChannel's limit for each second, which busy responses halve
+ * - `"aws-cubic"`: the adaptive mode of the AWS SDKs
+ * - `"heroku-gradual"`: the Heroku client's strategy: a success takes a constant off the sleep before each call
+ * - `"heroku-proportional"`: the Heroku client's strategy: a success takes a part off the sleep before each call
+ * - `"heroku-remaining"`: the Heroku client's strategy: a success takes off more the more calls are left
  */
 export type Law = (typeof LAWS)[number];

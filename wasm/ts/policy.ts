@@ -36,8 +36,8 @@ export interface Policy {
   maxHold?: number;
   /**
    * Each call's own delay between attempts: doubling from `base` to `max` milliseconds, full jitter.
-   * @defaultValue none for `none`, and for `adaptive`, `responsive`, `gradual`, `proportional` and
-   * `remaining`, which delay by themselves; else 100 to 20000
+   * @defaultValue none for `none`, and for `adaptive`, `autosleeper` and the `heroku` laws, which delay by
+   * themselves; else 100 to 20000
    */
   backoff?: { base?: number; max?: number };
   /** At most so many attempts of a call, the first included. @defaultValue 10 */

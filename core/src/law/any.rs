@@ -24,13 +24,13 @@ macro_rules! registry {
         /// What an [`AnyLaw`] remembers.
         ///
         /// ```
-        /// use tidegate::law::{Aimd, AnyLaw, AnyState, Crowd, Law};
+        /// use tidegate::law::{Aimd, AnyLaw, AnyState, AimdConcurrency, Law};
         /// use tidegate::{Controller, Instant, Policy};
         ///
-        /// let law = AnyLaw::from(Crowd::DEFAULT);
+        /// let law = AnyLaw::from(AimdConcurrency::DEFAULT);
         /// let gate: Controller = Controller::new(Policy::new(law), 1, Instant::ZERO);
         /// let state = gate.states().next().unwrap();
-        /// assert!(matches!(state, AnyState::Crowd(_)));
+        /// assert!(matches!(state, AnyState::AimdConcurrency(_)));
         /// assert_eq!(law.window(state, Instant::ZERO).unwrap().get(), 4);
         /// // To another law it is no state, and nothing that stops a call either.
         /// let other = AnyLaw::from(Aimd::DEFAULT);
@@ -188,7 +188,7 @@ macro_rules! registry {
             /// ```
             /// use tidegate::Policy;
             ///
-            /// assert_eq!(Policy::about("cubic"), Some("the adaptive mode of the AWS SDKs"));
+            /// assert_eq!(Policy::about("aws-cubic"), Some("the adaptive mode of the AWS SDKs"));
             /// ```
             #[must_use]
             pub fn about(name: &str) -> Option<&'static str> {

@@ -7,26 +7,32 @@
 
 mod adaptive;
 mod aimd;
+mod aimd_concurrency;
 mod any;
-mod busy;
-mod crowd;
-mod cubic;
 mod fixed;
-mod proportional;
-mod responsive;
 mod vegas;
+
+/// Laws that others have published, by the names of their sources.
+mod published {
+    pub(super) mod autosleeper;
+    pub(super) mod aws_cubic;
+    pub(super) mod heroku;
+    pub(super) mod tchannel;
+}
 
 pub use adaptive::{Adaptive, AdaptiveState};
 pub use aimd::{Aimd, AimdConfig, AimdError, AimdState, Pause};
-pub use busy::{Busy, BusyConfig, BusyError, BusyState, BusyVariant, Over, Recovery};
-pub use crowd::{Crowd, CrowdConfig, CrowdError, CrowdState};
-pub use cubic::{Cubic, CubicState};
-pub use fixed::Fixed;
-pub use proportional::{
-    Proportional, ProportionalConfig, ProportionalError, ProportionalState, Strategy,
+pub use aimd_concurrency::{
+    AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError, AimdConcurrencyState,
 };
-pub use responsive::{
-    Responsive, ResponsiveConfig, ResponsiveError, ResponsiveState, ResponsiveVariant,
+pub use fixed::Fixed;
+pub use published::autosleeper::{
+    Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperState, AutosleeperVariant,
+};
+pub use published::aws_cubic::{AwsCubic, AwsCubicState};
+pub use published::heroku::{Heroku, HerokuConfig, HerokuError, HerokuState, Strategy};
+pub use published::tchannel::{
+    Over, Recovery, Tchannel, TchannelConfig, TchannelError, TchannelState, TchannelVariant,
 };
 pub use vegas::{Vegas, VegasState};
 
@@ -53,28 +59,29 @@ any::registry! {
         "vegas" => Policy::new(Vegas),
             "for servers that queue: a concurrency limit that falls when calls take longer";
     }
-    3 Crowd {
-        "crowd" => Policy::new(Crowd::DEFAULT),
+    3 AimdConcurrency {
+        "aimd-concurrency" => Policy::new(AimdConcurrency::DEFAULT),
             "for servers that queue: a concurrency limit that falls by a tenth when throttled";
     }
-    7 Responsive {
-        "responsive" => Policy::new(Responsive::DEFAULT).backoff(None),
+    7 Autosleeper {
+        "autosleeper" => Policy::new(Autosleeper::DEFAULT).backoff(None),
             "for few and long calls: a delay that grows on failure and shrinks after ten successes";
     }
-    2 Busy {
-        "busy" => Policy::new(Busy::DEFAULT),
+    2 Tchannel {
+        "tchannel" => Policy::new(Tchannel::DEFAULT),
             "TChannel's limit for each second, which busy responses halve";
     }
-    4 Cubic {
-        "cubic" => Policy::new(Cubic),
+    4 AwsCubic {
+        "aws-cubic" => Policy::new(AwsCubic),
             "the adaptive mode of the AWS SDKs";
     }
-    6 Proportional {
-        "gradual" => Policy::new(Proportional::gem(Strategy::Gradual(Span::from_millis(800)))).backoff(None),
+    6 Heroku {
+        "heroku-gradual" =>
+            Policy::new(Heroku::gem(Strategy::Gradual(Span::from_millis(800)))).backoff(None),
             "the Heroku client's strategy: a success takes a constant off the sleep before each call";
-        "proportional" => Policy::new(Proportional::gem(Strategy::Proportional)).backoff(None),
+        "heroku-proportional" => Policy::new(Heroku::gem(Strategy::Proportional)).backoff(None),
             "the Heroku client's strategy: a success takes a part off the sleep before each call";
-        "remaining" => Policy::new(Proportional::gem(Strategy::Remaining)).backoff(None),
+        "heroku-remaining" => Policy::new(Heroku::gem(Strategy::Remaining)).backoff(None),
             "the Heroku client's strategy: a success takes off more the more calls are left";
     }
 }

@@ -40,12 +40,12 @@ def long_runs(law, configs):
 
 
 def recoveries():
-    """How `busy` grows back after any number of seconds, busy ones and quiet ones."""
+    """How `tchannel` grows back after any number of seconds, busy ones and quiet ones."""
     for variant in ("faithful", "promised"):
         for recovery in ({"rate": 2}, {"rate": 14}, {"value": 1}, {"value": 4_294_967_295}):
             for most in (1, 5, 5000, 9_999_999):
-                law = {"law": "busy", "variant": variant, "most": most, **recovery}
-                name = f"busy {variant}, {recovery}, {most} at most: seconds, days and years"
+                law = {"law": "tchannel", "variant": variant, "most": most, **recovery}
+                name = f"tchannel {variant}, {recovery}, {most} at most: seconds, days and years"
                 script = Script(name, ["Silence", "LongRun"], {"laws": [law], "backoff": None})
                 script.calls(min(most, 9), "ok")
                 for pause in (
@@ -65,11 +65,11 @@ def recoveries():
 
 
 def silences():
-    """How far `responsive` comes down in silence: each stretch of it is shorter than the one before."""
-    for config, policy in LAWS["responsive"].SITUATIONS:
+    """How far `autosleeper` comes down in silence: each stretch of it is shorter than the one before."""
+    for config, policy in LAWS["autosleeper"].SITUATIONS:
         threshold = policy.get("laws", [{}])[0].get("threshold", 10)
         for refused in (1, 4, 12):
-            script = Script(f"responsive {config}: silences after {refused}", ["Silence"], policy)
+            script = Script(f"autosleeper {config}: silences after {refused}", ["Silence"], policy)
             for stretches in (1, 2, 3, 5, 9, 19):
                 script.calls(refused, "throttled", MS)
                 delay = script.gate.intervals(script.now)[0] or 0
@@ -86,9 +86,9 @@ def of(law):
     def vectors():
         yield from scripts(law, LAWS[law].SITUATIONS)
         yield from long_runs(law, LAWS[law].SITUATIONS)
-        if law == "busy":
+        if law == "tchannel":
             yield from recoveries()
-        if law == "responsive":
+        if law == "autosleeper":
             yield from silences()
 
     return vectors

@@ -6,7 +6,7 @@ from script import Script
 
 LAWS = [
     ("vegas", {"named": "vegas"}),
-    ("crowd", {"named": "crowd"}),
+    ("aimd-concurrency", {"named": "aimd-concurrency"}),
     ("adaptive beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
 ]
 

@@ -280,8 +280,8 @@ impl<const LIMITS: usize> World<LIMITS> {
     /// As its source has it, one law halves its limit where a second ends: it may let a call go now
     /// and not later, when another limit's wait is over.
     pub fn halves_where_a_second_ends(&self) -> bool {
-        let busy = |law: &AnyLaw| matches!(law, AnyLaw::Busy(_));
-        self.terms.cuts_for_each_refusal && self.terms.laws.iter().any(busy)
+        let halves = |law: &AnyLaw| matches!(law, AnyLaw::Tchannel(_));
+        self.terms.cuts_for_each_refusal && self.terms.laws.iter().any(halves)
     }
 
     /// What holds of every state.
@@ -295,9 +295,9 @@ impl<const LIMITS: usize> World<LIMITS> {
     /// sent now may be sent later.
     fn the_next_instant_is_honest(&self) {
         // A refusal by this law hides a cooldown. It never sets one itself, but a record may contain one.
-        let busy = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Busy(_)));
+        let tchannel = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)));
         let made_up = self.held == Instant::MAX;
-        if self.halves_where_a_second_ends() || (busy && made_up) {
+        if self.halves_where_a_second_ends() || (tchannel && made_up) {
             return;
         }
         let plain = Ask::new();

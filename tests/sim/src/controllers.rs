@@ -12,7 +12,7 @@ use crate::throttle::{Answer, AskOf, Call, Outlook, Response, Throttle};
 
 /// Whether a law sleeps in each thread by itself.
 fn is_per_thread(policy: &Policy) -> bool {
-    matches!(policy.laws(), [AnyLaw::Proportional(_)])
+    matches!(policy.laws(), [AnyLaw::Heroku(_)])
 }
 
 /// The names of all laws, then of all peers that are not also laws.

@@ -1,12 +1,12 @@
-"""`responsive`: AutoSleeper, as its source has it and mended."""
+"""`autosleeper`: AutoSleeper, as its source has it and mended."""
 
 from exact import END, MS, SECOND, U16, U64, part, part_up, since, within
 from laws.base import Law, above_one, below_one
 
 
-class Responsive(Law):
+class Autosleeper(Law):
     TAG = 7
-    NAME = "responsive"
+    NAME = "autosleeper"
     DEFAULT = {
         "initial": 500 * MS,
         "most": 900 * SECOND,
@@ -18,17 +18,17 @@ class Responsive(Law):
         "variant": "mended",
     }
     NAMED = {
-        "responsive": {"laws": [{"law": "responsive"}], "backoff": None},
+        "autosleeper": {"laws": [{"law": "autosleeper"}], "backoff": None},
     }
     SITUATIONS = [
-        ("by default", {"named": "responsive"}),
-        ("faithful", {"laws": [{"law": "responsive", "variant": "faithful"}], "backoff": None}),
+        ("by default", {"named": "autosleeper"}),
+        ("faithful", {"laws": [{"law": "autosleeper", "variant": "faithful"}], "backoff": None}),
         (
             "as its source's test",
             {
                 "laws": [
                     {
-                        "law": "responsive",
+                        "law": "autosleeper",
                         "variant": "faithful",
                         "initial": 1000,
                         "up": [2, 1],
@@ -44,7 +44,7 @@ class Responsive(Law):
             {
                 "laws": [
                     {
-                        "law": "responsive",
+                        "law": "autosleeper",
                         "variant": "faithful",
                         "initial": 20 * SECOND,
                         "most": SECOND,
@@ -59,7 +59,7 @@ class Responsive(Law):
             {
                 "laws": [
                     {
-                        "law": "responsive",
+                        "law": "autosleeper",
                         "initial": 1,
                         "most": END,
                         "up": [11, 10],

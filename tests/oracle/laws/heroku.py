@@ -1,4 +1,4 @@
-"""`proportional`: the Heroku client's strategies."""
+"""`heroku-gradual`, `heroku-proportional`, `heroku-remaining`: the Heroku client's strategies."""
 
 from exact import END, HOUR, MS, U16, U32, part, since, within
 from laws.base import Law, below_one
@@ -18,9 +18,9 @@ def exp_neg(x, y):
     return total >> z // LN_2
 
 
-class Proportional(Law):
+class Heroku(Law):
     TAG = 6
-    NAME = "proportional"
+    NAME = "heroku"
     DEFAULT = {
         "strategy": "remaining",
         "start": 0,
@@ -34,30 +34,30 @@ class Proportional(Law):
         "calm": None,
     }
     NAMED = {
-        "gradual": {
-            "laws": [{"law": "proportional", "strategy": ["gradual", 800 * MS]}],
+        "heroku-gradual": {
+            "laws": [{"law": "heroku", "strategy": ["gradual", 800 * MS]}],
             "backoff": None,
         },
-        "proportional": {
-            "laws": [{"law": "proportional", "strategy": "proportional"}],
+        "heroku-proportional": {
+            "laws": [{"law": "heroku", "strategy": "proportional"}],
             "backoff": None,
         },
-        "remaining": {"laws": [{"law": "proportional"}], "backoff": None},
+        "heroku-remaining": {"laws": [{"law": "heroku"}], "backoff": None},
     }
     SITUATIONS = [
-        ("gradual", {"named": "gradual"}),
-        ("proportional", {"named": "proportional"}),
-        ("remaining", {"named": "remaining"}),
+        ("gradual", {"named": "heroku-gradual"}),
+        ("proportional", {"named": "heroku-proportional"}),
+        ("remaining", {"named": "heroku-remaining"}),
         (
             "exponential",
-            {"laws": [{"law": "proportional", "strategy": "exponential"}], "backoff": None},
+            {"laws": [{"law": "heroku", "strategy": "exponential"}], "backoff": None},
         ),
         (
             "the demonstration",
             {
                 "laws": [
                     {
-                        "law": "proportional",
+                        "law": "heroku",
                         "start": 1600 * MS,
                         "add": 0,
                         "times": [2, 1],
@@ -74,7 +74,7 @@ class Proportional(Law):
             {
                 "laws": [
                     {
-                        "law": "proportional",
+                        "law": "heroku",
                         "strategy": ["gradual", 1],
                         "start": END // 3,
                         "times": [2, 1],

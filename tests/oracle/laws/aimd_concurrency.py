@@ -1,26 +1,26 @@
-"""`crowd`."""
+"""`aimd-concurrency`."""
 
 from exact import part
 from laws.base import Law, below_one
 from record import Refused
 
 
-class Crowd(Law):
+class AimdConcurrency(Law):
     """A window that a window's worth of successes opens by one."""
 
     TAG = 3
-    NAME = "crowd"
+    NAME = "aimd-concurrency"
     DEFAULT = {"start": 4, "most": 1000, "keep": [9, 10]}
     NAMED = {
-        "crowd": {"laws": [{"law": "crowd"}]},
+        "aimd-concurrency": {"laws": [{"law": "aimd-concurrency"}]},
     }
     SITUATIONS = [
-        ("by default", {"named": "crowd"}),
-        ("one at a time", {"laws": [{"law": "crowd", "start": 1, "most": 1}]}),
-        ("by halves", {"laws": [{"law": "crowd", "start": 2, "most": 3, "keep": [1, 2]}]}),
+        ("by default", {"named": "aimd-concurrency"}),
+        ("one at a time", {"laws": [{"law": "aimd-concurrency", "start": 1, "most": 1}]}),
+        ("by halves", {"laws": [{"law": "aimd-concurrency", "start": 2, "most": 3, "keep": [1, 2]}]}),
         (
             "wider than the slots",
-            {"laws": [{"law": "crowd", "start": 60, "most": 65_535, "keep": [0, 7]}]},
+            {"laws": [{"law": "aimd-concurrency", "start": 60, "most": 65_535, "keep": [0, 7]}]},
         ),
     ]
 
