@@ -44,15 +44,15 @@ impl Rules {
         window: WindowPolicy::DEFAULT,
         budget: None,
         backoff: Some(Backoff::DEFAULT),
-        attempts: None,
+        attempts: Some(Policy::ATTEMPTS),
         elapsed: None,
     };
 }
 
 impl<L: Copy> Policy<L> {
     /// A policy of one limit that `law` keeps: server hints followed for up to an hour, as many
-    /// calls in flight as there is room for, retries without limit or budget at doubling delays from
-    /// 100 ms to 20 s, full jitter.
+    /// calls in flight as there is room for, ten attempts of a call without a budget, at doubling delays
+    /// from 100 ms to 20 s, full jitter.
     #[must_use]
     pub const fn new(law: L) -> Self {
         Self::of([law])
@@ -164,6 +164,11 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     pub const fn elapsed(self, elapsed: Option<Span>) -> Self {
         Self { rules: Rules { elapsed, ..self.rules }, ..self }
     }
+}
+
+impl Policy {
+    /// How many attempts a call has, unless [`attempts`](Self::attempts) says otherwise.
+    pub const ATTEMPTS: NonZeroU16 = NonZeroU16::MIN.saturating_add(9);
 }
 
 impl Policy<Adaptive> {

@@ -10,7 +10,7 @@ RULES = {
     "window": [65_535, 300 * SECOND],
     "budget": None,
     "backoff": backoff.DEFAULT,
-    "attempts": None,
+    "attempts": 10,
     "elapsed": None,
 }
 

@@ -84,7 +84,7 @@ export function write(row: Float64Array, policy: Policy, laws: number, lease: nu
   put("backoff.base", backoff?.base, 1e-6, 1e12);
   const base = backoff?.base ?? 100;
   put("backoff.max", backoff?.max ?? (base > 20_000 ? base : undefined), base, 1e12);
-  put("attempts", policy.attempts ?? 10, 1, 65_535, WHOLE);
+  put("attempts", policy.attempts, 1, 65_535, WHOLE);
   put("elapsed", policy.elapsed, 0, 1e12);
   put("budget.percent", budget && (budget.percent ?? NaN), 1, 1e6, WHOLE);
   put("budget.reserve", budget && (budget.reserve ?? 10), 1, 1e6, WHOLE);

@@ -163,7 +163,8 @@ macro_rules! registry {
             /// |---|---|
             $($(#[doc = concat!("| `", $name, "` | ", $about, " |")])+)+
             ///
-            /// A law that delays calls by itself has no [`backoff`](Self::backoff) beside it.
+            /// A call has ten [`attempts`](Self::attempts). A law that delays calls by itself has no
+            /// [`backoff`](Self::backoff) beside it.
             ///
             /// ```
             /// use tidegate::Policy;

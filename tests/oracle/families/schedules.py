@@ -4,7 +4,7 @@ from backoff import Backoff
 from chance import Chance
 from exact import END, HOUR, MS, SECOND, U32, U64, YEAR
 from families.tools import DRAW_MAX, DRAW_MIN, SEEDS
-from policy import whole, wrong
+from policy import NAMED, whole, wrong
 from script import Script
 
 GROWTHS = [
@@ -181,15 +181,20 @@ def policies():
 
 
 def attempts():
-    """Attempts are counted up to 65 535, and go on."""
+    """Attempts are counted up to 65 535, and go on; by default there are ten."""
     for growth in ("constant", "linear", ["exponential", 2, 1], "decorrelated"):
-        policy = {"laws": [{"law": "fixed"}], "backoff": [growth, "full", MS, YEAR]}
+        policy = {"laws": [{"law": "fixed"}], "backoff": [growth, "full", MS, YEAR], "attempts": None}
         script = Script(
             f"attempts past all counting, {growth}", ["AttemptSaturates", "Retries"], policy
         )
         for count in (1, 65_533, 1, 1, 3):
             script.retries(count, ask=0 if count == 65_533 else 1 if script.events else 0, into=1)
         script.poll(ask=1)
+        yield script.vector()
+    for name in NAMED:
+        script = Script(f"attempts by default, {name}", ["Retries"], {"named": name})
+        script.retries(12, ask=0)
+        script.retry(1)
         yield script.vector()
 
 

@@ -26,7 +26,8 @@ pub fn schedule(initial: Span, spread: Ratio) -> Backoff {
 /// grants them. The call itself takes no time.
 #[must_use]
 pub fn waits(schedule: Backoff, elapsed: Option<Span>, most: usize, seed: u64) -> Vec<Span> {
-    let policy = Policy::new(Fixed::UNLIMITED).backoff(Some(schedule)).elapsed(elapsed);
+    let endless = Policy::new(Fixed::UNLIMITED).attempts(None);
+    let policy = endless.backoff(Some(schedule)).elapsed(elapsed);
     let mut gate: Controller<Fixed> = Controller::new(policy, seed, Instant::ZERO);
     let (mut now, mut ask, mut waits) = (Instant::ZERO, Ask::new(), Vec::new());
     while waits.len() < most {

@@ -47,7 +47,7 @@ fn two_laws(name: &str) -> Option<Policy<AnyLaw, 2>> {
 pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn Throttle>> {
     if let Some(policy) = place.scenario.own_law(name).or_else(|| shared(name)) {
         Some(real(policy, place))
-    } else if let Some(policy) = Policy::named(name) {
+    } else if let Some(policy) = endless(name) {
         Some(Box::new(PerThread::new(&policy, place)))
     } else if let Some(policy) = two_laws(name) {
         Some(real(policy, place))
@@ -59,12 +59,12 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
 /// The same of the laws that the page shows at first, for a process of few threads, and of nothing
 /// else: those figures must not wait for the code of all the others.
 pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
-    let unlimited = Policy::new(Fixed::UNLIMITED);
+    let unlimited = Policy::new(Fixed::UNLIMITED).attempts(None);
     match name {
         _ if place.threads > FEW => None,
         "none" => Some(few(unlimited.backoff(None), place)),
         "backoff" => Some(few(unlimited, place)),
-        "adaptive" => Some(few(Policy::adaptive(), place)),
+        "adaptive" => Some(few(Policy::adaptive().attempts(None), place)),
         _ => None,
     }
 }
@@ -73,9 +73,14 @@ fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Thr
     Box::new(Controller::<L, 1, { FEW as usize }>::new(policy, place.seed, place.from))
 }
 
+/// The policy of a name, with as many attempts of a call as it takes.
+fn endless(name: &str) -> Option<Policy> {
+    Some(Policy::named(name)?.attempts(None))
+}
+
 /// The policy of a name that the threads of a process share.
 fn shared(name: &str) -> Option<Policy> {
-    Policy::named(name).filter(|policy| !is_per_thread(policy))
+    endless(name).filter(|policy| !is_per_thread(policy))
 }
 
 /// A controller with room for the calls of all threads: it is small where a thousand are to fit

@@ -42,7 +42,7 @@ fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
     let hold = HoldPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
     let terms = Terms {
-        policy: Policy::new(law).hold(hold).backoff(backoff.ok()),
+        policy: Policy::new(law).hold(hold).backoff(backoff.ok()).attempts(None),
         laws: [law],
         quotas: [made.quota],
         bounds: [made.bounds],

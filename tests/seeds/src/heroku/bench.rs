@@ -59,7 +59,7 @@ pub const FIGURES: [Figure; 3] = [
 #[must_use]
 pub fn policy(config: HerokuConfig) -> Policy {
     let law = Heroku::new(config).expect("a configuration that the law takes");
-    Policy::new(AnyLaw::Heroku(law)).backoff(None)
+    Policy::new(AnyLaw::Heroku(law)).backoff(None).attempts(None)
 }
 
 /// Runs the benchmark once.
