@@ -57,12 +57,12 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 /// - Time is an argument. A `now` before the latest one earns nothing; one far ahead earns a burst.
 /// - [`Verdict::Wait`] lies after `now`, and at that instant the same gate does not answer the same
 ///   ask with `Wait` again, unless something left or settled in between. (The faithful
-///   [`Busy`](crate::law::Busy) counts where a second ends, and may then say `Wait` after all.)
+///   [`Tchannel`](crate::law::Tchannel) counts where a second ends, and may then say `Wait` after all.)
 /// - All gates are asked before any is charged; only `Go` charges.
 /// - A call that left before the latest cut cannot cut again, and a law grows only where it was
 ///   what calls waited for. Laws that are kept as their source has them may break these two:
-///   [`Cubic`](crate::law::Cubic), [`Proportional`](crate::law::Proportional), and what
-///   [`Busy`](crate::law::Busy) and [`Responsive`](crate::law::Responsive) call faithful.
+///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku), and what
+///   [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper) call faithful.
 /// - An abandoned call frees its place and teaches nothing. Its cost stays charged, because it may
 ///   have reached the server.
 /// - The same seed, policy and calls give the same answers, on every machine.

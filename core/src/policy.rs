@@ -3,13 +3,8 @@
 use core::num::NonZeroU16;
 
 use crate::backoff::Backoff;
-use crate::fixed::Ratio;
-use crate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
-use crate::law::{
-    Adaptive, Aimd, AnyLaw, Busy, Crowd, Cubic, Fixed, Proportional, ProportionalConfig,
-    Responsive, Strategy, Vegas,
-};
-use crate::rate::Quota;
+use crate::gate::{BudgetPolicy, HoldError, HoldPolicy, WindowPolicy};
+use crate::law::{Adaptive, AnyLaw};
 use crate::time::Span;
 
 /// What a controller is told once: the law of each limit, and how its gates are set.
@@ -49,15 +44,15 @@ impl Rules {
         window: WindowPolicy::DEFAULT,
         budget: None,
         backoff: Some(Backoff::DEFAULT),
-        attempts: None,
+        attempts: Some(Policy::ATTEMPTS),
         elapsed: None,
     };
 }
 
 impl<L: Copy> Policy<L> {
     /// A policy of one limit that `law` keeps: server hints followed for up to an hour, as many
-    /// calls in flight as there is room for, retries without limit or budget at doubling delays from
-    /// 100 ms to 20 s, full jitter.
+    /// calls in flight as there is room for, ten attempts of a call without a budget, at doubling delays
+    /// from 100 ms to 20 s, full jitter.
     #[must_use]
     pub const fn new(law: L) -> Self {
         Self::of([law])
@@ -96,6 +91,37 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     #[must_use]
     pub const fn of(laws: [L; LIMITS]) -> Self {
         Self { laws, rules: Rules::DEFAULT }
+    }
+
+    /// The law of each limit.
+    #[must_use]
+    pub const fn laws(&self) -> [L; LIMITS] {
+        self.laws
+    }
+
+    /// The same policy for other limits, each with its law.
+    ///
+    /// ```
+    /// use tidegate::{Policy, Quota, law::Adaptive};
+    ///
+    /// let [calls, tokens] = [60, 30_000].map(|count| Quota::per_minute(count).unwrap());
+    /// let policy = Policy::adaptive().limits([calls, tokens].map(Adaptive::with_quota));
+    /// assert_eq!(policy.laws()[0], Adaptive::with_quota(calls));
+    /// ```
+    #[must_use]
+    pub const fn limits<M: Copy, const N: usize>(self, laws: [M; N]) -> Policy<M, N> {
+        Policy { laws, rules: self.rules }
+    }
+
+    /// The same policy with no cooldown longer than `ceiling`, however the server asks for it.
+    ///
+    /// # Errors
+    /// [`HoldError::ZeroCeiling`](crate::gate::HoldError::ZeroCeiling).
+    pub const fn ceiling(self, ceiling: Span) -> Result<Self, HoldError> {
+        match self.rules.hold.at_most(ceiling) {
+            Ok(hold) => Ok(self.hold(hold)),
+            Err(error) => Err(error),
+        }
     }
 
     /// The same policy with another attitude to server hints.
@@ -141,111 +167,24 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
 }
 
 impl Policy {
-    /// The names that [`named`](Self::named) knows.
-    pub const NAMES: &[&str] = &[
-        "adaptive",
-        "none",
-        "backoff",
-        "fixed",
-        "aimd",
-        "crowd",
-        "vegas",
-        "responsive",
-        "busy",
-        "cubic",
-        "gradual",
-        "proportional",
-        "remaining",
-    ];
+    /// How many attempts a call has, unless [`attempts`](Self::attempts) says otherwise.
+    pub const ATTEMPTS: NonZeroU16 = NonZeroU16::MIN.saturating_add(9);
+}
 
-    /// The policy of a name, for command lines and configuration files:
-    ///
-    /// | name | law | between a call's attempts |
-    /// |---|---|---|
-    /// | `adaptive` | [`Adaptive::DEFAULT`] | nothing: the law itself delays, and spreads what servers ask for |
-    /// | `none` | no rate | nothing: it hammers |
-    /// | `backoff` | no rate | 100 ms doubling to 20 s, full jitter |
-    /// | `fixed` | ten calls a second | as `backoff` |
-    /// | `aimd` | [`Aimd::DEFAULT`] | as `backoff` |
-    /// | `crowd` | [`Crowd::DEFAULT`]: a window instead of a rate | as `backoff` |
-    /// | `vegas` | [`Vegas`]: a window that delay steers | as `backoff` |
-    /// | `responsive` | [`Responsive::DEFAULT`] | nothing: the law itself delays |
-    /// | `busy` | [`Busy::DEFAULT`] | as `backoff` |
-    /// | `cubic` | [`Cubic`] | as `backoff` |
-    /// | `gradual`, `proportional`, `remaining` | [`Proportional`], the gem's strategies | nothing: the law itself delays |
+impl Policy<Adaptive> {
+    /// The policy of the name `adaptive`: the law itself delays attempts and spreads what servers
+    /// ask for, so there is neither a backoff nor a jitter beside it.
     ///
     /// ```
-    /// use tidegate::Policy;
+    /// use tidegate::{Policy, law::AnyLaw};
     ///
-    /// assert!(Policy::NAMES.iter().all(|name| Policy::named(name).is_some()));
-    /// assert!(Policy::named("magic").is_none());
+    /// let policy = Policy::adaptive();
+    /// let [law] = policy.laws();
+    /// assert_eq!(Some(policy.limits([AnyLaw::from(law)])), Policy::named("adaptive"));
     /// ```
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let unlimited = Self::new(AnyLaw::Fixed(Fixed::UNLIMITED));
-        Some(match name {
-            "adaptive" => {
-                Self::new(AnyLaw::Adaptive(Adaptive::DEFAULT)).backoff(None).hold(exact()?)
-            }
-            "none" => unlimited.backoff(None),
-            "backoff" => unlimited,
-            "fixed" => Self::new(AnyLaw::Fixed(Fixed::new(Quota::per_second(10).ok()?))),
-            "aimd" => Self::new(AnyLaw::Aimd(Aimd::DEFAULT)),
-            "responsive" => Self::new(AnyLaw::Responsive(Responsive::DEFAULT)).backoff(None),
-            "crowd" => Self::new(AnyLaw::Crowd(Crowd::DEFAULT)),
-            "vegas" => Self::new(AnyLaw::Vegas(Vegas)),
-            "busy" => Self::new(AnyLaw::Busy(Busy::DEFAULT)),
-            "cubic" => Self::new(AnyLaw::Cubic(Cubic)),
-            "gradual" => gem(Strategy::Gradual(Span::from_millis(800)))?,
-            "proportional" => gem(Strategy::Proportional)?,
-            "remaining" => gem(Strategy::Remaining)?,
-            _ => return None,
-        })
-    }
-}
-
-/// What servers ask for, to the nanosecond.
-fn exact() -> Option<HoldPolicy> {
-    HoldPolicy::new(HoldPolicy::DEFAULT.ceiling(), Ratio::ZERO).ok()
-}
-
-fn gem(strategy: Strategy) -> Option<Policy> {
-    let law = Proportional::new(ProportionalConfig::gem(strategy)).ok()?;
-    Some(Policy::new(AnyLaw::Proportional(law)).backoff(None))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_is_the_policy_that_its_table_says() {
-        let gem = |strategy| {
-            let law = Proportional::new(ProportionalConfig::gem(strategy)).unwrap();
-            Policy::new(AnyLaw::from(law)).backoff(None)
-        };
-        let ten = Quota::per_second(10).unwrap();
-        for (name, policy) in [
-            (
-                "adaptive",
-                Policy::new(AnyLaw::from(Adaptive::DEFAULT)).backoff(None).hold(exact().unwrap()),
-            ),
-            ("none", Policy::new(AnyLaw::from(Fixed::UNLIMITED)).backoff(None)),
-            ("backoff", Policy::new(Fixed::UNLIMITED.into())),
-            ("fixed", Policy::new(Fixed::new(ten).into())),
-            ("aimd", Policy::new(Aimd::DEFAULT.into())),
-            ("crowd", Policy::new(Crowd::DEFAULT.into())),
-            ("vegas", Policy::new(Vegas.into())),
-            ("responsive", Policy::new(AnyLaw::from(Responsive::DEFAULT)).backoff(None)),
-            ("busy", Policy::new(Busy::DEFAULT.into())),
-            ("cubic", Policy::new(Cubic.into())),
-            ("gradual", gem(Strategy::Gradual(Span::from_millis(800)))),
-            ("proportional", gem(Strategy::Proportional)),
-            ("remaining", gem(Strategy::Remaining)),
-        ] {
-            assert_eq!(Policy::named(name), Some(policy), "{name}");
-            assert!(Policy::NAMES.contains(&name));
-        }
-        assert_eq!(Policy::NAMES.len(), 13);
+    pub const fn adaptive() -> Self {
+        let policy = Self::new(Adaptive::DEFAULT).backoff(None);
+        policy.hold(HoldPolicy::DEFAULT.without_spread())
     }
 }

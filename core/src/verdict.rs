@@ -212,7 +212,7 @@ pub enum Reason {
     /// It is a retry, and the successes so far have not paid for it.
     Budget,
     /// Its cost is more than a limit's burst, so it can never fit. (Under
-    /// [`Cubic`](crate::law::Cubic), whose burst follows its rate, not at the present rate.)
+    /// [`AwsCubic`](crate::law::AwsCubic), whose burst follows its rate, not at the present rate.)
     TooBig,
     /// It would have to wait beyond the end of time.
     Never,

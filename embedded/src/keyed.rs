@@ -22,7 +22,7 @@ use crate::time;
 ///
 /// # fn chip_id() -> u64 { 7 }
 /// static APIS: KeyedThrottle<CriticalSectionRawMutex, &str, Adaptive> =
-///     KeyedThrottle::new(Policy::new(Adaptive::DEFAULT), chip_id);
+///     KeyedThrottle::new(Policy::adaptive(), chip_id);
 ///
 /// # embassy_futures::block_on(async {
 /// let weather = APIS.call("api.weather.example").acquire().await.unwrap();

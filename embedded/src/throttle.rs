@@ -41,7 +41,7 @@ pub(crate) mod sealed {
 /// # async fn post(_: &[u8]) -> Result<Outcome, ()> { Ok(Outcome::Ok) }
 /// // The seed is drawn at the first call: a hardware generator, or the chip's own number.
 /// static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-///     Throttle::new(Policy::new(Adaptive::DEFAULT), chip_id);
+///     Throttle::new(Policy::adaptive(), chip_id);
 ///
 /// # embassy_futures::block_on(async {
 /// // Waits until a call may leave, and tries again what the server refuses.
@@ -199,7 +199,7 @@ impl<M: RawMutex, L: Record + Copy, const SLOTS: usize, const WAITERS: usize, co
     /// use tidegate::{Outcome, Policy, law::Adaptive};
     /// use tidegate_embassy::Throttle;
     ///
-    /// const POLICY: Policy<Adaptive> = Policy::new(Adaptive::DEFAULT);
+    /// const POLICY: Policy<Adaptive> = Policy::adaptive();
     /// type Uplink = Throttle<NoopRawMutex, Adaptive>;
     ///
     /// let uplink = Uplink::seeded(POLICY, 7);

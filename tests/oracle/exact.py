@@ -7,6 +7,7 @@ what fits only where the documents say so: sums and products saturate, a differe
 from fractions import Fraction
 
 SECOND = 10**9
+MS, HOUR, DAY, YEAR = 10**6, 3600 * SECOND, 86_400 * SECOND, 365 * 86_400 * SECOND
 U16, U32, U64 = 2**16 - 1, 2**32 - 1, 2**64 - 1
 END = U64
 """The end of time. As a deadline it means that there is none."""

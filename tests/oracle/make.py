@@ -8,13 +8,14 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 from families import adaptive, gates, laws, queues, schedules, signals
+from laws import LAWS
 from script import line
 from shape import Shape
 
 FILES = {
     "gates": gates.vectors,
     "schedules": schedules.vectors,
-    **{name: laws.of(name) for name in laws.CONFIGS},
+    **{name: laws.of(name) for name, law in LAWS.items() if law.SITUATIONS},
     "adaptive": adaptive.vectors,
     "queues": queues.vectors,
     "http": signals.http,

@@ -10,9 +10,10 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 import policy as policies
-from exact import END, SECOND, U32, U64
+from exact import DAY, END, HOUR, MS, SECOND, U32, U64
 from families import signals
-from families.tools import DAY, HOUR, MS, Dice
+from families.tools import Dice
+from laws import LAWS
 from script import Script, line
 
 OUTCOMES = ["ok"] * 6 + ["throttled", "throttled", "busy", "failed", "abandoned"]
@@ -57,8 +58,6 @@ def config(dice):
     settings = {
         "fixed": {"quota": dice.burst},
         "adaptive": {"quota": dice.quota},
-        "cubic": {},
-        "vegas": {},
         "aimd": {
             "start": lambda: [1 + dice.below(30), SECOND, few()],
             "floor": lambda: [1, SECOND],
@@ -68,14 +67,14 @@ def config(dice):
             "keep": dice.ratio,
             "pause": lambda: dice.of([None, [dice.some(), min(END, SECOND + dice.span()), few()]]),
         },
-        "busy": {
+        "tchannel": {
             "most": lambda: 1 + dice.below(30),
             dice.of(["rate", "value"]): lambda: 1 + dice.below(14),
             "over": lambda: "refuse",
             "variant": lambda: "faithful",
         },
-        "crowd": {"start": few, "most": lambda: 5 + dice.below(30), "keep": dice.ratio},
-        "responsive": {
+        "aimd-concurrency": {"start": few, "most": lambda: 5 + dice.below(30), "keep": dice.ratio},
+        "autosleeper": {
             "initial": dice.some,
             "most": dice.span,
             "up": dice.ratio,
@@ -85,7 +84,7 @@ def config(dice):
             "most_spread": dice.span,
             "variant": lambda: "faithful",
         },
-        "proportional": {
+        "heroku": {
             "strategy": lambda: dice.of(["exponential", "proportional", ["gradual", dice.span()]]),
             "start": dice.span,
             "add": dice.span,
@@ -98,8 +97,9 @@ def config(dice):
             "calm": dice.some,
         },
     }
-    law = dice.of(sorted(settings))
-    return {"law": law, **{name: make() for name, make in settings[law].items() if dice.below(2)}}
+    law = dice.of(list(LAWS))
+    made = settings.get(law, {}).items()
+    return {"law": law, **{name: make() for name, make in made if dice.below(2)}}
 
 
 def policy(dice, limits):

@@ -4,7 +4,7 @@
 use tidegate::gate::Permit;
 use tidegate::shared::{Isolate, Source};
 use tidegate::signal::http::Unit;
-use tidegate::{Ask, Decision, Instant, Outcome, Quota, Reason, Span, Stats};
+use tidegate::{Ask, Decision, Instant, Outcome, Policy, Quota, Reason, Span, Stats};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
@@ -171,7 +171,7 @@ impl Leases {
             isolate: Isolate::new(whole(number), alone, now),
             flights: Flights::NONE,
             lease: span(lease).unwrap_or(Span::from_secs(300)),
-            attempts: if attempts.is_nan() { u16::MAX } else { attempts as u16 },
+            attempts: if attempts.is_nan() { Policy::ATTEMPTS.get() } else { attempts as u16 },
             stats: Stats::default(),
             alone: 0,
             remote: 0,

@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
+use tidegate::gate::{BudgetPolicy, WindowPolicy};
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -30,38 +30,36 @@ pub fn policy<const LIMITS: usize>(
     else {
         return None;
     };
+    let (rows, _) = limits.as_chunks::<PER_LIMIT>();
+    let named = named(count(rows.first()?[0]))?;
     let mut laws = [Law::from(Fixed::UNLIMITED); LIMITS];
-    for (law, row) in laws.iter_mut().zip(limits.as_chunks::<PER_LIMIT>().0) {
-        *law = named(row)?;
+    for (law, row) in laws.iter_mut().zip(rows) {
+        *law = of_limit(named.laws(), row)?;
     }
-    // What a law delays by itself needs no backoff of each call beside it.
-    let patient = matches!(limits.first().map(|law| count(*law)), Some(0 | 2 | 8 | 10..=12));
-    let spread = if patient { Ratio::ZERO } else { Ratio::new(1, 8)? };
-    let backoff = match (span(base), span(most)) {
-        (None, None) if patient => None,
-        (base, most) => {
-            let base = base.unwrap_or(Span::from_millis(100));
-            let most = most.unwrap_or(Span::from_secs(20));
-            let doubling = Growth::Exponential(Ratio::new(2, 1)?);
-            Some(Backoff::new(doubling, Jitter::Full, base, most).ok()?)
-        }
-    };
+    let mut policy = named.limits(laws);
+    if let Some(ceiling) = span(ceiling) {
+        policy = policy.ceiling(ceiling).ok()?;
+    }
+    if let (base, most) = (span(base), span(most))
+        && (base, most) != (None, None)
+    {
+        let base = base.unwrap_or(Span::from_millis(100));
+        let most = most.unwrap_or(Span::from_secs(20));
+        let doubling = Growth::Exponential(Ratio::new(2, 1)?);
+        policy = policy.backoff(Some(Backoff::new(doubling, Jitter::Full, base, most).ok()?));
+    }
     let usual = WindowPolicy::DEFAULT;
     let places = places as u16;
     let at_once = if at_once.is_nan() { places } else { small(at_once).min(places) };
     let window = WindowPolicy::new(at_once, span(lease).unwrap_or(usual.lease())).ok()?;
-    let hold = HoldPolicy::new(span(ceiling).unwrap_or(HoldPolicy::DEFAULT.ceiling()), spread);
     let budget = match per_cent.is_nan() {
         true => None,
         false => Some(BudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?),
     };
-    let policy = Policy::of(laws)
-        .hold(hold.ok()?)
-        .window(window)
-        .budget(budget)
-        .backoff(backoff)
-        .attempts(NonZeroU16::new(small(attempts)))
-        .elapsed(span(elapsed));
+    if !attempts.is_nan() {
+        policy = policy.attempts(NonZeroU16::new(small(attempts)));
+    }
+    let policy = policy.window(window).budget(budget).elapsed(span(elapsed));
     Some((policy, at_once))
 }
 
@@ -70,8 +68,8 @@ fn small(number: f64) -> u16 {
     number as u16
 }
 
-/// The law of a number, which is its place among the names in TypeScript.
-fn named(&[law, calls, period, burst]: &[f64; PER_LIMIT]) -> Option<Law> {
+/// The law of a limit: that of the policy, with the limit's own quota where it keeps one.
+fn of_limit([named]: [Law; 1], &[law, calls, period, burst]: &[f64; PER_LIMIT]) -> Option<Law> {
     let quota = match span(period) {
         None => None,
         Some(period) => Some(Quota::per(calls as u64, period).ok()?),
@@ -80,33 +78,69 @@ fn named(&[law, calls, period, burst]: &[f64; PER_LIMIT]) -> Option<Law> {
         Some(quota) if !burst.is_nan() => Some(quota.with_burst(count(burst)).ok()?),
         quota => quota,
     };
-    Some(match count(law) {
-        0 => quota.map_or(Adaptive::DEFAULT, Adaptive::with_quota).into(),
-        1 => quota.map_or(Fixed::UNLIMITED, Fixed::new).into(),
-        2 | 3 => Fixed::UNLIMITED.into(),
-        #[cfg(any(feature = "laws", feature = "shared"))]
-        other => return other_laws(other),
-        #[cfg(not(any(feature = "laws", feature = "shared")))]
-        _ => return None,
+    Some(match (count(law), quota) {
+        (ADAPTIVE, Some(quota)) => Adaptive::with_quota(quota).into(),
+        (FIXED, quota) => quota.map_or(Fixed::UNLIMITED, Fixed::new).into(),
+        _ => named,
     })
 }
 
+/// Places among `Policy::NAMES`, which is what a row has for a law.
+const ADAPTIVE: u32 = 0;
+const FIXED: u32 = 1;
+
+/// The policy of a number.
 #[cfg(any(feature = "laws", feature = "shared"))]
-fn other_laws(law: u32) -> Option<Law> {
-    use tidegate::law::{
-        Aimd, Busy, Crowd, Cubic, Proportional, ProportionalConfig, Responsive, Strategy, Vegas,
-    };
-    let gem = |strategy| Proportional::new(ProportionalConfig::gem(strategy)).ok();
-    Some(match law {
-        4 => Aimd::DEFAULT.into(),
-        5 => Crowd::DEFAULT.into(),
-        6 => Vegas.into(),
-        7 => Busy::DEFAULT.into(),
-        8 => Responsive::DEFAULT.into(),
-        9 => Cubic.into(),
-        10 => gem(Strategy::Gradual(Span::from_millis(800)))?.into(),
-        11 => gem(Strategy::Proportional)?.into(),
-        12 => gem(Strategy::Remaining)?.into(),
-        _ => return None,
-    })
+fn named(number: u32) -> Option<Policy<Law>> {
+    Policy::named(Policy::NAMES.get(number as usize)?)
+}
+
+/// The policy of a number, without the code of the laws that the small module lacks.
+#[cfg(not(any(feature = "laws", feature = "shared")))]
+fn named(number: u32) -> Option<Policy<Law>> {
+    let unlimited = Policy::new(Law::from(Fixed::UNLIMITED));
+    match number {
+        ADAPTIVE => Some(Policy::adaptive().limits([Adaptive::DEFAULT.into()])),
+        2 => Some(unlimited.backoff(None)),
+        FIXED | 3 => Some(unlimited),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate::law::AnyLaw;
+
+    use super::*;
+
+    #[cfg(any(feature = "laws", feature = "shared"))]
+    fn any([law]: [Law; 1]) -> AnyLaw {
+        law
+    }
+
+    #[cfg(not(any(feature = "laws", feature = "shared")))]
+    fn any([law]: [Law; 1]) -> AnyLaw {
+        match law {
+            Law::Adaptive(law) => law.into(),
+            Law::Fixed(law) => law.into(),
+        }
+    }
+
+    #[test]
+    fn a_row_that_says_no_more_than_a_law_is_the_policy_that_core_has() {
+        let mut known = 0;
+        for (number, name) in (0..).zip(Policy::NAMES) {
+            let mut row = [f64::NAN; WORDS];
+            row[0] = f64::from(number);
+            let Some((policy, _)) = policy::<1>(&row, usize::from(u16::MAX)) else { continue };
+            let law = any(policy.laws());
+            // Without a quota, core's `fixed` has one to begin with.
+            let core = Policy::named(name).unwrap();
+            let core = if number == FIXED { core.limits([law]) } else { core };
+            assert_eq!(policy.limits([law]), core, "{name}");
+            known += 1;
+        }
+        let small = cfg!(not(any(feature = "laws", feature = "shared")));
+        assert_eq!(known, if small { 4 } else { Policy::NAMES.len() });
+    }
 }

@@ -2,10 +2,11 @@
 
 import { instance, lazily, unpack } from "./core.js";
 import { maker } from "./gate.js";
+import { FEW } from "./law.js";
 import { PumpedLane } from "./pumped.js";
 import { common, packed } from "#packed/gate";
 
 /** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
-export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, common)))), 4, PumpedLane);
+export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, common)))), FEW, PumpedLane);
 
 export * from "./public.js";

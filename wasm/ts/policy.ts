@@ -1,15 +1,7 @@
 /** The policy: options with names and units, written as the row of numbers that the core reads. */
 
 import { PolicyError } from "./errors.js";
-
-/** The laws, in the core's order; those from the fifth on are in `tidegate/laws`. */
-export const LAWS = [
-  "adaptive", "fixed", "none", "backoff",
-  "aimd", "crowd", "vegas", "busy", "responsive", "cubic", "gradual", "proportional", "remaining",
-] as const;
-
-/** How the pace moves when answers arrive. */
-export type Law = (typeof LAWS)[number];
+import { LAWS, type Law } from "./law.js";
 
 /** A limit that you know. */
 export interface Quota {
@@ -44,8 +36,8 @@ export interface Policy {
   maxHold?: number;
   /**
    * Each call's own delay between attempts: doubling from `base` to `max` milliseconds, full jitter.
-   * @defaultValue none for `none`, and for `adaptive`, `responsive`, `gradual`, `proportional` and
-   * `remaining`, which delay by themselves; else 100 to 20000
+   * @defaultValue none for `none`, and for `adaptive`, `autosleeper` and the `heroku` laws, which delay by
+   * themselves; else 100 to 20000
    */
   backoff?: { base?: number; max?: number };
   /** At most so many attempts of a call, the first included. @defaultValue 10 */
@@ -92,7 +84,7 @@ export function write(row: Float64Array, policy: Policy, laws: number, lease: nu
   put("backoff.base", backoff?.base, 1e-6, 1e12);
   const base = backoff?.base ?? 100;
   put("backoff.max", backoff?.max ?? (base > 20_000 ? base : undefined), base, 1e12);
-  put("attempts", policy.attempts ?? 10, 1, 65_535, WHOLE);
+  put("attempts", policy.attempts, 1, 65_535, WHOLE);
   put("elapsed", policy.elapsed, 0, 1e12);
   put("budget.percent", budget && (budget.percent ?? NaN), 1, 1e6, WHOLE);
   put("budget.reserve", budget && (budget.reserve ?? 10), 1, 1e6, WHOLE);

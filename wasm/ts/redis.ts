@@ -70,7 +70,8 @@ export { Closed, Late, PolicyError, QueueFull, Refused, TidegateError } from "./
 export type { Code } from "./errors.js";
 export type { Permit, Target } from "./gate.js";
 export type { Cause } from "./lane.js";
-export type { Law, Quota } from "./policy.js";
+export type { Law } from "./law.js";
+export type { Quota } from "./policy.js";
 export type { IoRedis, NodeRedis, RedisClient } from "./redis/client.js";
 export type { Outcome, Reply, ResponseLike } from "./reply.js";
 export type * from "./shared/index.js";

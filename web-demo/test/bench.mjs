@@ -92,7 +92,7 @@ const loads = { 1: [], [SLOWER]: [] };
 for (let turn = 0; turn < LOADS; turn++) for (const slower of [1, SLOWER]) loads[slower].push(await load(slower));
 const of = (slower, key) => median(loads[slower].map((seen) => seen[key]));
 
-const LAWS = "none,backoff,cubic,aimd,remaining,adaptive";
+const LAWS = "none,backoff,aws-cubic,aimd,heroku-remaining,adaptive";
 const rows = [
   await frames("figure 1: twenty workers, twice", "", "hammer", () => {}),
   await frames("figure 4: 25 workers", "", "limit", async (page) => {

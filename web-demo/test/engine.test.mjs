@@ -14,12 +14,12 @@ const modules = path.join(root, "target/page");
 const folder = path.join(root, "tools/sim/scenarios");
 const read = (name) => fs.readFileSync(path.join(folder, `${name}.toml`), "utf8");
 
-const MANY = ["none", "adaptive", "aimd", "remaining", "fulljit", "netflix-vegas", "oracle"];
+const MANY = ["none", "adaptive", "aimd", "heroku-remaining", "fulljit", "netflix-vegas", "oracle"];
 /** Every kind of server, demand, latency, hint and measure is in one of them. */
 const RUNS = [
   ["b-4", MANY], ["b-10-strangers", MANY], ["clear", MANY], ["e-5", MANY], ["e-5-remaining", MANY], ["e-20-retry-after", MANY],
-  ["strangers", MANY], ["s-1-4", MANY], ["l", MANY], ["i-4-3", MANY], ["j-5", ["adaptive", "crowd", "gradual"]],
-  ["g", ["adaptive", "cubic+vegas"]], ["h", ["adaptive", "gradient2"]], ["autoscaling", ["adaptive"]],
+  ["strangers", MANY], ["s-1-4", MANY], ["l", MANY], ["i-4-3", MANY], ["j-5", ["adaptive", "aimd-concurrency", "heroku-gradual"]],
+  ["g", ["adaptive", "aws-cubic+vegas"]], ["h", ["adaptive", "gradient2"]], ["autoscaling", ["adaptive"]],
 ].map(([name, laws]) => ({ name, laws }));
 const SEEDS = [1, 7];
 /** What the story's module must do by itself. */
@@ -29,7 +29,7 @@ const OWN = `
 title = "laws of its own"
 end = "2min"
 [laws.article]
-responsive = { initial = "1ms", most = "15min", up = 1.5, down = 0.6, threshold = 5, spread = 0.0, faithful = true }
+autosleeper = { initial = "1ms", most = "15min", up = 1.5, down = 0.6, threshold = 5, spread = 0.0, faithful = true }
 [server.bucket]
 burst = 5
 rate = "90/min"
@@ -96,7 +96,7 @@ test("what the story's module does not know it refuses, and never takes for some
   for (const [scenario, law, code] of [
     [read("h"), "adaptive", "scenario"],
     [OWN, "article", "scenario"],
-    [read("b-4"), "cubic", "law"],
+    [read("b-4"), "aws-cubic", "law"],
     [read("b-4").replace("[[clients]]", "[[clients]]\nthreads = 33"), "adaptive", "law"],
     [read("b-4").replace("burst = 4", "burst = 0"), "adaptive", "scenario"],
     ["title = 3", "adaptive", "scenario"],

@@ -88,8 +88,8 @@ function someState(seed) {
       own: [
         maybe(() => ({ name: "mine", kind: "fixed", parameters: { rate: `${whole(1, 20)}/s`, ...one({}, { burst: "3" }) } })),
         maybe(() => ({ name: "own.2", kind: "backoff", parameters: one({}, { base: "10ms", most: "90s", factor: "1.5", jitter: "equal", attempts: "7" }, { jitter: "none" }) })),
-        maybe(() => ({ name: "r_3", kind: "responsive", parameters: one({}, { initial: "1ms", up: "1.5", down: "0.6", threshold: "5", spread: "0", faithful: "true" }) })),
-        maybe(() => ({ name: "b4", kind: "busy", parameters: one({ recovery: "rate 3" }, { recovery: "value 200", most: "1000", over: "refuse", faithful: "true" }) })),
+        maybe(() => ({ name: "r_3", kind: "autosleeper", parameters: one({}, { initial: "1ms", up: "1.5", down: "0.6", threshold: "5", spread: "0", faithful: "true" }) })),
+        maybe(() => ({ name: "b4", kind: "tchannel", parameters: one({ recovery: "rate 3" }, { recovery: "value 200", most: "1000", over: "refuse", faithful: "true" }) })),
       ].filter(Boolean),
       stretches: times(2, () => ({
         name: one("calm", "storm_2"), from: 2 * S, to: 5 * S, show: one(["util", "jain"], ["throttled", "load", "peak"]),
@@ -291,7 +291,7 @@ test("every control changes the outcome", async (t) => {
     ["hints=remaining:5", "answers", "remaining"], ["hints=remaining:2x", "answers", "remaining"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"],
     ["clients=5x2,law:aimd,from:1ms", "Clients"],
     ["clients=5x2,work:2&stop=", "Clients"], ["clients=5x2,poisson:4/s", "Clients"], ["clients=5x2,think:500ms", "Clients"], ["clients=5x2,on:1h-5s", "Clients"],
-    ["own=mine:fixed,rate:4/s", "own", "mine"], ["own=mine:backoff", "own", "mine"], ["own=mine:responsive", "own", "mine"], ["own=mine:busy", "own", "mine"],
+    ["own=mine:fixed,rate:4/s", "own", "mine"], ["own=mine:backoff", "own", "mine"], ["own=mine:autosleeper", "own", "mine"], ["own=mine:tchannel", "own", "mine"],
     ["latency=25ms-80ms", "World"], ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
   ]) {
     const load = async () => {
@@ -557,7 +557,7 @@ test("a link that is not understood opens the laboratory all the same", async (t
 test("it fits a phone and a wide screen, and axe finds nothing", async (t) => {
   const axe = fs.readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
   for (const [width, dark] of [[360, false], [360, true], [1280, false], [1920, true]]) {
-    const { page, trouble } = await open(t, "?lab=1&preset=h&laws=vegas,gradient2,busy,adaptive&at=5min", { width, dark });
+    const { page, trouble } = await open(t, "?lab=1&preset=h&laws=vegas,gradient2,tchannel,adaptive&at=5min", { width, dark });
     await page.waitForSelector("#lab[data-state=rests]");
     await page.evaluate(() => document.querySelectorAll("#lab details").forEach((details) => { details.open = true; }));
     await page.waitForTimeout(300);

@@ -48,6 +48,16 @@ impl HoldPolicy {
         self.ceiling
     }
 
+    /// The same with another ceiling.
+    pub(crate) const fn at_most(self, ceiling: Span) -> Result<Self, HoldError> {
+        Self::new(ceiling, self.spread)
+    }
+
+    /// The same to the nanosecond that the server asks for.
+    pub(crate) const fn without_spread(self) -> Self {
+        Self { spread: Ratio::ZERO, ..self }
+    }
+
     /// The pause for a server's `asked`.
     ///
     /// What the server asks for is a floor, so chance only adds to it. A wish beyond the ceiling

@@ -1,20 +1,8 @@
 //! A law chosen at run time.
 
-use core::num::NonZeroU16;
-
-use crate::gate::Pace;
-use crate::law::{
-    Adaptive, Aimd, Busy, Crowd, Cubic, Fixed, Law, Move, Proportional, Responsive, Sample, Vegas,
-};
-use crate::rate::Quota;
-use crate::rng::Rng;
-use crate::snapshot::{Reader, Record, Writer, longest};
-use crate::time::{Instant, Span};
-use crate::verdict::Verdict;
-
-/// Writes the enum of all laws, the enum of their states, and the match from one to the other.
-macro_rules! any_law {
-    ($($tag:literal $law:ident),*) => {
+/// Makes [`AnyLaw`](super::AnyLaw), its state, and [`Policy::named`](crate::Policy::named) of the rows.
+macro_rules! registry {
+    ($($tag:literal $law:ident { $($name:literal => $policy:expr, $about:literal;)+ })+) => {
         /// Any of the laws, for frontends that choose one at run time. Firmware that has settled
         /// on a law names it as the type parameter instead, and links no other.
         ///
@@ -36,13 +24,13 @@ macro_rules! any_law {
         /// What an [`AnyLaw`] remembers.
         ///
         /// ```
-        /// use tidegate::law::{Aimd, AnyLaw, AnyState, Crowd, Law};
+        /// use tidegate::law::{Aimd, AnyLaw, AnyState, AimdConcurrency, Law};
         /// use tidegate::{Controller, Instant, Policy};
         ///
-        /// let law = AnyLaw::from(Crowd::DEFAULT);
+        /// let law = AnyLaw::from(AimdConcurrency::DEFAULT);
         /// let gate: Controller = Controller::new(Policy::new(law), 1, Instant::ZERO);
         /// let state = gate.states().next().unwrap();
-        /// assert!(matches!(state, AnyState::Crowd(_)));
+        /// assert!(matches!(state, AnyState::AimdConcurrency(_)));
         /// assert_eq!(law.window(state, Instant::ZERO).unwrap().get(), 4);
         /// // To another law it is no state, and nothing that stops a call either.
         /// let other = AnyLaw::from(Aimd::DEFAULT);
@@ -164,10 +152,53 @@ macro_rules! any_law {
                 })
             }
         }
+
+        impl Policy {
+            /// The names that [`named`](Self::named) knows.
+            pub const NAMES: &[&str] = &[$($($name),+),+];
+
+            /// The policy of a name, for command lines and configuration files:
+            ///
+            /// | name | what it does |
+            /// |---|---|
+            $($(#[doc = concat!("| `", $name, "` | ", $about, " |")])+)+
+            ///
+            /// A call has ten [`attempts`](Self::attempts). A law that delays calls by itself has no
+            /// [`backoff`](Self::backoff) beside it.
+            ///
+            /// ```
+            /// use tidegate::Policy;
+            ///
+            /// assert!(Policy::NAMES.iter().all(|name| Policy::named(name).is_some()));
+            /// assert!(Policy::named("magic").is_none());
+            /// ```
+            #[must_use]
+            pub fn named(name: &str) -> Option<Self> {
+                Some(match name {
+                    $($($name => {
+                        let policy: Policy<$law> = $policy;
+                        let [law] = policy.laws();
+                        policy.limits([AnyLaw::$law(law)])
+                    })+)+
+                    _ => return None,
+                })
+            }
+
+            /// What the policy of a name does, in one line; `None` where there is no such name.
+            ///
+            /// ```
+            /// use tidegate::Policy;
+            ///
+            /// assert_eq!(Policy::about("aws-cubic"), Some("the adaptive mode of the AWS SDKs"));
+            /// ```
+            #[must_use]
+            pub fn about(name: &str) -> Option<&'static str> {
+                Some(match name {
+                    $($($name => $about,)+)+
+                    _ => return None,
+                })
+            }
+        }
     };
 }
-
-// The numbers are the tags in snapshots: a law keeps its own for good.
-any_law!(
-    0 Adaptive, 1 Aimd, 2 Busy, 3 Crowd, 4 Cubic, 5 Fixed, 6 Proportional, 7 Responsive, 8 Vegas
-);
+pub(super) use registry;

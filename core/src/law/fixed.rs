@@ -27,6 +27,14 @@ impl Fixed {
     /// No rate at all: calls leave when they like.
     pub const UNLIMITED: Self = Self { quota: None };
 
+    /// Ten calls a second, one at a time.
+    pub const TEN_A_SECOND: Self = Self {
+        quota: match Quota::per_second(10) {
+            Ok(quota) => Some(quota),
+            Err(_) => None,
+        },
+    };
+
     /// Calls leave at `quota`.
     #[must_use]
     pub const fn new(quota: Quota) -> Self {

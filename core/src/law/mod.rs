@@ -7,29 +7,84 @@
 
 mod adaptive;
 mod aimd;
+mod aimd_concurrency;
 mod any;
-mod busy;
-mod crowd;
-mod cubic;
 mod fixed;
-mod proportional;
-mod responsive;
 mod vegas;
+
+/// Laws that others have published, by the names of their sources.
+mod published {
+    pub(super) mod autosleeper;
+    pub(super) mod aws_cubic;
+    pub(super) mod heroku;
+    pub(super) mod tchannel;
+}
 
 pub use adaptive::{Adaptive, AdaptiveState};
 pub use aimd::{Aimd, AimdConfig, AimdError, AimdState, Pause};
-pub use any::{AnyLaw, AnyState};
-pub use busy::{Busy, BusyConfig, BusyError, BusyState, BusyVariant, Over, Recovery};
-pub use crowd::{Crowd, CrowdConfig, CrowdError, CrowdState};
-pub use cubic::{Cubic, CubicState};
-pub use fixed::Fixed;
-pub use proportional::{
-    Proportional, ProportionalConfig, ProportionalError, ProportionalState, Strategy,
+pub use aimd_concurrency::{
+    AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError, AimdConcurrencyState,
 };
-pub use responsive::{
-    Responsive, ResponsiveConfig, ResponsiveError, ResponsiveState, ResponsiveVariant,
+pub use fixed::Fixed;
+pub use published::autosleeper::{
+    Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperState, AutosleeperVariant,
+};
+pub use published::aws_cubic::{AwsCubic, AwsCubicState};
+pub use published::heroku::{Heroku, HerokuConfig, HerokuError, HerokuState, Strategy};
+pub use published::tchannel::{
+    Over, Recovery, Tchannel, TchannelConfig, TchannelError, TchannelState, TchannelVariant,
 };
 pub use vegas::{Vegas, VegasState};
+
+// One row for each law: its tag in snapshots, which it keeps for good, and its type. Then one for each
+// name: the policy, and what it does in one line. The first four names are those of the small npm module.
+any::registry! {
+    0 Adaptive {
+        "adaptive" => Policy::adaptive(),
+            "for an unknown limit of any size: finds the rate, and follows every hint of the server";
+    }
+    5 Fixed {
+        "fixed" => Policy::new(Fixed::TEN_A_SECOND),
+            "for a limit that you know and share with nobody: keeps a quota, exactly";
+        "none" => Policy::new(Fixed::UNLIMITED).backoff(None),
+            "no rate and no delay between attempts, but follows `Retry-After`; to compare with";
+        "backoff" => Policy::new(Fixed::UNLIMITED),
+            "no rate: each call backs off by itself";
+    }
+    1 Aimd {
+        "aimd" => Policy::new(Aimd::DEFAULT),
+            "for an unknown limit of 5 to 500 calls a second per client: halves the rate when throttled";
+    }
+    8 Vegas {
+        "vegas" => Policy::new(Vegas),
+            "for servers that queue: a concurrency limit that falls when calls take longer";
+    }
+    3 AimdConcurrency {
+        "aimd-concurrency" => Policy::new(AimdConcurrency::DEFAULT),
+            "for servers that queue: a concurrency limit that falls by a tenth when throttled";
+    }
+    7 Autosleeper {
+        "autosleeper" => Policy::new(Autosleeper::DEFAULT).backoff(None),
+            "for few and long calls: a delay that grows on failure and shrinks after ten successes";
+    }
+    2 Tchannel {
+        "tchannel" => Policy::new(Tchannel::DEFAULT),
+            "TChannel's limit for each second, which busy responses halve";
+    }
+    4 AwsCubic {
+        "aws-cubic" => Policy::new(AwsCubic),
+            "the adaptive mode of the AWS SDKs";
+    }
+    6 Heroku {
+        "heroku-gradual" =>
+            Policy::new(Heroku::gem(Strategy::Gradual(Span::from_millis(800)))).backoff(None),
+            "the Heroku client's strategy: a success takes a constant off the sleep before each call";
+        "heroku-proportional" => Policy::new(Heroku::gem(Strategy::Proportional)).backoff(None),
+            "the Heroku client's strategy: a success takes a part off the sleep before each call";
+        "heroku-remaining" => Policy::new(Heroku::gem(Strategy::Remaining)).backoff(None),
+            "the Heroku client's strategy: a success takes off more the more calls are left";
+    }
+}
 
 use core::fmt::Debug;
 use core::num::NonZeroU16;
@@ -37,8 +92,10 @@ use core::num::NonZeroU16;
 use crate::gate::{HoldPolicy, Pace};
 use crate::hint::Hint;
 use crate::outcome::Outcome;
+use crate::policy::Policy;
 use crate::rate::Quota;
 use crate::rng::Rng;
+use crate::snapshot::{Reader, Record, Writer, longest};
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 

@@ -2,7 +2,7 @@
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{Gate, WindowPolicy};
-use tidegate::law::{Aimd, AimdConfig, Busy, BusyConfig, Fixed, Law, Over};
+use tidegate::law::{Aimd, AimdConfig, Fixed, Law, Over, Tchannel, TchannelConfig};
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Span, Verdict,
 };
@@ -41,7 +41,7 @@ fn time_that_has_passed_drained_at_the_old_rate() {
 fn a_laws_window_is_the_window_where_it_is_the_narrower_one() {
     let window = |limit| WindowPolicy::new(limit, Span::from_secs(30)).unwrap();
     for (limit, expected) in [(2, 2), (4, 4), (100, 4)] {
-        let policy = Policy::named("crowd").unwrap().window(window(limit));
+        let policy = Policy::named("aimd-concurrency").unwrap().window(window(limit));
         let mut gate: Controller = Controller::new(policy, 1, at(0));
         while let Decision::Go(_) = gate.poll(at(0), &Ask::new()) {}
         assert_eq!(gate.in_flight(), expected);
@@ -101,9 +101,9 @@ fn a_policy_can_live_in_flash() {
 
 #[test]
 fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
-    let one = BusyConfig { most: core::num::NonZeroU32::MIN, ..BusyConfig::DEFAULT };
-    let law = Busy::new(BusyConfig { over: Over::Refuse, ..one }).unwrap();
-    let mut gate: Controller<Busy> = Controller::new(Policy::new(law), 1, at(0));
+    let one = TchannelConfig { most: core::num::NonZeroU32::MIN, ..TchannelConfig::DEFAULT };
+    let law = Tchannel::new(TchannelConfig { over: Over::Refuse, ..one }).unwrap();
+    let mut gate: Controller<Tchannel> = Controller::new(Policy::new(law), 1, at(0));
     let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
     // It has had its call of this second. The server's wish lasts for longer.
     gate.settle(at(0), permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5))));
@@ -113,8 +113,8 @@ fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
 
 #[test]
 fn a_call_from_before_a_cut_does_not_cut_again_under_another_law() {
-    let [aimd, crowd] = ["aimd", "crowd"].map(|name| Policy::named(name).unwrap());
-    let mut gate: Controller = Controller::new(crowd, 1, at(0));
+    let [aimd, concurrency] = ["aimd", "aimd-concurrency"].map(|name| Policy::named(name).unwrap());
+    let mut gate: Controller = Controller::new(concurrency, 1, at(0));
     let [one, two] = [(); 2].map(|()| match gate.poll(at(0), &Ask::new()) {
         Decision::Go(permit) => permit,
         other => panic!("{other:?}"),

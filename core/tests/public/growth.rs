@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::law::{Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, Crowd, Fixed, Law};
+use tidegate::law::{
+    Aimd, AimdConcurrency, AimdConfig, AnyLaw, Fixed, Law, Tchannel, TchannelConfig,
+};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
 
 use crate::{SECOND, at};
@@ -86,7 +88,8 @@ fn callers_that_will_not_wait_let_the_rate_grow_back_too() {
 
 #[test]
 fn a_crowd_grows_as_far_as_there_is_room_for_it() {
-    let mut gate: Controller<Crowd, 1, 8> = Controller::new(Policy::new(Crowd::DEFAULT), 1, at(0));
+    let mut gate: Controller<AimdConcurrency, 1, 8> =
+        Controller::new(Policy::new(AimdConcurrency::DEFAULT), 1, at(0));
     let mut out = VecDeque::new();
     for _ in 0..10_000 {
         match gate.poll(at(0), &Ask::new()) {
@@ -96,7 +99,10 @@ fn a_crowd_grows_as_far_as_there_is_room_for_it() {
         }
     }
     // One more than there are slots: beyond them it cannot feel whether it is the limit.
-    assert_eq!(Crowd::DEFAULT.window(gate.states().next().unwrap(), at(0)).unwrap().get(), 9);
+    assert_eq!(
+        AimdConcurrency::DEFAULT.window(gate.states().next().unwrap(), at(0)).unwrap().get(),
+        9
+    );
 }
 
 #[test]
@@ -107,9 +113,9 @@ fn what_costs_nothing_of_a_limit_neither_waits_for_it_nor_moves_it() {
     assert_ne!(*gate.states().next().unwrap(), start);
     assert_eq!(*gate.states().nth(1).unwrap(), start);
     // A law with a reason of its own is not asked either.
-    let one = BusyConfig { most: core::num::NonZeroU32::MIN, ..BusyConfig::DEFAULT };
-    let policy = Policy::new(Busy::new(one).unwrap());
-    let mut gate: Controller<Busy> = Controller::new(policy, 1, at(0));
+    let one = TchannelConfig { most: core::num::NonZeroU32::MIN, ..TchannelConfig::DEFAULT };
+    let policy = Policy::new(Tchannel::new(one).unwrap());
+    let mut gate: Controller<Tchannel> = Controller::new(policy, 1, at(0));
     leave(&mut gate, at(0), &Ask::new(), Outcome::Ok);
     assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Wait(at(SECOND)));
     assert_eq!(gate.check(at(0), &Ask::new().cost(0)), Verdict::Go);
@@ -117,7 +123,7 @@ fn what_costs_nothing_of_a_limit_neither_waits_for_it_nor_moves_it() {
 
 #[test]
 fn what_costs_nothing_of_a_limit_is_not_kept_back_by_its_window() {
-    let policy = Policy::of([AnyLaw::from(Fixed::UNLIMITED), Crowd::DEFAULT.into()]);
+    let policy = Policy::of([AnyLaw::from(Fixed::UNLIMITED), AimdConcurrency::DEFAULT.into()]);
     let mut gate: Controller<AnyLaw, 2> = Controller::new(policy, 7, at(0));
     let both = Ask::new();
     while matches!(gate.poll(at(0), &both), Decision::Go(_)) {}

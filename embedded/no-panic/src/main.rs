@@ -30,7 +30,7 @@ type Mutex = CriticalSectionRawMutex;
 
 /// As firmware has it: the policy is a constant, and the rest grows at the first call.
 static UPLINK: Throttle<Mutex, Adaptive> =
-    Throttle::new(Policy::new(Adaptive::DEFAULT), board::seed);
+    Throttle::new(Policy::adaptive(), board::seed);
 
 /// The throttle of a `static`.
 #[unsafe(no_mangle)]

@@ -10,9 +10,9 @@ use serde_json::Value;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use tidegate::law::{
-    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Cubic,
-    Fixed, Over, Pause, Proportional, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
-    ResponsiveVariant, Strategy, Vegas,
+    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AnyLaw, Autosleeper,
+    AutosleeperConfig, AutosleeperVariant, Fixed, Heroku, HerokuConfig, Over, Pause, Recovery,
+    Strategy, Tchannel, TchannelConfig, TchannelVariant,
 };
 use tidegate::{Policy, Quota, Ratio};
 
@@ -56,11 +56,17 @@ fn named<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
         let laws = laws.try_into().map_err(|_| String::from("as many laws as limits"))?;
         return Ok(Policy::of(laws));
     };
-    let named =
-        Policy::named(text(name)?).ok_or_else(|| format!("no policy has the name {name}"))?;
-    // Of one limit, as every policy with a name is.
-    let any: &dyn core::any::Any = &named;
-    any.downcast_ref().copied().ok_or_else(|| format!("{name} has one limit"))
+    let named = policy_of(text(name)?)?;
+    Ok(named.limits([law_of(named); LIMITS]))
+}
+
+fn policy_of(name: &str) -> Read<Policy> {
+    Policy::named(name).ok_or_else(|| format!("no policy has the name {name}"))
+}
+
+fn law_of(policy: Policy) -> AnyLaw {
+    let [law] = policy.laws();
+    law
 }
 
 /// What a constructor made, or the name of its error.
@@ -112,14 +118,13 @@ fn law(value: &Value) -> Read<AnyLaw> {
     Ok(match text(field(value, "law")?)? {
         "adaptive" => quoted.map_or(Adaptive::DEFAULT, Adaptive::with_quota).into(),
         "fixed" => quoted.map_or(Fixed::UNLIMITED, Fixed::new).into(),
-        "cubic" => Cubic.into(),
-        "vegas" => Vegas.into(),
         "aimd" => aimd(value)?.into(),
-        "busy" => busy(value)?.into(),
-        "crowd" => crowd(value)?.into(),
-        "proportional" => proportional(value)?.into(),
-        "responsive" => responsive(value)?.into(),
-        other => return Err(format!("there is no law `{other}`")),
+        "tchannel" => tchannel(value)?.into(),
+        "aimd-concurrency" => aimd_concurrency(value)?.into(),
+        "heroku" => heroku(value)?.into(),
+        "autosleeper" => autosleeper(value)?.into(),
+        // A law without settings.
+        name => law_of(policy_of(name)?),
     })
 }
 
@@ -145,23 +150,23 @@ fn aimd(value: &Value) -> Read<Aimd> {
     made(Aimd::new(config))
 }
 
-fn busy(value: &Value) -> Read<Busy> {
-    let mut config = BusyConfig::DEFAULT;
+fn tchannel(value: &Value) -> Read<Tchannel> {
+    let mut config = TchannelConfig::DEFAULT;
     for (key, value) in object(value)? {
         match (&**key, value.as_str()) {
             ("most", _) => config.most = small::<u32>(value)?.try_into().map_err(|_| "no most")?,
             ("rate", _) => config.recovery = Recovery::Rate(small(value)?),
             ("value", _) => config.recovery = Recovery::Value(small(value)?),
             ("over", Some("refuse")) => config.over = Over::Refuse,
-            ("variant", Some("faithful")) => config.variant = BusyVariant::Faithful,
+            ("variant", Some("faithful")) => config.variant = TchannelVariant::Faithful,
             _ => {}
         }
     }
-    made(Busy::new(config))
+    made(Tchannel::new(config))
 }
 
-fn crowd(value: &Value) -> Read<Crowd> {
-    let mut config = CrowdConfig::DEFAULT;
+fn aimd_concurrency(value: &Value) -> Read<AimdConcurrency> {
+    let mut config = AimdConcurrencyConfig::DEFAULT;
     for (key, value) in object(value)? {
         match &**key {
             "start" => config.start = small::<u16>(value)?.try_into().map_err(|_| "no start")?,
@@ -170,11 +175,11 @@ fn crowd(value: &Value) -> Read<Crowd> {
             _ => {}
         }
     }
-    made(Crowd::new(config))
+    made(AimdConcurrency::new(config))
 }
 
-fn proportional(value: &Value) -> Read<Proportional> {
-    let mut config = ProportionalConfig::default();
+fn heroku(value: &Value) -> Read<Heroku> {
+    let mut config = HerokuConfig::default();
     for (key, value) in object(value)? {
         match &**key {
             "strategy" => {
@@ -199,11 +204,11 @@ fn proportional(value: &Value) -> Read<Proportional> {
             _ => {}
         }
     }
-    made(Proportional::new(config))
+    made(Heroku::new(config))
 }
 
-fn responsive(value: &Value) -> Read<Responsive> {
-    let mut config = ResponsiveConfig::DEFAULT;
+fn autosleeper(value: &Value) -> Read<Autosleeper> {
+    let mut config = AutosleeperConfig::DEFAULT;
     for (key, value) in object(value)? {
         match &**key {
             "initial" => config.initial = span(value)?,
@@ -213,11 +218,11 @@ fn responsive(value: &Value) -> Read<Responsive> {
             "threshold" => config.threshold = small(value)?,
             "spread" => config.spread = ratio(value)?,
             "most_spread" => config.most_spread = span(value)?,
-            "variant" if value == "faithful" => config.variant = ResponsiveVariant::Faithful,
+            "variant" if value == "faithful" => config.variant = AutosleeperVariant::Faithful,
             _ => {}
         }
     }
-    made(Responsive::new(config))
+    made(Autosleeper::new(config))
 }
 
 /// A policy that is refused, by the name of the error; or taken.

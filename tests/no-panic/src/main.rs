@@ -15,7 +15,8 @@ use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
 use tidegate::gate::{BudgetError, BudgetPolicy, Gate, HoldError, HoldPolicy, Permit};
 use tidegate::gate::{WindowError, WindowPolicy};
 use tidegate::law::{
-    Aimd, AimdConfig, AimdError, AnyLaw, Fixed, Law, Responsive, ResponsiveConfig, ResponsiveError,
+    Aimd, AimdConfig, AimdError, AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed,
+    Law,
 };
 use tidegate::shared::{Coordinator, Isolate, MessageError};
 use tidegate::signal::http::{Answer, Profile, Reading, Unit};
@@ -50,7 +51,7 @@ pub static FIXED: Verbs<Fixed, 1, 1> = Verbs::ALL;
 
 /// As above.
 #[unsafe(no_mangle)]
-pub static RESPONSIVE: Verbs<Responsive, 1, 1> = Verbs::ALL;
+pub static AUTOSLEEPER: Verbs<Autosleeper, 1, 1> = Verbs::ALL;
 
 /// A controller for each key.
 #[unsafe(no_mangle)]
@@ -96,7 +97,7 @@ pub static PARTS: Parts = Parts {
     budget: BudgetPolicy::new,
     backoff: Backoff::new,
     aimd: Aimd::new,
-    responsive: Responsive::new,
+    autosleeper: Autosleeper::new,
 };
 
 /// What frontends convert with.
@@ -226,7 +227,7 @@ pub struct Parts {
     budget: fn(Ratio, u32) -> Result<BudgetPolicy, BudgetError>,
     backoff: fn(Growth, Jitter, Span, Span) -> Result<Backoff, BackoffError>,
     aimd: fn(AimdConfig) -> Result<Aimd, AimdError>,
-    responsive: fn(ResponsiveConfig) -> Result<Responsive, ResponsiveError>,
+    autosleeper: fn(AutosleeperConfig) -> Result<Autosleeper, AutosleeperError>,
 }
 
 /// The conversions, and the dice.

@@ -1,8 +1,8 @@
 """`adaptive`: a situation for each of its rules, and servers of every kind."""
 
-from exact import END, SECOND, U32
+from exact import DAY, END, HOUR, MS, SECOND, U32
 from families.laws import scripts
-from families.tools import DAY, DRAW_MAX, DRAW_MIN, HOUR, MS, Dice
+from families.tools import DRAW_MAX, DRAW_MIN, Dice
 from script import Script
 
 CONFIGS = [
@@ -276,7 +276,7 @@ def rescaled():
 
 def room():
     """When there is room in flight: by a lease that ends, or by a law that opens."""
-    two = [{"law": "adaptive"}, {"law": "crowd", "start": 1}]
+    two = [{"law": "adaptive"}, {"law": "aimd-concurrency", "start": 1}]
     for lease in (50 * MS, 2**28, SECOND):
         for laws in ([{"law": "adaptive"}], two):
             policy = {"laws": laws, "backoff": None, "window": [65_535, lease]}

@@ -1,7 +1,7 @@
 """Clients that every law must stand: each is a script of one bug class or of an ordinary day."""
 
-from exact import END, SECOND
-from families.tools import DAY, HOSTILE, HOUR, MS, YEAR, Dice
+from exact import DAY, END, HOUR, MS, SECOND, YEAR
+from families.tools import HOSTILE, Dice
 
 OUTCOMES = ["ok", "ok", "ok", "ok", "ok", "ok", "throttled", "busy", "failed", "abandoned"]
 

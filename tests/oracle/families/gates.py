@@ -2,8 +2,8 @@
 
 import policy as policies
 from controller import Controller
-from exact import END, SECOND, U32, U64
-from families.tools import DAY, DRAW_MAX, DRAW_MIN, HOUR, MS, SEEDS, YEAR, Dice
+from exact import DAY, END, HOUR, MS, SECOND, U32, U64, YEAR
+from families.tools import DRAW_MAX, DRAW_MIN, SEEDS, Dice
 from pace import Never, Pace, Quota
 from script import Script
 

@@ -1,12 +1,12 @@
 """Servers that queue, for the laws that count calls in flight: round after round of late answers."""
 
-from exact import SECOND
-from families.tools import DRAW_MAX, MS, Dice
+from exact import MS, SECOND
+from families.tools import DRAW_MAX, Dice
 from script import Script
 
 LAWS = [
     ("vegas", {"named": "vegas"}),
-    ("crowd", {"named": "crowd"}),
+    ("aimd-concurrency", {"named": "aimd-concurrency"}),
     ("adaptive beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
 ]
 

@@ -2,9 +2,9 @@
 
 from backoff import Backoff
 from chance import Chance
-from exact import END, SECOND, U32, U64
-from families.tools import DRAW_MAX, DRAW_MIN, HOUR, MS, SEEDS, YEAR
-from policy import whole, wrong
+from exact import END, HOUR, MS, SECOND, U32, U64, YEAR
+from families.tools import DRAW_MAX, DRAW_MIN, SEEDS
+from policy import NAMED, whole, wrong
 from script import Script
 
 GROWTHS = [
@@ -138,34 +138,34 @@ POLICIES = [
     ("aimd with a pause above its most", ["BaseOverCap"], one("aimd", pause=[2, 1, 1])),
     ("aimd with a pause of nothing", [], one("aimd", pause=[0, 1, 1])),
     ("aimd that never discounts", [], one("aimd", pause=[1, 1, 0])),
-    ("busy that does not recover", [], one("busy", rate=0)),
-    ("busy that triples nothing", [], one("busy", value=0)),
-    ("busy by one, promised", [], one("busy", rate=1)),
-    ("busy by one, faithful", [], one("busy", rate=1, variant="faithful")),
-    ("busy by too much", [], one("busy", rate=15)),
-    ("busy with too large a limit", [], one("busy", most=10_000_000)),
-    ("a crowd that keeps all", [], one("crowd", keep=[10, 9])),
-    ("a crowd that starts above its most", [], one("crowd", start=4, most=3)),
-    ("proportional that shrinks", [], one("proportional", times=[1, 5])),
-    ("proportional that is stuck", [], one("proportional", add=0)),
+    ("tchannel that does not recover", [], one("tchannel", rate=0)),
+    ("tchannel that triples nothing", [], one("tchannel", value=0)),
+    ("tchannel by one, promised", [], one("tchannel", rate=1)),
+    ("tchannel by one, faithful", [], one("tchannel", rate=1, variant="faithful")),
+    ("tchannel by too much", [], one("tchannel", rate=15)),
+    ("tchannel with too large a limit", [], one("tchannel", most=10_000_000)),
+    ("aimd-concurrency that keeps all", [], one("aimd-concurrency", keep=[10, 9])),
+    ("aimd-concurrency that starts above its most", [], one("aimd-concurrency", start=4, most=3)),
+    ("heroku that shrinks", [], one("heroku", times=[1, 5])),
+    ("heroku that is stuck", [], one("heroku", add=0)),
     (
         "exponential that is stuck",
         [],
-        one("proportional", strategy="exponential", add=0, start=1, floor=1),
+        one("heroku", strategy="exponential", add=0, start=1, floor=1),
     ),
-    ("proportional in no calm", [], one("proportional", calm=0)),
-    ("responsive from nothing", [], one("responsive", initial=0)),
-    ("responsive that goes down on failure", [], one("responsive", up=[1, 2])),
-    ("responsive that goes up on success", [], one("responsive", down=[2, 1])),
-    ("responsive spread beyond itself", [], one("responsive", spread=[3, 2])),
-    ("responsive with the base above the most", ["BaseOverCap"], one("responsive", most=MS)),
+    ("heroku in no calm", [], one("heroku", calm=0)),
+    ("autosleeper from nothing", [], one("autosleeper", initial=0)),
+    ("autosleeper that goes down on failure", [], one("autosleeper", up=[1, 2])),
+    ("autosleeper that goes up on success", [], one("autosleeper", down=[2, 1])),
+    ("autosleeper spread beyond itself", [], one("autosleeper", spread=[3, 2])),
+    ("autosleeper with the base above the most", ["BaseOverCap"], one("autosleeper", most=MS)),
     (
         "faithful with the base above the most",
         ["BaseOverCap"],
-        one("responsive", most=MS, variant="faithful"),
+        one("autosleeper", most=MS, variant="faithful"),
     ),
-    ("responsive without a threshold", [], one("responsive", threshold=0)),
-    ("faithful without a threshold", [], one("responsive", threshold=0, variant="faithful")),
+    ("autosleeper without a threshold", [], one("autosleeper", threshold=0)),
+    ("faithful without a threshold", [], one("autosleeper", threshold=0, variant="faithful")),
 ]
 
 
@@ -181,15 +181,20 @@ def policies():
 
 
 def attempts():
-    """Attempts are counted up to 65 535, and go on."""
+    """Attempts are counted up to 65 535, and go on; by default there are ten."""
     for growth in ("constant", "linear", ["exponential", 2, 1], "decorrelated"):
-        policy = {"laws": [{"law": "fixed"}], "backoff": [growth, "full", MS, YEAR]}
+        policy = {"laws": [{"law": "fixed"}], "backoff": [growth, "full", MS, YEAR], "attempts": None}
         script = Script(
             f"attempts past all counting, {growth}", ["AttemptSaturates", "Retries"], policy
         )
         for count in (1, 65_533, 1, 1, 3):
             script.retries(count, ask=0 if count == 65_533 else 1 if script.events else 0, into=1)
         script.poll(ask=1)
+        yield script.vector()
+    for name in NAMED:
+        script = Script(f"attempts by default, {name}", ["Retries"], {"named": name})
+        script.retries(12, ask=0)
+        script.retry(1)
         yield script.vector()
 
 

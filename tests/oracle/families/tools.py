@@ -1,9 +1,7 @@
 """What the families of vectors have in common: dice, seeds of extreme draws, clocks, servers."""
 
 from chance import Chance
-from exact import END, SECOND, U32, U64
-
-MS, HOUR, DAY, YEAR = 10**6, 3600 * SECOND, 86_400 * SECOND, 365 * 86_400 * SECOND
+from exact import END, SECOND, U32, U64, YEAR
 
 
 class Dice:

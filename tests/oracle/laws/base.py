@@ -1,11 +1,51 @@
 """What every law answers to the controller, where it has nothing of its own to say."""
 
+from exact import U64
+
 PER = 10**9 << 20
 """Laws count calls a second with 20 bits of fraction: that is calls per this many nanoseconds."""
-MOST_BURST = (2**64 - 1) // PER
+MOST_BURST = U64 // PER
+
+
+PUSHBACK = ("throttled", "busy")
+
+
+def below_one(ratio):
+    return ratio[0] < ratio[1]
+
+
+def above_one(ratio):
+    return ratio[0] > ratio[1]
+
+
+def quota_wrong(count, period, burst=1):
+    if count == 0:
+        return "ZeroCount"
+    if period == 0:
+        return "ZeroPeriod"
+    if burst == 0:
+        return "ZeroBurst"
+    return "BurstTooLarge" if period * burst > U64 else None
 
 
 class Law:
+    NAME = ""
+    DEFAULT = {}
+    """What a configuration leaves out."""
+    NAMED = {}
+    """The policies that go by a name."""
+    SITUATIONS = []
+    """What every client plays with: every configuration that has an arithmetic of its own."""
+
+    @classmethod
+    def whole(cls, config):
+        return {**cls.DEFAULT, **config}
+
+    @staticmethod
+    def wrong(config):
+        """What is wrong with a whole configuration, by the name of the error."""
+        return None
+
     def quota(self):
         return None
 

@@ -16,6 +16,11 @@ def whole(calls):
 
 class Vegas(Law):
     TAG = 8
+    NAME = "vegas"
+    NAMED = {
+        "vegas": {"laws": [{"law": "vegas"}]},
+    }
+    SITUATIONS = [("by default", {"named": "vegas"})]
 
     def __init__(self, config, now):
         self.open, self.refused, self.size = True, False, 0

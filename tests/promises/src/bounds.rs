@@ -3,7 +3,7 @@
 use core::num::{NonZeroU16, NonZeroU32};
 
 use tidegate::law::{
-    AimdConfig, AnyLaw, AnyState, Law, ProportionalConfig, ResponsiveConfig, ResponsiveVariant,
+    AimdConfig, AnyLaw, AnyState, AutosleeperConfig, AutosleeperVariant, HerokuConfig, Law,
     Strategy,
 };
 use tidegate::{Instant, Quota, Span};
@@ -32,7 +32,7 @@ impl Bounds {
         Self::Rate(rate(config.floor).saturating_sub(1), rate(config.ceiling) + 1)
     }
 
-    pub fn of_proportional(config: &ProportionalConfig) -> Self {
+    pub fn of_heroku(config: &HerokuConfig) -> Self {
         match config.strategy {
             // It begins each run at its first rung instead.
             Strategy::Exponential => Self::None,
@@ -41,10 +41,10 @@ impl Bounds {
     }
 
     /// As its source has it, it has none.
-    pub fn of_responsive(config: &ResponsiveConfig) -> Self {
+    pub fn of_autosleeper(config: &AutosleeperConfig) -> Self {
         match config.variant {
-            ResponsiveVariant::Mended => Self::Delay(config.initial, config.most),
-            ResponsiveVariant::Faithful => Self::None,
+            AutosleeperVariant::Mended => Self::Delay(config.initial, config.most),
+            AutosleeperVariant::Faithful => Self::None,
         }
     }
 
@@ -55,15 +55,15 @@ impl Bounds {
                 least <= rate && rate <= most
             }),
             (Self::Calls(most), _) => law.window(state, now).is_some_and(|window| window <= most),
-            (Self::Delay(least, most), AnyState::Responsive(state)) => {
+            (Self::Delay(least, most), AnyState::Autosleeper(state)) => {
                 let delay = state.delay();
                 delay == Span::ZERO || (least..=most).contains(&delay)
             }
-            (Self::Sleep(least), AnyState::Proportional(state)) => state.sleep() >= least,
-            (Self::Seconds(most), AnyState::Busy(state)) => {
+            (Self::Sleep(least), AnyState::Heroku(state)) => state.sleep() >= least,
+            (Self::Seconds(most), AnyState::Tchannel(state)) => {
                 state.limit_q36() <= u64::from(most.get()) << 36
             }
-            (Self::Cubic, AnyState::Cubic(state)) => {
+            (Self::Cubic, AnyState::AwsCubic(state)) => {
                 state.rate_q20().is_none_or(|rate| rate >= 1 << 19)
             }
             _ => true,

@@ -5,9 +5,9 @@ use core::num::{NonZeroU16, NonZeroU32};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use tidegate::law::{
-    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Cubic,
-    Fixed, Over, Pause, Proportional, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
-    ResponsiveVariant, Strategy, Vegas,
+    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AnyLaw, Autosleeper,
+    AutosleeperConfig, AutosleeperVariant, AwsCubic, Fixed, Heroku, HerokuConfig, Over, Pause,
+    Recovery, Strategy, Tchannel, TchannelConfig, TchannelVariant, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -96,15 +96,25 @@ impl Made {
 }
 
 fn law(input: &mut Input<'_>) -> Made {
-    match input.u8() % 20 {
+    let kind = input.u8();
+    // The last few bytes make a law of any name, also of those that have no settings below.
+    if let Some(name) = kind.checked_sub(240).and_then(|nth| Policy::NAMES.get(usize::from(nth))) {
+        let [law] = Policy::named(name).unwrap_or_else(|| unreachable!("it is a name")).laws();
+        let each = matches!(law, AnyLaw::AwsCubic(_) | AnyLaw::Heroku(_));
+        return Made::plain(law, Bounds::None).faithful(each);
+    }
+    match kind % 20 {
         0 => Made::plain(Adaptive::DEFAULT, Bounds::None),
         1 => Made::plain(Fixed::UNLIMITED, Bounds::None),
         2 => Made::plain(Aimd::DEFAULT, Bounds::of_aimd(&AimdConfig::DEFAULT)),
-        3 => Made::plain(Crowd::DEFAULT, Bounds::Calls(CrowdConfig::DEFAULT.most)),
+        3 => Made::plain(
+            AimdConcurrency::DEFAULT,
+            Bounds::Calls(AimdConcurrencyConfig::DEFAULT.most),
+        ),
         4 => Made::plain(Vegas, Bounds::None),
-        5 => Made::plain(Responsive::DEFAULT, Bounds::of_responsive(&ResponsiveConfig::DEFAULT)),
-        6 => Made::plain(Busy::DEFAULT, Bounds::Seconds(BusyConfig::DEFAULT.most)),
-        7 => Made::plain(Cubic, Bounds::Cubic).faithful(true),
+        5 => Made::plain(Autosleeper::DEFAULT, Bounds::of_autosleeper(&AutosleeperConfig::DEFAULT)),
+        6 => Made::plain(Tchannel::DEFAULT, Bounds::Seconds(TchannelConfig::DEFAULT.most)),
+        7 => Made::plain(AwsCubic, Bounds::Cubic).faithful(true),
         kind @ 8..=11 => {
             let strategy = match kind {
                 8 => Strategy::Exponential,
@@ -112,15 +122,15 @@ fn law(input: &mut Input<'_>) -> Made {
                 10 => Strategy::Remaining,
                 _ => Strategy::Gradual(Span::from_millis(800)),
             };
-            proportional(ProportionalConfig::gem(strategy))
+            heroku(HerokuConfig::gem(strategy))
         }
-        12 => proportional(ProportionalConfig::DEMO),
-        13 => proportional_of(input),
+        12 => heroku(HerokuConfig::DEMO),
+        13 => heroku_of(input),
         14 => Made::plain(Adaptive::with_quota(quota(input)), Bounds::None),
         15 => aimd(input),
-        16 => crowd(input),
-        17 => busy(input),
-        18 => responsive(input),
+        16 => aimd_concurrency(input),
+        17 => tchannel(input),
+        18 => autosleeper(input),
         _ => Made::fixed(quota(input)),
     }
 }
@@ -138,22 +148,22 @@ fn ratio(input: &mut Input<'_>) -> Ratio {
     Ratio::new(input.u8().into(), input.u8().into()).unwrap_or(Ratio::HALF)
 }
 
-pub fn proportional(config: ProportionalConfig) -> Made {
-    let (law, config) = match Proportional::new(config) {
+pub fn heroku(config: HerokuConfig) -> Made {
+    let (law, config) = match Heroku::new(config) {
         Ok(law) => (law, config),
-        Err(_) => (Proportional::DEFAULT, ProportionalConfig::gem(Strategy::Remaining)),
+        Err(_) => (Heroku::DEFAULT, HerokuConfig::gem(Strategy::Remaining)),
     };
-    Made::plain(law, Bounds::of_proportional(&config)).faithful(true)
+    Made::plain(law, Bounds::of_heroku(&config)).faithful(true)
 }
 
-fn proportional_of(input: &mut Input<'_>) -> Made {
+fn heroku_of(input: &mut Input<'_>) -> Made {
     let strategies = [Strategy::Exponential, Strategy::Proportional, Strategy::Remaining];
     let strategy = match input.u8() {
         which @ 0..128 => strategies[usize::from(which) % strategies.len()],
         _ => Strategy::Gradual(input.span()),
     };
     let flags = input.u8();
-    proportional(ProportionalConfig {
+    heroku(HerokuConfig {
         strategy,
         start: input.span(),
         add: input.span(),
@@ -195,36 +205,38 @@ fn first<C: Copy, L>(tried: impl IntoIterator<Item = C>, made: impl Fn(C) -> Opt
     found.unwrap_or_else(|| unreachable!("a law is made of its default"))
 }
 
-fn crowd(input: &mut Input<'_>) -> Made {
+fn aimd_concurrency(input: &mut Input<'_>) -> Made {
     let one = NonZeroU16::MIN;
-    let config = CrowdConfig {
+    let config = AimdConcurrencyConfig {
         start: NonZeroU16::new(input.u8().into()).unwrap_or(one),
         most: NonZeroU16::new(input.u16()).unwrap_or(one),
         keep: ratio(input),
     };
-    let (law, config) = first([config, CrowdConfig::DEFAULT], |config| Crowd::new(config).ok());
+    let (law, config) =
+        first([config, AimdConcurrencyConfig::DEFAULT], |config| AimdConcurrency::new(config).ok());
     Made::plain(law, Bounds::Calls(config.most))
 }
 
-fn busy(input: &mut Input<'_>) -> Made {
+fn tchannel(input: &mut Input<'_>) -> Made {
     let flags = input.u8();
     let faithful = flags & 1 != 0;
     let recovery = input.small();
-    let config = BusyConfig {
+    let config = TchannelConfig {
         most: NonZeroU32::new(input.small()).unwrap_or(NonZeroU32::MIN),
         recovery: if flags & 2 != 0 { Recovery::Rate(recovery) } else { Recovery::Value(recovery) },
         over: if flags & 4 != 0 { Over::Refuse } else { Over::Wait },
-        variant: if faithful { BusyVariant::Faithful } else { BusyVariant::Promised },
+        variant: if faithful { TchannelVariant::Faithful } else { TchannelVariant::Promised },
     };
-    let (law, config) = first([config, BusyConfig::DEFAULT], |config| Busy::new(config).ok());
-    let faithful = config.variant == BusyVariant::Faithful;
+    let (law, config) =
+        first([config, TchannelConfig::DEFAULT], |config| Tchannel::new(config).ok());
+    let faithful = config.variant == TchannelVariant::Faithful;
     Made::plain(law, Bounds::Seconds(config.most)).faithful(faithful)
 }
 
-fn responsive(input: &mut Input<'_>) -> Made {
+fn autosleeper(input: &mut Input<'_>) -> Made {
     let faithful = input.u8() & 1 != 0;
-    let variant = if faithful { ResponsiveVariant::Faithful } else { ResponsiveVariant::Mended };
-    let config = ResponsiveConfig {
+    let variant = if faithful { AutosleeperVariant::Faithful } else { AutosleeperVariant::Mended };
+    let config = AutosleeperConfig {
         initial: input.span(),
         most: input.span(),
         up: ratio(input),
@@ -234,9 +246,9 @@ fn responsive(input: &mut Input<'_>) -> Made {
         most_spread: input.span(),
         variant,
     };
-    let default = ResponsiveConfig { variant, ..ResponsiveConfig::DEFAULT };
-    let (law, config) = first([config, default], |config| Responsive::new(config).ok());
-    Made::plain(law, Bounds::of_responsive(&config)).faithful(faithful)
+    let default = AutosleeperConfig { variant, ..AutosleeperConfig::DEFAULT };
+    let (law, config) = first([config, default], |config| Autosleeper::new(config).ok());
+    Made::plain(law, Bounds::of_autosleeper(&config)).faithful(faithful)
 }
 
 /// Any hold, and how far chance moves it.
@@ -298,13 +310,10 @@ mod tests {
     #[test]
     fn every_named_law_is_among_those_that_bytes_make() {
         let bare = |policy: Policy| policy.backoff(None).hold(HoldPolicy::DEFAULT);
-        let laws: Vec<AnyLaw> = (0..20).map(|kind| law(&mut Input::new(&[kind])).law).collect();
-        for name in Policy::NAMES.iter().filter(|name| **name != "fixed") {
+        let laws: Vec<AnyLaw> = (0..=255).map(|kind| law(&mut Input::new(&[kind])).law).collect();
+        for name in Policy::NAMES {
             let named = bare(Policy::named(name).unwrap());
             assert!(laws.iter().any(|law| bare(Policy::new(*law)) == named), "{name}");
         }
-        let ten = [19, 10, 3 + 8, 1];
-        let fixed = law(&mut Input::new(&ten)).law;
-        assert_eq!(bare(Policy::new(fixed)), bare(Policy::named("fixed").unwrap()));
     }
 }

@@ -254,16 +254,18 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.lease = self.lease.min(window.lease());
     }
 
-    pub fn set_policy(&mut self, terms: Terms<LIMITS>) {
+    pub fn set_policy(&mut self, mut terms: Terms<LIMITS>) {
         let before = self.gate.clone();
         self.gate.set_policy(terms.policy, self.now);
         assert_eq!(self.gate.in_flight(), before.in_flight(), "a call in flight was forgotten");
-        let kept = terms.laws.iter().zip(&self.terms.laws).map(|(law, old)| law == old);
         let states = self.gate.states().zip(before.states());
-        for (limit, (kept, (state, old))) in kept.zip(states).enumerate() {
-            if kept {
+        for (limit, (state, old)) in states.enumerate() {
+            if terms.laws[limit] == self.terms.laws[limit] {
                 assert_eq!(state, old, "a law that stays has forgotten");
                 self.accounts[limit].see(self.now);
+                // Its state may come from a record that anybody may have written.
+                terms.bounds[limit] = self.terms.bounds[limit];
+                terms.quotas[limit] = self.terms.quotas[limit];
             } else {
                 self.accounts[limit] = Account::new();
                 self.flying.iter_mut().for_each(|flying| flying.charged[limit] = false);
@@ -278,8 +280,8 @@ impl<const LIMITS: usize> World<LIMITS> {
     /// As its source has it, one law halves its limit where a second ends: it may let a call go now
     /// and not later, when another limit's wait is over.
     pub fn halves_where_a_second_ends(&self) -> bool {
-        let busy = |law: &AnyLaw| matches!(law, AnyLaw::Busy(_));
-        self.terms.cuts_for_each_refusal && self.terms.laws.iter().any(busy)
+        let halves = |law: &AnyLaw| matches!(law, AnyLaw::Tchannel(_));
+        self.terms.cuts_for_each_refusal && self.terms.laws.iter().any(halves)
     }
 
     /// What holds of every state.
@@ -293,9 +295,9 @@ impl<const LIMITS: usize> World<LIMITS> {
     /// sent now may be sent later.
     fn the_next_instant_is_honest(&self) {
         // A refusal by this law hides a cooldown. It never sets one itself, but a record may contain one.
-        let busy = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Busy(_)));
+        let tchannel = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)));
         let made_up = self.held == Instant::MAX;
-        if self.halves_where_a_second_ends() || (busy && made_up) {
+        if self.halves_where_a_second_ends() || (tchannel && made_up) {
             return;
         }
         let plain = Ask::new();

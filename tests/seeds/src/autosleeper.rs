@@ -1,6 +1,6 @@
 //! `AutoSleeper`: a delay that scales up on failure and down on success.
 
-use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveState, ResponsiveVariant};
+use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperState, AutosleeperVariant};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Rng, Span};
 
 use crate::published::AUTOSLEEPER;
@@ -8,26 +8,26 @@ use crate::ratio;
 use crate::report::{Report, Table};
 
 /// The source's defaults, without jitter.
-pub const PLAIN: ResponsiveConfig = ResponsiveConfig {
+pub const PLAIN: AutosleeperConfig = AutosleeperConfig {
     spread: Ratio::ZERO,
-    variant: ResponsiveVariant::Faithful,
-    ..ResponsiveConfig::DEFAULT
+    variant: AutosleeperVariant::Faithful,
+    ..AutosleeperConfig::DEFAULT
 };
 
 /// The source's defaults.
-pub const DEFAULTS: ResponsiveConfig =
-    ResponsiveConfig { variant: ResponsiveVariant::Faithful, ..ResponsiveConfig::DEFAULT };
+pub const DEFAULTS: AutosleeperConfig =
+    AutosleeperConfig { variant: AutosleeperVariant::Faithful, ..AutosleeperConfig::DEFAULT };
 
 /// The configuration of the article's graph.
 #[must_use]
-pub fn graph_config() -> ResponsiveConfig {
-    ResponsiveConfig { initial: Span::from_millis(1), down: ratio(6, 10), threshold: 5, ..PLAIN }
+pub fn graph_config() -> AutosleeperConfig {
+    AutosleeperConfig { initial: Span::from_millis(1), down: ratio(6, 10), threshold: 5, ..PLAIN }
 }
 
 /// One worker whose calls take no time, as in the source's own tests.
 #[derive(Debug)]
 pub struct Worker {
-    gate: Controller<Responsive>,
+    gate: Controller<Autosleeper>,
     now: Instant,
     slept: u32,
 }
@@ -38,8 +38,8 @@ impl Worker {
     /// # Panics
     /// The configuration is none.
     #[must_use]
-    pub fn new(config: ResponsiveConfig, seed: u64) -> Self {
-        let law = Responsive::new(config).expect("a configuration that the law takes");
+    pub fn new(config: AutosleeperConfig, seed: u64) -> Self {
+        let law = Autosleeper::new(config).expect("a configuration that the law takes");
         let gate = Controller::new(Policy::new(law).backoff(None), seed, Instant::ZERO);
         Self { gate, now: Instant::ZERO, slept: 0 }
     }
@@ -73,7 +73,7 @@ impl Worker {
     /// The law's present delay.
     #[must_use]
     pub fn delay(&self) -> Span {
-        self.gate.states().next().map_or(Span::ZERO, ResponsiveState::delay)
+        self.gate.states().next().map_or(Span::ZERO, AutosleeperState::delay)
     }
 
     /// The source's metrics: invocations, steps up, steps down, sleeps, time slept.
@@ -114,7 +114,7 @@ pub fn graph() -> Vec<String> {
 /// The vectors of the source's own tests, by name.
 #[must_use]
 pub fn vectors() -> [(&'static str, Worker); 3] {
-    let config = |initial, most, up, down, threshold| ResponsiveConfig {
+    let config = |initial, most, up, down, threshold| AutosleeperConfig {
         initial: Span::from_micros(initial),
         most,
         up,
@@ -149,7 +149,7 @@ pub enum Threshold {
 }
 
 /// How many of so many calls fail once a worker and a server have come to terms, in per cent.
-pub fn failure_share(config: ResponsiveConfig, server: Threshold, calls: u32) -> f64 {
+pub fn failure_share(config: AutosleeperConfig, server: Threshold, calls: u32) -> f64 {
     let mut worker = Worker::new(config, 7);
     let mut chance = Rng::new(11);
     let (mut failed, mut delay) = (0u32, Span::ZERO);
@@ -169,7 +169,7 @@ pub fn failure_share(config: ResponsiveConfig, server: Threshold, calls: u32) ->
 /// The share of failures at which the logarithm of the delay has no drift, in per cent:
 /// f ln(up) = (1 - f) / N * -ln(down), with the mean over the jitter where there is one.
 #[must_use]
-pub fn share_by_arithmetic(config: ResponsiveConfig) -> f64 {
+pub fn share_by_arithmetic(config: AutosleeperConfig) -> f64 {
     let value = |ratio: Ratio| f64::from(ratio.numerator()) / f64::from(ratio.denominator());
     let spread = value(config.spread);
     let mean_log = |factor: f64| {
@@ -187,7 +187,7 @@ pub fn share_by_arithmetic(config: ResponsiveConfig) -> f64 {
 
 /// The three configurations whose share of failures is compared.
 #[must_use]
-pub fn equilibria() -> [(&'static str, ResponsiveConfig); 3] {
+pub fn equilibria() -> [(&'static str, AutosleeperConfig); 3] {
     [("defaults, no jitter", PLAIN), ("defaults", DEFAULTS), ("graph", graph_config())]
 }
 

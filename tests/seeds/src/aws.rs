@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tidegate::gate::Permit;
-use tidegate::law::{Cubic, CubicState};
+use tidegate::law::{AwsCubic, AwsCubicState};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
 
 use crate::at_millis;
@@ -12,7 +12,7 @@ use crate::report::{Report, Table};
 
 /// A client on a clock that only it moves.
 struct Client {
-    gate: Controller<Cubic, 1, 512>,
+    gate: Controller<AwsCubic, 1, 512>,
     now: Instant,
     flights: VecDeque<Permit>,
 }
@@ -24,12 +24,12 @@ impl Client {
     /// As recorded, on a whole second; late enough for the clock to step back an hour.
     fn new() -> Self {
         let now = at_millis(10_000_000);
-        let policy = Policy::new(Cubic).backoff(None);
+        let policy = Policy::new(AwsCubic).backoff(None);
         Self { gate: Controller::new(policy, 1, now), now, flights: VecDeque::new() }
     }
 
     fn rate(&self) -> Option<f64> {
-        let rate = self.gate.states().next().and_then(CubicState::rate_q20)?;
+        let rate = self.gate.states().next().and_then(AwsCubicState::rate_q20)?;
         #[expect(clippy::cast_precision_loss, reason = "a rate in 2^20ths, far below 2^52")]
         Some(rate as f64 / f64::from(1 << 20))
     }

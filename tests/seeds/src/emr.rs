@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::law::{Aimd, AimdConfig, AnyLaw, Cubic, Fixed, Law};
+use tidegate::law::{Aimd, AimdConfig, AnyLaw, AwsCubic, Fixed, Law};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Ratio, Rng, Span};
 
 use crate::of_seeds;
@@ -138,7 +138,7 @@ pub fn clients() -> Vec<(&'static str, Policy)> {
         ("aimd", aimd(alone).backoff(None)),
         ("aimd with pause", aimd(AimdConfig::DEFAULT).backoff(None)),
         ("the same, +0.02/s a call", aimd(gentle).backoff(None)),
-        ("cubic (AWS SDKs)", Policy::new(AnyLaw::Cubic(Cubic)).backoff(None)),
+        ("aws-cubic", Policy::new(AnyLaw::AwsCubic(AwsCubic)).backoff(None)),
     ]
 }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::law::{Crowd, Fixed, Law};
+use tidegate::law::{AimdConcurrency, Fixed, Law};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Span};
 
 use crate::published::GO;
@@ -26,7 +26,8 @@ pub fn schedule(initial: Span, spread: Ratio) -> Backoff {
 /// grants them. The call itself takes no time.
 #[must_use]
 pub fn waits(schedule: Backoff, elapsed: Option<Span>, most: usize, seed: u64) -> Vec<Span> {
-    let policy = Policy::new(Fixed::UNLIMITED).backoff(Some(schedule)).elapsed(elapsed);
+    let endless = Policy::new(Fixed::UNLIMITED).attempts(None);
+    let policy = endless.backoff(Some(schedule)).elapsed(elapsed);
     let mut gate: Controller<Fixed> = Controller::new(policy, seed, Instant::ZERO);
     let (mut now, mut ask, mut waits) = (Instant::ZERO, Ask::new(), Vec::new());
     while waits.len() < most {
@@ -94,16 +95,16 @@ pub fn attempts(initial: Span) -> Vec<f64> {
     })
 }
 
-/// The window of the law `crowd` after each answer of a database that has time for so many writes at
+/// The window of the law `aimd-concurrency` after each answer of a database that has time for so many writes at
 /// once and lets all above it time out, while more writes are waiting than it lets leave.
 ///
 /// # Panics
 /// Nothing is in flight, and still no call may leave.
 #[must_use]
 pub fn windows(capacity: usize, answers: usize) -> Vec<u16> {
-    let law = Crowd::DEFAULT;
+    let law = AimdConcurrency::DEFAULT;
     let policy = Policy::new(law).backoff(None);
-    let mut gate: Controller<Crowd, 1, 1024> = Controller::new(policy, 1, Instant::ZERO);
+    let mut gate: Controller<AimdConcurrency, 1, 1024> = Controller::new(policy, 1, Instant::ZERO);
     let (mut flights, mut windows) = (VecDeque::new(), Vec::new());
     for tick in 0..answers as u64 {
         let now = at_millis(tick);
@@ -204,7 +205,7 @@ fn window_table() -> Table {
     let widest = self::windows(usize::MAX, 520_000).into_iter().max().unwrap_or(0);
     let row = |what: &str, value: String| vec![what.to_string(), value];
     Table {
-        title: "The \"dynamic value for <limit>\": writes in flight, by law crowd, where 20 find a place",
+        title: "The \"dynamic value for <limit>\": writes in flight, by law aimd-concurrency, where 20 find a place",
         columns: &["what", "ours"],
         rows: vec![
             row("at the start", windows[0].to_string()),

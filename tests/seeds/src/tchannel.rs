@@ -1,7 +1,7 @@
 //! `TChannel`: a limit for each second, halved by busy responses.
 
 use tidegate::gate::Permit;
-use tidegate::law::{Busy, BusyConfig, BusyState, BusyVariant, Over, Recovery};
+use tidegate::law::{Over, Recovery, Tchannel, TchannelConfig, TchannelState, TchannelVariant};
 use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reason, Span};
 
 use crate::report::{Report, Table};
@@ -130,16 +130,17 @@ fn recovery_name(recovery: Recovery) -> String {
 
 /// A client with calls to make every second, and the controller that lets them leave.
 struct Client {
-    gate: Controller<Busy, 1, 64>,
+    gate: Controller<Tchannel, 1, 64>,
     /// Calls whose answers are late: one comes in at the start of each second, served.
     late: Vec<Permit>,
     now: Instant,
 }
 
 impl Client {
-    fn new(variant: BusyVariant, recovery: Recovery) -> Self {
-        let config = BusyConfig { recovery, over: Over::Refuse, variant, ..BusyConfig::DEFAULT };
-        let law = Busy::new(config).expect("the document's configuration");
+    fn new(variant: TchannelVariant, recovery: Recovery) -> Self {
+        let config =
+            TchannelConfig { recovery, over: Over::Refuse, variant, ..TchannelConfig::DEFAULT };
+        let law = Tchannel::new(config).expect("the document's configuration");
         let policy = Policy::new(law).backoff(None);
         Self {
             gate: Controller::new(policy, 1, Instant::ZERO),
@@ -155,7 +156,7 @@ impl Client {
         if let Some(permit) = self.late.pop() {
             self.gate.settle(self.now, permit, Outcome::Ok);
         }
-        let limit = self.gate.states().next().map_or(0, BusyState::limit_q36);
+        let limit = self.gate.states().next().map_or(0, TchannelState::limit_q36);
         let (mut sent, mut refused) = (0, 0);
         for _ in 0..OFFERED {
             match self.gate.poll(self.now, &Ask::new()) {
@@ -181,7 +182,7 @@ impl Client {
 
 /// Runs the document's program.
 #[must_use]
-pub fn run(variant: BusyVariant, pattern: Pattern, recovery: Recovery) -> Run {
+pub fn run(variant: TchannelVariant, pattern: Pattern, recovery: Recovery) -> Run {
     let mut client = Client::new(variant, recovery);
     let mut rows = Vec::new();
     for time in 1..10 {
@@ -203,7 +204,7 @@ pub fn run(variant: BusyVariant, pattern: Pattern, recovery: Recovery) -> Run {
 /// What part of a server's capacity, in per mille, the rule makes use of when the server answers
 /// busy to what is above it.
 #[must_use]
-pub fn closed_loop(variant: BusyVariant, recovery: Recovery, capacity: u64) -> u64 {
+pub fn closed_loop(variant: TchannelVariant, recovery: Recovery, capacity: u64) -> u64 {
     let mut client = Client::new(variant, recovery);
     let mut served = 0;
     for second in 0..200 {
@@ -220,9 +221,9 @@ pub fn closed_loop(variant: BusyVariant, recovery: Recovery, capacity: u64) -> u
 #[must_use]
 pub fn report() -> Report {
     let faithful =
-        DOCUMENT.map(|(pattern, recovery)| run(BusyVariant::Faithful, pattern, recovery));
+        DOCUMENT.map(|(pattern, recovery)| run(TchannelVariant::Faithful, pattern, recovery));
     let promised =
-        DOCUMENT.map(|(pattern, recovery)| run(BusyVariant::Promised, pattern, recovery));
+        DOCUMENT.map(|(pattern, recovery)| run(TchannelVariant::Promised, pattern, recovery));
     let summary = |runs: &[Run]| {
         runs.iter()
             .map(|run| {
@@ -247,7 +248,7 @@ pub fn report() -> Report {
         source: "uber/tchannel, docs/busy-throttling.md and docs/throttling.py, branch busy-throttling, 2015",
         tables: vec![
             Table {
-                title: "The program (law busy, faithful)",
+                title: "The program (law tchannel, faithful)",
                 columns,
                 rows: summary(&faithful),
                 notes: &[
@@ -255,7 +256,7 @@ pub fn report() -> Report {
                 ],
             },
             Table {
-                title: "The text (law busy, promised: half of what was measured, three times a second)",
+                title: "The text (law tchannel, promised: half of what was measured, three times a second)",
                 columns,
                 rows: summary(&promised),
                 notes: &[
@@ -306,10 +307,10 @@ fn closed() -> Table {
         };
         vec![
             capacity.to_string(),
-            part(BusyVariant::Faithful, Recovery::Rate(3)),
-            part(BusyVariant::Faithful, Recovery::Value(200)),
-            part(BusyVariant::Promised, Recovery::Rate(3)),
-            part(BusyVariant::Promised, Recovery::Value(200)),
+            part(TchannelVariant::Faithful, Recovery::Rate(3)),
+            part(TchannelVariant::Faithful, Recovery::Value(200)),
+            part(TchannelVariant::Promised, Recovery::Rate(3)),
+            part(TchannelVariant::Promised, Recovery::Value(200)),
         ]
     });
     Table {

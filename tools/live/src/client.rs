@@ -126,7 +126,8 @@ impl<const LIMITS: usize> Office<LIMITS> {
         Office {
             units,
             turn: AtomicU64::new(options.number as u64),
-            gate: Mutex::new(Controller::new(policy, options.seed, Instant::ZERO)),
+            // A call is tried until it is served or the run is over.
+            gate: Mutex::new(Controller::new(policy.attempts(None), options.seed, Instant::ZERO)),
             settled: Notify::new(),
             opened: Clock::now(),
             http: Http::builder(TokioExecutor::new()).build_http(),

@@ -20,7 +20,10 @@ fn assert_refused(args: &[&str], words: &[&str]) {
 #[test]
 fn what_makes_no_sense_is_one_sentence_and_exit_status_two() {
     for (args, words) in [
-        (&["--law", "magic"][..], &["magic", "none", "backoff", "fixed", "aimd", "responsive"][..]),
+        (
+            &["--law", "magic"][..],
+            &["magic", "none", "backoff", "fixed", "aimd", "autosleeper"][..],
+        ),
         (&["--compare", "none,magic"], &["magic", "aimd"]),
         (&["--law", "none", "--compare", "aimd"], &["--law", "--compare"]),
         (&["--limit", "0"], &["--limit", "at least 1"]),

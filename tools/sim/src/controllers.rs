@@ -2,16 +2,18 @@
 
 use std::rc::Rc;
 
-use tidegate::gate::{HoldPolicy, Permit};
-use tidegate::law::{Adaptive, AnyLaw, Fixed, Law};
-use tidegate::{Controller, Decision, Instant, Outcome, Policy, Ratio};
+use tidegate::gate::Permit;
+use tidegate::law::{AnyLaw, Fixed, Law};
+use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 
 use crate::peer;
 use crate::place::Place;
 use crate::throttle::{Answer, AskOf, Call, Outlook, Response, Throttle};
 
-/// The laws that sleep in each thread by itself.
-const PER_THREAD: [&str; 3] = ["gradual", "proportional", "remaining"];
+/// Whether a law sleeps in each thread by itself.
+fn is_per_thread(policy: &Policy) -> bool {
+    matches!(policy.laws(), [AnyLaw::Heroku(_)])
+}
 
 /// The names of all laws, then of all peers that are not also laws.
 pub fn names() -> Vec<&'static str> {
@@ -38,17 +40,14 @@ pub fn is_law(name: &str) -> bool {
 /// sleeps in each thread shares no controller.
 fn two_laws(name: &str) -> Option<Policy<AnyLaw, 2>> {
     let (one, other) = name.split_once('+')?;
-    if [one, other].iter().any(|law| PER_THREAD.contains(law)) {
-        return None;
-    }
-    Some(Policy::named(one)?.beside(&Policy::named(other)?))
+    Some(shared(one)?.beside(&shared(other)?))
 }
 
 /// The throttle of a name, for a process; `None` if there is no such name.
 pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn Throttle>> {
     if let Some(policy) = place.scenario.own_law(name).or_else(|| shared(name)) {
         Some(real(policy, place))
-    } else if let Some(policy) = Policy::named(name) {
+    } else if let Some(policy) = endless(name) {
         Some(Box::new(PerThread::new(&policy, place)))
     } else if let Some(policy) = two_laws(name) {
         Some(real(policy, place))
@@ -60,15 +59,12 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
 /// The same of the laws that the page shows at first, for a process of few threads, and of nothing
 /// else: those figures must not wait for the code of all the others.
 pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
-    let unlimited = Policy::new(Fixed::UNLIMITED);
+    let unlimited = Policy::new(Fixed::UNLIMITED).attempts(None);
     match name {
         _ if place.threads > FEW => None,
         "none" => Some(few(unlimited.backoff(None), place)),
         "backoff" => Some(few(unlimited, place)),
-        "adaptive" => {
-            let exact = HoldPolicy::new(HoldPolicy::DEFAULT.ceiling(), Ratio::ZERO).ok()?;
-            Some(few(Policy::new(Adaptive::DEFAULT).backoff(None).hold(exact), place))
-        }
+        "adaptive" => Some(few(Policy::adaptive().attempts(None), place)),
         _ => None,
     }
 }
@@ -77,9 +73,14 @@ fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Thr
     Box::new(Controller::<L, 1, { FEW as usize }>::new(policy, place.seed, place.from))
 }
 
+/// The policy of a name, with as many attempts of a call as it takes.
+fn endless(name: &str) -> Option<Policy> {
+    Some(Policy::named(name)?.attempts(None))
+}
+
 /// The policy of a name that the threads of a process share.
 fn shared(name: &str) -> Option<Policy> {
-    if PER_THREAD.contains(&name) { None } else { Policy::named(name) }
+    endless(name).filter(|policy| !is_per_thread(policy))
 }
 
 /// A controller with room for the calls of all threads: it is small where a thousand are to fit

@@ -73,7 +73,7 @@ fn a_scenario_of_ones_own_runs_with_laws_and_seeds_of_ones_choice() {
 fn a_law_of_the_scenarios_own_runs_by_its_name() {
     let law = "[laws.slow]\nresponsive = { initial = \"3s\" }\n[server.window]";
     let path = file("laws.toml", &OWN.replace("[server.window]", law));
-    let args = ["run", path.to_str().unwrap(), "--law", "slow,responsive", "--seeds", "1"];
+    let args = ["run", path.to_str().unwrap(), "--law", "slow,autosleeper", "--seeds", "1"];
     let rows: serde_json::Value =
         serde_json::from_str(&stdout(&sim(&[&args[..], &["--json"]].concat()))).unwrap();
     assert_eq!((&rows[0]["law"], &rows[0]["peer"]), (&"slow".into(), &false.into()));

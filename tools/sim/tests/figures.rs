@@ -80,7 +80,7 @@ const FIGURES: &[Figures] = &[
     ("a-2x5", "fulljit.1", &[("throttled", 0.8213, 0.008), ("jain_worker", 0.958, 0.025)]),
     (
         "a-2x5",
-        "proportional",
+        "heroku-proportional",
         &[
             ("util", 0.9871, 0.01),
             ("throttled", 0.0252, 0.004),
@@ -90,7 +90,7 @@ const FIGURES: &[Figures] = &[
     ),
     (
         "a-2x5-remaining",
-        "remaining",
+        "heroku-remaining",
         &[
             ("util", 0.9982, 0.002),
             ("throttled", 0.0281, 0.004),

@@ -10,9 +10,9 @@ use tidegate_sim::{Scenario, World};
 const RUNS: [(&str, &str, u64); 5] = [
     ("strangers", "aimd", 1),
     ("strangers", "netflix-vegas", 2),
-    ("b-4-strangers", "cubic", 3),
+    ("b-4-strangers", "aws-cubic", 3),
     ("l", "decorr", 4),
-    ("e-5-remaining", "remaining", 5),
+    ("e-5-remaining", "heroku-remaining", 5),
 ];
 
 const HOST: &str = r#"

@@ -242,7 +242,7 @@ fn the_gem_s_threads_sleep_by_themselves() {
              9\nrate = '0.1/s'\n[[clients]]\nprocesses = {processes}\nthreads = {threads}"
         ))
     };
-    for law in ["gradual", "proportional", "remaining"] {
+    for law in ["heroku-gradual", "heroku-proportional", "heroku-remaining"] {
         let throttled =
             |scenario| run(&scenario, law, 3).metrics.get("throttled").filter(|share| *share > 0.0);
         let [shared, apart] = [world(1, 4), world(4, 1)].map(throttled);
@@ -281,10 +281,12 @@ fn two_laws_on_one_controller_are_as_strict_as_the_stricter_one() {
         );
         run(&scenario(&text), law, 1).metrics.get("calls").unwrap()
     };
-    assert_eq!(world("10ms", "fixed+crowd"), world("10ms", "fixed"));
-    assert!(world("2s", "fixed+crowd") < world("2s", "fixed"));
+    assert_eq!(world("10ms", "fixed+aimd-concurrency"), world("10ms", "fixed"));
+    assert!(world("2s", "fixed+aimd-concurrency") < world("2s", "fixed"));
     // A peer is no law, and the gem's laws sleep in each thread.
-    for name in ["fixed+", "+fixed", "fixed+sre-k2", "fixed+gradual", "fixed+crowd+aimd"] {
+    for name in
+        ["fixed+", "+fixed", "fixed+sre-k2", "fixed+heroku-gradual", "fixed+aimd-concurrency+aimd"]
+    {
         assert!(!controllers::is_known(name), "{name}");
     }
 }

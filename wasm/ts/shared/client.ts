@@ -3,7 +3,8 @@
 import type { Exports } from "../core.js";
 import { PolicyError } from "../errors.js";
 import { maker, type CallOptions, type Events, type Gate, type Options, type RunOptions, type Stats } from "../gate.js";
-import { LAWS, write, type Quota } from "../policy.js";
+import { LAWS } from "../law.js";
+import { write, type Quota } from "../policy.js";
 import type { Carrier, Keep } from "./carrier.js";
 import { made, type LeaseCore } from "./core.js";
 import { leased, type LeasedLane, type SolidLanes } from "./lane.js";

@@ -1,7 +1,8 @@
 /** The policy of a shared budget: the part of a gate's policy that is the fleet's. */
 
 import { PolicyError } from "../errors.js";
-import { LAWS, write, type Law, type Policy } from "../policy.js";
+import { LAWS, type Law } from "../law.js";
+import { write, type Policy } from "../policy.js";
 
 /** What the whole fleet keeps to, as one client would. */
 export interface SharedPolicy extends Pick<Policy, "requests" | "maxHold"> {

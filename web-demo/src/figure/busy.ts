@@ -66,8 +66,8 @@ function world(knobs: Knobs): string {
   const law = (recovery: string) => `{ recovery = ${recovery}, over = "refuse", faithful = true }`;
   return file(
     { title: '"busy responses and recovery"', end: time(end), offered: `"${offered}/s"` },
-    table("laws.fourfold", { busy: law(`{ rate = ${knobs.number("times")} }`) }),
-    table("laws.steady", { busy: law(`{ value = ${knobs.number("plus")} }`) }),
+    table("laws.fourfold", { tchannel: law(`{ rate = ${knobs.number("times")} }`) }),
+    table("laws.steady", { tchannel: law(`{ value = ${knobs.number("plus")} }`) }),
     table("server.bucket", {
       burst: knobs.number("burst"), rate: '"10000/s"',
       steps: `[{ at = ${time(from)}, rate = "${knobs.number("rate")}/s" }, { at = ${time(to)}, rate = "10000/s" }]`,

@@ -56,7 +56,7 @@ function world(knobs: Knobs): string {
   const [dark, gap] = [knobs.number("dark"), knobs.number("gap")];
   return file(
     { title: '"responsive backoff"', end: '"6s"', bin: '"100ms"', latency: '{ constant = "0s" }' },
-    table("laws.article", { responsive: `{ ${law.join(", ")} }` }),
+    table("laws.article", { autosleeper: `{ ${law.join(", ")} }` }),
     table("server", { outages: dark > 0 ? `[{ from = "0s", to = ${time(dark)} }]` : undefined }),
     table("server.bucket", { burst: 1, rate: `"${Number((1 / gap).toFixed(6))}/s"` }),
     table("[clients]", { processes: 1 }),

@@ -6,7 +6,7 @@ import { MOST_LAWS, changed, type Limit, type State } from "./state";
 import { freshName, parameter, parametersOf, type Kind, type OwnLaw } from "./ownlaws";
 import { Fault, HOUR, decimal } from "./units";
 
-const ADD: [Kind, string][] = [["fixed", "A fixed rate"], ["backoff", "A backoff"], ["responsive", "A responsive one"], ["busy", "A busy one"]];
+const ADD: [Kind, string][] = [["fixed", "A fixed rate"], ["backoff", "A backoff"], ["autosleeper", "AutoSleeper's"], ["tchannel", "TChannel's"]];
 
 export function mine(change: Change<State>): Field<State>[] {
   const list = varying<State>(h("div", { class: "groups" }),

@@ -20,11 +20,11 @@ export const PARAMETERS = {
     base: ["time", "First delay", "100ms"], most: ["time", "Longest delay", "20s"], factor: ["factor", "Each time, times", "2"],
     jitter: [["full", "equal", "none"], "Jitter", "full"], attempts: ["count", "Attempts", "any number"],
   },
-  responsive: {
+  autosleeper: {
     initial: ["time", "First delay", ""], most: ["time", "Longest delay", ""], up: ["factor", "A failure: times", ""], down: ["factor", "Then: times", ""],
     threshold: ["count", "After successes", ""], spread: ["factor", "Chance adds", ""], most_spread: ["time", "But at most", ""], faithful: ["flag", "As its source", "no"],
   },
-  busy: {
+  tchannel: {
     most: ["count", "Calls a second", ""], recovery: ["recovery", "Grows back by", ""], over: [["wait", "refuse"], "Over the limit", ""], faithful: ["flag", "As its source", "no"],
   },
 } as const satisfies Record<string, Record<string, readonly [Type, string, string]>>;

@@ -16,32 +16,32 @@ export const PRESETS: Preset[] = [
   {
     name: "", title: "Ten a second, and nobody says so",
     hint: "Five programs share an API of ten calls a second and are told nothing. Halve the limit while it runs, or let five more join.",
-    laws: ["adaptive", "none", "fulljit", "cubic"],
+    laws: ["adaptive", "none", "fulljit", "aws-cubic"],
   },
   {
     name: "e-5", title: "A hundred a minute, blind",
     hint: "The commonest public API: a window of a minute, and 429 without a word. Then give it Retry-After and see who listens.",
-    laws: ["adaptive", "backoff", "cubic", "aimd"],
+    laws: ["adaptive", "backoff", "aws-cubic", "aimd"],
   },
   {
     name: "e-5-reset", title: "A hundred a minute, and every answer tells",
     hint: "The same limit with all RateLimit fields. Make one of them lie: half of what is left, or twice the time.",
-    laws: ["adaptive", "backoff", "remaining", "aimd"],
+    laws: ["adaptive", "backoff", "heroku-remaining", "aimd"],
   },
   {
     name: "day", title: "A day at 4500 an hour",
     hint: "Twenty-five workers from a full bucket. Whoever empties it first waits for the rest of the day.",
-    laws: ["adaptive", "gradual", "proportional", "remaining"],
+    laws: ["adaptive", "heroku-gradual", "heroku-proportional", "heroku-remaining"],
   },
   {
     name: "j-100", title: "Clients join and leave",
     hint: "Two clients, then four, then eight, then four. How soon does a newcomer get its share?",
-    laws: ["adaptive", "aimd", "cubic", "busy"],
+    laws: ["adaptive", "aimd", "aws-cubic", "tchannel"],
   },
   {
     name: "g", title: "The limit moves",
     hint: "Doubled, halved and quartered every 200 s. Those that learn slowly waste what they could have had, those that learn fast get refused.",
-    laws: ["adaptive", "fulljit", "aimd", "cubic"],
+    laws: ["adaptive", "fulljit", "aimd", "aws-cubic"],
   },
   {
     name: "f", title: "Ten minutes of outage, a thousand clients",
@@ -51,17 +51,17 @@ export const PRESETS: Preset[] = [
   {
     name: "d-flappy", title: "An overload that comes and goes",
     hint: "Each third second a fifth of the capacity. Nobody can follow that; who loses least?",
-    laws: ["adaptive", "sre-k2", "retry-budget", "cubic"],
+    laws: ["adaptive", "sre-k2", "retry-budget", "aws-cubic"],
   },
   {
     name: "h", title: "A server that queues",
     hint: "Sixteen workers, sixty-four places, then “busy”. Laws that watch how long calls take hold back before anything is refused.",
-    laws: ["adaptive", "adaptive+vegas", "busy", "gradient2", "netflix-vegas", "vegas"],
+    laws: ["adaptive", "adaptive+vegas", "tchannel", "gradient2", "netflix-vegas", "vegas"],
   },
   {
     name: "i-4-1-drop", title: "Half a minute on, five minutes off",
     hint: "What was learnt before a silence may be wrong after it: here the limit is a quarter of it every other time.",
-    laws: ["adaptive", "fulljit", "cubic"],
+    laws: ["adaptive", "fulljit", "aws-cubic"],
   },
   {
     name: "strangers", title: "Strangers, and a Retry-After that exaggerates",
@@ -71,22 +71,22 @@ export const PRESETS: Preset[] = [
   {
     name: "b-10", title: "A thousand calls, as soon as may be",
     hint: "A scan against four a second. “Time over limit” says how much longer than necessary it took.",
-    laws: ["adaptive", "fulljit", "cenkalti", "cubic"],
+    laws: ["adaptive", "fulljit", "cenkalti", "aws-cubic"],
   },
   {
     name: "autoscaling", title: "A limit that follows the load",
     hint: "A table store of the cloud grows where it is used, and saves up credit where it is not.",
-    laws: ["adaptive", "fulljit", "cubic"],
+    laws: ["adaptive", "fulljit", "aws-cubic"],
   },
   {
     name: "s-0.01-1", title: "One call in a hundred seconds",
     hint: "The other end of the scale: two weeks of virtual time. A law with a step in calls a second has no step that is small enough.",
-    laws: ["adaptive", "fulljit", "aimd", "cubic"],
+    laws: ["adaptive", "fulljit", "aimd", "aws-cubic"],
   },
   {
     name: "l", title: "Where no throttle is needed",
     hint: "The limit is far away. Whatever a law makes a call wait here is waste.",
-    laws: ["adaptive", "aimd", "cubic", "netflix-vegas"],
+    laws: ["adaptive", "aimd", "aws-cubic", "netflix-vegas"],
   },
 ];
 

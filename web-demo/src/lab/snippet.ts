@@ -1,17 +1,13 @@
 /** The lines that put a law to work in somebody's program. */
 
-import type { Law } from "tidegate";
+import { LAWS, type Law } from "tidegate";
 import type { OwnLaw } from "./ownlaws";
 import { PERIODS, rate, time } from "./units";
 
-/** Where the package keeps each law: all are in `tidegate/laws`, the usual ones in `tidegate` too. */
-const ENTRIES: Record<Law, "tidegate" | "tidegate/laws"> = {
-  adaptive: "tidegate", fixed: "tidegate", none: "tidegate", backoff: "tidegate",
-  aimd: "tidegate/laws", crowd: "tidegate/laws", vegas: "tidegate/laws", busy: "tidegate/laws", responsive: "tidegate/laws",
-  cubic: "tidegate/laws", gradual: "tidegate/laws", proportional: "tidegate/laws", remaining: "tidegate/laws",
-};
+const isLaw = (law: string): law is Law => (LAWS as readonly string[]).includes(law);
 
-const isLaw = (law: string): law is Law => law in ENTRIES;
+/** All laws are in `tidegate/laws`, the first four in `tidegate` too. */
+const entry = (law: Law) => (LAWS.indexOf(law) < 4 ? "tidegate" : "tidegate/laws");
 
 export function snippet(law: string, own: OwnLaw[]): string {
   const mine = own.find(({ name }) => name === law);
@@ -34,7 +30,7 @@ let mut gate = Controller::new(both, seed, now);`;
 // tools/sim/src/peer/mod.rs names its source.`;
 }
 
-const lines = (law: Law, options: string) => `import { tidegate } from "${ENTRIES[law]}";
+const lines = (law: Law, options: string) => `import { tidegate } from "${entry(law)}";
 
 const gate = tidegate({ ${options} });
 

@@ -11,7 +11,7 @@ use crate::workspace::{cargo, root};
 const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-sim"];
 
 /// `adaptive` first, then what it is compared with.
-const LAWS: &str = "adaptive,aimd,proportional,cubic,backoff,none,oracle";
+const LAWS: &str = "adaptive,aimd,heroku-proportional,aws-cubic,backoff,none,oracle";
 
 /// Everything said here goes to stderr: stdout is for the rows or the tables.
 pub fn run(seed: u64, worlds: Option<u32>, json: bool) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::{DAY, MILLIS, SECOND, at};
 
 /// Nothing bounds the sleep of the gem's strategies, as their documentation says: refused without end
 /// they sleep without end. So these are served alone.
-const UNBOUNDED: [&str; 3] = ["gradual", "proportional", "remaining"];
+const UNBOUNDED: [&str; 3] = ["heroku-gradual", "heroku-proportional", "heroku-remaining"];
 
 /// A visit every three weeks.
 const PAUSE: u64 = 21 * DAY;

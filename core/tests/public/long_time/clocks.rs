@@ -19,7 +19,7 @@ fn settled(name: &str) -> (World, Vec<Second>) {
 }
 
 /// The laws that swing about their rate even under a good clock, and mend slowly after a refusal.
-const SWING: [&str; 3] = ["gradual", "proportional", "remaining"];
+const SWING: [&str; 3] = ["heroku-gradual", "heroku-proportional", "heroku-remaining"];
 
 /// That these five minutes are like those.
 fn alike(name: &str, after: &[Second], calm: &[Second]) {

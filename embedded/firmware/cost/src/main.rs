@@ -36,7 +36,7 @@ fn measure<L: Law + Copy>(name: &str, policy: Policy<L>, mut server: impl Server
 #[unsafe(no_mangle)]
 extern "C" fn main() -> ! {
     count::start();
-    let adaptive = Policy::new(Adaptive::DEFAULT);
+    let adaptive = Policy::adaptive();
     measure("adaptive, no refusal yet", adaptive, |_| Outcome::Ok.into());
     measure("adaptive, refusals are all that is known", adaptive, Bucket::silent(4));
     measure("adaptive, told what is left", adaptive, Bucket::telling(60));

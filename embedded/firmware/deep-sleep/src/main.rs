@@ -20,7 +20,7 @@ use tidegate::law::Adaptive;
 use tidegate_embassy::Throttle;
 use world::World;
 
-const POLICY: Policy<Adaptive> = Policy::new(Adaptive::DEFAULT).backoff(None);
+const POLICY: Policy<Adaptive> = Policy::adaptive();
 type Uplink = Throttle<NoopRawMutex, Adaptive>;
 /// What is retained of it.
 type Kept = [u8; Uplink::SNAPSHOT_BYTES];

@@ -12,6 +12,7 @@ use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::Instant;
 use post::Post;
 use tidegate::Policy;
+use tidegate::backoff::Backoff;
 use tidegate::law::Adaptive;
 use tidegate_embassy::Throttle;
 
@@ -21,11 +22,12 @@ const SLOTS: usize = 4;
 type Gate<const SLOTS: usize> = Throttle<CriticalSectionRawMutex, Adaptive, SLOTS, 1>;
 
 /// When a message may leave: the broker may have a quota for them.
-static MESSAGES: Gate<SLOTS> = Gate::new(Policy::new(Adaptive::DEFAULT).backoff(None), seed);
+static MESSAGES: Gate<SLOTS> = Gate::new(Policy::adaptive(), seed);
 
 /// When a connection may be tried: the broker may have a rate for them, and where it is down, trying
 /// more often does not help. Each next attempt has a longer delay.
-static CONNECTIONS: Gate<1> = Gate::new(Policy::new(Adaptive::DEFAULT), seed);
+static CONNECTIONS: Gate<1> =
+    Gate::new(Policy::adaptive().backoff(Some(Backoff::DEFAULT)).attempts(None), seed);
 
 /// An emulator has nothing better; a chip has a generator, or a number of its own.
 fn seed() -> u64 {

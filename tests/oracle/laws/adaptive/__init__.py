@@ -18,7 +18,7 @@ from laws.adaptive.parts import (
     limit,
     unit_of,
 )
-from laws.base import Law
+from laws.base import Law, quota_wrong
 from pace import Never
 from record import Refused
 
@@ -39,6 +39,15 @@ def weight_of(interval):
 
 class Adaptive(Law):
     TAG = 0
+    NAME = "adaptive"
+    DEFAULT = {"quota": None}
+    NAMED = {
+        "adaptive": {"laws": [{"law": "adaptive"}], "backoff": None, "hold": [3600 * SECOND, [0, 1]]},
+    }
+
+    @staticmethod
+    def wrong(config):
+        return config["quota"] and quota_wrong(*config["quota"])
 
     def __init__(self, config, now):
         self.phase, self.meter, self.usual = Open(), Meter(now), Usual()

@@ -5,15 +5,15 @@ use core::num::{NonZeroU16, NonZeroU32};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
 use tidegate::law::{
-    Adaptive, Aimd, AimdConfig, AnyLaw, Busy, BusyConfig, BusyVariant, Crowd, CrowdConfig, Cubic,
-    Fixed, Over, Pause, ProportionalConfig, Recovery, Responsive, ResponsiveConfig,
-    ResponsiveVariant, Strategy, Vegas,
+    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AnyLaw, Autosleeper,
+    AutosleeperConfig, AutosleeperVariant, AwsCubic, Fixed, HerokuConfig, Over, Pause, Recovery,
+    Strategy, Tchannel, TchannelConfig, TchannelVariant, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
 use super::moves::Move;
 use crate::bounds::Bounds;
-use crate::terms::{Made, Terms, proportional};
+use crate::terms::{Made, Terms, heroku};
 
 /// A policy, and how far a walk goes under it.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
     let hold = HoldPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
     let terms = Terms {
-        policy: Policy::new(law).hold(hold).backoff(backoff.ok()),
+        policy: Policy::new(law).hold(hold).backoff(backoff.ok()).attempts(None),
         laws: [law],
         quotas: [made.quota],
         bounds: [made.bounds],
@@ -123,30 +123,33 @@ fn aimd(pause: bool) -> Made {
     Made::plain(Aimd::new(config).unwrap_or(Aimd::DEFAULT), Bounds::of_aimd(&config))
 }
 
-fn busy(recovery: Recovery, variant: BusyVariant) -> Made {
+fn tchannel(recovery: Recovery, variant: TchannelVariant) -> Made {
     let most = NonZeroU32::MIN.saturating_add(2);
-    let config = BusyConfig { most, recovery, over: Over::Wait, variant };
-    let law = Busy::new(config).unwrap_or(Busy::DEFAULT);
-    Made::plain(law, Bounds::Seconds(most)).faithful(variant == BusyVariant::Faithful)
+    let config = TchannelConfig { most, recovery, over: Over::Wait, variant };
+    let law = Tchannel::new(config).unwrap_or(Tchannel::DEFAULT);
+    Made::plain(law, Bounds::Seconds(most)).faithful(variant == TchannelVariant::Faithful)
 }
 
-fn crowd() -> Made {
+fn aimd_concurrency() -> Made {
     let two = NonZeroU16::MIN.saturating_add(1);
-    let config = CrowdConfig { start: two, most: two, keep: Ratio::HALF };
-    Made::plain(Crowd::new(config).unwrap_or(Crowd::DEFAULT), Bounds::Calls(two))
+    let config = AimdConcurrencyConfig { start: two, most: two, keep: Ratio::HALF };
+    Made::plain(
+        AimdConcurrency::new(config).unwrap_or(AimdConcurrency::DEFAULT),
+        Bounds::Calls(two),
+    )
 }
 
 fn gem(strategy: Strategy) -> Made {
     let nanos = Span::from_nanos;
     let divisor = NonZeroU32::MIN.saturating_add(3);
     let jitter = Ratio::HALF;
-    let gem = ProportionalConfig::gem(strategy);
-    proportional(ProportionalConfig { start: nanos(2), add: nanos(3), divisor, jitter, ..gem })
+    let gem = HerokuConfig::gem(strategy);
+    heroku(HerokuConfig { start: nanos(2), add: nanos(3), divisor, jitter, ..gem })
 }
 
-fn responsive(variant: ResponsiveVariant) -> Made {
+fn autosleeper(variant: AutosleeperVariant) -> Made {
     let nanos = Span::from_nanos;
-    let config = ResponsiveConfig {
+    let config = AutosleeperConfig {
         initial: nanos(2),
         most: nanos(9),
         up: ratio(2, 1),
@@ -156,16 +159,16 @@ fn responsive(variant: ResponsiveVariant) -> Made {
         most_spread: nanos(3),
         variant,
     };
-    let law = Responsive::new(config).unwrap_or(Responsive::DEFAULT);
-    let faithful = variant == ResponsiveVariant::Faithful;
-    Made::plain(law, Bounds::of_responsive(&config)).faithful(faithful)
+    let law = Autosleeper::new(config).unwrap_or(Autosleeper::DEFAULT);
+    let faithful = variant == AutosleeperVariant::Faithful;
+    Made::plain(law, Bounds::of_autosleeper(&config)).faithful(faithful)
 }
 
 /// All of them.
 pub fn all() -> Vec<Small> {
     use Move::{Pass, Poll, SettleFirst};
-    let mended = BusyVariant::Promised;
-    let faithful = busy(Recovery::Rate(1), BusyVariant::Faithful);
+    let mended = TchannelVariant::Promised;
+    let faithful = tchannel(Recovery::Rate(1), TchannelVariant::Faithful);
     let mut all = vec![
         fixed("fixed, 2 per 7 ns, burst 1", (2, 7, 1), [2, 9]),
         fixed("fixed, 2 per 7 ns, burst 3", (2, 7, 3), [2, 9]),
@@ -181,17 +184,27 @@ pub fn all() -> Vec<Small> {
         small("aimd, with pauses, a window and a budget", aimd(true), [125 * MS, 600 * MS], 6)
             .window(2, Span::from_secs(2))
             .budget(1, 2, 1),
-        small("busy, by rate", busy(Recovery::Rate(2), mended), [500 * MS, 3_000 * MS], 6),
-        small("busy, by value", busy(Recovery::Value(1), mended), [500 * MS, 3_000 * MS], 6),
-        small("busy, as its source has it", faithful, [500 * MS, 3_000 * MS], 6),
-        small("crowd", crowd(), [2, 25], 6).window(2, LEASE),
+        small("tchannel, by rate", tchannel(Recovery::Rate(2), mended), [500 * MS, 3_000 * MS], 6),
+        small(
+            "tchannel, by value",
+            tchannel(Recovery::Value(1), mended),
+            [500 * MS, 3_000 * MS],
+            6,
+        ),
+        small("tchannel, as its source has it", faithful, [500 * MS, 3_000 * MS], 6),
+        small("aimd-concurrency", aimd_concurrency(), [2, 25], 6).window(2, LEASE),
         small("vegas, after its first round", plain(Vegas), [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
-        small("cubic", Made::plain(Cubic, Bounds::Cubic).faithful(true), [300 * MS, 1_500 * MS], 6),
-        small("responsive", responsive(ResponsiveVariant::Mended), [3, 20], 6),
         small(
-            "responsive, as its source has it",
-            responsive(ResponsiveVariant::Faithful),
+            "aws-cubic",
+            Made::plain(AwsCubic, Bounds::Cubic).faithful(true),
+            [300 * MS, 1_500 * MS],
+            6,
+        ),
+        small("autosleeper", autosleeper(AutosleeperVariant::Mended), [3, 20], 6),
+        small(
+            "autosleeper, as its source has it",
+            autosleeper(AutosleeperVariant::Faithful),
             [3, 20],
             6,
         ),
@@ -206,14 +219,14 @@ pub fn all() -> Vec<Small> {
             .after(&[(1, SERVED)]),
     ];
     for (name, strategy) in [
-        ("proportional, exponential", Strategy::Exponential),
-        ("proportional, gradual", Strategy::Gradual(Span::from_nanos(2))),
-        ("proportional, by its divisor", Strategy::Proportional),
-        ("proportional, by what is left", Strategy::Remaining),
+        ("heroku, exponential", Strategy::Exponential),
+        ("heroku, gradual", Strategy::Gradual(Span::from_nanos(2))),
+        ("heroku, by its divisor", Strategy::Proportional),
+        ("heroku, by what is left", Strategy::Remaining),
     ] {
         all.push(small(name, gem(strategy), [3, 20], 6));
     }
-    let demo = proportional(ProportionalConfig::DEMO);
-    all.push(small("proportional, the demonstration's", demo, [900 * MS, 4_000 * MS], 6));
+    let demo = heroku(HerokuConfig::DEMO);
+    all.push(small("heroku, the demonstration's", demo, [900 * MS, 4_000 * MS], 6));
     all
 }

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use tidegate::law::{AnyLaw, Proportional, ProportionalConfig, Strategy};
+use tidegate::law::{AnyLaw, Heroku, HerokuConfig, Strategy};
 use tidegate::{Instant, Policy, Span};
 
 use super::server::Bucket;
@@ -57,14 +57,14 @@ pub const FIGURES: [Figure; 3] = [
 /// # Panics
 /// The law does not take the configuration.
 #[must_use]
-pub fn policy(config: ProportionalConfig) -> Policy {
-    let law = Proportional::new(config).expect("a configuration that the law takes");
-    Policy::new(AnyLaw::Proportional(law)).backoff(None)
+pub fn policy(config: HerokuConfig) -> Policy {
+    let law = Heroku::new(config).expect("a configuration that the law takes");
+    Policy::new(AnyLaw::Heroku(law)).backoff(None).attempts(None)
 }
 
 /// Runs the benchmark once.
 #[must_use]
-pub fn bench(config: ProportionalConfig, trip: Span, seed: u64) -> Outcome {
+pub fn bench(config: HerokuConfig, trip: Span, seed: u64) -> Outcome {
     let mut world = World::new(Bucket::starting_with(0.0), trip, seed);
     for _ in 0..10 {
         world.start(policy(config), 1, Span::from_millis(50));
@@ -88,9 +88,8 @@ pub fn bench(config: ProportionalConfig, trip: Span, seed: u64) -> Outcome {
 /// The benchmark with each of the [`STRATEGIES`], and last with a backoff that doubles. It takes a
 /// while, so it is made once.
 pub static BENCH: LazyLock<Vec<(&str, Vec<Outcome>)>> = LazyLock::new(|| {
-    let gem = STRATEGIES.map(|(name, strategy)| (name, ProportionalConfig::gem(strategy)));
-    let doubling =
-        ProportionalConfig { times: ratio(2, 1), ..ProportionalConfig::gem(Strategy::Exponential) };
+    let gem = STRATEGIES.map(|(name, strategy)| (name, HerokuConfig::gem(strategy)));
+    let doubling = HerokuConfig { times: ratio(2, 1), ..HerokuConfig::gem(Strategy::Exponential) };
     let all = gem.into_iter().chain([("exponential x2", doubling)]);
     all.map(|(name, config)| (name, benches(config, TRIP, RUNS))).collect()
 });
@@ -106,14 +105,14 @@ pub fn published(name: &str) -> Vec<f64> {
 
 /// Runs the benchmark with so many seeds.
 #[must_use]
-pub fn benches(config: ProportionalConfig, trip: Span, runs: u64) -> Vec<Outcome> {
+pub fn benches(config: HerokuConfig, trip: Span, runs: u64) -> Vec<Outcome> {
     of_seeds(runs, |seed| bench(config, trip, seed))
 }
 
 /// The seconds that ten threads which start with a sleep take to empty a bucket of 4500 down to ten.
 #[must_use]
 pub fn clear(strategy: Strategy, start: Span, bucket: Bucket, trip: Span, seed: u64) -> f64 {
-    let config = ProportionalConfig { start, ..ProportionalConfig::gem(strategy) };
+    let config = HerokuConfig { start, ..HerokuConfig::gem(strategy) };
     let mut world = World::new(bucket, trip, seed);
     for _ in 0..10 {
         world.start(policy(config), 1, Span::from_millis(50));
@@ -166,7 +165,7 @@ fn trips() -> Table {
     let trips = [40, 60, 80, 100, 130].map(Span::from_millis);
     let mut rows = Vec::new();
     for (name, strategy) in STRATEGIES {
-        let config = ProportionalConfig::gem(strategy);
+        let config = HerokuConfig::gem(strategy);
         let outcomes = trips.map(|trip| benches(config, trip, 300));
         for ((figure, of), published) in FIGURES.into_iter().zip(HEROKU.numbers("bench", name)) {
             let ranks = outcomes.iter().map(|outcomes| {

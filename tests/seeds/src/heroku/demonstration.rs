@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use tidegate::law::{AnyState, ProportionalConfig, ProportionalState, Strategy};
+use tidegate::law::{AnyState, HerokuConfig, HerokuState, Strategy};
 use tidegate::{Controller, Instant, Span};
 
 use super::bench::policy;
@@ -21,13 +21,13 @@ pub const RUNS: u64 = 8;
 
 /// The demonstration's law, and the same without each of its ideas.
 #[must_use]
-pub fn configs() -> [(&'static str, ProportionalConfig); 4] {
-    let demo = ProportionalConfig::DEMO;
+pub fn configs() -> [(&'static str, HerokuConfig); 4] {
+    let demo = HerokuConfig::DEMO;
     [
         ("all three ideas", demo),
-        ("without the time factor", ProportionalConfig { calm: None, ..demo }),
-        ("doubling on the first 429", ProportionalConfig { spare_first: false, ..demo }),
-        ("double dipping", ProportionalConfig { once_per_event: false, ..demo }),
+        ("without the time factor", HerokuConfig { calm: None, ..demo }),
+        ("doubling on the first 429", HerokuConfig { spare_first: false, ..demo }),
+        ("double dipping", HerokuConfig { once_per_event: false, ..demo }),
     ]
 }
 
@@ -38,7 +38,7 @@ fn hours(hours: u64) -> Instant {
 /// "One client consumes all available requests quickly": the seconds in which one thread takes a
 /// full bucket down to ten.
 #[must_use]
-pub fn alone(config: ProportionalConfig, seed: u64) -> f64 {
+pub fn alone(config: HerokuConfig, seed: u64) -> f64 {
     let mut world = World::new(Bucket::full(), TRIP, seed);
     world.start(policy(config), 1, Span::ZERO);
     world.run(Instant::MAX, |_, answer| answer.remaining.is_some_and(|left| left <= 10));
@@ -63,11 +63,11 @@ pub struct FastAndSlow {
 
 /// Runs that day.
 #[must_use]
-pub fn fast_and_slow(config: ProportionalConfig, fast: u32, seed: u64) -> FastAndSlow {
+pub fn fast_and_slow(config: HerokuConfig, fast: u32, seed: u64) -> FastAndSlow {
     let mut world = World::new(Bucket::starting_with(500.0), TRIP, seed);
     for thread in 0..=fast {
         let start = Span::from_secs(if thread == 0 { 40 } else { 4 });
-        world.start(policy(ProportionalConfig { start, ..config }), 1, start);
+        world.start(policy(HerokuConfig { start, ..config }), 1, start);
     }
     let slowness = |world: &World<Bucket>| match &sleeps(world.gates())[..] {
         [slow, fast @ ..] => slow / mean(fast),
@@ -83,7 +83,7 @@ pub fn fast_and_slow(config: ProportionalConfig, fast: u32, seed: u64) -> FastAn
 
 fn sleeps(gates: &[Controller]) -> Vec<f64> {
     let sleep = |state: &_| match state {
-        AnyState::Proportional(state) => crate::seconds(ProportionalState::sleep(state)),
+        AnyState::Heroku(state) => crate::seconds(HerokuState::sleep(state)),
         other => panic!("the state of another law: {other:?}"),
     };
     gates.iter().flat_map(Controller::states).map(sleep).collect()
@@ -92,7 +92,7 @@ fn sleeps(gates: &[Controller]) -> Vec<f64> {
 /// 25 threads for a day, in so many processes that share a controller: the share of throttled
 /// requests in per cent.
 #[must_use]
-pub fn day(config: ProportionalConfig, processes: u32, seed: u64) -> f64 {
+pub fn day(config: HerokuConfig, processes: u32, seed: u64) -> f64 {
     let mut world = World::new(Bucket::starting_with(500.0), TRIP, seed);
     for _ in 0..processes {
         world.start(policy(config), 25 / processes, TRIP);
@@ -118,8 +118,8 @@ pub struct Wishes {
 
 /// The README's wishes. They take a while, so they are made once.
 pub static WISHES: LazyLock<[Wishes; 2]> = LazyLock::new(|| {
-    let gem = ProportionalConfig::gem(Strategy::Remaining);
-    [("demonstration", ProportionalConfig::DEMO), ("gem", gem)].map(|(law, config)| Wishes {
+    let gem = HerokuConfig::gem(Strategy::Remaining);
+    [("demonstration", HerokuConfig::DEMO), ("gem", gem)].map(|(law, config)| Wishes {
         law,
         alone: of_seeds(RUNS, |seed| alone(config, seed)),
         crowd: of_seeds(RUNS, |seed| fast_and_slow(config, 24, seed)),

@@ -1,4 +1,4 @@
-use tidegate::law::{BusyVariant, Recovery};
+use tidegate::law::{Recovery, TchannelVariant};
 use tidegate_seeds::published::TCHANNEL;
 use tidegate_seeds::tchannel::{DOCUMENT, Pattern, closed_loop, run};
 
@@ -6,7 +6,7 @@ use tidegate_seeds::tchannel::{DOCUMENT, Pattern, closed_loop, run};
 fn all_102_published_lines_come_out_character_for_character() {
     let mut lines = 0;
     for (pattern, recovery) in DOCUMENT {
-        let run = run(BusyVariant::Faithful, pattern, recovery);
+        let run = run(TchannelVariant::Faithful, pattern, recovery);
         let published: Vec<&str> = TCHANNEL.section(&run.name()).collect();
         similar_asserts::assert_eq!(published, run.lines());
         lines += published.len();
@@ -19,7 +19,7 @@ fn what_the_text_promises_holds_for_the_variant_that_keeps_it() {
     // "When there is no busy reponses and the service is back to healthy. Traffic should not take too
     // long to recover": within the 20 seconds that the document allows.
     for pattern in [Pattern::Steady, Pattern::Flappy] {
-        let run = run(BusyVariant::Promised, pattern, Recovery::Rate(3));
+        let run = run(TchannelVariant::Promised, pattern, Recovery::Rate(3));
         assert!(run.converged, "{pattern:?}");
         // And never to nothing, where nothing is learnt any more.
         assert!(run.rows.iter().all(|row| row.second.sent > 0), "{pattern:?}");
@@ -30,7 +30,8 @@ fn what_the_text_promises_holds_for_the_variant_that_keeps_it() {
 fn the_promised_variant_makes_more_of_a_server_than_the_faithful_one() {
     for capacity in [100, 1_000, 4_000] {
         let part = |variant| closed_loop(variant, Recovery::Rate(3), capacity);
-        let (faithful, promised) = (part(BusyVariant::Faithful), part(BusyVariant::Promised));
+        let (faithful, promised) =
+            (part(TchannelVariant::Faithful), part(TchannelVariant::Promised));
         assert!(promised > 3 * faithful, "{capacity}: {faithful} and {promised} per mille");
     }
 }

@@ -11,6 +11,8 @@ use crate::page::ORACLE;
 use crate::rows::Rows;
 
 const WIDTH: f64 = 960.0;
+/// The longest names begin so far left of the drawing's origin.
+const MARGIN: f64 = 24.0;
 /// Where the rows begin, and how far they are apart.
 const TOP: f64 = 118.0;
 const ROW: f64 = 21.0;
@@ -150,9 +152,9 @@ impl Strip<'_> {
 /// Everything but the laws: colours for light and dark, title, axes.
 fn frame(laws: usize, scenarios: usize) -> String {
     let bottom = TOP + ROW * laws as f64;
-    let height = bottom + 40.0;
+    let (wide, height) = (WIDTH + MARGIN, bottom + 40.0);
     let mut svg = format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-label="Calls refused and server used, for each law">
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="-{MARGIN} 0 {wide} {height}" width="{wide}" height="{height}" role="img" aria-label="Calls refused and server used, for each law">
 <style>
 svg {{ --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --page: #ffffff; --lane: #e3f4ec; --own: #0a7f5a; --law: #4a6fa5; --peer: #a8611c; }}
 @media (prefers-color-scheme: dark) {{
@@ -168,7 +170,7 @@ text {{ font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-ser
 text.oracle {{ font-style: italic; }}
 .half {{ opacity: .35; }} .one {{ opacity: .3; }}
 </style>
-<rect class="page" width="{WIDTH}" height="{height}"/>
+<rect class="page" x="-{MARGIN}" width="{wide}" height="{height}"/>
 <text class="title" x="18" y="32">What each law loses: calls that are refused, and room that stays unused</text>
 <text x="18" y="54"><tspan class="own">adaptive</tspan>, <tspan class="law">tidegate's other laws</tspan>, <tspan class="peer">other libraries</tspan>: {scenarios} scenarios (small dots), their median (large dot), their middle half (bar).</text>
 "##

@@ -21,7 +21,7 @@ struct Client {
 
 impl Client {
     fn new() -> Self {
-        let policy = Policy::new(Adaptive::DEFAULT).backoff(None);
+        let policy = Policy::adaptive();
         let now = Instant::from_nanos(1_000_000_000);
         Self { gate: black_box(Controller::new(policy, 7, now)), ask: black_box(Ask::new()), now }
     }

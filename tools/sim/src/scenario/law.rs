@@ -6,8 +6,8 @@ use std::num::{NonZeroU16, NonZeroU32};
 use serde::{Deserialize, Deserializer};
 use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
 use tidegate::law::{
-    AnyLaw, Busy, BusyConfig, BusyError, BusyVariant, Fixed, Over, Recovery, Responsive,
-    ResponsiveConfig, ResponsiveError, ResponsiveVariant,
+    AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperVariant, Fixed, Over,
+    Recovery, Tchannel, TchannelConfig, TchannelError, TchannelVariant,
 };
 use tidegate::{Policy, Quota, QuotaError, Ratio, Span};
 use toml::Spanned;
@@ -23,9 +23,9 @@ pub struct LawSpec {
     /// No rate, and delays between a call's attempts.
     pub backoff: Option<BackoffSpec>,
     /// A delay that scales up on failure and down on success.
-    pub responsive: Option<ResponsiveSpec>,
+    pub autosleeper: Option<AutosleeperSpec>,
     /// A limit for each second, which busy responses halve.
-    pub busy: Option<BusySpec>,
+    pub tchannel: Option<TchannelSpec>,
 }
 
 /// The parameters of `fixed`.
@@ -66,10 +66,10 @@ pub enum JitterSpec {
     Equal,
 }
 
-/// The parameters of `responsive`.
+/// The parameters of `autosleeper`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct ResponsiveSpec {
+pub struct AutosleeperSpec {
     /// The delay after the first failure.
     pub initial: Option<Time>,
     /// The longest delay.
@@ -89,10 +89,10 @@ pub struct ResponsiveSpec {
     pub faithful: bool,
 }
 
-/// The parameters of `busy`.
+/// The parameters of `tchannel`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct BusySpec {
+pub struct TchannelSpec {
     /// The limit that it begins with and never exceeds, in calls a second.
     pub most: Option<NonZeroU32>,
     /// How the limit grows back.
@@ -127,7 +127,7 @@ pub enum OverSpec {
 /// Why there is no such law.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(super) enum LawError {
-    #[error("a law of one's own has exactly one of fixed, backoff, responsive and busy")]
+    #[error("a law of one's own has exactly one of fixed, backoff, autosleeper and tchannel")]
     Kinds,
     #[error("a factor or a share of a law is between 0 and 1000, with at most six decimals")]
     Ratio,
@@ -136,25 +136,25 @@ pub(super) enum LawError {
     #[error("{0}")]
     Backoff(#[from] BackoffError),
     #[error("{0}")]
-    Responsive(#[from] ResponsiveError),
+    Autosleeper(#[from] AutosleeperError),
     #[error("{0}")]
-    Busy(#[from] BusyError),
+    Tchannel(#[from] TchannelError),
 }
 
 impl LawSpec {
     /// The policy that it describes.
     pub(super) fn policy(&self) -> Result<Policy, LawError> {
         match *self {
-            Self { fixed: Some(spec), backoff: None, responsive: None, busy: None } => {
+            Self { fixed: Some(spec), backoff: None, autosleeper: None, tchannel: None } => {
                 spec.policy()
             }
-            Self { backoff: Some(spec), fixed: None, responsive: None, busy: None } => {
+            Self { backoff: Some(spec), fixed: None, autosleeper: None, tchannel: None } => {
                 spec.policy()
             }
-            Self { responsive: Some(spec), fixed: None, backoff: None, busy: None } => {
+            Self { autosleeper: Some(spec), fixed: None, backoff: None, tchannel: None } => {
                 spec.policy()
             }
-            Self { busy: Some(spec), fixed: None, backoff: None, responsive: None } => {
+            Self { tchannel: Some(spec), fixed: None, backoff: None, autosleeper: None } => {
                 spec.policy()
             }
             _ => Err(LawError::Kinds),
@@ -166,7 +166,7 @@ impl FixedSpec {
     fn policy(&self) -> Result<Policy, LawError> {
         let (count, period) = self.rate.count_and_period();
         let quota = Quota::per(count, period)?.with_burst(self.burst.unwrap_or(1))?;
-        Ok(Policy::new(AnyLaw::Fixed(Fixed::new(quota))))
+        Ok(Policy::new(AnyLaw::Fixed(Fixed::new(quota))).attempts(None))
     }
 }
 
@@ -185,10 +185,10 @@ impl BackoffSpec {
     }
 }
 
-impl ResponsiveSpec {
+impl AutosleeperSpec {
     fn policy(&self) -> Result<Policy, LawError> {
-        let usual = ResponsiveConfig::DEFAULT;
-        let law = Responsive::new(ResponsiveConfig {
+        let usual = AutosleeperConfig::DEFAULT;
+        let law = Autosleeper::new(AutosleeperConfig {
             initial: span(self.initial, usual.initial),
             most: span(self.most, usual.most),
             up: ratio(self.up, Some(usual.up))?,
@@ -196,16 +196,16 @@ impl ResponsiveSpec {
             threshold: self.threshold.unwrap_or(usual.threshold),
             spread: ratio(self.spread, Some(usual.spread))?,
             most_spread: span(self.most_spread, usual.most_spread),
-            variant: if self.faithful { ResponsiveVariant::Faithful } else { usual.variant },
+            variant: if self.faithful { AutosleeperVariant::Faithful } else { usual.variant },
         })?;
-        Ok(Policy::new(AnyLaw::Responsive(law)).backoff(None))
+        Ok(Policy::new(AnyLaw::Autosleeper(law)).backoff(None).attempts(None))
     }
 }
 
-impl BusySpec {
+impl TchannelSpec {
     fn policy(&self) -> Result<Policy, LawError> {
-        let usual = BusyConfig::DEFAULT;
-        let law = Busy::new(BusyConfig {
+        let usual = TchannelConfig::DEFAULT;
+        let law = Tchannel::new(TchannelConfig {
             most: self.most.unwrap_or(usual.most),
             recovery: match self.recovery {
                 Some(RecoverySpec::Rate(rate)) => Recovery::Rate(rate),
@@ -217,9 +217,9 @@ impl BusySpec {
                 Some(OverSpec::Wait) => Over::Wait,
                 None => usual.over,
             },
-            variant: if self.faithful { BusyVariant::Faithful } else { usual.variant },
+            variant: if self.faithful { TchannelVariant::Faithful } else { usual.variant },
         })?;
-        Ok(Policy::new(AnyLaw::Busy(law)))
+        Ok(Policy::new(AnyLaw::Tchannel(law)).attempts(None))
     }
 }
 
@@ -258,9 +258,10 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_as_in_the_law_of_that_name() {
-        for name in ["backoff", "responsive", "busy"] {
+        for name in ["backoff", "autosleeper", "tchannel"] {
             let scenario = Scenario::parse(&with(&format!("{name} = {{}}")), "", "").unwrap();
-            assert_eq!(scenario.own_law("own"), Policy::named(name), "{name}");
+            let named = Policy::named(name).map(|policy| policy.attempts(None));
+            assert_eq!(scenario.own_law("own"), named, "{name}");
         }
         let fixed = Scenario::parse(&with("fixed = { rate = '10/s' }"), "", "").unwrap();
         let interval = |policy: Policy| format!("{policy:?}").contains("period: 100000000");
@@ -278,24 +279,25 @@ mod tests {
             ("backoff", "jitter = 'none'"),
             ("backoff", "jitter = 'equal'"),
             ("backoff", "attempts = 3"),
-            ("responsive", "initial = '1ms'"),
-            ("responsive", "most = '20min'"),
-            ("responsive", "up = 2"),
-            ("responsive", "down = 0.6"),
-            ("responsive", "threshold = 5"),
-            ("responsive", "spread = 0.0"),
-            ("responsive", "most_spread = '1s'"),
-            ("responsive", "faithful = true"),
-            ("busy", "most = 100"),
-            ("busy", "recovery = { rate = 4 }"),
-            ("busy", "recovery = { value = 200 }"),
-            ("busy", "over = 'refuse'"),
-            ("busy", "faithful = true"),
+            ("autosleeper", "initial = '1ms'"),
+            ("autosleeper", "most = '20min'"),
+            ("autosleeper", "up = 2"),
+            ("autosleeper", "down = 0.6"),
+            ("autosleeper", "threshold = 5"),
+            ("autosleeper", "spread = 0.0"),
+            ("autosleeper", "most_spread = '1s'"),
+            ("autosleeper", "faithful = true"),
+            ("tchannel", "most = 100"),
+            ("tchannel", "recovery = { rate = 4 }"),
+            ("tchannel", "recovery = { value = 200 }"),
+            ("tchannel", "over = 'refuse'"),
+            ("tchannel", "faithful = true"),
         ] {
             let text = with(&format!("{law} = {{ {parameters} }}"));
             let scenario = Scenario::parse(&text, "", "").unwrap();
             let own = scenario.own_law("own");
-            assert!(own.is_some() && own != Policy::named(law), "{parameters}: {own:?}");
+            let named = Policy::named(law).map(|policy| policy.attempts(None));
+            assert!(own.is_some() && own != named, "{parameters}: {own:?}");
         }
     }
 
@@ -304,13 +306,16 @@ mod tests {
         for (law, why) in [
             ("", "line 3: a law of one's own has exactly one of"),
             (
-                "busy = {}\nfixed = { rate = '4/s' }",
+                "tchannel = {}\nfixed = { rate = '4/s' }",
                 "line 3: a law of one's own has exactly one of",
             ),
-            ("responsive = { up = 0.5 }", "line 3: responsive: `up` must be at least 1"),
-            ("responsive = { up = -1.5 }", "line 3: a factor or a share of a law is between"),
+            ("autosleeper = { up = 0.5 }", "line 3: autosleeper: `up` must be at least 1"),
+            ("autosleeper = { up = -1.5 }", "line 3: a factor or a share of a law is between"),
             ("backoff = { base = '30s' }", "line 3: "),
-            ("busy = { recovery = { rate = 15 } }", "line 3: busy: a recovery rate must be"),
+            (
+                "tchannel = { recovery = { rate = 15 } }",
+                "line 3: tchannel: a recovery rate must be",
+            ),
             ("fixed = { rate = '4/s', burst = 0 }", "line 3: "),
             ("backoff = { jitter = 'some' }", "line 4: unknown variant `some`"),
         ] {
@@ -318,7 +323,7 @@ mod tests {
             assert!(error.starts_with("own.toml, ") && error.contains(why), "{law}: {error}");
             assert!(Scenario::plain(&with(law)).is_none(), "{law}");
         }
-        let taken = with("busy = {}").replace("[laws.own]", "[laws.adaptive]");
+        let taken = with("tchannel = {}").replace("[laws.own]", "[laws.adaptive]");
         let error = Scenario::parse(&taken, "own.toml", "").unwrap_err().to_string();
         assert!(error.contains("there is a law of that name already"), "{error}");
     }

@@ -18,7 +18,8 @@ use crate::chance::Spread;
 use crate::server::ServerSpec;
 pub use check::ScenarioError;
 pub use law::{
-    BackoffSpec, BusySpec, FixedSpec, JitterSpec, LawSpec, OverSpec, RecoverySpec, ResponsiveSpec,
+    AutosleeperSpec, BackoffSpec, FixedSpec, JitterSpec, LawSpec, OverSpec, RecoverySpec,
+    TchannelSpec,
 };
 pub use measure::{Convergence, Show, Stretch, Toward};
 use units::{Rate, Time};

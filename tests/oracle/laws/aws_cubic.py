@@ -1,4 +1,4 @@
-"""`cubic`: the AWS SDKs' client rate limiter. Rates have 20 bits of fraction, rounded down."""
+"""`aws-cubic`: the AWS SDKs' client rate limiter. Rates have 20 bits of fraction, rounded down."""
 
 from fractions import Fraction
 
@@ -36,8 +36,16 @@ def quota(rate):
     return Quota(rate, PER, max(1, min(rate >> 20, MOST_BURST)))
 
 
-class Cubic(Law):
+class AwsCubic(Law):
     TAG = 4
+    NAME = "aws-cubic"
+    NAMED = {
+        "aws-cubic": {"laws": [{"law": "aws-cubic"}]},
+    }
+    SITUATIONS = [
+        ("by default", {"named": "aws-cubic"}),
+        ("beside a window", {"laws": [{"law": "aws-cubic"}, {"law": "aimd-concurrency"}]}),
+    ]
 
     def __init__(self, config, now):
         self.rate, self.on, self.tokens, self.counted = ONE, False, 0, now

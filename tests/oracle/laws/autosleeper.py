@@ -1,11 +1,89 @@
-"""`responsive`: AutoSleeper, as its source has it and mended."""
+"""`autosleeper`: AutoSleeper, as its source has it and mended."""
 
-from exact import U16, U64, part, part_up, since, within
-from laws.base import Law
+from exact import END, MS, SECOND, U16, U64, part, part_up, since, within
+from laws.base import Law, above_one, below_one
 
 
-class Responsive(Law):
+class Autosleeper(Law):
     TAG = 7
+    NAME = "autosleeper"
+    DEFAULT = {
+        "initial": 500 * MS,
+        "most": 900 * SECOND,
+        "up": [3, 2],
+        "down": [9, 10],
+        "threshold": 10,
+        "spread": [3, 10],
+        "most_spread": 120 * SECOND,
+        "variant": "mended",
+    }
+    NAMED = {
+        "autosleeper": {"laws": [{"law": "autosleeper"}], "backoff": None},
+    }
+    SITUATIONS = [
+        ("by default", {"named": "autosleeper"}),
+        ("faithful", {"laws": [{"law": "autosleeper", "variant": "faithful"}], "backoff": None}),
+        (
+            "as its source's test",
+            {
+                "laws": [
+                    {
+                        "law": "autosleeper",
+                        "variant": "faithful",
+                        "initial": 1000,
+                        "up": [2, 1],
+                        "down": [1, 2],
+                        "threshold": 5,
+                        "spread": [0, 1],
+                    }
+                ]
+            },
+        ),
+        (
+            "faithful, out of order",
+            {
+                "laws": [
+                    {
+                        "law": "autosleeper",
+                        "variant": "faithful",
+                        "initial": 20 * SECOND,
+                        "most": SECOND,
+                        "threshold": 0,
+                        "spread": [1, 1],
+                    }
+                ]
+            },
+        ),
+        (
+            "by nanoseconds",
+            {
+                "laws": [
+                    {
+                        "law": "autosleeper",
+                        "initial": 1,
+                        "most": END,
+                        "up": [11, 10],
+                        "down": [999, 1000],
+                        "threshold": 1,
+                        "spread": [0, 1],
+                    }
+                ]
+            },
+        ),
+    ]
+
+    @staticmethod
+    def wrong(config):
+        mended = config["variant"] == "mended"
+        errors = [
+            ("ZeroInitial", config["initial"] == 0),
+            ("UpBelowOne", below_one(config["up"])),
+            ("DownAboveOne", above_one(config["down"])),
+            ("SpreadAboveOne", above_one(config["spread"])),
+            ("InitialAboveMost", mended and config["initial"] > config["most"]),
+            ("ZeroThreshold", mended and config["threshold"] == 0),
+        ]
+        return next((error for error, is_wrong in errors if is_wrong), None)
 
     def __init__(self, config, now):
         self.config = config

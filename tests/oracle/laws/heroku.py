@@ -1,7 +1,7 @@
-"""`proportional`: the Heroku client's strategies."""
+"""`heroku-gradual`, `heroku-proportional`, `heroku-remaining`: the Heroku client's strategies."""
 
-from exact import U16, U32, part, since, within
-from laws.base import Law
+from exact import END, HOUR, MS, U16, U32, part, since, within
+from laws.base import Law, below_one
 
 ONE = 1 << 32
 LN_2 = 2_977_044_472
@@ -18,8 +18,82 @@ def exp_neg(x, y):
     return total >> z // LN_2
 
 
-class Proportional(Law):
+class Heroku(Law):
     TAG = 6
+    NAME = "heroku"
+    DEFAULT = {
+        "strategy": "remaining",
+        "start": 0,
+        "add": 800 * MS,
+        "times": [6, 5],
+        "floor": 0,
+        "divisor": 4500,
+        "jitter": [1, 10],
+        "spare_first": False,
+        "once_per_event": False,
+        "calm": None,
+    }
+    NAMED = {
+        "heroku-gradual": {
+            "laws": [{"law": "heroku", "strategy": ["gradual", 800 * MS]}],
+            "backoff": None,
+        },
+        "heroku-proportional": {
+            "laws": [{"law": "heroku", "strategy": "proportional"}],
+            "backoff": None,
+        },
+        "heroku-remaining": {"laws": [{"law": "heroku"}], "backoff": None},
+    }
+    SITUATIONS = [
+        ("gradual", {"named": "heroku-gradual"}),
+        ("proportional", {"named": "heroku-proportional"}),
+        ("remaining", {"named": "heroku-remaining"}),
+        (
+            "exponential",
+            {"laws": [{"law": "heroku", "strategy": "exponential"}], "backoff": None},
+        ),
+        (
+            "the demonstration",
+            {
+                "laws": [
+                    {
+                        "law": "heroku",
+                        "start": 1600 * MS,
+                        "add": 0,
+                        "times": [2, 1],
+                        "floor": 80 * MS,
+                        "spare_first": True,
+                        "once_per_event": True,
+                        "calm": HOUR,
+                    }
+                ]
+            },
+        ),
+        (
+            "the longest sleeps",
+            {
+                "laws": [
+                    {
+                        "law": "heroku",
+                        "strategy": ["gradual", 1],
+                        "start": END // 3,
+                        "times": [2, 1],
+                        "jitter": [1, 1],
+                        "calm": 1,
+                    }
+                ]
+            },
+        ),
+    ]
+
+    @staticmethod
+    def wrong(config):
+        if below_one(config["times"]):
+            return "TimesBelowOne"
+        stays = config["start"] > 0 and config["floor"] > 0 and config["strategy"] != "exponential"
+        if config["add"] == 0 and not stays:
+            return "StuckAtZero"
+        return "ZeroCalm" if config["calm"] == 0 else None
 
     def __init__(self, config, now):
         self.config, self.sleep, self.run = config, config["start"], 0

@@ -1,4 +1,4 @@
-//! `responsive`: a delay that scales up on failure and down on success.
+//! `autosleeper`: a delay that scales up on failure and down on success.
 
 use crate::fixed::Ratio;
 use crate::gate::Pace;
@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
-/// Whether [`Responsive`] keeps to its source or mends it.
+/// Whether [`Autosleeper`] keeps to its source or mends it.
 ///
 /// | defect of the source | [`Mended`](Self::Mended) |
 /// |---|---|
@@ -24,13 +24,13 @@ use crate::time::{Instant, Span};
 /// | Successes of calls that never had to wait lower the delay. | Only calls that had to wait count. |
 ///
 /// ```
-/// use tidegate::law::{Law, Responsive, ResponsiveConfig, ResponsiveVariant, Sample};
+/// use tidegate::law::{Law, Autosleeper, AutosleeperConfig, AutosleeperVariant, Sample};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pace};
 ///
 /// // The first row of the table: 9 successes, a failure and one more success, without the jitter.
 /// let delay = |variant| {
-///     let config = ResponsiveConfig { variant, spread: Ratio::ZERO, ..ResponsiveConfig::DEFAULT };
-///     let (law, now) = (Responsive::new(config).unwrap(), Instant::ZERO);
+///     let config = AutosleeperConfig { variant, spread: Ratio::ZERO, ..AutosleeperConfig::DEFAULT };
+///     let (law, now) = (Autosleeper::new(config).unwrap(), Instant::ZERO);
 ///     let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
 ///     for answer in "f.........f.".chars() {
 ///         let outcome = if answer == 'f' { Outcome::Failed } else { Outcome::Ok };
@@ -38,31 +38,31 @@ use crate::time::{Instant, Span};
 ///     }
 ///     state.delay().as_millis()
 /// };
-/// assert_eq!(delay(ResponsiveVariant::Faithful), 675); // down from 750 at once
-/// assert_eq!(delay(ResponsiveVariant::Mended), 750);
+/// assert_eq!(delay(AutosleeperVariant::Faithful), 675); // down from 750 at once
+/// assert_eq!(delay(AutosleeperVariant::Mended), 750);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum ResponsiveVariant {
+pub enum AutosleeperVariant {
     /// The source's behaviour, for comparison.
     Faithful,
     /// The source's idea without its defects.
     Mended,
 }
 
-/// What [`Responsive`] is made of. Start from [`ResponsiveConfig::DEFAULT`] and change what differs.
+/// What [`Autosleeper`] is made of. Start from [`AutosleeperConfig::DEFAULT`] and change what differs.
 ///
 /// ```
-/// use tidegate::law::{Law, Responsive, ResponsiveConfig, ResponsiveVariant, Sample};
+/// use tidegate::law::{Law, Autosleeper, AutosleeperConfig, AutosleeperVariant, Sample};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pace};
 ///
 /// // A vector of the source's own test: 10 us, a tenth more on each failure.
-/// let law = Responsive::new(ResponsiveConfig {
+/// let law = Autosleeper::new(AutosleeperConfig {
 ///     initial: Span::from_micros(10),
 ///     up: Ratio::new(11, 10).unwrap(),
 ///     spread: Ratio::ZERO,
-///     variant: ResponsiveVariant::Faithful,
-///     ..ResponsiveConfig::DEFAULT
+///     variant: AutosleeperVariant::Faithful,
+///     ..AutosleeperConfig::DEFAULT
 /// });
 /// let (law, now) = (law.unwrap(), Instant::ZERO);
 /// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
@@ -75,7 +75,7 @@ pub enum ResponsiveVariant {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct ResponsiveConfig {
+pub struct AutosleeperConfig {
     /// The delay after the first failure; a step down below it ends the delay.
     pub initial: Span,
     /// The longest delay.
@@ -91,10 +91,10 @@ pub struct ResponsiveConfig {
     /// ... but never more than this.
     pub most_spread: Span,
     /// Faithful or mended.
-    pub variant: ResponsiveVariant,
+    pub variant: AutosleeperVariant,
 }
 
-impl ResponsiveConfig {
+impl AutosleeperConfig {
     /// The source's defaults, mended: 500 ms to 15 min, half as much again on each failure, a tenth
     /// less after ten successes, ±30 % but at most two minutes.
     pub const DEFAULT: Self = Self {
@@ -105,11 +105,11 @@ impl ResponsiveConfig {
         threshold: 10,
         spread: Ratio::of(3, 10),
         most_spread: Span::from_secs(120),
-        variant: ResponsiveVariant::Mended,
+        variant: AutosleeperVariant::Mended,
     };
 }
 
-impl Default for ResponsiveConfig {
+impl Default for AutosleeperConfig {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -118,37 +118,37 @@ impl Default for ResponsiveConfig {
 /// Responsive exponential backoff: the delay between calls grows by a factor on each failure and
 /// shrinks by another after so many successes.
 ///
-/// Source: `AutoSleeper` in sakthipriyan/go-utils (`sleeper.go`, 2022) and its article "Responsive
-/// exponential backoff in Go". [`ResponsiveVariant::Faithful`] reproduces its published graph and its
-/// deterministic test vectors to the digit; [`ResponsiveVariant::Mended`], the default, lists what it mends.
+/// Source: `AutoSleeper` in sakthipriyan/go-utils (`sleeper.go`, 2022) and its article "Autosleeper
+/// exponential backoff in Go". [`AutosleeperVariant::Faithful`] reproduces its published graph and its
+/// deterministic test vectors to the digit; [`AutosleeperVariant::Mended`], the default, lists what it mends.
 ///
 /// Both count calls and not costs, and both need their failures: in equilibrium 2.5 % of calls fail
 /// with the defaults. From the longest delay the way back takes 720 successes, about a day.
 ///
 /// ```
-/// use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveError, ResponsiveVariant};
+/// use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperVariant};
 /// use tidegate::Span;
 ///
-/// let upstream = ResponsiveConfig { variant: ResponsiveVariant::Faithful, ..ResponsiveConfig::DEFAULT };
-/// assert!(Responsive::new(upstream).is_ok());
-/// let upside_down = ResponsiveConfig { most: Span::from_millis(1), ..ResponsiveConfig::DEFAULT };
-/// assert_eq!(Responsive::new(upside_down), Err(ResponsiveError::InitialAboveMost));
+/// let upstream = AutosleeperConfig { variant: AutosleeperVariant::Faithful, ..AutosleeperConfig::DEFAULT };
+/// assert!(Autosleeper::new(upstream).is_ok());
+/// let upside_down = AutosleeperConfig { most: Span::from_millis(1), ..AutosleeperConfig::DEFAULT };
+/// assert_eq!(Autosleeper::new(upside_down), Err(AutosleeperError::InitialAboveMost));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Responsive {
-    config: ResponsiveConfig,
+pub struct Autosleeper {
+    config: AutosleeperConfig,
 }
 
-/// What [`Responsive`] remembers.
+/// What [`Autosleeper`] remembers.
 ///
 /// ```
-/// use tidegate::law::Responsive;
+/// use tidegate::law::Autosleeper;
 /// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
 ///
-/// let mut gate: Controller<Responsive> =
-///     Controller::new(Policy::new(Responsive::DEFAULT), 7, Instant::ZERO);
-/// let delay = |gate: &Controller<Responsive>| gate.states().next().unwrap().delay();
+/// let mut gate: Controller<Autosleeper> =
+///     Controller::new(Policy::new(Autosleeper::DEFAULT), 7, Instant::ZERO);
+/// let delay = |gate: &Controller<Autosleeper>| gate.states().next().unwrap().delay();
 /// let Decision::Go(permit) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
 /// assert_eq!(delay(&gate), Span::ZERO);
 /// gate.settle(Instant::ZERO, permit, Outcome::Failed);
@@ -160,7 +160,7 @@ pub struct Responsive {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct ResponsiveState {
+pub struct AutosleeperState {
     delay: Span,
     successes: u16,
     /// When the latest delay ended or will end, or a call came back: silence since then lowers the
@@ -168,7 +168,7 @@ pub struct ResponsiveState {
     quiet_from: Instant,
 }
 
-impl ResponsiveState {
+impl AutosleeperState {
     /// The present delay between calls, before chance spreads it; zero where calls are not delayed.
     #[must_use]
     pub const fn delay(&self) -> Span {
@@ -176,40 +176,40 @@ impl ResponsiveState {
     }
 }
 
-impl Responsive {
-    /// The law of [`ResponsiveConfig::DEFAULT`].
-    pub const DEFAULT: Self = Self { config: ResponsiveConfig::DEFAULT };
+impl Autosleeper {
+    /// The law of [`AutosleeperConfig::DEFAULT`].
+    pub const DEFAULT: Self = Self { config: AutosleeperConfig::DEFAULT };
 
     /// The law of a configuration.
     ///
     /// # Errors
-    /// [`ResponsiveError`] names what is wrong. The faithful variant takes a threshold of zero and
+    /// [`AutosleeperError`] names what is wrong. The faithful variant takes a threshold of zero and
     /// an initial delay above the longest, as its source does.
-    pub const fn new(config: ResponsiveConfig) -> Result<Self, ResponsiveError> {
-        let mended = matches!(config.variant, ResponsiveVariant::Mended);
+    pub const fn new(config: AutosleeperConfig) -> Result<Self, AutosleeperError> {
+        let mended = matches!(config.variant, AutosleeperVariant::Mended);
         if config.initial.as_nanos() == 0 {
-            return Err(ResponsiveError::ZeroInitial);
+            return Err(AutosleeperError::ZeroInitial);
         }
         if config.up.is_below_one() {
-            return Err(ResponsiveError::UpBelowOne);
+            return Err(AutosleeperError::UpBelowOne);
         }
         if config.down.exceeds_one() {
-            return Err(ResponsiveError::DownAboveOne);
+            return Err(AutosleeperError::DownAboveOne);
         }
         if config.spread.exceeds_one() {
-            return Err(ResponsiveError::SpreadAboveOne);
+            return Err(AutosleeperError::SpreadAboveOne);
         }
         if mended && config.initial.as_nanos() > config.most.as_nanos() {
-            return Err(ResponsiveError::InitialAboveMost);
+            return Err(AutosleeperError::InitialAboveMost);
         }
         if mended && config.threshold == 0 {
-            return Err(ResponsiveError::ZeroThreshold);
+            return Err(AutosleeperError::ZeroThreshold);
         }
         Ok(Self { config })
     }
 
     const fn is_mended(&self) -> bool {
-        matches!(self.config.variant, ResponsiveVariant::Mended)
+        matches!(self.config.variant, AutosleeperVariant::Mended)
     }
 
     /// Rounded down, as the source does it; mended, rounded up, so that a delay of one nanosecond is
@@ -244,7 +244,7 @@ impl Responsive {
 
     fn observe_faithfully(
         &self,
-        state: &mut ResponsiveState,
+        state: &mut AutosleeperState,
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
@@ -268,7 +268,7 @@ impl Responsive {
         Move::Faster
     }
 
-    fn observe_mended(&self, state: &mut ResponsiveState, sample: &Sample<'_>) -> Move {
+    fn observe_mended(&self, state: &mut AutosleeperState, sample: &Sample<'_>) -> Move {
         if !sample.fresh {
             return Move::Held;
         }
@@ -291,14 +291,14 @@ impl Responsive {
 
     /// Keeps the next call back for the present delay. That time is no silence, and neither is the
     /// time that a call takes: both would lower the delay of a client that has done nothing else.
-    fn delay(&self, state: &mut ResponsiveState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
+    fn delay(&self, state: &mut AutosleeperState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
         let delay = self.spread(state.delay, self.config.most, rng);
         pace.delay(now, delay);
         state.quiet_from = state.quiet_from.max(now.saturating_add(delay));
     }
 
     /// Lowers the delay once for each stretch of silence in which successes could have done so.
-    fn decay(&self, state: &mut ResponsiveState, silence: Span) {
+    fn decay(&self, state: &mut AutosleeperState, silence: Span) {
         let mut silence = silence;
         // Each step shortens the next one's stretch, so a ratio near one needs the bound; the
         // default takes 72 steps from the longest delay to none.
@@ -313,31 +313,31 @@ impl Responsive {
     }
 }
 
-impl Default for Responsive {
+impl Default for Autosleeper {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-impl Law for Responsive {
-    type State = ResponsiveState;
+impl Law for Autosleeper {
+    type State = AutosleeperState;
 
-    fn start(&self, now: Instant) -> ResponsiveState {
-        ResponsiveState { delay: Span::ZERO, successes: 0, quiet_from: now }
+    fn start(&self, now: Instant) -> AutosleeperState {
+        AutosleeperState { delay: Span::ZERO, successes: 0, quiet_from: now }
     }
 
     /// None: the law delays the pace by itself.
-    fn quota(&self, _: &ResponsiveState) -> Option<Quota> {
+    fn quota(&self, _: &AutosleeperState) -> Option<Quota> {
         None
     }
 
-    fn interval(&self, state: &ResponsiveState, _: Instant) -> Option<Span> {
+    fn interval(&self, state: &AutosleeperState, _: Instant) -> Option<Span> {
         (state.delay > Span::ZERO).then_some(state.delay)
     }
 
     fn released(
         &self,
-        state: &mut ResponsiveState,
+        state: &mut AutosleeperState,
         pace: &mut Pace,
         now: Instant,
         _: u32,
@@ -352,7 +352,7 @@ impl Law for Responsive {
 
     fn observe(
         &self,
-        state: &mut ResponsiveState,
+        state: &mut AutosleeperState,
         pace: &mut Pace,
         sample: &Sample<'_>,
         rng: &mut Rng,
@@ -371,37 +371,37 @@ impl Law for Responsive {
     }
 }
 
-/// What is wrong with a [`ResponsiveConfig`].
+/// What is wrong with a [`AutosleeperConfig`].
 ///
 /// ```
-/// use tidegate::law::{Responsive, ResponsiveConfig, ResponsiveError as Wrong, ResponsiveVariant};
+/// use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperError as Wrong, AutosleeperVariant};
 /// use tidegate::{Ratio, Span};
 ///
-/// let config = ResponsiveConfig::DEFAULT;
-/// let made = |config| Responsive::new(config).map(|_| ());
+/// let config = AutosleeperConfig::DEFAULT;
+/// let made = |config| Autosleeper::new(config).map(|_| ());
 /// let percent = |part| Ratio::new(part, 100).unwrap();
 /// let hour = Span::from_secs(3_600);
 /// for (config, wrong) in [
-///     (ResponsiveConfig { initial: Span::ZERO, ..config }, Wrong::ZeroInitial),
+///     (AutosleeperConfig { initial: Span::ZERO, ..config }, Wrong::ZeroInitial),
 ///     // Above the default's longest delay of 15 minutes.
-///     (ResponsiveConfig { initial: hour, ..config }, Wrong::InitialAboveMost),
+///     (AutosleeperConfig { initial: hour, ..config }, Wrong::InitialAboveMost),
 ///     // "Half as much again" is 150 %, "a tenth less" is 90 %, and "± 30 %" is 30 %.
-///     (ResponsiveConfig { up: percent(50), ..config }, Wrong::UpBelowOne),
-///     (ResponsiveConfig { down: percent(110), ..config }, Wrong::DownAboveOne),
-///     (ResponsiveConfig { spread: percent(130), ..config }, Wrong::SpreadAboveOne),
+///     (AutosleeperConfig { up: percent(50), ..config }, Wrong::UpBelowOne),
+///     (AutosleeperConfig { down: percent(110), ..config }, Wrong::DownAboveOne),
+///     (AutosleeperConfig { spread: percent(130), ..config }, Wrong::SpreadAboveOne),
 ///     // "At every success" is a threshold of 1.
-///     (ResponsiveConfig { threshold: 0, ..config }, Wrong::ZeroThreshold),
+///     (AutosleeperConfig { threshold: 0, ..config }, Wrong::ZeroThreshold),
 /// ] {
 ///     assert_eq!(made(config), Err(wrong));
 /// }
 /// // The source takes the last one, and then its delay never goes down.
-/// let variant = ResponsiveVariant::Faithful;
-/// assert_eq!(made(ResponsiveConfig { threshold: 0, variant, ..config }), Ok(()));
+/// let variant = AutosleeperVariant::Faithful;
+/// assert_eq!(made(AutosleeperConfig { threshold: 0, variant, ..config }), Ok(()));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub enum ResponsiveError {
+pub enum AutosleeperError {
     /// An initial delay of zero would stay zero for ever.
     ZeroInitial,
     /// The initial delay is above the longest.
@@ -416,20 +416,20 @@ pub enum ResponsiveError {
     SpreadAboveOne,
 }
 
-impl core::fmt::Display for ResponsiveError {
+impl core::fmt::Display for AutosleeperError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::ZeroInitial => "responsive: `initial` must be at least 1 ns",
-            Self::InitialAboveMost => "responsive: `initial` must not be above `most`",
-            Self::UpBelowOne => "responsive: `up` must be at least 1",
-            Self::DownAboveOne => "responsive: `down` must be at most 1",
-            Self::ZeroThreshold => "responsive: `threshold` must be at least 1",
-            Self::SpreadAboveOne => "responsive: `spread` must be at most 1",
+            Self::ZeroInitial => "autosleeper: `initial` must be at least 1 ns",
+            Self::InitialAboveMost => "autosleeper: `initial` must not be above `most`",
+            Self::UpBelowOne => "autosleeper: `up` must be at least 1",
+            Self::DownAboveOne => "autosleeper: `down` must be at most 1",
+            Self::ZeroThreshold => "autosleeper: `threshold` must be at least 1",
+            Self::SpreadAboveOne => "autosleeper: `spread` must be at most 1",
         })
     }
 }
 
-impl core::error::Error for ResponsiveError {}
+impl core::error::Error for AutosleeperError {}
 
-fields!(ResponsiveState { delay: Span, successes: u16, quiet_from: Instant });
-record!(Responsive, ResponsiveState);
+fields!(AutosleeperState { delay: Span, successes: u16, quiet_from: Instant });
+record!(Autosleeper, AutosleeperState);

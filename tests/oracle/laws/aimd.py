@@ -1,11 +1,9 @@
-"""`fixed`, `aimd` and `crowd`."""
+"""`aimd`."""
 
-from exact import part, within
-from laws.base import PER, Law
+from exact import DAY, END, HOUR, MS, SECOND, part, within
+from laws.base import MOST_BURST, PER, PUSHBACK, Law, below_one, quota_wrong
 from pace import Quota
 from record import Refused
-
-PUSHBACK = ("throttled", "busy")
 
 
 def law_rate(count, period):
@@ -13,31 +11,78 @@ def law_rate(count, period):
     return max(1, within(count * PER // period))
 
 
-class Fixed(Law):
-    """A rate that never moves, or none."""
-
-    TAG = 5
-
-    def __init__(self, config, now):
-        self.limit = Quota(*config["quota"]) if config["quota"] else None
-
-    def quota(self):
-        return self.limit
-
-    def observe(self, pace, sample, chance):
-        return None
-
-    def write(self, out):
-        pass
-
-    def read(self, source):
-        pass
-
-
 class Aimd(Law):
     """Additive increase, multiplicative decrease, and a pause that doubles from cut to cut."""
 
     TAG = 1
+    NAME = "aimd"
+    DEFAULT = {
+        "start": [10, SECOND],
+        "floor": [1, 60 * SECOND],
+        "ceiling": [1_000_000, SECOND],
+        "step": [1, SECOND],
+        "every": 10,
+        "keep": [1, 2],
+        "pause": [10 * MS, 10 * SECOND, 10],
+    }
+    NAMED = {
+        "aimd": {"laws": [{"law": "aimd"}]},
+    }
+    SITUATIONS = [
+        ("by default", {"named": "aimd"}),
+        ("without a pause", {"laws": [{"law": "aimd", "pause": None, "every": 1}]}),
+        # The longest pause is reached exactly.
+        ("with a pause of whole doublings", {"laws": [{"law": "aimd", "pause": [MS, 4 * MS, 2]}]}),
+        (
+            "between close bounds",
+            {
+                "laws": [
+                    {
+                        "law": "aimd",
+                        "start": [5, SECOND, 4],
+                        "floor": [4, SECOND],
+                        "ceiling": [6, SECOND],
+                        "every": 1,
+                        "keep": [9, 10],
+                    }
+                ]
+            },
+        ),
+        (
+            "an hour for a call",
+            {
+                "laws": [
+                    {
+                        "law": "aimd",
+                        "start": [1, HOUR],
+                        "floor": [1, DAY],
+                        "step": [1, HOUR],
+                        "every": 2,
+                        "pause": [1, END, 1],
+                    }
+                ]
+            },
+        ),
+        ("of two limits", {"laws": [{"law": "aimd"}, {"law": "aimd", "keep": [0, 1], "every": 3}]}),
+    ]
+
+    @staticmethod
+    def wrong(config):
+        quotas = [config[name] for name in ("start", "floor", "ceiling", "step")]
+        error = next(filter(None, (quota_wrong(*quota) for quota in quotas)), None)
+        if error:
+            return error
+        if (config["start"] + [1])[2] > MOST_BURST:
+            return "Burst(BurstTooLarge)"
+        if config["every"] == 0:
+            return "ZeroEvery"
+        if not below_one(config["keep"]):
+            return "KeepNotBelowOne"
+        pause = config["pause"]
+        if pause and (pause[0] == 0 or pause[0] > pause[1] or pause[2] == 0):
+            return "Pause"
+        rates = [law_rate(*config[name][:2]) for name in ("floor", "start", "ceiling")]
+        return None if rates == sorted(rates) else "StartOutside"
 
     def __init__(self, config, now):
         rates = {key: law_rate(*config[key][:2]) for key in ("start", "floor", "ceiling", "step")}
@@ -91,39 +136,4 @@ class Aimd(Law):
         self.rate, self.successes = source.u64(), source.u16()
         self.doublings, self.calm = source.u8(), source.u16()
         if not self.config["floor"] <= self.rate <= self.config["ceiling"]:
-            raise Refused("OtherPolicy")
-
-
-class Crowd(Law):
-    """A window that a window's worth of successes opens by one."""
-
-    TAG = 3
-
-    def __init__(self, config, now):
-        self.config, self.open, self.successes = config, config["start"], 0
-
-    def window(self, now):
-        return self.open
-
-    def observe(self, pace, sample, chance):
-        if not sample.fresh:
-            return None
-        if sample.outcome != "ok":
-            self.open, self.successes = max(1, part(self.config["keep"], self.open)), 0
-            return "slower"
-        if not sample.paced or self.open >= self.config["most"]:
-            return None
-        self.successes += 1
-        if self.successes < self.open:
-            return None
-        self.open, self.successes = self.open + 1, 0
-        return "faster"
-
-    def write(self, out):
-        out.u16(self.open)
-        out.u16(self.successes)
-
-    def read(self, source):
-        self.open, self.successes = source.u16(), source.u16()
-        if not 1 <= self.open <= self.config["most"]:
             raise Refused("OtherPolicy")

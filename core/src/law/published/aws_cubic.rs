@@ -1,4 +1,4 @@
-//! `cubic`: the adaptive mode of the AWS SDKs.
+//! `aws-cubic`: the adaptive mode of the AWS SDKs.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
@@ -26,9 +26,9 @@ use crate::time::{Instant, Span};
 /// tokens away. A bucket holds whole calls (the sources' may hold 1.5) and 17 592 at most.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Policy, law::Cubic};
+/// use tidegate::{Ask, Controller, Decision, Instant, Policy, law::AwsCubic};
 ///
-/// let mut gate: Controller<Cubic> = Controller::new(Policy::new(Cubic), 7, Instant::ZERO);
+/// let mut gate: Controller<AwsCubic> = Controller::new(Policy::new(AwsCubic), 7, Instant::ZERO);
 /// // Nothing waits before the first throttling response.
 /// for _ in 0..20 {
 ///     assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
@@ -36,15 +36,15 @@ use crate::time::{Instant, Span};
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Cubic;
+pub struct AwsCubic;
 
-/// What [`Cubic`] remembers. Rates are calls a second with 20 bits of fraction.
+/// What [`AwsCubic`] remembers. Rates are calls a second with 20 bits of fraction.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reason, law::Cubic};
+/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reason, law::AwsCubic};
 ///
 /// let now = Instant::ZERO;
-/// let mut gate: Controller<Cubic> = Controller::new(Policy::new(Cubic), 7, now);
+/// let mut gate: Controller<AwsCubic> = Controller::new(Policy::new(AwsCubic), 7, now);
 /// let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!() };
 /// assert_eq!(gate.states().next().unwrap().rate_q20(), None); // off
 /// gate.settle(now, permit, Outcome::Throttled);
@@ -55,7 +55,7 @@ pub struct Cubic;
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct CubicState {
+pub struct AwsCubicState {
     /// The present rate.
     rate: u64,
     /// Whether a throttling response has come, so that calls take tokens.
@@ -88,7 +88,7 @@ const SMOOTH: Ratio = Ratio::of(8, 10);
 const HALF_SECOND: NonZeroU64 = NonZeroU64::MIN.saturating_add(499_999_999);
 const BILLION: NonZeroU32 = NonZeroU32::MIN.saturating_add(999_999_999);
 
-impl CubicState {
+impl AwsCubicState {
     /// The present rate in calls a second with 20 bits of fraction; `None` until the first
     /// throttling response.
     #[must_use]
@@ -172,13 +172,13 @@ fn cube_root(number: u64) -> u64 {
     }
 }
 
-impl Law for Cubic {
-    type State = CubicState;
+impl Law for AwsCubic {
+    type State = AwsCubicState;
 
-    fn start(&self, now: Instant) -> CubicState {
+    fn start(&self, now: Instant) -> AwsCubicState {
         // The sources begin with the last whole second.
         let half_second = now.as_nanos() / HALF_SECOND;
-        CubicState {
+        AwsCubicState {
             rate: ONE,
             on: false,
             tokens: 0,
@@ -191,13 +191,13 @@ impl Law for Cubic {
         }
     }
 
-    fn quota(&self, state: &CubicState) -> Option<Quota> {
+    fn quota(&self, state: &AwsCubicState) -> Option<Quota> {
         state.rate_q20().map(quota)
     }
 
     fn observe(
         &self,
-        state: &mut CubicState,
+        state: &mut AwsCubicState,
         pace: &mut Pace,
         sample: &Sample<'_>,
         _: &mut Rng,
@@ -239,13 +239,13 @@ fn quota(rate: u64) -> Quota {
     Quota::of_law_rate(rate, LawBurst::clamped(rate >> 20))
 }
 
-fields!(CubicState {
+fields!(AwsCubicState {
     rate: u64, on: bool, tokens: u64, counted: Instant, plateau: u64, cut_at: Instant, measured: u64,
 } else |now| {
     half_second: now.as_nanos() / HALF_SECOND,
     responses: 0,
 });
-record!(Cubic, CubicState where |_law, state| state.rate >= FLOOR);
+record!(AwsCubic, AwsCubicState where |_law, state| state.rate >= FLOOR);
 
 #[cfg(test)]
 mod tests {
@@ -267,7 +267,7 @@ mod tests {
         // Last maximum 10, throttled at 5 s; the rates of 5 to 11 s (smithy-rs).
         let published =
             [7_000_000, 9_648_936, 10_000_030, 10_453_284, 13_408_697, 21_266_268, 36_425_998];
-        let mut state = Cubic.start(at(0));
+        let mut state = AwsCubic.start(at(0));
         state.plateau = 10 * ONE;
         state.cut_at = at(5_000);
         for (second, expected) in (5..).zip(published) {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     struct Caller {
-        state: CubicState,
+        state: AwsCubicState,
         pace: Pace,
         now: u64,
     }
@@ -314,15 +314,15 @@ mod tests {
         /// As recorded with botocore's own classes: they count seconds from an epoch long ago.
         fn new() -> Self {
             let now = 1_000_000;
-            Self { state: Cubic.start(at(now)), pace: Pace::new(at(now)), now }
+            Self { state: AwsCubic.start(at(now)), pace: Pace::new(at(now)), now }
         }
 
         fn replies(&mut self, count: u32, gap: u64, outcome: Outcome) {
             for _ in 0..count {
                 self.now += gap;
-                self.pace.drain(at(self.now), Cubic.quota(&self.state));
+                self.pace.drain(at(self.now), AwsCubic.quota(&self.state));
                 let sample = Sample::new(at(self.now), at(self.now), outcome);
-                Cubic.observe(&mut self.state, &mut self.pace, &sample, &mut Rng::new(0));
+                AwsCubic.observe(&mut self.state, &mut self.pace, &sample, &mut Rng::new(0));
             }
         }
 
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!((caller.rate(), caller.state.plateau), (500_000, 0));
         // The bucket filled at one a second for 10 ms and at the least rate for 100 ms: 0.06 calls,
         // and the other 0.94 take 1.88 s.
-        let ready = caller.pace.ready_at(1, Cubic.quota(&caller.state)).unwrap();
+        let ready = caller.pace.ready_at(1, AwsCubic.quota(&caller.state)).unwrap();
         assert_eq!(ready.saturating_since(at(caller.now)).as_millis(), 1_880);
     }
 
@@ -350,7 +350,7 @@ mod tests {
         let mut caller = Caller::new();
         caller.replies(1_000, 10, Outcome::Ok);
         caller.replies(1, 0, Outcome::Throttled);
-        let quota = Cubic.quota(&caller.state);
+        let quota = AwsCubic.quota(&caller.state);
         let now = at(caller.now);
         let mut left = 0;
         while caller.pace.check(now, 1, quota) == crate::Verdict::Go {

@@ -1,4 +1,4 @@
-//! `crowd`: additive increase, multiplicative decrease, in the number of calls in flight.
+//! `aimd-concurrency`: additive increase, multiplicative decrease, in the number of calls in flight.
 
 use core::num::NonZeroU16;
 
@@ -11,15 +11,15 @@ use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::Instant;
 
-/// What [`Crowd`] is made of. Start from [`CrowdConfig::DEFAULT`] and change what differs.
+/// What [`AimdConcurrency`] is made of. Start from [`AimdConcurrencyConfig::DEFAULT`] and change what differs.
 ///
 /// ```
 /// use core::num::NonZeroU16;
-/// use tidegate::law::{Crowd, CrowdConfig, Law, Sample};
+/// use tidegate::law::{AimdConcurrency, AimdConcurrencyConfig, Law, Sample};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pace};
 ///
 /// let start = NonZeroU16::new(9).unwrap();
-/// let law = Crowd::new(CrowdConfig { start, keep: Ratio::HALF, ..CrowdConfig::DEFAULT }).unwrap();
+/// let law = AimdConcurrency::new(AimdConcurrencyConfig { start, keep: Ratio::HALF, ..AimdConcurrencyConfig::DEFAULT }).unwrap();
 /// let now = Instant::ZERO;
 /// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
 /// let failed = Sample::new(now, now, Outcome::Failed);
@@ -31,7 +31,7 @@ use crate::time::Instant;
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct CrowdConfig {
+pub struct AimdConcurrencyConfig {
     /// Calls in flight to begin with, at least one.
     pub start: NonZeroU16,
     /// The most calls in flight.
@@ -40,7 +40,7 @@ pub struct CrowdConfig {
     pub keep: Ratio,
 }
 
-impl CrowdConfig {
+impl AimdConcurrencyConfig {
     /// Four calls to begin with, up to a thousand, nine tenths kept by a cut.
     pub const DEFAULT: Self = Self {
         start: NonZeroU16::MIN.saturating_add(3),
@@ -49,7 +49,7 @@ impl CrowdConfig {
     };
 }
 
-impl Default for CrowdConfig {
+impl Default for AimdConcurrencyConfig {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -65,26 +65,26 @@ impl Default for CrowdConfig {
 /// window opens only when it was what calls waited for.
 ///
 /// ```
-/// use tidegate::law::{Crowd, CrowdConfig, CrowdError};
+/// use tidegate::law::{AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError};
 /// use tidegate::Ratio;
 ///
-/// assert!(Crowd::new(CrowdConfig::DEFAULT).is_ok());
-/// let never = CrowdConfig { keep: Ratio::ONE, ..CrowdConfig::DEFAULT };
-/// assert_eq!(Crowd::new(never), Err(CrowdError::KeepNotBelowOne));
+/// assert!(AimdConcurrency::new(AimdConcurrencyConfig::DEFAULT).is_ok());
+/// let never = AimdConcurrencyConfig { keep: Ratio::ONE, ..AimdConcurrencyConfig::DEFAULT };
+/// assert_eq!(AimdConcurrency::new(never), Err(AimdConcurrencyError::KeepNotBelowOne));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Crowd {
-    config: CrowdConfig,
+pub struct AimdConcurrency {
+    config: AimdConcurrencyConfig,
 }
 
-/// What [`Crowd`] remembers: its window, and the successes towards one more.
+/// What [`AimdConcurrency`] remembers: its window, and the successes towards one more.
 ///
 /// ```
-/// use tidegate::law::{Crowd, Law, Move, Sample};
+/// use tidegate::law::{AimdConcurrency, Law, Move, Sample};
 /// use tidegate::{Instant, Outcome, Rng, gate::Pace};
 ///
-/// let (law, now) = (Crowd::DEFAULT, Instant::ZERO);
+/// let (law, now) = (AimdConcurrency::DEFAULT, Instant::ZERO);
 /// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
 /// let served = Sample::new(now, now, Outcome::Ok);
 /// let moves = [(); 9].map(|()| law.observe(&mut state, &mut pace, &served, &mut rng));
@@ -95,54 +95,54 @@ pub struct Crowd {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct CrowdState {
+pub struct AimdConcurrencyState {
     window: NonZeroU16,
     successes: u16,
 }
 
-impl Crowd {
-    /// The law of [`CrowdConfig::DEFAULT`].
-    pub const DEFAULT: Self = Self { config: CrowdConfig::DEFAULT };
+impl AimdConcurrency {
+    /// The law of [`AimdConcurrencyConfig::DEFAULT`].
+    pub const DEFAULT: Self = Self { config: AimdConcurrencyConfig::DEFAULT };
 
     /// The law of a configuration.
     ///
     /// # Errors
-    /// [`CrowdError`] names what is wrong.
-    pub const fn new(config: CrowdConfig) -> Result<Self, CrowdError> {
+    /// [`AimdConcurrencyError`] names what is wrong.
+    pub const fn new(config: AimdConcurrencyConfig) -> Result<Self, AimdConcurrencyError> {
         if !config.keep.is_below_one() {
-            return Err(CrowdError::KeepNotBelowOne);
+            return Err(AimdConcurrencyError::KeepNotBelowOne);
         }
         if config.start.get() > config.most.get() {
-            return Err(CrowdError::StartAboveMost);
+            return Err(AimdConcurrencyError::StartAboveMost);
         }
         Ok(Self { config })
     }
 }
 
-impl Default for Crowd {
+impl Default for AimdConcurrency {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-impl Law for Crowd {
-    type State = CrowdState;
+impl Law for AimdConcurrency {
+    type State = AimdConcurrencyState;
 
-    fn start(&self, _: Instant) -> CrowdState {
-        CrowdState { window: self.config.start, successes: 0 }
+    fn start(&self, _: Instant) -> AimdConcurrencyState {
+        AimdConcurrencyState { window: self.config.start, successes: 0 }
     }
 
-    fn quota(&self, _: &CrowdState) -> Option<Quota> {
+    fn quota(&self, _: &AimdConcurrencyState) -> Option<Quota> {
         None
     }
 
-    fn window(&self, state: &CrowdState, _: Instant) -> Option<NonZeroU16> {
+    fn window(&self, state: &AimdConcurrencyState, _: Instant) -> Option<NonZeroU16> {
         Some(state.window)
     }
 
     fn observe(
         &self,
-        state: &mut CrowdState,
+        state: &mut AimdConcurrencyState,
         _: &mut Pace,
         sample: &Sample<'_>,
         _: &mut Rng,
@@ -170,45 +170,45 @@ impl Law for Crowd {
     }
 }
 
-/// What is wrong with a [`CrowdConfig`].
+/// What is wrong with a [`AimdConcurrencyConfig`].
 ///
 /// ```
 /// use core::num::NonZeroU16;
 /// use tidegate::Ratio;
-/// use tidegate::law::{Crowd, CrowdConfig, CrowdError};
+/// use tidegate::law::{AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError};
 ///
-/// let config = CrowdConfig::DEFAULT;
+/// let config = AimdConcurrencyConfig::DEFAULT;
 /// // Nine tenths, upside down.
 /// let keep = Ratio::new(10, 9).unwrap();
-/// assert_eq!(Crowd::new(CrowdConfig { keep, ..config }), Err(CrowdError::KeepNotBelowOne));
+/// assert_eq!(AimdConcurrency::new(AimdConcurrencyConfig { keep, ..config }), Err(AimdConcurrencyError::KeepNotBelowOne));
 /// // The default starts at four: for one call at a time lower that too.
 /// let most = NonZeroU16::MIN;
-/// assert_eq!(Crowd::new(CrowdConfig { most, ..config }), Err(CrowdError::StartAboveMost));
-/// assert!(Crowd::new(CrowdConfig { start: most, most, ..config }).is_ok());
+/// assert_eq!(AimdConcurrency::new(AimdConcurrencyConfig { most, ..config }), Err(AimdConcurrencyError::StartAboveMost));
+/// assert!(AimdConcurrency::new(AimdConcurrencyConfig { start: most, most, ..config }).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub enum CrowdError {
+pub enum AimdConcurrencyError {
     /// A cut that keeps everything is no cut.
     KeepNotBelowOne,
     /// The start is above the most.
     StartAboveMost,
 }
 
-impl core::fmt::Display for CrowdError {
+impl core::fmt::Display for AimdConcurrencyError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::KeepNotBelowOne => "crowd: `keep` must be below 1",
-            Self::StartAboveMost => "crowd: `start` must not be above `most`",
+            Self::KeepNotBelowOne => "aimd-concurrency: `keep` must be below 1",
+            Self::StartAboveMost => "aimd-concurrency: `start` must not be above `most`",
         })
     }
 }
 
-impl core::error::Error for CrowdError {}
+impl core::error::Error for AimdConcurrencyError {}
 
-fields!(CrowdState { window: NonZeroU16, successes: u16 });
-record!(Crowd, CrowdState where |law, state| state.window <= law.config.most);
+fields!(AimdConcurrencyState { window: NonZeroU16, successes: u16 });
+record!(AimdConcurrency, AimdConcurrencyState where |law, state| state.window <= law.config.most);
 
 #[cfg(test)]
 mod tests {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_did_not_wait_for_the_window_does_not_open_it() {
-        let law = Crowd::DEFAULT;
+        let law = AimdConcurrency::DEFAULT;
         let mut state = law.start(Instant::ZERO);
         let served = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Ok);
         for sample in [Sample { paced: false, ..served }, Sample { fresh: false, ..served }] {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn windows(outcomes: &[(Outcome, usize)]) -> u16 {
-        let law = Crowd::DEFAULT;
+        let law = AimdConcurrency::DEFAULT;
         let mut state = law.start(Instant::ZERO);
         for (outcome, times) in outcomes {
             for _ in 0..*times {

@@ -1,4 +1,4 @@
-//! `proportional`: a sleep that grows on refusal and shrinks in proportion.
+//! `heroku-gradual`, `heroku-proportional`, `heroku-remaining`: a sleep that grows on refusal and shrinks in proportion.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
@@ -15,14 +15,14 @@ use crate::time::{Instant, Span};
 /// nothing at all, which is [`Fixed::UNLIMITED`](crate::law::Fixed::UNLIMITED) without a backoff.)
 ///
 /// ```
-/// use tidegate::law::{Law, Proportional, ProportionalConfig, Sample, Strategy};
+/// use tidegate::law::{Law, Heroku, HerokuConfig, Sample, Strategy};
 /// use tidegate::{Hint, Instant, Outcome, Rng, Span, gate::Pace};
 ///
 /// // What a success makes of a sleep of 4.5 s, in milliseconds.
 /// let after = |strategy, hint| {
 ///     let start = Span::from_millis(4_500);
-///     let config = ProportionalConfig { start, ..ProportionalConfig::gem(strategy) };
-///     let law = Proportional::new(config).unwrap();
+///     let config = HerokuConfig { start, ..HerokuConfig::gem(strategy) };
+///     let law = Heroku::new(config).unwrap();
 ///     let now = Instant::ZERO;
 ///     let (mut state, mut pace) = (law.start(now), Pace::new(now));
 ///     let mut served = Sample::new(now, now, Outcome::Ok);
@@ -51,16 +51,16 @@ pub enum Strategy {
     Remaining,
 }
 
-/// What [`Proportional`] is made of. Start from [`gem`](Self::gem) or [`DEMO`](Self::DEMO) and
+/// What [`Heroku`] is made of. Start from [`gem`](Self::gem) or [`DEMO`](Self::DEMO) and
 /// change what differs.
 ///
 /// ```
-/// use tidegate::law::{Law, Proportional, ProportionalConfig, Sample, Strategy};
+/// use tidegate::law::{Law, Heroku, HerokuConfig, Sample, Strategy};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pace};
 ///
 /// // How long a first refusal keeps the next call back, and the sleep that it leaves.
 /// let refused = |config| {
-///     let law = Proportional::new(ProportionalConfig { jitter: Ratio::ZERO, ..config }).unwrap();
+///     let law = Heroku::new(HerokuConfig { jitter: Ratio::ZERO, ..config }).unwrap();
 ///     let now = Instant::ZERO;
 ///     let (mut state, mut pace) = (law.start(now), Pace::new(now));
 ///     let throttled = Sample::new(now, now, Outcome::Throttled);
@@ -69,13 +69,13 @@ pub enum Strategy {
 ///     (until.saturating_since(now).as_millis(), state.sleep().as_millis())
 /// };
 /// // The gem sleeps before it multiplies: the sleep after next is the longer one.
-/// assert_eq!(refused(ProportionalConfig::gem(Strategy::Remaining)), (800, 960));
+/// assert_eq!(refused(HerokuConfig::gem(Strategy::Remaining)), (800, 960));
 /// // The demonstration spares the first refusal, and sleeps as it would have.
-/// assert_eq!(refused(ProportionalConfig::DEMO), (1_600, 1_600));
+/// assert_eq!(refused(HerokuConfig::DEMO), (1_600, 1_600));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct ProportionalConfig {
+pub struct HerokuConfig {
     /// How a success shortens the sleep.
     pub strategy: Strategy,
     /// The sleep to begin with.
@@ -100,7 +100,7 @@ pub struct ProportionalConfig {
     pub calm: Option<Span>,
 }
 
-impl ProportionalConfig {
+impl HerokuConfig {
     /// The released gem `rate_throttle_client` 0.1.2: 0.8 s more and a fifth on top for each
     /// refusal, up to a tenth of jitter.
     #[must_use]
@@ -135,7 +135,7 @@ impl ProportionalConfig {
 
 const FORTY_FIVE_HUNDRED: NonZeroU32 = NonZeroU32::MIN.saturating_add(4_499);
 
-impl Default for ProportionalConfig {
+impl Default for HerokuConfig {
     fn default() -> Self {
         Self::gem(Strategy::Remaining)
     }
@@ -155,27 +155,27 @@ impl Default for ProportionalConfig {
 /// or not its call had to wait.
 ///
 /// ```
-/// use tidegate::law::{Proportional, ProportionalConfig, ProportionalError, Strategy};
+/// use tidegate::law::{Heroku, HerokuConfig, HerokuError, Strategy};
 /// use tidegate::{Ratio, Span};
 ///
-/// let gem = ProportionalConfig::gem(Strategy::Remaining);
-/// assert!(Proportional::new(gem).is_ok());
-/// let stuck = ProportionalConfig { add: Span::ZERO, ..gem };
-/// assert_eq!(Proportional::new(stuck), Err(ProportionalError::StuckAtZero));
+/// let gem = HerokuConfig::gem(Strategy::Remaining);
+/// assert!(Heroku::new(gem).is_ok());
+/// let stuck = HerokuConfig { add: Span::ZERO, ..gem };
+/// assert_eq!(Heroku::new(stuck), Err(HerokuError::StuckAtZero));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Proportional {
-    config: ProportionalConfig,
+pub struct Heroku {
+    config: HerokuConfig,
 }
 
-/// What [`Proportional`] remembers.
+/// What [`Heroku`] remembers.
 ///
 /// ```
-/// use tidegate::law::{Law, Proportional, Sample};
+/// use tidegate::law::{Law, Heroku, Sample};
 /// use tidegate::{Hint, Instant, Outcome, Rng, gate::Pace};
 ///
-/// let (law, now) = (Proportional::DEFAULT, Instant::ZERO);
+/// let (law, now) = (Heroku::DEFAULT, Instant::ZERO);
 /// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
 /// let mut sample = Sample::new(now, now, Outcome::Throttled);
 /// let sleeps = [(); 3].map(|()| {
@@ -192,7 +192,7 @@ pub struct Proportional {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct ProportionalState {
+pub struct HerokuState {
     sleep: Span,
     /// Refusals since the latest success.
     run: u16,
@@ -202,7 +202,7 @@ pub struct ProportionalState {
     refused: Instant,
 }
 
-impl ProportionalState {
+impl HerokuState {
     /// The present sleep, before chance adds to it.
     #[must_use]
     pub const fn sleep(&self) -> Span {
@@ -210,35 +210,41 @@ impl ProportionalState {
     }
 }
 
-impl Proportional {
+impl Heroku {
     /// The gem's law with the strategy that it ended at.
-    pub const DEFAULT: Self = Self { config: ProportionalConfig::gem(Strategy::Remaining) };
+    pub const DEFAULT: Self = Self::gem(Strategy::Remaining);
+
+    /// The law of [`HerokuConfig::gem`].
+    #[must_use]
+    pub const fn gem(strategy: Strategy) -> Self {
+        Self { config: HerokuConfig::gem(strategy) }
+    }
 
     /// The law of a configuration.
     ///
     /// # Errors
-    /// [`ProportionalError`] names what is wrong.
-    pub const fn new(config: ProportionalConfig) -> Result<Self, ProportionalError> {
+    /// [`HerokuError`] names what is wrong.
+    pub const fn new(config: HerokuConfig) -> Result<Self, HerokuError> {
         let grows = config.add.as_nanos() > 0;
         let starts = config.start.as_nanos() > 0 && config.floor.as_nanos() > 0;
         if config.times.is_below_one() {
-            return Err(ProportionalError::TimesBelowOne);
+            return Err(HerokuError::TimesBelowOne);
         }
         // Each call of this strategy begins at `add`, whatever the start.
         let begins_anew = matches!(config.strategy, Strategy::Exponential);
         if !grows && (begins_anew || !starts) {
-            return Err(ProportionalError::StuckAtZero);
+            return Err(HerokuError::StuckAtZero);
         }
         if let Some(calm) = config.calm
             && calm.as_nanos() == 0
         {
-            return Err(ProportionalError::ZeroCalm);
+            return Err(HerokuError::ZeroCalm);
         }
         Ok(Self { config })
     }
 
     /// A refusal: returns the sleep before the next attempt.
-    fn refused(&self, state: &mut ProportionalState, sample: &Sample<'_>) -> (Span, Move) {
+    fn refused(&self, state: &mut HerokuState, sample: &Sample<'_>) -> (Span, Move) {
         if self.config.once_per_event && !sample.fresh {
             return (state.sleep, Move::Held);
         }
@@ -272,7 +278,7 @@ impl Proportional {
         (now, Move::Slower)
     }
 
-    fn served(&self, state: &mut ProportionalState, sample: &Sample<'_>) -> Move {
+    fn served(&self, state: &mut HerokuState, sample: &Sample<'_>) -> Move {
         state.run = 0;
         let sleep = state.sleep.as_nanos();
         let divisor = self.config.divisor;
@@ -306,31 +312,31 @@ fn calmed(less: u64, since: Span, calm: Span) -> u64 {
     high.saturating_add(low)
 }
 
-impl Default for Proportional {
+impl Default for Heroku {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-impl Law for Proportional {
-    type State = ProportionalState;
+impl Law for Heroku {
+    type State = HerokuState;
 
-    fn start(&self, now: Instant) -> ProportionalState {
-        ProportionalState { sleep: self.config.start, run: 0, raised: now, refused: now }
+    fn start(&self, now: Instant) -> HerokuState {
+        HerokuState { sleep: self.config.start, run: 0, raised: now, refused: now }
     }
 
     /// None: the law delays the pace by itself.
-    fn quota(&self, _: &ProportionalState) -> Option<Quota> {
+    fn quota(&self, _: &HerokuState) -> Option<Quota> {
         None
     }
 
-    fn interval(&self, state: &ProportionalState, _: Instant) -> Option<Span> {
+    fn interval(&self, state: &HerokuState, _: Instant) -> Option<Span> {
         (state.sleep > Span::ZERO).then_some(state.sleep)
     }
 
     fn observe(
         &self,
-        state: &mut ProportionalState,
+        state: &mut HerokuState,
         pace: &mut Pace,
         sample: &Sample<'_>,
         rng: &mut Rng,
@@ -350,32 +356,32 @@ impl Law for Proportional {
     }
 }
 
-/// What is wrong with a [`ProportionalConfig`].
+/// What is wrong with a [`HerokuConfig`].
 ///
 /// ```
-/// use tidegate::law::{Proportional, ProportionalConfig, ProportionalError, Strategy};
+/// use tidegate::law::{Heroku, HerokuConfig, HerokuError, Strategy};
 /// use tidegate::{Ratio, Span};
 ///
-/// let made = |config| Proportional::new(config).map(|_| ());
-/// let (gem, demo) = (ProportionalConfig::gem(Strategy::Remaining), ProportionalConfig::DEMO);
+/// let made = |config| Heroku::new(config).map(|_| ());
+/// let (gem, demo) = (HerokuConfig::gem(Strategy::Remaining), HerokuConfig::DEMO);
 /// // "A fifth more" is six fifths.
 /// let times = Ratio::new(1, 5).unwrap();
-/// let config = ProportionalConfig { times, ..gem };
-/// assert_eq!(made(config), Err(ProportionalError::TimesBelowOne));
+/// let config = HerokuConfig { times, ..gem };
+/// assert_eq!(made(config), Err(HerokuError::TimesBelowOne));
 /// // The demonstration only doubles, from a start that its floor preserves. Without the floor a sleep
 /// // that has come down to nothing stays there, and so does one that begins anew with each call.
-/// let config = ProportionalConfig { floor: Span::ZERO, ..demo };
-/// assert_eq!(made(config), Err(ProportionalError::StuckAtZero));
-/// let config = ProportionalConfig { strategy: Strategy::Exponential, ..demo };
-/// assert_eq!(made(config), Err(ProportionalError::StuckAtZero));
+/// let config = HerokuConfig { floor: Span::ZERO, ..demo };
+/// assert_eq!(made(config), Err(HerokuError::StuckAtZero));
+/// let config = HerokuConfig { strategy: Strategy::Exponential, ..demo };
+/// assert_eq!(made(config), Err(HerokuError::StuckAtZero));
 /// // "Not calmed" is `None`.
-/// let config = ProportionalConfig { calm: Some(Span::ZERO), ..demo };
-/// assert_eq!(made(config), Err(ProportionalError::ZeroCalm));
+/// let config = HerokuConfig { calm: Some(Span::ZERO), ..demo };
+/// assert_eq!(made(config), Err(HerokuError::ZeroCalm));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub enum ProportionalError {
+pub enum HerokuError {
     /// A factor below one would shorten the sleep on refusal.
     TimesBelowOne,
     /// A sleep of zero that nothing is added to, only multiplied, stays zero.
@@ -384,23 +390,23 @@ pub enum ProportionalError {
     ZeroCalm,
 }
 
-impl core::fmt::Display for ProportionalError {
+impl core::fmt::Display for HerokuError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::TimesBelowOne => "proportional: `times` must be at least 1",
+            Self::TimesBelowOne => "heroku: `times` must be at least 1",
             Self::StuckAtZero => {
-                "proportional: `add` must be above 0, or else `start` and `floor` where the \
+                "heroku: `add` must be above 0, or else `start` and `floor` where the \
                  strategy is not exponential"
             }
-            Self::ZeroCalm => "proportional: `calm` must be at least 1 ns",
+            Self::ZeroCalm => "heroku: `calm` must be at least 1 ns",
         })
     }
 }
 
-impl core::error::Error for ProportionalError {}
+impl core::error::Error for HerokuError {}
 
-fields!(ProportionalState { sleep: Span, run: u16, raised: Instant, refused: Instant });
-record!(Proportional, ProportionalState);
+fields!(HerokuState { sleep: Span, run: u16, raised: Instant, refused: Instant });
+record!(Heroku, HerokuState);
 
 #[cfg(test)]
 mod tests {
@@ -409,15 +415,15 @@ mod tests {
     use std::vec::Vec;
 
     struct Thread {
-        law: Proportional,
-        state: ProportionalState,
+        law: Heroku,
+        state: HerokuState,
         now: Instant,
     }
 
     impl Thread {
-        fn new(config: ProportionalConfig) -> Self {
-            let config = ProportionalConfig { jitter: Ratio::ZERO, ..config };
-            let law = Proportional::new(config).unwrap();
+        fn new(config: HerokuConfig) -> Self {
+            let config = HerokuConfig { jitter: Ratio::ZERO, ..config };
+            let law = Heroku::new(config).unwrap();
             Self { law, state: law.start(Instant::ZERO), now: Instant::ZERO }
         }
 
@@ -442,13 +448,13 @@ mod tests {
     fn the_rungs_of_a_cold_start_are_the_sources() {
         // 0.8, 1.76, 2.912, 4.294, ... 16.64: the published longest sleep of 17.3 s is the ninth
         // rung with its jitter.
-        let rungs = Thread::new(ProportionalConfig::gem(Strategy::Remaining)).refused(9);
+        let rungs = Thread::new(HerokuConfig::gem(Strategy::Remaining)).refused(9);
         assert_eq!(rungs, [800, 1_760, 2_912, 4_294, 5_953, 7_943, 10_332, 13_199, 16_639]);
     }
 
     #[test]
     fn exponential_backoff_begins_anew_with_each_call() {
-        let mut thread = Thread::new(ProportionalConfig::gem(Strategy::Exponential));
+        let mut thread = Thread::new(HerokuConfig::gem(Strategy::Exponential));
         assert_eq!(thread.refused(4), [800, 960, 1_152, 1_382]);
         assert_eq!(thread.see(Outcome::Ok, None), 0);
         assert_eq!(thread.refused(2), [800, 960]);
@@ -466,7 +472,7 @@ mod tests {
             (Strategy::Remaining, Some(0), 960),
             (Strategy::Remaining, None, 960),
         ] {
-            let mut thread = Thread::new(ProportionalConfig::gem(strategy));
+            let mut thread = Thread::new(HerokuConfig::gem(strategy));
             thread.refused(1);
             assert_eq!(thread.see(Outcome::Ok, remaining), expected, "{strategy:?} {remaining:?}");
         }
@@ -474,7 +480,7 @@ mod tests {
 
     #[test]
     fn the_demonstration_spares_the_first_refusal_and_then_doubles() {
-        let mut thread = Thread::new(ProportionalConfig::DEMO);
+        let mut thread = Thread::new(HerokuConfig::DEMO);
         assert_eq!(thread.refused(4), [1_600, 3_200, 6_400, 12_800]);
         thread.see(Outcome::Ok, Some(0));
         assert_eq!(thread.refused(1), [12_800]);
@@ -482,18 +488,17 @@ mod tests {
 
     #[test]
     fn exponential_backoff_grows_from_its_first_rung_where_the_first_refusal_is_spared() {
-        let gem = ProportionalConfig::gem(Strategy::Exponential);
-        let mut thread = Thread::new(ProportionalConfig { spare_first: true, ..gem });
+        let gem = HerokuConfig::gem(Strategy::Exponential);
+        let mut thread = Thread::new(HerokuConfig { spare_first: true, ..gem });
         assert_eq!(thread.refused(4), [0, 800, 960, 1_152]);
         // It has no other rung to begin at.
-        let stuck =
-            ProportionalConfig { strategy: Strategy::Exponential, ..ProportionalConfig::DEMO };
-        assert_eq!(Proportional::new(stuck), Err(ProportionalError::StuckAtZero));
+        let stuck = HerokuConfig { strategy: Strategy::Exponential, ..HerokuConfig::DEMO };
+        assert_eq!(Heroku::new(stuck), Err(HerokuError::StuckAtZero));
     }
 
     #[test]
     fn the_spared_refusal_spares_the_calls_that_were_in_flight_with_it() {
-        let law = Proportional::new(ProportionalConfig::DEMO).unwrap();
+        let law = Heroku::new(HerokuConfig::DEMO).unwrap();
         let (sent, mut now) = (Instant::ZERO, Instant::from_nanos(1_000));
         let mut state = law.start(sent);
         let mut see = |sample: Sample| {
@@ -510,7 +515,7 @@ mod tests {
 
     #[test]
     fn a_call_that_is_refused_twice_raises_the_sleep_though_others_were_served_in_between() {
-        let law = Proportional::new(ProportionalConfig::DEMO).unwrap();
+        let law = Heroku::new(HerokuConfig::DEMO).unwrap();
         let at = |nanos| Instant::from_nanos(nanos);
         let mut state = law.start(at(0));
         let mut see = |sample: Sample| {
@@ -528,7 +533,7 @@ mod tests {
 
     #[test]
     fn the_demonstrations_sleep_stays_where_it_just_grew_and_falls_to_80_ms_in_the_end() {
-        let mut thread = Thread::new(ProportionalConfig::DEMO);
+        let mut thread = Thread::new(HerokuConfig::DEMO);
         // A calm day before it grew is no calm since then.
         thread.now = thread.now.saturating_add(Span::from_secs(86_400));
         assert_eq!(thread.refused(2), [1_600, 3_200]);
@@ -543,7 +548,7 @@ mod tests {
 
     #[test]
     fn chance_adds_up_to_a_tenth_of_the_gems_sleep() {
-        let law = Proportional::DEFAULT;
+        let law = Heroku::DEFAULT;
         let waits = (0..500).map(|seed| {
             let (mut state, mut pace) = (law.start(Instant::ZERO), Pace::new(Instant::ZERO));
             let refused = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Throttled);
@@ -567,8 +572,7 @@ mod tests {
 
     #[test]
     fn of_the_calls_that_were_in_flight_together_one_raises_the_sleep() {
-        let mut thread =
-            Thread::new(ProportionalConfig { spare_first: false, ..ProportionalConfig::DEMO });
+        let mut thread = Thread::new(HerokuConfig { spare_first: false, ..HerokuConfig::DEMO });
         let late =
             Sample { fresh: false, ..Sample::new(thread.now, thread.now, Outcome::Throttled) };
         let before = thread.state;

@@ -1,4 +1,4 @@
-//! `busy`: a limit for each second, halved by busy responses.
+//! `tchannel`: a limit for each second, halved by busy responses.
 
 use core::num::NonZeroU32;
 
@@ -10,7 +10,7 @@ use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
-/// Whether [`Busy`] does what its source's program does, or what its source's text promises.
+/// Whether [`Tchannel`] does what its source's program does, or what its source's text promises.
 ///
 /// | | [`Faithful`](Self::Faithful): the program | [`Promised`](Self::Promised): the text |
 /// |---|---|---|
@@ -20,12 +20,12 @@ use crate::verdict::{Reason, Verdict};
 /// | a call that left before the latest cut | cuts again | does not |
 ///
 /// ```
-/// use tidegate::law::{Busy, BusyConfig, BusyVariant, Law, Sample};
+/// use tidegate::law::{Tchannel, TchannelConfig, TchannelVariant, Law, Sample};
 /// use tidegate::{Instant, Outcome, Rng, gate::Pace};
 ///
 /// // Eight calls of one second come back busy; the limits of the next four seconds.
 /// let limits = |variant| {
-///     let law = Busy::new(BusyConfig { variant, ..BusyConfig::DEFAULT }).unwrap();
+///     let law = Tchannel::new(TchannelConfig { variant, ..TchannelConfig::DEFAULT }).unwrap();
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
 ///     let (mut state, mut pace) = (law.start(start), Pace::new(start));
 ///     for _ in 0..8 {
@@ -40,13 +40,13 @@ use crate::verdict::{Reason, Verdict};
 ///     })
 /// };
 /// // Four times 9 999 999, halved eight times; then up by four.
-/// assert_eq!(limits(BusyVariant::Faithful), [156_249, 624_999, 2_499_999, 9_999_999]);
+/// assert_eq!(limits(TchannelVariant::Faithful), [156_249, 624_999, 2_499_999, 9_999_999]);
 /// // Half of the eight calls that left; then a quiet second for the busy one, and up by three.
-/// assert_eq!(limits(BusyVariant::Promised), [4, 4, 12, 36]);
+/// assert_eq!(limits(TchannelVariant::Promised), [4, 4, 12, 36]);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum BusyVariant {
+pub enum TchannelVariant {
     /// As the source's program behaves, for comparison.
     Faithful,
     /// As the source's text describes it.
@@ -56,12 +56,12 @@ pub enum BusyVariant {
 /// How the limit grows back, once a second.
 ///
 /// ```
-/// use tidegate::law::{Busy, BusyConfig, BusyVariant, Law, Recovery, Sample};
+/// use tidegate::law::{Tchannel, TchannelConfig, TchannelVariant, Law, Recovery, Sample};
 /// use tidegate::{Instant, Outcome, Rng, gate::Pace};
 ///
 /// // From the one call a second at which a busy server left it.
 /// let limits = |recovery| {
-///     let law = Busy::new(BusyConfig { recovery, ..BusyConfig::DEFAULT }).unwrap();
+///     let law = Tchannel::new(TchannelConfig { recovery, ..TchannelConfig::DEFAULT }).unwrap();
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
 ///     let (mut state, mut pace) = (law.start(start), Pace::new(start));
 ///     law.observe(&mut state, &mut pace, &Sample::new(start, start, Outcome::Busy), &mut rng);
@@ -77,7 +77,7 @@ pub enum BusyVariant {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Recovery {
-    /// By a rate, as [`BusyVariant`] reads it: 1 to 14, and from 2 where the text is followed.
+    /// By a rate, as [`TchannelVariant`] reads it: 1 to 14, and from 2 where the text is followed.
     Rate(u32),
     /// By so many calls a second; at least 1.
     Value(u32),
@@ -87,13 +87,13 @@ pub enum Recovery {
 ///
 /// ```
 /// use core::num::NonZeroU32;
-/// use tidegate::law::{Busy, BusyConfig, Over};
+/// use tidegate::law::{Tchannel, TchannelConfig, Over};
 /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Reason};
 ///
 /// let second_call = |over| {
-///     let config = BusyConfig { most: NonZeroU32::MIN, over, ..BusyConfig::DEFAULT };
-///     let policy = Policy::new(Busy::new(config).unwrap());
-///     let mut gate: Controller<Busy> = Controller::new(policy, 7, Instant::ZERO);
+///     let config = TchannelConfig { most: NonZeroU32::MIN, over, ..TchannelConfig::DEFAULT };
+///     let policy = Policy::new(Tchannel::new(config).unwrap());
+///     let mut gate: Controller<Tchannel> = Controller::new(policy, 7, Instant::ZERO);
 ///     let Decision::Go(_) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
 ///     gate.poll(Instant::from_nanos(400_000_000), &Ask::new())
 /// };
@@ -109,17 +109,17 @@ pub enum Over {
     Wait,
 }
 
-/// What [`Busy`] is made of. Start from [`BusyConfig::DEFAULT`] and change what differs.
+/// What [`Tchannel`] is made of. Start from [`TchannelConfig::DEFAULT`] and change what differs.
 ///
 /// ```
 /// use core::num::NonZeroU32;
-/// use tidegate::law::{Busy, BusyConfig};
+/// use tidegate::law::{Tchannel, TchannelConfig};
 /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Span};
 ///
-/// let config = BusyConfig { most: NonZeroU32::new(2).unwrap(), ..BusyConfig::DEFAULT };
+/// let config = TchannelConfig { most: NonZeroU32::new(2).unwrap(), ..TchannelConfig::DEFAULT };
 /// let start = Instant::from_nanos(250_000_000);
-/// let law = Busy::new(config).unwrap();
-/// let mut gate: Controller<Busy> = Controller::new(Policy::new(law), 7, start);
+/// let law = Tchannel::new(config).unwrap();
+/// let mut gate: Controller<Tchannel> = Controller::new(Policy::new(law), 7, start);
 /// // Calls are counted, and not what they cost: three calls' worth, and then one.
 /// assert!(matches!(gate.poll(start, &Ask::new().cost(3)), Decision::Go(_)));
 /// assert!(matches!(gate.poll(start, &Ask::new()), Decision::Go(_)));
@@ -129,7 +129,7 @@ pub enum Over {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct BusyConfig {
+pub struct TchannelConfig {
     /// The limit to begin with, and the highest one, in calls a second: up to 9 999 999.
     pub most: NonZeroU32,
     /// How the limit grows back.
@@ -137,20 +137,20 @@ pub struct BusyConfig {
     /// What becomes of a call over the limit.
     pub over: Over,
     /// The program or the text.
-    pub variant: BusyVariant,
+    pub variant: TchannelVariant,
 }
 
-impl BusyConfig {
+impl TchannelConfig {
     /// The text's design with its constants (recovery by rate 3), for callers that wait.
     pub const DEFAULT: Self = Self {
         most: NonZeroU32::MIN.saturating_add(9_999_998),
         recovery: Recovery::Rate(3),
         over: Over::Wait,
-        variant: BusyVariant::Promised,
+        variant: TchannelVariant::Promised,
     };
 }
 
-impl Default for BusyConfig {
+impl Default for TchannelConfig {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -160,7 +160,7 @@ impl Default for BusyConfig {
 /// seconds raise.
 ///
 /// Source: "Throttling on Busy Responses" in uber/tchannel (`docs/busy-throttling.md` and
-/// `docs/throttling.py`, branch busy-throttling, 2015). [`BusyVariant::Faithful`] reproduces the
+/// `docs/throttling.py`, branch busy-throttling, 2015). [`TchannelVariant::Faithful`] reproduces the
 /// four tables of that page, character for character.
 ///
 /// Within a second calls leave as they come, so the limit is a burst and not a pace; against a
@@ -169,33 +169,33 @@ impl Default for BusyConfig {
 /// calls a second in the faithful variant (rate 3), and at one in the other.
 ///
 /// ```
-/// use tidegate::law::{Busy, BusyConfig, BusyError, Recovery};
+/// use tidegate::law::{Tchannel, TchannelConfig, TchannelError, Recovery};
 ///
-/// assert!(Busy::new(BusyConfig { recovery: Recovery::Value(200), ..BusyConfig::DEFAULT }).is_ok());
-/// let stuck = BusyConfig { recovery: Recovery::Rate(0), ..BusyConfig::DEFAULT };
-/// assert_eq!(Busy::new(stuck), Err(BusyError::NoRecovery));
+/// assert!(Tchannel::new(TchannelConfig { recovery: Recovery::Value(200), ..TchannelConfig::DEFAULT }).is_ok());
+/// let stuck = TchannelConfig { recovery: Recovery::Rate(0), ..TchannelConfig::DEFAULT };
+/// assert_eq!(Tchannel::new(stuck), Err(TchannelError::NoRecovery));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Busy {
-    config: BusyConfig,
+pub struct Tchannel {
+    config: TchannelConfig,
 }
 
-/// What [`Busy`] remembers.
+/// What [`Tchannel`] remembers.
 ///
 /// ```
-/// use tidegate::law::{Busy, Law};
+/// use tidegate::law::{Tchannel, Law};
 /// use tidegate::{Controller, Instant, Policy};
 ///
-/// let gate: Controller<Busy> = Controller::new(Policy::new(Busy::DEFAULT), 7, Instant::ZERO);
+/// let gate: Controller<Tchannel> = Controller::new(Policy::new(Tchannel::DEFAULT), 7, Instant::ZERO);
 /// let state = gate.states().next().unwrap();
 /// assert_eq!(state.limit_q36(), 9_999_999 << 36);
 /// // The limit is one of calls in a second, and none of the time between two of them.
-/// assert_eq!(Busy::DEFAULT.interval(state, Instant::ZERO), None);
+/// assert_eq!(Tchannel::DEFAULT.interval(state, Instant::ZERO), None);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct BusyState {
+pub struct TchannelState {
     /// When the present second began.
     second: Instant,
     /// Calls a second, with 36 bits of fraction. The source counts in floating point, but every
@@ -220,7 +220,7 @@ const MOST_HALVINGS: u32 = 20;
 /// call a second to the source's 5000, stay within the 20 s in which the source wants to be back.
 const MOST_STREAK: u8 = 8;
 
-impl BusyState {
+impl TchannelState {
     /// The limit of the second in which a call last left or came back, in calls with 36 bits of
     /// fraction.
     #[must_use]
@@ -234,25 +234,25 @@ impl BusyState {
     }
 }
 
-impl Busy {
-    /// The law of [`BusyConfig::DEFAULT`].
-    pub const DEFAULT: Self = Self { config: BusyConfig::DEFAULT };
+impl Tchannel {
+    /// The law of [`TchannelConfig::DEFAULT`].
+    pub const DEFAULT: Self = Self { config: TchannelConfig::DEFAULT };
 
     /// The law of a configuration.
     ///
     /// # Errors
-    /// [`BusyError`] names what is wrong.
-    pub const fn new(config: BusyConfig) -> Result<Self, BusyError> {
+    /// [`TchannelError`] names what is wrong.
+    pub const fn new(config: TchannelConfig) -> Result<Self, TchannelError> {
         if config.most.get() > 9_999_999 {
-            return Err(BusyError::MostTooLarge);
+            return Err(TchannelError::MostTooLarge);
         }
         // 24 bits of limit, 4 of rate and 36 of fraction: a higher rate would not fit.
         if let Recovery::Rate(15..) = config.recovery {
-            return Err(BusyError::RateTooLarge);
+            return Err(TchannelError::RateTooLarge);
         }
         match (config.recovery, config.variant) {
             (Recovery::Value(0) | Recovery::Rate(0), _)
-            | (Recovery::Rate(1), BusyVariant::Promised) => Err(BusyError::NoRecovery),
+            | (Recovery::Rate(1), TchannelVariant::Promised) => Err(TchannelError::NoRecovery),
             _ => Ok(Self { config }),
         }
     }
@@ -262,12 +262,12 @@ impl Busy {
     }
 
     const fn is_faithful(&self) -> bool {
-        matches!(self.config.variant, BusyVariant::Faithful)
+        matches!(self.config.variant, TchannelVariant::Faithful)
     }
 
     /// The state at `now`, with an update for each second that has ended since. Time is not in the
     /// state, so asking changes nothing.
-    fn at(&self, state: &BusyState, now: Instant) -> BusyState {
+    fn at(&self, state: &TchannelState, now: Instant) -> TchannelState {
         let mut state = *state;
         let mut ended = now.saturating_since(state.second).as_secs();
         state.second = state.second.saturating_add(SECOND.saturating_mul(ended));
@@ -291,7 +291,7 @@ impl Busy {
         state
     }
 
-    fn next_second(&self, mut state: BusyState) -> BusyState {
+    fn next_second(&self, mut state: TchannelState) -> TchannelState {
         if self.is_faithful() {
             let halvings = state.busy.min(MOST_HALVINGS);
             // Twenty halvings of the smallest limit leave nothing to multiply; keep a grain.
@@ -316,15 +316,17 @@ impl Busy {
     fn grown(&self, limit: u64) -> u64 {
         match (self.config.recovery, self.config.variant) {
             (Recovery::Value(step), _) => limit.saturating_add(u64::from(step).saturating_mul(ONE)),
-            (Recovery::Rate(rate), BusyVariant::Promised) => limit.saturating_mul(u64::from(rate)),
-            (Recovery::Rate(rate), BusyVariant::Faithful) => {
+            (Recovery::Rate(rate), TchannelVariant::Promised) => {
+                limit.saturating_mul(u64::from(rate))
+            }
+            (Recovery::Rate(rate), TchannelVariant::Faithful) => {
                 limit.saturating_mul(u64::from(rate).saturating_add(1))
             }
         }
     }
 
     /// When the limit next lets a call leave.
-    fn next_room(&self, state: &BusyState) -> Instant {
+    fn next_room(&self, state: &TchannelState) -> Instant {
         let mut state = *state;
         // From the smallest grain a factor of two is at one call after 40 seconds, and a recovery
         // waits 8 at most.
@@ -339,24 +341,24 @@ impl Busy {
     }
 }
 
-impl Default for Busy {
+impl Default for Tchannel {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-impl Law for Busy {
-    type State = BusyState;
+impl Law for Tchannel {
+    type State = TchannelState;
 
-    fn start(&self, now: Instant) -> BusyState {
-        BusyState { second: now, limit: self.most(), sent: 0, busy: 0, streak: 0, quiet: 0 }
+    fn start(&self, now: Instant) -> TchannelState {
+        TchannelState { second: now, limit: self.most(), sent: 0, busy: 0, streak: 0, quiet: 0 }
     }
 
-    fn quota(&self, _: &BusyState) -> Option<Quota> {
+    fn quota(&self, _: &TchannelState) -> Option<Quota> {
         None
     }
 
-    fn check(&self, state: &BusyState, now: Instant, _: u16) -> Verdict {
+    fn check(&self, state: &TchannelState, now: Instant, _: u16) -> Verdict {
         let state = self.at(state, now);
         match self.config.over {
             _ if state.room() > 0 => Verdict::Go,
@@ -368,14 +370,14 @@ impl Law for Busy {
         }
     }
 
-    fn released(&self, state: &mut BusyState, _: &mut Pace, now: Instant, _: u32, _: &mut Rng) {
+    fn released(&self, state: &mut TchannelState, _: &mut Pace, now: Instant, _: u32, _: &mut Rng) {
         *state = self.at(state, now);
         state.sent = state.sent.saturating_add(1);
     }
 
     fn observe(
         &self,
-        state: &mut BusyState,
+        state: &mut TchannelState,
         _: &mut Pace,
         sample: &Sample<'_>,
         _: &mut Rng,
@@ -390,29 +392,29 @@ impl Law for Busy {
     }
 }
 
-/// What is wrong with a [`BusyConfig`].
+/// What is wrong with a [`TchannelConfig`].
 ///
 /// ```
 /// use core::num::NonZeroU32;
-/// use tidegate::law::{Busy, BusyConfig, BusyError, BusyVariant, Recovery};
+/// use tidegate::law::{Tchannel, TchannelConfig, TchannelError, TchannelVariant, Recovery};
 ///
-/// let made = |config| Busy::new(config).map(|_| ());
+/// let made = |config| Tchannel::new(config).map(|_| ());
 /// // A rate of one doubles the program's limit, `limit + limit * 1`, and leaves the text's as it is.
-/// let mut config = BusyConfig { recovery: Recovery::Rate(1), ..BusyConfig::DEFAULT };
-/// assert_eq!(made(config), Err(BusyError::NoRecovery));
-/// config.variant = BusyVariant::Faithful;
+/// let mut config = TchannelConfig { recovery: Recovery::Rate(1), ..TchannelConfig::DEFAULT };
+/// assert_eq!(made(config), Err(TchannelError::NoRecovery));
+/// config.variant = TchannelVariant::Faithful;
 /// assert_eq!(made(config), Ok(()));
 /// // The source's 200 is a value, and not a rate.
 /// config.recovery = Recovery::Rate(200);
-/// assert_eq!(made(config), Err(BusyError::RateTooLarge));
+/// assert_eq!(made(config), Err(TchannelError::RateTooLarge));
 /// // "No limit" is the default's most.
 /// let most = NonZeroU32::MAX;
-/// assert_eq!(made(BusyConfig { most, ..BusyConfig::DEFAULT }), Err(BusyError::MostTooLarge));
+/// assert_eq!(made(TchannelConfig { most, ..TchannelConfig::DEFAULT }), Err(TchannelError::MostTooLarge));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub enum BusyError {
+pub enum TchannelError {
     /// A recovery of nothing would never grow back, nor would a rate of one where the text is
     /// followed.
     NoRecovery,
@@ -422,20 +424,20 @@ pub enum BusyError {
     MostTooLarge,
 }
 
-impl core::fmt::Display for BusyError {
+impl core::fmt::Display for TchannelError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::NoRecovery => "busy: `recovery` must let the limit grow",
-            Self::RateTooLarge => "busy: a recovery rate must be at most 14",
-            Self::MostTooLarge => "busy: `most` must be at most 9999999",
+            Self::NoRecovery => "tchannel: `recovery` must let the limit grow",
+            Self::RateTooLarge => "tchannel: a recovery rate must be at most 14",
+            Self::MostTooLarge => "tchannel: `most` must be at most 9999999",
         })
     }
 }
 
-impl core::error::Error for BusyError {}
+impl core::error::Error for TchannelError {}
 
-fields!(BusyState { second: Instant, limit: u64, sent: u32, busy: u32, streak: u8, quiet: u8 });
-record!(Busy, BusyState where |law, state| {
+fields!(TchannelState { second: Instant, limit: u64, sent: u32, busy: u32, streak: u8, quiet: u8 });
+record!(Tchannel, TchannelState where |law, state| {
     // From a limit of nothing it would never grow back, nor come to rest at the top with a streak
     // that nothing ends: each would be a loop over all seconds since.
     let most = if law.is_faithful() { 0 } else { MOST_STREAK };
@@ -450,23 +452,26 @@ mod tests {
     use crate::snapshot::{Reader, Record, Writer};
     use std::vec::Vec;
 
-    const FAITHFUL: BusyConfig =
-        BusyConfig { variant: BusyVariant::Faithful, over: Over::Refuse, ..BusyConfig::DEFAULT };
+    const FAITHFUL: TchannelConfig = TchannelConfig {
+        variant: TchannelVariant::Faithful,
+        over: Over::Refuse,
+        ..TchannelConfig::DEFAULT
+    };
 
     fn at(millis: u64) -> Instant {
         Instant::from_nanos(millis * 1_000_000)
     }
 
     struct World {
-        law: Busy,
-        state: BusyState,
+        law: Tchannel,
+        state: TchannelState,
         pace: Pace,
         rng: Rng,
     }
 
     impl World {
-        fn new(config: BusyConfig) -> Self {
-            let law = Busy::new(config).unwrap();
+        fn new(config: TchannelConfig) -> Self {
+            let law = Tchannel::new(config).unwrap();
             Self { law, state: law.start(at(0)), pace: Pace::new(at(0)), rng: Rng::new(0) }
         }
 
@@ -501,7 +506,8 @@ mod tests {
     #[test]
     fn the_promised_variant_halves_what_it_measured_and_recovers_later_the_longer_it_was_busy() {
         let recovery = |busy_seconds: u64| {
-            let mut world = World::new(BusyConfig { over: Over::Refuse, ..BusyConfig::DEFAULT });
+            let mut world =
+                World::new(TchannelConfig { over: Over::Refuse, ..TchannelConfig::DEFAULT });
             let sent = world.run(0..busy_seconds, 3_000);
             let halves: Vec<u32> = (0..busy_seconds).map(|n| 5_000 >> n).collect();
             assert_eq!(sent, halves);
@@ -516,7 +522,8 @@ mod tests {
     #[test]
     fn the_promised_variant_stays_down_for_as_many_seconds_as_it_was_busy_and_then_triples() {
         for (busy_seconds, quiet) in [(1, 1), (2, 2), (7, 7), (8, 8), (11, 8)] {
-            let mut world = World::new(BusyConfig { over: Over::Refuse, ..BusyConfig::DEFAULT });
+            let mut world =
+                World::new(TchannelConfig { over: Over::Refuse, ..TchannelConfig::DEFAULT });
             let down = world.run(0..busy_seconds, 3_000).pop().unwrap() / 2;
             let up = world.run(busy_seconds..busy_seconds + quiet + 3, 0);
             // The first quiet second shows the cut itself; the growth after the last one comes next.
@@ -529,7 +536,7 @@ mod tests {
 
     #[test]
     fn a_call_over_the_limit_waits_for_the_second_that_has_room() {
-        let mut world = World::new(BusyConfig { over: Over::Wait, ..FAITHFUL });
+        let mut world = World::new(TchannelConfig { over: Over::Wait, ..FAITHFUL });
         world.run(0..3, 3_000);
         let Verdict::Wait(until) = world.law.check(&world.state, at(2_500), 0) else { panic!() };
         assert!(matches!(
@@ -537,14 +544,14 @@ mod tests {
             Verdict::Wait(_)
         ));
         assert_eq!(world.law.check(&world.state, until, 0), Verdict::Go);
-        let refusing = Busy::new(FAITHFUL).unwrap();
+        let refusing = Tchannel::new(FAITHFUL).unwrap();
         assert_eq!(refusing.check(&world.state, at(2_500), 0), Verdict::Refuse(Reason::OverLimit));
     }
 
     #[test]
     fn a_year_of_silence_is_no_loop_and_ends_at_the_top() {
         for recovery in [Recovery::Rate(3), Recovery::Value(1)] {
-            let mut world = World::new(BusyConfig { recovery, ..FAITHFUL });
+            let mut world = World::new(TchannelConfig { recovery, ..FAITHFUL });
             world.run(0..5, 3_000);
             let state = world.law.at(&world.state, at(365 * 86_400_000));
             assert_eq!(state.limit, world.law.most());
@@ -554,8 +561,8 @@ mod tests {
     #[test]
     fn what_is_remembered_does_not_depend_on_how_often_the_law_is_asked() {
         for recovery in [Recovery::Rate(3), Recovery::Value(1)] {
-            for variant in [BusyVariant::Faithful, BusyVariant::Promised] {
-                let config = BusyConfig { recovery, variant, ..BusyConfig::DEFAULT };
+            for variant in [TchannelVariant::Faithful, TchannelVariant::Promised] {
+                let config = TchannelConfig { recovery, variant, ..TchannelConfig::DEFAULT };
                 let mut world = World::new(config);
                 world.run(0..3, 3_000);
                 for seconds in 1..60 {
@@ -573,36 +580,42 @@ mod tests {
     #[test]
     fn a_configuration_is_checked_where_it_is_made() {
         for (config, expected) in [
-            (BusyConfig { recovery: Recovery::Value(0), ..FAITHFUL }, Err(BusyError::NoRecovery)),
-            (BusyConfig { recovery: Recovery::Rate(15), ..FAITHFUL }, Err(BusyError::RateTooLarge)),
             (
-                BusyConfig { most: NonZeroU32::new(10_000_000).unwrap(), ..FAITHFUL },
-                Err(BusyError::MostTooLarge),
+                TchannelConfig { recovery: Recovery::Value(0), ..FAITHFUL },
+                Err(TchannelError::NoRecovery),
             ),
             (
-                BusyConfig { recovery: Recovery::Rate(1), ..BusyConfig::DEFAULT },
-                Err(BusyError::NoRecovery),
+                TchannelConfig { recovery: Recovery::Rate(15), ..FAITHFUL },
+                Err(TchannelError::RateTooLarge),
+            ),
+            (
+                TchannelConfig { most: NonZeroU32::new(10_000_000).unwrap(), ..FAITHFUL },
+                Err(TchannelError::MostTooLarge),
+            ),
+            (
+                TchannelConfig { recovery: Recovery::Rate(1), ..TchannelConfig::DEFAULT },
+                Err(TchannelError::NoRecovery),
             ),
         ] {
-            assert_eq!(Busy::new(config).map(|_| ()), expected);
+            assert_eq!(Tchannel::new(config).map(|_| ()), expected);
         }
     }
 
     #[test]
     fn a_record_that_would_never_come_to_rest_is_refused() {
-        let law = Busy::new(FAITHFUL).unwrap();
-        let read = |state: BusyState| {
-            let mut bytes = [0; Busy::BYTES];
+        let law = Tchannel::new(FAITHFUL).unwrap();
+        let read = |state: TchannelState| {
+            let mut bytes = [0; Tchannel::BYTES];
             law.write(&state, &mut Writer::new(&mut bytes, at(0)));
             law.read(&mut Reader::new(&bytes, at(0), Span::ZERO))
         };
         let fresh = law.start(at(0));
         assert_eq!(read(fresh), Some(fresh));
         for broken in [
-            BusyState { limit: 0, ..fresh },
-            BusyState { limit: law.most() + 1, ..fresh },
-            BusyState { streak: 1, ..fresh },
-            BusyState { quiet: 1, ..fresh },
+            TchannelState { limit: 0, ..fresh },
+            TchannelState { limit: law.most() + 1, ..fresh },
+            TchannelState { streak: 1, ..fresh },
+            TchannelState { quiet: 1, ..fresh },
         ] {
             assert_eq!(read(broken), None, "{broken:?}");
         }

@@ -1,4 +1,4 @@
-"""`busy`: TChannel's limit for each second, as its program and as its text have it."""
+"""`tchannel`: TChannel's limit for each second, as its program and as its text have it."""
 
 from fractions import Fraction
 
@@ -11,8 +11,46 @@ GRAIN = Fraction(1, 2**36)
 MOST_HALVINGS, MOST_STREAK = 20, 8
 
 
-class Busy(Law):
+class Tchannel(Law):
     TAG = 2
+    NAME = "tchannel"
+    DEFAULT = {"most": 9_999_999, "over": "wait", "variant": "promised"}
+    NAMED = {
+        "tchannel": {"laws": [{"law": "tchannel", "rate": 3}]},
+    }
+    SITUATIONS = [
+        ("by default", {"named": "tchannel"}),
+        ("faithful", {"laws": [{"law": "tchannel", "most": 40, "rate": 3, "variant": "faithful"}]}),
+        (
+            "faithful, by value, refusing",
+            {
+                "laws": [
+                    {"law": "tchannel", "most": 9, "value": 1, "variant": "faithful", "over": "refuse"}
+                ]
+            },
+        ),
+        (
+            "two a second, refusing",
+            {"laws": [{"law": "tchannel", "most": 2, "rate": 2, "over": "refuse"}]},
+        ),
+        ("one a second", {"laws": [{"law": "tchannel", "most": 1, "rate": 14}]}),
+        ("by a small value", {"laws": [{"law": "tchannel", "most": 1000, "value": 1}]}),
+    ]
+
+    @classmethod
+    def whole(cls, config):
+        rate = {} if "value" in config else {"rate": 3}
+        return {**cls.DEFAULT, **rate, **config}
+
+    @staticmethod
+    def wrong(config):
+        if config["most"] > 9_999_999:
+            return "MostTooLarge"
+        rate, value = config.get("rate"), config.get("value")
+        if rate is not None and rate > 14:
+            return "RateTooLarge"
+        stuck = value == 0 or rate == 0 or (rate == 1 and config["variant"] == "promised")
+        return "NoRecovery" if stuck else None
 
     def __init__(self, config, now):
         self.config = config
@@ -22,7 +60,7 @@ class Busy(Law):
         self.sent = self.busy = self.streak = self.quiet = 0
 
     def copy(self):
-        twin = object.__new__(Busy)
+        twin = object.__new__(Tchannel)
         vars(twin).update(vars(self))
         return twin
 

@@ -1,0 +1,60 @@
+"""`aimd-concurrency`."""
+
+from exact import part
+from laws.base import Law, below_one
+from record import Refused
+
+
+class AimdConcurrency(Law):
+    """A window that a window's worth of successes opens by one."""
+
+    TAG = 3
+    NAME = "aimd-concurrency"
+    DEFAULT = {"start": 4, "most": 1000, "keep": [9, 10]}
+    NAMED = {
+        "aimd-concurrency": {"laws": [{"law": "aimd-concurrency"}]},
+    }
+    SITUATIONS = [
+        ("by default", {"named": "aimd-concurrency"}),
+        ("one at a time", {"laws": [{"law": "aimd-concurrency", "start": 1, "most": 1}]}),
+        ("by halves", {"laws": [{"law": "aimd-concurrency", "start": 2, "most": 3, "keep": [1, 2]}]}),
+        (
+            "wider than the slots",
+            {"laws": [{"law": "aimd-concurrency", "start": 60, "most": 65_535, "keep": [0, 7]}]},
+        ),
+    ]
+
+    @staticmethod
+    def wrong(config):
+        if not below_one(config["keep"]):
+            return "KeepNotBelowOne"
+        return "StartAboveMost" if config["start"] > config["most"] else None
+
+    def __init__(self, config, now):
+        self.config, self.open, self.successes = config, config["start"], 0
+
+    def window(self, now):
+        return self.open
+
+    def observe(self, pace, sample, chance):
+        if not sample.fresh:
+            return None
+        if sample.outcome != "ok":
+            self.open, self.successes = max(1, part(self.config["keep"], self.open)), 0
+            return "slower"
+        if not sample.paced or self.open >= self.config["most"]:
+            return None
+        self.successes += 1
+        if self.successes < self.open:
+            return None
+        self.open, self.successes = self.open + 1, 0
+        return "faster"
+
+    def write(self, out):
+        out.u16(self.open)
+        out.u16(self.successes)
+
+    def read(self, source):
+        self.open, self.successes = source.u16(), source.u16()
+        if not 1 <= self.open <= self.config["most"]:
+            raise Refused("OtherPolicy")
