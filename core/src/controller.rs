@@ -12,6 +12,7 @@ use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{Outcome, Reply};
 use crate::policy::{Policy, Rules};
+use crate::queue::Ahead;
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::time::{Instant, Span};
@@ -131,6 +132,31 @@ impl<L: Law> Limit<L> {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
+    /// Takes back what a call was charged. Nothing else was sent since, where it is the `newest`.
+    fn refund(&mut self, now: Instant, part: &Part, newest: bool) {
+        self.pressed |= part.paced;
+        self.pace.correct(now, part.cost, 0, self.law.quota(&self.state));
+        let newest = newest && part.epoch == self.epoch;
+        self.law.refunded(&mut self.state, &mut self.pace, now, part.cost, newest);
+    }
+
+    /// The earliest instant at which a call of this cost may be sent behind others, as far as is known:
+    /// the bucket has room for all of them, or each keeps the law's interval.
+    fn due_behind(&self, now: Instant, ahead: Ahead, cost: u32, in_flight: u16) -> Instant {
+        let Ok(due) = self.due(now, cost, in_flight) else { return now };
+        if cost == 0 || ahead.calls == 0 {
+            return due;
+        }
+        match self.law.quota(&self.state) {
+            Some(quota) => due.max(self.pace.due_behind(now, ahead.cost, cost, quota)),
+            None if due > now => {
+                let interval = self.law.interval(&self.state, now).unwrap_or(Span::ZERO);
+                due.saturating_add(interval.saturating_mul(ahead.calls.into()))
+            }
+            None => due,
+        }
+    }
+
     /// A call of this cost leaves.
     fn charge(&mut self, now: Instant, cost: u32, rng: &mut Rng) {
         if cost == 0 {
@@ -248,9 +274,40 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.take_back(now, permit, &reply.into());
     }
 
+    /// Takes a permit back whose call was not sent: its place, its cost and what a retry took of the
+    /// budget are available again, and no law learns anything from it.
+    ///
+    /// ```
+    /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Quota, law::Fixed};
+    ///
+    /// let (law, now) = (Fixed::new(Quota::per_second(1).unwrap()), Instant::ZERO);
+    /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, now);
+    /// let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!() };
+    /// gate.refund(now, permit);
+    /// assert!(matches!(gate.poll(now, &Ask::new()), Decision::Go(_)));
+    /// ```
+    pub fn refund(&mut self, now: Instant, permit: Permit) {
+        let newest = permit.is_followed_by(self.window.next_number());
+        let Some((_, flight)) = self.release(permit) else { return };
+        self.count(Outcome::Abandoned);
+        each_mut(&mut self.limits, |index, limit| {
+            if let Some(part) = flight.parts.get(index)
+                && part.cost > 0
+                && limit.has_charged(part)
+            {
+                limit.refund(now, part, newest);
+            }
+        });
+        if flight.attempt > 0
+            && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
+        {
+            budget.refund(policy);
+        }
+    }
+
     /// The ask for the next attempt of a call that came back with `reply` (an [`Outcome`] will do);
-    /// `None` where none is due: it was served or abandoned, the server asks not to try it again, or
-    /// the policy's attempts or time are used up.
+    /// `None` where none is due: it was served or abandoned, the server asks not to try it again, the
+    /// policy's attempts or time are used up, or the attempt could not be sent by its deadline.
     ///
     /// The ask carries the call's own backoff, so that polling with it waits. A server's wish to
     /// be left alone for a time is in the way of all calls alike. An error that another attempt
@@ -286,12 +343,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         // A deadline too, because a gate may keep the call longer than its backoff does.
         let most =
             self.rules.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
-        if not_before > most {
+        let deadline = ask.deadline.min(most);
+        let next = Ask { attempt, rung, not_before, first_failed, deadline, ..*ask };
+        if matches!(self.check(now, &next), Verdict::Refuse(Reason::Late(_))) {
             return None;
         }
-        let deadline = ask.deadline.min(most);
         self.stats.retries = self.stats.retries.saturating_add(1);
-        Some(Ask { attempt, rung, not_before, first_failed, deadline, ..*ask })
+        Some(next)
     }
 
     /// Opens or narrows the window from now on, up to `SLOTS` and what the laws leave of it. Calls in
@@ -327,14 +385,69 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             Err(reason) => helps &= matches!(reason, Reason::OverLimit),
         });
         let due = (helps && due > Instant::ZERO).then_some(due);
-        due.max(self.has_room_at(now))
+        due.max(self.has_room_at(now, &Ask::new()))
     }
 
-    /// When there is room for another call in flight if nothing settles until then; `None` where there is
-    /// room, or where no time would help.
-    fn has_room_at(&self, now: Instant) -> Option<Instant> {
+    /// When `ask` may be admitted after `Full`, if nothing settles until then; `None` where no time would
+    /// help. It is [`next_at`](Self::next_at) for a call of any cost.
+    ///
+    /// ```
+    /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Quota, Span};
+    /// use tidegate::{gate::WindowPolicy, law::Fixed};
+    ///
+    /// let now = Instant::ZERO;
+    /// let law = Fixed::new(Quota::per_second(1).unwrap().with_burst(10).unwrap());
+    /// let one = WindowPolicy::new(1, Span::from_secs(4)).unwrap();
+    /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law).window(one), 7, now);
+    /// let Decision::Go(_) = gate.poll(now, &Ask::new()) else { panic!() };
+    /// let heavy = Ask::new().cost(10);
+    /// assert_eq!(gate.poll(now, &heavy), Decision::Full);
+    /// // The pace has room for it after one second, and the place is free after four.
+    /// assert_eq!(gate.ready_at(now, &heavy), Some(now.saturating_add(Span::from_secs(4))));
+    /// ```
+    #[must_use]
+    pub fn ready_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
+        Some(self.has_room_at(now, ask)?.max(self.due_behind(
+            now,
+            ask,
+            &[Ahead::default(); LIMITS],
+        )))
+    }
+
+    /// The earliest instant at which `ask` may be sent behind others, whatever is in flight.
+    pub(crate) fn due_behind(
+        &self,
+        now: Instant,
+        ask: &Ask<LIMITS>,
+        ahead: &[Ahead; LIMITS],
+    ) -> Instant {
+        let mut due = now.max(self.hold.until()).max(ask.not_before);
+        each(&self.limits, |index, limit| {
+            let ahead = ahead.get(index).copied().unwrap_or_default();
+            due = due.max(limit.due_behind(now, ahead, ask.cost_of(index), self.in_flight()));
+        });
+        due
+    }
+
+    /// How long a call that does not settle keeps its place.
+    pub(crate) const fn lease(&self) -> Span {
+        self.rules.window.lease()
+    }
+
+    /// A call is rejected that was not polled for.
+    pub(crate) const fn count_rejection(&mut self) {
+        self.stats.refused = self.stats.refused.saturating_add(1);
+    }
+
+    /// When there is room for `ask` in flight if nothing settles until then; `None` where there is room,
+    /// or where no time would help.
+    fn has_room_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
         let mut at = self.window.ready_at(self.rules.window);
-        each(&self.limits, |_, limit| at = at.max(self.law_has_room_at(limit, now)));
+        each(&self.limits, |index, limit| {
+            if ask.cost_of(index) > 0 {
+                at = at.max(self.law_has_room_at(limit, now));
+            }
+        });
         at
     }
 

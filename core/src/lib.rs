@@ -34,6 +34,7 @@
 //! | budget | how many retries the successes have paid for |
 //! | [`Verdict`] | `Go < Wait(t) < Full < Refuse(reason)`; gates combine by `max` |
 //! | [`Permit`](gate::Permit) | the right to one call; settled exactly once |
+//! | [`queue`] | many calls in front of one controller: order, priority, deadline, cancellation |
 //! | [`Outcome`] | what the call came back with |
 //! | [`Hint`] | what the server said about its limit |
 //!
@@ -64,6 +65,7 @@ struct Readme;
 pub mod backoff;
 pub mod gate;
 pub mod law;
+pub mod queue;
 pub mod rng;
 #[cfg(feature = "shared")]
 pub mod shared;

@@ -154,6 +154,7 @@ impl Verdict {
             Self::Refuse(Reason::Budget) => 5,
             Self::Refuse(Reason::TooBig) => 6,
             Self::Refuse(Reason::Never) => 7,
+            Self::Refuse(Reason::QueueFull) => 8,
         }
     }
 
@@ -216,6 +217,8 @@ pub enum Reason {
     TooBig,
     /// It would have to wait beyond the end of time.
     Never,
+    /// As many calls wait as the [`queue`](crate::queue) has room for.
+    QueueFull,
 }
 
 impl core::fmt::Display for Reason {
@@ -226,6 +229,7 @@ impl core::fmt::Display for Reason {
             Self::Budget => "the retry budget is spent",
             Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
             Self::Never => "the wait would outlast the clock",
+            Self::QueueFull => "as many calls wait already as there is room for",
         })
     }
 }

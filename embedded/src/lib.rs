@@ -60,7 +60,7 @@ mod desk;
 mod gates;
 #[cfg(feature = "keyed")]
 mod keyed;
-mod line;
+mod lanes;
 mod log;
 mod permit;
 mod refusal;

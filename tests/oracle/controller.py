@@ -229,9 +229,9 @@ class Controller:
         again.first_failed = now if ask.attempt == 0 else ask.first_failed
         elapsed = self.policy["elapsed"]
         last = END if elapsed is None else within(again.first_failed + elapsed)
-        if again.not_before > last:
-            return None
         again.deadline = min(ask.deadline, last)
+        if self.check(now, again)[0] == "late":
+            return None
         self.count("retries")
         return again
 

@@ -136,6 +136,12 @@ impl Budget {
     pub const fn withdraw(&mut self, policy: BudgetPolicy) {
         self.saved = self.saved.saturating_sub(policy.retry_cost());
     }
+
+    /// A retry that was withdrawn for was not sent.
+    pub(crate) const fn refund(&mut self, policy: BudgetPolicy) {
+        let saved = self.saved.saturating_add(policy.retry_cost());
+        self.saved = if saved < policy.brim() { saved } else { policy.brim() };
+    }
 }
 
 fields!(Budget { saved: u64 });

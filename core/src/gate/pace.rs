@@ -214,6 +214,22 @@ impl Pace {
         self.at.max(now).checked_add(wait).ok_or(Reason::Never)
     }
 
+    /// When the bucket has room for a call of `cost` and for those `ahead` of it; the end of time where that
+    /// is never.
+    pub(crate) fn due_behind(&self, now: Instant, ahead: u64, cost: u32, quota: Quota) -> Instant {
+        let call = quota.period.get();
+        let level = self.level_at(now, quota).saturating_add(call.saturating_mul(ahead));
+        let room = call.saturating_mul(quota.burst.get().saturating_sub(cost).into());
+        let (drained, rest) = div_rem(level.saturating_sub(room), quota.count);
+        let wait = Span::from_nanos(drained.saturating_add(u64::from(rest > 0)));
+        self.at.max(now).saturating_add(wait)
+    }
+
+    /// Ends the pause: the call that it was made for was not sent.
+    pub(crate) const fn end_pause(&mut self) {
+        self.until = Instant::ZERO;
+    }
+
     /// Where the product saturates it is above any level, so the difference is still exact.
     fn level_at(&self, now: Instant, quota: Quota) -> u64 {
         let elapsed = now.saturating_since(self.at).as_nanos();

@@ -39,6 +39,11 @@ impl Permit {
         let slot = if raw >> 48 == 0 { (raw >> 32) as u16 } else { u16::MAX };
         Self { slot, number: raw as u32 }
     }
+
+    /// Whether the permit after this one has that number.
+    pub(crate) const fn is_followed_by(&self, number: u32) -> bool {
+        self.number.wrapping_add(1) == number
+    }
 }
 
 /// How many calls may be in flight, and for how long each may stay silent.

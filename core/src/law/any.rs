@@ -116,6 +116,20 @@ macro_rules! registry {
                 }
             }
 
+            fn refunded(
+                &self,
+                state: &mut AnyState,
+                pace: &mut Pace,
+                now: Instant,
+                cost: u32,
+                newest: bool,
+            ) {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.refunded(state, pace, now, cost, newest),)*
+                    _ => {}
+                }
+            }
+
             fn observe(
                 &self,
                 state: &mut AnyState,

@@ -155,6 +155,19 @@ pub trait Law {
     /// corrected; a law that releases calls by itself corrects what it has planned.
     fn corrected(&self, _: &mut Self::State, _now: Instant, _charged: u32, _used: u32) {}
 
+    /// A call was not sent after all, and the pace has its cost back. `newest` where no other call was
+    /// admitted and nothing was cut since.
+    fn refunded(
+        &self,
+        state: &mut Self::State,
+        _: &mut Pace,
+        now: Instant,
+        cost: u32,
+        _newest: bool,
+    ) {
+        self.corrected(state, now, cost, 0);
+    }
+
     /// A call has come back. The pace has drained up to `sample.now` at the old rate. Calls that were
     /// abandoned, and those that cost nothing of this limit, are not shown to the law.
     fn observe(

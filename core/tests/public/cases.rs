@@ -78,10 +78,13 @@ fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
     let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
     let asked = Hint::retry_after(Span::from_secs(60));
     gate.settle(at(0), permit, Outcome::Throttled.with(asked));
-    let next = gate.retry(at(0), &Ask::new(), Outcome::Throttled).unwrap();
-    let Decision::Refuse(Reason::Late(until)) = gate.poll(at(0), &next) else { panic!() };
+    // It would be late, so the caller keeps its response.
+    assert_eq!(gate.retry(at(0), &Ask::new(), Outcome::Throttled), None);
+    assert_eq!(gate.stats().retries, 0);
+    let hasty = Ask::new().deadline(at(5 * SECOND));
+    let Decision::Refuse(Reason::Late(until)) = gate.poll(at(0), &hasty) else { panic!() };
     assert!(until >= at(60 * SECOND));
-    assert_eq!(gate.why(at(0), &next), Some(Gate::Hold));
+    assert_eq!(gate.why(at(0), &hasty), Some(Gate::Hold));
     // A call's own deadline still counts where it is the earlier one.
     let mut gate: Controller = Controller::new(policy, 1, at(0));
     let soon = Ask::new().deadline(at(SECOND));

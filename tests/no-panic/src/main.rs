@@ -18,6 +18,7 @@ use tidegate::law::{
     Aimd, AimdConfig, AimdError, AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed,
     Law,
 };
+use tidegate::queue::{self, Queue, Settled, Slot, Step, Ticket, Turn};
 use tidegate::shared::{Coordinator, Isolate, MessageError};
 use tidegate::signal::http::{Answer, Profile, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
@@ -25,7 +26,7 @@ use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
 use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy, Quota, QuotaError, Ratio,
-    Reply, Rng, Span, Verdict,
+    Reason, Reply, Rng, Span, Verdict,
 };
 
 unsafe extern "C" {
@@ -62,6 +63,10 @@ pub static KEYED: Table = Table {
     retry: Keyed::retry,
     get: Keyed::get,
 };
+
+/// Many calls in front of one controller.
+#[unsafe(no_mangle)]
+pub static QUEUE: Calls<Controller<Aimd, 2, 4>> = Calls::ALL;
 
 /// One budget for many, whose messages are anybody's.
 #[unsafe(no_mangle)]
@@ -138,6 +143,8 @@ pub struct Verbs<L: Law, const LIMITS: usize, const SLOTS: usize> {
     why: fn(&Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Option<Gate>,
     poll: fn(&mut Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Decision,
     settle: fn(&mut Controller<L, LIMITS, SLOTS>, Instant, Permit, Reply<LIMITS>),
+    refund: fn(&mut Controller<L, LIMITS, SLOTS>, Instant, Permit),
+    ready_at: fn(&Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Option<Instant>,
     retry: fn(
         &mut Controller<L, LIMITS, SLOTS>,
         Instant,
@@ -168,6 +175,8 @@ impl<L: Record + Copy + PartialEq, const LIMITS: usize, const SLOTS: usize>
         why: Controller::why,
         poll: Controller::poll,
         settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
+        refund: Controller::refund,
+        ready_at: Controller::ready_at,
         retry: Controller::retry,
         next_at: Controller::next_at,
         set_policy: Controller::set_policy,
@@ -188,6 +197,32 @@ pub struct Table {
     settle: fn(&mut Gates, Instant, &u32, Permit, Reply),
     retry: fn(&mut Gates, Instant, &u32, &Ask, Outcome) -> Option<Ask>,
     get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
+}
+
+type Places = Queue<[Slot<2>; 4], 2>;
+
+/// The verbs of a queue.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Calls<G> {
+    new: fn(Span) -> Places,
+    join: fn(&mut Places, Instant, &mut G, Ask<2>, u8) -> Result<Ticket, Reason>,
+    poll: fn(&mut Places, Instant, &mut G) -> Step,
+    take: fn(&mut Places, Instant, &mut G, Ticket) -> Turn,
+    settle: fn(&mut Places, Instant, &mut G, Ticket, Reply<2>) -> Settled,
+    finish: fn(&mut Places, Instant, &mut G, Ticket, Reply<2>) -> Settled,
+    cancel: fn(&mut Places, Instant, &mut G, Ticket),
+}
+
+impl<G: queue::Gate<2>> Calls<G> {
+    const ALL: Self = Self {
+        new: |patience| Queue::new([Slot::EMPTY; 4]).take_within(patience),
+        join: Queue::join,
+        poll: Queue::poll,
+        take: Queue::take,
+        settle: Queue::settle,
+        finish: Queue::finish,
+        cancel: Queue::cancel,
+    };
 }
 
 type Desk = Coordinator<Controller<AnyLaw, 1, 8>, 4>;

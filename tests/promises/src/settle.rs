@@ -1,7 +1,7 @@
 //! Calls that come back, with anything and in any order.
 
 use tidegate::gate::Permit;
-use tidegate::{Ask, Hint, Instant, Outcome, Reply, Span, Verdict};
+use tidegate::{Ask, Hint, Instant, Outcome, Reason, Reply, Span, Verdict};
 
 use crate::restart::record_of;
 use crate::world::{Call, Flying, Kept, World};
@@ -93,6 +93,8 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert!(self.terms.attempts.is_none_or(|most| next.attempt() < most.get()));
         let most = self.now.saturating_add(self.terms.backoff.unwrap_or(Span::ZERO));
         assert!(next.not_before() >= self.now && next.not_before() <= most, "a backoff too long");
+        let verdict = self.gate.check(self.now, &next);
+        assert!(!matches!(verdict, Verdict::Refuse(Reason::Late(_))), "a retry that is late");
         self.waiting.push(Call { ask: next, ..*call });
     }
 

@@ -8,6 +8,7 @@ use crate::memory;
 use crate::options::{Client, Tokens};
 use crate::server::{CALLER, TOKENS};
 use crate::tally::{Tally, Tier};
+use crate::waiting::Waiting;
 use anyhow::{Context, Result};
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Request, StatusCode};
@@ -20,8 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
 use tidegate::law::{AnyLaw, AnyState};
+use tidegate::queue::{Settled, Ticket, Turn};
 use tidegate::signal::http::{Answer, Reading, Unit};
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span};
+use tidegate::{Ask, Hint, Instant, Outcome, Policy, Reply, Span};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
@@ -74,6 +76,7 @@ async fn serve<const LIMITS: usize>(
     };
     tokio::select! {
         () = done => office.report(),
+        () = office.keep_time() => Ok(()), // not reached: it goes on for good
         failed = reports => failed,
     }
 }
@@ -99,13 +102,13 @@ async fn reached(phase: &watch::Receiver<Phase>, wanted: Phase) {
 
 /// What the workers of a process share.
 struct Office<const LIMITS: usize> {
-    gate: Mutex<Controller<AnyLaw, LIMITS>>,
+    waiting: Mutex<Waiting<LIMITS>>,
     /// What each limit counts: calls first, then tokens.
     units: [Unit; LIMITS],
     /// How many calls were asked for, which spreads what they cost.
     turn: AtomicU64,
-    /// Rung whenever a call has come back and left its place to another.
-    settled: Notify,
+    /// Told of every event, after which the time to look again may be another.
+    changed: Notify,
     opened: Clock,
     http: Http<HttpConnector, Empty<Bytes>>,
     address: String,
@@ -127,8 +130,8 @@ impl<const LIMITS: usize> Office<LIMITS> {
             units,
             turn: AtomicU64::new(options.number as u64),
             // A call is tried until it is served or the run is over.
-            gate: Mutex::new(Controller::new(policy.attempts(None), options.seed, Instant::ZERO)),
-            settled: Notify::new(),
+            waiting: Mutex::new(Waiting::new(policy.attempts(None), options.seed, options.workers)),
+            changed: Notify::new(),
             opened: Clock::now(),
             http: Http::builder(TokioExecutor::new()).build_http(),
             address: format!("http://{}/", options.address),
@@ -153,10 +156,16 @@ impl<const LIMITS: usize> Office<LIMITS> {
         Instant::from_nanos(nanos(self.opened.elapsed()))
     }
 
-    /// The controller, and the time read once it is ours, so that it never runs backwards.
-    fn gate(&self) -> (MutexGuard<'_, Controller<AnyLaw, LIMITS>>, Instant) {
-        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        (gate, self.now())
+    /// Does something with those that wait, at a time that is read once they are ours, so that it never
+    /// runs backwards.
+    fn with<R>(&self, act: impl FnOnce(&mut Waiting<LIMITS>, Instant) -> R) -> R {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.now();
+        let done = act(&mut waiting, now);
+        let wait = waiting.until().map_or(0, |until| until.saturating_since(now).as_nanos());
+        self.tally().wait_us = wait / 1000;
+        self.changed.notify_one();
+        done
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
@@ -175,17 +184,30 @@ impl<const LIMITS: usize> Office<LIMITS> {
         sleep(Duration::from_nanos(at.saturating_since(self.now()).as_nanos())).await;
     }
 
-    /// Returns when a place may have become free.
-    async fn vacancy(&self, at: Option<Instant>) {
-        let lapse = async {
-            match at {
-                Some(at) => self.sleep_until(at).await,
-                None => std::future::pending().await,
+    /// Lets the calls go whose time comes while nothing else happens.
+    async fn keep_time(&self) {
+        loop {
+            let until = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).until();
+            let lapse = async {
+                match until {
+                    Some(at) => self.sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = lapse => self.with(Waiting::look),
             }
-        };
-        tokio::select! {
-            () = self.settled.notified() => {}
-            () = lapse => {}
+        }
+    }
+
+    /// When a call that waits is admitted or rejected.
+    async fn turn(&self, ticket: Ticket, waker: &Notify) -> Turn {
+        loop {
+            match self.with(|waiting, now| waiting.turn(now, ticket)) {
+                Turn::Waiting => waker.notified().await,
+                turn => return turn,
+            }
         }
     }
 
@@ -270,53 +292,40 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
     let asked = Clock::now();
     let costs = office.costs();
     let deadline = office.deadline();
-    let mut ask = Ask::of(costs).deadline(deadline);
+    let ask = Ask::of(costs).deadline(deadline);
+    let Ok((ticket, waker)) = office.with(|waiting, now| waiting.join(now, ask)) else {
+        office.tally().given_up += 1;
+        return sleep(REST).await;
+    };
     loop {
-        if *phase.borrow() == Phase::Over {
-            return;
-        }
-        let (decision, now, lapse) = {
-            let (mut gate, now) = office.gate();
-            (gate.poll(now, &ask), now, gate.next_at(now))
+        let turn = tokio::select! {
+            biased;
+            () = reached(phase, Phase::Over) => {
+                return office.with(|waiting, now| waiting.cancel(now, ticket));
+            }
+            turn = office.turn(ticket, &waker) => turn,
         };
-        match decision {
-            Decision::Go(permit) => {
-                let sent = asked.elapsed();
-                office.tally().wait_us = 0;
-                let reply = office.attempt(costs, deadline).await;
-                let next = {
-                    let (mut gate, now) = office.gate();
-                    gate.settle(now, permit, reply);
-                    office.tally().steered_by(gate.states().filter_map(tier));
-                    gate.retry(now, &ask, reply)
-                };
-                office.settled.notify_waiters();
-                match next {
-                    Some(next) => ask = next,
-                    None if reply.outcome == Outcome::Ok => {
-                        let mut tally = office.tally();
-                        tally.answered += 1;
-                        tally.waits_us.push(u64::try_from(sent.as_micros()).unwrap_or(u64::MAX));
-                        return;
-                    }
-                    None => return office.tally().given_up += 1,
-                }
-            }
-            Decision::Wait(at) => {
-                office.tally().wait_us = at.saturating_since(now).as_nanos() / 1000;
-                tokio::select! {
-                    () = office.sleep_until(at) => {}
-                    () = reached(phase, Phase::Over) => {}
-                }
-            }
-            Decision::Full => tokio::select! {
-                () = office.vacancy(lapse) => {}
-                () = reached(phase, Phase::Over) => {}
-            },
-            Decision::Refuse(_) => {
-                office.tally().given_up += 1;
-                return sleep(REST).await;
-            }
+        if turn != Turn::Admitted {
+            office.tally().given_up += 1;
+            return sleep(REST).await;
         }
+        let sent = asked.elapsed();
+        let reply = office.attempt(costs, deadline).await;
+        let settled = office.with(|waiting, now| {
+            let settled = waiting.settle(now, ticket, reply);
+            office.tally().steered_by(waiting.gate().states().filter_map(tier));
+            settled
+        });
+        if settled == Settled::Retry {
+            continue;
+        }
+        let mut tally = office.tally();
+        if reply.outcome == Outcome::Ok {
+            tally.answered += 1;
+            tally.waits_us.push(u64::try_from(sent.as_micros()).unwrap_or(u64::MAX));
+        } else {
+            tally.given_up += 1;
+        }
+        return;
     }
 }

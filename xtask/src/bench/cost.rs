@@ -14,7 +14,7 @@ use crate::setup;
 use crate::workspace::{cargo, root};
 
 /// The subjects of tools/bench/cost, and what each is.
-const SUBJECTS: [(&str, &str); 12] = [
+const SUBJECTS: [(&str, &str); 15] = [
     ("adaptive-open", "adaptive, no refusal yet: poll + settle"),
     ("adaptive-blind", "adaptive, refusals are all that is known: poll + settle"),
     ("adaptive-blind-waits", "adaptive, a poll that is told to wait"),
@@ -23,6 +23,9 @@ const SUBJECTS: [(&str, &str); 12] = [
     ("fixed-pair", "fixed: poll + settle"),
     ("fixed-poll", "fixed: poll"),
     ("fixed-check", "fixed: check"),
+    ("queue-1000", "queue of 1000 before `fixed`: join + poll + take + settle"),
+    ("queue-100000", "queue of 100 000 before `fixed`: join + poll + take + settle"),
+    ("queue-idle", "queue of 1000 before `fixed`: a poll before its time"),
     ("pace", "plain GCRA (gate::Pace): take"),
     ("governor", "governor: check, with a clock that costs nothing"),
     ("governor-clock", "governor: check, with its own clock"),

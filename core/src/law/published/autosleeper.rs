@@ -350,6 +350,20 @@ impl Law for Autosleeper {
         self.delay(state, pace, now, rng);
     }
 
+    fn refunded(
+        &self,
+        state: &mut AutosleeperState,
+        pace: &mut Pace,
+        now: Instant,
+        _: u32,
+        newest: bool,
+    ) {
+        if self.is_mended() && newest {
+            pace.end_pause();
+            state.quiet_from = state.quiet_from.min(now);
+        }
+    }
+
     fn observe(
         &self,
         state: &mut AutosleeperState,

@@ -375,6 +375,11 @@ impl Law for Tchannel {
         state.sent = state.sent.saturating_add(1);
     }
 
+    fn refunded(&self, state: &mut TchannelState, _: &mut Pace, now: Instant, _: u32, _: bool) {
+        *state = self.at(state, now);
+        state.sent = state.sent.saturating_sub(1);
+    }
+
     fn observe(
         &self,
         state: &mut TchannelState,

@@ -16,7 +16,7 @@ use crate::meter::{meter, run};
 /// millisecond, so that every call may leave.
 const RATE: u32 = 1_000;
 const BURST: u32 = 10;
-const STEP: Span = Span::from_millis(2);
+pub const STEP: Span = Span::from_millis(2);
 
 /// Nothing: what measuring itself costs.
 pub fn empty() {
@@ -27,7 +27,7 @@ fn quota() -> Quota {
     Quota::per_second(RATE.into()).and_then(|quota| quota.with_burst(BURST)).expect("a quota")
 }
 
-fn fixed() -> Controller<Fixed, 1, 32> {
+pub fn fixed() -> Controller<Fixed, 1, 32> {
     black_box(Controller::new(Policy::new(Fixed::new(quota())), 7, Instant::ZERO))
 }
 

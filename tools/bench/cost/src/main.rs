@@ -4,12 +4,13 @@
 mod cubic;
 mod limiters;
 mod meter;
+mod queue;
 mod tiers;
 
 use std::process::ExitCode;
 
 /// Each subject by its name. All are measured alike: so many calls after so many that only warm up.
-const SUBJECTS: [(&str, fn()); 13] = [
+const SUBJECTS: [(&str, fn()); 16] = [
     ("empty", limiters::empty),
     ("adaptive-open", tiers::open),
     ("adaptive-blind", tiers::blind),
@@ -19,6 +20,9 @@ const SUBJECTS: [(&str, fn()); 13] = [
     ("fixed-check", limiters::fixed_check),
     ("fixed-poll", limiters::fixed_poll),
     ("fixed-pair", limiters::fixed_pair),
+    ("queue-1000", queue::of_a_thousand),
+    ("queue-100000", queue::of_a_hundred_thousand),
+    ("queue-idle", queue::idle),
     ("pace", limiters::pace),
     ("governor", limiters::governor),
     ("governor-clock", limiters::governor_with_its_clock),

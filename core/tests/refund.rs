@@ -1,0 +1,99 @@
+//! A call that was admitted and not sent is as if it had never been admitted, whatever the law.
+#![allow(
+    missing_docs,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that overflows or panics fails, which is right"
+)]
+
+use tidegate::gate::{BudgetPolicy, Permit};
+use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Reason, Span, Verdict};
+
+const START: Instant = Instant::from_nanos(1_000_000_000);
+
+/// A gate that has made some calls of which the server rejected every third, and when the next one may
+/// be sent.
+fn used(name: &str) -> (Controller, Instant) {
+    let mut gate = Controller::new(Policy::named(name).unwrap(), 7, START);
+    let (mut now, mut calls) = (START, 0);
+    loop {
+        match gate.poll(now, &Ask::new()) {
+            Decision::Go(permit) => {
+                calls += 1;
+                now = now.saturating_add(Span::from_millis(20));
+                let throttled = calls % 3 == 0;
+                gate.settle(now, permit, if throttled { Outcome::Throttled } else { Outcome::Ok });
+            }
+            Decision::Wait(until) => now = until,
+            other => panic!("{name}: {other:?}"),
+        }
+        if calls >= 12 && gate.check(now, &Ask::new()) == Verdict::Go {
+            return (gate, now);
+        }
+    }
+}
+
+#[test]
+fn every_law_gives_back_what_a_call_took() {
+    for name in Policy::NAMES {
+        let (mut gate, mut now) = used(name);
+        let mut untouched = gate.clone();
+        // `adaptive` has drawn when the next call is due: of that draw an eighth of an interval stays.
+        let interval = gate.intervals(now).next().flatten().filter(|_| *name == "adaptive");
+        let most = Span::from_nanos(interval.map_or(0, Span::as_nanos) / 8);
+        for _ in 0..50 {
+            match gate.poll(now, &Ask::new()) {
+                Decision::Go(permit) => gate.refund(now, permit),
+                Decision::Wait(until) if until <= now.saturating_add(most) => now = until,
+                other => panic!("{name}: a call that was not sent keeps others back: {other:?}"),
+            }
+        }
+        let later = now.saturating_add(most);
+        assert_eq!(gate.in_flight(), 0, "{name}");
+        assert!(gate.intervals(later).eq(untouched.intervals(later)), "{name}");
+        let Decision::Go(_) = gate.poll(later, &Ask::new()) else { panic!("{name}") };
+        let Decision::Go(_) = untouched.poll(later, &Ask::new()) else { panic!("{name}") };
+        assert_eq!(gate.stats().slower, untouched.stats().slower, "{name}");
+        assert_eq!(gate.stats().faster, untouched.stats().faster, "{name}");
+    }
+}
+
+#[test]
+fn a_permit_is_refunded_once_and_an_unknown_one_is_harmless() {
+    let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
+    let Decision::Go(permit) = gate.poll(START, &Ask::new()) else { panic!() };
+    let raw = permit.into_raw();
+    gate.settle(START, Permit::from_raw(raw), Outcome::Ok);
+    gate.refund(START, Permit::from_raw(raw));
+    assert!(matches!(gate.poll(START, &Ask::new()), Decision::Wait(_)));
+    assert_eq!(gate.stats().unknown, 1);
+}
+
+#[test]
+fn a_retry_that_was_not_sent_is_paid_back_to_the_budget() {
+    let budget = BudgetPolicy::new(Ratio::HALF, 1).unwrap();
+    let policy = Policy::named("none").unwrap().budget(Some(budget));
+    let mut gate: Controller = Controller::new(policy, 7, START);
+    let retry = gate.retry(START, &Ask::new(), Outcome::Failed).unwrap();
+    for _ in 0..3 {
+        let Decision::Go(permit) = gate.poll(START, &retry) else { panic!("it was paid for") };
+        gate.refund(START, permit);
+    }
+    let Decision::Go(_) = gate.poll(START, &retry) else { panic!() };
+    assert_eq!(gate.poll(START, &retry), Decision::Refuse(Reason::Budget));
+}
+
+#[test]
+fn a_retry_that_would_be_late_is_not_granted() {
+    let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
+    let ask = Ask::new().deadline(START.saturating_add(Span::from_millis(150)));
+    let Decision::Go(permit) = gate.poll(START, &ask) else { panic!() };
+    let now = START.saturating_add(Span::from_millis(50));
+    // Another call takes the only turn before the deadline.
+    gate.settle(now, permit, Outcome::Failed);
+    let second = START.saturating_add(Span::from_millis(100));
+    let Decision::Go(_) = gate.poll(second, &Ask::new()) else { panic!() };
+    assert_eq!(gate.retry(second, &ask, Outcome::Failed), None);
+    assert_eq!(gate.stats().retries, 0);
+}

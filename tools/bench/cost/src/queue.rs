@@ -1,0 +1,77 @@
+//! The queue in front of a controller that admits every call: as many wait after a call as before it.
+
+use std::hint::black_box;
+
+use tidegate::law::Fixed;
+use tidegate::queue::{Growing, Queue, Slot, Step, Turn};
+use tidegate::{Ask, Controller, Instant, Outcome, Rng, Span};
+
+use crate::limiters::{STEP, fixed};
+use crate::meter::{meter, run};
+
+struct Bench {
+    queue: Queue<Growing<Vec<Slot>>>,
+    gate: Controller<Fixed, 1, 32>,
+    now: Instant,
+    chance: Rng,
+}
+
+/// Later than any of these calls.
+const PATIENCE: Span = Span::from_secs(86_400);
+
+impl Bench {
+    /// So many calls wait, of random priorities and deadlines.
+    fn new(waiting: usize) -> Self {
+        let queue = Queue::new(Growing::new(Vec::new(), waiting + 1));
+        let mut bench = Self { queue, gate: fixed(), now: Instant::ZERO, chance: Rng::new(7) };
+        for _ in 0..waiting {
+            let (ask, priority) = bench.call();
+            let joined = bench.queue.join(bench.now, &mut bench.gate, ask, priority);
+            joined.expect("a place");
+        }
+        bench
+    }
+
+    fn call(&mut self) -> (Ask, u8) {
+        let dice = self.chance.next_u32();
+        let within = PATIENCE.saturating_add(Span::from_micros((dice >> 8).into()));
+        (black_box(Ask::new().deadline(self.now.saturating_add(within))), (dice % 8) as u8)
+    }
+
+    /// A call joins, another is admitted and comes back.
+    fn turn(&mut self, on: bool) {
+        self.now = self.now.saturating_add(STEP);
+        let (ask, priority) = self.call();
+        let Self { queue, gate, now, .. } = self;
+        let turn = meter(on, || {
+            queue.join(*now, gate, ask, priority).expect("a place");
+            let Step::Admit(ticket) = queue.poll(*now, gate) else { panic!("kept back") };
+            let turn = queue.take(*now, gate, ticket);
+            queue.settle(*now, gate, ticket, Outcome::Ok);
+            turn
+        });
+        assert_eq!(turn, Turn::Admitted);
+    }
+}
+
+/// Before a thousand calls.
+pub fn of_a_thousand() {
+    let mut bench = Bench::new(1_000);
+    run(|on| bench.turn(on));
+}
+
+/// Before a hundred thousand.
+pub fn of_a_hundred_thousand() {
+    let mut bench = Bench::new(100_000);
+    run(|on| bench.turn(on));
+}
+
+/// A look before the first call may be sent.
+pub fn idle() {
+    let mut bench = Bench::new(1_000);
+    let Bench { queue, gate, now, .. } = &mut bench;
+    while let Step::Admit(_) = queue.poll(*now, gate) {}
+    run(|on| {
+        assert!(matches!(meter(on, || queue.poll(black_box(*now), gate)), Step::Sleep(Some(_))));
+    });
+}
