@@ -157,7 +157,7 @@ export class Race {
     let told = "";
     while (run === this.#run) {
       const rests = this.over || (!this.behind && !(this.playing && this.#visible && !document.hidden));
-      const key = `${this.now} ${this.lanes.length}`;
+      const key = `${this.now} ${this.over}`;
       if ((rests || performance.now() - measured > MEASURE_EVERY) && told !== key) {
         if (!await this.#measure(run)) return;
         told = key;
@@ -180,6 +180,7 @@ export class Race {
       this.#settle();
       const took = (performance.now() - time) / 1000;
       if (!this.behind && took > 0) this.reached += ((this.now - before) / Math.max(took, 1 / 60) - this.reached) * 0.1;
+      if (this.over) continue; // to its last figures, which are shown before the end is
       this.watcher.moved();
       await nextFrame();
     }
