@@ -22,6 +22,8 @@ mod hint;
 mod law;
 #[path = "../../../core/src/outcome.rs"]
 mod outcome;
+#[path = "../../../core/src/policy.rs"]
+mod policy;
 #[path = "../../../core/src/rate.rs"]
 mod rate;
 #[path = "../../../core/src/rng.rs"]
@@ -42,6 +44,7 @@ pub use fixed::Ratio;
 pub use gate::Permit;
 pub use hint::Hint;
 pub use outcome::{Outcome, Reply};
+pub use policy::Policy;
 pub use rate::{Quota, QuotaError};
 pub use rng::Rng;
 pub use time::{Instant, Span};
