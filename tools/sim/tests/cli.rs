@@ -71,7 +71,7 @@ fn a_scenario_of_ones_own_runs_with_laws_and_seeds_of_ones_choice() {
 
 #[test]
 fn a_law_of_the_scenarios_own_runs_by_its_name() {
-    let law = "[laws.slow]\nresponsive = { initial = \"3s\" }\n[server.window]";
+    let law = "[laws.slow]\nautosleeper = { initial = \"3s\" }\n[server.window]";
     let path = file("laws.toml", &OWN.replace("[server.window]", law));
     let args = ["run", path.to_str().unwrap(), "--law", "slow,autosleeper", "--seeds", "1"];
     let rows: serde_json::Value =

@@ -12,7 +12,7 @@ use board::count;
 use client::Client;
 use meter::Meters;
 use server::{Bucket, Period, Server};
-use tidegate::law::{Adaptive, Aimd, Fixed, Law};
+use tidegate::law::{Aimd, Fixed, Law};
 use tidegate::{Outcome, Policy, Quota};
 
 /// So many calls only warm up: they bring a law to where it stays.

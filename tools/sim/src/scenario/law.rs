@@ -23,8 +23,10 @@ pub struct LawSpec {
     /// No rate, and delays between a call's attempts.
     pub backoff: Option<BackoffSpec>,
     /// A delay that scales up on failure and down on success.
+    #[serde(alias = "responsive")]
     pub autosleeper: Option<AutosleeperSpec>,
     /// A limit for each second, which busy responses halve.
+    #[serde(alias = "busy")]
     pub tchannel: Option<TchannelSpec>,
 }
 
@@ -237,6 +239,20 @@ fn ratio(value: Option<f64>, usual: Option<Ratio>) -> Result<Ratio, LawError> {
     ratio.filter(|_| near && (0.0..=1_000.0).contains(&value)).ok_or(LawError::Ratio)
 }
 
+/// The name of a law that a file may call as it was called before.
+pub(super) fn present(name: &str) -> &str {
+    match name {
+        "responsive" => "autosleeper",
+        "busy" => "tchannel",
+        "cubic" => "aws-cubic",
+        "crowd" => "aimd-concurrency",
+        "gradual" => "heroku-gradual",
+        "proportional" => "heroku-proportional",
+        "remaining" => "heroku-remaining",
+        name => name,
+    }
+}
+
 /// Reads the laws of a scenario by their names.
 pub(super) fn by_name<'de, D: Deserializer<'de>>(
     from: D,
@@ -266,6 +282,24 @@ mod tests {
         let fixed = Scenario::parse(&with("fixed = { rate = '10/s' }"), "", "").unwrap();
         let interval = |policy: Policy| format!("{policy:?}").contains("period: 100000000");
         assert!(fixed.own_law("own").is_some_and(interval), "{:?}", fixed.own_law("own"));
+    }
+
+    #[test]
+    fn a_file_with_the_names_of_before_runs_unchanged() {
+        for (before, now) in [("responsive", "autosleeper"), ("busy", "tchannel")] {
+            let [before, now] = [before, now].map(|name| with(&format!("{name} = {{}}")));
+            let [before, now] = [before, now].map(|text| Scenario::parse(&text, "", "").unwrap());
+            assert_eq!(before.own_law("own"), now.own_law("own"));
+        }
+        let file = with("busy = {}") + "[[clients]]\nlaw = 'cubic'\n";
+        let law = |text: &str| {
+            let scenario = Scenario::parse(text, "", "").unwrap();
+            scenario.groups().last().unwrap().law.clone().unwrap()
+        };
+        assert_eq!(law(&file), "aws-cubic");
+        let own =
+            file.replace("[laws.own]", "[laws.cubic]").replace("law = 'own'", "law = 'cubic'");
+        assert_eq!(law(&own), "cubic", "a law of the file's own keeps its name");
     }
 
     #[test]

@@ -142,6 +142,14 @@ impl Scenario {
         let mut scenario: Self =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(text, file, &error))?;
         name.clone_into(&mut scenario.name);
+        for group in &mut scenario.clients {
+            let law = &mut group.get_mut().law;
+            let stranger =
+                law.as_deref().filter(|law| scenario.laws.iter().all(|own| own.0 != *law));
+            if let Some(present) = stranger.map(|law| law::present(law).into()) {
+                *law = Some(present);
+            }
+        }
         check::check(&scenario).map_err(|fault| fault.at(&scenario, text, file))?;
         Ok(scenario)
     }
