@@ -8,7 +8,7 @@ use tidegate::{Controller, Decision, Instant, Policy, Ratio};
 
 use crate::peer;
 use crate::place::Place;
-use crate::queued::{Client, Line};
+use crate::queued::{Client, ProductQueue};
 use crate::throttle::{Answer, AskOf, Call, Outlook, Response, Throttle};
 
 /// The laws that sleep in each thread by itself.
@@ -87,7 +87,7 @@ where
     L: Law + Copy + 'static,
     Call: AskOf<LAWS>,
 {
-    Client::Queued(Box::new(Line::new(gate, place.threads)))
+    Client::Queued(Box::new(ProductQueue::new(gate, place.threads)))
 }
 
 /// The policy of a name that the threads of a process share.
