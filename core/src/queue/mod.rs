@@ -472,7 +472,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
             self.heaps.remove(By::Time, next);
             self.asleep = None;
             match state {
-                State::Waiting => self.line_up(next),
+                State::Waiting => self.make_ready(next),
                 State::Admitted { permit, taken: false, .. } => {
                     gate.refund(now, Permit::from_raw(permit));
                     self.give_slot(next, State::Free);
@@ -510,12 +510,12 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
             self.heaps.push(By::Time, slot);
             self.asleep = None;
         } else {
-            self.line_up(slot);
+            self.make_ready(slot);
         }
     }
 
     /// A call waits for its turn from now on.
-    fn line_up(&mut self, slot: u32) {
+    fn make_ready(&mut self, slot: u32) {
         let Some(place) = self.heaps.slot(slot) else { return };
         let has_deadline = place.ask.not_after() < Instant::MAX;
         self.heaps.push(By::Rank, slot);

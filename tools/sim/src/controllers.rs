@@ -8,7 +8,7 @@ use tidegate::{Controller, Decision, Instant, Policy};
 
 use crate::peer;
 use crate::place::Place;
-use crate::queued::{Client, Line};
+use crate::queued::{Client, ProductQueue};
 use crate::throttle::{Answer, AskOf, Call, Outlook, Response, Throttle};
 
 /// Whether a law sleeps in each thread by itself.
@@ -83,7 +83,7 @@ where
     L: Law + Copy + 'static,
     Call: AskOf<LAWS>,
 {
-    Client::Queued(Box::new(Line::new(gate, place.threads)))
+    Client::Queued(Box::new(ProductQueue::new(gate, place.threads)))
 }
 
 /// The policy of a name, with as many attempts of a call as it takes.

@@ -57,7 +57,7 @@ pub enum Next {
 }
 
 /// The product's queue before the product's controller.
-pub struct Line<L: Law, const LAWS: usize, const SLOTS: usize> {
+pub struct ProductQueue<L: Law, const LAWS: usize, const SLOTS: usize> {
     /// Apart, because it is large where a process has many threads.
     gate: Box<Controller<L, LAWS, SLOTS>>,
     queue: Queue<Growing<Vec<Slot<LAWS>>>, LAWS>,
@@ -65,7 +65,7 @@ pub struct Line<L: Law, const LAWS: usize, const SLOTS: usize> {
     threads: Vec<u32>,
 }
 
-impl<L: Law + Copy, const LAWS: usize, const SLOTS: usize> Line<L, LAWS, SLOTS> {
+impl<L: Law + Copy, const LAWS: usize, const SLOTS: usize> ProductQueue<L, LAWS, SLOTS> {
     /// A queue without a call, for so many threads.
     pub fn new(gate: Box<Controller<L, LAWS, SLOTS>>, threads: u32) -> Self {
         let queue = Queue::new(Growing::new(Vec::new(), threads as usize));
@@ -73,7 +73,7 @@ impl<L: Law + Copy, const LAWS: usize, const SLOTS: usize> Line<L, LAWS, SLOTS> 
     }
 }
 
-impl<L, const LAWS: usize, const SLOTS: usize> Queued for Line<L, LAWS, SLOTS>
+impl<L, const LAWS: usize, const SLOTS: usize> Queued for ProductQueue<L, LAWS, SLOTS>
 where
     L: Law + Copy,
     Call: AskOf<LAWS>,
