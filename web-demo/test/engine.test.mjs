@@ -199,7 +199,7 @@ test("what is wrong is said as the command says it", async (t) => {
   assert.match((await say(good.replace("burst = 4", "burst = 0")))[1], /^the scenario, line \d+: a bucket that holds no token never serves a call/);
   const [noLaw, there] = await say(good, "magic");
   assert.deepEqual([noLaw, there.split(", ").length > 20], ["law", true]);
-  assert.match(there, /^there is no law "magic"; there are adaptive, none, /);
+  assert.match(there, /^there is no law "magic"; there are adaptive, fixed, none, /);
 });
 
 test("a long run does not hold up a short one, and a closed world is forgotten", async (t) => {
