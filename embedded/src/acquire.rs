@@ -13,7 +13,7 @@ use crate::throttle::Shared;
 
 /// Waits for a permit: what [`Call::acquire`](crate::Call::acquire) returns.
 ///
-/// It may be dropped at any time: the call is then cancelled, and the next one takes its turn.
+/// It may be dropped at any time: it then leaves the line, and whoever is next takes its turn.
 ///
 /// ```
 /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
@@ -35,8 +35,8 @@ pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
-    pub(crate) const fn new(throttle: &'a T, key: T::Key, ask: Ask<LIMITS>, priority: u8) -> Self {
-        Self { throttle, key, ask, standing: Standing::new(priority) }
+    pub(crate) fn new(throttle: &'a T, key: T::Key, ask: Ask<LIMITS>) -> Self {
+        Self { throttle, key, ask, standing: Standing::default() }
     }
 
     /// What it asks for.

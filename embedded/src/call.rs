@@ -39,24 +39,17 @@ pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
     ask: Ask<LIMITS>,
-    priority: u8,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     pub(crate) const fn new(throttle: &'a T, key: T::Key) -> Self {
-        Self { throttle, key, ask: Ask::new(), priority: 0 }
+        Self { throttle, key, ask: Ask::new() }
     }
 
     /// The same call with what it costs of each limit; 1 where it is not said. A call that costs
     /// nothing of a limit is not subject to it.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { ask: Ask::of(costs).deadline(self.ask.not_after()), ..self }
-    }
-
-    /// The same call with a priority from 0, the default, to 7: of the calls that wait, the one of the
-    /// highest goes first. All its attempts have it.
-    pub fn priority(self, priority: u8) -> Self {
-        Self { priority, ..self }
     }
 
     /// The same call, which must leave at `deadline` or earlier; [`run`](Self::run) also gives up a
@@ -77,11 +70,11 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         Some(Permit::new(self.throttle, self.key, raw))
     }
 
-    /// A permit, when a call may leave: first come, first served within a priority.
+    /// A permit, when a call may leave: first come, first served.
     ///
     /// It resolves to a [`Refusal`] where waiting does not help.
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
-        Acquire::new(self.throttle, self.key, self.ask, self.priority)
+        Acquire::new(self.throttle, self.key, self.ask)
     }
 
     /// Makes the call when it may leave, and again as long as that is worth it: whatever was refused
@@ -90,7 +83,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// What it returns says what became of it ([`Replied`]); the last answer is handed back. It may be
     /// dropped at any time: a call that is under way then is abandoned.
     ///
-    /// A first attempt that finds no place to wait is refused. A later one is not given up for that:
+    /// A first attempt that finds no place in line is refused. A later one is not given up for that:
     /// it looks for a place whenever the gates are to open, and otherwise once a second.
     ///
     /// A call that failed may have been served all the same, for the answer can be lost as well as the

@@ -1,38 +1,31 @@
-//! The desk: the gates and the tasks that wait for them, behind one lock.
+//! The desk: the gates and the line in front of them, behind one lock.
 //!
-//! Whichever task finds that something has changed lets the queue admit and reject what is due, and wakes
-//! the tasks that it concerns. The first of those that wait has a timer set for the next change.
+//! Only the first in line asks the gates, and only it has a timer set for what they answer. Whoever
+//! leaves the line, with a permit or without, wakes the next; so does a call that comes back.
 
 use core::cell::RefCell;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::gate::{Permit, WindowPolicy};
-use tidegate::queue::{Gate as _, Place, Ticket, Turn};
-use tidegate::{Ask, Decision, Instant, Policy, Reason, Reply, Span, Verdict};
+use tidegate::{Ask, Decision, Instant, Policy, Reply, Span, Verdict};
 
-use crate::gates::{Gates, Of};
-use crate::lanes::{Lane, Lanes};
+use crate::gates::Gates;
+use crate::line::{Line, Ticket};
 use crate::log::{debug, trace};
 use crate::refusal::Refusal;
 use crate::time::{self, wake_at};
 
 /// See the module.
 #[allow(missing_debug_implementations, reason = "the throttles have their own")]
-pub struct Desk<
-    M: RawMutex,
-    G: Gates<LIMITS>,
-    const KEYS: usize,
-    const WAITERS: usize,
-    const LIMITS: usize,
-> {
-    inner: Mutex<M, RefCell<Inner<G, KEYS, WAITERS, LIMITS>>>,
+pub struct Desk<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
+    inner: Mutex<M, RefCell<Inner<G, WAITERS, LIMITS>>>,
 }
 
-struct Inner<G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, const LIMITS: usize> {
+struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     gates: Sown<G, LIMITS>,
-    lanes: Lanes<G::Key, KEYS, WAITERS, LIMITS>,
+    line: Line<G::Key, WAITERS>,
 }
 
 /// Gates that are made when they are first asked, for neither a clock nor entropy is there when a
@@ -65,34 +58,26 @@ fn grow<G: Gates<LIMITS>, const LIMITS: usize>(
 }
 
 /// Where a call stands.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Standing {
-    priority: u8,
-    /// Its place among all calls, from its first attempt on.
-    place: Option<Place>,
-    /// While it waits.
     ticket: Option<Ticket>,
+    /// What the gates told it, as the first in line.
+    told: Option<Told>,
+    waits: bool,
 }
 
-impl Standing {
-    pub(crate) const fn new(priority: u8) -> Self {
-        Self { priority, place: None, ticket: None }
-    }
-
-    /// Its ticket in the queue of its key; `None` where it does not wait, or was sent away.
-    fn ticket_in<K, const WAITERS: usize, const LIMITS: usize>(
-        &self,
-        lane: Option<&mut Lane<K, WAITERS, LIMITS>>,
-    ) -> Option<Ticket> {
-        let ticket = self.ticket?;
-        (lane?.queue.place(ticket) == self.place).then_some(ticket)
-    }
+/// What the gates told, and how many calls had left then: with each that leaves, the gates forget whom
+/// they kept back, and want to be asked again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Told {
+    verdict: Verdict,
+    gone: u32,
 }
 
 /// What is later by this is later.
 const TICK: Span = Span::from_nanos(1);
 
-/// How often a task without a place in a queue looks for one: nobody can wake it.
+/// How often a retry without a place in line looks for one: nobody can wake it.
 const LOOK_AGAIN: Span = Span::from_secs(1);
 
 enum Step {
@@ -131,8 +116,8 @@ pub trait Verbs<const LIMITS: usize> {
     ) -> Option<Ask<LIMITS>>;
 }
 
-impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, const LIMITS: usize>
-    Desk<M, G, KEYS, WAITERS, LIMITS>
+impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
+    Desk<M, G, WAITERS, LIMITS>
 {
     pub(crate) const fn sown(policy: Policy<G::Law, LIMITS>, seed: fn() -> u64) -> Self {
         Self::of(Sown::Seed(policy, seed))
@@ -143,7 +128,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, con
     }
 
     const fn of(gates: Sown<G, LIMITS>) -> Self {
-        Self { inner: Mutex::new(RefCell::new(Inner { gates, lanes: Lanes::new() })) }
+        Self { inner: Mutex::new(RefCell::new(Inner { gates, line: Line::new() })) }
     }
 
     /// Follows another policy from now on, with whoever waits.
@@ -151,24 +136,18 @@ impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, con
     where
         G::Law: PartialEq,
     {
-        self.change((), |gates| gates.set_policy(time::now(), policy));
+        self.with((), |gates, line| {
+            gates.set_policy(time::now(), policy);
+            line.wake_all();
+        });
     }
 
-    /// Opens or narrows the window, for whoever waits too.
+    /// Opens or narrows the window, and tells whoever waits.
     pub(crate) fn set_window(&self, window: WindowPolicy) {
-        self.change((), |gates| gates.set_window(window));
-    }
-
-    /// Changes the gates, for whoever waits too.
-    pub(crate) fn change<R>(&self, otherwise: R, act: impl FnOnce(&mut G) -> R) -> R {
-        self.with(otherwise, |gates, lanes| {
-            let done = act(gates);
-            lanes.each(|key, lane| {
-                lane.queue.changed();
-                lane.pump(time::now(), &mut Of { gates, key }, None);
-            });
-            done
-        })
+        self.with((), |gates, line| {
+            gates.set_window(window);
+            line.wake_all();
+        });
     }
 
     /// Does `act` while nobody else does. A law or a waker that calls back into the throttle which
@@ -176,27 +155,27 @@ impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, con
     pub(crate) fn with<R>(
         &self,
         otherwise: R,
-        act: impl FnOnce(&mut G, &mut Lanes<G::Key, KEYS, WAITERS, LIMITS>) -> R,
+        act: impl FnOnce(&mut G, &mut Line<G::Key, WAITERS>) -> R,
     ) -> R {
         self.inner.lock(|cell| {
             let Ok(mut inner) = cell.try_borrow_mut() else { return otherwise };
-            let Inner { gates, lanes } = &mut *inner;
+            let Inner { gates, line } = &mut *inner;
             match gates.grown() {
-                Some(gates) => act(gates, lanes),
+                Some(gates) => act(gates, line),
                 None => otherwise,
             }
         })
     }
 }
 
-impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, const LIMITS: usize>
-    Verbs<LIMITS> for Desk<M, G, KEYS, WAITERS, LIMITS>
+impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>
+    for Desk<M, G, WAITERS, LIMITS>
 {
     type Key = G::Key;
 
     fn take(&self, key: &G::Key, ask: &Ask<LIMITS>) -> Option<Permit> {
-        self.with(None, |gates, lanes| {
-            if lanes.of(key).is_some_and(|lane| !lane.queue.is_clear()) {
+        self.with(None, |gates, line| {
+            if line.is_for(key) {
                 return None;
             }
             match gates.poll(key, time::now(), ask) {
@@ -213,16 +192,35 @@ impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, con
         standing: &mut Standing,
         context: &mut Context<'_>,
     ) -> Poll<Result<Permit, Refusal>> {
-        let step = self.with(Step::Until(Instant::MAX), |gates, lanes| {
-            match join(gates, lanes, key, ask, standing) {
-                Some(step) => step,
-                None => wait(gates, lanes, key, ask, standing, context.waker()),
+        let waker = context.waker();
+        let before = standing.told;
+        let step = self.with(Step::Until(Instant::MAX), |gates, line| {
+            let ticket = *standing.ticket.get_or_insert_with(|| line.ticket());
+            let step = ask_gates(gates, line, key, ask, ticket, standing);
+            // Whom its own backoff keeps back is in nobody's way.
+            let waits = matches!(step, Step::Until(_)) && ask.not_before() <= time::now();
+            standing.waits = waits && line.join(key, ticket, waker);
+            let step = match step {
+                Step::Until(_) if waits && !standing.waits => outside(gates, key, ask),
+                step => step,
+            };
+            if !standing.waits {
+                line.leave(ticket);
             }
+            if !matches!(step, Step::Until(_)) {
+                // The next attempt is another question.
+                standing.told = None;
+                line.wake_first(key);
+            }
+            step
         });
         match step {
             Step::Go(permit) => Poll::Ready(Ok(permit)),
             Step::No(refusal) => Poll::Ready(Err(refusal)),
             Step::Until(at) => {
+                if let Some(told) = standing.told.filter(|told| before != Some(*told)) {
+                    trace!("waits: {:?}", told.verdict);
+                }
                 wake_at(at, context);
                 Poll::Pending
             }
@@ -230,21 +228,12 @@ impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, con
     }
 
     fn leave(&self, key: &G::Key, standing: &mut Standing) {
-        if standing.ticket.is_none() {
-            return;
-        }
-        self.with((), |gates, lanes| {
-            let mut lane = lanes.of(key);
-            if let Some(ticket) = standing.ticket_in(lane.as_deref_mut())
-                && let Some(lane) = lane
-            {
-                let (now, gate) = (time::now(), &mut Of { gates, key });
-                lane.queue.cancel(now, gate, ticket);
-                lane.forget(ticket);
-                lane.pump(now, gate, None);
-            }
+        let Some(ticket) = standing.ticket.filter(|_| standing.waits) else { return };
+        standing.waits = false;
+        self.with((), |_, line| {
+            line.leave(ticket);
+            line.wake_first(key);
         });
-        standing.ticket = None;
     }
 
     fn settle(
@@ -254,16 +243,11 @@ impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, con
         reply: Reply<LIMITS>,
         again: Option<&Ask<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
-        let next = self.with(None, |gates, lanes| {
+        let next = self.with(None, |gates, line| {
             let now = time::now();
-            let gate = &mut Of { gates, key };
-            gate.settle(now, permit, reply);
-            let next = again.and_then(|ask| gate.retry(now, ask, reply));
-            if let Some(lane) = lanes.of(key) {
-                lane.queue.changed();
-                lane.pump(now, gate, None);
-            }
-            next
+            gates.settle(key, now, permit, reply);
+            line.wake_first(key);
+            again.and_then(|ask| gates.retry(key, now, ask, reply))
         });
         match &next {
             Some(next) => debug!("{:?}: attempt {} to come", reply.outcome, next.attempt()),
@@ -274,105 +258,77 @@ impl<M: RawMutex, G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, con
     }
 }
 
-/// Lets a call that does not wait yet be sent, or join a queue: `None` where it waits.
-fn join<G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, const LIMITS: usize>(
-    gates: &mut G,
-    lanes: &mut Lanes<G::Key, KEYS, WAITERS, LIMITS>,
+/// For a call that finds no place in line. A first attempt is told so; a later one has answers to
+/// lose, so it comes again when somebody may have left.
+fn outside<G: Gates<LIMITS>, const LIMITS: usize>(
+    gates: &G,
     key: &G::Key,
     ask: &Ask<LIMITS>,
-    standing: &mut Standing,
-) -> Option<Step> {
-    if standing.ticket_in(lanes.of(key)).is_some() {
-        return None;
-    }
-    let now = time::now();
-    let late = ask.not_after().saturating_add(TICK);
-    if now >= late {
-        // Gates that are not there yet refuse nobody.
-        return Some(Step::No(Refusal::Late(time::ticking(now))));
-    }
-    let place = *standing.place.get_or_insert_with(|| lanes.place(standing.priority));
-    let is_clear = lanes.of(key).is_none_or(|lane| lane.queue.is_clear());
-    let verdict = gates.check(key, now, ask);
-    if matches!(verdict, Verdict::Refuse(_)) || (is_clear && verdict == Verdict::Go) {
-        match gates.poll(key, now, ask) {
-            Decision::Go(permit) => return Some(Step::Go(permit)),
-            Decision::Refuse(reason) => return Some(Step::No(Refusal::of(reason))),
-            Decision::Wait(_) | Decision::Full => {} // not reached: the gates were asked
-        }
-    }
-    let is_new = ask.attempt() == 0;
-    if is_new && lanes.open(key).is_none() {
-        lanes.make_room(now, gates);
-    }
-    let is_full = lanes.waiting() >= WAITERS;
-    let Some(lane) = lanes.open(key) else {
-        return Some(outside(ask, verdict, now, is_full));
-    };
-    match lane.queue.join_at(now, &mut Of { gates, key }, *ask, place) {
-        Ok(ticket) => {
-            trace!("waits: {:?}", verdict);
-            standing.ticket = Some(ticket);
-            None
-        }
-        Err(Reason::QueueFull) => Some(outside(ask, verdict, now, true)),
-        Err(reason) => Some(Step::No(Refusal::of(reason))),
-    }
-}
-
-/// Looks whether the turn of a call that waits has come.
-fn wait<G: Gates<LIMITS>, const KEYS: usize, const WAITERS: usize, const LIMITS: usize>(
-    gates: &mut G,
-    lanes: &mut Lanes<G::Key, KEYS, WAITERS, LIMITS>,
-    key: &G::Key,
-    ask: &Ask<LIMITS>,
-    standing: &mut Standing,
-    waker: &Waker,
 ) -> Step {
-    let mut lane = lanes.of(key);
-    let (Some(ticket), Some(lane)) = (standing.ticket_in(lane.as_deref_mut()), lane) else {
-        return Step::Until(Instant::MAX); // not reached: it has joined
-    };
-    let now = time::now();
-    lane.note(ticket, waker);
-    if gates.get(key).is_none() {
-        // The gates that the queue heard had to go for another key's.
-        lane.queue.changed();
-    }
-    let gate = &mut Of { gates, key };
-    lane.pump(now, gate, Some(ticket));
-    let step = match lane.queue.take(now, gate, ticket) {
-        Turn::Waiting => {
-            let late = ask.not_after().saturating_add(TICK);
-            return Step::Until(if ask.not_before() > now {
-                ask.not_before().min(late)
-            } else {
-                late
-            });
-        }
-        Turn::Admitted => lane.queue.hand_over(ticket).map(Step::Go),
-        Turn::Rejected(reason) => Some(Step::No(Refusal::of(reason))),
-        Turn::Unknown => None, // not reached: the ticket is this call's own
-    };
-    standing.ticket = None;
-    lane.forget(ticket);
-    step.unwrap_or(Step::Until(now))
-}
-
-/// For a call that finds no room to wait. A first attempt hears of it where that is for want of places;
-/// others come again when there may be one.
-fn outside<const LIMITS: usize>(
-    ask: &Ask<LIMITS>,
-    verdict: Verdict,
-    now: Instant,
-    is_full: bool,
-) -> Step {
-    if ask.attempt() == 0 && is_full {
+    if ask.attempt() == 0 {
         return Step::No(Refusal::LineFull);
     }
-    let at = match verdict {
+    let now = time::now();
+    let at = match gates.check(key, now, ask) {
         Verdict::Wait(until) => until,
         _ => now.saturating_add(LOOK_AGAIN),
     };
     Step::Until(at.min(ask.not_after().saturating_add(TICK)))
+}
+
+/// What the gates say to a call in line. The gates count what they are asked and what they answer, so
+/// they are asked by the first alone, and again only where they would answer something else.
+fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
+    gates: &mut G,
+    line: &Line<G::Key, WAITERS>,
+    key: &G::Key,
+    ask: &Ask<LIMITS>,
+    ticket: Ticket,
+    standing: &mut Standing,
+) -> Step {
+    let now = time::now();
+    // From then on it is too late.
+    let late = ask.not_after().saturating_add(TICK);
+    let verdict = gates.check(key, now, ask);
+    let refused = matches!(verdict, Verdict::Refuse(_));
+    if !refused && now >= late {
+        // Gates that are not there yet refuse nobody.
+        return Step::No(Refusal::Late(time::ticking(now)));
+    }
+    if !refused && ask.not_before() > now {
+        return Step::Until(ask.not_before().min(late));
+    }
+    let ahead = line.ahead(key, ticket);
+    if !refused && ahead > 0 {
+        standing.told = None;
+        if matches!(verdict, Verdict::Go) && !standing.waits {
+            // The first may sleep on what gates said that had to go since, for another key.
+            line.wake_first(key);
+        }
+        // As far as can be told now: those ahead may cost more, or give up.
+        let first = if let Verdict::Wait(until) = verdict { until } else { now };
+        let due = first.saturating_add(gates.interval(key, now).saturating_mul(ahead.into()));
+        return if due < late || standing.waits {
+            Step::Until(late)
+        } else {
+            Step::No(Refusal::Late(time::ticking(due)))
+        };
+    }
+    let gone = gates.gone(key);
+    let verdict = match standing.told {
+        Some(told) if told == (Told { verdict, gone }) => verdict,
+        _ => match gates.poll(key, now, ask) {
+            Decision::Go(permit) => return Step::Go(permit),
+            Decision::Refuse(reason) => return Step::No(Refusal::of(reason)),
+            Decision::Wait(until) => Verdict::Wait(until),
+            Decision::Full => Verdict::Full,
+        },
+    };
+    standing.told = Some(Told { verdict, gone });
+    let due = match verdict {
+        Verdict::Wait(until) => until,
+        // A call that comes back wakes it; one that never does has a lease.
+        _ => gates.next_at(key, now).map_or(Instant::MAX, |at| at.max(now.saturating_add(TICK))),
+    };
+    Step::Until(due.min(late))
 }

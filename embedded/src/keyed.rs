@@ -2,10 +2,10 @@
 
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Stats, Verdict};
+use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Span, Stats, Verdict};
 
 use crate::call::Call;
 use crate::desk::Desk;
@@ -38,8 +38,7 @@ use crate::time;
 ///
 /// As [`Throttle`](crate::Throttle) has them, and `K` the key, of which there is room for `KEYS`: where
 /// the table is full, the key that was used longest ago goes, with what was learnt of it. The places
-/// for `WAITERS` are for all keys together, and each key has a queue of its own; where more than `KEYS` keys
-/// are waited for, the calls of the others look from time to time whether a queue is free.
+/// for `WAITERS` are for all keys together, and each key has a line of its own.
 pub struct KeyedThrottle<
     M: RawMutex,
     K: Clone + Eq,
@@ -49,7 +48,7 @@ pub struct KeyedThrottle<
     const WAITERS: usize = 4,
     const LIMITS: usize = 1,
 > {
-    desk: Desk<M, Keyed<K, L, KEYS, LIMITS, SLOTS>, KEYS, WAITERS, LIMITS>,
+    desk: Desk<M, Keyed<K, L, KEYS, LIMITS, SLOTS>, WAITERS, LIMITS>,
 }
 
 impl<
@@ -138,7 +137,7 @@ impl<
     /// How many tasks wait, for whatever key.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.desk.with(0, |_, lanes| lanes.waiting())
+        self.desk.with(0, |_, line| line.len())
     }
 }
 
@@ -174,7 +173,11 @@ impl<
     /// # Errors
     /// As there.
     pub fn restore(&self, key: &K, record: &[u8], away: Duration) -> Result<(), SnapshotError> {
-        self.desk.change(Ok(()), |gates| gates.restore(time::now(), key, record, time::span(away)))
+        self.desk.with(Ok(()), |gates, line| {
+            gates.restore(time::now(), key, record, time::span(away))?;
+            line.wake_all();
+            Ok(())
+        })
     }
 }
 
@@ -183,7 +186,6 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
 {
     type Law = L;
     type Key = K;
-    type One = Controller<L, LIMITS, SLOTS>;
 
     fn begin(policy: Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
         Self::new(policy, seed)
@@ -198,6 +200,10 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         self.poll(now, key, ask)
     }
 
+    fn settle(&mut self, key: &K, now: tidegate::Instant, permit: Permit, reply: Reply<LIMITS>) {
+        self.settle(now, key, permit, reply);
+    }
+
     fn retry(
         &mut self,
         key: &K,
@@ -208,12 +214,8 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         self.retry(now, key, ask, reply)
     }
 
-    fn get(&self, key: &K) -> Option<&Self::One> {
-        self.get(key)
-    }
-
-    fn get_mut(&mut self, key: &K) -> Option<&mut Self::One> {
-        self.get_mut(key)
+    fn next_at(&self, key: &K, now: tidegate::Instant) -> Option<tidegate::Instant> {
+        self.get(key)?.next_at(now)
     }
 
     fn set_policy(&mut self, now: tidegate::Instant, policy: Policy<L, LIMITS>)
@@ -225,6 +227,14 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
 
     fn set_window(&mut self, window: WindowPolicy) {
         self.set_window(window);
+    }
+
+    fn gone(&self, key: &K) -> u32 {
+        self.get(key).map_or(0, |gate| gate.stats().gone)
+    }
+
+    fn interval(&self, key: &K, now: tidegate::Instant) -> Span {
+        self.get(key).map_or(Span::ZERO, |gate| Gates::interval(gate, &(), now))
     }
 }
 
@@ -239,7 +249,7 @@ impl<
 > sealed::Desked<LIMITS> for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
 {
     type Key = K;
-    type Desk = Desk<M, Keyed<K, L, KEYS, LIMITS, SLOTS>, KEYS, WAITERS, LIMITS>;
+    type Desk = Desk<M, Keyed<K, L, KEYS, LIMITS, SLOTS>, WAITERS, LIMITS>;
 
     fn desk(&self) -> &Self::Desk {
         &self.desk

@@ -60,7 +60,7 @@ mod desk;
 mod gates;
 #[cfg(feature = "keyed")]
 mod keyed;
-mod lanes;
+mod line;
 mod log;
 mod permit;
 mod refusal;

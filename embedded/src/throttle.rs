@@ -65,7 +65,7 @@ pub struct Throttle<
     const WAITERS: usize = 4,
     const LIMITS: usize = 1,
 > {
-    desk: Desk<M, Controller<L, LIMITS, SLOTS>, 1, WAITERS, LIMITS>,
+    desk: Desk<M, Controller<L, LIMITS, SLOTS>, WAITERS, LIMITS>,
 }
 
 impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
@@ -170,7 +170,7 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     /// How many tasks wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.desk.with(0, |_, lanes| lanes.waiting())
+        self.desk.with(0, |_, line| line.len())
     }
 }
 
@@ -225,9 +225,10 @@ impl<M: RawMutex, L: Record + Copy, const SLOTS: usize, const WAITERS: usize, co
     ) -> Result<(), SnapshotError> {
         let now = time::now();
         let mut restored = Controller::restore(policy, seed, record, now, time::span(away))?;
-        self.desk.change((), |gate| {
+        self.desk.with((), |gate, line| {
             restored.succeed(gate);
             *gate = restored;
+            line.wake_all();
         });
         Ok(())
     }
@@ -237,7 +238,7 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     sealed::Desked<LIMITS> for Throttle<M, L, SLOTS, WAITERS, LIMITS>
 {
     type Key = ();
-    type Desk = Desk<M, Controller<L, LIMITS, SLOTS>, 1, WAITERS, LIMITS>;
+    type Desk = Desk<M, Controller<L, LIMITS, SLOTS>, WAITERS, LIMITS>;
 
     fn desk(&self) -> &Self::Desk {
         &self.desk

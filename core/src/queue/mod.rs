@@ -88,21 +88,6 @@ impl Ticket {
     }
 }
 
-/// A call's place in the order: its priority, and when it came. All its attempts keep it.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Place(u64);
-
-impl Place {
-    /// The place of the call with this number, counted in the order in which calls come.
-    #[must_use]
-    pub const fn new(priority: u8, arrival: u64) -> Self {
-        let first = PRIORITIES.saturating_sub(1);
-        let behind = first.saturating_sub(priority) as u64;
-        Self(behind << 56 | arrival & (u64::MAX >> 8))
-    }
-}
-
 /// What to do next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -212,24 +197,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         ask: Ask<LIMITS>,
         priority: u8,
     ) -> Result<Ticket, Reason> {
-        let place = Place::new(priority, self.arrivals);
-        self.arrivals = self.arrivals.wrapping_add(1);
-        self.join_at(now, gate, ask, place)
-    }
-
-    /// Adds a call at a place that the caller keeps: for several queues that count arrivals together, and
-    /// for the next attempt of a call that was [handed over](Self::hand_over). Poll then.
-    ///
-    /// # Errors
-    /// As [`join`](Self::join). A retry is not late for its place.
-    pub fn join_at(
-        &mut self,
-        now: Instant,
-        gate: &mut impl Gate<LIMITS>,
-        ask: Ask<LIMITS>,
-        place: Place,
-    ) -> Result<Ticket, Reason> {
-        let turn = self.turn(now, gate, &ask, place);
+        let priority = priority.min(PRIORITIES.saturating_sub(1));
+        let turn = self.turn(now, gate, &ask, priority);
         if turn > ask.not_after() {
             gate.count_rejection();
             return Err(Reason::Late(turn));
@@ -237,16 +206,19 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         let slot = match self.take_slot() {
             Some(slot) => slot,
             None => {
-                // A slot whose permit has lapsed will do.
+                // A place whose permit has lapsed will do.
                 self.pass(now, gate);
                 self.take_slot().ok_or(Reason::QueueFull)?
             }
         };
+        let arrival = self.arrivals & (u64::MAX >> 8);
+        self.arrivals = self.arrivals.wrapping_add(1);
+        let behind = PRIORITIES.saturating_sub(1).saturating_sub(priority);
         let mut generation = 0;
-        if let Some(call) = self.heaps.slot_mut(slot) {
-            generation = call.generation.wrapping_add(1);
-            (call.generation, call.ask, call.rank, call.state) =
-                (generation, ask, place.0, State::Waiting);
+        if let Some(place) = self.heaps.slot_mut(slot) {
+            generation = place.generation.wrapping_add(1);
+            place.rank = u64::from(behind) << 56 | arrival;
+            (place.generation, place.ask, place.state) = (generation, ask, State::Waiting);
         }
         self.enter(slot);
         Ok(Ticket { slot, generation })
@@ -316,36 +288,6 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
             }
             State::Free | State::Lapsed { .. } => Turn::Unknown,
         }
-    }
-
-    /// Takes the permit of an admitted call out of the queue, for a caller that settles with the gate itself
-    /// and keeps the call's [`Place`] for its next attempt. The ticket is spent; `None` where it names no
-    /// admitted call.
-    pub fn hand_over(&mut self, ticket: Ticket) -> Option<Permit> {
-        let State::Admitted { permit, .. } = self.state(ticket) else { return None };
-        self.heaps.remove(By::Time, ticket.slot);
-        self.give_slot(ticket.slot, State::Free);
-        Some(Permit::from_raw(permit))
-    }
-
-    /// The first of those that wait for their turn.
-    #[must_use]
-    pub fn first(&self) -> Option<Ticket> {
-        self.heaps.first(By::Rank).map(|slot| self.ticket(slot))
-    }
-
-    /// The place of a call; `None` where its ticket is spent.
-    #[must_use]
-    pub fn place(&self, ticket: Ticket) -> Option<Place> {
-        let is_live = !matches!(self.state(ticket), State::Free | State::Lapsed { .. });
-        self.heaps.slot(ticket.slot).filter(|_| is_live).map(|call| Place(call.rank))
-    }
-
-    /// One of those that wait for their backoff to end; `None` where a permit lapses before that.
-    #[must_use]
-    pub fn delayed(&self) -> Option<Ticket> {
-        let ticket = self.ticket(self.heaps.first(By::Time)?);
-        (self.state(ticket) == State::Waiting).then_some(ticket)
     }
 
     /// A call came back; it waits again where another attempt is due. Poll then.
@@ -438,19 +380,19 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         }
     }
 
-    /// When a new call can be sent at the earliest; now where nobody is before it.
+    /// When a call that joins now can be sent at the earliest; now where nobody is before it.
     fn turn(
         &self,
         now: Instant,
         gate: &impl Gate<LIMITS>,
         ask: &Ask<LIMITS>,
-        place: Place,
+        priority: u8,
     ) -> Instant {
-        if ask.not_after() == Instant::MAX || ask.attempt() > 0 {
+        let mut ahead = [Ahead::default(); LIMITS];
+        if ask.not_after() == Instant::MAX {
             return now;
         }
-        let mut ahead = [Ahead::default(); LIMITS];
-        for load in self.load.iter().rev().take(behind(place.0).saturating_add(1)) {
+        for load in self.load.iter().skip(priority.into()) {
             for (sum, load) in ahead.iter_mut().zip(load) {
                 sum.calls = sum.calls.saturating_add(load.calls);
                 sum.cost = sum.cost.saturating_add(load.cost);
@@ -544,7 +486,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// Adds a call to the load of its priority, or takes it away.
     fn weigh(&mut self, slot: u32, more: bool) {
         let Some(place) = self.heaps.slot(slot) else { return };
-        let Some(load) = self.load.iter_mut().rev().nth(behind(place.rank)) else { return };
+        let behind = usize::try_from(place.rank >> 56).unwrap_or(0);
+        let Some(load) = self.load.iter_mut().rev().nth(behind) else { return };
         for (load, cost) in load.iter_mut().zip(place.ask.costs) {
             let (calls, cost) = (u32::from(cost > 0), u64::from(cost));
             *load = match more {
@@ -598,11 +541,6 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
             self.free = slot;
         }
     }
-}
-
-/// How many priorities are before that of a rank.
-fn behind(rank: u64) -> usize {
-    usize::try_from(rank >> 56).unwrap_or(0)
 }
 
 /// What is later by this is later.

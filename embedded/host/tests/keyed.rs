@@ -149,37 +149,21 @@ fn whoever_comes_to_a_key_that_had_to_go_wakes_who_sleeps_on_what_its_gates_said
 }
 
 #[test]
-fn a_task_that_does_not_run_keeps_nobody_back_when_its_gates_had_to_go() {
+fn a_deadline_holds_behind_a_task_that_does_not_run_and_gates_that_had_to_go() {
     let time = Time::begin();
     let apis = held();
     let mut first = pin!(apis.call(1).acquire());
     assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     evict_the_first(&apis);
+    let refused_at = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
-        let hasty = apis.call(1).with_timeout(Duration::from_secs(1));
-        hasty.acquire().await.unwrap().settle(Outcome::Ok);
-    });
-    tasks.run(&time, far());
-    assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_ticks(0)));
-}
-
-#[test]
-fn a_deadline_holds_behind_a_task_that_does_not_run() {
-    let time = Time::begin();
-    let apis = held();
-    let _in_flight = [(); 2].map(|()| apis.call(2).try_acquire().unwrap());
-    let mut first = pin!(apis.call(2).acquire());
-    assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    let rejected_at = Cell::new(None);
-    let mut tasks = Tasks::new();
-    tasks.spawn(async {
-        let late = apis.call(2).with_timeout(Duration::from_secs(1)).acquire().await;
+        let late = apis.call(1).with_timeout(Duration::from_secs(1)).acquire().await;
         assert!(matches!(late, Err(Refusal::Late(_))));
-        rejected_at.set(Some(Instant::now()));
+        refused_at.set(Some(Instant::now()));
     });
     tasks.run(&time, far());
     let tick = Duration::from_ticks(1);
-    assert_eq!(rejected_at.get(), Some(Instant::from_secs(1) + tick));
+    assert_eq!(refused_at.get(), Some(Instant::from_secs(1) + tick));
     assert!(tasks.polls() <= 3, "{} polls", tasks.polls());
 }

@@ -1,4 +1,4 @@
-//! Tasks that wait: by priority, then first come, first served; and whoever leaves makes room.
+//! The line: first come, first served, and whoever leaves makes room.
 
 use std::cell::{Cell, RefCell};
 
@@ -72,47 +72,6 @@ fn one_task_more_than_there_are_places_is_refused_and_the_others_are_served() {
     }
     tasks.run(&time, far());
     assert_eq!((served.get(), refused.get()), (4, 1));
-}
-
-#[test]
-fn the_highest_priority_goes_first() {
-    let time = Time::begin();
-    let throttle = throttle::<8>();
-    throttle.try_acquire().unwrap().settle(Outcome::Ok);
-    let order = RefCell::new(Vec::new());
-    let mut tasks = Tasks::new();
-    for (number, priority) in [0, 3, 7, 3, 9, 0].into_iter().enumerate() {
-        let (throttle, order) = (&throttle, &order);
-        tasks.spawn(async move {
-            throttle.call().priority(priority).acquire().await.unwrap().settle(Outcome::Ok);
-            order.borrow_mut().push(number);
-        });
-    }
-    tasks.run(&time, far());
-    assert_eq!(*order.borrow(), [2, 4, 1, 3, 0, 5]);
-}
-
-#[test]
-fn a_turn_that_nobody_takes_costs_nothing() {
-    let time = Time::begin();
-    let throttle = throttle::<8>();
-    throttle.try_acquire().unwrap().settle(Outcome::Ok);
-    let left_at = RefCell::new(Vec::new());
-    let mut tasks = Tasks::new();
-    let first = tasks.spawn(async { drop(throttle.acquire().await) });
-    for _ in 0..2 {
-        tasks.spawn(async {
-            throttle.acquire().await.unwrap().settle(Outcome::Ok);
-            left_at.borrow_mut().push(Instant::now());
-        });
-    }
-    tasks.turn();
-    // The first is admitted, and dropped before it has run.
-    time.pass(Duration::from_millis(100));
-    throttle.set_policy(policy());
-    tasks.cancel(first);
-    tasks.run(&time, far());
-    assert_eq!(*left_at.borrow(), [100, 200].map(due));
 }
 
 #[test]
@@ -239,7 +198,7 @@ fn who_would_stand_behind_too_many_is_refused_at_once() {
 }
 
 #[test]
-fn who_stands_behind_others_is_refused_as_soon_as_it_is_known_to_be_late() {
+fn who_stands_behind_others_leaves_when_its_deadline_passes() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
@@ -257,8 +216,8 @@ fn who_stands_behind_others_is_refused_as_soon_as_it_is_known_to_be_late() {
     // It looked well when it came.
     throttle.set_policy(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
     tasks.run(&time, far());
-    // After one minute the first of the others is sent, and the next one is due after two.
-    assert_eq!(refused_at.get(), Some(Instant::from_secs(60)));
+    let passed = refused_at.get().unwrap().saturating_duration_since(Instant::from_secs(90));
+    assert!(passed > Duration::from_ticks(0) && passed <= Duration::from_ticks(2), "{passed:?}");
     assert_eq!((tasks.left(), throttle.stats().ok), (0, 4));
 }
 
