@@ -298,7 +298,7 @@ test("every control changes the outcome", async (t) => {
     ["server=bucket,10/s,20", "Server"], ["server=window,20,10s", "Server"], ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,60s", "Server"],
     ["server=autoscaling,2/min,43200/d,0.2,5s,60s", "Server", "adaptive", ["It is"]],
     ["server=window,20,10s&hints=retry-after,remaining,reset,quota", "answers"], ["hints=retry-after:3s", "answers"], ["hints=retry-after:2x", "answers"],
-    ["hints=remaining:5", "answers", "remaining"], ["hints=remaining:2x", "answers", "remaining"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"],
+    ["hints=remaining:5", "answers", "heroku-remaining"], ["hints=remaining:2x", "answers", "heroku-remaining"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"],
     ["clients=5x2,law:aimd,from:1ms", "Clients"],
     ["clients=5x2,work:2&stop=", "Clients"], ["clients=5x2,poisson:4/s", "Clients"], ["clients=5x2,think:500ms", "Clients"], ["clients=5x2,on:1h-5s", "Clients"],
     ["own=mine:fixed,rate:4/s", "own", "mine"], ["own=mine:backoff", "own", "mine"], ["own=mine:autosleeper", "own", "mine"], ["own=mine:tchannel", "own", "mine"],

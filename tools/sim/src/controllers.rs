@@ -1,14 +1,13 @@
-//! Every law and every peer by its name, as a client of this world.
+//! Every law and every peer by its name; and the real controller as a throttle of this world.
 
 use std::rc::Rc;
 
 use tidegate::gate::Permit;
 use tidegate::law::{AnyLaw, Fixed, Law};
-use tidegate::{Controller, Decision, Instant, Policy};
+use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 
 use crate::peer;
 use crate::place::Place;
-use crate::queued::{Client, ProductQueue};
 use crate::throttle::{Answer, AskOf, Call, Outlook, Response, Throttle};
 
 /// Whether a law sleeps in each thread by itself.
@@ -45,21 +44,21 @@ fn two_laws(name: &str) -> Option<Policy<AnyLaw, 2>> {
 }
 
 /// The throttle of a name, for a process; `None` if there is no such name.
-pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Client> {
+pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn Throttle>> {
     if let Some(policy) = place.scenario.own_law(name).or_else(|| shared(name)) {
         Some(real(policy, place))
     } else if let Some(policy) = endless(name) {
-        Some(Client::Alone(Box::new(PerThread::new(&policy, place))))
+        Some(Box::new(PerThread::new(&policy, place)))
     } else if let Some(policy) = two_laws(name) {
         Some(real(policy, place))
     } else {
-        peer::named(name, place.seed, outlook).map(Client::Alone)
+        peer::named(name, place.seed, outlook)
     }
 }
 
 /// The same of the laws that the page shows at first, for a process of few threads, and of nothing
 /// else: those figures must not wait for the code of all the others.
-pub fn plain(name: &str, place: &Place) -> Option<Client> {
+pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
     let unlimited = Policy::new(Fixed::UNLIMITED).attempts(None);
     match name {
         _ if place.threads > FEW => None,
@@ -70,20 +69,8 @@ pub fn plain(name: &str, place: &Place) -> Option<Client> {
     }
 }
 
-fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Client {
-    let gate = Controller::<L, 1, { FEW as usize }>::new(policy, place.seed, place.from);
-    queued(Box::new(gate), place)
-}
-
-fn queued<L, const LAWS: usize, const SLOTS: usize>(
-    gate: Box<Controller<L, LAWS, SLOTS>>,
-    place: &Place,
-) -> Client
-where
-    L: Law + Copy + 'static,
-    Call: AskOf<LAWS>,
-{
-    Client::Queued(Box::new(ProductQueue::new(gate, place.threads)))
+fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Throttle> {
+    Box::new(Controller::<L, 1, { FEW as usize }>::new(policy, place.seed, place.from))
 }
 
 /// The policy of a name, with as many attempts of a call as it takes.
@@ -98,16 +85,16 @@ fn shared(name: &str) -> Option<Policy> {
 
 /// A controller with room for the calls of all threads: it is small where a thousand are to fit
 /// into a processor's cache, and large where a process has many threads.
-fn real<const LAWS: usize>(policy: Policy<AnyLaw, LAWS>, place: &Place) -> Client
+fn real<const LAWS: usize>(policy: Policy<AnyLaw, LAWS>, place: &Place) -> Box<dyn Throttle>
 where
     Call: AskOf<LAWS>,
 {
     let &Place { seed, from: now, .. } = place;
     match place.threads {
-        ..=FEW => queued(Box::new(Real::<LAWS, { FEW as usize }>::new(policy, seed, now)), place),
-        33..=512 => queued(Box::new(Real::<LAWS, 512>::new(policy, seed, now)), place),
-        513..=4_096 => queued(Box::new(Real::<LAWS, 4_096>::new(policy, seed, now)), place),
-        _ => queued(Box::new(Real::<LAWS, 16_384>::new(policy, seed, now)), place),
+        ..=FEW => Box::new(Real::<LAWS, { FEW as usize }>::new(policy, seed, now)),
+        33..=512 => Box::new(Real::<LAWS, 512>::new(policy, seed, now)),
+        513..=4_096 => Box::new(Real::<LAWS, 4_096>::new(policy, seed, now)),
+        _ => Box::new(Real::<LAWS, 16_384>::new(policy, seed, now)),
     }
 }
 
@@ -116,6 +103,46 @@ const FEW: u32 = 32;
 
 /// A controller of so many laws, with room for so many calls in flight.
 type Real<const LAWS: usize, const SLOTS: usize> = Controller<AnyLaw, LAWS, SLOTS>;
+
+impl<L, const LAWS: usize, const SLOTS: usize> Throttle for Controller<L, LAWS, SLOTS>
+where
+    L: Law + Copy,
+    Call: AskOf<LAWS>,
+{
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        match Self::poll(self, now, call.ask()) {
+            Decision::Go(permit) => Answer::Go(permit.into_raw()),
+            Decision::Wait(until) => Answer::Wait(until),
+            Decision::Full => Answer::Full,
+            Decision::Refuse(reason) => Answer::Refuse(reason),
+        }
+    }
+
+    fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
+        Self::settle(self, now, Permit::from_raw(permit), response.outcome.with(response.hint));
+    }
+
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+        if response.outcome == Outcome::Ok {
+            return false;
+        }
+        match Self::retry(self, now, call.ask(), response.outcome) {
+            Some(next) => {
+                call.ask_next(next);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn next_at(&self, now: Instant) -> Option<Instant> {
+        Self::next_at(self, now)
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        Some(u32::from(Self::in_flight(self)))
+    }
+}
 
 /// A controller for each thread of a process, for the gem's laws: in their source each thread sleeps
 /// by itself. A controller that all threads share would space the calls of all of them by what is
@@ -161,10 +188,8 @@ impl Throttle for PerThread {
     }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        let gate = &mut self.gates[call.thread as usize];
-        let next = gate.retry(now, &call.ask, response.outcome);
-        call.ask = next.unwrap_or(call.ask);
-        next.is_some()
+        let gate: &mut dyn Throttle = &mut self.gates[call.thread as usize];
+        gate.retry(now, call, response)
     }
 
     fn next_at(&self, _: Instant) -> Option<Instant> {

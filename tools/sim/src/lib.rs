@@ -15,7 +15,6 @@ pub mod peer;
 pub mod place;
 #[cfg(feature = "cli")]
 pub mod plot;
-pub mod queued;
 #[cfg(feature = "cli")]
 pub mod report;
 #[cfg(feature = "cli")]

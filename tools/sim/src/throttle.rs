@@ -63,17 +63,28 @@ pub struct Call {
 pub trait AskOf<const LAWS: usize> {
     /// The ask.
     fn ask(&self) -> &Ask<LAWS>;
+
+    /// Replaces it by that of the next attempt.
+    fn ask_next(&mut self, next: Ask<LAWS>);
 }
 
 impl AskOf<1> for Call {
     fn ask(&self) -> &Ask {
         &self.ask
     }
+
+    fn ask_next(&mut self, next: Ask) {
+        self.ask = next;
+    }
 }
 
 impl AskOf<2> for Call {
     fn ask(&self) -> &Ask<2> {
         &self.ask_of_two
+    }
+
+    fn ask_next(&mut self, next: Ask<2>) {
+        self.ask_of_two = next;
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use tidegate::{Hint, Instant, Outcome, Reason, Span};
+use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::agenda::{Agenda, Event};
 use crate::books::Books;
@@ -15,10 +15,9 @@ use crate::client::{Flight, State, Thread};
 use crate::controllers;
 use crate::metric::{Metrics, Tally};
 use crate::place::{Place, outlook};
-use crate::queued::{Client, Next};
 use crate::scenario::Scenario;
 use crate::server::Server;
-use crate::throttle::{Answer, Response};
+use crate::throttle::{Answer, Response, Throttle};
 use crate::trace::{Digest, Step, What};
 
 /// A refused call is lost; its thread makes the next one after this pause at the earliest, as one
@@ -54,7 +53,7 @@ pub struct Run {
 }
 
 struct Process {
-    client: Client,
+    throttle: Box<dyn Throttle>,
     in_flight: u32,
     parked: VecDeque<u32>,
     /// The latest wake-up that was entered.
@@ -71,12 +70,12 @@ impl<S: Deref<Target = Scenario>> World<S> {
         })
     }
 
-    /// The world of `scenario` with clients that `make` makes, one for each process; `None`
+    /// The world of `scenario` with throttles that `make` makes, one for each process; `None`
     /// where it makes none.
     pub fn with(
         scenario: S,
         seed: u64,
-        mut make: impl FnMut(Place) -> Option<Client>,
+        mut make: impl FnMut(Place) -> Option<Box<dyn Throttle>>,
     ) -> Option<Self> {
         let server = Server::new(scenario.server.get_ref(), seed);
         let mut agenda = Agenda::default();
@@ -85,7 +84,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             let from = group.from.instant();
             for _ in 0..group.processes {
                 let process = u32::try_from(processes.len()).ok()?;
-                let client = make(Place {
+                let throttle = make(Place {
                     scenario: &scenario,
                     process,
                     threads: group.threads,
@@ -94,7 +93,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
                     from,
                 })?;
                 let parked = VecDeque::new();
-                processes.push(Process { client, in_flight: 0, parked, wake: Instant::ZERO });
+                processes.push(Process { throttle, in_flight: 0, parked, wake: Instant::ZERO });
                 for own in 0..group.threads {
                     let number = u32::try_from(threads.len()).ok()?;
                     let mut thread = Thread::new(group, process, number, own, seed);
@@ -216,24 +215,18 @@ impl<S: Deref<Target = Scenario>> World<S> {
         }
         let number = thread.process;
         let process = &mut self.processes[number as usize];
-        let throttle = match &mut process.client {
-            Client::Alone(throttle) => throttle,
-            Client::Queued(queue) => {
-                let joined = queue.join(now, &thread.call, index);
-                thread.state = State::Waiting;
-                match joined {
-                    Ok(()) => self.pump(number, Some(index), watch)?,
-                    Err(reason) => self.reject(index, reason, watch),
-                }
-                return Ok(true);
-            }
-        };
-        let answer = throttle.poll(now, &thread.call);
+        let answer = process.throttle.poll(now, &thread.call);
         let what = match answer {
             Answer::Go(permit) => {
-                self.send(index, permit, watch);
-                self.check_permits(number)?;
-                return Ok(true);
+                let waited = now.saturating_since(thread.asked);
+                thread.state = State::Away;
+                thread.flight.permit = permit;
+                (thread.flight.response.sent, thread.flight.response.waited) = (now, waited);
+                process.in_flight += 1;
+                let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
+                self.agenda.enter(now.saturating_add(way), Event::Arrive(index));
+                self.tally.left(index, now, waited);
+                What::Left(waited)
             }
             Answer::Wait(until) if until <= now => {
                 return Err(Breach::ZeroWait { process: number, until });
@@ -246,7 +239,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             Answer::Full => {
                 thread.state = State::Parked;
                 process.parked.push_front(index);
-                let next = throttle.next_at(now).filter(|next| *next > now);
+                let next = process.throttle.next_at(now).filter(|next| *next > now);
                 match next {
                     Some(next) if process.wake <= now || next < process.wake => {
                         process.wake = next;
@@ -260,77 +253,14 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 What::Full
             }
             Answer::Refuse(reason) => {
-                self.reject(index, reason, watch);
-                return Ok(true);
+                self.books.lose();
+                self.end_call(index, now.saturating_add(REFUSED), false);
+                What::Refused(reason)
             }
         };
         self.check_permits(number)?;
         self.note(index, what, watch);
         Ok(answer != Answer::Full)
-    }
-
-    /// The call of a thread leaves.
-    fn send(&mut self, index: u32, permit: u64, watch: &mut impl FnMut(&Step)) {
-        let now = self.now;
-        let thread = &mut self.threads[index as usize];
-        let waited = now.saturating_since(thread.asked);
-        thread.state = State::Away;
-        thread.flight.permit = permit;
-        (thread.flight.response.sent, thread.flight.response.waited) = (now, waited);
-        self.processes[thread.process as usize].in_flight += 1;
-        let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
-        self.agenda.enter(now.saturating_add(way), Event::Arrive(index));
-        self.tally.left(index, now, waited);
-        self.note(index, What::Left(waited), watch);
-    }
-
-    /// The call of a thread will not leave.
-    fn reject(&mut self, index: u32, reason: Reason, watch: &mut impl FnMut(&Step)) {
-        self.books.lose();
-        self.end_call(index, self.now.saturating_add(REFUSED), false);
-        self.note(index, What::Refused(reason), watch);
-    }
-
-    /// Does what the queue of a process has to be done now. `latest` is the thread that waits since now.
-    fn pump(
-        &mut self,
-        number: u32,
-        latest: Option<u32>,
-        watch: &mut impl FnMut(&Step),
-    ) -> Result<(), Breach> {
-        let now = self.now;
-        loop {
-            let process = &mut self.processes[number as usize];
-            let Client::Queued(queue) = &mut process.client else { return Ok(()) };
-            match queue.next(now) {
-                Next::Admit(index, ticket) if now >= self.threads[index as usize].to => {
-                    queue.cancel(now, ticket);
-                    self.leave_world(index, watch);
-                }
-                Next::Admit(index, ticket) => self.send(index, ticket, watch),
-                Next::Reject(index, reason) => self.reject(index, reason, watch),
-                Next::Sleep(Some(until)) if until <= now => {
-                    return Err(Breach::ZeroWait { process: number, until });
-                }
-                Next::Sleep(None) if queue.waiting() > 0 && process.in_flight == 0 => {
-                    return Err(Breach::Stuck { process: number });
-                }
-                Next::Sleep(until) => {
-                    if let Some(until) = until
-                        && (process.wake <= now || until < process.wake)
-                    {
-                        process.wake = until;
-                        self.agenda.enter(until, Event::Wake(number));
-                    }
-                    let waits =
-                        latest.filter(|own| self.threads[*own as usize].state == State::Waiting);
-                    if let Some(own) = waits {
-                        self.note(own, until.map_or(What::Full, What::Waits), watch);
-                    }
-                    return self.check_permits(number);
-                }
-            }
-        }
     }
 
     fn arrive(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
@@ -369,14 +299,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let number = thread.process;
         let process = &mut self.processes[number as usize];
         process.in_flight -= 1;
+        process.throttle.settle(now, *permit, response);
         thread.call.attempt = thread.call.attempt.saturating_add(1);
-        let (again, queued) = match &mut process.client {
-            Client::Alone(throttle) => {
-                throttle.settle(now, *permit, response);
-                (throttle.retry(now, &mut thread.call, response), false)
-            }
-            Client::Queued(queue) => (queue.settle(now, *permit, response), true),
-        };
+        let again = process.throttle.retry(now, &mut thread.call, response);
         if again && outcome == Outcome::Ok {
             return Err(Breach::Again { process: number });
         }
@@ -385,13 +310,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let begun = thread.begun;
         self.note(index, What::Back { outcome, sent, waited }, watch);
         self.check_permits(number)?;
-        if queued {
-            self.pump(number, again.then_some(index), watch)?;
-        } else if !self.processes[number as usize].parked.is_empty() {
+        if !self.processes[number as usize].parked.is_empty() {
             self.wake(number, watch)?;
-        }
-        if again && queued {
-            return Ok(());
         }
         if again {
             return self.ask(index, watch).map(|_| ());
@@ -445,7 +365,6 @@ impl<S: Deref<Target = Scenario>> World<S> {
 
     /// Lets the calls that a process had no room for ask again, the longest parked first.
     fn wake(&mut self, process: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
-        self.pump(process, None, watch)?;
         while let Some(index) = self.processes[process as usize].parked.pop_back() {
             if !self.ask(index, watch)? {
                 // It was parked anew as the last to come; it stays the first to go.
@@ -477,8 +396,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
     }
 
     fn check_permits(&self, process: u32) -> Result<(), Breach> {
-        let Process { client, in_flight: calls, .. } = &self.processes[process as usize];
-        match client.in_flight() {
+        let Process { throttle, in_flight: calls, .. } = &self.processes[process as usize];
+        match throttle.in_flight() {
             Some(permits) if permits != *calls => {
                 Err(Breach::Permits { process, calls: *calls, permits })
             }

@@ -2,7 +2,6 @@
 
 use tidegate::Instant;
 use tidegate_sim::breach::Breach;
-use tidegate_sim::queued::Client;
 use tidegate_sim::throttle::{Answer, Call, Response, Throttle};
 use tidegate_sim::{Scenario, World};
 
@@ -70,9 +69,7 @@ fn a_broken_promise_ends_the_run_with_its_name() {
         (Defect::CountsTwice, Some("permits")),
         (Defect::RetriesWhatWasServed, Some("again")),
     ] {
-        let world = World::with(&scenario, 1, |_| {
-            Some(Client::Alone(Box::new(Defective { defect, out: 0 })))
-        });
+        let world = World::with(&scenario, 1, |_| Some(Box::new(Defective { defect, out: 0 })));
         let found = world.unwrap().run().err().map(|broken| match broken.what {
             Breach::ZeroWait { .. } => "zero wait",
             Breach::Stuck { .. } => "stuck",
@@ -118,7 +115,7 @@ fn calls_that_find_no_room_leave_in_turn_as_others_settle() {
     let text =
         SCENARIO.replace("demand", "threads = 5\ndemand").replace("burst = 10", "burst = 20");
     let scenario = Scenario::parse(&text, "test", "test").unwrap();
-    let mut throttle = Some(Client::Alone(Box::new(OneAtATime(0))));
+    let mut throttle = Some(Box::new(OneAtATime(0)) as Box<dyn Throttle>);
     let mut order = Vec::new();
     let mut world = World::with(&scenario, 1, |_| throttle.take()).unwrap();
     world
