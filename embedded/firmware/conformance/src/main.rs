@@ -27,7 +27,7 @@ const LONGEST: usize = SIZES.1;
 const SIZES: (usize, usize) = if cfg!(target_arch = "riscv32") {
     (256 << 10, 64 << 10)
 } else if cfg!(target_abi = "eabihf") {
-    (44 << 10, 14 << 10)
+    (44 << 10, 13 << 10)
 } else {
     (16 << 10, 4 << 10)
 };
