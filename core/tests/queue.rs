@@ -191,7 +191,7 @@ fn reply(kind: u8) -> Reply {
     }
 }
 
-/// Plays the same events to a queue and to the list, each with a gate of its own.
+/// Plays the same events on a queue and on the sorted list. Each has its own gate.
 fn play(
     law: u8,
     window: u16,

@@ -1,4 +1,4 @@
-// Starts the real server of tools/live on a port of its own, and measures rates on a busy machine.
+// Starts the server of tools/live on a free port, and measures rates on a busy machine.
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";

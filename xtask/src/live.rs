@@ -1,4 +1,4 @@
-//! tools/live, the demo's program: also the server of whoever tests against a real one.
+//! tools/live, the program of the demo. Tests that need a real server start it too.
 //!
 //! Built in the profile of this very tool, with which it shares half of its dependencies: a minute sooner
 //! than optimised, for a fleet of a thousand calls a second that takes a quarter of a processor.

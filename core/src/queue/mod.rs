@@ -232,7 +232,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
             return Step::Sleep(until);
         }
         self.pass(now, gate);
-        // Nobody overtakes the first, so nobody else is admitted before it.
+        // No call overtakes the first one, so no other call can be admitted before it.
         let (mut reach, mut wake) = (now, Instant::MAX);
         if let Some(first) = self.heaps.first(By::Rank)
             && let Some(ask) = self.heaps.slot(first).map(|place| place.ask)
@@ -340,8 +340,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         }
     }
 
-    /// Something changed that the queue was not told of: a policy, a window, a restored snapshot. Poll
-    /// then.
+    /// Tells the queue that the gate changed: its policy, its window, or a restored snapshot. Poll after
+    /// this.
     pub const fn changed(&mut self) {
         self.asleep = None;
     }

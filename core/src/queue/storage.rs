@@ -39,7 +39,7 @@ pub(super) enum State {
     Lapsed {
         permit: u64,
     },
-    /// It will not be sent. Whoever waits for it has not heard of that yet, and need not after `until`.
+    /// It was rejected, and its waiter has not taken the answer yet. The answer is dropped at `until`.
     Rejected {
         reason: Reason,
         until: Instant,

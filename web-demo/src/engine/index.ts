@@ -1,5 +1,5 @@
 /**
- * The engine: the simulator of tools/sim with the controllers of the crate, in a worker of its own.
+ * The engine: the simulator of tools/sim with the controllers of the crate, in a web worker.
  * All numbers on the page come from it.
  *
  * Times are seconds of virtual time, counted from the start of a world. Requests of one turn of the

@@ -63,7 +63,7 @@ impl AdaptiveState {
         };
         self.hold(now, end, spread, rng);
         if let Phase::Open(_) = self.phase {
-            // When all others are back: where the pause is longer than the ceiling, they probe that often.
+            // When all others are back. Clients probe once in a ceiling where the pause is longer than that.
             let spread = if told > end { wait } else { spread };
             self.slot = told.saturating_add(spread).max(before);
             self.interval = Log::of_span(spread.halved(4).min(LONGEST_GAP));
@@ -89,8 +89,8 @@ impl AdaptiveState {
                 // Others had used everything up.
                 self.meter = Meter::new(now);
             }
-            // Who is back first must not take everything before the others are back. (A server that
-            // serves long before it said so is not believed.)
+            // The first client back must not take everything before the others are back. A pause whose end
+            // is still far away was wrong, for the server serves already.
             if together <= now.saturating_add(self.ceiling().span()) {
                 self.release = self.release.max(together);
             }

@@ -101,8 +101,9 @@ impl Open {
         (self.sends, self.measured) = (0, 0);
     }
 
-    /// How long no call follows the next one. Where a fleet begins together, its first calls are apart,
-    /// and after each eight half as far, so that one that begins a little earlier does not get everything.
+    /// The shortest time between the next call and the one after it. A fleet that begins together spaces
+    /// its first calls, so that a client that begins a little earlier does not get everything. The distance
+    /// halves after each eight calls.
     pub(super) fn gap(&self, first: Log) -> Span {
         let halvings = i32::from(self.sends >> 3);
         let apart = self.together && !self.probing && self.measured == 0 && halvings < 3;
