@@ -7,7 +7,7 @@ mod record;
 
 use each::{each, each_mut};
 
-use crate::gate::{Budget, Gate, Hold, Pace, Permit, Window, WindowPolicy};
+use crate::gate::{Budget, Gate, Hold, InFlight, Pace, Part, Permit, WindowPolicy};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{Outcome, Reply};
@@ -70,18 +70,19 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///
 /// # Parameters
 ///
-/// `L` is the law; `LIMITS` is how many limits an ask has costs for; `SLOTS` is how many calls can
-/// be in flight at once, at 24 bytes each where there is one limit and 48 where there are four.
+/// `L` is the law; `LIMITS` is how many limits an ask has costs for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, const SLOTS: usize = 32> {
+pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1> {
     limits: [Limit<L>; LIMITS],
     rules: Rules,
     hold: Hold,
-    window: Window<Flight<LIMITS>, SLOTS>,
+    calls: InFlight,
     budget: Option<Budget>,
     rng: Rng,
     stats: Stats,
+    /// How many calls were admitted so far, in its low 8 bits.
+    admitted: u8,
 }
 
 /// One of the limits that a controller keeps.
@@ -168,24 +169,7 @@ impl<L: Law> Limit<L> {
     }
 }
 
-/// What the window keeps of a call in flight.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Flight<const LIMITS: usize> {
-    parts: [Part; LIMITS],
-    attempt: u16,
-}
-
-/// The part of a call in flight that one limit keeps.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Part {
-    cost: u32,
-    epoch: u16,
-    paced: bool,
-}
-
-impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
+impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// A controller that has seen nothing yet.
     ///
     /// `seed` spreads this client's waits against those of its fleet; see [`rng`](crate::rng) for
@@ -196,7 +180,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             limits: policy.laws.map(|law| Limit::new(law, now)),
             rules: policy.rules,
             hold: Hold::default(),
-            window: Window::new(),
+            calls: InFlight::new(now, period(seed)),
+            admitted: 0,
             budget: policy.rules.budget.map(Budget::new),
             rng: Rng::new(seed),
             stats: Stats::default(),
@@ -227,7 +212,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         }
         match refusal {
             Some(reason) => Verdict::Refuse(reason),
-            None if self.window.is_full(now, self.window_policy(now, ask)) => Verdict::Full,
+            None if self.calls.is_full(now, self.window_policy(now, ask)) => Verdict::Full,
             None if due > now => Verdict::Wait(due),
             None => Verdict::Go,
         }
@@ -259,19 +244,60 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 
     /// Asks all gates, and on `Go` charges them and hands out the permit. The other answers charge
     /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
-    pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
+    pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
         match self.check(now, ask) {
             Verdict::Go => self.leave(now, ask),
             verdict => self.keep_back(now, ask, verdict),
         }
     }
 
-    /// Takes a call back: exactly once for each permit, in any order.
+    /// Learns from a call's response and frees its place: [`learn`](Self::learn) and
+    /// [`release`](Self::release) in one. In any order, once for each permit.
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        mut permit: Permit<LIMITS>,
+        reply: impl Into<Reply<LIMITS>>,
+    ) {
+        self.learn(now, &mut permit, reply);
+        self.release(permit);
+    }
+
+    /// Learns from a call's response, while its body is still on its way and the call keeps its place.
+    /// [`release`](Self::release) it at the end of the body: what takes 20 seconds to stream is no round
+    /// trip of 20 seconds. A second response to one permit is ignored.
     ///
-    /// A permit that names no call in flight is counted and otherwise ignored. What a server asks
-    /// for with a call that it served is not meant for a throttle, and holds nobody back.
-    pub fn settle(&mut self, now: Instant, permit: Permit, reply: impl Into<Reply<LIMITS>>) {
-        self.take_back(now, permit, &reply.into());
+    /// A response that comes after the call's lease teaches no rate, but its Retry-After counts.
+    ///
+    /// ```
+    /// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
+    /// let Decision::Go(mut permit) = gate.poll(now, &Ask::new()) else { panic!() };
+    /// let headers = now.saturating_add(Span::from_millis(25));
+    /// gate.learn(headers, &mut permit, Outcome::Ok);
+    /// assert_eq!(gate.in_flight(), 1);
+    /// gate.release(permit); // at the end of the body
+    /// assert_eq!(gate.in_flight(), 0);
+    /// ```
+    pub fn learn(
+        &mut self,
+        now: Instant,
+        permit: &mut Permit<LIMITS>,
+        reply: impl Into<Reply<LIMITS>>,
+    ) {
+        self.learn_late(now, permit, &reply.into(), Span::ZERO);
+    }
+
+    /// The call of a permit is over: its place is free. It teaches nothing by itself, so a permit that is
+    /// released without a response is that of an abandoned call.
+    #[expect(clippy::needless_pass_by_value, reason = "a permit is used up")]
+    pub fn release(&mut self, permit: Permit<LIMITS>) {
+        if !permit.learnt {
+            self.count(Outcome::Abandoned);
+        }
+        self.calls.remove(permit.period);
     }
 
     /// Takes a permit back whose call was not sent: its place, its cost and what a retry took of the
@@ -286,23 +312,25 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// gate.refund(now, permit);
     /// assert!(matches!(gate.poll(now, &Ask::new()), Decision::Go(_)));
     /// ```
-    pub fn refund(&mut self, now: Instant, permit: Permit) {
-        let newest = permit.is_followed_by(self.window.next_number());
-        let Some((_, flight)) = self.release(permit) else { return };
-        self.count(Outcome::Abandoned);
+    pub fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
+        if permit.learnt || !self.calls.counts(permit.period) {
+            return self.release(permit);
+        }
+        let newest = permit.number.wrapping_add(1) == self.admitted;
         each_mut(&mut self.limits, |index, limit| {
-            if let Some(part) = flight.parts.get(index)
+            if let Some(part) = permit.parts.get(index)
                 && part.cost > 0
                 && limit.has_charged(part)
             {
                 limit.refund(now, part, newest);
             }
         });
-        if flight.attempt > 0
+        if permit.attempt > 0
             && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
         {
             budget.refund(policy);
         }
+        self.release(permit);
     }
 
     /// The ask for the next attempt of a call that came back with `reply` (an [`Outcome`] will do);
@@ -352,8 +380,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         Some(next)
     }
 
-    /// Opens or narrows the window from now on, up to `SLOTS` and what the laws leave of it. Calls in
-    /// flight stay in flight: a narrowed window is full until enough of them have settled.
+    /// Opens or narrows the window from now on, as far as the laws leave it open. Calls in flight stay in
+    /// flight: a narrowed window is full until enough of them have settled.
     ///
     /// ```
     /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Span, gate::WindowPolicy};
@@ -363,10 +391,13 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// let mut gate: Controller = Controller::new(policy, 7, Instant::ZERO);
     /// let Decision::Go(_first) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
     /// assert_eq!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Full);
-    /// gate.set_window(WindowPolicy::new(2, lease).unwrap());
+    /// gate.set_window(WindowPolicy::new(2, lease).unwrap(), Instant::ZERO);
     /// assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
     /// ```
-    pub fn set_window(&mut self, window: WindowPolicy) {
+    pub fn set_window(&mut self, window: WindowPolicy, now: Instant) {
+        if window.lease() != self.rules.window.lease() {
+            self.calls.renew(now, self.rules.window);
+        }
         self.rules.window = window;
     }
 
@@ -402,8 +433,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// let Decision::Go(_) = gate.poll(now, &Ask::new()) else { panic!() };
     /// let heavy = Ask::new().cost(10);
     /// assert_eq!(gate.poll(now, &heavy), Decision::Full);
-    /// // The pace has room for it after one second, and the place is free after four.
-    /// assert_eq!(gate.ready_at(now, &heavy), Some(now.saturating_add(Span::from_secs(4))));
+    /// // The pace has room for it after one second, and the place is free after two leases at most.
+    /// assert_eq!(gate.ready_at(now, &heavy), Some(now.saturating_add(Span::from_secs(8))));
     /// ```
     #[must_use]
     pub fn ready_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
@@ -442,7 +473,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// When there is room for `ask` in flight if nothing settles until then; `None` where there is room,
     /// or where no time would help.
     fn has_room_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
-        let mut at = self.window.ready_at(self.rules.window);
+        let mut at = self.calls.ready_at(self.rules.window);
         each(&self.limits, |index, limit| {
             if ask.cost_of(index) > 0 {
                 at = at.max(self.law_has_room_at(limit, now));
@@ -455,7 +486,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     fn law_has_room_at(&self, limit: &Limit<L>, now: Instant) -> Option<Instant> {
         let (mut from, mut widened) = (now, None);
         while let Some(most) = limit.law.window(&limit.state, from)
-            && let Some(ended) = self.window.ready_at(self.rules.window.narrowed(most))
+            && let Some(ended) = self.calls.ready_at(self.rules.window.narrowed(most))
         {
             match limit.law.widens_at(&limit.state, from) {
                 Some(wider) if wider < ended => (from, widened) = (wider, Some(wider)),
@@ -490,6 +521,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         if self.rules.budget != policy.rules.budget {
             self.budget = policy.rules.budget.map(Budget::new);
         }
+        self.set_window(policy.rules.window, now);
         self.rules = policy.rules;
     }
 
@@ -502,7 +534,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
     /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
     #[must_use]
     pub const fn in_flight(&self) -> u16 {
-        self.window.in_flight()
+        self.calls.count()
     }
 
     /// The time between two calls at present, by the law of each limit; `None` where a law keeps
@@ -524,27 +556,20 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         self.limits.iter().map(|limit| &limit.state)
     }
 
-    /// The number of the next permit.
+    /// Whether calls are in flight, or a pause that the server asked for is not over.
     #[cfg(feature = "keyed")]
-    pub(crate) const fn next_permit(&self) -> u32 {
-        self.window.next_number()
-    }
-
-    /// Whether a call is in flight whose lease has not ended.
-    #[cfg(feature = "keyed")]
-    pub(crate) fn has_calls(&self, now: Instant) -> bool {
-        self.window.alive(now, self.rules.window) > 0
-    }
-
-    /// Numbers permits from here on, where none is out.
-    #[cfg(feature = "keyed")]
-    pub(crate) fn number_permits_from(&mut self, number: u32) {
-        self.window = Window::successor(number);
+    pub(crate) fn is_needed(&self, now: Instant) -> bool {
+        self.calls.alive(now, self.rules.window) > 0 || self.hold.until() > now
     }
 
     /// A poll that some gate stands in the way of.
     #[cold]
-    fn keep_back(&mut self, now: Instant, ask: &Ask<LIMITS>, verdict: Verdict) -> Decision {
+    fn keep_back(
+        &mut self,
+        now: Instant,
+        ask: &Ask<LIMITS>,
+        verdict: Verdict,
+    ) -> Decision<Permit<LIMITS>> {
         match verdict {
             Verdict::Wait(until) => {
                 self.press(now, ask, until);
@@ -567,31 +592,28 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         }
     }
 
-    fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
+    fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
         let mut parts = [Part { cost: 0, epoch: 0, paced: false }; LIMITS];
         each_mut(&mut parts, |index, part| {
-            if let Some(limit) = self.limits.get(index) {
+            if let Some(limit) = self.limits.get_mut(index) {
                 let cost = ask.cost_of(index);
                 *part = Part { cost, epoch: limit.epoch, paced: limit.pressed };
+                limit.charge(now, cost, &mut self.rng);
             }
-        });
-        let flight = Flight { parts, attempt: ask.attempt };
-        let Some(permit) = self.window.take(now, self.window_policy(now, ask), flight) else {
-            return self.full(); // not reached: the window was asked
-        };
-        each_mut(&mut self.limits, |index, limit| {
-            limit.charge(now, ask.cost_of(index), &mut self.rng);
         });
         if ask.attempt > 0
             && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
         {
             budget.withdraw(policy);
         }
+        let (number, period) = (self.admitted, self.calls.add(now, self.rules.window));
+        self.admitted = number.wrapping_add(1);
         self.stats.gone = self.stats.gone.saturating_add(1);
-        Decision::Go(permit)
+        let attempt = ask.attempt;
+        Decision::Go(Permit { sent: now, parts, attempt, period, number, learnt: false })
     }
 
-    fn full(&mut self) -> Decision {
+    fn full(&mut self) -> Decision<Permit<LIMITS>> {
         self.stats.full = self.stats.full.saturating_add(1);
         Decision::Full
     }
@@ -608,7 +630,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
 
     /// Notes which laws' windows are full for `ask`: those that are as narrow as the window is.
     fn press_windows(&mut self, now: Instant, ask: &Ask<LIMITS>) {
-        let open = Window::<Flight<LIMITS>, SLOTS>::limit(self.window_policy(now, ask));
+        let open = self.window_policy(now, ask).limit();
         each_mut(&mut self.limits, |index, limit| {
             let window = limit.law.window(&limit.state, now).filter(|_| ask.cost_of(index) > 0);
             limit.pressed |= window.is_some_and(|window| window.get() <= open);
@@ -629,37 +651,40 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         policy
     }
 
-    fn take_back(&mut self, now: Instant, permit: Permit, reply: &Reply<LIMITS>) {
-        if let Some((sent, flight)) = self.release(permit) {
-            self.learn(now, sent, &flight, reply, Span::ZERO);
-        }
-    }
-
-    /// When the call of a permit left, and what was kept of it; an unknown one is counted.
-    fn release(&mut self, permit: Permit) -> Option<(Instant, Flight<LIMITS>)> {
-        let released = self.window.release(permit);
-        if released.is_none() {
-            self.stats.unknown = self.stats.unknown.saturating_add(1);
-        }
-        released
-    }
-
-    /// Learns from a call that came back `ago`.
-    fn learn(
+    /// Learns from a response that came `ago`.
+    fn learn_late(
         &mut self,
         now: Instant,
-        sent: Instant,
-        flight: &Flight<LIMITS>,
+        permit: &mut Permit<LIMITS>,
         reply: &Reply<LIMITS>,
         ago: Span,
     ) {
+        if permit.learnt {
+            return;
+        }
+        permit.learnt = true;
         self.count(reply.outcome);
         if reply.outcome == Outcome::Abandoned {
             return;
         }
+        if self.calls.counts(permit.period) {
+            self.teach(now, permit, reply, ago);
+        } else {
+            self.stats.late = self.stats.late.saturating_add(1);
+        }
+        if reply.outcome != Outcome::Ok
+            && let Some(asked) = pause(&reply.hints, &permit.parts)
+        {
+            let told = now.saturating_sub(ago);
+            self.hold.raise(told, asked, self.rules.hold, &mut self.rng);
+        }
+    }
+
+    #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "it is always now"))]
+    fn teach(&mut self, now: Instant, permit: &Permit<LIMITS>, reply: &Reply<LIMITS>, ago: Span) {
         if let Some(used) = reply.used {
             each_mut(&mut self.limits, |index, limit| {
-                if let (Some(part), Some(used)) = (flight.parts.get(index), used.get(index))
+                if let (Some(part), Some(used)) = (permit.parts.get(index), used.get(index))
                     && limit.has_charged(part)
                 {
                     limit.pace.correct(now, part.cost, *used, limit.law.quota(&limit.state));
@@ -667,34 +692,20 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 }
             });
         }
-        self.teach(now, sent, flight, reply, ago);
-        if reply.outcome == Outcome::Ok {
-            if let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget) {
-                budget.deposit(policy);
-            }
-        } else if let Some(asked) = pause(&reply.hints, &flight.parts) {
-            let told = now.saturating_sub(ago);
-            self.hold.raise(told, asked, self.rules.hold, &mut self.rng);
+        if reply.outcome == Outcome::Ok
+            && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
+        {
+            budget.deposit(policy);
         }
-    }
-
-    #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "it is always now"))]
-    fn teach(
-        &mut self,
-        now: Instant,
-        sent: Instant,
-        flight: &Flight<LIMITS>,
-        reply: &Reply<LIMITS>,
-        ago: Span,
-    ) {
         // Where the server says which limits refused the call, the others have nothing to learn.
         // (One limit alone would be blamed or not asked.)
         let blame = LIMITS > 1
             && reply.outcome == Outcome::Throttled
-            && flight.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
-        let in_flight = self.in_flight();
+            && permit.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
+        // The others: this one is about to end.
+        let in_flight = self.in_flight().saturating_sub(1);
         each_mut(&mut self.limits, |index, limit| {
-            let (Some(part), Some(hint)) = (flight.parts.get(index), reply.hints.get(index)) else {
+            let (Some(part), Some(hint)) = (permit.parts.get(index), reply.hints.get(index)) else {
                 return;
             };
             if part.cost == 0 || (blame && !hint.is_used_up(part.cost)) {
@@ -703,7 +714,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
             limit.pace.drain(now, limit.law.quota(&limit.state));
             let sample = Sample {
                 now,
-                sent,
+                sent: permit.sent,
                 cost: reply
                     .used
                     .and_then(|used| used.get(index).copied())
@@ -712,7 +723,7 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
                 hint,
                 fresh: part.epoch == limit.epoch,
                 paced: part.paced,
-                attempt: flight.attempt,
+                attempt: permit.attempt,
                 in_flight,
                 ceiling: self.rules.hold.ceiling(),
                 #[cfg(feature = "shared")]
@@ -750,4 +761,9 @@ fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], parts: &[Part; LIMITS]) ->
         }
     });
     longest
+}
+
+/// A controller's first period, as its seed says: so that it knows the permits of another one.
+const fn period(seed: u64) -> u32 {
+    (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }

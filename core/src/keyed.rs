@@ -17,8 +17,8 @@ use crate::verdict::{Ask, Decision};
 /// Whoever calls several APIs, or one API under several tokens, has a limit for each, and what one
 /// of them says must not slow the others. The table holds `KEYS` of them and allocates nothing. A
 /// key is let in by [`poll`](Self::poll), with a controller that knows nothing yet. Where the table
-/// is full, the key that was used longest ago goes, and one with calls in flight only where all
-/// have some.
+/// is full, the key that was used longest ago goes. One with calls in flight, or whose server asked for a
+/// pause that is not over, goes only where all are like that.
 ///
 /// Finding a key takes a step for each key that is there, so this is for dozens; a frontend that
 /// serves thousands keeps a map of its own, with a [`Controller`] in each place.
@@ -38,33 +38,25 @@ use crate::verdict::{Ask, Decision};
 /// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Keyed<
-    K,
-    L: Law = AnyLaw,
-    const KEYS: usize = 8,
-    const LIMITS: usize = 1,
-    const SLOTS: usize = 32,
-> {
+pub struct Keyed<K, L: Law = AnyLaw, const KEYS: usize = 8, const LIMITS: usize = 1> {
     policy: Policy<L, LIMITS>,
-    entries: Vec<Entry<K, L, LIMITS, SLOTS>, KEYS>,
+    entries: Vec<Entry<K, L, LIMITS>, KEYS>,
     /// How often any key was used: the clock that tells which was used longest ago.
     uses: u64,
     evicted: u32,
-    /// No key that has gone has handed out a permit with this number, or with a later one.
-    fresh_number: u32,
     seeds: Rng,
 }
 
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Entry<K, L: Law, const LIMITS: usize, const SLOTS: usize> {
+struct Entry<K, L: Law, const LIMITS: usize> {
     key: K,
-    controller: Controller<L, LIMITS, SLOTS>,
+    controller: Controller<L, LIMITS>,
     used: u64,
 }
 
-impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const SLOTS: usize>
-    Keyed<K, L, KEYS, LIMITS, SLOTS>
+impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
+    Keyed<K, L, KEYS, LIMITS>
 {
     /// An empty table, whose controllers will all follow `policy`.
     ///
@@ -73,18 +65,11 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
     #[must_use]
     pub fn new(policy: Policy<L, LIMITS>, seed: u64) -> Self {
         const { assert!(KEYS > 0, "a table of controllers has room for one at least") };
-        Self {
-            policy,
-            entries: Vec::new(),
-            uses: 0,
-            evicted: 0,
-            fresh_number: 0,
-            seeds: Rng::new(seed),
-        }
+        Self { policy, entries: Vec::new(), uses: 0, evicted: 0, seeds: Rng::new(seed) }
     }
 
     /// [`Controller::poll`] of the controller of `key`, which is made where there is none.
-    pub fn poll(&mut self, now: Instant, key: &K, ask: &Ask<LIMITS>) -> Decision {
+    pub fn poll(&mut self, now: Instant, key: &K, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
         self.admit(key, now);
         match self.get_mut(key) {
             Some(controller) => controller.poll(now, ask),
@@ -98,7 +83,7 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         &mut self,
         now: Instant,
         key: &K,
-        permit: Permit,
+        permit: Permit<LIMITS>,
         reply: impl Into<Reply<LIMITS>>,
     ) {
         if let Some(controller) = self.get_mut(key) {
@@ -131,21 +116,21 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
 
     /// [`Controller::set_window`] of all controllers, those of keys to come included. For one key
     /// alone, set its own: [`get_mut`](Self::get_mut).
-    pub fn set_window(&mut self, window: WindowPolicy) {
+    pub fn set_window(&mut self, window: WindowPolicy, now: Instant) {
         self.policy = self.policy.window(window);
         for entry in &mut self.entries {
-            entry.controller.set_window(window);
+            entry.controller.set_window(window, now);
         }
     }
 
     /// The controller of `key`, to look at; `None` where it is not in the table. Looking is no use.
     #[must_use]
-    pub fn get(&self, key: &K) -> Option<&Controller<L, LIMITS, SLOTS>> {
+    pub fn get(&self, key: &K) -> Option<&Controller<L, LIMITS>> {
         self.entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.controller)
     }
 
     /// The controller of `key`, to set its window or policy; `None` where it is not in the table.
-    pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS, SLOTS>> {
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS>> {
         let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
         self.uses = self.uses.saturating_add(1);
         entry.used = self.uses;
@@ -153,7 +138,7 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
     }
 
     /// Every key with its controller, in no order that means anything.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &Controller<L, LIMITS, SLOTS>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &Controller<L, LIMITS>)> {
         self.entries.iter().map(|entry| (&entry.key, &entry.controller))
     }
 
@@ -183,12 +168,9 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         }
         let controller = Controller::new(self.policy, self.seed(), now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
-        let Err(mut entry) = self.entries.push(entry) else { return };
-        let order = |entry: &Entry<_, L, _, _>| (entry.controller.has_calls(now), entry.used);
+        let Err(entry) = self.entries.push(entry) else { return };
+        let order = |entry: &Entry<_, L, _>| (entry.controller.is_needed(now), entry.used);
         if let Some(oldest) = self.entries.iter_mut().min_by_key(|entry| order(entry)) {
-            // A late permit of a key that has gone must be unknown to whoever has the key then.
-            self.fresh_number = self.fresh_number.max(oldest.controller.next_permit());
-            entry.controller.number_permits_from(self.fresh_number);
             *oldest = entry;
             self.evicted = self.evicted.saturating_add(1);
         }
@@ -200,8 +182,8 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
     }
 }
 
-impl<K: Clone + Eq, L: Record + Copy, const KEYS: usize, const LIMITS: usize, const SLOTS: usize>
-    Keyed<K, L, KEYS, LIMITS, SLOTS>
+impl<K: Clone + Eq, L: Record + Copy, const KEYS: usize, const LIMITS: usize>
+    Keyed<K, L, KEYS, LIMITS>
 {
     /// [`Controller::restore`] of the controller of `key`, which is let in where it is not in the
     /// table; the policy is the table's. A snapshot is that of one key:
@@ -235,10 +217,9 @@ impl<K: Clone + Eq, L: Record + Copy, const KEYS: usize, const LIMITS: usize, co
         away: Span,
     ) -> Result<(), SnapshotError> {
         let seed = self.seed();
-        let mut restored = Controller::restore(self.policy, seed, record, now, away)?;
+        let restored = Controller::restore(self.policy, seed, record, now, away)?;
         self.admit(key, now);
         if let Some(controller) = self.get_mut(key) {
-            restored.succeed(controller);
             *controller = restored;
         }
         Ok(())
@@ -248,6 +229,7 @@ impl<K: Clone + Eq, L: Record + Copy, const KEYS: usize, const LIMITS: usize, co
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hint::Hint;
     use crate::law::Fixed;
     use crate::outcome::Outcome;
     use crate::rate::Quota;
@@ -255,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    type Table = Keyed<u8, Fixed, 3, 1, 2>;
+    type Table = Keyed<u8, Fixed, 3>;
 
     fn table() -> Table {
         Keyed::new(Policy::new(Fixed::new(Quota::per_second(1).unwrap())), 9)
@@ -300,11 +282,29 @@ mod tests {
         let late = go(&mut full, 1);
         let _ = (go(&mut full, 2), go(&mut full, 3), go(&mut full, 4));
         assert!(full.get(&1).is_none());
-        // Its call comes back late, to a new controller of the same key: it is another call's.
+        // Its call settles late, with a new controller of the same key.
         let _ = go(&mut full, 1);
         full.settle(Instant::ZERO, &1, late, Outcome::Ok);
-        let gate = full.get(&1).unwrap();
-        assert_eq!((gate.in_flight(), gate.stats().unknown), (1, 1));
+        assert_eq!(full.get(&1).map(Controller::in_flight), Some(1), "it is another call's place");
+    }
+
+    #[test]
+    fn a_key_whose_server_asked_for_a_pause_goes_last() {
+        let mut table = table();
+        for key in [1, 2, 3] {
+            let permit = go(&mut table, key);
+            let reply = match key {
+                1 => Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60))),
+                _ => Outcome::Ok.into(),
+            };
+            table.settle(Instant::ZERO, &key, permit, reply);
+        }
+        for key in [4, 5, 6] {
+            let permit = go(&mut table, key);
+            table.settle(Instant::ZERO, &key, permit, Outcome::Ok);
+        }
+        let later = Instant::ZERO.saturating_add(Span::from_secs(59));
+        assert!(matches!(table.poll(later, &1, &Ask::new()), Decision::Wait(_)));
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod tests {
         table.settle(Instant::ZERO, &1, permit, Outcome::Ok);
         table.set_policy(Policy::new(Fixed::UNLIMITED), Instant::ZERO);
         let one = WindowPolicy::new(1, Span::from_secs(60)).unwrap();
-        table.set_window(one);
+        table.set_window(one, Instant::ZERO);
         for key in [1, 2] {
             let _ = go(&mut table, key);
             assert_eq!(table.poll(Instant::ZERO, &key, &Ask::new()), Decision::Full);
@@ -352,14 +352,14 @@ mod tests {
     fn a_key_that_is_restored_goes_on_and_a_damaged_record_changes_nothing() {
         let mut before = table();
         let _ = go(&mut before, 1);
-        let mut record = [0; Controller::<Fixed, 1, 2>::SNAPSHOT_BYTES];
+        let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];
         before.get(&1).unwrap().snapshot(Instant::ZERO, &mut record).unwrap();
         let mut after = table();
         let late = go(&mut after, 1);
         after.restore(Instant::ZERO, &1, &record, Span::ZERO).unwrap();
         assert!(matches!(after.poll(Instant::ZERO, &1, &Ask::new()), Decision::Wait(_)));
         after.settle(Instant::ZERO, &1, late, Outcome::Ok);
-        assert_eq!(after.get(&1).map(|gate| gate.stats().unknown), Some(1));
+        assert_eq!(after.get(&1).map(Controller::in_flight), Some(0));
         record[9] ^= 1;
         let damaged = after.restore(Instant::ZERO, &2, &record, Span::ZERO);
         assert_eq!((damaged, after.len()), (Err(SnapshotError::Damaged), 1));
@@ -373,7 +373,7 @@ mod tests {
             let quota = Quota::per_second(1).unwrap();
             let policy = Policy::new(Fixed::new(quota));
             let mut table = table();
-            let mut alone = [(); 3].map(|()| Controller::<Fixed, 1, 2>::new(policy, 0, Instant::ZERO));
+            let mut alone = [(); 3].map(|()| Controller::<Fixed>::new(policy, 0, Instant::ZERO));
             let mut now = Instant::ZERO;
             for (key, pass, settles) in events {
                 now = now.saturating_add(Span::from_millis(pass));

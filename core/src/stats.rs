@@ -42,8 +42,8 @@ pub struct Stats {
     pub failed: u32,
     /// Calls settled as `Abandoned`.
     pub abandoned: u32,
-    /// Permits settled that named no call in flight: repeated, invented, or later than their lease.
-    pub unknown: u32,
+    /// Responses that came after the lease of their call.
+    pub late: u32,
     /// Times a law cut its rate or its window.
     pub slower: u32,
     /// Times a law raised its rate or opened its window.

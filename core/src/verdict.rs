@@ -254,9 +254,9 @@ impl core::error::Error for Reason {}
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a permit that is not settled holds its place in the window until the lease ends"]
-pub enum Decision {
+pub enum Decision<P = Permit> {
     /// The call may leave now, and the gates have been charged for it.
-    Go(Permit),
+    Go(P),
     /// As [`Verdict::Wait`].
     Wait(Instant),
     /// As [`Verdict::Full`].

@@ -9,6 +9,7 @@
 )]
 
 use core::num::NonZeroU16;
+use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tidegate::backoff::{Backoff, Growth, Jitter};
@@ -19,7 +20,7 @@ use tidegate::{
     Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Span,
 };
 
-type Gate = Controller<AnyLaw, 1, 8>;
+type Gate = Controller<AnyLaw>;
 type Calls = Queue<Growing<Vec<Slot>>>;
 
 /// So many calls fit into the queue.
@@ -29,9 +30,9 @@ const LEASE: Span = Span::from_secs(4);
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Waits,
-    Admitted { permit: u64, taken: bool, until: Instant },
+    Admitted { taken: bool, until: Instant },
     Rejected { until: Instant },
-    Lapsed { permit: u64 },
+    Lapsed,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ struct Entry {
 /// The specification: a list in no order. It is not asked before the queue's `Sleep` is over.
 struct List {
     entries: Vec<Entry>,
+    /// Of those that were admitted, by their numbers.
+    permits: BTreeMap<usize, Permit>,
     patience: Span,
     /// What the queue said last; `None` after an event.
     asleep: Option<Option<Instant>>,
@@ -98,11 +101,11 @@ impl List {
             let i = self.find(number).unwrap();
             match self.entries[i].stage {
                 Stage::Waits => self.entries[i].ready = true,
-                Stage::Admitted { permit, taken: true, .. } => {
-                    self.entries[i].stage = Stage::Lapsed { permit };
+                Stage::Admitted { taken: true, .. } => {
+                    self.entries[i].stage = Stage::Lapsed;
                 }
-                Stage::Admitted { permit, .. } => {
-                    gate.refund(now, Permit::from_raw(permit));
+                Stage::Admitted { .. } => {
+                    gate.refund(now, self.permits.remove(&number).unwrap());
                     self.entries.remove(i);
                 }
                 _ => drop(self.entries.remove(i)),
@@ -119,8 +122,8 @@ impl List {
             match gate.poll(now, &self.entries[i].ask) {
                 Decision::Go(permit) => {
                     let until = now.saturating_add(LEASE.min(self.patience));
-                    let permit = permit.into_raw();
-                    self.entries[i].stage = Stage::Admitted { permit, taken: false, until };
+                    self.permits.insert(number, permit);
+                    self.entries[i].stage = Stage::Admitted { taken: false, until };
                     return Some((number, Ok(())));
                 }
                 Decision::Refuse(reason) => {
@@ -204,7 +207,7 @@ fn play(
     let mut queue: Calls = Queue::new(Growing::new(Vec::new(), ROOM));
     let patience = patience.map_or(Span::MAX, Span::from_millis);
     queue = queue.take_within(patience);
-    let mut list = List { entries: vec![], patience, asleep: None };
+    let mut list = List { entries: vec![], permits: BTreeMap::new(), patience, asleep: None };
     let mut tickets: Vec<Ticket> = vec![];
     let mut refused = 0;
     let nth = |tickets: &Vec<Ticket>, back: usize| tickets.len().checked_sub(back + 1);
@@ -228,7 +231,7 @@ fn play(
                     continue;
                 }
                 let held = |list: &List| {
-                    list.entries.iter().filter(|e| !matches!(e.stage, Stage::Lapsed { .. })).count()
+                    list.entries.iter().filter(|e| !matches!(e.stage, Stage::Lapsed)).count()
                 };
                 if held(&list) == ROOM {
                     list.pass(now, &mut two);
@@ -240,7 +243,7 @@ fn play(
                 let ticket = joined.unwrap();
                 // Whose slot is needed is forgotten.
                 list.entries.retain(|entry| {
-                    !matches!(entry.stage, Stage::Lapsed { .. })
+                    !matches!(entry.stage, Stage::Lapsed)
                         || tickets[entry.number].slot() != ticket.slot()
                 });
                 let number = tickets.len();
@@ -262,12 +265,12 @@ fn play(
                 match list.entries[i].stage {
                     Stage::Waits if list.first() == Some(i) => list.asleep = None,
                     Stage::Waits | Stage::Rejected { .. } => {}
-                    Stage::Admitted { permit, taken: false, .. } => {
-                        two.refund(now, Permit::from_raw(permit));
+                    Stage::Admitted { taken: false, .. } => {
+                        two.refund(now, list.permits.remove(&number).unwrap());
                         list.asleep = None;
                     }
-                    Stage::Admitted { permit, .. } | Stage::Lapsed { permit } => {
-                        two.settle(now, Permit::from_raw(permit), Outcome::Abandoned);
+                    Stage::Admitted { .. } | Stage::Lapsed => {
+                        two.settle(now, list.permits.remove(&number).unwrap(), Outcome::Abandoned);
                         list.asleep = None;
                     }
                 }
@@ -278,16 +281,16 @@ fn play(
                 let turn = queue.take(now, &mut one, tickets[number]);
                 let entry = list.find(number).map(|i| &mut list.entries[i]);
                 let expected = match entry.as_ref().map(|entry| entry.stage) {
-                    None | Some(Stage::Lapsed { .. }) => matches!(turn, Turn::Unknown),
+                    None | Some(Stage::Lapsed) => matches!(turn, Turn::Unknown),
                     Some(Stage::Waits) => turn == Turn::Waiting,
                     Some(Stage::Admitted { .. }) => turn == Turn::Admitted,
                     Some(Stage::Rejected { .. }) => matches!(turn, Turn::Rejected(_)),
                 };
                 prop_assert!(expected, "{turn:?} {entry:?}");
                 if let Some(entry) = entry {
-                    if let Stage::Admitted { permit, taken: false, .. } = entry.stage {
+                    if let Stage::Admitted { taken: false, .. } = entry.stage {
                         let until = now.saturating_add(LEASE);
-                        entry.stage = Stage::Admitted { permit, taken: true, until };
+                        entry.stage = Stage::Admitted { taken: true, until };
                     }
                     if let Stage::Rejected { .. } = entry.stage {
                         list.entries.retain(|entry| entry.number != number);
@@ -303,8 +306,8 @@ fn play(
                 };
                 let entry = list.find(number).map(|i| (i, list.entries[i].stage));
                 let expected = match entry {
-                    Some((i, Stage::Admitted { permit, .. })) => {
-                        two.settle(now, Permit::from_raw(permit), reply);
+                    Some((i, Stage::Admitted { .. })) => {
+                        two.settle(now, list.permits.remove(&number).unwrap(), reply);
                         let ask = list.entries[i].ask;
                         match again.then(|| two.retry(now, &ask, reply)).flatten() {
                             Some(next) => {
@@ -320,8 +323,8 @@ fn play(
                             }
                         }
                     }
-                    Some((i, Stage::Lapsed { permit })) => {
-                        two.settle(now, Permit::from_raw(permit), reply);
+                    Some((i, Stage::Lapsed)) => {
+                        two.settle(now, list.permits.remove(&number).unwrap(), reply);
                         list.entries.remove(i);
                         Settled::Done
                     }

@@ -7,8 +7,10 @@
     reason = "a test that overflows or panics fails, which is right"
 )]
 
-use tidegate::gate::{BudgetPolicy, Permit};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Reason, Span, Verdict};
+use tidegate::gate::{BudgetPolicy, Permit, WindowPolicy};
+use tidegate::{
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Reason, Span, Verdict,
+};
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
@@ -30,6 +32,17 @@ fn used(name: &str) -> (Controller, Instant) {
         }
         if calls >= 12 && gate.check(now, &Ask::new()) == Verdict::Go {
             return (gate, now);
+        }
+    }
+}
+
+/// The next permit, and when it came.
+fn admitted(gate: &mut Controller, mut now: Instant) -> (Instant, Option<Permit>) {
+    loop {
+        match gate.poll(now, &Ask::new()) {
+            Decision::Go(permit) => return (now, Some(permit)),
+            Decision::Wait(until) => now = until,
+            _ => return (now, None),
         }
     }
 }
@@ -60,14 +73,49 @@ fn every_law_gives_back_what_a_call_took() {
 }
 
 #[test]
-fn a_permit_is_refunded_once_and_an_unknown_one_is_harmless() {
+fn a_call_whose_response_came_is_not_refunded() {
     let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
-    let Decision::Go(permit) = gate.poll(START, &Ask::new()) else { panic!() };
-    let raw = permit.into_raw();
-    gate.settle(START, Permit::from_raw(raw), Outcome::Ok);
-    gate.refund(START, Permit::from_raw(raw));
+    let Decision::Go(mut permit) = gate.poll(START, &Ask::new()) else { panic!() };
+    gate.learn(START, &mut permit, Outcome::Ok);
+    gate.refund(START, permit);
     assert!(matches!(gate.poll(START, &Ask::new()), Decision::Wait(_)));
-    assert_eq!(gate.stats().unknown, 1);
+    assert_eq!((gate.in_flight(), gate.stats().abandoned), (0, 0));
+}
+
+#[test]
+fn learning_at_the_headers_is_settling_but_for_the_place() {
+    for name in Policy::NAMES {
+        let (mut one, now) = used(name);
+        let mut two = one.clone();
+        let (now, Some(a)) = admitted(&mut one, now) else { panic!("{name}") };
+        let (_, Some(mut b)) = admitted(&mut two, now) else { panic!("{name}") };
+        let headers = now.saturating_add(Span::from_millis(40));
+        let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(2)));
+        one.settle(headers, a, throttled);
+        two.learn(headers, &mut b, throttled);
+        two.learn(headers, &mut b, Outcome::Throttled); // A second response counts for nothing.
+        assert_eq!((one.in_flight(), two.in_flight()), (0, 1), "{name}");
+        two.release(b);
+        assert_eq!(one, two, "{name}");
+    }
+}
+
+#[test]
+fn of_a_response_after_its_lease_the_pause_counts_and_nothing_else() {
+    let lease = Span::from_secs(10);
+    let one = WindowPolicy::new(1, lease).unwrap();
+    let policy = Policy::named("aimd").unwrap().window(one);
+    let mut gate: Controller = Controller::new(policy, 7, START);
+    let Decision::Go(late) = gate.poll(START, &Ask::new()) else { panic!() };
+    let now = START.saturating_add(lease.saturating_mul(2));
+    let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!("the lease has ended") };
+    let intervals = gate.intervals(now).next();
+    gate.settle(now, late, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60))));
+    assert_eq!((gate.in_flight(), gate.intervals(now).next()), (1, intervals));
+    assert_eq!(gate.stats().late, 1);
+    gate.settle(now, permit, Outcome::Ok);
+    let Decision::Wait(until) = gate.poll(now, &Ask::new()) else { panic!("the server said when") };
+    assert!(until >= now.saturating_add(Span::from_secs(60)));
 }
 
 #[test]

@@ -80,8 +80,8 @@ const TICK: Span = Span::from_nanos(1);
 /// How often a retry without a place in line looks for one: nobody can wake it.
 const LOOK_AGAIN: Span = Span::from_secs(1);
 
-enum Step {
-    Go(Permit),
+enum Step<const LIMITS: usize> {
+    Go(Permit<LIMITS>),
     No(Refusal),
     Until(Instant),
 }
@@ -92,7 +92,7 @@ pub trait Verbs<const LIMITS: usize> {
     type Key: Clone + Eq;
 
     /// A permit, if a call may leave now and nobody waits for one.
-    fn take(&self, key: &Self::Key, ask: &Ask<LIMITS>) -> Option<Permit>;
+    fn take(&self, key: &Self::Key, ask: &Ask<LIMITS>) -> Option<Permit<LIMITS>>;
 
     /// A permit, when it is the call's turn.
     fn stand(
@@ -101,7 +101,7 @@ pub trait Verbs<const LIMITS: usize> {
         ask: &Ask<LIMITS>,
         standing: &mut Standing,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Permit, Refusal>>;
+    ) -> Poll<Result<Permit<LIMITS>, Refusal>>;
 
     /// Waits no longer.
     fn leave(&self, key: &Self::Key, standing: &mut Standing);
@@ -110,7 +110,7 @@ pub trait Verbs<const LIMITS: usize> {
     fn settle(
         &self,
         key: &Self::Key,
-        permit: Permit,
+        permit: Permit<LIMITS>,
         reply: Reply<LIMITS>,
         again: Option<&Ask<LIMITS>>,
     ) -> Option<Ask<LIMITS>>;
@@ -145,7 +145,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     /// Opens or narrows the window, and tells whoever waits.
     pub(crate) fn set_window(&self, window: WindowPolicy) {
         self.with((), |gates, line| {
-            gates.set_window(window);
+            gates.set_window(time::now(), window);
             line.wake_all();
         });
     }
@@ -173,7 +173,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
 {
     type Key = G::Key;
 
-    fn take(&self, key: &G::Key, ask: &Ask<LIMITS>) -> Option<Permit> {
+    fn take(&self, key: &G::Key, ask: &Ask<LIMITS>) -> Option<Permit<LIMITS>> {
         self.with(None, |gates, line| {
             if line.is_for(key) {
                 return None;
@@ -191,7 +191,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         ask: &Ask<LIMITS>,
         standing: &mut Standing,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Permit, Refusal>> {
+    ) -> Poll<Result<Permit<LIMITS>, Refusal>> {
         let waker = context.waker();
         let before = standing.told;
         let step = self.with(Step::Until(Instant::MAX), |gates, line| {
@@ -239,7 +239,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     fn settle(
         &self,
         key: &G::Key,
-        permit: Permit,
+        permit: Permit<LIMITS>,
         reply: Reply<LIMITS>,
         again: Option<&Ask<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
@@ -264,7 +264,7 @@ fn outside<G: Gates<LIMITS>, const LIMITS: usize>(
     gates: &G,
     key: &G::Key,
     ask: &Ask<LIMITS>,
-) -> Step {
+) -> Step<LIMITS> {
     if ask.attempt() == 0 {
         return Step::No(Refusal::LineFull);
     }
@@ -285,7 +285,7 @@ fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
     ask: &Ask<LIMITS>,
     ticket: Ticket,
     standing: &mut Standing,
-) -> Step {
+) -> Step<LIMITS> {
     let now = time::now();
     // From then on it is too late.
     let late = ask.not_after().saturating_add(TICK);

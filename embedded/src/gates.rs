@@ -18,10 +18,21 @@ pub trait Gates<const LIMITS: usize> {
     fn check(&self, key: &Self::Key, now: Instant, ask: &Ask<LIMITS>) -> Verdict;
 
     /// [`Controller::poll`].
-    fn poll(&mut self, key: &Self::Key, now: Instant, ask: &Ask<LIMITS>) -> Decision;
+    fn poll(
+        &mut self,
+        key: &Self::Key,
+        now: Instant,
+        ask: &Ask<LIMITS>,
+    ) -> Decision<Permit<LIMITS>>;
 
     /// [`Controller::settle`].
-    fn settle(&mut self, key: &Self::Key, now: Instant, permit: Permit, reply: Reply<LIMITS>);
+    fn settle(
+        &mut self,
+        key: &Self::Key,
+        now: Instant,
+        permit: Permit<LIMITS>,
+        reply: Reply<LIMITS>,
+    );
 
     /// [`Controller::retry`].
     fn retry(
@@ -41,7 +52,7 @@ pub trait Gates<const LIMITS: usize> {
         Self::Law: PartialEq;
 
     /// [`Controller::set_window`], for every key.
-    fn set_window(&mut self, window: WindowPolicy);
+    fn set_window(&mut self, now: Instant, window: WindowPolicy);
 
     /// How many calls have left so far.
     fn gone(&self, key: &Self::Key) -> u32;
@@ -50,9 +61,7 @@ pub trait Gates<const LIMITS: usize> {
     fn interval(&self, key: &Self::Key, now: Instant) -> Span;
 }
 
-impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
-    for Controller<L, LIMITS, SLOTS>
-{
+impl<L: Law + Copy, const LIMITS: usize> Gates<LIMITS> for Controller<L, LIMITS> {
     type Law = L;
     type Key = ();
 
@@ -64,11 +73,11 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
         self.check(now, ask)
     }
 
-    fn poll(&mut self, (): &(), now: Instant, ask: &Ask<LIMITS>) -> Decision {
+    fn poll(&mut self, (): &(), now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
         self.poll(now, ask)
     }
 
-    fn settle(&mut self, (): &(), now: Instant, permit: Permit, reply: Reply<LIMITS>) {
+    fn settle(&mut self, (): &(), now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
         self.settle(now, permit, reply);
     }
 
@@ -93,8 +102,8 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gates<LIMITS>
         self.set_policy(policy, now);
     }
 
-    fn set_window(&mut self, window: WindowPolicy) {
-        self.set_window(window);
+    fn set_window(&mut self, now: Instant, window: WindowPolicy) {
+        self.set_window(window, now);
     }
 
     fn gone(&self, (): &()) -> u32 {

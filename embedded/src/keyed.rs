@@ -44,11 +44,10 @@ pub struct KeyedThrottle<
     K: Clone + Eq,
     L: Law + Copy = Adaptive,
     const KEYS: usize = 4,
-    const SLOTS: usize = 4,
     const WAITERS: usize = 4,
     const LIMITS: usize = 1,
 > {
-    desk: Desk<M, Keyed<K, L, KEYS, LIMITS, SLOTS>, WAITERS, LIMITS>,
+    desk: Desk<M, Keyed<K, L, KEYS, LIMITS>, WAITERS, LIMITS>,
 }
 
 impl<
@@ -56,10 +55,9 @@ impl<
     K: Clone + Eq,
     L: Law + Copy,
     const KEYS: usize,
-    const SLOTS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
-> KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+> KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     /// A throttle for a `static`, which has seen no key yet; `seed` as for
     /// [`Throttle::new`](crate::Throttle::new).
@@ -88,7 +86,7 @@ impl<
         self.desk.set_policy(policy);
     }
 
-    /// Opens or narrows the window of every key, up to `SLOTS`; see [`Controller::set_window`].
+    /// Opens or narrows the window of every key; see [`Controller::set_window`].
     pub fn set_window(&self, window: WindowPolicy) {
         self.desk.set_window(window);
     }
@@ -146,13 +144,12 @@ impl<
     K: Clone + Eq,
     L: Record + Copy,
     const KEYS: usize,
-    const SLOTS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
-> KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+> KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     /// How long a snapshot of one key is.
-    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS, SLOTS>::SNAPSHOT_BYTES;
+    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS>::SNAPSHOT_BYTES;
 
     /// Writes what has been learnt of a key, as [`Throttle::snapshot`](crate::Throttle::snapshot)
     /// does, and returns how many bytes these are: none where the key is not in the table. Which
@@ -181,8 +178,8 @@ impl<
     }
 }
 
-impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const SLOTS: usize>
-    Gates<LIMITS> for Keyed<K, L, KEYS, LIMITS, SLOTS>
+impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize> Gates<LIMITS>
+    for Keyed<K, L, KEYS, LIMITS>
 {
     type Law = L;
     type Key = K;
@@ -196,11 +193,22 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         self.get(key).map_or(Verdict::Go, |gate| gate.check(now, ask))
     }
 
-    fn poll(&mut self, key: &K, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Decision {
+    fn poll(
+        &mut self,
+        key: &K,
+        now: tidegate::Instant,
+        ask: &Ask<LIMITS>,
+    ) -> Decision<Permit<LIMITS>> {
         self.poll(now, key, ask)
     }
 
-    fn settle(&mut self, key: &K, now: tidegate::Instant, permit: Permit, reply: Reply<LIMITS>) {
+    fn settle(
+        &mut self,
+        key: &K,
+        now: tidegate::Instant,
+        permit: Permit<LIMITS>,
+        reply: Reply<LIMITS>,
+    ) {
         self.settle(now, key, permit, reply);
     }
 
@@ -225,8 +233,8 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize, const
         self.set_policy(policy, now);
     }
 
-    fn set_window(&mut self, window: WindowPolicy) {
-        self.set_window(window);
+    fn set_window(&mut self, now: tidegate::Instant, window: WindowPolicy) {
+        self.set_window(window, now);
     }
 
     fn gone(&self, key: &K) -> u32 {
@@ -243,13 +251,12 @@ impl<
     K: Clone + Eq,
     L: Law + Copy,
     const KEYS: usize,
-    const SLOTS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
-> sealed::Desked<LIMITS> for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+> sealed::Desked<LIMITS> for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     type Key = K;
-    type Desk = Desk<M, Keyed<K, L, KEYS, LIMITS, SLOTS>, WAITERS, LIMITS>;
+    type Desk = Desk<M, Keyed<K, L, KEYS, LIMITS>, WAITERS, LIMITS>;
 
     fn desk(&self) -> &Self::Desk {
         &self.desk
@@ -261,10 +268,9 @@ impl<
     K: Clone + Eq,
     L: Law + Copy,
     const KEYS: usize,
-    const SLOTS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
-> Shared<LIMITS> for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+> Shared<LIMITS> for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
 }
 
@@ -273,10 +279,9 @@ impl<
     K: Clone + Eq,
     L: Law + Copy,
     const KEYS: usize,
-    const SLOTS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
-> core::fmt::Debug for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+> core::fmt::Debug for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("KeyedThrottle")
@@ -292,10 +297,9 @@ impl<
     K: Clone + Eq,
     L: Law + Copy,
     const KEYS: usize,
-    const SLOTS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
-> defmt::Format for KeyedThrottle<M, K, L, KEYS, SLOTS, WAITERS, LIMITS>
+> defmt::Format for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     fn format(&self, f: defmt::Formatter<'_>) {
         defmt::write!(f, "KeyedThrottle {{ keys: {}, waiting: {} }}", self.keys(), self.waiting());

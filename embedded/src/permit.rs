@@ -27,11 +27,11 @@ use crate::throttle::Shared;
 pub struct Permit<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
-    raw: Option<Raw>,
+    raw: Option<Raw<LIMITS>>,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
-    pub(crate) const fn new(throttle: &'a T, key: T::Key, raw: Raw) -> Self {
+    pub(crate) const fn new(throttle: &'a T, key: T::Key, raw: Raw<LIMITS>) -> Self {
         Self { throttle, key, raw: Some(raw) }
     }
 

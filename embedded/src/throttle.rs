@@ -55,21 +55,20 @@ pub(crate) mod sealed {
 /// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) where all tasks
 /// run on one executor and the throttle is no `static`,
 /// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex) elsewhere.
-/// `L` is the law, `SLOTS` how many calls may be in flight, `WAITERS` how many tasks may wait (one more is
+/// `L` is the law, `WAITERS` how many tasks may wait (one more is
 /// refused, unless it is there for a retry: that looks for a place from time to time), and `LIMITS` how
 /// many limits a call counts against.
 pub struct Throttle<
     M: RawMutex,
     L: Law + Copy = Adaptive,
-    const SLOTS: usize = 4,
     const WAITERS: usize = 4,
     const LIMITS: usize = 1,
 > {
-    desk: Desk<M, Controller<L, LIMITS, SLOTS>, WAITERS, LIMITS>,
+    desk: Desk<M, Controller<L, LIMITS>, WAITERS, LIMITS>,
 }
 
-impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
-    Throttle<M, L, SLOTS, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize>
+    Throttle<M, L, WAITERS, LIMITS>
 {
     /// A throttle for a `static`, which has seen nothing yet. `seed` is called once, at the first
     /// use: give it a source that differs from device to device, and better from boot to boot; see
@@ -133,7 +132,7 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
         self.desk.set_policy(policy);
     }
 
-    /// Opens or narrows the window, up to `SLOTS`; see [`Controller::set_window`]. An MQTT server's
+    /// Opens or narrows the window; see [`Controller::set_window`]. An MQTT server's
     /// Receive Maximum goes here.
     pub fn set_window(&self, window: WindowPolicy) {
         self.desk.set_window(window);
@@ -174,11 +173,11 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
     }
 }
 
-impl<M: RawMutex, L: Record + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
-    Throttle<M, L, SLOTS, WAITERS, LIMITS>
+impl<M: RawMutex, L: Record + Copy, const WAITERS: usize, const LIMITS: usize>
+    Throttle<M, L, WAITERS, LIMITS>
 {
     /// How long a snapshot is.
-    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS, SLOTS>::SNAPSHOT_BYTES;
+    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS>::SNAPSHOT_BYTES;
 
     /// Writes what has been learnt to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`,
     /// and returns how many these are: before a deep sleep, to memory that is kept, or to flash.
@@ -224,9 +223,8 @@ impl<M: RawMutex, L: Record + Copy, const SLOTS: usize, const WAITERS: usize, co
         away: Duration,
     ) -> Result<(), SnapshotError> {
         let now = time::now();
-        let mut restored = Controller::restore(policy, seed, record, now, time::span(away))?;
+        let restored = Controller::restore(policy, seed, record, now, time::span(away))?;
         self.desk.with((), |gate, line| {
-            restored.succeed(gate);
             *gate = restored;
             line.wake_all();
         });
@@ -234,24 +232,24 @@ impl<M: RawMutex, L: Record + Copy, const SLOTS: usize, const WAITERS: usize, co
     }
 }
 
-impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
-    sealed::Desked<LIMITS> for Throttle<M, L, SLOTS, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> sealed::Desked<LIMITS>
+    for Throttle<M, L, WAITERS, LIMITS>
 {
     type Key = ();
-    type Desk = Desk<M, Controller<L, LIMITS, SLOTS>, WAITERS, LIMITS>;
+    type Desk = Desk<M, Controller<L, LIMITS>, WAITERS, LIMITS>;
 
     fn desk(&self) -> &Self::Desk {
         &self.desk
     }
 }
 
-impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
-    Shared<LIMITS> for Throttle<M, L, SLOTS, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> Shared<LIMITS>
+    for Throttle<M, L, WAITERS, LIMITS>
 {
 }
 
-impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
-    core::fmt::Debug for Throttle<M, L, SLOTS, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> core::fmt::Debug
+    for Throttle<M, L, WAITERS, LIMITS>
 {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Throttle")
@@ -262,8 +260,8 @@ impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const
 }
 
 #[cfg(feature = "defmt")]
-impl<M: RawMutex, L: Law + Copy, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize>
-    defmt::Format for Throttle<M, L, SLOTS, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> defmt::Format
+    for Throttle<M, L, WAITERS, LIMITS>
 {
     fn format(&self, f: defmt::Formatter<'_>) {
         defmt::write!(

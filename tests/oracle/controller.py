@@ -4,19 +4,19 @@ import record
 from backoff import Backoff
 from chance import Chance
 from exact import END, U16, U32, U64, within
-from gates import Budget, Hold, Window
+from gates import Budget, Calls, Hold
 from pace import Never, Pace
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
 LAW_BYTES = 1 + 104
-GATES_BYTES = 8 + 9 + 4
+GATES_BYTES = 8 + 9
 PACE_BYTES = 24 + 1  # And whether it was what a call waited for.
 PUSHBACK = ("throttled", "busy")
 RANKS = ["over-limit", "budget", "too-big", "never"]
 STATS = [
     "gone", "waits", "waited", "full", "refused", "ok", "throttled", "busy", "failed", "abandoned",
-    "unknown", "slower", "faster", "retries",
+    "late", "slower", "faster", "retries",
 ]  # fmt: skip
 
 
@@ -87,10 +87,11 @@ class Controller:
     def __init__(self, policy, seed, now):
         self.policy = policy
         self.limits = [Limit(config, now) for config in policy["laws"]]
-        self.hold, self.window = Hold(), Window()
+        self.hold, self.calls = Hold(), Calls(now, seed)
         self.budget = Budget(policy["budget"]) if policy["budget"] else None
         self.chance = Chance(seed)
         self.stats = dict.fromkeys(STATS, 0)
+        self.permits = {}  # Those of all controllers of a script, in the order in which they came.
 
     def count(self, what, by=1):
         self.stats[what] = within(self.stats[what] + by, U64 if what == "waited" else U32)
@@ -98,7 +99,7 @@ class Controller:
     # Asking.
 
     def in_flight(self):
-        return len(self.window.calls)
+        return self.calls.count()
 
     def open_window(self, now, costs):
         """The policy's window, where no law of a limit that the call costs has a narrower one."""
@@ -119,7 +120,7 @@ class Controller:
             return [max(refusals, key=RANKS.index)]
         if max(due, now) > ask.deadline:
             return ["late", max(due, now)]
-        if self.window.is_full(now, self.open_window(now, ask.costs)):
+        if self.calls.is_full(now, self.open_window(now, ask.costs)):
             return ["full"]
         return ["wait", due] if due > now else ["go"]
 
@@ -135,7 +136,7 @@ class Controller:
             self.count("waits")
             self.count("waited", verdict[1] - now)
         elif kind == "full":
-            most = Window.limit(self.open_window(now, ask.costs))
+            most, _ = self.open_window(now, ask.costs)
             for limit, cost in zip(self.limits, ask.costs):
                 window = limit.law.window(now)
                 limit.pressed |= cost > 0 and window is not None and window <= most
@@ -149,7 +150,7 @@ class Controller:
             Sample(cost=cost, cuts=limit.cuts, paced=limit.pressed)
             for limit, cost in zip(self.limits, ask.costs)
         ]
-        permit = self.window.take(now, self.open_window(now, ask.costs), (parts, ask.attempt))
+        period = self.calls.add(now, self.policy["window"])
         for limit, cost in zip(self.limits, ask.costs):
             if cost > 0:
                 limit.pressed = False
@@ -158,36 +159,43 @@ class Controller:
         if ask.attempt > 0 and self.budget:
             self.budget.spend()
         self.count("gone")
-        return permit
+        number, self.permits[len(self.permits)] = len(self.permits), (now, period, parts, ask.attempt)
+        return number
 
     # Settling.
 
     def settle(self, now, permit, reply):
-        call = self.window.release(permit)
-        if call is None:
-            return self.count("unknown")
-        left, (parts, attempt) = call
+        sent, period, parts, attempt = self.permits[permit]
         self.count(reply.outcome)
-        if reply.outcome == "abandoned":
-            return None
+        counts = self.calls.counts(period)
+        if reply.outcome != "abandoned":
+            if counts:
+                self.learn(now, sent, parts, attempt, reply)
+            else:
+                self.count("late")
+            self.cool_down(now, parts, reply)
+        self.calls.remove(period)
+
+    def learn(self, now, sent, parts, attempt, reply):
         if reply.used is not None:
             for limit, part, used in zip(self.limits, parts, reply.used):
                 # Of a law that has gone meanwhile there is nothing to correct.
                 if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
                     limit.pace.correct(now, part.cost, used, limit.law.quota())
                     limit.law.corrected(now, part.cost, used)
-        self.teach(now, left, parts, attempt, reply)
+        self.teach(now, sent, parts, attempt, reply)
+        if reply.outcome == "ok" and self.budget:
+            self.budget.earn()
+
+    def cool_down(self, now, parts, reply):
         if reply.outcome == "ok":
-            if self.budget:
-                self.budget.earn()
-            return None
+            return
         pauses = [hint.pause() for hint, part in zip(reply.hints, parts) if part.cost > 0]
         pauses = [pause for pause in pauses if pause is not None]
         if pauses:
             self.hold.raise_to(now, max(pauses), self.policy["hold"], self.chance)
-        return None
 
-    def teach(self, now, left, parts, attempt, reply):
+    def teach(self, now, sent, parts, attempt, reply):
         blamed = [hint.is_used_up(part.cost) for hint, part in zip(reply.hints, parts)]
         known = len(parts) > 1 and reply.outcome == "throttled" and any(blamed)
         for index, (limit, part, hint) in enumerate(zip(self.limits, parts, reply.hints)):
@@ -196,14 +204,14 @@ class Controller:
             limit.pace.drain(now, limit.law.quota())
             sample = Sample(
                 now=now,
-                sent=left,
+                sent=sent,
                 cost=part.cost if reply.used is None else max(1, reply.used[index]),
                 outcome=reply.outcome,
                 hint=hint,
                 fresh=part.cuts == limit.cuts,
                 paced=part.paced,
                 attempt=attempt,
-                in_flight=self.in_flight(),
+                in_flight=self.in_flight() - 1,
                 ceiling=self.policy["hold"][0],
             )
             moved = limit.law.observe(limit.pace, sample, self.chance)
@@ -264,11 +272,11 @@ class Controller:
     def has_room_at(self, now):
         """When one more call may be in flight: for each window, as a lease ends or the law opens."""
         most, lease = self.policy["window"]
-        instants = [self.window.ready_at(self.policy["window"])]
+        instants = [self.calls.ready_at(self.policy["window"])]
         for limit in self.limits:
             start = now
             while (window := limit.law.window(start)) is not None:
-                ended = self.window.ready_at((min(most, window), lease))
+                ended = self.calls.ready_at((min(most, window), lease))
                 wider = limit.law.widens_at(start)
                 if ended is None or wider is None or wider >= ended:
                     instants.append(ended)
@@ -291,9 +299,12 @@ class Controller:
                 self.limits[index].cuts = self.limits[index].began = began
         if self.policy["budget"] != policy["budget"]:
             self.budget = Budget(policy["budget"]) if policy["budget"] else None
+        self.set_window(policy["window"], now)
         self.policy = policy
 
-    def set_window(self, window):
+    def set_window(self, window, now):
+        if window[1] != self.policy["window"][1]:
+            self.calls.renew(now, self.policy["window"][1])
         self.policy = {**self.policy, "window": window}
 
     # The record.
@@ -305,7 +316,6 @@ class Controller:
             out.variant(
                 9, self.budget is not None, lambda out: out.u64(saved) if self.budget else None
             )
-            out.u32(self.window.number)
             for limit in self.limits:
                 limit.pace.write(out, limit.law.quota(), now)
                 out.u8(limit.pressed)
@@ -322,7 +332,6 @@ class Controller:
         saved = source.variant(9, {0: lambda source: None, 1: lambda source: source.u64()})
         if made.budget and saved is not None:
             made.budget.saved = min(saved, made.budget.most)
-        made.window = Window(source.u32())
         for limit in made.limits:
             level = limit.pace.read(source)
             limit.pressed = source.flag()

@@ -1,9 +1,6 @@
-"""The other gates: hold, window, budget."""
+"""The other gates: hold, calls in flight, budget."""
 
 from exact import LAST, part, within
-
-SLOTS = 32
-
 
 class Hold:
     """A pause that the server asked for."""
@@ -21,54 +18,56 @@ class Hold:
         self.until = max(self.until, min(within(now + pause), LAST))
 
 
-class Window:
-    """The calls in flight, each in a place that has a number."""
+class Calls:
+    """The calls in flight. Time is cut into periods of a lease, and a call counts in its own and the next.
 
-    def __init__(self, number=0):
-        self.calls = {}  # place: (number, since, call)
-        self.freed = []  # The one that was freed last is taken first.
-        self.number = number
+    A period begins with the first call after the one before has ended: at its end where that was less than
+    a lease ago, or with the call.
+    """
 
-    @staticmethod
-    def limit(policy):
-        return min(policy[0], SLOTS)
+    def __init__(self, now, seed):
+        self.start = now
+        self.number = seed * 0x9E3779B97F4A7C15 % 2**64 >> 32
+        self.sent = {}  # period: how many
 
-    def ended(self, now, policy):
-        """The places of those whose lease is over, from the first one on."""
-        over = [
-            place for place, (_, left, _) in self.calls.items() if within(left + policy[1]) <= now
-        ]
-        return sorted(over)
+    def counts(self, period):
+        return (self.number - period) % 2**32 < 2
+
+    def count(self):
+        return sum(calls for period, calls in self.sent.items() if self.counts(period))
+
+    def alive(self, now, policy):
+        over = max(0, now - self.start) // policy[1]  # Whole leases since the period began.
+        youngest = self.sent.get(self.number, 0)
+        return [self.count(), youngest][over] if over < 2 else 0
 
     def is_full(self, now, policy):
-        alive = len(self.calls) - len(self.ended(now, policy))
-        return len(self.calls) >= self.limit(policy) and alive >= self.limit(policy)
+        return self.count() >= policy[0] and self.alive(now, policy) >= policy[0]
 
-    def take(self, now, policy, call):
-        if len(self.calls) >= self.limit(policy):
-            for place in self.ended(now, policy):
-                del self.calls[place]
-                self.freed.append(place)
-        # Places that were never taken come in their order, and after those that were freed.
-        place = self.freed.pop() if self.freed else len(self.calls)
-        number, self.number = self.number, (self.number + 1) % 2**32
-        self.calls[place] = (number, now, call)
-        return place << 32 | number
+    def add(self, now, policy):
+        over = max(0, now - self.start) // policy[1]
+        if over == 1:
+            self.start, self.number = within(self.start + policy[1]), (self.number + 1) % 2**32
+        elif over > 1:
+            self.start, self.number = now, (self.number + 2) % 2**32
+        self.sent = {period: calls for period, calls in self.sent.items() if self.counts(period)}
+        self.sent[self.number] = self.sent.get(self.number, 0) + 1
+        return self.number
 
-    def release(self, permit):
-        place, number = permit >> 32, permit % 2**32
-        if place not in self.calls or self.calls[place][0] != number:
-            return None
-        self.freed.append(place)
-        return self.calls.pop(place)[1:]
+    def renew(self, now, lease):
+        """Another lease than this: all keep their places for both at least."""
+        self.start = max(within(self.start + lease), now)
+
+    def remove(self, period):
+        if self.counts(period):
+            self.sent[period] = max(0, self.sent.get(period, 0) - 1)
 
     def ready_at(self, policy):
         """When enough leases have ended for one more call."""
-        over = len(self.calls) - self.limit(policy)
-        if over < 0:
+        if self.count() < policy[0]:
             return None
-        starts = sorted(left for _, left, _ in self.calls.values())
-        return within(starts[over] + policy[1])
+        leases = 1 if self.sent.get(self.number, 0) < policy[0] else 2
+        return within(within(self.start + policy[1]) + (leases - 1) * policy[1])
 
 
 class Budget:

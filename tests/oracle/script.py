@@ -80,12 +80,10 @@ class Script:
     def settle(self, reply="ok", now=None, permit=None):
         """Of the call that has been out longest, if none is named; of none where none is out."""
         self.at(now)
-        if permit is None and not self.outs:
+        if not self.outs:
             return
-        if permit is None:
-            permit = self.outs.pop(0)
-        elif permit in self.outs:
-            self.outs.remove(permit)
+        permit = self.outs[0] if permit is None else permit
+        self.outs.remove(permit)
         self.gate.settle(self.now, permit, reply_of(reply, self.limits))
         self.note("settle", self.now, permit, reply)
 
@@ -114,7 +112,7 @@ class Script:
         self.events.append(["intervals", self.now, self.gate.intervals(self.now)])
 
     def set_window(self, limit, lease):
-        self.gate.set_window([limit, lease])
+        self.gate.set_window([limit, lease], self.now)
         self.note("window", self.now, limit, lease)
 
     def set_policy(self, policy):
@@ -133,8 +131,9 @@ class Script:
         asked = self.told if policy is None else policy
         data, answer = damaged(self.saved, damage), "Ok"
         try:
+            permits = self.gate.permits
             self.gate = Controller.restored(policies.whole(asked), seed, data, self.now, away)
-            self.told, self.outs = asked, []
+            self.told, self.gate.permits = asked, permits
         except record.Refused as refused:
             answer = str(refused)
         self.note("restore", self.now, away, seed, damage, policy, answer)

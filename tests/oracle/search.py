@@ -182,7 +182,6 @@ def client(dice, number):
         lambda: script.outs and script.settle(reply(dice, limits), permit=dice.of(script.outs))
     ] * 6
     steps += [described, looked, tried_again, restored]
-    steps += [lambda: script.settle(reply(dice, limits), permit=dice.number())]
     steps += [lambda: script.set_window(1 + dice.below(5), dice.some())]
     steps += [
         lambda: script.calls(

@@ -49,13 +49,18 @@ impl<T, const FIRST: u32> Arena<T, FIRST> {
         }
     }
 
+    /// Frees a slot and returns its value; one that is free stays so.
+    pub fn take(&mut self, index: u32) -> Option<T> {
+        let next = self.free;
+        let slot = self.slot(index).filter(|slot| matches!(slot, Slot::Taken(_)))?;
+        let Slot::Taken(value) = core::mem::replace(slot, Slot::Free { next }) else { return None };
+        self.free = index;
+        Some(value)
+    }
+
     /// Frees a slot; one that is free stays so.
     pub fn remove(&mut self, index: u32) {
-        let free = self.free;
-        if let Some(slot @ Slot::Taken(_)) = self.slot(index) {
-            *slot = Slot::Free { next: free };
-            self.free = index;
-        }
+        drop(self.take(index));
     }
 
     /// Block `n` has the slots from `FIRST` x (2^n - 1) on.

@@ -1,7 +1,7 @@
 //! One budget of a fleet: the coordinator, with any law. A module that is one has one.
 
 use tidegate::law::AnyLaw;
-use tidegate::shared::Coordinator;
+use tidegate::shared::{Coordinator, Leases};
 use tidegate::{Controller, Instant, Policy, Span};
 
 use crate::number::{Clock, millis, span, whole};
@@ -14,7 +14,7 @@ const PLACES: usize = 4_096;
 const ISOLATES: usize = 1_024;
 
 type Law = Policy<AnyLaw>;
-type Shared = Coordinator<Controller<AnyLaw, 1, PLACES>, ISOLATES>;
+type Shared = Coordinator<Leases<AnyLaw, PLACES>, ISOLATES>;
 
 /// What is known of the budget before.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ impl Budget {
     /// Begins; false where there is no such policy. NaN for the usual beat.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, beat: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, ..)) = policy(row, PLACES) else { return false };
+        let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
         self.begin(policy, seed, now);
         self.beat(beat);
         true
@@ -61,7 +61,7 @@ impl Budget {
         past: Past<'_>,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, ..)) = policy(row, PLACES) else { return 0 };
+        let Some((policy, ..)) = policy(row, PLACES as u16) else { return 0 };
         let away = span(past.away).unwrap_or(Span::ZERO);
         // Each step on a stack of its own: a coordinator is a fifth of a megabyte.
         self.resume(policy, seed, now, past, away);
@@ -85,7 +85,7 @@ impl Budget {
     #[inline(never)]
     fn begin(&mut self, policy: Law, seed: [u32; 2], now: Instant) {
         let controller = Controller::new(policy, whole(seed), now);
-        self.coordinator = Some(Coordinator::new(controller, now));
+        self.coordinator = Some(Coordinator::new(Leases::new(controller), now));
     }
 
     #[inline(never)]
@@ -106,9 +106,9 @@ impl Budget {
     /// Follows another policy; false where there is none such, or nothing to follow it.
     pub fn follow(&mut self, row: &[f64; WORDS], now: f64, beat: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, ..)) = policy(row, PLACES) else { return false };
+        let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
         let Some(coordinator) = &mut self.coordinator else { return false };
-        coordinator.source_mut().set_policy(policy, now);
+        coordinator.source_mut().controller_mut().set_policy(policy, now);
         self.beat(beat);
         true
     }
@@ -140,7 +140,7 @@ impl Budget {
     pub fn stats(&mut self, now: f64) -> [f64; COUNTERS] {
         let now = self.clock.read(now);
         let Some(coordinator) = &self.coordinator else { return [0.0; COUNTERS] };
-        let source = coordinator.source();
+        let source = coordinator.source().controller();
         let s = source.stats();
         let interval = source.intervals(now).next().flatten();
         let counts = [

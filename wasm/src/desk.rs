@@ -9,7 +9,7 @@ use crate::arena::Arena;
 use crate::draft::Draft;
 use crate::number::{Clock, count, deadline, millis, span, whole};
 use crate::policy::{WORDS, policy};
-use crate::{Controller, LIMITS, SLOTS};
+use crate::{Controller, LIMITS};
 
 /// A call that asks for the first time, as its numbers; or a later attempt, as its slot.
 #[derive(Clone, Copy)]
@@ -35,6 +35,9 @@ const NONE: u32 = u32::MAX;
 pub struct Desk {
     gates: Arena<Kept>,
     calls: Arena<Ask<LIMITS>>,
+    /// The permits of calls in flight, each with its number.
+    permits: Arena<(u32, Permit<LIMITS>)>,
+    admitted: u32,
     /// The reply of the call that comes back next.
     pub draft: Draft<LIMITS>,
     clock: Clock,
@@ -47,6 +50,8 @@ impl Desk {
         Self {
             gates: Arena::new(),
             calls: Arena::new(),
+            permits: Arena::new(),
+            admitted: 0,
             draft: Draft::new(),
             clock: Clock::NEW,
             refused: None,
@@ -56,7 +61,7 @@ impl Desk {
     /// A new controller's slot; -1 where there is no memory, -2 where there is no such policy.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, places)) = policy(row, SLOTS) else { return -2 };
+        let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
         self.keep(Controller::new(policy, whole(seed), now), places)
     }
 
@@ -70,7 +75,7 @@ impl Desk {
         away: f64,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, places)) = policy(row, SLOTS) else { return -2 };
+        let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
         let away = span(away).unwrap_or(Span::ZERO);
         match Controller::restore(policy, whole(seed), record, now, away) {
             Ok(gate) => self.keep(gate, places),
@@ -91,7 +96,7 @@ impl Desk {
     /// Follows another policy; whether there is such a policy and such a controller.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, places)) = policy(row, SLOTS) else { return false };
+        let Some((policy, places)) = policy(row, u16::MAX) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
         kept.gate.set_policy(policy, now);
         kept.places = places;
@@ -106,7 +111,7 @@ impl Desk {
         self.refused = None;
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
         match kept.gate.poll(now, &ask) {
-            Decision::Go(permit) => permit.into_raw() as f64,
+            Decision::Go(permit) => self.hand_out(permit),
             Decision::Wait(until) => -millis(until.saturating_since(now)),
             Decision::Full => f64::NEG_INFINITY,
             Decision::Refuse(reason) => {
@@ -159,11 +164,29 @@ impl Desk {
     /// room for; a permit that is none is harmless.
     pub fn settle(&mut self, gate: u32, permit: f64, now: f64) -> u32 {
         let now = self.clock.read(now);
+        let permit = self.take_back(permit);
         let Some(kept) = self.gates.get(gate) else { return 0 };
-        // A number that is no permit names no call: a negative one and NaN would become 0.
-        let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-        kept.gate.settle(now, Permit::from_raw(raw), self.draft.reply);
+        if let Some(permit) = permit {
+            kept.gate.settle(now, permit, self.draft.reply);
+        }
         u32::from(kept.places.saturating_sub(kept.gate.in_flight()))
+    }
+
+    /// The permit's number, which a double holds: its slot, and how many were admitted before it, so that
+    /// no later one has the same. NaN where there is no memory.
+    fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
+        self.admitted = self.admitted.wrapping_add(1);
+        let slot = self.permits.insert((self.admitted, permit));
+        slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
+    }
+
+    /// The permit of a number; `None` where it is none, or was taken back before.
+    fn take_back(&mut self, number: f64) -> Option<Permit<LIMITS>> {
+        // A negative one and NaN would become 0.
+        let raw = if number >= 0.0 { number as u64 } else { u64::MAX };
+        let slot = (raw >> 32) as u32;
+        let kept = self.permits.get(slot).is_some_and(|(admitted, _)| *admitted == raw as u32);
+        if kept { self.permits.take(slot).map(|(_, permit)| permit) } else { None }
     }
 
     /// The slot of the next attempt after the reply as it stands; -1 where none is due or there is
@@ -379,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn full_ends_by_time_when_the_law_says_so_or_when_a_lease_ends() {
+    fn full_ends_by_time_when_the_law_says_so() {
         let mut row = USUAL;
         row[9] = 30_000.0;
         let mut desk = Desk::new();
@@ -395,8 +418,7 @@ mod tests {
         assert_eq!(admitted(268.0).0, 0);
         assert_eq!(admitted(269.0), (10, 537.0), "it doubles each 268.4 ms from the first call");
         assert_eq!(admitted(536.0).0, 0);
-        assert_eq!(admitted(1_100.0), (108, 30_000.0), "all places are taken");
-        assert_eq!(admitted(30_000.0).0, 10);
+        assert_eq!(admitted(1_100.0), (140, 1_343.0), "and no other limit was asked for");
         assert_eq!(desk.next_at(gate + 1, 0.0), f64::INFINITY);
     }
 

@@ -1,7 +1,6 @@
 //! All that a process keeps that shares budgets: one isolate for each key, and later attempts of
 //! calls, in numbered slots.
 
-use tidegate::gate::Permit;
 use tidegate::shared::{Isolate, Source};
 use tidegate::signal::http::Unit;
 use tidegate::{Ask, Decision, Instant, Outcome, Policy, Quota, Reason, Span, Stats};
@@ -84,7 +83,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn poll(&mut self, now: Instant, ask: &Ask) -> Decision {
+    fn poll(&mut self, now: Instant, ask: &Ask) -> Decision<u64> {
         if usize::from(self.isolate.in_flight()) >= PLACES {
             self.reclaim(now);
         }
@@ -125,7 +124,7 @@ impl Kept {
     fn reclaim(&mut self, now: Instant) {
         while let Some(permit) = self.flights.lost(now, self.lease) {
             self.flights.remove(permit);
-            self.isolate.settle(now, Permit::from_raw(permit), Outcome::Abandoned);
+            self.isolate.settle(now, permit, Outcome::Abandoned);
         }
     }
 }
@@ -199,8 +198,7 @@ impl Leases {
         self.refused = None;
         let Some(kept) = self.isolates.get(isolate) else { return f64::NAN };
         match kept.poll(now, &ask) {
-            Decision::Go(permit) => {
-                let raw = permit.into_raw();
+            Decision::Go(raw) => {
                 kept.flights.add(raw, now);
                 raw as f64
             }
@@ -251,7 +249,7 @@ impl Leases {
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
         let before = kept.isolate.in_flight();
         kept.flights.remove(raw);
-        kept.isolate.settle(now, Permit::from_raw(raw), self.draft.reply);
+        kept.isolate.settle(now, raw, self.draft.reply);
         let flying = kept.isolate.in_flight();
         if flying < before {
             let stats = &mut kept.stats;

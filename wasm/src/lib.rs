@@ -36,13 +36,9 @@ pub mod shared;
 #[cfg(feature = "gate")]
 const LIMITS: usize = 2;
 
-/// How many calls of one controller can be in flight.
-#[cfg(feature = "gate")]
-const SLOTS: usize = 128;
-
 #[cfg(any(feature = "laws", feature = "shared"))]
 type Law = tidegate::law::AnyLaw;
 #[cfg(all(feature = "gate", not(any(feature = "laws", feature = "shared"))))]
 type Law = law::FewLaws;
 #[cfg(feature = "gate")]
-type Controller = tidegate::Controller<Law, LIMITS, SLOTS>;
+type Controller = tidegate::Controller<Law, LIMITS>;

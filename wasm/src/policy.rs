@@ -23,7 +23,7 @@ pub const WORDS: usize = PER_LIMIT * ROWS + 10;
 /// lets be taken; `None` where a number is not possible.
 pub fn policy<const LIMITS: usize>(
     row: &[f64; WORDS],
-    places: usize,
+    places: u16,
 ) -> Option<(Policy<Law, LIMITS>, u16)> {
     let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * ROWS }>()?;
     let &[at_once, lease, ceiling, base, most, attempts, elapsed, per_cent, reserve, _] = gates
@@ -49,7 +49,6 @@ pub fn policy<const LIMITS: usize>(
         policy = policy.backoff(Some(Backoff::new(doubling, Jitter::Full, base, most).ok()?));
     }
     let usual = WindowPolicy::DEFAULT;
-    let places = places as u16;
     let at_once = if at_once.is_nan() { places } else { small(at_once).min(places) };
     let window = WindowPolicy::new(at_once, span(lease).unwrap_or(usual.lease())).ok()?;
     let budget = match per_cent.is_nan() {
@@ -132,7 +131,7 @@ mod tests {
         for (number, name) in (0..).zip(Policy::NAMES) {
             let mut row = [f64::NAN; WORDS];
             row[0] = f64::from(number);
-            let Some((policy, _)) = policy::<1>(&row, usize::from(u16::MAX)) else { continue };
+            let Some((policy, _)) = policy::<1>(&row, u16::MAX) else { continue };
             let law = any(policy.laws());
             // Without a quota, core's `fixed` has one to begin with.
             let core = Policy::named(name).unwrap();

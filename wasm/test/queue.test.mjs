@@ -355,7 +355,7 @@ test("options that cannot be are named", () => {
     [{ law: "fixed", requests: { limit: 0, per: 1_000 } }, /requests\.limit is 0/],
     [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
     [{ concurrency: 0.5 }, /concurrency/],
-    [{ concurrency: 129 }, /concurrency/],
+    [{ concurrency: 65_536 }, /concurrency/],
     [{ concurrency: 2.5 }, /concurrency is 2\.5; it is a whole number/],
     [{ attempts: -1 }, /attempts/],
     [{ requests: { limit: 1.5, per: 1_000 } }, /requests\.limit is 1\.5; it is a whole number/],
@@ -388,7 +388,7 @@ test("what the ranges of the options allow, the core allows", () => {
     tokens: [undefined, { limit: 4_294_967_295, per: 1e-6, burst: 4_294_967_295 }, { limit: 1, per: 1e12, burst: 18 }],
     backoff: [undefined, { base: 1e-6 }, { base: 1e12 }, { base: 1e-6, max: 1e-6 }, { max: 1e12 }],
     budget: [undefined, { percent: 1, reserve: 1 }, { percent: 1e6, reserve: 1e6 }],
-    rest: [{}, { concurrency: 1, lease: 1, maxHold: 1, attempts: 1, elapsed: 0 }, { concurrency: 128, lease: 1e12, maxHold: 1e12, attempts: 65_535, elapsed: 1e12 }],
+    rest: [{}, { concurrency: 1, lease: 1, maxHold: 1, attempts: 1, elapsed: 0 }, { concurrency: 65_535, lease: 1e12, maxHold: 1e12, attempts: 65_535, elapsed: 1e12 }],
   };
   const combine = (names) => names.reduce((all, name) => all.flatMap((one) => ends[name].map((value) => ({ ...one, ...(name === "rest" ? value : { [name]: value }) }))), [{}]);
   const gate = tidegate({ now: () => 0 });

@@ -28,7 +28,7 @@ export interface Policy {
   requests?: Quota;
   /** The limit of whatever else `cost` counts as `tokens`. */
   tokens?: Quota;
-  /** At most so many calls in flight for a key, from 1 to 128. @defaultValue 128 */
+  /** At most so many calls in flight for a key, from 1 to 65,535. @defaultValue no limit */
   concurrency?: number;
   /** After so many milliseconds a call that never ended gives its place back. @defaultValue 300000; in edge workers, where calls die with their request, 30000 */
   lease?: number;
@@ -56,7 +56,7 @@ const MANY = 0xffffffff;
 const END = 1.8e13;
 
 /** Writes the row; throws a `PolicyError` that names what is wrong. */
-export function write(row: Float64Array, policy: Policy, laws: number, lease: number, places = 128): void {
+export function write(row: Float64Array, policy: Policy, laws: number, lease: number, places = 65_535): void {
   const law = LAWS.indexOf(policy.law ?? "adaptive");
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
   if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);

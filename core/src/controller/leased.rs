@@ -1,27 +1,30 @@
 //! What a controller does whose permits are leased to others, beyond what it does for its own calls.
 
-use super::{Controller, Flight, Part, each_mut};
-use crate::gate::{Permit, Window};
+use super::{Controller, each_mut};
+use crate::gate::Permit;
 use crate::law::Law;
 use crate::outcome::Reply;
-use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
+impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// Takes a call back that came back `ago`. Only where it waited for its permit was the law the limit,
-    /// whatever it looked like when a whole lease was made at once. False where the permit is unknown.
+    /// whatever it looked like when a whole lease was made at once.
     pub(crate) fn settle_leased(
         &mut self,
         now: Instant,
-        permit: Permit,
+        mut permit: Permit<LIMITS>,
         reply: &Reply<LIMITS>,
         waited: bool,
         ago: Span,
-    ) -> bool {
-        let Some((sent, mut flight)) = self.release(permit) else { return false };
-        each_mut(&mut flight.parts, |_, part| part.paced &= waited);
-        self.learn(now, sent, &flight, reply, ago);
-        true
+    ) {
+        each_mut(&mut permit.parts, |_, part| part.paced &= waited);
+        self.learn_late(now, &mut permit, reply, ago);
+        self.release(permit);
+    }
+
+    /// How many calls may be in flight, by the policy.
+    pub(crate) const fn window_limit(&self) -> u16 {
+        self.rules.window.limit()
     }
 
     /// When the latest pause that a server asked for ends or ended.
@@ -39,23 +42,9 @@ impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMIT
         });
     }
 
-    /// Numbers permits so that none of before is taken for one of them, nor one of another controller
-    /// that was restored from the same record. For one that has just been restored.
-    pub(crate) fn number_permits_afresh(&mut self, seed: u64) {
-        let skipped = (1u32 << 24).wrapping_add(Rng::new(seed).next_u32() >> 8);
-        self.window = Window::successor(self.window.next_number().wrapping_add(skipped));
-    }
-
     /// Keeps places for so many calls that are in flight, and whose permits nobody here knows any more:
     /// for `span`, or until a lease would end.
     pub(crate) fn keep_places(&mut self, now: Instant, calls: u16, span: Span) {
-        let parts = [Part { cost: 0, epoch: 0, paced: false }; LIMITS];
-        let policy = self.rules.window;
-        let since = now.saturating_sub(policy.lease().saturating_sub(span));
-        for _ in 0..calls {
-            if self.window.take(since, policy, Flight { parts, attempt: 0 }).is_none() {
-                break;
-            }
-        }
+        self.calls.keep(now, calls, span, self.rules.window);
     }
 }

@@ -1,18 +1,17 @@
 //! The record: a controller written down, and read again.
 
 use super::Controller;
-use crate::gate::{Budget, Hold, Pace, Window};
+use crate::gate::{Budget, Hold, Pace};
 use crate::policy::Policy;
 use crate::snapshot::{self, Field, Reader, Record, SnapshotError};
 use crate::time::{Instant, Span};
 
-impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LIMITS, SLOTS> {
+impl<L: Record + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// How long a snapshot of this kind of controller is.
     pub const SNAPSHOT_BYTES: usize = snapshot::length(
         Self::GATES_BYTES.saturating_add(Self::LIMIT_BYTES.saturating_mul(LIMITS)),
     );
-    const GATES_BYTES: usize =
-        <Hold as Field>::BYTES + <Option<Budget> as Field>::BYTES + <u32 as Field>::BYTES;
+    const GATES_BYTES: usize = <Hold as Field>::BYTES + <Option<Budget> as Field>::BYTES;
     const LIMIT_BYTES: usize =
         (<Pace as Field>::BYTES + <bool as Field>::BYTES).saturating_add(L::BYTES);
 
@@ -28,7 +27,6 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         snapshot::seal(record, now, LIMITS, |out| {
             self.hold.write(out);
             self.budget.write(out);
-            out.u32(self.window.next_number());
             for limit in &self.limits {
                 // As of now, so that what passes from now on is what the time away tells.
                 let mut pace = limit.pace.clone();
@@ -45,8 +43,8 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
     /// laws: paces, holds, budget and what the laws have learnt go on from there. Time that nobody has
     /// measured (a battery taken out) is no time away: zero is always safe, and costs only waits.
     ///
-    /// `seed` is a new one, because two controllers may be made from one snapshot. Permits handed
-    /// out before it are unknown to this controller.
+    /// `seed` is a new one, because two controllers may be made from one snapshot. Of
+    /// permits that were admitted before it, only the cooldown that a response names counts.
     ///
     /// ```
     /// use tidegate::law::Adaptive;
@@ -82,32 +80,6 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         if reached && input.is_whole() { Ok(made) } else { Err(SnapshotError::OtherPolicy) }
     }
 
-    /// Comes in the place of `before`, which went on after the snapshot was taken: the permits that it
-    /// handed out since are unknown here too. For a controller that has just been restored, because
-    /// it forgets its own calls in flight.
-    ///
-    /// ```
-    /// use tidegate::law::Aimd;
-    /// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
-    ///
-    /// type Gate = Controller<Aimd>;
-    /// let (policy, now) = (Policy::new(Aimd::DEFAULT), Instant::ZERO);
-    /// let mut before = Gate::new(policy, 7, now);
-    /// let mut record = [0; Gate::SNAPSHOT_BYTES];
-    /// before.snapshot(now, &mut record).unwrap();
-    /// let Decision::Go(late) = before.poll(now, &Ask::new()) else { panic!() };
-    ///
-    /// let mut gate = Gate::restore(policy, 8, &record, now, Span::ZERO).unwrap();
-    /// gate.succeed(&before);
-    /// let Decision::Go(_fresh) = gate.poll(now, &Ask::new()) else { panic!() };
-    /// gate.settle(now, late, Outcome::Ok);
-    /// assert_eq!((gate.in_flight(), gate.stats().unknown), (1, 1));
-    /// ```
-    pub fn succeed(&mut self, before: &Self) {
-        let number = self.window.next_number().max(before.window.next_number());
-        self.window = Window::successor(number);
-    }
-
     fn read(&mut self, input: &mut Reader<'_>) -> Option<()> {
         self.hold = Hold::read(input);
         let saved = Option::<Budget>::read(input);
@@ -116,7 +88,6 @@ impl<L: Record + Copy, const LIMITS: usize, const SLOTS: usize> Controller<L, LI
         {
             *budget = saved.within(policy);
         }
-        self.window = Window::successor(input.u32());
         for limit in &mut self.limits {
             limit.pace = Pace::read(input);
             limit.pressed = bool::read(input);

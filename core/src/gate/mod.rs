@@ -4,7 +4,6 @@
 //! |---|---|---|
 //! | [`Pace`] | is the law's rate kept? | `Go`, `Wait`, or `Refuse` for what can never fit |
 //! | [`Hold`] | has the server asked for a pause? | `Go` or `Wait` |
-//! | [`Window`] | how many calls are in flight? | `Go` or `Full` |
 //! | [`Budget`] | have successes paid for this retry? | `Go` or `Refuse` |
 //!
 //! A `check` is pure. All gates are asked before any is charged, and their verdicts combine by
@@ -13,13 +12,17 @@
 
 mod budget;
 mod hold;
+mod in_flight;
 mod pace;
-mod window;
+mod permit;
 
 pub use budget::{Budget, BudgetError, BudgetPolicy};
 pub use hold::{Hold, HoldError, HoldPolicy};
+pub(crate) use in_flight::InFlight;
+pub use in_flight::{WindowError, WindowPolicy};
 pub use pace::Pace;
-pub use window::{Permit, Window, WindowError, WindowPolicy};
+pub(crate) use permit::Part;
+pub use permit::Permit;
 
 /// Which gate had the last word.
 ///

@@ -19,13 +19,13 @@ pub struct Ahead {
 /// A [`Controller`], or one of several that a frontend keeps.
 pub trait Gate<const LIMITS: usize = 1> {
     /// [`Controller::poll`].
-    fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision;
+    fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>>;
 
     /// [`Controller::settle`].
-    fn settle(&mut self, now: Instant, permit: Permit, reply: Reply<LIMITS>);
+    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>);
 
     /// [`Controller::refund`].
-    fn refund(&mut self, now: Instant, permit: Permit);
+    fn refund(&mut self, now: Instant, permit: Permit<LIMITS>);
 
     /// [`Controller::retry`].
     fn retry(
@@ -48,18 +48,16 @@ pub trait Gate<const LIMITS: usize = 1> {
     fn count_rejection(&mut self);
 }
 
-impl<L: Law + Copy, const LIMITS: usize, const SLOTS: usize> Gate<LIMITS>
-    for Controller<L, LIMITS, SLOTS>
-{
-    fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision {
+impl<L: Law + Copy, const LIMITS: usize> Gate<LIMITS> for Controller<L, LIMITS> {
+    fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
         self.poll(now, ask)
     }
 
-    fn settle(&mut self, now: Instant, permit: Permit, reply: Reply<LIMITS>) {
+    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
         self.settle(now, permit, reply);
     }
 
-    fn refund(&mut self, now: Instant, permit: Permit) {
+    fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
         self.refund(now, permit);
     }
 

@@ -272,11 +272,11 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     pub fn take(&mut self, now: Instant, gate: &mut impl Gate<LIMITS>, ticket: Ticket) -> Turn {
         match self.state(ticket) {
             State::Waiting => Turn::Waiting,
-            State::Admitted { permit, taken, .. } => {
+            State::Admitted { taken, .. } => {
                 if !taken {
                     let until = now.saturating_add(gate.lease());
                     self.heaps.remove(By::Time, ticket.slot);
-                    self.set(ticket.slot, State::Admitted { permit, taken: true, until });
+                    self.set(ticket.slot, State::Admitted { taken: true, until });
                     self.heaps.push(By::Time, ticket.slot);
                 }
                 Turn::Admitted
@@ -286,7 +286,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
                 self.give_slot(ticket.slot, State::Free);
                 Turn::Rejected(reason)
             }
-            State::Free | State::Lapsed { .. } => Turn::Unknown,
+            State::Free | State::Lapsed => Turn::Unknown,
         }
     }
 
@@ -323,13 +323,13 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
                 self.give_slot(ticket.slot, State::Free);
                 self.asleep = asleep;
             }
-            State::Admitted { permit, taken: false, .. } => {
-                gate.refund(now, Permit::from_raw(permit));
+            State::Admitted { taken: false, .. } => {
+                self.refund(now, gate, ticket.slot);
                 self.heaps.remove(By::Time, ticket.slot);
                 self.give_slot(ticket.slot, State::Free);
                 self.asleep = None;
             }
-            State::Admitted { .. } | State::Lapsed { .. } => {
+            State::Admitted { .. } | State::Lapsed => {
                 self.finish(now, gate, ticket, Outcome::Abandoned);
             }
             State::Rejected { .. } => {
@@ -355,8 +355,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         again: bool,
     ) -> Settled {
         match self.state(ticket) {
-            State::Admitted { permit, .. } => {
-                gate.settle(now, Permit::from_raw(permit), *reply);
+            State::Admitted { .. } => {
+                self.settle_permit(now, gate, ticket.slot, reply);
                 self.heaps.remove(By::Time, ticket.slot);
                 self.asleep = None;
                 if again
@@ -370,8 +370,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
                 self.give_slot(ticket.slot, State::Free);
                 Settled::Done
             }
-            State::Lapsed { permit } => {
-                gate.settle(now, Permit::from_raw(permit), *reply);
+            State::Lapsed => {
+                self.settle_permit(now, gate, ticket.slot, reply);
                 self.set(ticket.slot, State::Free);
                 self.asleep = None;
                 Settled::Done
@@ -415,22 +415,25 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
             self.asleep = None;
             match state {
                 State::Waiting => self.make_ready(next),
-                State::Admitted { permit, taken: false, .. } => {
-                    gate.refund(now, Permit::from_raw(permit));
+                State::Admitted { taken: false, .. } => {
+                    self.refund(now, gate, next);
                     self.give_slot(next, State::Free);
                 }
-                State::Admitted { permit, taken: true, .. } => {
-                    self.give_slot(next, State::Lapsed { permit });
+                State::Admitted { taken: true, .. } => {
+                    self.give_slot(next, State::Lapsed);
                 }
                 _ => self.give_slot(next, State::Free),
             }
         }
     }
 
-    fn admit(&mut self, now: Instant, lease: Span, slot: u32, permit: Permit) -> Step {
+    fn admit(&mut self, now: Instant, lease: Span, slot: u32, permit: Permit<LIMITS>) -> Step {
         self.leave(slot);
-        let (permit, until) = (permit.into_raw(), now.saturating_add(lease.min(self.patience)));
-        self.set(slot, State::Admitted { permit, taken: false, until });
+        let until = now.saturating_add(lease.min(self.patience));
+        if let Some(place) = self.heaps.slot_mut(slot) {
+            place.permit = Some(permit);
+        }
+        self.set(slot, State::Admitted { taken: false, until });
         self.heaps.push(By::Time, slot);
         Step::Admit(self.ticket(slot))
     }
@@ -532,6 +535,28 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         }
         self.untouched = slot.saturating_add(1);
         Some(slot)
+    }
+
+    fn permit(&mut self, slot: u32) -> Option<Permit<LIMITS>> {
+        self.heaps.slot_mut(slot)?.permit.take()
+    }
+
+    fn refund(&mut self, now: Instant, gate: &mut impl Gate<LIMITS>, slot: u32) {
+        if let Some(permit) = self.permit(slot) {
+            gate.refund(now, permit);
+        }
+    }
+
+    fn settle_permit(
+        &mut self,
+        now: Instant,
+        gate: &mut impl Gate<LIMITS>,
+        slot: u32,
+        reply: &Reply<LIMITS>,
+    ) {
+        if let Some(permit) = self.permit(slot) {
+            gate.settle(now, permit, *reply);
+        }
     }
 
     fn give_slot(&mut self, slot: u32, state: State) {

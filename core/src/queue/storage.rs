@@ -3,6 +3,7 @@
 use core::ops::DerefMut;
 
 use super::heap::By;
+use crate::gate::Permit;
 use crate::time::Instant;
 use crate::verdict::{Ask, Reason};
 
@@ -10,7 +11,7 @@ use crate::verdict::{Ask, Reason};
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Room for one call, from `join` to its end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Slot<const LIMITS: usize = 1> {
     pub(super) ask: Ask<LIMITS>,
     /// The order of the calls: the lowest is first.
@@ -18,6 +19,8 @@ pub struct Slot<const LIMITS: usize = 1> {
     /// How many calls this slot has had.
     pub(super) generation: u32,
     pub(super) state: State,
+    /// Its permit, once it is admitted.
+    pub(super) permit: Option<Permit<LIMITS>>,
     /// The next free slot, where this one is free.
     pub(super) next_free: u32,
     links: [Link; 3],
@@ -31,14 +34,11 @@ pub(super) enum State {
     Waiting,
     /// It has a permit, which lapses then if nobody takes it, or if it does not settle.
     Admitted {
-        permit: u64,
         taken: bool,
         until: Instant,
     },
     /// Its permit has lapsed. The slot is free, and a late response still counts until it is needed.
-    Lapsed {
-        permit: u64,
-    },
+    Lapsed,
     /// It was rejected, and its waiter has not taken the answer yet. The answer is dropped at `until`.
     Rejected {
         reason: Reason,
@@ -62,6 +62,7 @@ impl<const LIMITS: usize> Slot<LIMITS> {
         rank: 0,
         generation: 0,
         state: State::Free,
+        permit: None,
         next_free: NONE,
         links: [Link { call: NONE, index: NONE }; 3],
     };

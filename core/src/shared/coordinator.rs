@@ -8,11 +8,9 @@ use super::isolate::Isolate;
 use super::members::Members;
 use super::message::{Departure, GRANT_BYTES, Grant, LEASE_MOST, MessageError, Report, Request};
 use super::ramp::Ramp;
-use super::source::Source;
+use super::source::{Leases, Source};
 use super::steady::Steady;
-use crate::controller::Controller;
 use crate::fixed::{div_rem, mul_div_floor};
-use crate::gate::Permit;
 use crate::outcome::Outcome;
 use crate::time::{Instant, Span};
 use crate::verdict::Decision;
@@ -20,19 +18,19 @@ use crate::verdict::Decision;
 /// Holds one budget for many isolates, and leases them parts of it.
 ///
 /// A lease is a list of departures: instants, each of which is the right to one call from then on.
-/// They come from a [`Source`], which is a [`Controller`] with any law, asked a little ahead of the
+/// They come from a [`Source`], which is a [`Controller`](crate::Controller) with any law, asked a little ahead of the
 /// clock: so its pace and its burst hold for the whole fleet exactly as they would for one client.
 ///
 /// It has no clock and sends nothing: give it each request that arrives, and send back what it
 /// answers. See the [module](super) for the rules.
 ///
 /// ```
-/// use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, REQUEST_BYTES};
+/// use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, Leases, REQUEST_BYTES};
 /// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota};
 ///
 /// let now = Instant::ZERO;
 /// let mut desk: Coordinator =
-///     Coordinator::new(Controller::new(Policy::named("fixed").unwrap(), 7, now), now);
+///     Coordinator::new(Leases::new(Controller::new(Policy::named("fixed").unwrap(), 7, now)), now);
 /// let mut isolate: Isolate = Isolate::new(42, Quota::per_second(1).unwrap(), now);
 ///
 /// // The first call finds nothing in hand, and has to wait for a round trip.
@@ -44,9 +42,9 @@ use crate::verdict::Decision;
 /// let Decision::Go(permit) = isolate.poll(now, &Ask::new()) else { panic!() };
 /// isolate.settle(now, permit, Outcome::Ok); // which the next request reports
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Coordinator<S = Controller, const ISOLATES: usize = 1024> {
+pub struct Coordinator<S = Leases, const ISOLATES: usize = 1024> {
     source: S,
     members: Members<ISOLATES>,
     /// The latest departure granted: the source has lived up to here.
@@ -212,8 +210,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
                 is_news = true;
             }
         }
-        let (permit, reply) = (Permit::from_raw(permit), outcome.with(hint));
-        let known = self.source.settle(ahead, permit, reply, waited, ago);
+        let known = self.source.settle(ahead, permit, outcome.with(hint), waited, ago);
         if known && is_news {
             self.news_from = ahead;
         }
@@ -245,7 +242,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
                     self.front = at;
                     self.ramp.grant_one();
                     if self.is_for(present, terms.known) {
-                        let _ = departures.push(Departure { permit: permit.into_raw(), at });
+                        let _ = departures.push(Departure { permit, at });
                     } else {
                         // The call of somebody who may be calling without us. It stays charged.
                         let lost = Outcome::Abandoned.into();

@@ -4,10 +4,11 @@ use heapless::Deque;
 
 use super::link::Link;
 use super::message::{Departure, Grant, LEASE_MOST, MOST, MessageError, Report, Request};
+use super::slots::Slots;
 use super::source::Source;
 use crate::controller::Controller;
 use crate::fixed::Ratio;
-use crate::gate::{Hold, HoldPolicy, Pace, Permit, Window, WindowPolicy};
+use crate::gate::{Hold, HoldPolicy, Pace, Permit, WindowPolicy};
 use crate::hint::Hint;
 use crate::law::Adaptive;
 use crate::outcome::{Outcome, Reply};
@@ -30,24 +31,27 @@ use crate::verdict::{Ask, Decision, Reason};
 /// After [`Decision::Full`] a call asks again when an answer was heard or missed, or a call settled.
 ///
 /// `SLOTS` is how many calls can be in flight at once.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Isolate<const SLOTS: usize = 64> {
     number: u64,
     /// Departures that no call has taken yet, the next one first.
     hand: Deque<Held, HAND>,
     /// What is to be reported, the oldest first. What a request carries stays until it is answered.
     reports: Deque<Report, REPORTS>,
-    calls: Window<Leased, SLOTS>,
+    calls: Slots<Leased, SLOTS>,
     hold: Hold,
     link: Link,
     /// Whether a call had to wait for a departure since the last one left.
     pressed: bool,
     /// What goes on without a coordinator: a law of its own, and the share that it is held to.
-    own: Controller<Adaptive, 1, SLOTS>,
+    own: Controller<Adaptive>,
     share: Pace,
     alone: Quota,
     rng: Rng,
 }
+
+/// A call that does not settle keeps its place for so long, where others need it.
+const LEASE: Span = WindowPolicy::DEFAULT.lease();
 
 /// As many departures as two grants have.
 const HAND: usize = LEASE_MOST * 2;
@@ -64,13 +68,13 @@ struct Held {
 }
 
 /// What a call in flight has left with.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 enum Leased {
     /// A departure of the coordinator's.
     Departure { permit: u64, waited: bool },
     /// A permit of its own.
-    Own { permit: u64 },
+    Own { permit: Permit },
 }
 
 impl<const SLOTS: usize> Isolate<SLOTS> {
@@ -85,7 +89,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
             number,
             hand: Deque::new(),
             reports: Deque::new(),
-            calls: Window::new(),
+            calls: Slots::new(0),
             hold: Hold::default(),
             link: Link::new(now),
             pressed: false,
@@ -96,8 +100,9 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
         }
     }
 
-    /// Asks whether a call may leave, as [`Controller::poll`] does; a departure has no cost but one.
-    pub fn poll(&mut self, now: Instant, ask: &Ask) -> Decision {
+    /// Asks whether a call may leave, as [`Controller::poll`] does; a departure has no cost but one. The
+    /// permit is a number below 2^48, which a double holds exactly.
+    pub fn poll(&mut self, now: Instant, ask: &Ask) -> Decision<u64> {
         self.link.touch(now);
         self.tidy(now);
         let least = self.hold.until().max(ask.not_before);
@@ -105,7 +110,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
         if earliest > ask.deadline {
             return Decision::Refuse(Reason::Late(earliest));
         }
-        if self.calls.is_full(now, WindowPolicy::DEFAULT) {
+        if self.calls.is_full(now, LEASE) {
             return Decision::Full;
         }
         let Some(held) = self.hand.front().copied() else {
@@ -123,25 +128,25 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
             return if late { Decision::Refuse(Reason::Late(at)) } else { Decision::Wait(at) };
         }
         let leased = Leased::Departure { permit: held.permit, waited: self.pressed };
-        match self.calls.take(now, WindowPolicy::DEFAULT, leased) {
-            Some(permit) => {
+        match self.calls.take(now, LEASE, leased) {
+            Ok(permit) => {
                 self.hand.pop_front();
                 self.pressed = false;
                 self.link.use_one();
                 Decision::Go(permit)
             }
-            None => Decision::Full, // not reached: the window was asked
+            Err(_) => Decision::Full, // not reached: there was room
         }
     }
 
     /// Takes a call back: exactly once for each permit, in any order. An unknown one is ignored.
-    pub fn settle(&mut self, now: Instant, permit: Permit, reply: impl Into<Reply>) {
+    pub fn settle(&mut self, now: Instant, permit: u64, reply: impl Into<Reply>) {
         self.settle_as(now, permit, reply.into(), None);
     }
 
     /// Takes a call back that came back at `at`. Whoever leased it on knows whether it `waited`.
-    fn settle_as(&mut self, at: Instant, permit: Permit, reply: Reply, told: Option<bool>) -> bool {
-        let Some((_, leased)) = self.calls.release(permit) else { return false };
+    fn settle_as(&mut self, at: Instant, permit: u64, reply: Reply, told: Option<bool>) -> bool {
+        let Some(leased) = self.calls.release(permit) else { return false };
         let [hint] = reply.hints;
         if reply.outcome.is_pushback() {
             // The others hear of it a round trip later.
@@ -155,7 +160,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
                 let (outcome, waited) = (reply.outcome, told.unwrap_or(waited));
                 self.report(Report { permit, at, outcome, waited, hint });
             }
-            Leased::Own { permit } => self.own.settle(at, Permit::from_raw(permit), reply),
+            Leased::Own { permit } => self.own.settle(at, permit, reply),
         }
         true
     }
@@ -286,7 +291,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         let next = self.hand.front().map(|held| held.at.max(self.hold.until()));
-        next.or(self.calls.ready_at(WindowPolicy::DEFAULT))
+        next.or(self.calls.ready_at(LEASE))
     }
 
     /// What it may send by itself: an even share of the rate that the coordinator told last.
@@ -294,7 +299,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
         self.link.share().unwrap_or(self.alone)
     }
 
-    fn poll_alone(&mut self, now: Instant, ask: &Ask) -> Decision {
+    fn poll_alone(&mut self, now: Instant, ask: &Ask) -> Decision<u64> {
         let share = self.share();
         let least = self.hold.until();
         let due = self.share.due(now, 1, Some(share)).map_or(Instant::LAST, |due| due.max(least));
@@ -303,15 +308,17 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
             return if late { Decision::Refuse(Reason::Late(due)) } else { Decision::Wait(due) };
         }
         let permit = match self.own.poll(now, ask) {
-            Decision::Go(permit) => permit.into_raw(),
-            other => return other,
+            Decision::Go(permit) => permit,
+            Decision::Wait(until) => return Decision::Wait(until),
+            Decision::Full => return Decision::Full,
+            Decision::Refuse(reason) => return Decision::Refuse(reason),
         };
         self.share.charge(now, 1, Some(share));
         self.link.falls_back();
         self.link.use_one();
-        match self.calls.take(now, WindowPolicy::DEFAULT, Leased::Own { permit }) {
-            Some(permit) => Decision::Go(permit),
-            None => Decision::Full, // not reached: the window was asked
+        match self.calls.take(now, LEASE, Leased::Own { permit }) {
+            Ok(number) => Decision::Go(number),
+            Err(_) => Decision::Full, // not reached: there was room
         }
     }
 
@@ -361,18 +368,11 @@ fn exact() -> HoldPolicy {
 }
 
 impl<const SLOTS: usize> Source for Isolate<SLOTS> {
-    fn poll(&mut self, at: Instant) -> Decision {
+    fn poll(&mut self, at: Instant) -> Decision<u64> {
         self.poll(at, &Ask::new())
     }
 
-    fn settle(
-        &mut self,
-        at: Instant,
-        permit: Permit,
-        reply: Reply,
-        waited: bool,
-        ago: Span,
-    ) -> bool {
+    fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool {
         self.settle_as(at.saturating_sub(ago), permit, reply, Some(waited))
     }
 

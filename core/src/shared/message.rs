@@ -42,12 +42,12 @@ const FURTHEST: Span = Span::from_secs(3_600);
 /// What is wrong with a message. Nothing of it was acted on.
 ///
 /// ```
-/// use tidegate::shared::{Coordinator, GRANT_BYTES, MessageError};
+/// use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, MessageError};
 /// use tidegate::{Controller, Instant, Policy};
 ///
 /// let now = Instant::ZERO;
 /// let mut desk: Coordinator =
-///     Coordinator::new(Controller::new(Policy::named("fixed").unwrap(), 7, now), now);
+///     Coordinator::new(Leases::new(Controller::new(Policy::named("fixed").unwrap(), 7, now)), now);
 /// let mut grant = [0; GRANT_BYTES];
 /// assert_eq!(desk.answer(now, b"hello", &mut grant), Err(MessageError::Length));
 /// assert_eq!(desk.answer(now, &[9; 40], &mut grant), Err(MessageError::Version));

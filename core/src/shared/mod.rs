@@ -7,10 +7,11 @@ mod members;
 mod message;
 mod ramp;
 mod record;
+mod slots;
 mod source;
 mod steady;
 
 pub use coordinator::Coordinator;
 pub use isolate::Isolate;
 pub use message::{GRANT_BYTES, LEASE_MOST, MessageError, REQUEST_BYTES};
-pub use source::Source;
+pub use source::{Leases, Source};

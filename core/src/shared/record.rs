@@ -1,26 +1,27 @@
 //! The record: a coordinator written down, and read again.
 
 use super::coordinator::Coordinator;
+use super::source::Leases;
 use crate::controller::Controller;
 use crate::digest::fnv1a;
 use crate::policy::Policy;
+use crate::rng::Rng;
 use crate::snapshot::{Reader, Record, SnapshotError, Writer};
 use crate::time::{Instant, Span};
 
 /// Calls that were in flight at a snapshot are taken to be for so long after it is restored.
 const PLACES_KEPT: Span = Span::from_secs(30);
 
-/// What is added to the source's record: its calls in flight, how far ahead it grants, and the latest
+/// What is added to the source's record: the number of its next permit, its calls in flight, how far ahead it grants, and the latest
 /// departure that it has granted.
-const ADDED: usize = 2 + 8 + 8;
+const ADDED: usize = 4 + 2 + 8 + 8;
 const CHECK: usize = 4;
 
-impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
-    Coordinator<Controller<L, 1, SLOTS>, ISOLATES>
+impl<L: Record + Copy, const LEASES: usize, const ISOLATES: usize>
+    Coordinator<Leases<L, LEASES>, ISOLATES>
 {
     /// How long a snapshot of this kind of coordinator is.
-    pub const SNAPSHOT_BYTES: usize =
-        Controller::<L, 1, SLOTS>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
+    pub const SNAPSHOT_BYTES: usize = Controller::<L>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
 
     /// Writes what has been learnt, as of `now`, to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of
     /// `record`, and returns how many these are. Take one every ten seconds or so while there are
@@ -32,14 +33,15 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
     pub fn snapshot(&mut self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         let now = self.on_own_clock(now);
-        let length = self.source().snapshot(now, record)?;
+        let length = self.source().controller().snapshot(now, record)?;
         let (before, check) = record
             .split_at_mut_checked(Self::SNAPSHOT_BYTES.saturating_sub(CHECK))
             .ok_or(SnapshotError::Length)?;
         let lead = self.record_lead(now);
         if let Some(added) = before.get_mut(length..) {
             let mut out = Writer::new(added, now);
-            out.u16(self.source().in_flight());
+            out.u32(self.source().next_number());
+            out.u16(self.source().controller().in_flight());
             out.u64(lead.as_nanos());
             out.instant(self.front());
         }
@@ -62,13 +64,13 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
     ///
     /// ```
     /// use tidegate::law::Fixed;
-    /// use tidegate::shared::Coordinator;
+    /// use tidegate::shared::{Coordinator, Leases};
     /// use tidegate::{Controller, Instant, Policy, Quota, Span};
     ///
-    /// type Desk = Coordinator<Controller<Fixed>>;
+    /// type Desk = Coordinator<Leases<Fixed>>;
     /// let policy = Policy::new(Fixed::new(Quota::per_second(50).unwrap()));
     /// let now = Instant::from_nanos(1 << 40);
-    /// let mut desk: Desk = Coordinator::new(Controller::new(policy, 7, now), now);
+    /// let mut desk: Desk = Coordinator::new(Leases::new(Controller::new(policy, 7, now)), now);
     /// let mut record = [0; Desk::SNAPSHOT_BYTES];
     /// desk.snapshot(now, &mut record).unwrap();
     /// let again = Desk::restore(policy, 8, &record, now, Span::from_secs(3), false).unwrap();
@@ -94,19 +96,20 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
         if Reader::new(check, now, away).u32() != fnv1a(before.iter().copied()) {
             return Err(SnapshotError::Damaged);
         }
-        let split = before.split_at_checked(Controller::<L, 1, SLOTS>::SNAPSHOT_BYTES);
+        let split = before.split_at_checked(Controller::<L>::SNAPSHOT_BYTES);
         let (source, added) = split.ok_or(SnapshotError::Length)?;
         let mut source = Controller::restore(policy, seed, source, now, away)?;
         let mut input = Reader::new(added, now, away);
+        // What was granted after the snapshot is not known here, and must not be taken for what comes.
+        let skipped = (1u32 << 24).wrapping_add(Rng::new(seed).next_u32() >> 8);
+        let number = input.u32().wrapping_add(skipped);
         let in_flight = input.u16();
         let lead = Span::from_nanos(input.u64());
         let front = input.instant();
-        // What was granted after the snapshot is not known here, and must not be taken for what comes.
-        source.number_permits_afresh(seed);
         // Calls that were out keep their places in the window, half of which stays for new ones.
-        let most = u16::try_from(SLOTS / 2).unwrap_or(u16::MAX);
+        let most = source.window_limit() / 2;
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
-        let mut made = Self::new(source, now);
+        let mut made = Self::new(Leases::numbered(source, number), now);
         if ended {
             made.begin(front, lead);
         } else {
@@ -130,7 +133,7 @@ impl<L: Record + Copy, const SLOTS: usize, const ISOLATES: usize>
     /// and its last departure was due a lead after that.
     fn follow(&mut self, ended: Instant, lead: Span) {
         let front = ended.saturating_add(lead);
-        self.source_mut().forfeit(front, 0);
+        self.source_mut().controller_mut().forfeit(front, 0);
         self.begin(front, lead);
     }
 }

@@ -1,29 +1,23 @@
 //! Where departures come from.
 
+use super::slots::Slots;
 use crate::controller::Controller;
 use crate::gate::Permit;
-use crate::law::Law;
+use crate::law::{AnyLaw, Law};
 use crate::outcome::Reply;
 use crate::time::{Instant, Span};
 use crate::verdict::{Ask, Decision};
 
-/// What a [`Coordinator`](super::Coordinator) takes departures from: a [`Controller`], which holds
-/// the budget itself, or an [`Isolate`](super::Isolate), which has a lease of it from another
+/// What a [`Coordinator`](super::Coordinator) takes departures from: [`Leases`] of a
+/// [`Controller`], which holds the budget itself, or an [`Isolate`](super::Isolate), which has a lease of it from another
 /// coordinator. That is how coordinators form a tree.
 pub trait Source {
     /// Whether a call may leave at `at`, which may lie ahead of the clock.
-    fn poll(&mut self, at: Instant) -> Decision;
+    fn poll(&mut self, at: Instant) -> Decision<u64>;
 
     /// A call came back `ago`, which is counted from `at`. Only where it `waited` was the rate what kept
     /// it back. False where nobody has left with this permit, or it was settled before.
-    fn settle(
-        &mut self,
-        at: Instant,
-        permit: Permit,
-        reply: Reply,
-        waited: bool,
-        ago: Span,
-    ) -> bool;
+    fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool;
 
     /// The time between two departures at present; `None` where nothing is kept apart.
     fn interval(&self, at: Instant) -> Option<Span>;
@@ -36,31 +30,87 @@ pub trait Source {
     fn forfeit(&mut self, at: Instant);
 }
 
-impl<L: Law + Copy, const SLOTS: usize> Source for Controller<L, 1, SLOTS> {
-    fn poll(&mut self, at: Instant) -> Decision {
-        self.poll(at, &Ask::new())
+/// A controller whose permits go over the wire as numbers: up to `LEASES` of them, leased or in flight.
+/// A number that is unknown or repeated is harmless.
+///
+/// ```
+/// use tidegate::shared::{Coordinator, Leases};
+/// use tidegate::{Controller, Instant, Policy};
+///
+/// let now = Instant::ZERO;
+/// let controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
+/// let desk: Coordinator = Coordinator::new(Leases::new(controller), now);
+/// assert_eq!(desk.source().controller().in_flight(), 0);
+/// ```
+#[derive(Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Leases<L: Law = AnyLaw, const LEASES: usize = 1024> {
+    controller: Controller<L>,
+    permits: Slots<Permit, LEASES>,
+}
+
+impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
+    /// Nothing leased yet.
+    #[must_use]
+    pub const fn new(controller: Controller<L>) -> Self {
+        Self::numbered(controller, 0)
     }
 
-    fn settle(
-        &mut self,
-        at: Instant,
-        permit: Permit,
-        reply: Reply,
-        waited: bool,
-        ago: Span,
-    ) -> bool {
-        self.settle_leased(at, permit, &reply, waited, ago)
+    /// The same, whose permits are numbered from here on.
+    pub(super) const fn numbered(controller: Controller<L>, number: u32) -> Self {
+        Self { controller, permits: Slots::new(number) }
+    }
+
+    /// The next permit's number.
+    pub(super) const fn next_number(&self) -> u32 {
+        self.permits.next_number()
+    }
+
+    /// The controller.
+    pub const fn controller(&self) -> &Controller<L> {
+        &self.controller
+    }
+
+    /// The controller, to change its policy.
+    pub const fn controller_mut(&mut self) -> &mut Controller<L> {
+        &mut self.controller
+    }
+}
+
+impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
+    fn poll(&mut self, at: Instant) -> Decision<u64> {
+        if self.permits.is_full(at, self.controller.lease()) {
+            return Decision::Full;
+        }
+        match self.controller.poll(at, &Ask::new()) {
+            Decision::Go(permit) => match self.permits.take(at, self.controller.lease(), permit) {
+                Ok(number) => Decision::Go(number),
+                Err(permit) => {
+                    self.controller.refund(at, permit); // not reached: there was room
+                    Decision::Full
+                }
+            },
+            Decision::Wait(until) => Decision::Wait(until),
+            Decision::Full => Decision::Full,
+            Decision::Refuse(reason) => Decision::Refuse(reason),
+        }
+    }
+
+    fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool {
+        let Some(permit) = self.permits.release(permit) else { return false };
+        self.controller.settle_leased(at, permit, &reply, waited, ago);
+        true
     }
 
     fn interval(&self, at: Instant) -> Option<Span> {
-        self.intervals(at).next().flatten()
+        self.controller.intervals(at).next().flatten()
     }
 
     fn held_until(&self) -> Instant {
-        self.held_until()
+        self.controller.held_until()
     }
 
     fn forfeit(&mut self, at: Instant) {
-        self.forfeit(at, 1);
+        self.controller.forfeit(at, 1);
     }
 }

@@ -46,7 +46,7 @@ pub const fn outcome(reason: u8) -> Outcome {
 ///
 /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
 /// let most = mqtt::receive_maximum(Some(10)).unwrap();
-/// gate.set_window(WindowPolicy::new(most.get(), Span::from_secs(60)).unwrap());
+/// gate.set_window(WindowPolicy::new(most.get(), Span::from_secs(60)).unwrap(), Instant::ZERO);
 /// assert_eq!(mqtt::receive_maximum(None).unwrap().get(), 65_535);
 /// assert_eq!(mqtt::receive_maximum(Some(0)), None);
 /// ```

@@ -96,8 +96,8 @@ fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
 #[test]
 fn a_policy_can_live_in_flash() {
     static POLICY: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
-    let one: Controller<Aimd, 1, 4> = Controller::new(POLICY, 1, at(0));
-    let two: Controller<Aimd, 1, 4> = Controller::new(POLICY, 2, at(0));
+    let one: Controller<Aimd> = Controller::new(POLICY, 1, at(0));
+    let two: Controller<Aimd> = Controller::new(POLICY, 2, at(0));
     assert!(one.states().eq(two.states()));
     assert_eq!(Aimd::DEFAULT.start(at(0)), *one.states().next().unwrap());
 }

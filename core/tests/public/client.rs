@@ -6,7 +6,7 @@ use tidegate::{Ask, Controller, Decision, Policy, Reply, Span, Verdict};
 
 use crate::{MILLIS, at};
 
-pub(crate) type Gate = Controller<Adaptive, 1, 1024>;
+pub(crate) type Gate = Controller<Adaptive>;
 
 pub(crate) const POLICY: Policy<Adaptive> = Policy::new(Adaptive::DEFAULT);
 

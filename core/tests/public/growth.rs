@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
+use tidegate::gate::WindowPolicy;
 use tidegate::law::{
     Aimd, AimdConcurrency, AimdConfig, AnyLaw, Fixed, Law, Tchannel, TchannelConfig,
 };
@@ -88,8 +89,9 @@ fn callers_that_will_not_wait_let_the_rate_grow_back_too() {
 
 #[test]
 fn a_crowd_grows_as_far_as_there_is_room_for_it() {
-    let mut gate: Controller<AimdConcurrency, 1, 8> =
-        Controller::new(Policy::new(AimdConcurrency::DEFAULT), 1, at(0));
+    let eight = WindowPolicy::new(8, Span::from_secs(60)).unwrap();
+    let policy = Policy::new(AimdConcurrency::DEFAULT).window(eight);
+    let mut gate: Controller<AimdConcurrency> = Controller::new(policy, 1, at(0));
     let mut out = VecDeque::new();
     for _ in 0..10_000 {
         match gate.poll(at(0), &Ask::new()) {
@@ -98,7 +100,7 @@ fn a_crowd_grows_as_far_as_there_is_room_for_it() {
             other => panic!("{other:?}"),
         }
     }
-    // One more than there are slots: beyond them it cannot feel whether it is the limit.
+    // One more than the policy lets be in flight: beyond that it cannot feel whether it is the limit.
     assert_eq!(
         AimdConcurrency::DEFAULT.window(gate.states().next().unwrap(), at(0)).unwrap().get(),
         9

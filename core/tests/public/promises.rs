@@ -54,8 +54,8 @@ proptest! {
     ) {
         let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
         let policy = Policy::named(law).unwrap().backoff(None).hold(hold);
-        let (mut gate, mut now) = (Controller::<_, 1, 32>::new(policy, seed, at(0)), 1);
-        let interval = |gate: &mut Controller<_, 1, 32>, now| {
+        let (mut gate, mut now) = (Controller::<_>::new(policy, seed, at(0)), 1);
+        let interval = |gate: &mut Controller<_>, now| {
             gate.intervals(at(now)).next().flatten().map_or(0, Span::as_nanos)
         };
         // The interval when the call before was sent, which spaced the next one.

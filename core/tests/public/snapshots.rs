@@ -7,7 +7,7 @@ use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span,
 
 use crate::{SECOND, at};
 
-type Gate = Controller<AnyLaw, 1, 8>;
+type Gate = Controller<AnyLaw>;
 
 const LENGTH: usize = Gate::SNAPSHOT_BYTES;
 

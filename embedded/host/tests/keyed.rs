@@ -14,7 +14,7 @@ use tidegate::{Hint, Outcome, Policy, Quota, Span};
 use tidegate_embassy::{KeyedThrottle, Refusal};
 use tidegate_embassy_host::{Tasks, Time, far};
 
-type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 2, 8>;
+type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 8>;
 
 /// One a second for each key.
 fn apis() -> Apis {
@@ -105,7 +105,7 @@ fn a_key_goes_on_from_its_own_snapshot_and_wakes_who_waits_for_it() {
     tasks.turn();
     assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(10)));
     fresh.settle(Outcome::Ok);
-    assert_eq!(apis.stats(&1).map(|stats| stats.unknown), Some(1));
+    assert_eq!(apis.stats(&1).map(|stats| stats.late), Some(1));
     assert_eq!(apis.interval(&1), Some(Duration::from_secs(1)));
 
     record[9] ^= 1;
@@ -114,7 +114,7 @@ fn a_key_goes_on_from_its_own_snapshot_and_wakes_who_waits_for_it() {
 }
 
 /// Room for two keys, and no limit but what a server asks for.
-type Pair = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 2, 8>;
+type Pair = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 8>;
 
 /// The server asks key 1 to be left alone for a minute.
 fn held() -> Pair {
@@ -124,10 +124,11 @@ fn held() -> Pair {
     apis
 }
 
-/// Uses two other keys, for which key 1 has to go.
+/// Uses two other keys, whose servers want to be left alone as well: so key 1 has to go.
 fn evict_the_first(apis: &Pair) {
     for key in [2, 3] {
-        apis.call(key).try_acquire().unwrap().settle(Outcome::Ok);
+        let minute = Hint::retry_after(Span::from_secs(60));
+        apis.call(key).try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
     }
     assert!(apis.stats(&1).is_none());
 }

@@ -17,7 +17,7 @@ fn policy() -> Policy<Fixed> {
         .window(WindowPolicy::new(2, Span::from_secs(30)).unwrap())
 }
 
-fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, 4, WAITERS> {
+fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
     Throttle::seeded(policy(), 7)
 }
 

@@ -72,43 +72,42 @@ pub static CONVERSIONS: Conversions = Conversions {
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<
     L: Law + Copy + 'static,
-    const SLOTS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
 > {
-    new: fn(Policy<L, LIMITS>) -> Uplink<L, SLOTS, WAITERS, LIMITS>,
-    seeded: fn(Policy<L, LIMITS>, u64) -> Uplink<L, SLOTS, WAITERS, LIMITS>,
+    new: fn(Policy<L, LIMITS>) -> Uplink<L, WAITERS, LIMITS>,
+    seeded: fn(Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS>,
     call: for<'a> fn(
-        &'a Uplink<L, SLOTS, WAITERS, LIMITS>,
+        &'a Uplink<L, WAITERS, LIMITS>,
         [u32; LIMITS],
         Duration,
-    ) -> Call<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>,
+    ) -> Call<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>,
     with_deadline: for<'a> fn(
-        &'a Uplink<L, SLOTS, WAITERS, LIMITS>,
+        &'a Uplink<L, WAITERS, LIMITS>,
         Instant,
-    ) -> Acquire<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>,
+    ) -> Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>,
     try_acquire: for<'a> fn(
-        &'a Uplink<L, SLOTS, WAITERS, LIMITS>,
-    ) -> Option<Permit<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>>,
+        &'a Uplink<L, WAITERS, LIMITS>,
+    ) -> Option<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>>,
     poll: for<'a> fn(
-        Pin<&mut Acquire<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>>,
+        Pin<&mut Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>>,
         &mut Context<'_>,
     ) -> Poll<
-        Result<Permit<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>, Refusal>,
+        Result<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Refusal>,
     >,
     /// Drops it, wherever it stands.
-    leave: for<'a> fn(Acquire<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>),
-    settle: for<'a> fn(Permit<'a, Uplink<L, SLOTS, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
-    set_policy: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>, Policy<L, LIMITS>),
-    set_window: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>, WindowPolicy),
-    stats: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> Stats,
-    interval: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> Option<Duration>,
-    next_at: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> Option<Instant>,
-    in_flight: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> u16,
-    waiting: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>) -> usize,
-    snapshot: fn(&Uplink<L, SLOTS, WAITERS, LIMITS>, &mut [u8]) -> Result<usize, SnapshotError>,
+    leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>),
+    settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
+    set_policy: fn(&Uplink<L, WAITERS, LIMITS>, Policy<L, LIMITS>),
+    set_window: fn(&Uplink<L, WAITERS, LIMITS>, WindowPolicy),
+    stats: fn(&Uplink<L, WAITERS, LIMITS>) -> Stats,
+    interval: fn(&Uplink<L, WAITERS, LIMITS>) -> Option<Duration>,
+    next_at: fn(&Uplink<L, WAITERS, LIMITS>) -> Option<Instant>,
+    in_flight: fn(&Uplink<L, WAITERS, LIMITS>) -> u16,
+    waiting: fn(&Uplink<L, WAITERS, LIMITS>) -> usize,
+    snapshot: fn(&Uplink<L, WAITERS, LIMITS>, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(
-        &Uplink<L, SLOTS, WAITERS, LIMITS>,
+        &Uplink<L, WAITERS, LIMITS>,
         Policy<L, LIMITS>,
         u64,
         &[u8],
@@ -120,21 +119,20 @@ pub struct Verbs<
     /// A call that is asked for with a function, so that no panic in it is the caller's.
     #[cfg(feature = "run")]
     run: fn(
-        &'static Uplink<L, SLOTS, WAITERS, LIMITS>,
+        &'static Uplink<L, WAITERS, LIMITS>,
         fn() -> Reply<LIMITS>,
         &mut Context<'_>,
     ) -> Poll<Result<Reply<LIMITS>, Refusal>>,
 }
 
-type Uplink<L, const SLOTS: usize, const WAITERS: usize, const LIMITS: usize> =
-    Throttle<Mutex, L, SLOTS, WAITERS, LIMITS>;
+type Uplink<L, const WAITERS: usize, const LIMITS: usize> =
+    Throttle<Mutex, L, WAITERS, LIMITS>;
 
 impl<
     L: Record + Copy + PartialEq + 'static,
-    const SLOTS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
-> Verbs<L, SLOTS, WAITERS, LIMITS>
+> Verbs<L, WAITERS, LIMITS>
 {
     const ALL: Self = Self {
         new: |policy| Throttle::new(policy, board::seed),

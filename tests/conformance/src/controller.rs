@@ -30,6 +30,9 @@ struct Play<const LIMITS: usize> {
     gate: Controller<AnyLaw, LIMITS>,
     policy: Value,
     asks: BTreeMap<u64, Ask<LIMITS>>,
+    /// By their order, also of the controllers before a restore.
+    permits: BTreeMap<u64, Permit<LIMITS>>,
+    admitted: u64,
     saved: Vec<u8>,
 }
 
@@ -45,6 +48,8 @@ impl<const LIMITS: usize> Play<LIMITS> {
             gate: Controller::new(policy(asked)?, seed, now),
             policy: asked.clone(),
             asks: BTreeMap::from([(0, Ask::new())]),
+            permits: BTreeMap::new(),
+            admitted: 0,
             saved: Vec::new(),
         }))
     }
@@ -89,12 +94,12 @@ impl<const LIMITS: usize> Play<LIMITS> {
             "poll" => {
                 let ask = *self.ask(argument(2)?)?;
                 let pure = decision(&self.gate, now, &ask);
-                let answer = poll(&mut self.gate, now, &ask);
+                let answer = self.poll(now, &ask);
                 same("the answer", argument(3)?, &answer)?;
                 same("the answer of a check", &at(&answer, 0)?.clone(), &pure)?;
             }
             "settle" => {
-                let permit = Permit::from_raw(number(argument(2)?)?);
+                let permit = self.permits.remove(&number(argument(2)?)?).ok_or("no such permit")?;
                 self.gate.settle(now, permit, reply(argument(3)?)?);
             }
             "retry" => {
@@ -136,7 +141,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 let answer = json!([spelt(ask.not_before().as_nanos()), ask.attempt()]);
                 same("the latest attempt", argument(6)?, &answer)?;
             }
-            "window" => self.gate.set_window(window(argument(2)?, argument(3)?)?),
+            "window" => self.gate.set_window(window(argument(2)?, argument(3)?)?, now),
             "policy" => self.set_policy(now, argument(2)?)?,
             "save" => self.saved = self.record(now)?,
             "restore" => {
@@ -189,6 +194,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
             match self.gate.poll(now, ask) {
                 Decision::Wait(until) => now = until,
                 Decision::Go(permit) => {
+                    self.admitted += 1;
                     now = now.saturating_add(took);
                     self.gate.settle(now, permit, reply);
                     now = now.saturating_add(gap);
@@ -216,6 +222,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 && gone + (line.len() as u64) < count
                 && let Decision::Go(permit) = self.gate.poll(now, &Ask::new())
             {
+                self.admitted += 1;
                 free = free.max(now).saturating_add(work);
                 line.push_back((free, permit));
             }
@@ -225,6 +232,21 @@ impl<const LIMITS: usize> Play<LIMITS> {
             gone += 1;
         }
         (gone, now)
+    }
+
+    fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Value {
+        match self.gate.poll(now, ask) {
+            Decision::Go(permit) => {
+                let number = self.admitted;
+                self.admitted += 1;
+                self.permits.insert(number, permit);
+                json!(["go", spelt(number)])
+            }
+            Decision::Wait(until) => json!(["wait", spelt(until.as_nanos())]),
+            Decision::Full => json!(["full"]),
+            Decision::Refuse(Reason::Late(until)) => json!(["late", spelt(until.as_nanos())]),
+            Decision::Refuse(reason) => json!([refusal(reason)]),
+        }
     }
 
     fn ask(&self, name: &Value) -> Read<&Ask<LIMITS>> {
@@ -251,20 +273,6 @@ fn decision<const LIMITS: usize>(
         Verdict::Full => "full",
         Verdict::Refuse(reason) => refusal(reason),
     })
-}
-
-fn poll<const LIMITS: usize>(
-    gate: &mut Controller<AnyLaw, LIMITS>,
-    now: Instant,
-    ask: &Ask<LIMITS>,
-) -> Value {
-    match gate.poll(now, ask) {
-        Decision::Go(permit) => json!(["go", spelt(permit.into_raw())]),
-        Decision::Wait(until) => json!(["wait", spelt(until.as_nanos())]),
-        Decision::Full => json!(["full"]),
-        Decision::Refuse(Reason::Late(until)) => json!(["late", spelt(until.as_nanos())]),
-        Decision::Refuse(reason) => json!([refusal(reason)]),
-    }
 }
 
 fn refusal(reason: Reason) -> &'static str {
@@ -341,7 +349,7 @@ fn hint(value: &Value) -> Read<Hint> {
 
 fn stats(stats: &Stats) -> Value {
     let Stats { gone, waits, waited, full, refused, ok, throttled, busy, .. } = *stats;
-    let Stats { failed, abandoned, unknown, slower, faster, retries, .. } = *stats;
+    let Stats { failed, abandoned, late, slower, faster, retries, .. } = *stats;
     json!([
         gone,
         waits,
@@ -353,7 +361,7 @@ fn stats(stats: &Stats) -> Value {
         busy,
         failed,
         abandoned,
-        unknown,
+        late,
         slower,
         faster,
         retries

@@ -19,7 +19,7 @@ use tidegate::law::{
     Law,
 };
 use tidegate::queue::{self, Queue, Settled, Slot, Step, Ticket, Turn};
-use tidegate::shared::{Coordinator, Isolate, MessageError};
+use tidegate::shared::{Coordinator, Isolate, Leases, MessageError};
 use tidegate::signal::http::{Answer, Profile, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
@@ -40,19 +40,19 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 
 /// The law is chosen at run time: every law is in this one.
 #[unsafe(no_mangle)]
-pub static CHOSEN: Verbs<AnyLaw, 1, 32> = Verbs::ALL;
+pub static CHOSEN: Verbs<AnyLaw, 1> = Verbs::ALL;
 
 /// The law is a constant, and each call counts against two limits.
 #[unsafe(no_mangle)]
-pub static SETTLED: Verbs<Aimd, 2, 4> = Verbs::ALL;
+pub static SETTLED: Verbs<Aimd, 2> = Verbs::ALL;
 
 /// Each law by itself, where the optimiser sees less of it at a time.
 #[unsafe(no_mangle)]
-pub static FIXED: Verbs<Fixed, 1, 1> = Verbs::ALL;
+pub static FIXED: Verbs<Fixed, 1> = Verbs::ALL;
 
 /// As above.
 #[unsafe(no_mangle)]
-pub static AUTOSLEEPER: Verbs<Autosleeper, 1, 1> = Verbs::ALL;
+pub static AUTOSLEEPER: Verbs<Autosleeper, 1> = Verbs::ALL;
 
 /// A controller for each key.
 #[unsafe(no_mangle)]
@@ -66,7 +66,7 @@ pub static KEYED: Table = Table {
 
 /// Many calls in front of one controller.
 #[unsafe(no_mangle)]
-pub static QUEUE: Calls<Controller<Aimd, 2, 4>> = Calls::ALL;
+pub static QUEUE: Calls<Controller<Aimd, 2>> = Calls::ALL;
 
 /// One budget for many, whose messages are anybody's.
 #[unsafe(no_mangle)]
@@ -81,7 +81,7 @@ pub static SHARED: Shared = Shared {
     hear: Isolate::hear,
     miss: Isolate::miss,
     next_at: Isolate::next_at,
-    coordinator: |source, now, beat| Coordinator::new(source, now).beat(beat),
+    coordinator: |source, now, beat| Coordinator::new(Leases::new(source), now).beat(beat),
     answer: Coordinator::answer,
     isolates: Coordinator::isolates,
     snapshot: Coordinator::snapshot,
@@ -137,44 +137,39 @@ pub static SIGNALS: Signals = Signals {
 
 /// The verbs of a controller.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
-pub struct Verbs<L: Law, const LIMITS: usize, const SLOTS: usize> {
-    new: fn(Policy<L, LIMITS>, u64, Instant) -> Controller<L, LIMITS, SLOTS>,
-    check: fn(&Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Verdict,
-    why: fn(&Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Option<Gate>,
-    poll: fn(&mut Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Decision,
-    settle: fn(&mut Controller<L, LIMITS, SLOTS>, Instant, Permit, Reply<LIMITS>),
-    refund: fn(&mut Controller<L, LIMITS, SLOTS>, Instant, Permit),
-    ready_at: fn(&Controller<L, LIMITS, SLOTS>, Instant, &Ask<LIMITS>) -> Option<Instant>,
-    retry: fn(
-        &mut Controller<L, LIMITS, SLOTS>,
-        Instant,
-        &Ask<LIMITS>,
-        Outcome,
-    ) -> Option<Ask<LIMITS>>,
-    next_at: fn(&Controller<L, LIMITS, SLOTS>, Instant) -> Option<Instant>,
-    set_policy: fn(&mut Controller<L, LIMITS, SLOTS>, Policy<L, LIMITS>, Instant),
-    snapshot: fn(&Controller<L, LIMITS, SLOTS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
+pub struct Verbs<L: Law, const LIMITS: usize> {
+    new: fn(Policy<L, LIMITS>, u64, Instant) -> Controller<L, LIMITS>,
+    check: fn(&Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Verdict,
+    why: fn(&Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Option<Gate>,
+    poll: fn(&mut Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Decision<Permit<LIMITS>>,
+    settle: fn(&mut Controller<L, LIMITS>, Instant, Permit<LIMITS>, Reply<LIMITS>),
+    learn: fn(&mut Controller<L, LIMITS>, Instant, &mut Permit<LIMITS>, Reply<LIMITS>),
+    refund: fn(&mut Controller<L, LIMITS>, Instant, Permit<LIMITS>),
+    ready_at: fn(&Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Option<Instant>,
+    retry: fn(&mut Controller<L, LIMITS>, Instant, &Ask<LIMITS>, Outcome) -> Option<Ask<LIMITS>>,
+    next_at: fn(&Controller<L, LIMITS>, Instant) -> Option<Instant>,
+    set_policy: fn(&mut Controller<L, LIMITS>, Policy<L, LIMITS>, Instant),
+    snapshot: fn(&Controller<L, LIMITS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(
         Policy<L, LIMITS>,
         u64,
         &[u8],
         Instant,
         Span,
-    ) -> Result<Controller<L, LIMITS, SLOTS>, SnapshotError>,
+    ) -> Result<Controller<L, LIMITS>, SnapshotError>,
     /// The control: this one can panic, and the image with it must not link.
     #[cfg(feature = "bad")]
     bad: fn(u64, u64) -> u64,
 }
 
-impl<L: Record + Copy + PartialEq, const LIMITS: usize, const SLOTS: usize>
-    Verbs<L, LIMITS, SLOTS>
-{
+impl<L: Record + Copy + PartialEq, const LIMITS: usize> Verbs<L, LIMITS> {
     const ALL: Self = Self {
         new: Controller::new,
         check: Controller::check,
         why: Controller::why,
         poll: Controller::poll,
         settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
+        learn: |gate, now, permit, reply| gate.learn(now, permit, reply),
         refund: Controller::refund,
         ready_at: Controller::ready_at,
         retry: Controller::retry,
@@ -225,15 +220,15 @@ impl<G: queue::Gate<2>> Calls<G> {
     };
 }
 
-type Desk = Coordinator<Controller<AnyLaw, 1, 8>, 4>;
+type Desk = Coordinator<Leases<AnyLaw, 8>, 4>;
 type Branch = Coordinator<Isolate<8>, 4>;
 
 /// The verbs of a shared budget.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Shared {
     isolate: fn(u64, Quota, Instant) -> Isolate<8>,
-    poll: fn(&mut Isolate<8>, Instant, &Ask) -> Decision,
-    settle: fn(&mut Isolate<8>, Instant, Permit, Reply),
+    poll: fn(&mut Isolate<8>, Instant, &Ask) -> Decision<u64>,
+    settle: fn(&mut Isolate<8>, Instant, u64, Reply),
     retry: fn(&mut Isolate<8>, Instant, &Ask, Outcome) -> Option<Ask>,
     request_at: fn(&Isolate<8>) -> Option<Instant>,
     request: fn(&mut Isolate<8>, Instant, u16, &mut [u8]) -> Option<usize>,
@@ -241,7 +236,7 @@ pub struct Shared {
     hear: fn(&mut Isolate<8>, Instant, &[u8]) -> Result<(), MessageError>,
     miss: fn(&mut Isolate<8>, Instant),
     next_at: fn(&Isolate<8>) -> Option<Instant>,
-    coordinator: fn(Controller<AnyLaw, 1, 8>, Instant, Span) -> Desk,
+    coordinator: fn(Controller<AnyLaw>, Instant, Span) -> Desk,
     answer: fn(&mut Desk, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>,
     isolates: fn(&Desk) -> u16,
     snapshot: fn(&mut Desk, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
@@ -255,7 +250,7 @@ pub struct Shared {
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Parts {
     named: fn(&str) -> Option<Policy>,
-    settled: fn(u64, Instant) -> Controller<Aimd, 2, 4>,
+    settled: fn(u64, Instant) -> Controller<Aimd, 2>,
     quota: fn(u64, Span, u32) -> Result<Quota, QuotaError>,
     window: fn(u16, Span) -> Result<WindowPolicy, WindowError>,
     hold: fn(Span, Ratio) -> Result<HoldPolicy, HoldError>,

@@ -17,8 +17,12 @@ CONFIGS = [
 ]
 
 
+NARROW = {"named": "adaptive", "window": [32, 300 * SECOND]}
+"""So that a client that nothing limits is full at some time."""
+
+
 def scripted(name, *flags, seed=7, now=SECOND, policy=None):
-    return Script(f"adaptive, {name}", list(flags), policy or {"named": "adaptive"}, seed, now)
+    return Script(f"adaptive, {name}", list(flags), policy or NARROW, seed, now)
 
 
 def paced(name, *flags, interval=50 * MS, took=5 * MS, seed=7, policy=None):

@@ -169,8 +169,7 @@ def windows():
             script.next_at()
             script.why()
             for permit in script.outs[: 3 if limit > 3 else 1]:
-                script.settle("abandoned", permit=permit)
-                script.settle("ok", permit=permit)
+                script.settle("abandoned" if permit % 2 else "ok", permit=permit)
             script.poll(script.now + min(lease, DAY))
             script.poll()
             script.next_at()
@@ -188,8 +187,8 @@ def windows():
             if dice.below(3):
                 script.poll()
             else:
-                known = script.outs + [dice.below(4) << 32 | dice.below(9)]
-                script.settle(dice.of(["ok", "failed", "abandoned"]), permit=dice.of(known))
+                permit = dice.of(script.outs) if script.outs else None
+                script.settle(dice.of(["ok", "failed", "abandoned"]), permit=permit)
             if dice.below(4) == 0:
                 script.next_at()
         yield script.vector()
@@ -207,7 +206,7 @@ def holds():
                     script.poll(script.now + MS)
                     script.settle(
                         {"outcome": "throttled", "after": max(0, asked)},
-                        permit=script.outs[-1] if script.outs else 0,
+                        permit=script.outs[-1] if script.outs else None,
                     )
                     script.next_at()
                 script.why()
@@ -248,7 +247,7 @@ def records():
                     script.poll()
                     script.settle(
                         {"outcome": "throttled", "after": 2 * HOUR},
-                        permit=script.outs[-1] if script.outs else 0,
+                        permit=script.outs[-1] if script.outs else None,
                     )
                 script.save()
                 script.restore(now=reads, away=away)

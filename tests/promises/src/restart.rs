@@ -62,7 +62,8 @@ impl<const LIMITS: usize> World<LIMITS> {
     }
 
     fn restored(&self, record: &[u8], there: Instant, away: Span) -> Kept<LIMITS> {
-        match Controller::restore(self.terms.policy, 5, record, there, away) {
+        match Controller::restore(self.terms.policy, (1 << 40) + self.restarts, record, there, away)
+        {
             Ok(again) => again,
             Err(error) => panic!("its own record is refused: {error}"),
         }
@@ -99,6 +100,7 @@ impl<const LIMITS: usize> World<LIMITS> {
             }
         }
         self.gate = again;
+        self.restarts += 1;
         self.latest = there;
         self.now = there;
         self.flying.iter_mut().for_each(|flying| flying.stale = true);

@@ -1,6 +1,5 @@
 //! Calls that come back, with anything and in any order.
 
-use tidegate::gate::Permit;
 use tidegate::{Ask, Hint, Instant, Outcome, Reason, Reply, Span, Verdict};
 
 use crate::restart::record_of;
@@ -13,14 +12,16 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
         let flying = self.flying.remove(which.min(self.flying.len() - 1));
         let before = self.gate.clone();
-        self.gate.settle(self.now, Permit::from_raw(flying.raw), reply);
-        if self.gate.stats().unknown > before.stats().unknown {
-            // Its lease had ended and its place was needed: as if it had never been.
+        self.gate.settle(self.now, flying.permit.twin(), reply);
+        if self.gate.in_flight() == before.in_flight() {
             let ended = flying.sent.saturating_add(self.lease) <= self.latest;
-            assert!(flying.stale || ended, "a call in flight is unknown");
-            self.same_but_for_unknown(&before);
+            assert!(flying.stale || ended, "a call in flight is late");
+            assert!(self.gate.states().eq(before.states()), "a late call has taught a law");
+            if reply.outcome.is_retryable() {
+                self.heeds(&flying.call, &reply);
+            }
         } else {
-            assert!(!flying.stale, "a permit from before the restart took a call back");
+            assert!(!flying.stale, "a permit from before the restart gave a place back");
             self.has_come_back(&flying, &reply, &before);
         }
         if reply.outcome == Outcome::Ok {
@@ -96,22 +97,5 @@ impl<const LIMITS: usize> World<LIMITS> {
         let verdict = self.gate.check(self.now, &next);
         assert!(!matches!(verdict, Verdict::Refuse(Reason::Late(_))), "a retry that is late");
         self.waiting.push(Call { ask: next, ..*call });
-    }
-
-    /// A permit out of thin air.
-    pub fn forge(&mut self, raw: u64) {
-        if self.flying.iter().all(|flying| flying.raw != raw) {
-            let before = self.gate.clone();
-            self.gate.settle(self.now, Permit::from_raw(raw), Outcome::Throttled);
-            self.same_but_for_unknown(&before);
-        }
-    }
-
-    fn same_but_for_unknown(&self, before: &Kept<LIMITS>) {
-        assert_eq!(self.gate.stats().unknown, before.stats().unknown + 1);
-        assert_eq!(self.gate.in_flight(), before.in_flight());
-        let record = |gate| record_of(gate, self.now);
-        assert_eq!(record(&self.gate), record(before), "an unknown permit has taught");
-        self.has_cost_nothing(before, &Ask::new());
     }
 }

@@ -48,7 +48,7 @@ impl<const LIMITS: usize> Terms<LIMITS> {
         let which = input.u8();
         let given = |bit: u8| which & 1 << bit != 0;
         let (hold, spread) = if given(0) { hold(input) } else { DEFAULT_HOLD };
-        let window = if given(1) { window(input) } else { WindowPolicy::DEFAULT };
+        let window = if given(1) { window(input) } else { few() };
         let budget = given(2).then(|| budget(input));
         let most = if given(3) { None } else { Some(backoff(input)) };
         let attempts = if given(4) { NonZeroU16::new(input.u8().into()) } else { None };
@@ -255,6 +255,11 @@ fn autosleeper(input: &mut Input<'_>) -> Made {
 fn hold(input: &mut Input<'_>) -> (HoldPolicy, Ratio) {
     let (ceiling, spread) = (input.span(), ratio(input));
     HoldPolicy::new(ceiling, spread).map_or(DEFAULT_HOLD, |hold| (hold, spread))
+}
+
+/// A window that is soon full.
+fn few() -> WindowPolicy {
+    WindowPolicy::new(3, WindowPolicy::DEFAULT.lease()).unwrap_or_default()
 }
 
 /// Any window; the default where the bytes make none.

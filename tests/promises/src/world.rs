@@ -8,14 +8,12 @@ use crate::account::{Account, Retries};
 use crate::bounds::Bounds;
 use crate::terms::Terms;
 
-/// Few, so that they are soon used up.
-pub const SLOTS: usize = 3;
 const SECOND: u64 = 1_000_000_000;
 /// How many polls a call may need that waits as it is told: one for each gate that may have a
 /// reason of its own, with some to spare.
 const POLLS: usize = 8;
 
-pub type Kept<const LIMITS: usize> = Controller<AnyLaw, LIMITS, SLOTS>;
+pub type Kept<const LIMITS: usize> = Controller<AnyLaw, LIMITS>;
 
 /// A call that is asked for, or was sent.
 #[derive(Clone, Copy, Debug)]
@@ -47,21 +45,28 @@ pub struct World<const LIMITS: usize> {
     pub retries: Retries,
     /// The shortest lease that any window had.
     pub lease: Span,
+    pub restarts: u64,
     /// A digest of all answers.
     answers: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Flying<const LIMITS: usize> {
-    pub raw: u64,
+    pub permit: Permit<LIMITS>,
     pub call: Call<LIMITS>,
     pub sent: Instant,
     /// How many cuts there had been when it was sent.
     pub cuts: u32,
-    /// It was sent before a restart, and is unknown since.
+    /// It was sent before a restart.
     pub stale: bool,
     /// Which of the limits it was charged to still keep the account that it was charged to.
     pub charged: [bool; LIMITS],
+}
+
+impl<const LIMITS: usize> Clone for Flying<LIMITS> {
+    fn clone(&self) -> Self {
+        Self { permit: self.permit.twin(), ..*self }
+    }
 }
 
 impl<const LIMITS: usize> World<LIMITS> {
@@ -82,6 +87,7 @@ impl<const LIMITS: usize> World<LIMITS> {
             accounts: [Account::new(); LIMITS],
             retries: Retries::NONE,
             lease: terms.window.lease(),
+            restarts: 0,
             answers: 0,
         }
     }
@@ -190,10 +196,10 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    fn leave(&mut self, call: Call<LIMITS>, permit: Permit, before: &Kept<LIMITS>) {
+    fn leave(&mut self, call: Call<LIMITS>, permit: Permit<LIMITS>, before: &Kept<LIMITS>) {
         let in_flight = self.gate.in_flight();
         assert!(in_flight > 0 && in_flight <= before.in_flight() + 1);
-        let limit = self.terms.window.limit().min(SLOTS as u16);
+        let limit = self.terms.window.limit();
         assert!(in_flight <= limit, "{in_flight} in flight, where {limit} may be");
         let alive = |flying: &&Flying<LIMITS>| {
             !flying.stale && flying.sent.saturating_add(self.lease) > self.latest
@@ -202,7 +208,8 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert!(others < usize::from(limit), "{others} others, where {limit} may be");
         assert_eq!(self.gate.stats().gone, before.stats().gone + 1);
         let limits = self.accounts.iter_mut().zip(call.costs).zip(self.terms.quotas);
-        for ((account, cost), quota) in limits {
+        // A limit that the call costs nothing of does not see its time either.
+        for ((account, cost), quota) in limits.filter(|((_, cost), _)| *cost > 0) {
             account.see(self.now);
             if let Some(quota) = quota {
                 account.leave(cost, quota);
@@ -211,12 +218,9 @@ impl<const LIMITS: usize> World<LIMITS> {
         if let (true, Some(budget)) = (call.ask.attempt() > 0, self.terms.budget) {
             self.retries.leave(budget);
         }
-        let (raw, cuts) = (permit.into_raw(), self.gate.stats().slower);
-        assert!(raw < 1 << 48, "a permit is a number that a double holds");
-        let flown = self.flying.iter().any(|flying| flying.raw == raw && !flying.stale);
-        assert!(!flown, "two calls have the same permit");
+        let cuts = self.gate.stats().slower;
         let charged = [true; LIMITS];
-        self.flying.push(Flying { raw, call, sent: self.now, cuts, stale: false, charged });
+        self.flying.push(Flying { permit, call, sent: self.now, cuts, stale: false, charged });
     }
 
     fn a_wait_is_long_enough_and_no_longer(
@@ -247,7 +251,7 @@ impl<const LIMITS: usize> World<LIMITS> {
 
     pub fn set_window(&mut self, window: WindowPolicy) {
         let before = self.gate.in_flight();
-        self.gate.set_window(window);
+        self.gate.set_window(window, self.now);
         assert_eq!(self.gate.in_flight(), before, "a call in flight was forgotten");
         self.terms.window = window;
         self.terms.policy = self.terms.policy.window(window);
@@ -336,6 +340,7 @@ impl<const LIMITS: usize> World<LIMITS> {
                 Decision::Go(_) => return,
                 Decision::Wait(until) => now = until,
                 Decision::Full => match gate.next_at(now) {
+                    Some(Instant::MAX) => return, // a lease that never ends
                     Some(next) => now = next,
                     None => panic!("full, and for no reason"),
                 },
@@ -347,7 +352,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         panic!("still waiting at {now:?}: {gate:?}");
     }
 
-    fn note(&mut self, decision: &Decision) {
+    fn note(&mut self, decision: &Decision<Permit<LIMITS>>) {
         let told = match decision {
             Decision::Go(_) => 1,
             Decision::Wait(until) => until.as_nanos(),

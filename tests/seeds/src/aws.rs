@@ -12,7 +12,7 @@ use crate::report::{Report, Table};
 
 /// A client on a clock that only it moves.
 struct Client {
-    gate: Controller<AwsCubic, 1, 512>,
+    gate: Controller<AwsCubic>,
     now: Instant,
     flights: VecDeque<Permit>,
 }

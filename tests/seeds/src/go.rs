@@ -104,7 +104,7 @@ pub fn attempts(initial: Span) -> Vec<f64> {
 pub fn windows(capacity: usize, answers: usize) -> Vec<u16> {
     let law = AimdConcurrency::DEFAULT;
     let policy = Policy::new(law).backoff(None);
-    let mut gate: Controller<AimdConcurrency, 1, 1024> = Controller::new(policy, 1, Instant::ZERO);
+    let mut gate: Controller<AimdConcurrency> = Controller::new(policy, 1, Instant::ZERO);
     let (mut flights, mut windows) = (VecDeque::new(), Vec::new());
     for tick in 0..answers as u64 {
         let now = at_millis(tick);

@@ -130,7 +130,7 @@ fn recovery_name(recovery: Recovery) -> String {
 
 /// A client with calls to make every second, and the controller that lets them leave.
 struct Client {
-    gate: Controller<Tchannel, 1, 64>,
+    gate: Controller<Tchannel>,
     /// Calls whose answers are late: one comes in at the start of each second, served.
     late: Vec<Permit>,
     now: Instant,

@@ -61,7 +61,6 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
 pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
     let unlimited = Policy::new(Fixed::UNLIMITED).attempts(None);
     match name {
-        _ if place.threads > FEW => None,
         "none" => Some(few(unlimited.backoff(None), place)),
         "backoff" => Some(few(unlimited, place)),
         "adaptive" => Some(few(Policy::adaptive().attempts(None), place)),
@@ -70,7 +69,7 @@ pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
 }
 
 fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Throttle> {
-    Box::new(Controller::<L, 1, { FEW as usize }>::new(policy, place.seed, place.from))
+    Box::new(Permits::new(Controller::new(policy, place.seed, place.from)))
 }
 
 /// The policy of a name, with as many attempts of a call as it takes.
@@ -83,94 +82,41 @@ fn shared(name: &str) -> Option<Policy> {
     endless(name).filter(|policy| !is_per_thread(policy))
 }
 
-/// A controller with room for the calls of all threads: it is small where a thousand are to fit
-/// into a processor's cache, and large where a process has many threads.
+/// A controller for all threads of a process.
 fn real<const LAWS: usize>(policy: Policy<AnyLaw, LAWS>, place: &Place) -> Box<dyn Throttle>
 where
     Call: AskOf<LAWS>,
 {
     let &Place { seed, from: now, .. } = place;
-    match place.threads {
-        ..=FEW => Box::new(Real::<LAWS, { FEW as usize }>::new(policy, seed, now)),
-        33..=512 => Box::new(Real::<LAWS, 512>::new(policy, seed, now)),
-        513..=4_096 => Box::new(Real::<LAWS, 4_096>::new(policy, seed, now)),
-        _ => Box::new(Real::<LAWS, 16_384>::new(policy, seed, now)),
+    Box::new(Permits::new(Controller::new(policy, seed, now)))
+}
+
+/// A controller of so many laws, and the permits of its calls in flight. The world's number for one is its
+/// thread's, which has one call at a time.
+struct Permits<L: Law, const LAWS: usize> {
+    gate: Controller<L, LAWS>,
+    permits: Vec<Option<Permit<LAWS>>>,
+}
+
+impl<L: Law, const LAWS: usize> Permits<L, LAWS> {
+    const fn new(gate: Controller<L, LAWS>) -> Self {
+        Self { gate, permits: Vec::new() }
     }
 }
 
-/// So many threads have few calls.
-const FEW: u32 = 32;
-
-/// A controller of so many laws, with room for so many calls in flight.
-type Real<const LAWS: usize, const SLOTS: usize> = Controller<AnyLaw, LAWS, SLOTS>;
-
-impl<L, const LAWS: usize, const SLOTS: usize> Throttle for Controller<L, LAWS, SLOTS>
+impl<L, const LAWS: usize> Throttle for Permits<L, LAWS>
 where
     L: Law + Copy,
     Call: AskOf<LAWS>,
 {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        match Self::poll(self, now, call.ask()) {
-            Decision::Go(permit) => Answer::Go(permit.into_raw()),
-            Decision::Wait(until) => Answer::Wait(until),
-            Decision::Full => Answer::Full,
-            Decision::Refuse(reason) => Answer::Refuse(reason),
-        }
-    }
-
-    fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
-        Self::settle(self, now, Permit::from_raw(permit), response.outcome.with(response.hint));
-    }
-
-    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        if response.outcome == Outcome::Ok {
-            return false;
-        }
-        match Self::retry(self, now, call.ask(), response.outcome) {
-            Some(next) => {
-                call.ask_next(next);
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn next_at(&self, now: Instant) -> Option<Instant> {
-        Self::next_at(self, now)
-    }
-
-    fn in_flight(&self) -> Option<u32> {
-        Some(u32::from(Self::in_flight(self)))
-    }
-}
-
-/// A controller for each thread of a process, for the gem's laws: in their source each thread sleeps
-/// by itself. A controller that all threads share would space the calls of all of them by what is
-/// meant as the sleep of one.
-struct PerThread {
-    gates: Vec<Real<1, 1>>,
-    /// The permit of each thread's call in flight. The world's number for it is the thread's.
-    permits: Vec<Option<Permit>>,
-    in_flight: u32,
-}
-
-impl PerThread {
-    fn new(policy: &Policy, place: &Place) -> Self {
-        let &Place { seed, from: now, threads, .. } = place;
-        // The seeds of neighbouring processes differ in other bits than these.
-        let gate = |thread| Real::new(*policy, seed ^ (u64::from(thread) << 32), now);
-        let permits = (0..threads).map(|_| None).collect();
-        Self { gates: (0..threads).map(gate).collect(), permits, in_flight: 0 }
-    }
-}
-
-impl Throttle for PerThread {
-    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        let thread = call.thread as usize;
-        match self.gates[thread].poll(now, &call.ask) {
+        match self.gate.poll(now, call.ask()) {
             Decision::Go(permit) => {
+                let thread = call.thread as usize;
+                if thread >= self.permits.len() {
+                    self.permits.resize_with(thread + 1, || None);
+                }
                 self.permits[thread] = Some(permit);
-                self.in_flight += 1;
                 Answer::Go(call.thread.into())
             }
             Decision::Wait(until) => Answer::Wait(until),
@@ -180,16 +126,61 @@ impl Throttle for PerThread {
     }
 
     fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
-        let thread = permit as usize;
-        if let Some(permit) = self.permits[thread].take() {
-            self.gates[thread].settle(now, permit, response.outcome.with(response.hint));
-            self.in_flight -= 1;
+        if let Some(permit) = self.permits[permit as usize].take() {
+            self.gate.settle(now, permit, response.outcome.with(response.hint));
         }
     }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        let gate: &mut dyn Throttle = &mut self.gates[call.thread as usize];
-        gate.retry(now, call, response)
+        if response.outcome == Outcome::Ok {
+            return false;
+        }
+        match self.gate.retry(now, call.ask(), response.outcome) {
+            Some(next) => {
+                call.ask_next(next);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn next_at(&self, now: Instant) -> Option<Instant> {
+        self.gate.next_at(now)
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        Some(u32::from(self.gate.in_flight()))
+    }
+}
+
+/// A controller for each thread of a process, for the gem's laws: in their source each thread sleeps
+/// by itself. A controller that all threads share would space the calls of all of them by what is
+/// meant as the sleep of one.
+struct PerThread {
+    gates: Vec<Permits<AnyLaw, 1>>,
+}
+
+impl PerThread {
+    fn new(policy: &Policy, place: &Place) -> Self {
+        let &Place { seed, from: now, threads, .. } = place;
+        // The seeds of neighbouring processes differ in other bits than these.
+        let seed = |thread| seed ^ (u64::from(thread) << 32);
+        let gate = |thread| Permits::new(Controller::new(*policy, seed(thread), now));
+        Self { gates: (0..threads).map(gate).collect() }
+    }
+}
+
+impl Throttle for PerThread {
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        self.gates[call.thread as usize].poll(now, call)
+    }
+
+    fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
+        self.gates[permit as usize].settle(now, permit, response);
+    }
+
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+        self.gates[call.thread as usize].retry(now, call, response)
     }
 
     fn next_at(&self, _: Instant) -> Option<Instant> {
@@ -197,7 +188,7 @@ impl Throttle for PerThread {
     }
 
     fn in_flight(&self) -> Option<u32> {
-        Some(self.in_flight)
+        self.gates.iter().map(Throttle::in_flight).sum()
     }
 }
 

@@ -5,10 +5,10 @@ mod world;
 
 use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
-use tidegate::shared::Coordinator;
-use tidegate::{Controller, Policy, Quota, Span};
+use tidegate::shared::{Coordinator, Leases};
+use tidegate::{Policy, Quota, Span};
 
-type Desk = Coordinator<Controller<Fixed, 1, 1024>, 16>;
+type Desk = Coordinator<Leases<Fixed, 1024>, 16>;
 
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))

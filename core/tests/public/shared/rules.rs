@@ -1,6 +1,6 @@
 //! The rules, one by one, and what they are against.
 
-use tidegate::shared::{GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::shared::{GRANT_BYTES, Isolate, Leases, REQUEST_BYTES};
 use tidegate::{Ask, Controller, Decision, Outcome, Quota, Span};
 
 use super::{Desk, departures, number, policy};
@@ -10,7 +10,7 @@ use crate::{MILLIS, SECOND, at};
 const BEGIN: u64 = 1 << 42;
 
 fn desk(quota: Quota) -> Desk {
-    Desk::new(Controller::new(policy(quota), 7, at(BEGIN)), at(BEGIN))
+    Desk::new(Leases::new(Controller::new(policy(quota), 7, at(BEGIN))), at(BEGIN))
 }
 
 fn isolate(number: u64) -> Isolate<32> {
@@ -307,7 +307,7 @@ fn in_the_place_of_another_without_a_record_nothing_leaves_beside_what_that_one_
     let now = BEGIN + 100 * MILLIS;
     let before = granted(&mut desk(quota), BEGIN, 1);
     assert!(before.len() > 50, "{before:?}");
-    let anew = || Desk::new(Controller::new(policy(quota), 7, at(now)), at(now));
+    let anew = || Desk::new(Leases::new(Controller::new(policy(quota), 7, at(now))), at(now));
     let mut after = anew().in_place_of_another(at(now), Span::from_millis(100));
     let due = granted(&mut after, now, 2);
     assert!(due.iter().all(|due| due > before.last().unwrap()), "{before:?} and {due:?}");
@@ -335,8 +335,11 @@ fn whoever_leaves_gives_back_what_it_has_and_is_not_counted_any_more() {
     let late = due(&mut isolate, now, 1).unwrap();
     let length = isolate.leave(at(now), &mut last).unwrap();
     answer(&mut desk, now, &last[..length]);
-    assert_eq!((desk.isolates(), desk.source().in_flight(), isolate.in_hand()), (0, 0, 0));
-    assert_eq!(desk.source().stats().throttled, 1, "what came back was told");
+    assert_eq!(
+        (desk.isolates(), desk.source().controller().in_flight(), isolate.in_hand()),
+        (0, 0, 0)
+    );
+    assert_eq!(desk.source().controller().stats().throttled, 1, "what came back was told");
     assert_eq!(answer(&mut desk, now, &late).len(), 0, "it comes too late");
 }
 
@@ -356,8 +359,8 @@ fn permits_of_before_a_restore_are_unknown_after_it() {
         let report = Some((permit, 0, 1, None));
         Request { sequence, want: 0, report, ..ask }.ask(&mut after, now + 4 * SECOND);
     }
-    let gate = after.source();
-    assert_eq!((gate.in_flight(), gate.stats().unknown, gate.stats().throttled), (5, 5, 0));
+    let gate = after.source().controller();
+    assert_eq!((gate.in_flight(), gate.stats().throttled), (5, 0));
 }
 
 #[test]
@@ -368,7 +371,7 @@ fn a_call_that_outlasts_the_good_bye_is_reported() {
         if let Some(request) = due(isolate, now, waiting) {
             isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
         }
-        (desk.source().in_flight(), desk.source().stats().throttled)
+        (desk.source().controller().in_flight(), desk.source().controller().stats().throttled)
     };
     assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
     let mut permit = None;

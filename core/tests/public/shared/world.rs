@@ -4,9 +4,8 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use tidegate::gate::Permit;
 use tidegate::law::Fixed;
-use tidegate::shared::{GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::shared::{GRANT_BYTES, Isolate, Leases, REQUEST_BYTES};
 use tidegate::{Ask, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span};
 
 use super::{Desk, departures, number, policy};
@@ -41,7 +40,7 @@ struct Process {
     skew: u64,
     waiting: VecDeque<Ask>,
     /// When each call in flight comes back.
-    away: Vec<(u64, Permit)>,
+    away: Vec<(u64, u64)>,
     /// The latest request that it has heard an answer to.
     heard: u64,
 }
@@ -77,7 +76,10 @@ impl World {
         let processes = skews.iter().zip(1..).map(|(skew, number)| Self::process(number, *skew));
         Self {
             now: 0,
-            desk: Some(Desk::new(Controller::new(policy, seed, at(desk_skew)), at(desk_skew))),
+            desk: Some(Desk::new(
+                Leases::new(Controller::new(policy, seed, at(desk_skew))),
+                at(desk_skew),
+            )),
             desk_skew,
             record: None,
             policy,
@@ -354,9 +356,9 @@ proptest! {
         let work = world.waiting();
         steps(&mut world, 4_000 + work * 400 / rate);
         prop_assert_eq!(world.waiting(), 0);
-        let gate = world.desk.as_ref().unwrap().source();
+        let gate = world.desk.as_ref().unwrap().source().controller();
         let stats = gate.stats();
-        prop_assert_eq!((gate.in_flight(), stats.unknown), (0, 0));
+        prop_assert_eq!((gate.in_flight(), stats.late), (0, 0));
         // No isolate had to go without its coordinator, so each call had its departure.
         prop_assert_eq!(u64::from(stats.ok), world.begun);
         prop_assert_eq!(u64::from(stats.gone), u64::from(stats.ok) + u64::from(stats.abandoned));
@@ -369,8 +371,10 @@ fn the_messages_are_as_their_tables_say() {
     let (now, later) = (at(5_000_000_000), at(5_250_000_000));
     let mut isolate: Isolate =
         Isolate::new(0x0102_0304_0506_0708, Quota::per_second(1).unwrap(), now);
-    let mut desk =
-        Desk::new(Controller::new(policy(Quota::per_second(50).unwrap()), 7, at(0)), at(0));
+    let mut desk = Desk::new(
+        Leases::new(Controller::new(policy(Quota::per_second(50).unwrap()), 7, at(0))),
+        at(0),
+    );
     assert_eq!(isolate.poll(now, &Ask::new()), Decision::Full);
     let (mut request, mut grant) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
     let length = isolate.request(now, 2, &mut request).unwrap();

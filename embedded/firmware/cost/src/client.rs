@@ -2,7 +2,6 @@
 
 use core::hint::black_box;
 
-use tidegate::gate::Permit;
 use tidegate::law::Law;
 use tidegate::{Ask, Controller, Decision, Instant, Policy, Span};
 
@@ -12,12 +11,9 @@ use crate::server::Server;
 /// How long a call takes.
 const ROUND_TRIP: Span = Span::from_millis(20);
 
-/// As many calls in flight as a small device makes.
-type Gate<L> = Controller<L, 1, 4>;
-
 /// Its gate, and its clock, which only moves when it waits or calls.
 pub struct Client<L: Law + Copy> {
-    gate: Gate<L>,
+    gate: Controller<L>,
     ask: Ask,
     now: Instant,
 }
@@ -26,7 +22,7 @@ impl<L: Law + Copy> Client<L> {
     /// One that has called nobody yet.
     pub fn new(policy: Policy<L>) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
-        Self { gate: black_box(Gate::new(policy, 7, now)), ask: black_box(Ask::new()), now }
+        Self { gate: black_box(Controller::new(policy, 7, now)), ask: black_box(Ask::new()), now }
     }
 
     /// Waits until a call may leave, makes it, and takes it back.
@@ -37,7 +33,7 @@ impl<L: Law + Copy> Client<L> {
             let waits = !matches!(self.gate.check(now, &ask), tidegate::Verdict::Go);
             let meter = if waits { &mut meters.wait } else { &mut meters.go };
             match meter.of(&mut self.gate, |gate| gate.poll(now, &ask)) {
-                Decision::Go(permit) => break permit.into_raw(),
+                Decision::Go(permit) => break permit,
                 Decision::Wait(until) => self.now = until,
                 Decision::Full | Decision::Refuse(_) => board::fail(board::Trouble::Wrong),
             }
@@ -45,6 +41,6 @@ impl<L: Law + Copy> Client<L> {
         let reply = black_box(server.serve(self.now));
         self.now = self.now.saturating_add(ROUND_TRIP);
         let now = black_box(self.now);
-        meters.settle.of(&mut self.gate, |gate| gate.settle(now, Permit::from_raw(permit), reply));
+        meters.settle.of(&mut self.gate, |gate| gate.settle(now, permit.twin(), reply));
     }
 }

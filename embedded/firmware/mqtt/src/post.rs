@@ -8,7 +8,7 @@ use rust_mqtt::types::PacketIdentifier;
 use tidegate::Outcome;
 use tidegate_embassy::Permit;
 
-use crate::{Gate, SLOTS};
+use crate::{Gate, IN_FLIGHT};
 
 /// So many messages are queued in all.
 pub const MESSAGES: u32 = 120;
@@ -19,13 +19,13 @@ const PLACES: usize = 32;
 struct Flight {
     packet: PacketIdentifier,
     number: u32,
-    permit: Permit<'static, Gate<SLOTS>>,
+    permit: Permit<'static, Gate>,
 }
 
 /// All messages.
 pub struct Post {
     waiting: Deque<u32, PLACES>,
-    flying: Vec<Flight, SLOTS>,
+    flying: Vec<Flight, IN_FLIGHT>,
     queued: u32,
     dropped: u32,
     acknowledged: u32,
@@ -69,7 +69,7 @@ impl Post {
     }
 
     /// It has left in this packet.
-    pub fn left(&mut self, packet: PacketIdentifier, permit: Permit<'static, Gate<SLOTS>>) {
+    pub fn left(&mut self, packet: PacketIdentifier, permit: Permit<'static, Gate>) {
         if let Some(number) = self.waiting.pop_front()
             && self.flying.push(Flight { packet, number, permit }).is_err()
         {

@@ -22,7 +22,7 @@ use tidegate::{Outcome, Span};
 use tidegate_embassy::Replied;
 
 use crate::post::Post;
-use crate::{MESSAGES, SLOTS};
+use crate::{IN_FLIGHT, MESSAGES};
 
 const PORT: u16 = 1883;
 const NAME: &str = "sensor";
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A message that has no answer for so long no longer counts as in flight.
 const LEASE: Span = Span::from_secs(60);
 
-type Mqtt<'a> = Client<'a, 'a, TcpSocket<'a>, BumpBuffer<'a>, 0, 1, SLOTS, 0, 0, 0, 0>;
+type Mqtt<'a> = Client<'a, 'a, TcpSocket<'a>, BumpBuffer<'a>, 0, 1, IN_FLIGHT, 0, 0, 0, 0>;
 
 /// Connects, and sends messages until all are acknowledged or the connection ends. What became of the
 /// connecting: it is a call like others.
@@ -67,7 +67,7 @@ async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(),
     }
     let most = client.server_config().receive_maximum;
     defmt::info!("mqtt: connected, the broker takes {=u16} messages at once", most.get());
-    match WindowPolicy::new(most.get(), LEASE) {
+    match WindowPolicy::new(most.get().min(IN_FLIGHT as u16), LEASE) {
         Ok(window) => MESSAGES.set_window(window),
         Err(_) => return Err(Outcome::Failed),
     }

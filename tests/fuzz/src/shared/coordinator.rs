@@ -2,13 +2,13 @@
 
 use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
-use tidegate::shared::{Coordinator, GRANT_BYTES};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Leases};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::message::{Grant, Message};
 use tidegate_promises::Input;
 
-type Desk = Coordinator<Controller<Fixed, 1, 32>, 4>;
+type Desk = Coordinator<Leases<Fixed, 32>, 4>;
 
 const SECOND: u64 = 1_000_000_000;
 /// What the way may take.
@@ -38,7 +38,7 @@ pub fn happen(mut input: Input<'_>) {
     let policy = Policy::new(Fixed::new(quota)).window(places);
     let now = 1 << 45;
     let at = Instant::from_nanos(now);
-    let desk = Desk::new(Controller::new(policy, 7, at), at);
+    let desk = Desk::new(Leases::new(Controller::new(policy, 7, at)), at);
     let granted = Vec::new();
     let mut world = World { desk, policy, rate, burst, now, ahead: 0, granted, record: None };
     while !input.is_empty() {
@@ -156,7 +156,7 @@ impl World {
         let (now, away) = (self.told(), Span::from_nanos(self.now - then));
         self.desk = if how == 2 {
             let anew = Controller::new(self.policy, 7, now);
-            Desk::new(anew, now).in_place_of_another(now, Span::ZERO)
+            Desk::new(Leases::new(anew), now).in_place_of_another(now, Span::ZERO)
         } else {
             Desk::restore(self.policy, self.now, &record, now, away, how == 0).expect("it is sound")
         };

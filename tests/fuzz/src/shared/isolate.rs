@@ -1,7 +1,7 @@
 //! Any grants to an isolate: it uses no more than it was granted, asks in order, and waits no longer than
 //! it says that it may.
 
-use tidegate::gate::{HoldPolicy, Permit};
+use tidegate::gate::HoldPolicy;
 use tidegate::shared::{Isolate, REQUEST_BYTES};
 use tidegate::{Ask, Decision, Hint, Instant, Outcome, Quota, Span};
 
@@ -18,7 +18,7 @@ struct World {
     now: Instant,
     /// The latest request that it has written.
     sequence: u32,
-    away: Vec<Permit>,
+    away: Vec<u64>,
     /// Departures that it may have taken in hand, and calls that have left with one.
     told: usize,
     leased: usize,
@@ -118,7 +118,7 @@ impl World {
         let hint = if kind & 1 == 1 { Hint::retry_after(input.span()) } else { Hint::NONE };
         // One that is away, or one that nobody has left with.
         let permit = if kind & 2 == 0 { self.away.pop() } else { None };
-        let permit = permit.unwrap_or(Permit::from_raw(input.u8().into()));
+        let permit = permit.unwrap_or(input.u8().into());
         self.isolate.settle(self.now, permit, outcome.with(hint));
     }
 

@@ -23,8 +23,6 @@ pub enum Move {
     SettleFirst(usize),
     /// The one that left last does.
     SettleLast(usize),
-    /// A permit is settled that was settled before, or was never given.
-    SettleAgain,
     /// It is written down, and goes on from its record, after one of the policy's spans or at once.
     Sleep(usize),
 }
@@ -49,12 +47,12 @@ pub fn replies(short: Span) -> [Reply; 10] {
 /// Everything that may happen in any state.
 pub fn all() -> Vec<Move> {
     use Move::{
-        Pass, PassToNext, Poll, PollHasty, PollRetry, PollTwo, SettleAgain, SettleFirst,
-        SettleLast, Sleep, StepBack,
+        Pass, PassToNext, Poll, PollHasty, PollRetry, PollTwo, SettleFirst, SettleLast, Sleep,
+        StepBack,
     };
     let mut moves = vec![Poll, PollTwo, PollHasty, PollRetry, Pass(0), Pass(1), PassToNext];
     moves.extend((0..replies(Span::ZERO).len()).map(SettleFirst));
     // In which order they come back matters to what they left under; one good and one bad will do.
-    moves.extend([SettleLast(0), SettleLast(1), SettleAgain, StepBack, Sleep(0), Sleep(1)]);
+    moves.extend([SettleLast(0), SettleLast(1), StepBack, Sleep(0), Sleep(1)]);
     moves
 }

@@ -40,16 +40,18 @@ const SERVED: &[Move] = &[Move::Poll, Move::Pass(0), Move::SettleFirst(0)];
 fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
     let (law, spans) = (made.law, spans.map(Span::from_nanos));
     let hold = HoldPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
+    // Few, so that all are soon in flight.
+    let window = WindowPolicy::new(3, WindowPolicy::DEFAULT.lease()).unwrap_or_default();
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
     let terms = Terms {
-        policy: Policy::new(law).hold(hold).backoff(backoff.ok()).attempts(None),
+        policy: Policy::new(law).hold(hold).window(window).backoff(backoff.ok()).attempts(None),
         laws: [law],
         quotas: [made.quota],
         bounds: [made.bounds],
         cuts_for_each_refusal: made.cuts_for_each_refusal,
         hold,
         spread: Ratio::HALF,
-        window: WindowPolicy::DEFAULT,
+        window,
         budget: None,
         backoff: Some(spans[1]),
         attempts: None,

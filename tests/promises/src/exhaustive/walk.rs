@@ -61,8 +61,6 @@ struct State {
     world: World<1>,
     spans: [Span; 2],
     again: Option<Call<1>>,
-    /// The latest permit that was settled.
-    settled: u64,
 }
 
 impl State {
@@ -70,7 +68,7 @@ impl State {
     fn start(policy: &Small) -> Self {
         let start = tidegate::Instant::from_nanos(1_000 * policy.spans[1].as_nanos());
         let world = World::new(policy.terms, 7, start);
-        let mut state = Self { world, spans: policy.spans, again: None, settled: u64::MAX };
+        let mut state = Self { world, spans: policy.spans, again: None };
         for (times, steps) in policy.prologue {
             (0..*times).flat_map(|_| *steps).for_each(|step| _ = state.happen(*step));
         }
@@ -102,12 +100,12 @@ impl State {
             Move::SettleFirst(reply) | Move::SettleLast(reply) => {
                 let last = matches!(step, Move::SettleLast(_));
                 let flying = if last { world.flying.last() } else { world.flying.first() };
-                let Some(flying) = flying else { return false };
-                self.settled = flying.raw;
+                if flying.is_none() {
+                    return false;
+                }
                 let which = if last { usize::MAX } else { 0 };
                 world.settle(which, replies(short)[reply]);
             }
-            Move::SettleAgain => world.forge(self.settled),
             Move::Sleep(which) => {
                 world.sleep(Span::ZERO, if which == 0 { Span::ZERO } else { short });
                 // What was under way is unknown to it.
@@ -129,12 +127,22 @@ impl State {
         let mut told = String::with_capacity(2_048);
         _ = write!(told, "{gate:?}");
         told.truncate(told.rfind(", stats: ").unwrap_or(told.len()));
-        let Self { again, settled, .. } = self;
-        _ = write!(told, "{now:?}{flying:?}{account:?}{retries:?}{again:?}{settled}");
+        let Self { again, .. } = self;
+        _ = write!(told, "{now:?}{flying:?}{account:?}{retries:?}{again:?}");
+        // How many calls there were before does not matter, only which of them was the latest.
+        let told = without_numbers(&told, "number: ");
         let mut hasher = DefaultHasher::new();
         told.hash(&mut hasher);
         hasher.finish()
     }
+}
+
+/// The text without the number behind each such label.
+fn without_numbers(text: &str, label: &str) -> String {
+    let mut parts = text.split(label);
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+    core::iter::once(first).chain(rest).collect()
 }
 
 fn told(way: &[Move], last: Move) -> String {

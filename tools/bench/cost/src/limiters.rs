@@ -27,7 +27,7 @@ fn quota() -> Quota {
     Quota::per_second(RATE.into()).and_then(|quota| quota.with_burst(BURST)).expect("a quota")
 }
 
-pub fn fixed() -> Controller<Fixed, 1, 32> {
+pub fn fixed() -> Controller<Fixed> {
     black_box(Controller::new(Policy::new(Fixed::new(quota())), 7, Instant::ZERO))
 }
 

@@ -11,7 +11,7 @@ use crate::meter::{meter, run};
 
 struct Bench {
     queue: Queue<Growing<Vec<Slot>>>,
-    gate: Controller<Fixed, 1, 32>,
+    gate: Controller<Fixed>,
     now: Instant,
     chance: Rng,
 }

@@ -14,7 +14,7 @@ const REGAIN: u64 = 100_000_000;
 
 /// A client that always has another call to make.
 struct Client {
-    gate: Controller<Adaptive, 1, 32>,
+    gate: Controller<Adaptive>,
     ask: Ask,
     now: Instant,
 }

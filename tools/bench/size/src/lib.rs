@@ -24,11 +24,11 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 /// What firmware does with a controller of one limit and four calls in flight.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<L: Law> {
-    new: fn(Policy<L>, u64, Instant) -> Controller<L, 1, 4>,
-    poll: fn(&mut Controller<L, 1, 4>, Instant, &Ask) -> Decision,
-    settle: fn(&mut Controller<L, 1, 4>, Instant, Permit, Reply),
-    retry: fn(&mut Controller<L, 1, 4>, Instant, &Ask, Reply) -> Option<Ask>,
-    next_at: fn(&Controller<L, 1, 4>, Instant) -> Option<Instant>,
+    new: fn(Policy<L>, u64, Instant) -> Controller<L>,
+    poll: fn(&mut Controller<L>, Instant, &Ask) -> Decision,
+    settle: fn(&mut Controller<L>, Instant, Permit, Reply),
+    retry: fn(&mut Controller<L>, Instant, &Ask, Reply) -> Option<Ask>,
+    next_at: fn(&Controller<L>, Instant) -> Option<Instant>,
 }
 
 impl<L: Law + Copy> Verbs<L> {

@@ -2,14 +2,13 @@
 
 use tidegate::gate::WindowPolicy;
 use tidegate::law::{AnyLaw, Fixed};
-use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, REQUEST_BYTES};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, Leases, REQUEST_BYTES};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::Fleet;
 
 /// Room for all calls that are leased or in flight at a time.
-type Gate = Controller<AnyLaw, 1, 16_384>;
-type Root = Coordinator<Gate, 1_024>;
+type Root = Coordinator<Leases<AnyLaw, 16_384>, 1_024>;
 /// A coordinator that leases what it has leased itself.
 type Branch = Coordinator<Isolate<4_096>, 1_024>;
 
@@ -35,7 +34,8 @@ impl Desk {
             _ => Policy::named(law)?,
         };
         let policy = policy.window(WindowPolicy::new(u16::MAX, LEASE).ok()?);
-        let root = Box::new(Coordinator::new(Controller::new(policy, seed, now), now));
+        let leases = Leases::new(Controller::new(policy, seed, now));
+        let root = Box::new(Coordinator::new(leases, now));
         Some(Self { policy, root, record: vec![0; Root::SNAPSHOT_BYTES], recorded: 0 })
     }
 

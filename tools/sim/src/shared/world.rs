@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tidegate::gate::Permit;
 use tidegate::shared::{Isolate, REQUEST_BYTES};
 use tidegate::{Ask, Decision, Hint, Instant, Outcome, Quota, Span};
 
@@ -56,7 +55,7 @@ struct Call {
     life: u32,
     asked: Instant,
     ask: Ask,
-    permit: Option<Permit>,
+    permit: Option<u64>,
     answer: (Outcome, Hint),
 }
 

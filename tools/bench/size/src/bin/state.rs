@@ -18,13 +18,13 @@ macro_rules! as_large_as {
 }
 
 as_large_as!(ADAPTIVE_STATE, AdaptiveState);
-as_large_as!(ADAPTIVE_CONTROLLER, Controller<Adaptive, 1, 4>);
-as_large_as!(FIXED_CONTROLLER, Controller<Fixed, 1, 4>);
+as_large_as!(ADAPTIVE_CONTROLLER, Controller<Adaptive>);
+as_large_as!(FIXED_CONTROLLER, Controller<Fixed>);
 as_large_as!(ADAPTIVE_THROTTLE, Throttle<CriticalSectionRawMutex, Adaptive>);
 as_large_as!(AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd>);
 as_large_as!(ACQUIRE, Acquire<'static, Throttle<CriticalSectionRawMutex, Adaptive>>);
-as_large_as!(LEAST_ADAPTIVE_THROTTLE, Throttle<CriticalSectionRawMutex, Adaptive, 1, 1>);
-as_large_as!(LEAST_AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd, 1, 1>);
+as_large_as!(LEAST_ADAPTIVE_THROTTLE, Throttle<CriticalSectionRawMutex, Adaptive, 1>);
+as_large_as!(LEAST_AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd, 1>);
 
 #[unsafe(no_mangle)]
 pub static ROOTS: [&[u8]; 8] = [

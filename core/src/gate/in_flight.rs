@@ -1,0 +1,265 @@
+//! How many calls are in flight.
+
+use core::num::NonZeroU16;
+
+use crate::time::{Instant, Span};
+
+/// How many calls may be in flight, and for how long each may stay silent.
+///
+/// ```
+/// use tidegate::{Span, gate::{WindowError, WindowPolicy}};
+///
+/// let narrow = WindowPolicy::new(4, Span::from_secs(30)).unwrap();
+/// assert_eq!(narrow.limit(), 4);
+/// assert_eq!(WindowPolicy::new(0, Span::from_secs(30)), Err(WindowError::ZeroLimit));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct WindowPolicy {
+    limit: u16,
+    lease: Span,
+}
+
+impl WindowPolicy {
+    /// No limit that anybody asked for (65,535 calls), with leases of five minutes.
+    pub const DEFAULT: Self = Self { limit: u16::MAX, lease: Span::from_secs(300) };
+
+    /// At most `limit` calls in flight. A call that does not settle keeps its place for at least `lease`
+    /// and for less than twice that.
+    ///
+    /// Choose the lease longer than the longest call: of a response that comes after it, only the
+    /// cooldown that it names counts.
+    ///
+    /// # Errors
+    /// [`WindowError::ZeroLimit`]; [`WindowError::ZeroLease`].
+    pub const fn new(limit: u16, lease: Span) -> Result<Self, WindowError> {
+        if limit == 0 {
+            return Err(WindowError::ZeroLimit);
+        }
+        if lease.as_nanos() == 0 {
+            return Err(WindowError::ZeroLease);
+        }
+        Ok(Self { limit, lease })
+    }
+
+    /// The same policy with at most `limit` calls in flight.
+    pub(crate) fn narrowed(self, limit: NonZeroU16) -> Self {
+        Self { limit: self.limit.min(limit.get()), ..self }
+    }
+
+    /// The most calls in flight.
+    #[must_use]
+    pub const fn limit(self) -> u16 {
+        self.limit
+    }
+
+    /// How long a silent call keeps its place, at least.
+    #[must_use]
+    pub const fn lease(self) -> Span {
+        self.lease
+    }
+}
+
+impl Default for WindowPolicy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What is wrong with a window's policy.
+///
+/// ```
+/// use tidegate::{Span, gate::{WindowError, WindowPolicy}};
+///
+/// // "Without a limit" is the largest number.
+/// assert_eq!(WindowPolicy::new(0, Span::from_secs(30)), Err(WindowError::ZeroLimit));
+/// assert!(WindowPolicy::new(u16::MAX, Span::from_secs(30)).is_ok());
+/// // "Without a lease" is the longest one, under which a lost call keeps its place for good.
+/// assert_eq!(WindowPolicy::new(4, Span::ZERO), Err(WindowError::ZeroLease));
+/// assert!(WindowPolicy::new(4, Span::MAX).is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum WindowError {
+    /// With no call in flight, none could ever be sent.
+    ZeroLimit,
+    /// With no lease, a call would no longer count as soon as it was sent.
+    ZeroLease,
+}
+
+impl core::fmt::Display for WindowError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroLimit => "a window must let at least 1 call be in flight",
+            Self::ZeroLease => "a window's lease must be at least 1 ns",
+        })
+    }
+}
+
+impl core::error::Error for WindowError {}
+
+/// Counts the calls in flight, in two periods of a lease each: those sent in the present one, and those
+/// of the one before. Calls of earlier periods are taken for lost. So the memory is the same for one call
+/// and for ten thousand, and nothing is ever searched.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(crate) struct InFlight {
+    /// When the present period began.
+    since: Instant,
+    /// The number of the present period, which a permit carries.
+    period: u32,
+    present: u16,
+    before: u16,
+}
+
+impl InFlight {
+    /// Nothing in flight. Permits of another controller have other periods as a rule, where each begins
+    /// with another one.
+    pub(crate) const fn new(now: Instant, period: u32) -> Self {
+        Self { since: now, period, present: 0, before: 0 }
+    }
+
+    /// The lease changes from that of `before`. Calls in flight keep their places until their own leases end,
+    /// and for another two of the new ones at most.
+    pub(crate) fn renew(&mut self, now: Instant, before: WindowPolicy) {
+        // Whatever the clock says now: it may have stepped back.
+        self.since = self.since.saturating_add(before.lease).max(now);
+    }
+
+    /// So many calls that nobody here has the permits of keep their places for `span`, or for a lease
+    /// where that is shorter.
+    #[cfg(feature = "shared")]
+    pub(crate) fn keep(&mut self, now: Instant, calls: u16, span: Span, policy: WindowPolicy) {
+        self.since = now.saturating_sub(policy.lease.saturating_sub(span));
+        self.before = self.before.saturating_add(calls);
+    }
+
+    /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
+    pub(crate) const fn count(&self) -> u16 {
+        self.present.saturating_add(self.before)
+    }
+
+    /// Calls in flight whose lease has not ended.
+    pub(crate) fn alive(&self, now: Instant, policy: WindowPolicy) -> u16 {
+        let passed = now.saturating_since(self.since);
+        if passed < policy.lease {
+            self.count()
+        } else if passed.saturating_sub(policy.lease) < policy.lease {
+            self.present
+        } else {
+            0
+        }
+    }
+
+    pub(crate) fn is_full(&self, now: Instant, policy: WindowPolicy) -> bool {
+        self.count() >= policy.limit && self.alive(now, policy) >= policy.limit
+    }
+
+    /// A call is sent. Returns the number of the period, for its permit.
+    pub(crate) fn add(&mut self, now: Instant, policy: WindowPolicy) -> u32 {
+        let passed = now.saturating_since(self.since);
+        if passed >= policy.lease {
+            let one = passed.saturating_sub(policy.lease) < policy.lease;
+            (self.since, self.before) = match one {
+                true => (self.since.saturating_add(policy.lease), self.present),
+                false => (now, 0),
+            };
+            self.present = 0;
+            // By two, so that calls of the period before the skipped one are known to be lost.
+            self.period = self.period.wrapping_add(if one { 1 } else { 2 });
+        }
+        self.present = self.present.saturating_add(1);
+        self.period
+    }
+
+    /// A call of that period is over. One that counts no more is ignored.
+    pub(crate) const fn remove(&mut self, period: u32) {
+        let count = match self.period.wrapping_sub(period) {
+            0 => &mut self.present,
+            1 => &mut self.before,
+            _ => return,
+        };
+        *count = count.saturating_sub(1);
+    }
+
+    /// Whether a call of that period still counts.
+    pub(crate) const fn counts(&self, period: u32) -> bool {
+        self.period.wrapping_sub(period) < 2
+    }
+
+    /// When there is room through leases that end alone; `None` where there is room without that.
+    pub(crate) fn ready_at(&self, policy: WindowPolicy) -> Option<Instant> {
+        if self.count() < policy.limit {
+            return None;
+        }
+        let first = self.since.saturating_add(policy.lease);
+        Some(if self.present < policy.limit { first } else { first.saturating_add(policy.lease) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    const LEASE: u64 = 100;
+
+    fn policy(limit: u16) -> WindowPolicy {
+        WindowPolicy::new(limit, Span::from_nanos(LEASE)).unwrap()
+    }
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_lost_call_gives_its_place_back_after_one_lease_to_two() {
+        let mut calls = InFlight::new(at(0), 7);
+        let lost = calls.add(at(0), policy(1));
+        assert_eq!(calls.ready_at(policy(1)), Some(at(200)));
+        assert_eq!(calls.ready_at(policy(2)), None, "it has room");
+        assert!(calls.is_full(at(199), policy(1)));
+        assert!(!calls.is_full(at(200), policy(1)));
+        let next = calls.add(at(200), policy(1));
+        assert!(!calls.counts(lost), "its place is another's now");
+        calls.remove(lost);
+        assert_eq!(calls.count(), 1);
+        calls.remove(next);
+        assert_eq!(calls.count(), 0);
+    }
+
+    proptest! {
+        /// The model is a list of calls with the instants at which they were sent.
+        #[test]
+        fn a_place_is_kept_for_one_lease_at_least_and_for_less_than_two(
+            limit in 1..9u16,
+            events in prop::collection::vec((0..3u8, any::<usize>(), 0..60u64), 0..300),
+        ) {
+            let policy = policy(limit);
+            let (mut calls, mut out, mut now) = (InFlight::new(at(0), u32::MAX), Vec::new(), 0);
+            for (kind, which, step) in events {
+                now += step;
+                let younger = |age: u64| {
+                    out.iter().filter(|(sent, _): &&(u64, u32)| now - sent < age).count()
+                };
+                let full = calls.is_full(at(now), policy);
+                prop_assert!(full || younger(LEASE) < usize::from(limit));
+                prop_assert!(!full || younger(2 * LEASE) >= usize::from(limit));
+                if full {
+                    let ready = calls.ready_at(policy).unwrap();
+                    prop_assert!(!calls.is_full(ready, policy) && ready > at(now));
+                    prop_assert!(calls.is_full(ready.saturating_sub(Span::from_nanos(1)), policy));
+                }
+                if kind > 0 && !full {
+                    out.push((now, calls.add(at(now), policy)));
+                } else if !out.is_empty() {
+                    let (sent, period) = out.swap_remove(which % out.len());
+                    prop_assert!(calls.counts(period) || now - sent >= LEASE);
+                    calls.remove(period);
+                }
+            }
+        }
+    }
+}

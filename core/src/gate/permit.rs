@@ -1,0 +1,62 @@
+//! The permit: the right to one call.
+
+use crate::time::Instant;
+
+/// The right to one call. Settle it exactly once.
+///
+/// It carries what its controller must know of the call when it completes, so that the controller keeps
+/// nothing of it but a count. It is neither `Clone` nor `Copy`, so it cannot be settled twice. One that is
+/// dropped keeps its place until its lease ends.
+///
+/// ```compile_fail
+/// # use tidegate::gate::Permit;
+/// fn twice(permit: Permit) -> (Permit, Permit) {
+///     (permit, permit) // a permit cannot be copied
+/// }
+/// ```
+#[derive(Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[must_use = "a permit that is not settled keeps its place until the lease ends"]
+pub struct Permit<const LIMITS: usize = 1> {
+    pub(crate) sent: Instant,
+    pub(crate) parts: [Part; LIMITS],
+    pub(crate) attempt: u16,
+    /// The period of its lease.
+    pub(crate) period: u32,
+    /// How many calls had been admitted before it, in its low 8 bits.
+    pub(crate) number: u8,
+    /// Whether its response has been learnt from.
+    pub(crate) learnt: bool,
+}
+
+/// What one limit knows of a call in flight.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(crate) struct Part {
+    pub(crate) cost: u32,
+    /// How often the law had cut the rate. More than 65,535 cuts during one call would make it look fresh.
+    pub(crate) epoch: u16,
+    pub(crate) paced: bool,
+}
+
+const _: () = assert!(size_of::<Permit>() == 24);
+
+impl<const LIMITS: usize> Permit<LIMITS> {
+    /// When the call was admitted.
+    #[must_use]
+    pub const fn sent(&self) -> Instant {
+        self.sent
+    }
+
+    /// The same permit once more, for a model checker that follows several futures of one controller.
+    #[doc(hidden)]
+    pub const fn twin(&self) -> Self {
+        Self { ..*self }
+    }
+
+    /// Which attempt it is for: 0 is the first.
+    #[must_use]
+    pub const fn attempt(&self) -> u16 {
+        self.attempt
+    }
+}

@@ -1,0 +1,195 @@
+//! Numbered places for calls in flight, whose numbers go over the wire.
+
+use crate::time::{Instant, Span};
+
+/// Up to `SLOTS` calls in flight, each under a number that names it for good: one that is unknown or
+/// repeated names no call.
+///
+/// A call that does not settle keeps its place for a lease, and then for as long as nobody needs it.
+/// Taking and releasing a place takes the same time whatever `SLOTS` is; only where all are taken, those
+/// whose lease has ended are looked for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Slots<T, const SLOTS: usize> {
+    slots: [Slot<T>; SLOTS],
+    /// The first slot of the list of those that were freed; `SLOTS` ends the list.
+    freed: u16,
+    /// Slots from here on have never been taken.
+    untouched: u16,
+    in_flight: u16,
+    next_number: u32,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+enum Slot<T> {
+    Free { next: u16 },
+    Taken { number: u32, since: Instant, call: T },
+}
+
+impl<T, const SLOTS: usize> Slots<T, SLOTS> {
+    #[expect(clippy::cast_possible_truncation, reason = "asserted to fit, at compile time")]
+    const END: u16 = {
+        assert!(SLOTS > 0 && SLOTS < u16::MAX as usize, "there are 1 to 65,534 slots");
+        SLOTS as u16
+    };
+
+    /// No call in flight; the first number is this one.
+    pub(super) const fn new(number: u32) -> Self {
+        Self {
+            slots: [const { Slot::Free { next: 0 } }; SLOTS],
+            freed: Self::END,
+            untouched: 0,
+            in_flight: 0,
+            next_number: number,
+        }
+    }
+
+    /// The next number, without that of the place.
+    pub(super) const fn next_number(&self) -> u32 {
+        self.next_number
+    }
+
+    /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
+    pub(super) const fn in_flight(&self) -> u16 {
+        self.in_flight
+    }
+
+    /// Whether there is no room, also where the leases that have ended do not count.
+    pub(super) fn is_full(&self, now: Instant, lease: Span) -> bool {
+        self.in_flight >= Self::END && !self.slots.iter().any(|slot| slot.has_ended(now, lease))
+    }
+
+    /// When the first lease ends, where there is no room.
+    pub(super) fn ready_at(&self, lease: Span) -> Option<Instant> {
+        if self.in_flight < Self::END {
+            return None;
+        }
+        let starts = self.slots.iter().filter_map(|slot| match slot {
+            Slot::Taken { since, .. } => Some(*since),
+            Slot::Free { .. } => None,
+        });
+        starts.min().map(|first| first.saturating_add(lease))
+    }
+
+    /// Takes a place for `call`, below 2^48. `Err` gives the call back where there is no room.
+    pub(super) fn take(&mut self, now: Instant, lease: Span, call: T) -> Result<u64, T> {
+        if self.in_flight >= Self::END {
+            self.expire(now, lease);
+        }
+        let index = if self.freed < Self::END { self.freed } else { self.untouched };
+        let number = self.next_number;
+        let Some(slot) = self.slots.get_mut(usize::from(index)) else { return Err(call) };
+        if index == self.freed {
+            if let Slot::Free { next } = slot {
+                self.freed = *next;
+            }
+        } else {
+            self.untouched = self.untouched.saturating_add(1);
+        }
+        *slot = Slot::Taken { number, since: now, call };
+        self.in_flight = self.in_flight.saturating_add(1);
+        self.next_number = self.next_number.wrapping_add(1);
+        Ok(u64::from(index) << 32 | u64::from(number))
+    }
+
+    /// Gives the place back and returns what was kept there; `None` for a number that is unknown, was
+    /// released before, or whose lease ended and place was needed.
+    #[expect(clippy::cast_possible_truncation, reason = "the halves; what is above names no slot")]
+    pub(super) fn release(&mut self, raw: u64) -> Option<T> {
+        let index = if raw >> 48 == 0 { (raw >> 32) as u16 } else { u16::MAX };
+        let slot = self.slots.get_mut(usize::from(index))?;
+        if !matches!(slot, Slot::Taken { number, .. } if *number == raw as u32) {
+            return None;
+        }
+        let taken = core::mem::replace(slot, Slot::Free { next: self.freed });
+        self.freed = index;
+        self.in_flight = self.in_flight.saturating_sub(1);
+        match taken {
+            Slot::Taken { call, .. } => Some(call),
+            Slot::Free { .. } => None, // not reached
+        }
+    }
+
+    fn expire(&mut self, now: Instant, lease: Span) {
+        for (index, slot) in (0..Self::END).zip(&mut self.slots) {
+            if slot.has_ended(now, lease) {
+                *slot = Slot::Free { next: self.freed };
+                self.freed = index;
+                self.in_flight = self.in_flight.saturating_sub(1);
+            }
+        }
+    }
+}
+
+impl<T> Slot<T> {
+    fn has_ended(&self, now: Instant, lease: Span) -> bool {
+        match self {
+            Self::Taken { since, .. } => since.saturating_add(lease) <= now,
+            Self::Free { .. } => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    const LEASE: Span = Span::from_secs(300);
+
+    #[test]
+    fn a_number_too_large_names_no_call() {
+        let mut slots: Slots<u8, 2> = Slots::new(0);
+        let raw = slots.take(Instant::ZERO, LEASE, 7).unwrap();
+        for bit in 32..64 {
+            assert_eq!(slots.release(raw | 1 << bit), None, "bit {bit}");
+        }
+        assert_eq!(slots.release(raw), Some(7));
+    }
+
+    proptest! {
+        /// The model is a plain list of the numbers out.
+        #[test]
+        fn places_out_equal_numbers_out(
+            first in any::<u32>(),
+            events in prop::collection::vec((any::<u8>(), any::<u64>(), 0..90u64), 0..300),
+        ) {
+            let mut slots: Slots<u64, 5> = Slots::new(first);
+            let mut out: Vec<(u64, Instant, u64)> = Vec::new();
+            let (mut now, mut call) = (Instant::ZERO, 0);
+            for (kind, raw, step) in events {
+                now = now.saturating_add(Span::from_secs(step));
+                let alive = |entry: &(u64, Instant, u64)| entry.1.saturating_add(LEASE) > now;
+                match kind % 3 {
+                    0 => {
+                        let full = out.len() >= 5;
+                        let room = !full || !out.iter().all(alive);
+                        prop_assert_eq!(slots.is_full(now, LEASE), !room);
+                        prop_assert_eq!(slots.ready_at(LEASE).is_some(), full);
+                        let taken = slots.take(now, LEASE, call);
+                        prop_assert_eq!(taken.is_ok(), room);
+                        if full {
+                            out.retain(alive);
+                        }
+                        if let Ok(raw) = taken {
+                            out.push((raw, now, call));
+                            call += 1;
+                        }
+                    }
+                    1 if !out.is_empty() => {
+                        let (raw, _, call) = out.swap_remove(raw as usize % out.len());
+                        prop_assert_eq!(slots.release(raw), Some(call));
+                        prop_assert_eq!(slots.release(raw), None);
+                    }
+                    _ => {
+                        let known = out.iter().any(|entry| entry.0 == raw);
+                        prop_assert!(known || slots.release(raw).is_none());
+                    }
+                }
+                prop_assert_eq!(usize::from(slots.in_flight()), out.len());
+            }
+        }
+    }
+}
