@@ -86,6 +86,10 @@ impl List {
         self.waiting().filter(|entry| entry.ready)
     }
 
+    fn first(&self) -> Option<&Entry> {
+        self.ready().min_by_key(|entry| (!entry.priority, entry.number))
+    }
+
     fn ahead(&self, priority: u8, costs: &BTreeMap<usize, u32>) -> Ahead {
         let mut ahead = Ahead::default();
         for entry in self.ready().filter(|entry| entry.priority >= priority) {
@@ -101,7 +105,7 @@ impl List {
             entry.ready |= entry.ask.not_before() <= now;
         }
         let (mut reach, mut wake) = (now, Instant::MAX);
-        if let Some(first) = self.ready().min_by_key(|entry| (!entry.priority, entry.number)) {
+        if let Some(first) = self.first() {
             match gate.poll(now, &first.ask) {
                 Decision::Go(permit) => return Expected::Decide(first.number, Ok(permit)),
                 Decision::Refuse(reason) => return Expected::Decide(first.number, Err(reason)),
@@ -226,7 +230,11 @@ fn play(
                         stage: Stage::Waits,
                         ready: true,
                     });
-                    list.asleep = None;
+                    // Behind others and without a deadline it is no event.
+                    let first = list.first().map(|entry| entry.number);
+                    if first == Some(number) || deadline.is_some() {
+                        list.asleep = None;
+                    }
                 }
             }
             Event::Pass(millis) => now = now.saturating_add(Span::from_millis(millis)),
@@ -322,7 +330,8 @@ fn play(
         stats.refused += refused;
         prop_assert_eq!(*one.stats(), stats);
         prop_assert_eq!(queue.waiting(), list.waiting().count());
-        prop_assert_eq!(queue.is_clear(now), list.ready().count() == 0);
+        let first = list.first().map(|entry| tickets[entry.number].0.slot());
+        prop_assert_eq!(queue.first(now), first);
     }
     Ok(())
 }

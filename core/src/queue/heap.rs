@@ -3,9 +3,9 @@
 use core::mem;
 use core::ops::DerefMut;
 
-use super::PRIORITIES;
 use super::gate::Ahead;
 use super::storage::{NONE, Slot, State, Storage};
+use super::{PRIORITIES, Place};
 use crate::time::Instant;
 
 /// A slot of [`Growing`], with its part of the heaps.
@@ -17,17 +17,29 @@ pub struct Node<const LIMITS: usize = 1> {
 
 impl<const LIMITS: usize> Node<LIMITS> {
     /// One without a call.
-    pub const EMPTY: Self =
-        Self { slot: Slot::EMPTY, links: [const { Link { call: NONE, index: NONE } }; 3] };
+    pub const EMPTY: Self = Self { slot: Slot::EMPTY, links: [Link::EMPTY; 3] };
 }
 
-/// The array of a heap is spread over the nodes.
+/// The array of a heap is spread over the nodes. It has the keys too, so that calls are compared without
+/// a look at their slots.
 #[derive(Debug)]
 struct Link {
-    /// The slot of the call at this index of the heap.
-    call: u32,
+    /// The call at this index of the heap.
+    key: u64,
+    slot: u32,
     /// The index of this slot's call.
     index: u32,
+}
+
+impl Link {
+    const EMPTY: Self = Self { key: 0, slot: NONE, index: NONE };
+}
+
+/// A call in a heap.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    key: u64,
+    slot: u32,
 }
 
 /// The orders of the calls that wait.
@@ -117,8 +129,10 @@ where
 
     fn enter(&mut self, slot: u32) {
         match self.get(slot) {
-            Some(Slot(State::Waiting { not_before: Instant::ZERO, .. })) => self.make_ready(slot),
-            _ => self.insert(By::Backoff, slot),
+            Some(&Slot(State::Waiting { not_before, .. })) if not_before > Instant::ZERO => {
+                self.insert(By::Backoff, Call { key: not_before.as_nanos(), slot });
+            }
+            _ => self.make_ready(slot),
         }
     }
 
@@ -132,26 +146,29 @@ where
     }
 
     fn look(&mut self, now: Instant) -> (u32, Instant) {
-        let mut next = Instant::MAX;
-        while let Some(slot) = self.first(By::Backoff)
-            && let Some(Slot(State::Waiting { not_before, .. })) = self.get_mut(slot)
-        {
-            if *not_before > now {
-                next = *not_before;
+        let mut next = u64::MAX;
+        while let Some(Call { key, slot }) = self.first(By::Backoff) {
+            if key > now.as_nanos() {
+                next = key;
                 break;
             }
-            *not_before = Instant::ZERO;
+            if let Some(Slot(State::Waiting { not_before, .. })) = self.get_mut(slot) {
+                *not_before = Instant::ZERO;
+            }
             self.remove(By::Backoff, slot);
             self.make_ready(slot);
         }
-        let soonest = self.first(By::Deadline).and_then(|slot| self.key(By::Deadline, slot));
-        let next = next.min(soonest.map_or(Instant::MAX, Instant::from_nanos));
-        (self.first(By::Place).unwrap_or(NONE), next)
+        let next = self.first(By::Deadline).map_or(next, |soonest| next.min(soonest.key));
+        (self.first(By::Place).map_or(NONE, |first| first.slot), Instant::from_nanos(next))
     }
 
     fn late(&self, reach: Instant) -> Option<u32> {
         let soonest = self.first(By::Deadline)?;
-        (self.key(By::Deadline, soonest)? < reach.as_nanos()).then_some(soonest)
+        (soonest.key < reach.as_nanos()).then_some(soonest.slot)
+    }
+
+    fn is_behind(&self, place: Place) -> bool {
+        self.first(By::Place).is_some_and(|first| first.key < place.0)
     }
 
     fn ahead(&self, priority: u8) -> [Ahead; LIMITS] {
@@ -176,23 +193,24 @@ where
 {
     /// A call waits for its turn from now on.
     fn make_ready(&mut self, slot: u32) {
-        self.weigh(slot, Ahead::add);
-        self.insert(By::Place, slot);
-        if matches!(self.get(slot), Some(Slot(State::Waiting { deadline, .. })) if *deadline < Instant::MAX)
-        {
-            self.insert(By::Deadline, slot);
+        if let Some(&Slot(State::Waiting { place, deadline, .. })) = self.get(slot) {
+            self.weigh(slot, Ahead::add);
+            self.insert(By::Place, Call { key: place.0, slot });
+            if deadline < Instant::MAX {
+                self.insert(By::Deadline, Call { key: deadline.as_nanos(), slot });
+            }
         }
     }
 
-    /// The slot of the first call of a heap.
-    fn first(&self, by: By) -> Option<u32> {
-        if self.len(by) > 0 { Some(self.at(by, 0)) } else { None }
+    /// The first call of a heap.
+    fn first(&self, by: By) -> Option<Call> {
+        if self.len(by) > 0 { self.at(by, 0) } else { None }
     }
 
-    fn insert(&mut self, by: By, slot: u32) {
+    fn insert(&mut self, by: By, call: Call) {
         let index = self.len(by);
         self.set_len(by, index.saturating_add(1));
-        self.rise(by, index, slot);
+        self.rise(by, index, call);
     }
 
     /// Removes a call, where it is in the heap.
@@ -204,62 +222,51 @@ where
         self.set_index(by, slot, NONE);
         let last = self.len(by).saturating_sub(1);
         self.set_len(by, last);
-        if index < last {
-            let moved = self.at(by, last);
+        if index < last
+            && let Some(moved) = self.at(by, last)
+        {
             let index = self.rise(by, index, moved);
             self.sink(by, index, moved);
         }
     }
 
     /// Puts a call at `index`, or as far above as it belongs. Returns where it is then.
-    fn rise(&mut self, by: By, mut index: u32, slot: u32) -> u32 {
-        while index > 0 {
-            let above = index.saturating_sub(1) / 2;
-            let other = self.at(by, above);
-            if !self.is_before(by, slot, other) {
-                break;
-            }
+    fn rise(&mut self, by: By, mut index: u32, call: Call) -> u32 {
+        while index > 0
+            && let above = index.saturating_sub(1) / 2
+            && let Some(other) = self.at(by, above)
+            && call.key < other.key
+        {
             self.put(by, index, other);
             index = above;
         }
-        self.put(by, index, slot);
+        self.put(by, index, call);
         index
     }
 
     /// Puts a call at `index`, or as far below as it belongs.
-    fn sink(&mut self, by: By, mut index: u32, slot: u32) {
-        loop {
-            let left = index.saturating_mul(2).saturating_add(1);
-            let right = left.saturating_add(1);
-            if left >= self.len(by) {
-                break;
+    fn sink(&mut self, by: By, mut index: u32, call: Call) {
+        let length = self.len(by);
+        let below = |index: u32| index.saturating_mul(2).saturating_add(1);
+        while let left = below(index)
+            && left < length
+            && let Some(mut other) = self.at(by, left)
+        {
+            let mut next = left;
+            if let right = left.saturating_add(1)
+                && right < length
+                && let Some(one) = self.at(by, right)
+                && one.key < other.key
+            {
+                (next, other) = (right, one);
             }
-            let is_right =
-                right < self.len(by) && self.is_before(by, self.at(by, right), self.at(by, left));
-            let below = if is_right { right } else { left };
-            let other = self.at(by, below);
-            if !self.is_before(by, other, slot) {
+            if other.key >= call.key {
                 break;
             }
             self.put(by, index, other);
-            index = below;
+            index = next;
         }
-        self.put(by, index, slot);
-    }
-
-    fn is_before(&self, by: By, one: u32, two: u32) -> bool {
-        self.key(by, one) < self.key(by, two)
-    }
-
-    fn key(&self, by: By, slot: u32) -> Option<u64> {
-        match self.get(slot) {
-            Some(Slot(State::Waiting { place, deadline, not_before, .. })) => Some(match by {
-                By::Place => place.0,
-                By::Deadline => deadline.as_nanos(),
-                By::Backoff => not_before.as_nanos(),
-            }),
-            _ => None, // not reached: the calls of a heap wait
-        }
+        self.put(by, index, call);
     }
 
     /// Adds a call to the load of its priority, or takes it away.
@@ -283,16 +290,16 @@ where
         }
     }
 
-    /// The slot of the call at `index` of a heap.
-    fn at(&self, by: By, index: u32) -> u32 {
-        self.link(by, index).map_or(NONE, |link| link.call)
+    /// The call at `index` of a heap.
+    fn at(&self, by: By, index: u32) -> Option<Call> {
+        self.link(by, index).map(|&Link { key, slot, .. }| Call { key, slot })
     }
 
-    fn put(&mut self, by: By, index: u32, slot: u32) {
+    fn put(&mut self, by: By, index: u32, call: Call) {
         if let Some(link) = self.link_mut(by, index) {
-            link.call = slot;
+            (link.key, link.slot) = (call.key, call.slot);
         }
-        self.set_index(by, slot, index);
+        self.set_index(by, call.slot, index);
     }
 
     fn index_of(&self, by: By, slot: u32) -> u32 {

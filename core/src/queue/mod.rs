@@ -182,10 +182,12 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         self.slots.waiting() as usize
     }
 
-    /// Whether a call that joins now is first, whatever its priority.
+    /// The slot of the first call that waits for its turn, whose waiter is the one to wake at the instant of
+    /// [`Step::Sleep`]; `None` where a call that joins now is first.
     #[must_use]
-    pub fn is_clear(&mut self, now: Instant) -> bool {
-        self.slots.look(now).0 == NONE
+    pub fn first(&mut self, now: Instant) -> Option<usize> {
+        let (first, _) = self.slots.look(now);
+        (first != NONE).then_some(first as usize)
     }
 
     /// The place of a call that has just come.
@@ -223,14 +225,18 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// The same without a look at those before it, which is less code: a call that would miss its deadline
     /// is rejected when it is known that it does. `None` where the storage has no room.
     pub fn enter(&mut self, ask: &Ask<LIMITS>, place: Place) -> Option<Ticket> {
-        let slot = self.slots.claim(ask.attempt > 0)?;
         let (costs, attempt) = (ask.costs, ask.attempt);
         let (deadline, not_before) = (ask.deadline, ask.not_before);
+        let slot = self.slots.claim(attempt > 0)?;
+        // Behind others and without an instant of its own, it changes nothing for them.
+        let is_plain = deadline == Instant::MAX && not_before == Instant::ZERO;
+        if !(is_plain && self.slots.is_behind(place)) {
+            self.asleep = Instant::ZERO;
+        }
         if let Some(slot) = self.slots.get_mut(slot) {
             slot.0 = State::Waiting { costs, attempt, place, deadline, not_before };
         }
         self.slots.enter(slot);
-        self.asleep = Instant::ZERO;
         Some(Ticket { slot, arrival: place.arrival() })
     }
 

@@ -127,6 +127,14 @@ pub trait Storage<const LIMITS: usize = 1> {
         })
     }
 
+    /// Whether a call waits for its turn before this place.
+    fn is_behind(&self, behind: Place) -> bool {
+        (0..self.slots()).any(|slot| {
+            matches!(self.get(slot), Some(Slot(State::Waiting { place, not_before, .. }))
+                if *not_before == Instant::ZERO && *place < behind)
+        })
+    }
+
     /// The calls that wait for their turn, with this priority or a higher one.
     fn ahead(&self, priority: u8) -> [Ahead; LIMITS] {
         let mut sums = [Ahead::default(); LIMITS];

@@ -240,7 +240,7 @@ type Many = Queue<Growing<Nodes, 2>, 2>;
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Calls<G, Q> {
     place: fn(&mut Q, u8) -> Place,
-    is_clear: fn(&mut Q, Instant) -> bool,
+    first: fn(&mut Q, Instant) -> Option<usize>,
     waiting: fn(&Q) -> usize,
     join: fn(&mut Q, Instant, &mut G, &Ask<2>, Place) -> Result<Ticket, Reason>,
     enter: fn(&mut Q, &Ask<2>, Place) -> Option<Ticket>,
@@ -252,7 +252,7 @@ pub struct Calls<G, Q> {
 impl<G: queue::Gate<2>, S: Storage<2>> Calls<G, Queue<S, 2>> {
     const ALL: Self = Self {
         place: Queue::place,
-        is_clear: Queue::is_clear,
+        first: Queue::first,
         waiting: Queue::waiting,
         join: Queue::join,
         enter: Queue::enter,
