@@ -204,7 +204,7 @@ where
 
     /// The first call of a heap.
     fn first(&self, by: By) -> Option<Call> {
-        if self.len(by) > 0 { self.at(by, 0) } else { None }
+        self.at(by, 0)
     }
 
     fn insert(&mut self, by: By, call: Call) {
@@ -216,28 +216,27 @@ where
     /// Removes a call, where it is in the heap.
     fn remove(&mut self, by: By, slot: u32) {
         let index = self.index_of(by, slot);
-        if index == NONE {
-            return;
-        }
-        self.set_index(by, slot, NONE);
         let last = self.len(by).saturating_sub(1);
-        self.set_len(by, last);
-        if index < last
+        if index != NONE
             && let Some(moved) = self.at(by, last)
         {
-            let index = self.rise(by, index, moved);
-            self.sink(by, index, moved);
+            self.set_index(by, slot, NONE);
+            self.set_len(by, last);
+            if index < last {
+                let index = self.rise(by, index, moved);
+                self.sink(by, index, moved);
+            }
         }
     }
 
     /// Puts a call at `index`, or as far above as it belongs. Returns where it is then.
     fn rise(&mut self, by: By, mut index: u32, call: Call) -> u32 {
-        while index > 0
-            && let above = index.saturating_sub(1) / 2
-            && let Some(other) = self.at(by, above)
-            && call.key < other.key
-        {
-            self.put(by, index, other);
+        while index > 0 {
+            let above = index.saturating_sub(1) / 2;
+            match self.at(by, above) {
+                Some(other) if call.key < other.key => self.put(by, index, other),
+                _ => break,
+            }
             index = above;
         }
         self.put(by, index, call);
@@ -246,25 +245,20 @@ where
 
     /// Puts a call at `index`, or as far below as it belongs.
     fn sink(&mut self, by: By, mut index: u32, call: Call) {
-        let length = self.len(by);
-        let below = |index: u32| index.saturating_mul(2).saturating_add(1);
-        while let left = below(index)
-            && left < length
-            && let Some(mut other) = self.at(by, left)
-        {
-            let mut next = left;
-            if let right = left.saturating_add(1)
-                && right < length
-                && let Some(one) = self.at(by, right)
+        loop {
+            let mut below = index.saturating_mul(2).saturating_add(1);
+            let right = below.saturating_add(1);
+            let Some(mut other) = self.at(by, below) else { break };
+            if let Some(one) = self.at(by, right)
                 && one.key < other.key
             {
-                (next, other) = (right, one);
+                (below, other) = (right, one);
             }
-            if other.key >= call.key {
+            if call.key <= other.key {
                 break;
             }
             self.put(by, index, other);
-            index = next;
+            index = below;
         }
         self.put(by, index, call);
     }
@@ -290,9 +284,10 @@ where
         }
     }
 
-    /// The call at `index` of a heap.
+    /// The call at `index` of a heap; `None` where it has fewer.
     fn at(&self, by: By, index: u32) -> Option<Call> {
-        self.link(by, index).map(|&Link { key, slot, .. }| Call { key, slot })
+        let link = self.link(by, index).filter(|_| index < self.len(by))?;
+        Some(Call { key: link.key, slot: link.slot })
     }
 
     fn put(&mut self, by: By, index: u32, call: Call) {
