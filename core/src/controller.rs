@@ -460,11 +460,6 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
         due
     }
 
-    /// How long a call that does not settle keeps its place.
-    pub(crate) const fn lease(&self) -> Span {
-        self.rules.window.lease()
-    }
-
     /// A call is rejected that was not polled for.
     pub(crate) const fn count_rejection(&mut self) {
         self.stats.refused = self.stats.refused.saturating_add(1);

@@ -1,7 +1,7 @@
 //! What a controller does whose permits are leased to others, beyond what it does for its own calls.
 
 use super::{Controller, each_mut};
-use crate::gate::Permit;
+use crate::gate::{Permit, WindowPolicy};
 use crate::law::Law;
 use crate::outcome::Reply;
 use crate::time::{Instant, Span};
@@ -22,9 +22,9 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
         self.release(permit);
     }
 
-    /// How many calls may be in flight, by the policy.
-    pub(crate) const fn window_limit(&self) -> u16 {
-        self.rules.window.limit()
+    /// How many calls may be in flight, and how long a silent one keeps its place.
+    pub(crate) const fn window(&self) -> WindowPolicy {
+        self.rules.window
     }
 
     /// When the latest pause that a server asked for ends or ended.

@@ -3,8 +3,7 @@
 use crate::controller::Controller;
 use crate::gate::Permit;
 use crate::law::Law;
-use crate::outcome::Reply;
-use crate::time::{Instant, Span};
+use crate::time::Instant;
 use crate::verdict::{Ask, Decision};
 
 /// The calls that wait before another: how many have a cost of one limit, and what they cost of it.
@@ -16,33 +15,33 @@ pub struct Ahead {
     pub cost: u64,
 }
 
+impl Ahead {
+    /// Counts a call of this cost, where it has one.
+    pub(super) fn add(&mut self, cost: u32) {
+        self.calls = self.calls.saturating_add(u32::from(cost > 0));
+        self.cost = self.cost.saturating_add(cost.into());
+    }
+
+    /// Counts a call of this cost no longer.
+    pub(super) fn subtract(&mut self, cost: u32) {
+        self.calls = self.calls.saturating_sub(u32::from(cost > 0));
+        self.cost = self.cost.saturating_sub(cost.into());
+    }
+}
+
 /// A [`Controller`], or one of several that a frontend keeps.
 pub trait Gate<const LIMITS: usize = 1> {
     /// [`Controller::poll`].
     fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>>;
 
-    /// [`Controller::settle`].
-    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>);
-
     /// [`Controller::refund`].
     fn refund(&mut self, now: Instant, permit: Permit<LIMITS>);
-
-    /// [`Controller::retry`].
-    fn retry(
-        &mut self,
-        now: Instant,
-        ask: &Ask<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Option<Ask<LIMITS>>;
 
     /// [`Controller::ready_at`].
     fn ready_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant>;
 
     /// The earliest instant at which `ask` may be sent behind others, whatever is in flight.
     fn due_behind(&self, now: Instant, ask: &Ask<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant;
-
-    /// How long a call that does not settle keeps its place.
-    fn lease(&self) -> Span;
 
     /// The queue has rejected a call that was not polled for.
     fn count_rejection(&mut self);
@@ -53,21 +52,8 @@ impl<L: Law + Copy, const LIMITS: usize> Gate<LIMITS> for Controller<L, LIMITS> 
         self.poll(now, ask)
     }
 
-    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
-        self.settle(now, permit, reply);
-    }
-
     fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
         self.refund(now, permit);
-    }
-
-    fn retry(
-        &mut self,
-        now: Instant,
-        ask: &Ask<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Option<Ask<LIMITS>> {
-        self.retry(now, ask, reply)
     }
 
     fn ready_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
@@ -76,10 +62,6 @@ impl<L: Law + Copy, const LIMITS: usize> Gate<LIMITS> for Controller<L, LIMITS> 
 
     fn due_behind(&self, now: Instant, ask: &Ask<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
         self.due_behind(now, ask, ahead)
-    }
-
-    fn lease(&self) -> Span {
-        self.lease()
     }
 
     fn count_rejection(&mut self) {

@@ -1,142 +1,317 @@
-//! Three binary heaps whose arrays lie in the slots: a call can be removed from any of them at any time.
+//! Binary heaps whose arrays lie in the slots: a call can be removed from any of them at any time.
 
-use super::storage::{NONE, Slot, Storage};
+use core::mem;
+use core::ops::DerefMut;
 
-/// What a heap is sorted by.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum By {
-    /// Priority, then arrival: the calls that may be sent as far as they are concerned.
-    Rank,
-    /// When the state of a call changes by itself: a backoff ends, a permit lapses.
-    Time,
-    /// The deadlines of the calls in the heap by rank.
-    Deadline,
-}
+use super::gate::Ahead;
+use super::storage::{NONE, Slot, State, Storage};
+use super::{PRIORITIES, Place};
+use crate::time::Instant;
 
-/// The slots, and how many calls each heap has.
+/// A slot of [`Growing`], with its part of the heaps.
 #[derive(Debug)]
-pub(super) struct Heaps<S, const LIMITS: usize> {
-    pub(super) slots: S,
-    lengths: [u32; 3],
+pub struct Node<const LIMITS: usize = 1> {
+    slot: Slot<LIMITS>,
+    links: [Link; 3],
 }
 
-impl<S: Storage<LIMITS>, const LIMITS: usize> Heaps<S, LIMITS> {
-    pub(super) const fn new(slots: S) -> Self {
-        Self { slots, lengths: [0; 3] }
+impl<const LIMITS: usize> Node<LIMITS> {
+    /// One without a call.
+    pub const EMPTY: Self = Self { slot: Slot::EMPTY, links: [Link::EMPTY; 3] };
+}
+
+/// The array of a heap is spread over the nodes. It has the keys too, so that calls are compared without
+/// a look at their slots.
+#[derive(Debug)]
+struct Link {
+    /// The call at this index of the heap.
+    key: u64,
+    slot: u32,
+    /// The index of this slot's call.
+    index: u32,
+}
+
+impl Link {
+    const EMPTY: Self = Self { key: 0, slot: NONE, index: NONE };
+}
+
+/// A call in a heap.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    key: u64,
+    slot: u32,
+}
+
+/// The orders of the calls that wait.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum By {
+    /// Those that wait for their turn, by priority and then by arrival.
+    Place,
+    /// Those of them that have a deadline.
+    Deadline,
+    /// Those that wait for their backoff to end.
+    Backoff,
+}
+
+/// A list of the caller's that grows, a `Vec` as a rule, with an index for many calls.
+///
+/// ```
+/// use tidegate::queue::{Growing, Queue};
+///
+/// let queue: Queue<_> = Queue::new(Growing::new(Vec::new(), 10_000));
+/// assert_eq!(queue.waiting(), 0);
+/// ```
+#[derive(Debug)]
+pub struct Growing<T, const LIMITS: usize = 1> {
+    nodes: T,
+    most: u32,
+    /// How many slots have a call.
+    taken: u32,
+    /// How many calls each heap has.
+    lengths: [u32; 3],
+    /// The calls of each priority that wait for their turn.
+    load: [[Ahead; LIMITS]; PRIORITIES as usize],
+    /// The first slot without a call.
+    free: u32,
+}
+
+impl<T, const LIMITS: usize> Growing<T, LIMITS> {
+    /// An empty list, with room for `most` calls. Retries may exceed it: they were admitted before.
+    pub const fn new(empty: T, most: u32) -> Self {
+        Self {
+            nodes: empty,
+            most,
+            taken: 0,
+            lengths: [0; 3],
+            load: [[Ahead { calls: 0, cost: 0 }; LIMITS]; PRIORITIES as usize],
+            free: NONE,
+        }
+    }
+}
+
+impl<T, const LIMITS: usize> Storage<LIMITS> for Growing<T, LIMITS>
+where
+    T: DerefMut<Target = [Node<LIMITS>]> + Extend<Node<LIMITS>>,
+{
+    fn slots(&self) -> u32 {
+        u32::try_from(self.nodes.len()).unwrap_or(NONE)
     }
 
-    pub(super) fn slot(&self, slot: u32) -> Option<&Slot<LIMITS>> {
-        self.slots.get(slot as usize)
+    fn get(&self, slot: u32) -> Option<&Slot<LIMITS>> {
+        self.nodes.get(slot as usize).map(|node| &node.slot)
     }
 
-    pub(super) fn slot_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>> {
-        self.slots.get_mut(slot as usize)
+    fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>> {
+        self.nodes.get_mut(slot as usize).map(|node| &mut node.slot)
     }
 
-    pub(super) fn len(&self, by: By) -> u32 {
-        self.lengths.get(by as usize).copied().unwrap_or(0)
+    fn claim(&mut self, is_retry: bool) -> Option<u32> {
+        if self.taken >= if is_retry { NONE } else { self.most } {
+            return None;
+        }
+        if self.get(self.free).is_none() {
+            self.free = self.slots();
+            self.nodes.extend([Node::EMPTY]);
+        }
+        let Slot(State::Free { next }) = *self.get(self.free)? else { return None };
+        self.taken = self.taken.saturating_add(1);
+        Some(mem::replace(&mut self.free, next))
     }
 
-    /// The slot of the first call.
-    pub(super) fn first(&self, by: By) -> Option<u32> {
-        if self.len(by) > 0 { Some(self.at(by, 0)) } else { None }
+    fn vacate(&mut self, slot: u32) -> Slot<LIMITS> {
+        let empty = Slot(State::Free { next: self.free });
+        let Some(place) = self.get_mut(slot) else { return empty };
+        let left = mem::replace(place, empty);
+        self.free = slot;
+        self.taken = self.taken.saturating_sub(1);
+        left
     }
 
-    pub(super) fn contains(&self, by: By, slot: u32) -> bool {
-        self.index_of(by, slot) != NONE
+    fn enter(&mut self, slot: u32) {
+        match self.get(slot) {
+            Some(&Slot(State::Waiting { not_before, .. })) if not_before > Instant::ZERO => {
+                self.insert(By::Backoff, Call { key: not_before.as_nanos(), slot });
+            }
+            _ => self.make_ready(slot),
+        }
     }
 
-    pub(super) fn push(&mut self, by: By, slot: u32) {
+    fn leave(&mut self, slot: u32) {
+        if self.index_of(By::Place, slot) != NONE {
+            self.weigh(slot, Ahead::subtract);
+        }
+        for by in [By::Place, By::Deadline, By::Backoff] {
+            self.remove(by, slot);
+        }
+    }
+
+    fn look(&mut self, now: Instant) -> (u32, Instant) {
+        let mut next = u64::MAX;
+        while let Some(Call { key, slot }) = self.first(By::Backoff) {
+            if key > now.as_nanos() {
+                next = key;
+                break;
+            }
+            if let Some(Slot(State::Waiting { not_before, .. })) = self.get_mut(slot) {
+                *not_before = Instant::ZERO;
+            }
+            self.remove(By::Backoff, slot);
+            self.make_ready(slot);
+        }
+        let next = self.first(By::Deadline).map_or(next, |soonest| next.min(soonest.key));
+        (self.first(By::Place).map_or(NONE, |first| first.slot), Instant::from_nanos(next))
+    }
+
+    fn late(&self, reach: Instant) -> Option<u32> {
+        let soonest = self.first(By::Deadline)?;
+        (soonest.key < reach.as_nanos()).then_some(soonest.slot)
+    }
+
+    fn is_behind(&self, place: Place) -> bool {
+        self.first(By::Place).is_some_and(|first| first.key < place.0)
+    }
+
+    fn ahead(&self, priority: u8) -> [Ahead; LIMITS] {
+        let mut sums = [Ahead::default(); LIMITS];
+        for load in self.load.iter().skip(priority.into()) {
+            for (sum, load) in sums.iter_mut().zip(load) {
+                sum.calls = sum.calls.saturating_add(load.calls);
+                sum.cost = sum.cost.saturating_add(load.cost);
+            }
+        }
+        sums
+    }
+
+    fn waiting(&self) -> u32 {
+        self.len(By::Place).saturating_add(self.len(By::Backoff))
+    }
+}
+
+impl<T, const LIMITS: usize> Growing<T, LIMITS>
+where
+    T: DerefMut<Target = [Node<LIMITS>]> + Extend<Node<LIMITS>>,
+{
+    /// A call waits for its turn from now on.
+    fn make_ready(&mut self, slot: u32) {
+        if let Some(&Slot(State::Waiting { place, deadline, .. })) = self.get(slot) {
+            self.weigh(slot, Ahead::add);
+            self.insert(By::Place, Call { key: place.0, slot });
+            if deadline < Instant::MAX {
+                self.insert(By::Deadline, Call { key: deadline.as_nanos(), slot });
+            }
+        }
+    }
+
+    /// The first call of a heap.
+    fn first(&self, by: By) -> Option<Call> {
+        self.at(by, 0)
+    }
+
+    fn insert(&mut self, by: By, call: Call) {
         let index = self.len(by);
         self.set_len(by, index.saturating_add(1));
-        self.rise(by, index, slot);
+        self.rise(by, index, call);
     }
 
     /// Removes a call, where it is in the heap.
-    pub(super) fn remove(&mut self, by: By, slot: u32) {
+    fn remove(&mut self, by: By, slot: u32) {
         let index = self.index_of(by, slot);
-        if index == NONE {
-            return;
-        }
-        self.set_index(by, slot, NONE);
         let last = self.len(by).saturating_sub(1);
-        self.set_len(by, last);
-        if index < last {
-            let moved = self.at(by, last);
-            let index = self.rise(by, index, moved);
-            self.sink(by, index, moved);
+        if index != NONE
+            && let Some(moved) = self.at(by, last)
+        {
+            self.set_index(by, slot, NONE);
+            self.set_len(by, last);
+            if index < last {
+                let index = self.rise(by, index, moved);
+                self.sink(by, index, moved);
+            }
         }
     }
 
     /// Puts a call at `index`, or as far above as it belongs. Returns where it is then.
-    fn rise(&mut self, by: By, mut index: u32, slot: u32) -> u32 {
+    fn rise(&mut self, by: By, mut index: u32, call: Call) -> u32 {
         while index > 0 {
             let above = index.saturating_sub(1) / 2;
-            let other = self.at(by, above);
-            if !self.is_before(by, slot, other) {
-                break;
+            match self.at(by, above) {
+                Some(other) if call.key < other.key => self.put(by, index, other),
+                _ => break,
             }
-            self.put(by, index, other);
             index = above;
         }
-        self.put(by, index, slot);
+        self.put(by, index, call);
         index
     }
 
     /// Puts a call at `index`, or as far below as it belongs.
-    fn sink(&mut self, by: By, mut index: u32, slot: u32) {
+    fn sink(&mut self, by: By, mut index: u32, call: Call) {
         loop {
-            let left = index.saturating_mul(2).saturating_add(1);
-            let right = left.saturating_add(1);
-            if left >= self.len(by) {
-                break;
+            let mut below = index.saturating_mul(2).saturating_add(1);
+            let right = below.saturating_add(1);
+            let Some(mut other) = self.at(by, below) else { break };
+            if let Some(one) = self.at(by, right)
+                && one.key < other.key
+            {
+                (below, other) = (right, one);
             }
-            let is_right =
-                right < self.len(by) && self.is_before(by, self.at(by, right), self.at(by, left));
-            let below = if is_right { right } else { left };
-            let other = self.at(by, below);
-            if !self.is_before(by, other, slot) {
+            if call.key <= other.key {
                 break;
             }
             self.put(by, index, other);
             index = below;
         }
-        self.put(by, index, slot);
+        self.put(by, index, call);
     }
 
-    /// Of equal keys the one of the lower rank is first.
-    fn is_before(&self, by: By, one: u32, two: u32) -> bool {
-        match (self.slot(one), self.slot(two)) {
-            (Some(one), Some(two)) => (one.key(by), one.rank) < (two.key(by), two.rank),
-            _ => false, // not reached: a heap has only slots that there are
+    /// Adds a call to the load of its priority, or takes it away.
+    fn weigh(&mut self, slot: u32, count: fn(&mut Ahead, u32)) {
+        let Some(Slot(State::Waiting { place, costs, .. })) = self.get(slot) else { return };
+        let (priority, costs) = (place.priority(), *costs);
+        if let Some(load) = self.load.get_mut(usize::from(priority)) {
+            for (load, cost) in load.iter_mut().zip(costs) {
+                count(load, cost);
+            }
         }
     }
 
-    fn put(&mut self, by: By, index: u32, slot: u32) {
-        if let Some(place) = self.slot_mut(index) {
-            place.link_mut(by).call = slot;
-        }
-        self.set_index(by, slot, index);
-    }
-
-    /// The slot of the call at `index` of a heap.
-    fn at(&self, by: By, index: u32) -> u32 {
-        self.slot(index).map_or(NONE, |place| place.link(by).call)
-    }
-
-    fn index_of(&self, by: By, slot: u32) -> u32 {
-        self.slot(slot).map_or(NONE, |place| place.link(by).index)
-    }
-
-    fn set_index(&mut self, by: By, slot: u32, index: u32) {
-        if let Some(place) = self.slot_mut(slot) {
-            place.link_mut(by).index = index;
-        }
+    fn len(&self, by: By) -> u32 {
+        self.lengths.get(by as usize).copied().unwrap_or(0)
     }
 
     fn set_len(&mut self, by: By, length: u32) {
         if let Some(len) = self.lengths.get_mut(by as usize) {
             *len = length;
         }
+    }
+
+    /// The call at `index` of a heap; `None` where it has fewer.
+    fn at(&self, by: By, index: u32) -> Option<Call> {
+        let link = self.link(by, index).filter(|_| index < self.len(by))?;
+        Some(Call { key: link.key, slot: link.slot })
+    }
+
+    fn put(&mut self, by: By, index: u32, call: Call) {
+        if let Some(link) = self.link_mut(by, index) {
+            (link.key, link.slot) = (call.key, call.slot);
+        }
+        self.set_index(by, call.slot, index);
+    }
+
+    fn index_of(&self, by: By, slot: u32) -> u32 {
+        self.link(by, slot).map_or(NONE, |link| link.index)
+    }
+
+    fn set_index(&mut self, by: By, slot: u32, index: u32) {
+        if let Some(link) = self.link_mut(by, slot) {
+            link.index = index;
+        }
+    }
+
+    fn link(&self, by: By, node: u32) -> Option<&Link> {
+        self.nodes.get(node as usize)?.links.get(by as usize)
+    }
+
+    fn link_mut(&mut self, by: By, node: u32) -> Option<&mut Link> {
+        self.nodes.get_mut(node as usize)?.links.get_mut(by as usize)
     }
 }

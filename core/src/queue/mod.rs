@@ -1,73 +1,119 @@
 //! The queue: many calls in front of one controller.
 //!
-//! It takes `now` and events, and answers which call to admit and when to look again. The caller owns the
-//! clock, the timer and the wakers. A call has one [`Ticket`] for its whole life: it waits, is admitted,
-//! settles, and waits again where another attempt is due.
+//! It takes `now` and events, and answers which call is decided and when to look again. The caller owns
+//! the clock, the timer and the wakers. The queue keeps a call from [`join`](Queue::join) until its waiter
+//! takes the permit; another attempt joins again, with the [`Place`] that the first one had.
 //!
 //! ```
-//! use tidegate::queue::{Queue, Settled, Slot, Step, Turn};
+//! use tidegate::queue::{Queue, Slot, Step, Turn};
 //! use tidegate::{Ask, Controller, Instant, Outcome, Policy, Quota, law::Fixed};
 //!
 //! let (law, now) = (Fixed::new(Quota::per_second(10).unwrap()), Instant::ZERO);
 //! let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, now);
 //! let mut queue = Queue::new([Slot::EMPTY; 4]);
-//! let one = queue.join(now, &mut gate, Ask::new(), 0).unwrap();
-//! let urgent = queue.join(now, &mut gate, Ask::new(), 7).unwrap();
-//! assert_eq!(queue.poll(now, &mut gate), Step::Admit(urgent));
+//! let (place, ask) = (queue.place(0), Ask::new());
+//! let one = queue.join(now, &mut gate, &ask, place).unwrap();
+//! let urgent = queue.place(7);
+//! let urgent = queue.join(now, &mut gate, &ask, urgent).unwrap();
+//! assert_eq!(queue.poll(now, &mut gate), Step::Wake(urgent));
 //! let due = Instant::from_nanos(100_000_000);
 //! assert_eq!(queue.poll(now, &mut gate), Step::Sleep(Some(due)));
 //!
 //! // The waiter takes its permit, makes the call, and settles it.
-//! assert_eq!(queue.take(now, &mut gate, urgent), Turn::Admitted);
-//! assert_eq!(queue.settle(due, &mut gate, urgent, Outcome::Ok), Settled::Done);
-//! assert_eq!(queue.poll(due, &mut gate), Step::Admit(one));
+//! let Turn::Admitted(permit) = queue.take(urgent) else { panic!() };
+//! gate.settle(due, permit, Outcome::Ok);
+//! queue.changed();
+//! assert_eq!(queue.poll(due, &mut gate), Step::Wake(one));
+//!
+//! // A call that failed waits for another attempt, before all that came later.
+//! let Turn::Admitted(permit) = queue.take(one) else { panic!() };
+//! gate.settle(due, permit, Outcome::Failed);
+//! queue.changed();
+//! let next = gate.retry(due, &ask, Outcome::Failed).unwrap();
+//! queue.join(due, &mut gate, &next, place).unwrap();
+//! assert_eq!(queue.poll(due, &mut gate), Step::Sleep(Some(next.not_before())));
 //! ```
 //!
-//! Poll after every `join`, `settle`, `cancel` and `changed`, and at the instant of [`Step::Sleep`], until
-//! the answer is [`Step::Sleep`].
+//! Poll after every `join`, `cancel` and `changed`, and at the instant of [`Step::Sleep`], until the answer
+//! is [`Step::Sleep`].
 //!
-//! | operation | cost |
-//! |---|---|
-//! | `join`, `take`, `settle`, `cancel` | O(log n), no allocation but the storage's own growth |
-//! | `poll` before its instant | one comparison |
-//! | `poll` that admits or rejects a call | O(log n) and one [`Gate::poll`] |
+//! | operation | `[Slot; N]` | [`Growing`] |
+//! |---|---|---|
+//! | `join`, `cancel`, `poll` that decides | O(N) | O(log n), and no allocation but the list's own growth |
+//! | `take` | O(1) | O(1) |
+//! | `poll` before its instant | one comparison | one comparison |
 //!
 //! # Invariants
 //!
-//! 1. A slot has one call at most, and a ticket names one call for good.
-//! 2. Calls are admitted by priority, then by arrival. A retry keeps its arrival, so it precedes newer
+//! 1. A slot has one call at most, and a ticket names one call: it is spent when that is taken or
+//!    cancelled. (The attempts of a call that get the same slot have the same ticket.)
+//! 2. Calls are admitted by priority, then by arrival. A retry keeps its place, so it precedes newer
 //!    calls of its priority.
 //! 3. A retry in backoff stands in nobody's way.
 //! 4. Only the first call is put to the gate, so nobody overtakes it: no cost starves.
 //! 5. After `Sleep(Some(t))`, `poll` before `t` without an event changes nothing, and `t` is after `now`.
 //! 6. A call whose deadline is before the earliest turn that it can have is rejected when it joins, and
 //!    as soon as the first call's wait tells.
-//! 7. A cancelled call that was not sent is refunded; one that was is [`Outcome::Abandoned`].
-//! 8. A permit that nobody takes within [`take_within`](Queue::take_within) is refunded.
+//! 7. A cancelled call whose permit nobody took is refunded. (One that was taken is its taker's to settle.)
+//! 8. A decided call keeps its slot until it is taken or cancelled. Where waiters can vanish without
+//!    notice, as in an edge worker, the caller cancels what nobody took in time.
 
 mod gate;
 mod heap;
 mod storage;
 
 pub use gate::{Ahead, Gate};
-pub use storage::{Growing, Slot, Storage};
+pub use heap::{Growing, Node};
+pub use storage::{Slot, Storage};
 
 use crate::gate::Permit;
-use crate::outcome::{Outcome, Reply};
 use crate::time::{Instant, Span};
 use crate::verdict::{Ask, Decision, Reason};
-use heap::{By, Heaps};
 use storage::{NONE, State};
 
-/// One call, from `join` to its end.
+/// How many priorities there are: 0 to 7, and 7 is first. A larger one counts as 7.
+pub const PRIORITIES: u8 = 8;
+
+/// A call's place in the order, for all its attempts: its priority, then its arrival.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Place(u64);
+
+impl Place {
+    /// The place of a call that came after so many others, where the caller counts them: several queues
+    /// may share a count.
+    #[must_use]
+    pub const fn new(priority: u8, arrival: u64) -> Self {
+        let last = PRIORITIES.saturating_sub(1);
+        let behind = last.saturating_sub(priority);
+        Self((behind as u64) << 56 | arrival & (u64::MAX >> 8))
+    }
+
+    /// After all others.
+    const LAST: Self = Self(u64::MAX);
+
+    const fn priority(self) -> u8 {
+        PRIORITIES.saturating_sub(1).saturating_sub((self.0 >> 56) as u8)
+    }
+
+    /// The lower half of the count.
+    #[expect(clippy::cast_possible_truncation, reason = "half of it")]
+    const fn arrival(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// A call in the queue, from `join` until it is taken or cancelled.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ticket {
     slot: u32,
-    generation: u32,
+    arrival: u32,
 }
 
 impl Ticket {
+    const NONE: Self = Self { slot: NONE, arrival: 0 };
+
     /// The number of the call's slot: the index of what the caller keeps for it, a waker for example.
     #[must_use]
     pub const fn slot(self) -> usize {
@@ -77,14 +123,14 @@ impl Ticket {
     /// The ticket as a plain number, to hand across a foreign interface.
     #[must_use]
     pub const fn into_raw(self) -> u64 {
-        (self.generation as u64) << 32 | self.slot as u64
+        (self.arrival as u64) << 32 | self.slot as u64
     }
 
     /// The ticket of a plain number. One that names no call is harmless.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the halves")]
     pub const fn from_raw(raw: u64) -> Self {
-        Self { slot: raw as u32, generation: (raw >> 32) as u32 }
+        Self { slot: raw as u32, arrival: (raw >> 32) as u32 }
     }
 }
 
@@ -93,480 +139,192 @@ impl Ticket {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use]
 pub enum Step {
-    /// Wake this call's waiter, which takes its permit with [`Queue::take`]. Poll again.
-    Admit(Ticket),
-    /// This call will not be sent: wake its waiter, which gives the ticket back with [`Queue::take`]. Poll
-    /// again.
-    Reject(Ticket, Reason),
+    /// This call is decided: wake its waiter, which learns how with [`Queue::take`]. Poll again.
+    Wake(Ticket),
     /// Nothing to do until this instant or an event; `None` where only an event helps.
     Sleep(Option<Instant>),
 }
 
 /// What has become of a call that waits.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use]
-pub enum Turn {
+pub enum Turn<const LIMITS: usize = 1> {
     /// It waits.
     Waiting,
-    /// It has its permit, and counts as sent from now on.
-    Admitted,
+    /// It is to be sent. Its ticket is spent.
+    Admitted(Permit<LIMITS>),
     /// It will not be sent. Its ticket is spent.
     Rejected(Reason),
-    /// The ticket names no call: it was spent, or the permit was not taken in time.
+    /// The ticket was spent before.
     Unknown,
 }
-
-/// What is next for a call that came back.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Settled {
-    /// Nothing: it was served, or no other attempt is due. Its ticket is spent.
-    Done,
-    /// Another attempt, which waits under the same ticket.
-    Retry,
-    /// The ticket names no call in flight.
-    Unknown,
-}
-
-/// How many priorities there are: 0 to 7, and 7 is first. A larger one counts as 7.
-pub const PRIORITIES: u8 = 8;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Queue<S, const LIMITS: usize = 1> {
-    heaps: Heaps<S, LIMITS>,
-    /// The calls of each priority in the heap by rank, and their costs.
-    load: [[Ahead; LIMITS]; PRIORITIES as usize],
-    /// The first free slot.
-    free: u32,
-    /// Slots from here on have never been used.
-    untouched: u32,
+    slots: S,
     arrivals: u64,
-    waiting: u32,
-    /// How long an admitted call keeps a permit that its waiter does not take.
-    patience: Span,
-    /// Until when `poll` has nothing to do; `None` after an event.
-    asleep: Option<Option<Instant>>,
+    /// Until when `poll` has nothing to do; zero after an event.
+    asleep: Instant,
 }
 
 impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// An empty queue.
     #[must_use]
     pub const fn new(slots: S) -> Self {
-        Self {
-            heaps: Heaps::new(slots),
-            load: [[Ahead { calls: 0, cost: 0 }; LIMITS]; PRIORITIES as usize],
-            free: NONE,
-            untouched: 0,
-            arrivals: 0,
-            waiting: 0,
-            patience: Span::MAX,
-            asleep: None,
-        }
-    }
-
-    /// The same queue for waiters that can vanish without notice, as in an edge worker: a permit that is
-    /// not taken within `patience` is refunded, and a rejection is forgotten then.
-    #[must_use]
-    pub fn take_within(self, patience: Span) -> Self {
-        Self { patience, ..self }
+        Self { slots, arrivals: 0, asleep: Instant::ZERO }
     }
 
     /// Calls that wait for their turn or for their backoff to end.
     #[must_use]
-    pub const fn waiting(&self) -> usize {
-        self.waiting as usize
+    pub fn waiting(&self) -> usize {
+        self.slots.waiting() as usize
     }
 
-    /// Whether a call that joins now is first, whatever its priority.
+    /// The slot of the first call that waits for its turn, whose waiter is the one to wake at the instant of
+    /// [`Step::Sleep`]; `None` where a call that joins now is first.
     #[must_use]
-    pub fn is_clear(&self) -> bool {
-        self.heaps.len(By::Rank) == 0
+    pub fn first(&mut self, now: Instant) -> Option<usize> {
+        let (first, _) = self.slots.look(now);
+        (first != NONE).then_some(first as usize)
     }
 
-    /// Adds a call. Poll then.
+    /// The place of a call that has just come.
+    pub const fn place(&mut self, priority: u8) -> Place {
+        self.arrivals = self.arrivals.wrapping_add(1);
+        Place::new(priority, self.arrivals)
+    }
+
+    /// Adds an attempt of a call. Poll then.
     ///
     /// # Errors
     /// [`Reason::Late`] where those before it take so long that it would miss its deadline, at the present
-    /// rate; [`Reason::QueueFull`] where the storage has no room.
+    /// rate (a retry was asked for that when it was granted); [`Reason::QueueFull`] where the storage has
+    /// no room.
     pub fn join(
         &mut self,
         now: Instant,
-        gate: &mut impl Gate<LIMITS>,
-        ask: Ask<LIMITS>,
-        priority: u8,
+        gate: &mut (impl Gate<LIMITS> + ?Sized),
+        ask: &Ask<LIMITS>,
+        place: Place,
     ) -> Result<Ticket, Reason> {
-        let priority = priority.min(PRIORITIES.saturating_sub(1));
-        let turn = self.turn(now, gate, &ask, priority);
-        if turn > ask.not_after() {
-            gate.count_rejection();
-            return Err(Reason::Late(turn));
-        }
-        let slot = match self.take_slot() {
-            Some(slot) => slot,
-            None => {
-                // A place whose permit has lapsed will do.
-                self.pass(now, gate);
-                self.take_slot().ok_or(Reason::QueueFull)?
+        if ask.attempt() == 0 && ask.not_after() < Instant::MAX {
+            let ahead = self.slots.ahead(place.priority());
+            if ahead.iter().any(|ahead| ahead.calls > 0) {
+                let turn = gate.due_behind(now, ask, &ahead);
+                if turn > ask.not_after() {
+                    gate.count_rejection();
+                    return Err(Reason::Late(turn));
+                }
             }
-        };
-        let arrival = self.arrivals & (u64::MAX >> 8);
-        self.arrivals = self.arrivals.wrapping_add(1);
-        let behind = PRIORITIES.saturating_sub(1).saturating_sub(priority);
-        let mut generation = 0;
-        if let Some(place) = self.heaps.slot_mut(slot) {
-            generation = place.generation.wrapping_add(1);
-            place.rank = u64::from(behind) << 56 | arrival;
-            (place.generation, place.ask, place.state) = (generation, ask, State::Waiting);
         }
-        self.enter(slot);
-        Ok(Ticket { slot, generation })
+        self.enter(ask, place).ok_or(Reason::QueueFull)
+    }
+
+    /// The same without a look at those before it, which is less code: a call that would miss its deadline
+    /// is rejected when it is known that it does. `None` where the storage has no room.
+    pub fn enter(&mut self, ask: &Ask<LIMITS>, place: Place) -> Option<Ticket> {
+        let (costs, attempt) = (ask.costs, ask.attempt);
+        let (deadline, not_before) = (ask.deadline, ask.not_before);
+        let slot = self.slots.claim(attempt > 0)?;
+        // Behind others and without an instant of its own, it changes nothing for them.
+        let is_plain = deadline == Instant::MAX && not_before == Instant::ZERO;
+        if !(is_plain && self.slots.is_behind(place)) {
+            self.asleep = Instant::ZERO;
+        }
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.0 = State::Waiting { costs, attempt, place, deadline, not_before };
+        }
+        self.slots.enter(slot);
+        Some(Ticket { slot, arrival: place.arrival() })
     }
 
     /// The next thing to do. Call it until it says `Sleep`.
-    pub fn poll(&mut self, now: Instant, gate: &mut impl Gate<LIMITS>) -> Step {
-        if let Some(until) = self.asleep
-            && until.is_none_or(|until| now < until)
-        {
-            return Step::Sleep(until);
+    pub fn poll(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Step {
+        if now >= self.asleep {
+            let decided = self.decide(now, gate);
+            if decided.slot != NONE {
+                return Step::Wake(decided);
+            }
         }
-        self.pass(now, gate);
+        Step::Sleep((self.asleep < Instant::MAX).then_some(self.asleep))
+    }
+
+    /// What has become of a call.
+    pub fn take(&mut self, ticket: Ticket) -> Turn<LIMITS> {
+        match self.slots.get(ticket.slot) {
+            Some(slot) if slot.is_of(ticket) => {
+                if slot.is_waiting() {
+                    return Turn::Waiting;
+                }
+            }
+            _ => return Turn::Unknown,
+        }
+        match self.slots.vacate(ticket.slot).0 {
+            State::Admitted { permit, .. } => Turn::Admitted(permit),
+            State::Rejected { reason, .. } => Turn::Rejected(reason),
+            _ => Turn::Unknown, // not reached
+        }
+    }
+
+    /// Ends a call that was not taken, whatever its state; a spent ticket is harmless. Poll then.
+    pub fn cancel(
+        &mut self,
+        now: Instant,
+        gate: &mut (impl Gate<LIMITS> + ?Sized),
+        ticket: Ticket,
+    ) {
+        if self.slots.get(ticket.slot).is_some_and(|slot| slot.is_of(ticket)) {
+            self.slots.leave(ticket.slot);
+            if let State::Admitted { permit, .. } = self.slots.vacate(ticket.slot).0 {
+                gate.refund(now, permit);
+            }
+            self.asleep = Instant::ZERO;
+        }
+    }
+
+    /// Tells the queue that the gate changed: a call was settled or refunded, or its policy, its window or
+    /// all of it is another. Poll after this.
+    pub const fn changed(&mut self) {
+        self.asleep = Instant::ZERO;
+    }
+
+    /// Decides about a call; or sets when to look again, and returns the ticket of none.
+    fn decide(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Ticket {
+        let (first, mut wake) = self.slots.look(now);
+        let mut reach = now;
+        self.asleep = Instant::ZERO;
         // No call overtakes the first one, so no other call can be admitted before it.
-        let (mut reach, mut wake) = (now, Instant::MAX);
-        if let Some(first) = self.heaps.first(By::Rank)
-            && let Some(ask) = self.heaps.slot(first).map(|place| place.ask)
-        {
+        if let Some(ask) = self.slots.get(first).and_then(Slot::ask) {
             match gate.poll(now, &ask) {
-                Decision::Go(permit) => return self.admit(now, gate.lease(), first, permit),
-                Decision::Refuse(reason) => return self.reject(now, first, reason),
-                Decision::Wait(until) => (reach, wake) = (until, until),
+                Decision::Wait(until) => (reach, wake) = (until, wake.min(until)),
                 Decision::Full => {
                     reach = gate.due_behind(now, &ask, &[Ahead::default(); LIMITS]);
-                    wake = gate.ready_at(now, &ask).unwrap_or(Instant::MAX);
+                    wake = wake.min(gate.ready_at(now, &ask).unwrap_or(Instant::MAX));
                 }
+                decision => return self.end(first, decision),
             }
         }
-        if let Some(soonest) = self.heaps.first(By::Deadline)
-            && let Some(deadline) = self.heaps.slot(soonest).map(|place| place.ask.not_after())
-        {
-            if deadline < reach {
-                gate.count_rejection();
-                return self.reject(now, soonest, Reason::Late(reach));
-            }
-            wake = wake.min(deadline.saturating_add(TICK));
+        if let Some(late) = self.slots.late(reach) {
+            gate.count_rejection();
+            return self.end(late, Decision::Refuse(Reason::Late(reach)));
         }
-        if self.waiting > 0
-            && let Some(next) = self.heaps.first(By::Time)
-            && let Some(place) = self.heaps.slot(next)
-        {
-            wake = wake.min(Instant::from_nanos(place.key(By::Time)));
-        }
-        let until = (wake < Instant::MAX).then_some(wake.max(now.saturating_add(TICK)));
-        self.asleep = Some(until);
-        Step::Sleep(until)
+        self.asleep = wake.max(now.saturating_add(Span::from_nanos(1)));
+        Ticket::NONE
     }
 
-    /// What has become of a call. The waiter of an admitted one makes the call then; the ticket of a
-    /// rejected one is spent.
-    pub fn take(&mut self, now: Instant, gate: &mut impl Gate<LIMITS>, ticket: Ticket) -> Turn {
-        match self.state(ticket) {
-            State::Waiting => Turn::Waiting,
-            State::Admitted { taken, .. } => {
-                if !taken {
-                    let until = now.saturating_add(gate.lease());
-                    self.heaps.remove(By::Time, ticket.slot);
-                    self.set(ticket.slot, State::Admitted { taken: true, until });
-                    self.heaps.push(By::Time, ticket.slot);
-                }
-                Turn::Admitted
-            }
-            State::Rejected { reason, .. } => {
-                self.heaps.remove(By::Time, ticket.slot);
-                self.give_slot(ticket.slot, State::Free);
-                Turn::Rejected(reason)
-            }
-            State::Free | State::Lapsed => Turn::Unknown,
+    /// A call that waits is decided.
+    fn end(&mut self, slot: u32, decision: Decision<Permit<LIMITS>>) -> Ticket {
+        self.slots.leave(slot);
+        let Some(Slot(state)) = self.slots.get_mut(slot) else { return Ticket::NONE };
+        let State::Waiting { place, .. } = *state else { return Ticket::NONE };
+        let arrival = place.arrival();
+        match decision {
+            Decision::Go(permit) => *state = State::Admitted { arrival, permit },
+            Decision::Refuse(reason) => *state = State::Rejected { arrival, reason },
+            Decision::Wait(_) | Decision::Full => {} // not reached
         }
-    }
-
-    /// A call came back; it waits again where another attempt is due. Poll then.
-    pub fn settle(
-        &mut self,
-        now: Instant,
-        gate: &mut impl Gate<LIMITS>,
-        ticket: Ticket,
-        reply: impl Into<Reply<LIMITS>>,
-    ) -> Settled {
-        self.come_back(now, gate, ticket, &reply.into(), true)
-    }
-
-    /// A call came back, and is not tried again whatever came of it. Poll then.
-    pub fn finish(
-        &mut self,
-        now: Instant,
-        gate: &mut impl Gate<LIMITS>,
-        ticket: Ticket,
-        reply: impl Into<Reply<LIMITS>>,
-    ) -> Settled {
-        self.come_back(now, gate, ticket, &reply.into(), false)
-    }
-
-    /// Ends a call, whatever its state; a spent ticket is harmless. Poll then.
-    pub fn cancel(&mut self, now: Instant, gate: &mut impl Gate<LIMITS>, ticket: Ticket) {
-        match self.state(ticket) {
-            State::Waiting => {
-                // The others wait for the first alone.
-                let asleep =
-                    self.asleep.filter(|_| self.heaps.first(By::Rank) != Some(ticket.slot));
-                self.leave(ticket.slot);
-                self.give_slot(ticket.slot, State::Free);
-                self.asleep = asleep;
-            }
-            State::Admitted { taken: false, .. } => {
-                self.refund(now, gate, ticket.slot);
-                self.heaps.remove(By::Time, ticket.slot);
-                self.give_slot(ticket.slot, State::Free);
-                self.asleep = None;
-            }
-            State::Admitted { .. } | State::Lapsed => {
-                self.finish(now, gate, ticket, Outcome::Abandoned);
-            }
-            State::Rejected { .. } => {
-                self.heaps.remove(By::Time, ticket.slot);
-                self.give_slot(ticket.slot, State::Free);
-            }
-            State::Free => {}
-        }
-    }
-
-    /// Tells the queue that the gate changed: its policy, its window, or a restored snapshot. Poll after
-    /// this.
-    pub const fn changed(&mut self) {
-        self.asleep = None;
-    }
-
-    fn come_back(
-        &mut self,
-        now: Instant,
-        gate: &mut impl Gate<LIMITS>,
-        ticket: Ticket,
-        reply: &Reply<LIMITS>,
-        again: bool,
-    ) -> Settled {
-        match self.state(ticket) {
-            State::Admitted { .. } => {
-                self.settle_permit(now, gate, ticket.slot, reply);
-                self.heaps.remove(By::Time, ticket.slot);
-                self.asleep = None;
-                if again
-                    && let Some(place) = self.heaps.slot_mut(ticket.slot)
-                    && let Some(next) = gate.retry(now, &place.ask, *reply)
-                {
-                    (place.ask, place.state) = (next, State::Waiting);
-                    self.enter(ticket.slot);
-                    return Settled::Retry;
-                }
-                self.give_slot(ticket.slot, State::Free);
-                Settled::Done
-            }
-            State::Lapsed => {
-                self.settle_permit(now, gate, ticket.slot, reply);
-                self.set(ticket.slot, State::Free);
-                self.asleep = None;
-                Settled::Done
-            }
-            _ => Settled::Unknown,
-        }
-    }
-
-    /// When a call that joins now can be sent at the earliest; now where nobody is before it.
-    fn turn(
-        &self,
-        now: Instant,
-        gate: &impl Gate<LIMITS>,
-        ask: &Ask<LIMITS>,
-        priority: u8,
-    ) -> Instant {
-        let mut ahead = [Ahead::default(); LIMITS];
-        if ask.not_after() == Instant::MAX {
-            return now;
-        }
-        for load in self.load.iter().skip(priority.into()) {
-            for (sum, load) in ahead.iter_mut().zip(load) {
-                sum.calls = sum.calls.saturating_add(load.calls);
-                sum.cost = sum.cost.saturating_add(load.cost);
-            }
-        }
-        if ahead.iter().all(|ahead| ahead.calls == 0) {
-            return now;
-        }
-        gate.due_behind(now, ask, &ahead)
-    }
-
-    /// Lets time pass for the calls whose state it changes.
-    fn pass(&mut self, now: Instant, gate: &mut impl Gate<LIMITS>) {
-        while let Some(next) = self.heaps.first(By::Time)
-            && let Some(place) = self.heaps.slot(next)
-            && place.key(By::Time) <= now.as_nanos()
-        {
-            let state = place.state;
-            self.heaps.remove(By::Time, next);
-            self.asleep = None;
-            match state {
-                State::Waiting => self.make_ready(next),
-                State::Admitted { taken: false, .. } => {
-                    self.refund(now, gate, next);
-                    self.give_slot(next, State::Free);
-                }
-                State::Admitted { taken: true, .. } => {
-                    self.give_slot(next, State::Lapsed);
-                }
-                _ => self.give_slot(next, State::Free),
-            }
-        }
-    }
-
-    fn admit(&mut self, now: Instant, lease: Span, slot: u32, permit: Permit<LIMITS>) -> Step {
-        self.leave(slot);
-        let until = now.saturating_add(lease.min(self.patience));
-        if let Some(place) = self.heaps.slot_mut(slot) {
-            place.permit = Some(permit);
-        }
-        self.set(slot, State::Admitted { taken: false, until });
-        self.heaps.push(By::Time, slot);
-        Step::Admit(self.ticket(slot))
-    }
-
-    fn reject(&mut self, now: Instant, slot: u32, reason: Reason) -> Step {
-        self.leave(slot);
-        self.set(slot, State::Rejected { reason, until: now.saturating_add(self.patience) });
-        if self.patience < Span::MAX {
-            self.heaps.push(By::Time, slot);
-        }
-        Step::Reject(self.ticket(slot), reason)
-    }
-
-    /// A call waits from now on.
-    fn enter(&mut self, slot: u32) {
-        self.waiting = self.waiting.saturating_add(1);
-        let Some(place) = self.heaps.slot(slot) else { return };
-        if place.ask.not_before() > Instant::ZERO {
-            self.heaps.push(By::Time, slot);
-            self.asleep = None;
-        } else {
-            self.make_ready(slot);
-        }
-    }
-
-    /// A call waits for its turn from now on.
-    fn make_ready(&mut self, slot: u32) {
-        let Some(place) = self.heaps.slot(slot) else { return };
-        let has_deadline = place.ask.not_after() < Instant::MAX;
-        self.heaps.push(By::Rank, slot);
-        if has_deadline {
-            self.heaps.push(By::Deadline, slot);
-        }
-        self.weigh(slot, true);
-        // Behind others and without a deadline, it changes nothing for them.
-        if has_deadline || self.heaps.first(By::Rank) == Some(slot) {
-            self.asleep = None;
-        }
-    }
-
-    /// A call waits no longer.
-    fn leave(&mut self, slot: u32) {
-        self.waiting = self.waiting.saturating_sub(1);
-        if self.heaps.contains(By::Rank, slot) {
-            self.weigh(slot, false);
-        }
-        for by in [By::Rank, By::Time, By::Deadline] {
-            self.heaps.remove(by, slot);
-        }
-        self.asleep = None;
-    }
-
-    /// Adds a call to the load of its priority, or takes it away.
-    fn weigh(&mut self, slot: u32, more: bool) {
-        let Some(place) = self.heaps.slot(slot) else { return };
-        let behind = usize::try_from(place.rank >> 56).unwrap_or(0);
-        let Some(load) = self.load.iter_mut().rev().nth(behind) else { return };
-        for (load, cost) in load.iter_mut().zip(place.ask.costs) {
-            let (calls, cost) = (u32::from(cost > 0), u64::from(cost));
-            *load = match more {
-                true => Ahead {
-                    calls: load.calls.saturating_add(calls),
-                    cost: load.cost.saturating_add(cost),
-                },
-                false => Ahead {
-                    calls: load.calls.saturating_sub(calls),
-                    cost: load.cost.saturating_sub(cost),
-                },
-            };
-        }
-    }
-
-    fn ticket(&self, slot: u32) -> Ticket {
-        let generation = self.heaps.slot(slot).map_or(0, |place| place.generation);
-        Ticket { slot, generation }
-    }
-
-    /// The state of a ticket's call; `Free` where it names none.
-    fn state(&self, ticket: Ticket) -> State {
-        match self.heaps.slot(ticket.slot) {
-            Some(place) if place.generation == ticket.generation => place.state,
-            _ => State::Free,
-        }
-    }
-
-    fn set(&mut self, slot: u32, state: State) {
-        if let Some(place) = self.heaps.slot_mut(slot) {
-            place.state = state;
-        }
-    }
-
-    fn take_slot(&mut self) -> Option<u32> {
-        if let Some(place) = self.heaps.slot(self.free) {
-            return Some(core::mem::replace(&mut self.free, place.next_free));
-        }
-        let slot = self.untouched;
-        if self.heaps.slot(slot).is_none() && !self.heaps.slots.grow() {
-            return None;
-        }
-        self.untouched = slot.saturating_add(1);
-        Some(slot)
-    }
-
-    fn permit(&mut self, slot: u32) -> Option<Permit<LIMITS>> {
-        self.heaps.slot_mut(slot)?.permit.take()
-    }
-
-    fn refund(&mut self, now: Instant, gate: &mut impl Gate<LIMITS>, slot: u32) {
-        if let Some(permit) = self.permit(slot) {
-            gate.refund(now, permit);
-        }
-    }
-
-    fn settle_permit(
-        &mut self,
-        now: Instant,
-        gate: &mut impl Gate<LIMITS>,
-        slot: u32,
-        reply: &Reply<LIMITS>,
-    ) {
-        if let Some(permit) = self.permit(slot) {
-            gate.settle(now, permit, *reply);
-        }
-    }
-
-    fn give_slot(&mut self, slot: u32, state: State) {
-        let next = self.free;
-        if let Some(place) = self.heaps.slot_mut(slot) {
-            (place.next_free, place.state) = (next, state);
-            self.free = slot;
-        }
+        Ticket { slot, arrival }
     }
 }
-
-/// What is later by this is later.
-const TICK: Span = Span::from_nanos(1);

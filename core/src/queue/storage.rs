@@ -1,176 +1,174 @@
-//! Where a queue keeps its calls.
+//! Where a queue keeps its calls, and how it finds the first of them.
 
-use core::ops::DerefMut;
+use core::mem;
 
-use super::heap::By;
+use super::gate::Ahead;
+use super::{Place, Ticket};
 use crate::gate::Permit;
 use crate::time::Instant;
 use crate::verdict::{Ask, Reason};
 
-/// No slot, or no place in a heap.
+/// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Room for one call, from `join` to its end.
+/// Room for one call, from `join` to `take`.
 #[derive(Debug)]
-pub struct Slot<const LIMITS: usize = 1> {
-    pub(super) ask: Ask<LIMITS>,
-    /// The order of the calls: the lowest is first.
-    pub(super) rank: u64,
-    /// How many calls this slot has had.
-    pub(super) generation: u32,
-    pub(super) state: State,
-    /// Its permit, once it is admitted.
-    pub(super) permit: Option<Permit<LIMITS>>,
-    /// The next free slot, where this one is free.
-    pub(super) next_free: u32,
-    links: [Link; 3],
-}
+pub struct Slot<const LIMITS: usize = 1>(pub(super) State<LIMITS>);
 
-/// What a call is about to do.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum State {
-    Free,
-    /// It waits: for its backoff to end, or for its turn.
-    Waiting,
-    /// It has a permit, which lapses then if nobody takes it, or if it does not settle.
-    Admitted {
-        taken: bool,
-        until: Instant,
+#[derive(Debug)]
+pub(super) enum State<const LIMITS: usize> {
+    /// Without a call. A storage may keep a list of such slots.
+    Free { next: u32 },
+    /// It waits: for its backoff to end, as long as `not_before` is above zero, and then for its turn.
+    Waiting {
+        costs: [u32; LIMITS],
+        attempt: u16,
+        place: Place,
+        deadline: Instant,
+        not_before: Instant,
     },
-    /// Its permit has lapsed. The slot is free, and a late response still counts until it is needed.
-    Lapsed,
-    /// It was rejected, and its waiter has not taken the answer yet. The answer is dropped at `until`.
-    Rejected {
-        reason: Reason,
-        until: Instant,
-    },
-}
-
-/// A slot's part of a heap: the array is spread over the slots.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
-    /// The slot of the call at this place of the heap.
-    pub(super) call: u32,
-    /// The place of this slot's call.
-    pub(super) index: u32,
+    /// It has a permit, which its waiter has not taken yet.
+    Admitted { arrival: u32, permit: Permit<LIMITS> },
+    /// It will not be sent, which its waiter has not taken yet.
+    Rejected { arrival: u32, reason: Reason },
 }
 
 impl<const LIMITS: usize> Slot<LIMITS> {
     /// One without a call.
-    pub const EMPTY: Self = Self {
-        ask: Ask::new(),
-        rank: 0,
-        generation: 0,
-        state: State::Free,
-        permit: None,
-        next_free: NONE,
-        links: [Link { call: NONE, index: NONE }; 3],
-    };
+    pub const EMPTY: Self = Self(State::Free { next: NONE });
 
-    pub(super) const fn key(&self, by: By) -> u64 {
-        match (by, self.state) {
-            (By::Rank, _) => self.rank,
-            (By::Deadline, _) => self.ask.not_after().as_nanos(),
-            (By::Time, State::Admitted { until, .. } | State::Rejected { until, .. }) => {
-                until.as_nanos()
+    pub(super) const fn is_waiting(&self) -> bool {
+        matches!(self.0, State::Waiting { .. })
+    }
+
+    /// Whether it has the call of this ticket.
+    pub(super) const fn is_of(&self, ticket: Ticket) -> bool {
+        ticket.arrival
+            == match self.0 {
+                State::Free { .. } => return false,
+                State::Waiting { place, .. } => place.arrival(),
+                State::Admitted { arrival, .. } | State::Rejected { arrival, .. } => arrival,
             }
-            (By::Time, _) => self.ask.not_before().as_nanos(),
-        }
     }
 
-    pub(super) const fn link(&self, by: By) -> &Link {
-        let [rank, time, deadline] = &self.links;
-        match by {
-            By::Rank => rank,
-            By::Time => time,
-            By::Deadline => deadline,
-        }
-    }
-
-    pub(super) const fn link_mut(&mut self, by: By) -> &mut Link {
-        let [rank, time, deadline] = &mut self.links;
-        match by {
-            By::Rank => rank,
-            By::Time => time,
-            By::Deadline => deadline,
+    /// What a call that waits for its turn asks the gate.
+    pub(super) fn ask(&self) -> Option<Ask<LIMITS>> {
+        match self.0 {
+            State::Waiting { costs, attempt, deadline, .. } => {
+                Some(Ask { attempt, deadline, ..Ask::of(costs) })
+            }
+            _ => None,
         }
     }
 }
 
-/// Where a queue keeps its calls: `[Slot; N]`, `&mut [Slot]`, or [`Growing`].
+/// Where a queue keeps its calls: `[Slot; N]` for few of them, [`Growing`](super::Growing) for many.
 ///
-/// Slots are numbered from 0 without gaps. What is in one stays as it is, wherever the storage moves it.
+/// The methods that are provided look through all slots. That is less code and memory than an index, and
+/// as fast up to a few dozen calls. A storage with an index has its own.
 pub trait Storage<const LIMITS: usize = 1> {
-    /// The slot of this number; `None` where there are fewer.
-    fn get(&self, slot: usize) -> Option<&Slot<LIMITS>>;
+    /// How many slots there are. They are numbered from 0.
+    fn slots(&self) -> u32;
+
+    /// The slot of this number; `None` where there are fewer. (Or where it is not this queue's, in a
+    /// storage that several share.)
+    fn get(&self, slot: u32) -> Option<&Slot<LIMITS>>;
 
     /// The same, to change it.
-    fn get_mut(&mut self, slot: usize) -> Option<&mut Slot<LIMITS>>;
+    fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>>;
 
-    /// Adds an empty slot; `false` where there is no more room.
-    fn grow(&mut self) -> bool {
-        false
+    /// Takes a slot without a call; `None` where there is none. A retry may have one that new calls may not.
+    fn claim(&mut self, is_retry: bool) -> Option<u32> {
+        _ = is_retry;
+        (0..self.slots()).find(|slot| matches!(self.get(*slot), Some(Slot(State::Free { .. }))))
+    }
+
+    /// Empties a slot, and returns what was in it.
+    fn vacate(&mut self, slot: u32) -> Slot<LIMITS> {
+        self.get_mut(slot).map_or(Slot::EMPTY, |slot| mem::replace(slot, Slot::EMPTY))
+    }
+
+    /// The call in this slot waits from now on.
+    fn enter(&mut self, slot: u32) {
+        _ = slot;
+    }
+
+    /// The call in this slot, if any, does not wait from now on.
+    fn leave(&mut self, slot: u32) {
+        _ = slot;
+    }
+
+    /// Ends the backoffs that are over. The slot of the first call that waits for its turn, and when the
+    /// next deadline passes or backoff ends.
+    fn look(&mut self, now: Instant) -> (u32, Instant) {
+        let (mut first, mut least, mut next) = (NONE, Place::LAST, Instant::MAX);
+        for number in 0..self.slots() {
+            if let Some(Slot(State::Waiting { place, deadline, not_before, .. })) =
+                self.get_mut(number)
+            {
+                let mut at = *not_before;
+                if at <= now {
+                    (at, *not_before) = (*deadline, Instant::ZERO);
+                    if *place < least {
+                        (first, least) = (number, *place);
+                    }
+                }
+                next = next.min(at);
+            }
+        }
+        (first, next)
+    }
+
+    /// The slot of a call that waits for its turn, whose deadline is before `reach`.
+    fn late(&self, reach: Instant) -> Option<u32> {
+        (0..self.slots()).find(|slot| {
+            matches!(self.get(*slot), Some(Slot(State::Waiting { deadline, not_before, .. }))
+                if *not_before == Instant::ZERO && *deadline < reach)
+        })
+    }
+
+    /// Whether a call waits for its turn before this place.
+    fn is_behind(&self, behind: Place) -> bool {
+        (0..self.slots()).any(|slot| {
+            matches!(self.get(slot), Some(Slot(State::Waiting { place, not_before, .. }))
+                if *not_before == Instant::ZERO && *place < behind)
+        })
+    }
+
+    /// The calls that wait for their turn, with this priority or a higher one.
+    fn ahead(&self, priority: u8) -> [Ahead; LIMITS] {
+        let mut sums = [Ahead::default(); LIMITS];
+        for slot in (0..self.slots()).filter_map(|slot| self.get(slot)) {
+            if let State::Waiting { costs, place, not_before: Instant::ZERO, .. } = &slot.0
+                && place.priority() >= priority
+            {
+                for (sum, cost) in sums.iter_mut().zip(costs) {
+                    sum.add(*cost);
+                }
+            }
+        }
+        sums
+    }
+
+    /// How many calls wait.
+    fn waiting(&self) -> u32 {
+        let waits = |slot: &u32| self.get(*slot).is_some_and(Slot::is_waiting);
+        (0..self.slots()).filter(waits).fold(0, |count, _| count.saturating_add(1))
     }
 }
 
 impl<const LIMITS: usize, const N: usize> Storage<LIMITS> for [Slot<LIMITS>; N] {
-    fn get(&self, slot: usize) -> Option<&Slot<LIMITS>> {
-        self.as_slice().get(slot)
+    #[expect(clippy::cast_possible_truncation, reason = "asserted to fit, at compile time")]
+    fn slots(&self) -> u32 {
+        const { assert!(N < NONE as usize, "more slots than numbers") };
+        N as u32
     }
 
-    fn get_mut(&mut self, slot: usize) -> Option<&mut Slot<LIMITS>> {
-        self.as_mut_slice().get_mut(slot)
-    }
-}
-
-impl<const LIMITS: usize> Storage<LIMITS> for &mut [Slot<LIMITS>] {
-    fn get(&self, slot: usize) -> Option<&Slot<LIMITS>> {
-        <[_]>::get(self, slot)
+    fn get(&self, slot: u32) -> Option<&Slot<LIMITS>> {
+        self.as_slice().get(slot as usize)
     }
 
-    fn get_mut(&mut self, slot: usize) -> Option<&mut Slot<LIMITS>> {
-        <[_]>::get_mut(self, slot)
-    }
-}
-
-/// A list of the caller's that grows, a `Vec` as a rule: up to so many calls.
-///
-/// ```
-/// use tidegate::queue::{Growing, Queue};
-///
-/// let queue: Queue<_> = Queue::new(Growing::new(Vec::new(), 10_000));
-/// assert_eq!(queue.waiting(), 0);
-/// ```
-#[derive(Debug)]
-pub struct Growing<T> {
-    slots: T,
-    most: usize,
-}
-
-impl<T> Growing<T> {
-    /// Room for `most` calls at most, in flight or waiting.
-    pub const fn new(slots: T, most: usize) -> Self {
-        Self { slots, most }
-    }
-}
-
-impl<T, const LIMITS: usize> Storage<LIMITS> for Growing<T>
-where
-    T: DerefMut<Target = [Slot<LIMITS>]> + Extend<Slot<LIMITS>>,
-{
-    fn get(&self, slot: usize) -> Option<&Slot<LIMITS>> {
-        self.slots.get(slot)
-    }
-
-    fn get_mut(&mut self, slot: usize) -> Option<&mut Slot<LIMITS>> {
-        self.slots.get_mut(slot)
-    }
-
-    fn grow(&mut self) -> bool {
-        let fits = self.slots.len() < self.most;
-        if fits {
-            self.slots.extend([Slot::EMPTY]);
-        }
-        fits
+    fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>> {
+        self.as_mut_slice().get_mut(slot as usize)
     }
 }

@@ -107,7 +107,7 @@ impl<L: Record + Copy, const LEASES: usize, const ISOLATES: usize>
         let lead = Span::from_nanos(input.u64());
         let front = input.instant();
         // Calls that were out keep their places in the window, half of which stays for new ones.
-        let most = source.window_limit() / 2;
+        let most = source.window().limit() / 2;
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
         let mut made = Self::new(Leases::numbered(source, number), now);
         if ended {

@@ -79,17 +79,19 @@ impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
 
 impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
     fn poll(&mut self, at: Instant) -> Decision<u64> {
-        if self.permits.is_full(at, self.controller.lease()) {
+        if self.permits.is_full(at, self.controller.window().lease()) {
             return Decision::Full;
         }
         match self.controller.poll(at, &Ask::new()) {
-            Decision::Go(permit) => match self.permits.take(at, self.controller.lease(), permit) {
-                Ok(number) => Decision::Go(number),
-                Err(permit) => {
-                    self.controller.refund(at, permit); // not reached: there was room
-                    Decision::Full
+            Decision::Go(permit) => {
+                match self.permits.take(at, self.controller.window().lease(), permit) {
+                    Ok(number) => Decision::Go(number),
+                    Err(permit) => {
+                        self.controller.refund(at, permit); // not reached: there was room
+                        Decision::Full
+                    }
                 }
-            },
+            }
             Decision::Wait(until) => Decision::Wait(until),
             Decision::Full => Decision::Full,
             Decision::Refuse(reason) => Decision::Refuse(reason),

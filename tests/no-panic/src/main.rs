@@ -10,6 +10,7 @@
 #![no_main]
 
 use core::num::{NonZeroU16, NonZeroU32};
+use core::ops::{Deref, DerefMut};
 
 use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
 use tidegate::gate::{BudgetError, BudgetPolicy, Gate, HoldError, HoldPolicy, Permit};
@@ -18,7 +19,7 @@ use tidegate::law::{
     Aimd, AimdConfig, AimdError, AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed,
     Law,
 };
-use tidegate::queue::{self, Queue, Settled, Slot, Step, Ticket, Turn};
+use tidegate::queue::{self, Growing, Node, Place, Queue, Slot, Step, Storage, Ticket, Turn};
 use tidegate::shared::{Coordinator, Isolate, Leases, MessageError};
 use tidegate::signal::http::{Answer, Profile, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
@@ -64,9 +65,13 @@ pub static KEYED: Table = Table {
     get: Keyed::get,
 };
 
+/// Few calls in front of one controller.
+#[unsafe(no_mangle)]
+pub static FEW: Calls<Controller<Aimd, 2>, Few> = Calls::ALL;
+
 /// Many calls in front of one controller.
 #[unsafe(no_mangle)]
-pub static QUEUE: Calls<Controller<Aimd, 2>> = Calls::ALL;
+pub static MANY: Calls<Controller<Aimd, 2>, Many> = Calls::ALL;
 
 /// One budget for many, whose messages are anybody's.
 #[unsafe(no_mangle)]
@@ -194,28 +199,60 @@ pub struct Table {
     get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
 }
 
-type Places = Queue<[Slot<2>; 4], 2>;
+/// A list that does not grow far.
+pub struct Nodes {
+    nodes: [Node<2>; 4],
+    length: usize,
+}
+
+impl Deref for Nodes {
+    type Target = [Node<2>];
+
+    fn deref(&self) -> &[Node<2>] {
+        self.nodes.get(..self.length).unwrap_or_default()
+    }
+}
+
+impl DerefMut for Nodes {
+    fn deref_mut(&mut self) -> &mut [Node<2>] {
+        self.nodes.get_mut(..self.length).unwrap_or_default()
+    }
+}
+
+impl Extend<Node<2>> for Nodes {
+    fn extend<I: IntoIterator<Item = Node<2>>>(&mut self, nodes: I) {
+        for (place, node) in self.nodes.iter_mut().skip(self.length).zip(nodes) {
+            *place = node;
+            self.length = self.length.saturating_add(1);
+        }
+    }
+}
+
+type Few = Queue<[Slot<2>; 4], 2>;
+type Many = Queue<Growing<Nodes, 2>, 2>;
 
 /// The verbs of a queue.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
-pub struct Calls<G> {
-    new: fn(Span) -> Places,
-    join: fn(&mut Places, Instant, &mut G, Ask<2>, u8) -> Result<Ticket, Reason>,
-    poll: fn(&mut Places, Instant, &mut G) -> Step,
-    take: fn(&mut Places, Instant, &mut G, Ticket) -> Turn,
-    settle: fn(&mut Places, Instant, &mut G, Ticket, Reply<2>) -> Settled,
-    finish: fn(&mut Places, Instant, &mut G, Ticket, Reply<2>) -> Settled,
-    cancel: fn(&mut Places, Instant, &mut G, Ticket),
+pub struct Calls<G, Q> {
+    place: fn(&mut Q, u8) -> Place,
+    first: fn(&mut Q, Instant) -> Option<usize>,
+    waiting: fn(&Q) -> usize,
+    join: fn(&mut Q, Instant, &mut G, &Ask<2>, Place) -> Result<Ticket, Reason>,
+    enter: fn(&mut Q, &Ask<2>, Place) -> Option<Ticket>,
+    poll: fn(&mut Q, Instant, &mut G) -> Step,
+    take: fn(&mut Q, Ticket) -> Turn<2>,
+    cancel: fn(&mut Q, Instant, &mut G, Ticket),
 }
 
-impl<G: queue::Gate<2>> Calls<G> {
+impl<G: queue::Gate<2>, S: Storage<2>> Calls<G, Queue<S, 2>> {
     const ALL: Self = Self {
-        new: |patience| Queue::new([Slot::EMPTY; 4]).take_within(patience),
+        place: Queue::place,
+        first: Queue::first,
+        waiting: Queue::waiting,
         join: Queue::join,
+        enter: Queue::enter,
         poll: Queue::poll,
         take: Queue::take,
-        settle: Queue::settle,
-        finish: Queue::finish,
         cancel: Queue::cancel,
     };
 }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
 use tidegate::law::{AnyLaw, AnyState};
-use tidegate::queue::{Settled, Ticket, Turn};
+use tidegate::queue::{Ticket, Turn};
 use tidegate::signal::http::{Answer, Reading, Unit};
 use tidegate::{Ask, Hint, Instant, Outcome, Policy, Reply, Span};
 use tokio::sync::{Notify, watch};
@@ -126,11 +126,12 @@ const REST: Duration = Duration::from_millis(50);
 
 impl<const LIMITS: usize> Office<LIMITS> {
     fn open(options: &Client, policy: Policy<AnyLaw, LIMITS>, units: [Unit; LIMITS]) -> Self {
+        let workers = u32::try_from(options.workers).unwrap_or(u32::MAX);
         Office {
             units,
             turn: AtomicU64::new(options.number as u64),
             // A call is tried until it is served or the run is over.
-            waiting: Mutex::new(Waiting::new(policy.attempts(None), options.seed, options.workers)),
+            waiting: Mutex::new(Waiting::new(policy.attempts(None), options.seed, workers)),
             changed: Notify::new(),
             opened: Clock::now(),
             http: Http::builder(TokioExecutor::new()).build_http(),
@@ -202,9 +203,9 @@ impl<const LIMITS: usize> Office<LIMITS> {
     }
 
     /// When a call that waits is admitted or rejected.
-    async fn turn(&self, ticket: Ticket, waker: &Notify) -> Turn {
+    async fn turn(&self, ticket: Ticket, waker: &Notify) -> Turn<LIMITS> {
         loop {
-            match self.with(|waiting, now| waiting.turn(now, ticket)) {
+            match self.with(|waiting, _| waiting.turn(ticket)) {
                 Turn::Waiting => waker.notified().await,
                 turn => return turn,
             }
@@ -292,12 +293,9 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
     let asked = Clock::now();
     let costs = office.costs();
     let deadline = office.deadline();
-    let ask = Ask::of(costs).deadline(deadline);
-    let Ok((ticket, waker)) = office.with(|waiting, now| waiting.join(now, ask)) else {
-        office.tally().given_up += 1;
-        return sleep(REST).await;
-    };
-    loop {
+    let mut ask = Ask::of(costs).deadline(deadline);
+    let place = office.with(|waiting, _| waiting.place());
+    while let Ok((ticket, waker)) = office.with(|waiting, now| waiting.join(now, &ask, place)) {
         let turn = tokio::select! {
             biased;
             () = reached(phase, Phase::Over) => {
@@ -305,18 +303,16 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
             }
             turn = office.turn(ticket, &waker) => turn,
         };
-        if turn != Turn::Admitted {
-            office.tally().given_up += 1;
-            return sleep(REST).await;
-        }
+        let Turn::Admitted(permit) = turn else { break };
         let sent = asked.elapsed();
         let reply = office.attempt(costs, deadline).await;
-        let settled = office.with(|waiting, now| {
-            let settled = waiting.settle(now, ticket, reply);
+        let next = office.with(|waiting, now| {
+            let next = waiting.settle(now, permit, &ask, reply);
             office.tally().steered_by(waiting.gate().states().filter_map(tier));
-            settled
+            next
         });
-        if settled == Settled::Retry {
+        if let Some(next) = next {
+            ask = next;
             continue;
         }
         let mut tally = office.tally();
@@ -328,4 +324,6 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
         }
         return;
     }
+    office.tally().given_up += 1;
+    sleep(REST).await;
 }

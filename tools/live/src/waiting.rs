@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use tidegate::gate::Permit;
 use tidegate::law::AnyLaw;
-use tidegate::queue::{Growing, Queue, Settled, Slot, Step, Ticket, Turn};
+use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Ask, Controller, Instant, Policy, Reason, Reply};
 use tokio::sync::Notify;
 
@@ -11,7 +12,7 @@ use tokio::sync::Notify;
 /// concerns.
 pub struct Waiting<const LIMITS: usize> {
     gate: Controller<AnyLaw, LIMITS>,
-    queue: Queue<Growing<Vec<Slot<LIMITS>>>, LIMITS>,
+    queue: Queue<Growing<Vec<Node<LIMITS>>, LIMITS>, LIMITS>,
     /// Of the call in each slot.
     wakers: Vec<Arc<Notify>>,
     /// When to look again.
@@ -20,7 +21,7 @@ pub struct Waiting<const LIMITS: usize> {
 
 impl<const LIMITS: usize> Waiting<LIMITS> {
     /// With no call yet, and room for this many.
-    pub fn new(policy: Policy<AnyLaw, LIMITS>, seed: u64, most: usize) -> Self {
+    pub fn new(policy: Policy<AnyLaw, LIMITS>, seed: u64, most: u32) -> Self {
         Waiting {
             gate: Controller::new(policy, seed, Instant::ZERO),
             queue: Queue::new(Growing::new(Vec::new(), most)),
@@ -29,13 +30,19 @@ impl<const LIMITS: usize> Waiting<LIMITS> {
         }
     }
 
-    /// A call joins. It looks with [`turn`](Self::turn), and again whenever it is woken.
+    /// The place of a new call.
+    pub fn place(&mut self) -> Place {
+        self.queue.place(0)
+    }
+
+    /// An attempt joins. It looks with [`turn`](Self::turn), and again whenever it is woken.
     pub fn join(
         &mut self,
         now: Instant,
-        ask: Ask<LIMITS>,
+        ask: &Ask<LIMITS>,
+        place: Place,
     ) -> Result<(Ticket, Arc<Notify>), Reason> {
-        let ticket = self.queue.join(now, &mut self.gate, ask, 0)?;
+        let ticket = self.queue.join(now, &mut self.gate, ask, place)?;
         if self.wakers.len() <= ticket.slot() {
             self.wakers.resize_with(ticket.slot() + 1, Arc::default);
         }
@@ -44,18 +51,26 @@ impl<const LIMITS: usize> Waiting<LIMITS> {
     }
 
     /// What has become of a call that waits.
-    pub fn turn(&mut self, now: Instant, ticket: Ticket) -> Turn {
-        self.queue.take(now, &mut self.gate, ticket)
+    pub fn turn(&mut self, ticket: Ticket) -> Turn<LIMITS> {
+        self.queue.take(ticket)
     }
 
-    /// A call came back.
-    pub fn settle(&mut self, now: Instant, ticket: Ticket, reply: Reply<LIMITS>) -> Settled {
-        let settled = self.queue.settle(now, &mut self.gate, ticket, reply);
+    /// A call came back. The next attempt, where there is one.
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        permit: Permit<LIMITS>,
+        ask: &Ask<LIMITS>,
+        reply: Reply<LIMITS>,
+    ) -> Option<Ask<LIMITS>> {
+        self.gate.settle(now, permit, reply);
+        let next = self.gate.retry(now, ask, reply);
+        self.queue.changed();
         self.look(now);
-        settled
+        next
     }
 
-    /// A call is given up.
+    /// A call that waits is given up.
     pub fn cancel(&mut self, now: Instant, ticket: Ticket) {
         self.queue.cancel(now, &mut self.gate, ticket);
         self.look(now);
@@ -65,9 +80,7 @@ impl<const LIMITS: usize> Waiting<LIMITS> {
     pub fn look(&mut self, now: Instant) {
         self.until = loop {
             match self.queue.poll(now, &mut self.gate) {
-                Step::Admit(ticket) | Step::Reject(ticket, _) => {
-                    self.wakers[ticket.slot()].notify_one();
-                }
+                Step::Wake(ticket) => self.wakers[ticket.slot()].notify_one(),
                 Step::Sleep(until) => break until,
             }
         };

@@ -16,10 +16,12 @@ const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
 /// The images of tools/bench/size, each weighed against the empty one.
-const FLASH: [(&str, &str); 7] = [
+const FLASH: [(&str, &str); 9] = [
     ("adaptive", "controller with adaptive alone"),
     ("aimd", "controller with aimd alone"),
     ("fixed", "controller with fixed alone"),
+    ("queue", "controller with fixed and a queue of 4 calls"),
+    ("queue_join", "the same, where calls are rejected for those before them"),
     ("any", "controller with every law"),
     ("http", "HTTP header parsers"),
     ("throttle_adaptive", "embassy throttle with adaptive and the HTTP parsers"),
@@ -27,7 +29,7 @@ const FLASH: [(&str, &str); 7] = [
 ];
 
 /// The constants of the image `state`, which are as large as the types they stand for.
-const STATE: [(&str, &str); 8] = [
+const STATE: [(&str, &str); 11] = [
     ("ADAPTIVE_STATE", "state of adaptive"),
     ("ADAPTIVE_CONTROLLER", "controller with adaptive and its policy"),
     ("FIXED_CONTROLLER", "controller with fixed and its policy"),
@@ -36,6 +38,9 @@ const STATE: [(&str, &str); 8] = [
     ("ACQUIRE", "embassy task that waits, in its future"),
     ("LEAST_ADAPTIVE_THROTTLE", "embassy throttle with adaptive, for 1 call and 1 task"),
     ("LEAST_AIMD_THROTTLE", "embassy throttle with aimd, for 1 call and 1 task"),
+    ("QUEUE_OF_1", "queue of 1 call"),
+    ("QUEUE_OF_4", "queue of 4 calls"),
+    ("QUEUE_OF_16", "queue of 16 calls"),
 ];
 
 /// What may take how much on which target, and what it aims at.

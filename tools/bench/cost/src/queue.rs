@@ -3,14 +3,14 @@
 use std::hint::black_box;
 
 use tidegate::law::Fixed;
-use tidegate::queue::{Growing, Queue, Slot, Step, Turn};
+use tidegate::queue::{Growing, Node, Queue, Step, Turn};
 use tidegate::{Ask, Controller, Instant, Outcome, Rng, Span};
 
 use crate::limiters::{STEP, fixed};
 use crate::meter::{meter, run};
 
 struct Bench {
-    queue: Queue<Growing<Vec<Slot>>>,
+    queue: Queue<Growing<Vec<Node>>>,
     gate: Controller<Fixed>,
     now: Instant,
     chance: Rng,
@@ -21,12 +21,13 @@ const PATIENCE: Span = Span::from_secs(86_400);
 
 impl Bench {
     /// So many calls wait, of random priorities and deadlines.
-    fn new(waiting: usize) -> Self {
+    fn new(waiting: u32) -> Self {
         let queue = Queue::new(Growing::new(Vec::new(), waiting + 1));
         let mut bench = Self { queue, gate: fixed(), now: Instant::ZERO, chance: Rng::new(7) };
         for _ in 0..waiting {
             let (ask, priority) = bench.call();
-            let joined = bench.queue.join(bench.now, &mut bench.gate, ask, priority);
+            let place = bench.queue.place(priority);
+            let joined = bench.queue.join(bench.now, &mut bench.gate, &ask, place);
             joined.expect("a place");
         }
         bench
@@ -43,14 +44,14 @@ impl Bench {
         self.now = self.now.saturating_add(STEP);
         let (ask, priority) = self.call();
         let Self { queue, gate, now, .. } = self;
-        let turn = meter(on, || {
-            queue.join(*now, gate, ask, priority).expect("a place");
-            let Step::Admit(ticket) = queue.poll(*now, gate) else { panic!("kept back") };
-            let turn = queue.take(*now, gate, ticket);
-            queue.settle(*now, gate, ticket, Outcome::Ok);
-            turn
+        meter(on, || {
+            let place = queue.place(priority);
+            queue.join(*now, gate, &ask, place).expect("a place");
+            let Step::Wake(ticket) = queue.poll(*now, gate) else { panic!("kept back") };
+            let Turn::Admitted(permit) = queue.take(ticket) else { panic!("rejected") };
+            gate.settle(*now, permit, Outcome::Ok);
+            queue.changed();
         });
-        assert_eq!(turn, Turn::Admitted);
     }
 }
 
@@ -70,7 +71,7 @@ pub fn of_a_hundred_thousand() {
 pub fn idle() {
     let mut bench = Bench::new(1_000);
     let Bench { queue, gate, now, .. } = &mut bench;
-    while let Step::Admit(_) = queue.poll(*now, gate) {}
+    while let Step::Wake(_) = queue.poll(*now, gate) {}
     run(|on| {
         assert!(matches!(meter(on, || queue.poll(black_box(*now), gate)), Step::Sleep(Some(_))));
     });

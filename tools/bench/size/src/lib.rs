@@ -9,7 +9,8 @@ pub mod board;
 
 use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply};
+use tidegate::queue::{Place, Queue, Slot, Step, Ticket, Turn};
+use tidegate::{Ask, Controller, Decision, Instant, Policy, Reason, Reply};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -40,4 +41,42 @@ impl<L: Law + Copy> Verbs<L> {
         retry: |gate, now, ask, reply| gate.retry(now, ask, reply),
         next_at: Controller::next_at,
     };
+}
+
+/// What firmware does with a queue of four calls before such a controller.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct QueueVerbs<L: Law> {
+    gate: Verbs<L>,
+    enter: fn(&mut Few, &Ask, u8) -> Option<Ticket>,
+    poll: fn(&mut Few, Instant, &mut Controller<L>) -> Step,
+    take: fn(&mut Few, Ticket) -> Turn,
+    cancel: fn(&mut Few, Instant, &mut Controller<L>, Ticket),
+}
+
+type Few = Queue<[Slot; 4]>;
+
+impl<L: Law + Copy> QueueVerbs<L> {
+    /// All of them.
+    pub const ALL: Self = Self {
+        gate: Verbs::ALL,
+        enter: |queue, ask, priority| {
+            let place = queue.place(priority);
+            queue.enter(ask, place)
+        },
+        poll: Queue::poll,
+        take: Queue::take,
+        cancel: Queue::cancel,
+    };
+}
+
+/// The same, and the look at those before a call that joins.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct JoinVerbs<L: Law> {
+    queue: QueueVerbs<L>,
+    join: fn(&mut Few, Instant, &mut Controller<L>, &Ask, Place) -> Result<Ticket, Reason>,
+}
+
+impl<L: Law + Copy> JoinVerbs<L> {
+    /// All of them.
+    pub const ALL: Self = Self { queue: QueueVerbs::ALL, join: Queue::join };
 }

@@ -7,6 +7,7 @@ use tidegate_size as _;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use tidegate::Controller;
 use tidegate::law::{Adaptive, AdaptiveState, Aimd, Fixed};
+use tidegate::queue::{Queue, Slot};
 use tidegate_embassy::{Acquire, Throttle};
 
 /// As many bytes as a `T` has on this machine.
@@ -25,9 +26,12 @@ as_large_as!(AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd>);
 as_large_as!(ACQUIRE, Acquire<'static, Throttle<CriticalSectionRawMutex, Adaptive>>);
 as_large_as!(LEAST_ADAPTIVE_THROTTLE, Throttle<CriticalSectionRawMutex, Adaptive, 1>);
 as_large_as!(LEAST_AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd, 1>);
+as_large_as!(QUEUE_OF_1, Queue<[Slot; 1]>);
+as_large_as!(QUEUE_OF_4, Queue<[Slot; 4]>);
+as_large_as!(QUEUE_OF_16, Queue<[Slot; 16]>);
 
 #[unsafe(no_mangle)]
-pub static ROOTS: [&[u8]; 8] = [
+pub static ROOTS: [&[u8]; 11] = [
     &ADAPTIVE_STATE,
     &ADAPTIVE_CONTROLLER,
     &FIXED_CONTROLLER,
@@ -36,4 +40,7 @@ pub static ROOTS: [&[u8]; 8] = [
     &ACQUIRE,
     &LEAST_ADAPTIVE_THROTTLE,
     &LEAST_AIMD_THROTTLE,
+    &QUEUE_OF_1,
+    &QUEUE_OF_4,
+    &QUEUE_OF_16,
 ];

@@ -1,0 +1,9 @@
+//! The queue before a controller with `fixed`.
+#![no_std]
+#![no_main]
+
+use tidegate::law::Fixed;
+use tidegate_size::QueueVerbs;
+
+#[unsafe(no_mangle)]
+pub static ROOTS: QueueVerbs<Fixed> = QueueVerbs::ALL;
