@@ -60,6 +60,8 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///   ask with `Wait` again, unless something left or settled in between. (The faithful
 ///   [`Tchannel`](crate::law::Tchannel) counts where a second ends, and may then say `Wait` after all.)
 /// - All gates are asked before any is charged; only `Go` charges.
+/// - Timers fire late. What a call is late by, up to 2 ms, is not lost: the next one is due by the rate and
+///   not by that. So a quota's burst is larger by what its rate allows in 2 ms.
 /// - A call that left before the latest cut cannot cut again, and a law grows only where it was
 ///   what calls waited for. Laws that are kept as their source has them may break these two:
 ///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku), and what
@@ -133,10 +135,16 @@ impl<L: Law> Limit<L> {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
+    /// Up to when the bucket drains where a call is sent or completes: so that one that a timer is late for
+    /// is not late for good.
+    fn lately(&self, now: Instant) -> Instant {
+        now.saturating_sub(self.law.lateness())
+    }
+
     /// Takes back what a call was charged. Nothing else was sent since, where it is the `newest`.
     fn refund(&mut self, now: Instant, part: &Part, newest: bool) {
         self.pressed |= part.paced;
-        self.pace.correct(now, part.cost, 0, self.law.quota(&self.state));
+        self.pace.correct(self.lately(now), part.cost, 0, self.law.quota(&self.state));
         let newest = newest && part.epoch == self.epoch;
         self.law.refunded(&mut self.state, &mut self.pace, now, part.cost, newest);
     }
@@ -149,7 +157,7 @@ impl<L: Law> Limit<L> {
             return due;
         }
         match self.law.quota(&self.state) {
-            Some(quota) => due.max(self.pace.due_behind(now, ahead.cost, cost, quota)),
+            Some(quota) => due.max(self.pace.due_behind(self.lately(now), ahead.cost, cost, quota)),
             None if due > now => {
                 let interval = self.law.interval(&self.state, now).unwrap_or(Span::ZERO);
                 due.saturating_add(interval.saturating_mul(ahead.calls.into()))
@@ -164,7 +172,9 @@ impl<L: Law> Limit<L> {
             return;
         }
         self.pressed = false;
-        self.pace.charge(now, cost, self.law.quota(&self.state));
+        let quota = self.law.quota(&self.state);
+        let due = self.pace.was_due(now, self.lately(now), cost, quota);
+        self.pace.charge(due, cost, quota);
         self.law.released(&mut self.state, &mut self.pace, now, cost, rng);
     }
 }
@@ -682,7 +692,8 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
                 if let (Some(part), Some(used)) = (permit.parts.get(index), used.get(index))
                     && limit.has_charged(part)
                 {
-                    limit.pace.correct(now, part.cost, *used, limit.law.quota(&limit.state));
+                    let then = limit.lately(now);
+                    limit.pace.correct(then, part.cost, *used, limit.law.quota(&limit.state));
                     limit.law.corrected(&mut limit.state, now, part.cost, *used);
                 }
             });
@@ -706,7 +717,7 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
             if part.cost == 0 || (blame && !hint.is_used_up(part.cost)) {
                 return;
             }
-            limit.pace.drain(now, limit.law.quota(&limit.state));
+            limit.pace.drain(limit.lately(now), limit.law.quota(&limit.state));
             let sample = Sample {
                 now,
                 sent: permit.sent,

@@ -154,7 +154,7 @@ class Controller:
         for limit, cost in zip(self.limits, ask.costs):
             if cost > 0:
                 limit.pressed = False
-                limit.pace.charge(now, cost, limit.law.quota())
+                limit.pace.charge_late(now, limit.law.late(now), cost, limit.law.quota())
                 limit.law.released(limit.pace, now, cost, self.chance)
         if ask.attempt > 0 and self.budget:
             self.budget.spend()
@@ -181,7 +181,7 @@ class Controller:
             for limit, part, used in zip(self.limits, parts, reply.used):
                 # Of a law that has gone meanwhile there is nothing to correct.
                 if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
-                    limit.pace.correct(now, part.cost, used, limit.law.quota())
+                    limit.pace.correct(now - limit.law.late(now), part.cost, used, limit.law.quota())
                     limit.law.corrected(now, part.cost, used)
         self.teach(now, sent, parts, attempt, reply)
         if reply.outcome == "ok" and self.budget:
@@ -201,7 +201,7 @@ class Controller:
         for index, (limit, part, hint) in enumerate(zip(self.limits, parts, reply.hints)):
             if part.cost == 0 or (known and not blamed[index]):
                 continue
-            limit.pace.drain(now, limit.law.quota())
+            limit.pace.drain(now - limit.law.late(now), limit.law.quota())
             sample = Sample(
                 now=now,
                 sent=sent,

@@ -214,15 +214,37 @@ impl Pace {
         self.at.max(now).checked_add(wait).ok_or(Reason::Never)
     }
 
-    /// When the bucket has room for a call of `cost` and for those `ahead` of it; the end of time where that
-    /// is never.
-    pub(crate) fn due_behind(&self, now: Instant, ahead: u64, cost: u32, quota: Quota) -> Instant {
+    /// When a call of `cost` that may be sent now was due, and not before `lately`.
+    #[inline(always)] // as above
+    pub(crate) fn was_due(
+        &self,
+        now: Instant,
+        lately: Instant,
+        cost: u32,
+        quota: Option<Quota>,
+    ) -> Instant {
+        let Some(quota) = quota else { return now };
+        match self.bucket_due(self.at, cost, quota) {
+            Ok(due) if due > self.at => due.max(lately).min(now),
+            _ => now, // It had no need to wait.
+        }
+    }
+
+    /// When the bucket has room for a call of `cost` and for those `ahead` of it, where what they are late by
+    /// since `lately` is made up for; the end of time where that is never.
+    pub(crate) fn due_behind(
+        &self,
+        lately: Instant,
+        ahead: u64,
+        cost: u32,
+        quota: Quota,
+    ) -> Instant {
         let call = quota.period.get();
-        let level = self.level_at(now, quota).saturating_add(call.saturating_mul(ahead));
+        let level = self.level_at(lately, quota).saturating_add(call.saturating_mul(ahead));
         let room = call.saturating_mul(quota.burst.get().saturating_sub(cost).into());
         let (drained, rest) = div_rem(level.saturating_sub(room), quota.count);
         let wait = Span::from_nanos(drained.saturating_add(u64::from(rest > 0)));
-        self.at.max(now).saturating_add(wait)
+        self.at.max(lately).saturating_add(wait)
     }
 
     /// Ends the pause: the call that it was made for was not sent.

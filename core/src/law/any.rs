@@ -74,6 +74,12 @@ macro_rules! registry {
                 }
             }
 
+            fn lateness(&self) -> Span {
+                match self {
+                    $(Self::$law(law) => law.lateness(),)*
+                }
+            }
+
             fn check(&self, state: &AnyState, now: Instant, in_flight: u16) -> Verdict {
                 match (self, state) {
                     $((Self::$law(law), AnyState::$law(state)) => law.check(state, now, in_flight),)*

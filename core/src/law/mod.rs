@@ -142,6 +142,13 @@ pub trait Law {
         None
     }
 
+    /// How much of what a call is sent late its bucket makes up for: 2 ms, which most runtimes' timers are
+    /// late by. So a quota's burst is larger by what its rate allows in that time. A law that is kept as
+    /// its source has it makes up for nothing.
+    fn lateness(&self) -> Span {
+        Span::from_millis(2)
+    }
+
     /// The time between two calls at present, before chance moves them, for whoever wants to show
     /// it; `None` where nothing is kept apart.
     fn interval(&self, state: &Self::State, _: Instant) -> Option<Span> {

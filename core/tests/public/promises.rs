@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 use tidegate::gate::HoldPolicy;
-use tidegate::{Ask, Controller, Decision, Hint, Outcome, Policy, Ratio, Rng, Span, Verdict};
+use tidegate::law::Fixed;
+use tidegate::{
+    Ask, Controller, Decision, Hint, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,
+};
 
 use crate::client::{Client, Gate, POLICY};
 use crate::{DAY, MILLIS, SECOND, at};
@@ -347,4 +350,31 @@ fn a_fleet_that_is_told_when_a_window_ends_shares_it() {
     }
     uneven.sort_unstable();
     assert!(uneven[20] <= 60 && uneven[36] <= 300, "{uneven:?}");
+}
+
+#[test]
+fn a_rate_is_kept_by_timers_that_fire_late() {
+    // Up to 1.1 ms late, as timers are that count in milliseconds.
+    let mut chance = Rng::new(7);
+    for rate in [100, 500, 1_000, 50_000] {
+        let law = Fixed::new(Quota::per_second(rate).unwrap());
+        let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, at(0));
+        let (mut now, mut calls) = (at(0), 0);
+        while now < at(10 * SECOND) {
+            match gate.poll(now, &Ask::new()) {
+                Decision::Go(permit) => {
+                    calls += 1;
+                    gate.settle(now, permit, Outcome::Ok);
+                }
+                Decision::Wait(until) => {
+                    now =
+                        until.saturating_add(chance.between(Span::ZERO, Span::from_micros(1_100)));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        // Not one more than the quota has, but for what it allows in two milliseconds.
+        let most = rate * 10_002 / 1_000 + 1;
+        assert!((most * 99 / 100..=most).contains(&calls), "{calls} at {rate} a second");
+    }
 }

@@ -6,6 +6,7 @@ from laws.base import Law, above_one, below_one
 
 class Autosleeper(Law):
     TAG = 7
+    LATE = 0
     NAME = "autosleeper"
     DEFAULT = {
         "initial": 500 * MS,

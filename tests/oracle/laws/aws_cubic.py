@@ -38,6 +38,7 @@ def quota(rate):
 
 class AwsCubic(Law):
     TAG = 4
+    LATE = 0
     NAME = "aws-cubic"
     NAMED = {
         "aws-cubic": {"laws": [{"law": "aws-cubic"}]},

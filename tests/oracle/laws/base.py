@@ -1,6 +1,6 @@
 """What every law answers to the controller, where it has nothing of its own to say."""
 
-from exact import U64
+from exact import MS, U64
 
 PER = 10**9 << 20
 """Laws count calls a second with 20 bits of fraction: that is calls per this many nanoseconds."""
@@ -34,6 +34,8 @@ class Law:
     """What a configuration leaves out."""
     NAMED = {}
     """The policies that go by a name."""
+    LATE = 2 * MS
+    """How much of what a call is sent late its bucket makes up for."""
     SITUATIONS = []
     """What every client plays with: every configuration that has an arithmetic of its own."""
 
@@ -48,6 +50,9 @@ class Law:
 
     def quota(self):
         return None
+
+    def late(self, now):
+        return min(now, self.LATE)
 
     def check(self, now, in_flight):
         """The instant from which on the law lets a call leave."""

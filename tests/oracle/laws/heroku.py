@@ -20,6 +20,7 @@ def exp_neg(x, y):
 
 class Heroku(Law):
     TAG = 6
+    LATE = 0
     NAME = "heroku"
     DEFAULT = {
         "strategy": "remaining",

@@ -13,6 +13,7 @@ MOST_HALVINGS, MOST_STREAK = 20, 8
 
 class Tchannel(Law):
     TAG = 2
+    LATE = 0
     NAME = "tchannel"
     DEFAULT = {"most": 9_999_999, "over": "wait", "variant": "promised"}
     NAMED = {

@@ -326,6 +326,11 @@ impl Law for Autosleeper {
         AutosleeperState { delay: Span::ZERO, successes: 0, quiet_from: now }
     }
 
+    /// None: as its source.
+    fn lateness(&self) -> Span {
+        Span::ZERO
+    }
+
     /// None: the law delays the pace by itself.
     fn quota(&self, _: &AutosleeperState) -> Option<Quota> {
         None

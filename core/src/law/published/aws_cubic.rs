@@ -191,6 +191,11 @@ impl Law for AwsCubic {
         }
     }
 
+    /// None: as its source.
+    fn lateness(&self) -> Span {
+        Span::ZERO
+    }
+
     fn quota(&self, state: &AwsCubicState) -> Option<Quota> {
         state.rate_q20().map(quota)
     }

@@ -325,6 +325,11 @@ impl Law for Heroku {
         HerokuState { sleep: self.config.start, run: 0, raised: now, refused: now }
     }
 
+    /// None: as its source.
+    fn lateness(&self) -> Span {
+        Span::ZERO
+    }
+
     /// None: the law delays the pace by itself.
     fn quota(&self, _: &HerokuState) -> Option<Quota> {
         None

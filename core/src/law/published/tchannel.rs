@@ -354,6 +354,11 @@ impl Law for Tchannel {
         TchannelState { second: now, limit: self.most(), sent: 0, busy: 0, streak: 0, quiet: 0 }
     }
 
+    /// None: as its source.
+    fn lateness(&self) -> Span {
+        Span::ZERO
+    }
+
     fn quota(&self, _: &TchannelState) -> Option<Quota> {
         None
     }
