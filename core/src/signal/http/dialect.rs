@@ -89,6 +89,10 @@ const ROWS: &[(&str, Dialect)] = &[
     row("x-amzn-errortype", Term::AwsError, "call", 0),
     row("x-should-retry", Term::ShouldRetry, "call", 0),
     row("stripe-should-retry", Term::ShouldRetry, "call", 0),
+    row("fastly-ratelimit-", Term::Family, "fastly", 0),
+    // Atlassian.
+    row("beta-ratelimit", Term::Service, "ratelimit", 0),
+    row("beta-ratelimit-policy", Term::Policy, "ratelimit", 0),
 ];
 
 static ALL: Table<Dialect, { ROWS.len() }> = Table::of(ROWS);

@@ -39,6 +39,8 @@
 //! | `x-ms-ratelimit-remaining-subscription-reads`, … | Azure Resource Manager |
 //! | `X-Shopify-Shop-Api-Call-Limit: 32/40` | Shopify |
 //! | `x-amzn-errortype` | AWS, see [`aws`](super::aws) |
+//! | `Fastly-RateLimit-Remaining`, `-Reset` | Fastly |
+//! | `Beta-RateLimit`, `Beta-RateLimit-Policy` | Atlassian |
 //! | `Stripe-Should-Retry`, `x-should-retry`: `false` | Stripe, OpenAI, Anthropic |
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
 //!
