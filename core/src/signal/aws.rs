@@ -1,29 +1,29 @@
 //! AWS: error codes, which say more than the status (`DynamoDB` throttles with a 400).
 
-use super::word::digests;
+use super::word::Table;
 use crate::{Outcome, digest};
 
-/// The codes that AWS SDKs take for a throttle (botocore's `throttling` retry conditions, the same
-/// in the SDKs for Rust and JavaScript).
-const THROTTLES: [&str; 14] = [
-    "BandwidthLimitExceeded",
-    "EC2ThrottledException",
-    "LimitExceededException",
-    "PriorRequestNotComplete",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-    "RequestThrottled",
-    "RequestThrottledException",
-    "SlowDown",
-    "ThrottledException",
-    "Throttling",
-    "ThrottlingException",
-    "TooManyRequestsException",
-    "TransactionInProgressException",
+/// The codes that AWS SDKs take for a throttle (botocore's `throttling` retry conditions, the same in
+/// the SDKs for Rust and JavaScript), and for a passing failure, whatever the status.
+const CODES: [(&str, Outcome); 16] = [
+    ("BandwidthLimitExceeded", Outcome::Throttled),
+    ("EC2ThrottledException", Outcome::Throttled),
+    ("LimitExceededException", Outcome::Throttled),
+    ("PriorRequestNotComplete", Outcome::Throttled),
+    ("ProvisionedThroughputExceededException", Outcome::Throttled),
+    ("RequestLimitExceeded", Outcome::Throttled),
+    ("RequestThrottled", Outcome::Throttled),
+    ("RequestThrottledException", Outcome::Throttled),
+    ("SlowDown", Outcome::Throttled),
+    ("ThrottledException", Outcome::Throttled),
+    ("Throttling", Outcome::Throttled),
+    ("ThrottlingException", Outcome::Throttled),
+    ("TooManyRequestsException", Outcome::Throttled),
+    ("TransactionInProgressException", Outcome::Throttled),
+    ("RequestTimeout", Outcome::Failed),
+    ("RequestTimeoutException", Outcome::Failed),
 ];
-
-/// The codes that they take for a passing failure, whatever the status.
-const TRANSIENT: [&str; 2] = ["RequestTimeout", "RequestTimeoutException"];
+static TABLE: Table<Outcome, { CODES.len() }> = Table::of(&CODES);
 
 /// What an AWS error code says about the call; `None` where the status says more.
 ///
@@ -51,13 +51,7 @@ pub fn outcome(code: impl AsRef<[u8]>) -> Option<Outcome> {
             byte => sum = digest::and(sum, *byte),
         }
     }
-    if const { digests(THROTTLES) }.contains(&sum) {
-        Some(Outcome::Throttled)
-    } else if const { digests(TRANSIENT) }.contains(&sum) {
-        Some(Outcome::Failed)
-    } else {
-        None
-    }
+    TABLE.of_digest(sum)
 }
 
 #[cfg(test)]
@@ -66,10 +60,10 @@ mod tests {
 
     #[test]
     fn every_code_is_known_bare_and_dressed() {
-        for name in THROTTLES {
-            assert_eq!(outcome(name), Some(Outcome::Throttled), "{name}");
+        for (name, expected) in CODES {
+            assert_eq!(outcome(name), Some(expected), "{name}");
             let dressed = format!("aws.protocoltests#{name}:http://internal.amazon.com/coral/");
-            assert_eq!(outcome(dressed), Some(Outcome::Throttled), "{name}");
+            assert_eq!(outcome(dressed), Some(expected), "{name}");
             assert_eq!(outcome(name.to_lowercase()), None, "{name}");
         }
     }

@@ -13,40 +13,57 @@ pub(super) const fn digest(bytes: &[u8], folded: bool) -> u32 {
     sum
 }
 
-/// The digests of `words`, for the compiler to work out.
-#[expect(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "never at run time")]
-pub(super) const fn digests<const COUNT: usize>(words: [&str; COUNT]) -> [u32; COUNT] {
-    let (mut sums, mut rest, mut at) = ([0; COUNT], words.as_slice(), 0);
-    while let [word, tail @ ..] = rest {
-        sums[at] = digest(word.as_bytes(), false);
-        (rest, at) = (tail, at + 1);
+/// Words and what they mean.
+#[derive(Debug)]
+pub(super) struct Table<T, const WORDS: usize> {
+    digests: [u32; WORDS],
+    meanings: [T; WORDS],
+}
+
+impl<T: Copy, const WORDS: usize> Table<T, WORDS> {
+    /// The first of these words as digests that the compiler works out.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "never at run time"
+    )]
+    pub(super) const fn of(words: &[(&str, T)]) -> Self {
+        let mut table = Self { digests: [0; WORDS], meanings: [words[0].1; WORDS] };
+        let mut at = 0;
+        while at < WORDS {
+            table.digests[at] = digest(words[at].0.as_bytes(), false);
+            table.meanings[at] = words[at].1;
+            at += 1;
+        }
+        table
     }
-    sums
-}
 
-/// A word, and what it means.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Word<T> {
-    digest: u32,
-    length: u8,
-    means: T,
-}
+    /// What the longest word means that `bytes` begin with, in any case, and the bytes behind it.
+    pub(super) fn longest<'a>(&self, bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
+        let (place, rest) = longest(&self.digests, bytes)?;
+        Some((*self.meanings.get(place)?, rest))
+    }
 
-impl<T: Copy> Word<T> {
-    /// A word in lower case.
-    pub(super) const fn new(word: &str, means: T) -> Self {
-        let bytes = word.as_bytes();
-        #[expect(clippy::cast_possible_truncation, reason = "no word here is that long")]
-        let length = bytes.len() as u8;
-        Self { digest: digest(bytes, true), length, means }
+    /// What the word `bytes` means, in any case.
+    pub(super) fn find(&self, bytes: &[u8]) -> Option<T> {
+        self.longest(bytes).and_then(|(meaning, rest)| rest.is_empty().then_some(meaning))
+    }
+
+    /// What the word with this digest means.
+    pub(super) fn of_digest(&self, digest: u32) -> Option<T> {
+        self.meanings.get(self.digests.iter().position(|word| *word == digest)?).copied()
     }
 }
 
-/// The first of `words` that `bytes` begin with in any case, as what it means, and the bytes behind
-/// it.
-pub(super) fn find<'a, T: Copy>(words: &[Word<T>], bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
-    words.iter().find_map(|word| {
-        let (head, rest) = bytes.split_at_checked(usize::from(word.length))?;
-        (digest(head, true) == word.digest).then_some((word.means, rest))
-    })
+#[inline(never)] // Once for all tables.
+fn longest<'a>(digests: &[u32], bytes: &'a [u8]) -> Option<(usize, &'a [u8])> {
+    let (mut rest, mut sum, mut found) = (bytes, digest::EMPTY, None);
+    while let [byte, tail @ ..] = rest {
+        sum = digest::and(sum, byte.to_ascii_lowercase());
+        rest = tail;
+        if let Some(place) = digests.iter().position(|word| *word == sum) {
+            found = Some((place, rest));
+        }
+    }
+    found
 }

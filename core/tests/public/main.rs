@@ -22,6 +22,7 @@ mod recovery;
 #[cfg(feature = "shared")]
 mod shared;
 mod signal_captures;
+mod signal_common;
 mod signal_dates;
 mod signal_hostile;
 mod snapshots;

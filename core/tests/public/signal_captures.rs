@@ -58,7 +58,7 @@ fn every_captured_response_is_read_as_its_server_means_it() {
             let same = told.len() == 1 && answer.limits().all(|limit| limit.hint == answer.hint);
             assert!(!same || answer.limits().count() <= 1, "{capture}");
             let limits = answer.limits().filter(|_| !same).enumerate();
-            let limits = limits.map(|(at, limit)| named(limit, told.get(at + 1)));
+            let limits = limits.map(|(at, limit)| named(&limit, told.get(at + 1)));
             assert_eq!(limits.collect::<Vec<_>>(), told[1..], "{capture}");
         }
     }

@@ -3,19 +3,19 @@
 use embedded_io_async::Read;
 use reqwless::response::Response;
 use tidegate::Reply;
-use tidegate::signal::http::Reading;
+use tidegate::signal::http::CommonReading;
 
 use crate::replied::Replied;
 
-/// Reads status and headers. For several limits, or for what the clock says, read them with
-/// [`Reading`] yourself.
+/// Reads status and headers in the common dialects. For others, for several limits, or for what the
+/// clock says, read them yourself with [`Reading`](tidegate::signal::http::Reading).
 impl<C: Read, const LIMITS: usize> Replied<LIMITS> for Response<'_, '_, C> {
     fn reply(&self) -> Reply<LIMITS> {
-        let mut reading = Reading::new(self.status.0);
+        let mut reading = CommonReading::new(self.status.0);
         for (name, value) in self.headers().take_while(|(name, _)| !name.is_empty()) {
             reading.header(name, value);
         }
-        reading.finish(None).reply()
+        reading.finish(None)
     }
 }
 

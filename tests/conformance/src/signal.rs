@@ -107,7 +107,7 @@ fn hint(hint: &Hint) -> Value {
     Value::from(said)
 }
 
-fn limit(limit: &Limit) -> Value {
+fn limit(limit: Limit) -> Value {
     let unit = match limit.unit {
         Unit::Requests => "requests",
         Unit::Tokens => "tokens",

@@ -1,7 +1,7 @@
 //! Any response: a status, a clock and headers, under every profile.
 
-use tidegate::signal::http::{Answer, Name, Profile, Reading, Unit, Which};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reply, Span, Verdict};
+use tidegate::signal::http::{Answer, CommonReading, Name, Profile, Reading, Unit, Which};
+use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
 
 use tidegate_promises::Input;
 
@@ -39,6 +39,20 @@ pub fn try_with(bytes: &[u8]) {
     for profile in PROFILES {
         response(status, clock, &headers, profile);
     }
+    common(status, clock, &headers);
+}
+
+/// The common dialects alone.
+fn common(status: u16, clock: Option<Span>, headers: &[Header<'_>]) {
+    let seconds = |clock: Span| u32::try_from(clock.as_nanos() / 1_000_000_000).ok();
+    let mut reading = CommonReading::new(status);
+    for (name, value) in headers {
+        reading.header(name, value);
+    }
+    let reply: Reply = reading.finish(clock.and_then(seconds));
+    assert_eq!(reply, reading.finish(clock.and_then(seconds)), "to look is to change nothing");
+    sound(reply.outcome, reply.hints[0]);
+    LAWS.iter().for_each(|law| keeps_nobody_for_good(law, reply));
 }
 
 /// `Name: value`
@@ -97,18 +111,7 @@ fn told_at_most(headers: &[Header<'_>]) -> usize {
 /// What holds for an answer, whatever was sent.
 fn consistent(answer: &Answer) {
     for hint in answer.limits().map(|limit| limit.hint).chain([answer.hint]) {
-        assert_ne!(hint.limit, Some(0), "a limit of nothing");
-        assert_ne!(hint.period, Some(Span::ZERO), "a period of nothing");
-        if let (Some(remaining), Some(limit)) = (hint.remaining, hint.limit) {
-            assert!(remaining <= limit, "more is left than there is");
-        }
-        if let (Some(reset), Some(period)) = (hint.reset, hint.period) {
-            assert!(reset <= period, "the reset lies beyond the period");
-        }
-        assert!(
-            hint.retry_after.is_none() || answer.outcome != Outcome::Ok,
-            "served, yet told off"
-        );
+        sound(answer.outcome, hint);
     }
     assert!(answer.limits().count() <= 4);
     // The first limit binds: nothing behind it is used up if it is not.
@@ -130,6 +133,19 @@ fn consistent(answer: &Answer) {
             (answer.hint.retry_after, answer.hint.no_retry)
         );
     }
+}
+
+/// What holds for a hint.
+fn sound(outcome: Outcome, hint: Hint) {
+    assert_ne!(hint.limit, Some(0), "a limit of nothing");
+    assert_ne!(hint.period, Some(Span::ZERO), "a period of nothing");
+    if let (Some(remaining), Some(limit)) = (hint.remaining, hint.limit) {
+        assert!(remaining <= limit, "more is left than there is");
+    }
+    if let (Some(reset), Some(period)) = (hint.reset, hint.period) {
+        assert!(reset <= period, "the reset lies beyond the period");
+    }
+    assert!(hint.retry_after.is_none() || outcome != Outcome::Ok, "served, yet told off");
 }
 
 /// How long a client waits whose first answer this is.

@@ -4,8 +4,8 @@
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
-use tidegate::signal::http::{Name, Profile, Reading};
-use tidegate::signal::{aws, coap, grpc, http, mqtt};
+use tidegate::signal::http::{CommonReading, Name, Profile, Reading};
+use tidegate::signal::{aws, coap, grpc, mqtt};
 use tidegate::{Hint, Outcome, Reply, Span};
 
 use tidegate_promises::Input;
@@ -36,7 +36,7 @@ pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     match input.u8() % 8 {
         // Such bytes are read without a panic, and nothing is promised of them.
-        1 | 4 if is_odd(input.rest()) => _ = http::retry_after(input.rest()),
+        1 | 4 if is_odd(input.rest()) => _ = grpc::reply::<1>(14, Some(input.rest())),
         0 => aws_code(input.rest()),
         1 => grpc_status(input.u8().into(), input.rest()),
         2 => coap_response(input.u8(), input.rest()),
@@ -102,10 +102,22 @@ fn is_odd(value: &[u8]) -> bool {
     value.iter().any(|byte| byte.is_ascii_whitespace() && !b" \t".contains(byte))
 }
 
+/// Plain digits are read as the number that they are, by both readings.
 fn digits(value: &[u8]) {
-    let expected = unsigned(value);
-    assert_eq!(http::remaining(value), expected, "{value:?}");
-    assert_eq!(http::retry_after(value), expected.map(Span::from_secs), "{value:?}");
+    let (mut reading, mut common) = (Reading::new(429), CommonReading::new(429));
+    for name in ["RateLimit-Remaining", "Retry-After"] {
+        reading.header(name, value);
+        common.header(name, value);
+    }
+    let reply: Reply = common.finish(None);
+    if let Some(number) = unsigned(value) {
+        let hint = reading.finish(None).hint;
+        assert_eq!(hint.remaining, Some(number), "{value:?}");
+        if number < 4_294_967 {
+            assert_eq!(hint.retry_after, Some(Span::from_secs(number)), "{value:?}");
+            assert_eq!(reply.hints, [hint], "{value:?}");
+        }
+    }
     assert_eq!(Name::of(value), Name::of(value));
 }
 

@@ -21,7 +21,7 @@ use tidegate::law::{
 };
 use tidegate::queue::{self, Growing, Node, Place, Queue, Slot, Step, Storage, Ticket, Turn};
 use tidegate::shared::{Coordinator, Isolate, Leases, MessageError};
-use tidegate::signal::http::{Answer, Profile, Reading, Unit};
+use tidegate::signal::http::{Answer, CommonReading, Profile, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
@@ -114,7 +114,6 @@ pub static PARTS: Parts = Parts {
 #[unsafe(no_mangle)]
 pub static CONVERSIONS: Conversions = Conversions {
     status: http::outcome,
-    retry_after: http::retry_after,
     ticks: Ticks::new,
     extend: Ticks::extend,
     to_ticks: Ticks::to_ticks_ceil,
@@ -128,6 +127,9 @@ pub static SIGNALS: Signals = Signals {
     reading: Reading::with_profile,
     header: |reading, name, value| reading.header(name, value),
     finish: Reading::finish,
+    common: CommonReading::new,
+    common_header: |reading, name, value| reading.header(name, value),
+    common_finish: CommonReading::finish,
     last: |answer| answer.limits().last().map(|limit| limit.hint),
     unit: Answer::of,
     about: |answer, units| answer.about(units),
@@ -301,7 +303,6 @@ pub struct Parts {
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Conversions {
     status: fn(u16) -> Outcome,
-    retry_after: fn(&[u8]) -> Option<Span>,
     ticks: fn(NonZeroU32) -> Ticks,
     extend: fn(&mut Ticks, u32) -> Instant,
     to_ticks: fn(&Ticks, Span) -> u64,
@@ -314,7 +315,10 @@ pub struct Conversions {
 pub struct Signals {
     reading: fn(u16, Profile) -> Reading,
     header: fn(&mut Reading, &[u8], &[u8]),
-    finish: fn(&Reading, Option<Span>) -> Answer,
+    finish: fn(Reading, Option<Span>) -> Answer,
+    common: fn(u16) -> CommonReading,
+    common_header: fn(&mut CommonReading, &[u8], &[u8]),
+    common_finish: fn(&mut CommonReading, Option<u32>) -> Reply<2>,
     last: fn(&Answer) -> Option<Hint>,
     unit: fn(&Answer, Unit) -> Hint,
     about: fn(&Answer, [Unit; 2]) -> Reply<2>,

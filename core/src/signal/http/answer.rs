@@ -1,5 +1,6 @@
 //! What one response says, put together.
 
+use super::draft::Draft;
 use super::limits::{Limit, Name, TOLD, Unit};
 use crate::hint::Hint;
 use crate::outcome::{Outcome, Reply};
@@ -33,17 +34,23 @@ pub struct Answer {
     /// What the server said to a client that counts calls: the pause, and the binding one of the
     /// limits of calls. Limits that count something else are in [`limits`](Self::limits).
     pub hint: Hint,
-    pub(super) limits: [Option<Limit>; TOLD],
+    pub(super) limits: [Draft; TOLD],
     /// How much was about limits but of no use: headers that are malformed, numbers that contradict
     /// others, dates without a clock, and limits that there is no room for.
     pub ignored: u16,
 }
 
 impl Answer {
+    /// Nothing was told.
+    pub(super) const NOTHING: Self =
+        Self { outcome: Outcome::Ok, hint: Hint::NONE, limits: [Draft::NONE; TOLD], ignored: 0 };
+
     /// The limits that the response told of, the binding one first; the first four if there were
     /// more.
-    pub fn limits(&self) -> impl Iterator<Item = &Limit> {
-        self.limits.iter().flatten()
+    pub fn limits(&self) -> impl Iterator<Item = Limit> {
+        let mut pause = self.hint.retry_after;
+        let told = self.limits.iter().filter(|draft| draft.told != 0);
+        told.map(move |draft| draft.limit(pause.take()))
     }
 
     /// The reply to a controller that keeps several limits, each fed by what the server said of it.

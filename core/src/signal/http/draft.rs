@@ -1,180 +1,181 @@
 //! Limits while their numbers come together, header by header.
 
-use super::limits::{Limit, Name, TOLD, Unit};
+use super::dialect::Term;
+use super::limits::{Limit, Name, Unit};
 use crate::hint::Hint;
 use crate::time::Span;
 
-/// How many limits are collected from the headers; those that come later are counted and dropped.
-const COLLECTED: usize = 8;
-
-/// What can be told of a limit.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub(super) enum Part {
-    /// How many calls fit into a period; the least counts.
-    Limit,
-    /// How many calls are left; the least counts.
-    Remaining,
-    /// How long the period is, in nanoseconds.
-    Period,
-    /// When it ends, in nanoseconds from now.
-    In,
-    /// When it ends, in nanoseconds from the start of 1970.
-    At,
-    /// What is counted; the first of the units counts.
-    Unit,
-    /// The digest of the partition key.
-    Partition,
-    /// That it is a quota without a name (`100;w=60`). It belongs to the limit of as many calls, if
-    /// there is one.
-    Loose,
-}
-
-impl Part {
-    const fn bit(self) -> u8 {
-        1u8.wrapping_shl(self as u32)
-    }
-}
+/// The bit of a limit whose period is that of a quota without a name.
+const JOINED: u8 = 1 << 0;
+/// The bit of a quota without a name (`100;w=60`). It belongs to the limit of as many calls, if
+/// there is one.
+const LOOSE: u8 = 1 << 7;
 
 /// A limit while its numbers come together. Where a number was told twice, the more careful one
 /// counts, whichever came first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Draft {
-    pub(super) name: Name,
-    /// Which parts were told, a bit each.
-    told: u8,
-    /// The greatest number that was told of each part; where the least counts, its complement.
-    numbers: [u64; 8],
+    /// The greatest number that was told of each [`Term`]; where the least counts, its complement.
+    /// Once they are [`settled`](settle), the first is how much the limit binds, and limits compare by
+    /// these.
+    numbers: [u64; 7],
+    /// The digest of the partition's key; none where it is zero.
+    pub(super) partition: u32,
+    /// Which numbers were told, a bit each.
+    pub(super) told: u8,
+    /// The first of the units that were told, as [`Unit::number`] has them; none where it is zero.
+    pub(super) unit: u8,
 }
 
 impl Draft {
     /// Of what nothing was told.
-    pub(super) const NONE: Self = Self { name: Name::NONE, told: 0, numbers: [0; 8] };
+    pub(super) const NONE: Self = Self { numbers: [0; 7], partition: 0, told: 0, unit: 0 };
 
     /// Notes a number of which the greatest counts.
     #[inline(never)] // It is called from everywhere.
-    pub(super) fn tell(&mut self, part: Part, number: u64) {
-        self.told |= part.bit();
-        self.set(part, number.max(self.most(part)));
+    pub(super) fn tell(&mut self, term: Term, number: u64) {
+        self.told |= bit(term);
+        self.set(term, number.max(self.most(term)));
     }
 
     /// Notes a number of which the least counts.
-    pub(super) fn tell_least(&mut self, part: Part, number: u64) {
-        self.tell(part, !number);
+    pub(super) fn tell_least(&mut self, term: Term, number: u64) {
+        self.tell(term, !number);
+    }
+
+    pub(super) fn set_name(&mut self, name: Name) {
+        self.set(Term::Name, !u64::from(name.0));
+    }
+
+    /// Makes it a quota of `count` without a name.
+    pub(super) fn loosen(&mut self, count: u64) {
+        let period = self.most(Term::Period);
+        self.tell_least(Term::Limit, count);
+        self.set_name(Name::of([count.to_le_bytes(), period.to_le_bytes()].as_flattened()));
+        self.told |= LOOSE;
     }
 
     /// The greatest number that was told; zero where none was.
-    pub(super) fn most(&self, part: Part) -> u64 {
-        self.numbers.get(part as usize).copied().unwrap_or(0)
+    pub(super) fn most(&self, term: Term) -> u64 {
+        self.numbers.get(term as usize).copied().unwrap_or(0)
     }
 
     /// The least number that was told; the largest there is where none was.
-    pub(super) fn least(&self, part: Part) -> u64 {
-        !self.most(part)
+    fn least(&self, term: Term) -> u64 {
+        !self.most(term)
     }
 
-    pub(super) fn has(&self, part: Part) -> bool {
-        self.told & part.bit() != 0
+    pub(super) fn has(&self, term: Term) -> bool {
+        self.told & bit(term) != 0
     }
 
     /// What was told as a span.
-    pub(super) fn span(&self, part: Part) -> Option<Span> {
-        self.has(part).then_some(Span::from_nanos(self.most(part)))
+    pub(super) fn span(&self, term: Term) -> Option<Span> {
+        self.has(term).then_some(Span::from_nanos(self.most(term)))
     }
 
     /// Notes all that was told of `other`.
     pub(super) fn merge(&mut self, other: &Self) {
         self.told |= other.told;
-        for (old, number) in self.numbers.iter_mut().zip(other.numbers) {
-            *old = number.max(*old);
+        self.unit = self.unit.max(other.unit);
+        self.partition = self.partition.max(other.partition);
+        for (old, number) in self.numbers.iter_mut().zip(&other.numbers) {
+            *old = (*old).max(*number);
         }
     }
 
-    /// Whether more was told than what the limit is called.
-    pub(super) fn tells(&self) -> bool {
-        self.told & !(Part::Unit.bit() | Part::Partition.bit()) != 0
-    }
-
     /// Whether the same was told of both.
-    fn says(&self, other: &Self, part: Part) -> bool {
-        self.most(part) == other.most(part)
+    fn same(&self, other: &Self, term: Term) -> bool {
+        self.most(term) == other.most(term)
     }
 
     /// Forgets a number because it makes no sense beside the others, and counts it.
-    fn ignore(&mut self, part: Part, ignored: &mut u16) {
-        self.told &= !part.bit();
-        self.set(part, 0);
+    fn ignore(&mut self, term: Term, ignored: &mut u16) {
+        self.told &= !bit(term);
+        self.set(term, 0);
         count(ignored);
     }
 
-    fn set(&mut self, part: Part, number: u64) {
-        if let Some(old) = self.numbers.get_mut(part as usize) {
+    fn set(&mut self, term: Term, number: u64) {
+        if let Some(old) = self.numbers.get_mut(term as usize) {
             *old = number;
         }
     }
 
-    /// Makes the numbers agree, and all resets spans from `now` (since 1970).
+    /// Makes the numbers agree, and the reset a span from `now` (since 1970).
     pub(super) fn settle(&mut self, now: Option<u64>, ignored: &mut u16) {
-        let limit = self.least(Part::Limit);
+        let limit = self.least(Term::Limit);
         if limit == 0 {
-            self.ignore(Part::Limit, ignored);
+            self.ignore(Term::Limit, ignored);
         }
-        if self.has(Part::Remaining) && self.least(Part::Remaining) > limit {
-            self.ignore(Part::Remaining, ignored);
+        if self.has(Term::Left) && self.least(Term::Left) > limit {
+            self.ignore(Term::Left, ignored);
         }
         // A span wins over a date, because it needs no clock. What is past ends now.
-        if self.has(Part::At) && !self.has(Part::In) {
+        if self.has(Term::Reset) && !self.has(Term::ResetAfter) {
             match now {
-                Some(now) => self.tell(Part::In, self.most(Part::At).saturating_sub(now)),
-                None => self.ignore(Part::At, ignored),
+                Some(now) => {
+                    self.tell(Term::ResetAfter, self.most(Term::Reset).saturating_sub(now))
+                }
+                None => self.ignore(Term::Reset, ignored),
             }
         }
         // The period does not end later than it lasts.
-        if self.has(Part::Period) {
-            let reset = self.most(Part::In).min(self.most(Part::Period));
-            self.set(Part::In, reset);
+        if self.has(Term::Period) {
+            self.set(Term::ResetAfter, self.most(Term::ResetAfter).min(self.most(Term::Period)));
         }
     }
 
-    /// How long it is from `now` until it ends.
-    pub(super) fn wait(mut self, now: Option<u64>, ignored: &mut u16) -> Option<Span> {
-        self.settle(now, ignored);
-        self.span(Part::In)
-    }
-
-    /// How much it binds a client: the less, the more. What is used up comes first, then the lesser
-    /// share left, then what tells no share, then what tells of nothing left; of equals the fewer
-    /// calls, the later reset and the longer period. The name makes it the same for any order of
-    /// the headers.
-    fn slack(&self) -> [u64; 5] {
-        let (left, limit) = (self.least(Part::Remaining), self.least(Part::Limit));
-        let share = match (self.has(Part::Remaining), self.has(Part::Limit)) {
-            (true, _) if left == 0 => 0,
-            (true, true) => share(left, limit),
-            (true, false) => 1 << 33,
-            (false, _) => 1 << 34,
+    /// Notes how much it binds a client. What is used up comes first, then the lesser share left, then
+    /// what tells no share, then what tells of nothing left; of equals the fewer calls, the later reset
+    /// and the longer period. The name makes it the same for any order of the headers.
+    fn weigh(&mut self) {
+        let (left, limit) = (self.least(Term::Left), self.least(Term::Limit));
+        let slack = if self.has(Term::Left) {
+            match left {
+                0 => 0,
+                _ if self.has(Term::Limit) => share(left, limit),
+                _ => 1 << 33,
+            }
+        } else {
+            self.set(Term::Left, !limit);
+            1 << 34
         };
-        [share, left.min(limit), self.least(Part::In), self.least(Part::Period), self.name.number()]
+        self.set(Term::Unit, !slack);
     }
 
-    fn limit(&self) -> Limit {
-        let count = |part| self.has(part).then_some(self.least(part));
-        Limit {
-            unit: Unit::of_number(self.least(Part::Unit)),
-            name: self.name,
-            partition: self
-                .has(Part::Partition)
-                .then_some(Name::of_number(self.most(Part::Partition))),
-            hint: Hint {
-                remaining: count(Part::Remaining),
-                reset: self.span(Part::In),
-                limit: count(Part::Limit),
-                period: self.span(Part::Period),
-                ..Hint::NONE
-            },
-        }
+    pub(super) fn is_of_calls(&self) -> bool {
+        Unit::of_number(self.unit) == Unit::Requests
     }
+
+    fn count_of(&self, term: Term) -> Option<u64> {
+        self.has(term).then_some(self.least(term))
+    }
+
+    /// Writes what the server said of the limit.
+    pub(super) fn tell_in(&self, hint: &mut Hint) {
+        hint.remaining = self.count_of(Term::Left);
+        hint.reset = self.span(Term::ResetAfter);
+        hint.limit = self.count_of(Term::Limit);
+        hint.period = self.span(Term::Period);
+    }
+
+    /// The limit, and the pause that goes with it.
+    pub(super) fn limit(&self, retry_after: Option<Span>) -> Limit {
+        #[expect(clippy::cast_possible_truncation, reason = "it comes from a digest of 32 bits")]
+        let name = Name(self.least(Term::Name) as u32);
+        let partition = (self.partition > 0).then_some(Name(self.partition));
+        let hint = Hint { retry_after, ..Hint::NONE };
+        let mut limit = Limit { unit: Unit::of_number(self.unit), name, partition, hint };
+        self.tell_in(&mut limit.hint);
+        limit
+    }
+}
+
+/// The bit of a number.
+const fn bit(term: Term) -> u8 {
+    1u8.wrapping_shl(term as u32)
 }
 
 /// `left / limit` in units of 2^-32, and 2^32 more; no more is left than there is.
@@ -182,9 +183,9 @@ fn share(mut left: u64, limit: u64) -> u64 {
     let mut share = 1u64;
     // Division by hand, bit by bit: small machines would link a kilobyte for it.
     for _ in 0..32 {
-        let missing = limit.saturating_sub(left);
+        let missing = limit.wrapping_sub(left);
         let whole = left >= missing;
-        left = if whole { left.saturating_sub(missing) } else { left.saturating_add(left) };
+        left = left.wrapping_add(if whole { missing.wrapping_neg() } else { left });
         share = share << 1 | u64::from(whole);
     }
     share
@@ -195,62 +196,62 @@ pub(super) fn count(ignored: &mut u16) {
     *ignored = ignored.saturating_add(1);
 }
 
-/// The limits collected so far, from the left.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub(super) struct Drafts([Draft; COLLECTED]);
-
-impl Drafts {
-    pub(super) const NONE: Self = Self([Draft::NONE; COLLECTED]);
-
-    /// Notes what was told of a limit; false where there is no room for it.
-    pub(super) fn add(&mut self, draft: &Draft) -> bool {
-        let slot = self.0.iter_mut().find(|slot| slot.told == 0 || slot.name == draft.name);
-        let Some(slot) = slot else { return false };
-        slot.name = draft.name;
+/// Notes what was told of a limit; false where there is no room for it.
+pub(super) fn add(drafts: &mut [Draft], draft: &Draft) -> bool {
+    let mut slots = drafts.iter_mut();
+    let slot = slots.find(|slot| slot.told == 0 || slot.same(draft, Term::Name));
+    let known = slot.is_some();
+    if let Some(slot) = slot {
         slot.merge(draft);
-        true
     }
+    known
+}
 
-    /// The limits that were told of, the binding one first.
-    pub(super) fn settle(
-        &self,
-        now: Option<u64>,
-        told: &mut [Option<Limit>; TOLD],
-        ignored: &mut u16,
-    ) {
-        let mut drafts = self.0;
-        join(&mut drafts);
-        for draft in &mut drafts {
-            draft.settle(now, ignored);
-        }
-        let limits = || drafts.iter().filter(|draft| draft.tells());
-        for draft in limits() {
-            let slack = draft.slack();
-            let before = limits().map(|other| usize::from(other.slack() < slack));
-            let rank = before.fold(0, usize::wrapping_add);
-            if let Some(place) = told.get_mut(rank) {
-                *place = Some(draft.limit());
-            }
+/// Notes the limits of `drafts` that were told of in `limits`, the binding one first; as many as
+/// there is room for.
+pub(super) fn settle(
+    drafts: &mut [Draft],
+    now: Option<u64>,
+    limits: &mut [Draft],
+    ignored: &mut u16,
+) {
+    join(drafts);
+    for draft in drafts.iter_mut().filter(|draft| draft.told != 0) {
+        draft.settle(now, ignored);
+        draft.weigh();
+    }
+    for draft in drafts.iter().filter(|draft| draft.told != 0) {
+        let before = drafts.iter().map(|other| usize::from(other.numbers > draft.numbers));
+        let rank = before.fold(0, usize::wrapping_add);
+        if let Some(place) = limits.get_mut(rank) {
+            place.merge(draft);
         }
     }
 }
 
 /// Gives each quota without a name to the limits of as many calls that lack a period; of several
 /// such quotas the longest counts, as the most careful. One that tells nothing new is dropped.
-fn join(drafts: &mut [Draft; COLLECTED]) {
-    let told = *drafts;
-    for draft in drafts.iter_mut().filter(|draft| !draft.has(Part::Period)) {
-        for quota in told.iter().filter(|quota| quota.has(Part::Loose)) {
-            if quota.says(draft, Part::Limit) {
-                draft.tell(Part::Period, quota.most(Part::Period));
+fn join(drafts: &mut [Draft]) {
+    let loose = |draft: &Draft| draft.told & LOOSE != 0;
+    for at in 0..drafts.len() {
+        let Some(quota) = drafts.get(at).filter(|draft| loose(draft)) else { continue };
+        let (limit, period) = (quota.most(Term::Limit), quota.most(Term::Period));
+        for draft in drafts.iter_mut().filter(|draft| !loose(draft)) {
+            let lacks = !draft.has(Term::Period) || draft.told & JOINED != 0;
+            if lacks && draft.most(Term::Limit) == limit {
+                draft.told |= JOINED;
+                draft.tell(Term::Period, period);
             }
         }
     }
-    let joined = *drafts;
-    for quota in drafts.iter_mut().filter(|draft| draft.has(Part::Loose)) {
-        let mut named = joined.iter().filter(|draft| !draft.has(Part::Loose));
-        if named.any(|draft| draft.says(quota, Part::Limit) && draft.says(quota, Part::Period)) {
+    for at in 0..drafts.len() {
+        let Some(quota) = drafts.get(at).filter(|draft| loose(draft)) else { continue };
+        let same = |draft: &Draft| {
+            !loose(draft) && draft.same(quota, Term::Limit) && draft.same(quota, Term::Period)
+        };
+        if drafts.iter().any(same)
+            && let Some(quota) = drafts.get_mut(at)
+        {
             *quota = Draft::NONE;
         }
     }

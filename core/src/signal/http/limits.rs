@@ -41,15 +41,20 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of this rank; calls, unless something else was told.
-    pub(super) const fn of_number(number: u64) -> Self {
+    /// The greater, the earlier the unit.
+    pub(super) const fn number(self) -> u8 {
+        7u8.wrapping_sub(self as u8)
+    }
+
+    /// The unit of this number; calls, unless something else was told.
+    pub(super) const fn of_number(number: u8) -> Self {
         match number {
-            1 => Self::Tokens,
-            2 => Self::InputTokens,
-            3 => Self::OutputTokens,
-            4 => Self::Bytes,
-            5 => Self::InFlight,
-            6 => Self::Other,
+            6 => Self::Tokens,
+            5 => Self::InputTokens,
+            4 => Self::OutputTokens,
+            3 => Self::Bytes,
+            2 => Self::InFlight,
+            1 => Self::Other,
             _ => Self::Requests,
         }
     }
@@ -68,7 +73,7 @@ impl Unit {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Name(u32);
+pub struct Name(pub(super) u32);
 
 impl Name {
     /// The digest of `name`.
@@ -82,26 +87,9 @@ impl Name {
         Self(digest(name, true))
     }
 
-    /// No name at all.
-    pub(super) const NONE: Self = Self(0);
-
     /// The digest of a name in lower case.
     pub(super) const fn known(name: &str) -> Self {
         Self(digest(name.as_bytes(), false))
-    }
-
-    /// The digest of a quota that has no name.
-    pub(super) fn of_quota(count: u64, period: u64) -> Self {
-        Self::of([count.to_le_bytes(), period.to_le_bytes()].as_flattened())
-    }
-
-    pub(super) fn number(self) -> u64 {
-        u64::from(self.0)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "it comes from a digest of 32 bits")]
-    pub(super) const fn of_number(number: u64) -> Self {
-        Self(number as u32)
     }
 }
 

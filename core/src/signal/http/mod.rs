@@ -20,6 +20,8 @@
 //! assert_eq!(answer.hint.pause(), Some(Span::from_secs(900)));
 //! ```
 //!
+//! Where flash is short, a [`CommonReading`] in its place reads what most servers send.
+//!
 //! # What is understood
 //!
 //! | header | from |
@@ -37,6 +39,8 @@
 //! | `x-ms-ratelimit-remaining-subscription-reads`, … | Azure Resource Manager |
 //! | `X-Shopify-Shop-Api-Call-Limit: 32/40` | Shopify |
 //! | `x-amzn-errortype` | AWS, see [`aws`](super::aws) |
+//! | `Fastly-RateLimit-Remaining`, `-Reset` | Fastly |
+//! | `Beta-RateLimit`, `Beta-RateLimit-Policy` | Atlassian |
 //! | `Stripe-Should-Retry`, `x-should-retry`: `false` | Stripe, OpenAI, Anthropic |
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
 //!
@@ -71,21 +75,21 @@
 //! limit.
 
 mod answer;
-mod date;
+mod common;
+mod dialect;
 mod draft;
 mod limits;
 mod moment;
 mod reading;
 mod structured;
-mod vocabulary;
 
 pub use answer::{Answer, Which};
+pub use common::CommonReading;
 pub use limits::{Limit, Name, Unit};
 pub use moment::Profile;
 pub use reading::Reading;
 
-use super::text::digits;
-use crate::{Outcome, Span};
+use crate::Outcome;
 
 /// What an HTTP status says about the call.
 ///
@@ -114,38 +118,6 @@ pub const fn outcome(status: u16) -> Outcome {
     }
 }
 
-/// The delay of a `Retry-After` field in its form of delay-seconds (RFC 9110 section 10.2.3):
-/// decimal digits with optional white space around them. Anything else is `None`; a number past
-/// the end of time is [`Span::MAX`]. [`Reading`] reads the other forms too.
-///
-/// ```
-/// use tidegate::{Span, signal::http};
-///
-/// assert_eq!(http::retry_after(b"120"), Some(Span::from_secs(120)));
-/// assert_eq!(http::retry_after(b" 0 "), Some(Span::ZERO));
-/// assert_eq!(http::retry_after(b"-1"), None);
-/// assert_eq!(http::retry_after(b"soon"), None);
-/// ```
-#[must_use]
-pub fn retry_after(value: &[u8]) -> Option<Span> {
-    digits(value).map(Span::from_secs)
-}
-
-/// The calls left, of a `RateLimit-Remaining` or `X-RateLimit-Remaining` field: decimal digits
-/// with optional white space around them. Anything else is `None`; the number saturates.
-/// [`Reading`] reads the other forms too.
-///
-/// ```
-/// use tidegate::signal::http;
-///
-/// assert_eq!(http::remaining(b"4500"), Some(4_500));
-/// assert_eq!(http::remaining(b"-1"), None);
-/// ```
-#[must_use]
-pub fn remaining(value: &[u8]) -> Option<u64> {
-    digits(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,27 +142,6 @@ mod tests {
             (u16::MAX, Outcome::Ok),
         ] {
             assert_eq!(outcome(status), expected, "status {status}");
-        }
-    }
-
-    #[test]
-    fn retry_after_takes_digits_and_nothing_else() {
-        let cases: [(&[u8], Option<Span>); 12] = [
-            (b"0", Some(Span::ZERO)),
-            (b"7", Some(Span::from_secs(7))),
-            (b"\t30 ", Some(Span::from_secs(30))),
-            (b"0000000000000000000000012", Some(Span::from_secs(12))),
-            (b"99999999999999999999999999", Some(Span::MAX)),
-            (b"", None),
-            (b"  ", None),
-            (b"+5", None),
-            (b"1.5", None),
-            (b"1 2", None),
-            (b"0x10", None),
-            (b"\xFF\x00", None),
-        ];
-        for (value, expected) in cases {
-            assert_eq!(retry_after(value), expected, "{:?}", value);
         }
     }
 }

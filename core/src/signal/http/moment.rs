@@ -1,8 +1,9 @@
 //! Points in time in all the forms that servers give them in.
 
-use super::date::{http_date, rfc_3339};
-use super::draft::{Draft, Part};
+use super::dialect::Term;
+use super::draft::Draft;
 use crate::signal::text::{Number, Text};
+use crate::signal::word::Table;
 
 /// What a number in a reset header means.
 ///
@@ -40,25 +41,13 @@ pub enum Profile {
     EpochMillis,
 }
 
-/// How many digits nanoseconds have more than these.
-const SECONDS: usize = 9;
-const MILLIS: usize = 6;
-
-/// Where a number belongs, and its unit; `None` where it makes no sense.
-fn meaning(profile: Option<Profile>, number: u64) -> Option<(Part, usize)> {
-    Some(match profile.unwrap_or_default() {
-        Profile::Auto => match number {
-            0..1_000_000_000 => (Part::In, SECONDS),
-            1_000_000_000..100_000_000_000 => (Part::At, SECONDS),
-            100_000_000_000..100_000_000_000_000 => (Part::At, MILLIS),
-            // Digits are legal in any number where no profile rules.
-            _ if profile.is_none() => (Part::In, SECONDS),
-            _ => return None,
-        },
-        Profile::Delta => (Part::In, SECONDS),
-        Profile::DeltaMillis => (Part::In, MILLIS),
-        Profile::Epoch => (Part::At, SECONDS),
-        Profile::EpochMillis => (Part::At, MILLIS),
+/// What a number of this size means where nothing says so; `None` where it makes no sense.
+fn by_size(number: u64) -> Option<Profile> {
+    Some(match number {
+        0..1_000_000_000 => Profile::Delta,
+        1_000_000_000..100_000_000_000 => Profile::Epoch,
+        100_000_000_000..100_000_000_000_000 => Profile::EpochMillis,
+        _ => return None,
     })
 }
 
@@ -67,66 +56,67 @@ fn meaning(profile: Option<Profile>, number: u64) -> Option<(Part, usize)> {
 /// but a number that makes no sense as a date is a delay that saturates.
 pub(super) fn moments(text: &mut Text<'_>, draft: &mut Draft, profile: Option<Profile>) {
     loop {
-        let (part, nanos) = moment(text, profile);
-        draft.tell(part, nanos);
+        // Nanoseconds have nine digits more than seconds.
+        let (mut term, mut places) = (Term::Reset, 9);
+        let number = if text.peek().is_ascii_alphabetic() {
+            Number { whole: http_date(text), fraction: &[] }
+        } else {
+            let number = text.number();
+            match text.peek() {
+                b'-' if number.fraction.is_empty() => rfc_3339(text, number.whole),
+                b'a'..=b'z' | 0x80.. => {
+                    (term, places) = (Term::ResetAfter, 0);
+                    Number { whole: duration(text, number), fraction: &[] }
+                }
+                _ => {
+                    let known = match profile {
+                        None => by_size(number.whole).unwrap_or(Profile::Delta),
+                        Some(Profile::Auto) => by_size(number.whole).unwrap_or_else(|| {
+                            text.fail();
+                            Profile::Delta
+                        }),
+                        Some(profile) => profile,
+                    };
+                    if matches!(known, Profile::Delta | Profile::DeltaMillis) {
+                        term = Term::ResetAfter;
+                    }
+                    if matches!(known, Profile::DeltaMillis | Profile::EpochMillis) {
+                        places = 6;
+                    }
+                    number
+                }
+            }
+        };
+        draft.tell(term, number.shifted(places));
         if !text.comma() {
             break;
         }
     }
 }
 
-#[inline(never)] // Smaller than within its loop.
-fn moment(text: &mut Text<'_>, profile: Option<Profile>) -> (Part, u64) {
-    if text.peek().is_ascii_alphabetic() {
-        let date = Number { whole: http_date(text), fraction: &[] };
-        return (Part::At, date.shifted(SECONDS));
-    }
-    let number = text.number();
-    match text.peek() {
-        0 | b' ' | b'\t' | b',' => {
-            let Some((part, places)) = meaning(profile, number.whole) else {
-                text.fail();
-                return (Part::In, 0);
-            };
-            (part, number.shifted(places))
-        }
-        b'-' if number.fraction.is_empty() => {
-            let year = u32::try_from(number.whole).unwrap_or(u32::MAX);
-            (Part::At, rfc_3339(text, year).shifted(SECONDS))
-        }
-        _ => (Part::In, duration(text, number)),
-    }
-}
+/// The units of a duration as Go writes it: how far each moves the point, and how many times sixty it
+/// is. Both letters for micro take two bytes.
+static UNITS: Table<(u8, u8), 8> = Table::of(&[
+    ("h", (9, 2)),
+    ("m", (9, 1)),
+    ("s", (9, 0)),
+    ("ms", (6, 0)),
+    ("us", (3, 0)),
+    ("\u{B5}s", (3, 0)),
+    ("\u{3BC}s", (3, 0)),
+    ("ns", (0, 0)),
+]);
 
 /// Reads a duration as Go writes it behind its first number: `1h2m3.5s`, `12ms`.
 fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u64 {
     let mut sum = 0u64;
     loop {
-        // How far to move the point, and how many times sixty.
-        let (places, sixties) = match text.next() {
-            b'h' => (SECONDS, 2),
-            b'm' if text.peek() != b's' => (SECONDS, 1),
-            b's' => (SECONDS, 0),
-            first => {
-                // Both ways to write the letter for micro take two bytes.
-                let micro = match first {
-                    0xC2 => text.eat(0xB5),
-                    0xCE => text.eat(0xBC),
-                    _ => false,
-                };
-                text.expect(b"s");
-                match first {
-                    b'm' => (MILLIS, 0),
-                    b'n' => (0, 0),
-                    _ if micro || first == b'u' => (3, 0),
-                    _ => {
-                        text.fail();
-                        return 0;
-                    }
-                }
-            }
+        let unit = text.run(|byte| matches!(byte, b'a'..=b'z' | 0x80..));
+        let Some((places, sixties)) = UNITS.find(unit) else {
+            text.fail();
+            return 0;
         };
-        let mut nanos = number.shifted(places);
+        let mut nanos = number.shifted(usize::from(places));
         for _ in 0..sixties {
             let fits = nanos <= u64::MAX / 60;
             nanos = if fits { nanos.wrapping_mul(60) } else { u64::MAX };
@@ -137,4 +127,135 @@ fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u64 {
         }
         number = text.number();
     }
+}
+
+/// The days of the week and the months, three letters each.
+const NAMES: &[u8; 57] = b"MonTueWedThuFriSatSunJanFebMarAprMayJunJulAugSepOctNovDec";
+
+/// Reads the name of a day, 1 to 7, or of a month, 8 to 19. Three letters tell.
+fn name(text: &mut Text<'_>) -> u32 {
+    let [a, b, c, ..] = text.letters() else { return 0 };
+    let known = (1..).zip(NAMES.chunks_exact(3)).find(|(_, name)| *name == [*a, *b, *c]);
+    known.map_or(0, |(number, _)| number)
+}
+
+/// Reads an HTTP-date in any of its three forms (RFC 9110 section 5.6.7), in seconds.
+///
+/// The weekday must be one, but need not be the right one. A date before 1970 is on the first day of
+/// 1970, which is past as well.
+fn http_date(text: &mut Text<'_>) -> u64 {
+    if !matches!(name(text), 1..=7) {
+        text.fail();
+    }
+    let (year, month, day, time);
+    if text.eat(b' ') {
+        // asctime: Sun Nov  6 08:49:37 1994
+        month = name(text);
+        text.expect(b" ");
+        day = if text.eat(b' ') { text.digits(1) } else { text.digits(2) };
+        text.expect(b" ");
+        time = clock(text, 3);
+        text.expect(b" ");
+        year = text.digits(4);
+    } else {
+        text.expect(b", ");
+        day = text.digits(2);
+        let mark = if text.peek() == b'-' { b"-" } else { b" " };
+        text.expect(mark);
+        month = name(text);
+        text.expect(mark);
+        year = match mark {
+            // IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
+            b" " => text.digits(4),
+            // Sunday, 06-Nov-94 08:49:37 GMT. Two digits of a year below 70 are of this century, as
+            // in POSIX; to know better would take a clock.
+            _ => {
+                let short = text.digits(2);
+                short.wrapping_add(if short < 70 { 2_000 } else { 1_900 })
+            }
+        };
+        text.expect(b" ");
+        time = clock(text, 3);
+        text.expect(b" GMT");
+    }
+    midnight(text, year, month.wrapping_sub(7), day).wrapping_add(u64::from(time))
+}
+
+/// Reads a date-time of RFC 3339 behind its year, with `T`, `t` or a space between date and time.
+fn rfc_3339<'a>(text: &mut Text<'a>, year: u64) -> Number<'a> {
+    text.expect(b"-");
+    let month = text.digits(2);
+    text.expect(b"-");
+    let day = text.digits(2);
+    if !matches!(text.next(), b'T' | b't' | b' ') {
+        text.fail();
+    }
+    let time = clock(text, 3);
+    let year = u32::try_from(year).unwrap_or(u32::MAX);
+    let local = midnight(text, year, month, day).wrapping_add(u64::from(time));
+    let fraction = if text.eat(b'.') { text.some_digits() } else { &[] };
+    let zone = text.next();
+    let offset = if matches!(zone, b'Z' | b'z') { 0 } else { clock(text, 2).wrapping_mul(60) };
+    let whole = match zone {
+        b'+' => local.saturating_sub(u64::from(offset)),
+        b'-' | b'Z' | b'z' => local.wrapping_add(u64::from(offset)),
+        _ => {
+            text.fail();
+            0
+        }
+    };
+    Number { whole, fraction }
+}
+
+/// Reads a time of two or three parts, in its smallest unit. A leap second is the next minute's first.
+fn clock(text: &mut Text<'_>, parts: usize) -> u32 {
+    let mut time = 0u32;
+    for last in [23, 59, 60].iter().take(parts) {
+        if *last > 23 {
+            text.expect(b":");
+        }
+        let part = text.digits(2);
+        if part > *last {
+            text.fail();
+        }
+        time = time.wrapping_mul(60).wrapping_add(part);
+    }
+    time
+}
+
+/// The seconds from the start of 1970 to the start of a day, which must exist; none for an earlier one.
+fn midnight(text: &mut Text<'_>, year: u32, month: u32, day: u32) -> u64 {
+    let length = match month {
+        2 => 28u32.wrapping_add(u32::from(is_leap(year))),
+        // 31 days in every other month, in odd ones to July, in even ones from August on.
+        _ => 30 | ((month ^ (month >> 3)) & 1),
+    };
+    if year > 9_999 || !(1..=12).contains(&month) || !(1..=length).contains(&day) {
+        text.fail();
+        return 0;
+    }
+    u64::from(days(year, month).wrapping_add(day).saturating_sub(719_469)).wrapping_mul(86_400)
+}
+
+/// The days before a month, from the start of a year that is long past.
+///
+/// It counts years from March on, so that a leap day comes last, and divides by shifts, which are
+/// exact up to the year 9999 (Neri and Schneider, "Euclidean affine functions and their application
+/// to calendar algorithms", 2022).
+pub(super) fn days(year: u32, month: u32) -> u32 {
+    let (year, month) =
+        if month > 2 { (year, month) } else { (year.saturating_sub(1), month.wrapping_add(12)) };
+    let century = hundreds(year);
+    let leap_days = (year >> 2).wrapping_sub(century).wrapping_add(century >> 2);
+    let before = month.wrapping_mul(979).wrapping_sub(2_919) >> 5;
+    year.wrapping_mul(365).wrapping_add(leap_days).wrapping_add(before)
+}
+
+fn is_leap(year: u32) -> bool {
+    let century = hundreds(year);
+    if year == century.wrapping_mul(100) { century & 3 == 0 } else { year & 3 == 0 }
+}
+
+fn hundreds(year: u32) -> u32 {
+    year.wrapping_mul(5_243) >> 19
 }

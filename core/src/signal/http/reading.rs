@@ -1,13 +1,11 @@
 //! One response, read header by header.
 
 use super::answer::Answer;
-use super::draft::{Draft, Drafts, Part, count};
-use super::limits::{Name, TOLD, Unit};
+use super::dialect::{self, Term};
+use super::draft::{self, Draft, count};
+use super::limits::{Name, Unit};
 use super::moment::{Profile, moments};
-use super::outcome;
 use super::structured::{Bare, item};
-use super::vocabulary::{Term, header};
-use crate::hint::Hint;
 use crate::outcome::Outcome;
 use crate::signal::aws;
 use crate::signal::text::Text;
@@ -16,7 +14,11 @@ use crate::time::Span;
 const FALSE: Name = Name::known("false");
 const TRUE: Name = Name::known("true");
 
-/// Collects what the headers of one response say; see the [module](super) for which and how.
+/// How many limits are collected from the headers; those that come later are counted and dropped.
+const COLLECTED: usize = 8;
+
+/// Collects what the headers of one response say, in every dialect; see the [module](super) for
+/// which and how. [`CommonReading`](super::CommonReading) is less than half as large.
 ///
 /// Every header may be handed in, in any order: what is not about limits costs a look at its name.
 ///
@@ -44,7 +46,7 @@ pub struct Reading {
     pause: Draft,
     /// A pause that was told in milliseconds.
     fine_pause: Draft,
-    limits: Drafts,
+    limits: [Draft; COLLECTED],
 }
 
 impl Reading {
@@ -68,7 +70,7 @@ impl Reading {
             date: nothing,
             pause: nothing,
             fine_pause: nothing,
-            limits: Drafts::NONE,
+            limits: const { [Draft::NONE; COLLECTED] },
         }
     }
 
@@ -80,147 +82,151 @@ impl Reading {
 
     fn note(&mut self, name: &[u8], value: &[u8]) {
         let mut draft = Draft::NONE;
-        let Some(term) = header(name, &mut draft) else { return };
-        // Where any of a value turns out to be garbage, nothing of it is kept.
-        let mut read = *self;
+        let Some(term) = dialect::term(name, &mut draft) else { return };
+        let is_list = matches!(term, Term::Service | Term::Policy | Term::Limit | Term::Left);
         let mut text = Text::new(value);
-        read.read(term, &mut draft, &mut text);
-        if text.done() {
-            *self = read;
+        if is_list {
+            self.list(term, &mut draft, &mut text, false);
         } else {
-            count(&mut self.ignored);
+            self.read(term, &mut draft, &mut text);
+        }
+        // Where any of a value turns out to be garbage, nothing of it is kept.
+        if !text.done() {
+            return count(&mut self.ignored);
+        }
+        match term {
+            Term::Date => self.date.merge(&draft),
+            Term::Age => self.cached |= draft.most(Term::Reset) > 0,
+            Term::Pause | Term::PauseSeconds => self.pause.merge(&draft),
+            Term::PauseMillis => self.fine_pause.merge(&draft),
+            Term::ShouldRetry => self.no_retry |= draft.has(Term::Reset),
+            _ => {
+                if is_list {
+                    self.list(term, &mut draft, &mut Text::new(value), true);
+                }
+                if draft.told != 0 {
+                    self.add(&draft);
+                }
+            }
         }
     }
 
     /// What the response says. `now` is the caller's clock as time since the start of 1970, for
     /// dates in a response that has no `Date`; `None` where there is no such clock.
     #[must_use]
-    pub fn finish(&self, now: Option<Span>) -> Answer {
-        let now = self.date.span(Part::At).or(now).map(Span::as_nanos);
-        let mut limits = [None; TOLD];
-        let mut ignored = self.ignored;
+    pub fn finish(mut self, now: Option<Span>) -> Answer {
+        let now = self.date.span(Term::Reset).or(now).map(Span::as_nanos);
+        let mut answer = Answer::NOTHING;
         if !self.cached {
-            self.limits.settle(now, &mut limits, &mut ignored);
+            draft::settle(&mut self.limits, now, &mut answer.limits, &mut self.ignored);
         }
-        let pause = self.pause(now, &mut ignored);
-        let mut of_calls = limits.iter().flatten().filter(|limit| limit.unit == Unit::Requests);
-        let hint = of_calls.next().map_or(Hint::NONE, |limit| limit.hint);
-        let outcome = self.outcome(pause.is_some() || hint.remaining == Some(0));
-        let retry_after = pause.filter(|_| outcome != Outcome::Ok);
-        if let Some(Some(binding)) = limits.first_mut() {
-            binding.hint.retry_after = retry_after;
+        self.pause.settle(now, &mut self.ignored);
+        self.fine_pause.settle(now, &mut self.ignored);
+        // Of two pauses that differ by rounding the finer one, else the longer one.
+        let [coarse, fine] = [&self.pause, &self.fine_pause].map(|it| it.most(Term::ResetAfter));
+        let is_longer = coarse.saturating_sub(fine) >= 1_000_000_000;
+        let is_coarse = is_longer || !self.fine_pause.has(Term::ResetAfter);
+        let pause = if is_coarse { &self.pause } else { &self.fine_pause }.span(Term::ResetAfter);
+        let told = |limit: &&Draft| limit.told != 0 && limit.is_of_calls();
+        if let Some(limit) = answer.limits.iter().find(told) {
+            limit.tell_in(&mut answer.hint);
         }
-        let hint = Hint { retry_after, no_retry: self.no_retry, ..hint };
-        Answer { outcome, hint, limits, ignored }
-    }
-
-    /// The error code says more than the status. A 403 is GitHub's other way to throttle: it comes
-    /// with a pause, or with no calls left.
-    fn outcome(&self, limited: bool) -> Outcome {
-        match (self.code, self.status) {
+        answer.outcome = match (self.code, self.status) {
+            // The error code says more than the status.
             (Some(outcome), _) => outcome,
-            (None, 403) if limited => Outcome::Throttled,
-            (None, status) => outcome(status),
+            // GitHub's other way to throttle comes with a pause, or with no calls left.
+            (_, 403) if pause.is_some() || answer.hint.remaining == Some(0) => Outcome::Throttled,
+            (_, status) => super::outcome(status),
+        };
+        if answer.outcome != Outcome::Ok {
+            answer.hint.retry_after = pause;
         }
+        answer.hint.no_retry = self.no_retry;
+        answer.ignored = self.ignored;
+        answer
     }
 
-    /// Of two pauses that differ by rounding the finer one, else the longer one.
-    fn pause(&self, now: Option<u64>, ignored: &mut u16) -> Option<Span> {
-        let coarse = self.pause.wait(now, ignored);
-        let fine = self.fine_pause.wait(now, ignored);
-        let second = Span::from_secs(1);
-        match (coarse, fine) {
-            (Some(long), Some(fine)) if long.saturating_sub(fine) >= second => coarse,
-            _ => fine.or(coarse),
-        }
-    }
-
-    /// Reads the value of a header, which speaks of the limit that is drafted.
+    /// Reads the value of a header that tells one thing.
     fn read(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
-        match term {
-            Term::Age => self.cached |= text.number().whole > 0,
+        let profile = match term {
+            Term::Age => return draft.tell(Term::Reset, text.number().whole),
             Term::ShouldRetry => match Name::of(text.letters()) {
-                FALSE => self.no_retry = true,
-                TRUE => {}
-                _ => text.fail(),
+                FALSE => return draft.tell(Term::Reset, 0),
+                TRUE => return,
+                _ => return text.fail(),
             },
             Term::AwsError => {
                 let code = aws::outcome(text.run(|_| true));
                 if self.code.is_none() || code == Some(Outcome::Throttled) {
                     self.code = code;
                 }
+                return;
             }
             Term::UsedOfLimit => {
                 let used = text.number().whole;
                 text.expect(b"/");
                 let limit = text.number().whole;
-                draft.tell_least(Part::Limit, limit);
-                draft.tell_least(Part::Remaining, limit.saturating_sub(used));
+                draft.tell_least(Term::Limit, limit);
+                return draft.tell_least(Term::Left, limit.saturating_sub(used));
             }
-            Term::Service | Term::Policy | Term::Limit | Term::Remaining => {
-                self.list(term, draft, text);
-            }
-            _ => {
-                let profile = match term {
-                    Term::Date | Term::Pause => None,
-                    Term::FinePause => Some(Profile::DeltaMillis),
-                    Term::Reset => Some(self.profile),
-                    _ => Some(Profile::Delta),
-                };
-                moments(text, draft, profile);
-            }
-        }
-        match term {
-            Term::Date if !draft.has(Part::At) => text.fail(),
-            Term::Date => self.date.merge(draft),
-            Term::Pause | Term::Delay => self.pause.merge(draft),
-            Term::FinePause => self.fine_pause.merge(draft),
-            _ if draft.tells() => self.add(draft),
-            _ => {}
+            Term::Date | Term::Pause => None,
+            Term::PauseMillis => Some(Profile::DeltaMillis),
+            Term::Reset => Some(self.profile),
+            _ => Some(Profile::Delta),
+        };
+        moments(text, draft, profile);
+        if term == Term::Date && !draft.has(Term::Reset) {
+            text.fail();
         }
     }
 
     /// Reads a list of quotas: `RateLimit` and `RateLimit-Policy` with or without names, and the
     /// numbers of a limit behind which quotas may follow, `100, 100;w=60`. Draft 07 has a dictionary
-    /// in its place, `limit=100, remaining=50, reset=5`.
-    fn list(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
+    /// in its place, `limit=100, remaining=50, reset=5`. The quotas are kept where `keep` says so,
+    /// which is once the whole list has been read.
+    fn list(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>, keep: bool) {
         let named = matches!(term, Term::Service | Term::Policy);
         let mut told = false;
         let needed = match term {
-            Term::Service | Term::Remaining => Part::Remaining,
-            _ => Part::Limit,
+            Term::Service | Term::Left => Term::Left,
+            _ => Term::Limit,
         };
         loop {
             let mut quota = Draft::NONE;
-            match item(text, &mut quota) {
+            let is_quota = match item(text, &mut quota) {
                 Bare::Text(name) if named && quota.has(needed) => {
-                    quota.name = Name::of(name);
-                    if term == Term::Policy && !quota.has(Part::Unit) {
-                        quota.count(&[], true);
+                    quota.set_name(Name::of(name));
+                    if term == Term::Policy && quota.unit == 0 {
+                        quota.unit = Unit::Requests.number();
                     }
-                    self.add(&quota);
                     told = true;
+                    true
                 }
                 Bare::Member if term == Term::Service => {
                     draft.merge(&quota);
-                    told |= draft.tells();
+                    told |= draft.told != 0;
+                    false
                 }
                 Bare::Number(number) if term != Term::Service => {
                     told = true;
                     // The first is the limit. Another is a quota, or the limit of another header.
-                    let timed = needed == Part::Limit && quota.has(Part::Period);
-                    let more = timed && draft.has(Part::Limit);
+                    let timed = needed == Term::Limit && quota.has(Term::Period);
+                    let more = timed && draft.has(Term::Limit);
                     if !(named || more) {
                         draft.tell_least(needed, number.whole);
                     }
                     if timed {
-                        quota.name = Name::of_quota(number.whole, quota.most(Part::Period));
-                        quota.tell_least(Part::Limit, number.whole);
-                        quota.tell(Part::Loose, 1);
-                        self.add(&quota);
+                        quota.loosen(number.whole);
                     }
+                    timed
                 }
-                _ => text.fail(),
+                _ => {
+                    text.fail();
+                    false
+                }
+            };
+            if keep && is_quota {
+                self.add(&quota);
             }
             if !text.comma() {
                 break;
@@ -233,7 +239,7 @@ impl Reading {
 
     /// Keeps what a header told of a limit.
     fn add(&mut self, draft: &Draft) {
-        if !self.limits.add(draft) {
+        if !draft::add(&mut self.limits, draft) {
             count(&mut self.ignored);
         }
     }

@@ -4,9 +4,9 @@
 //! It is lenient where it costs nothing (numbers of any length saturate) and where a big server
 //! errs: Hugging Face puts the name of a policy where a parameter belongs.
 
-use super::draft::{Draft, Part};
+use super::dialect::{PARAMETERS, Term};
+use super::draft::Draft;
 use super::limits::Name;
-use super::vocabulary::{Term, term};
 use crate::signal::text::{Number, Text};
 
 /// A value without its parameters.
@@ -48,23 +48,23 @@ pub(super) fn item<'a>(text: &mut Text<'a>, draft: &mut Draft) -> Bare<'a> {
 /// Reads a parameter behind its key. Those of no meaning here are comments.
 fn parameter(text: &mut Text<'_>, key: &[u8], draft: &mut Draft) {
     let value = if text.eat(b'=') { bare(text) } else { Bare::Other };
-    let Some(term) = term(key) else { return };
-    let (part, number) = match (term, value) {
-        (Term::Limit, Bare::Number(count)) => (Part::Limit, !count.whole),
-        (Term::Remaining, Bare::Number(count)) => (Part::Remaining, !count.whole),
+    let Some(term) = PARAMETERS.find(key) else { return };
+    match (term, value) {
+        (Term::Unit, Bare::Text(name)) => draft.count(name, 0),
+        (Term::Partition, Bare::Text(key)) => {
+            draft.partition = draft.partition.max(Name::of(key).0)
+        }
+        (Term::Limit | Term::Left, Bare::Number(count)) => draft.tell_least(term, count.whole),
         (_, Bare::Number(seconds)) => {
             let nanos = seconds.shifted(9);
             match term {
-                Term::Window if nanos > 0 => (Part::Period, nanos),
-                Term::Reset | Term::ResetAfter => (Part::In, nanos),
-                _ => return text.fail(),
+                Term::Period if nanos > 0 => draft.tell(term, nanos),
+                Term::Reset | Term::ResetAfter => draft.tell(Term::ResetAfter, nanos),
+                _ => text.fail(),
             }
         }
-        (Term::Unit, Bare::Text(name)) => return draft.count(name, false),
-        (Term::Partition, Bare::Text(key)) => (Part::Partition, Name::of(key).number()),
-        _ => return text.fail(),
-    };
-    draft.tell(part, number);
+        _ => text.fail(),
+    }
 }
 
 fn bare<'a>(text: &mut Text<'a>) -> Bare<'a> {

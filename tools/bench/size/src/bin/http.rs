@@ -12,7 +12,7 @@ use tidegate::{Hint, Span};
 pub struct Parsers {
     reading: fn(u16, Profile) -> Reading,
     header: fn(&mut Reading, &[u8], &[u8]),
-    finish: fn(&Reading, Option<Span>) -> Answer,
+    finish: fn(Reading, Option<Span>) -> Answer,
     last: fn(&Answer) -> Option<Hint>,
 }
 

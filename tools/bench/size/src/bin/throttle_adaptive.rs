@@ -1,4 +1,4 @@
-//! A throttle with `adaptive` that reads what an HTTP server says of its limit.
+//! A throttle with `adaptive` that reads what an HTTP server says of its limit in the common dialects.
 #![no_std]
 #![no_main]
 
@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use tidegate::law::Adaptive;
-use tidegate::signal::http::Reading;
+use tidegate::signal::http::CommonReading;
 use tidegate::{Policy, Reply};
 use tidegate_embassy::{Refusal, Throttle};
 use tidegate_size::board;
@@ -27,11 +27,11 @@ pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<Reply, R
     |post, context| {
         let call = UPLINK.run(async || {
             let response = post();
-            let mut reading = Reading::new(response.status);
+            let mut reading = CommonReading::new(response.status);
             for (name, value) in response.headers {
                 reading.header(name, value);
             }
-            Reply::from(reading.finish(None))
+            reading.finish(None)
         });
         // It may stand at any of its awaits.
         black_box(pin!(call)).as_mut().poll(context)

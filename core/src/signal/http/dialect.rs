@@ -1,0 +1,221 @@
+//! The dialects: how servers call what they say about limits.
+//!
+//! A dialect is a row of [`ROWS`], and a response in `core/tests/public/signal_captures.txt`.
+
+use super::draft::Draft;
+use super::limits::{Name, Unit};
+use crate::signal::text::Text;
+use crate::signal::word::Table;
+
+/// What a header or a parameter tells. The first seven are the numbers of a limit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Term {
+    /// What is counted.
+    Unit,
+    Left,
+    /// How long it is from now until the limit is whole again.
+    ResetAfter,
+    Period,
+    /// Nothing tells it: the limit's name.
+    Name,
+    Limit,
+    /// When the limit is whole again, as the [`Profile`](super::Profile) says.
+    Reset,
+    Partition,
+
+    /// When the response was made (RFC 9110 section 6.6.1).
+    Date,
+    /// How long it was in a cache (RFC 9111 section 5.1).
+    Age,
+    /// `Retry-After`.
+    Pause,
+    /// A pause in seconds, whatever its size.
+    PauseSeconds,
+    /// A pause in milliseconds.
+    PauseMillis,
+    /// `RateLimit`: what is left of which policy.
+    Service,
+    /// `RateLimit-Policy`: the quotas.
+    Policy,
+    /// The calls used and their limit, `32/40`.
+    UsedOfLimit,
+    /// An AWS error code.
+    AwsError,
+    /// `false` where another attempt is of no use.
+    ShouldRetry,
+    /// The beginning of names that tell one number of a limit each.
+    Family,
+    /// A list of counts by resource, which says nothing of a limit that a client could know.
+    ByResource,
+}
+
+/// What a header is about, or the headers that begin like it.
+#[derive(Clone, Copy, Debug)]
+struct Dialect {
+    term: Term,
+    /// What the limit counts where the header does not say, as in [`MASKS`].
+    counts: u8,
+    /// What the limit is called where the header does not say.
+    name: Name,
+}
+
+/// A header, or how its family begins; what it tells; what its limit is called, and what that counts
+/// where the header does not say.
+const fn row<'a>(header: &'a str, term: Term, limit: &str, counts: u8) -> (&'a str, Dialect) {
+    (header, Dialect { term, counts, name: Name::known(limit) })
+}
+
+/// The dialects. The longest beginning of a header counts. The first rows are the common ones.
+const ROWS: &[(&str, Dialect)] = &[
+    row("date", Term::Date, "call", 0),
+    row("age", Term::Age, "call", 0),
+    row("retry-after", Term::Pause, "call", 0),
+    row("retry-after-ms", Term::PauseMillis, "call", 0),
+    row("ratelimit", Term::Service, "ratelimit", 0),
+    row("ratelimit-policy", Term::Policy, "ratelimit", 0),
+    row("ratelimit-", Term::Family, "ratelimit", 0),
+    row("x-ratelimit-", Term::Family, "x-ratelimit", 0),
+    row("x-rate-limit-", Term::Family, "x-ratelimit", 0),
+    // Azure and its SDKs; AWS.
+    row("x-ms-retry-after-ms", Term::PauseMillis, "call", 0),
+    row("x-amz-retry-after", Term::PauseMillis, "call", 0),
+    // MailerLite; Bucket4j, as its guides spell it.
+    row("x-ratelimit-retry-after", Term::PauseSeconds, "call", 0),
+    row("x-rate-limit-retry-after-seconds", Term::PauseSeconds, "call", 0),
+    row("anthropic-ratelimit-", Term::Family, "anthropic", 0),
+    row("x-ms-ratelimit-", Term::Family, "x-ms", REQUESTS),
+    row("x-ms-ratelimit-remaining-resource", Term::ByResource, "call", 0),
+    row("x-shopify-shop-api-call-limit", Term::UsedOfLimit, "shopify", 0),
+    row("x-amzn-errortype", Term::AwsError, "call", 0),
+    row("x-should-retry", Term::ShouldRetry, "call", 0),
+    row("stripe-should-retry", Term::ShouldRetry, "call", 0),
+    row("fastly-ratelimit-", Term::Family, "fastly", 0),
+    // Atlassian.
+    row("beta-ratelimit", Term::Service, "ratelimit", 0),
+    row("beta-ratelimit-policy", Term::Policy, "ratelimit", 0),
+];
+
+static ALL: Table<Dialect, { ROWS.len() }> = Table::of(ROWS);
+static COMMON: Table<Dialect, 9> = Table::of(ROWS);
+
+/// The name of the call, as if it were a limit.
+pub(super) const CALL: Name = Name::known("call");
+
+/// The words for the numbers of a limit: those of headers' names and draft 07, and the parameters of
+/// the drafts since.
+const WORDS: [(&str, Term); 10] = [
+    ("reset", Term::Reset),
+    ("remaining", Term::Left),
+    ("reset-after", Term::ResetAfter),
+    ("limit", Term::Limit),
+    ("t", Term::ResetAfter),
+    ("r", Term::Left),
+    ("w", Term::Period),
+    ("q", Term::Limit),
+    ("qu", Term::Unit),
+    ("pk", Term::Partition),
+];
+
+static NUMBERS: Table<Term, 4> = Table::of(&WORDS);
+/// What a parameter tells.
+pub(super) static PARAMETERS: Table<Term, { WORDS.len() }> = Table::of(&WORDS);
+
+/// What the header of this name is about; `None` where it is not about limits. What the name tells
+/// of a limit is noted.
+pub(super) fn term(name: &[u8], draft: &mut Draft) -> Option<Term> {
+    let (dialect, rest) = ALL.longest(name)?;
+    let (term, qualifier) = match dialect.term {
+        Term::Family => number(rest)?,
+        Term::ByResource => return None,
+        term if rest.is_empty() => (term, rest),
+        _ => return None,
+    };
+    if qualifier.is_empty() {
+        draft.set_name(dialect.name);
+        draft.count(&[], dialect.counts | REQUESTS);
+    } else {
+        draft.set_name(Name::of_header(qualifier));
+        draft.count(qualifier, dialect.counts);
+    }
+    Some(term)
+}
+
+/// What the header of this name is about in the common dialects, and what its limit is called.
+pub(super) fn common(name: &[u8]) -> Option<(Term, Name)> {
+    let (dialect, rest) = COMMON.longest(name)?;
+    let term = match dialect.term {
+        Term::Family => NUMBERS.find(rest)?,
+        term if rest.is_empty() => term,
+        _ => return None,
+    };
+    Some((term, dialect.name))
+}
+
+/// Splits what follows a family's name: OpenAI says `limit-requests`, Anthropic `requests-limit`,
+/// most no more than `limit`.
+fn number(rest: &[u8]) -> Option<(Term, &[u8])> {
+    match NUMBERS.longest(rest) {
+        Some((term, [])) => return Some((term, &[])),
+        Some((term, [b'-', qualifier @ ..])) => return Some((term, qualifier)),
+        _ => {}
+    }
+    let dash = rest.iter().rposition(|byte| *byte == b'-')?;
+    let (qualifier, word) = rest.split_at_checked(dash)?;
+    Some((NUMBERS.find(word.get(1..)?)?, qualifier))
+}
+
+/// Bits for what is counted.
+const TOKENS: u8 = 1;
+const INPUT: u8 = 2;
+const OUTPUT: u8 = 4;
+const CONCURRENT: u8 = 8;
+const BYTES: u8 = 16;
+const REQUESTS: u8 = 32;
+
+/// How the words begin that tell of a limit what it counts, and the seconds of its period.
+static UNITS: Table<(u8, u32), 11> = Table::of(&[
+    ("token", (TOKENS, 0)),
+    ("input", (INPUT, 0)),
+    ("output", (OUTPUT, 0)),
+    ("concurrent", (CONCURRENT, 0)),
+    ("bytes", (BYTES, 0)),
+    ("req", (REQUESTS, 0)),
+    ("month", (REQUESTS, 0)),
+    ("second", (REQUESTS, 1)),
+    ("minute", (REQUESTS, 60)),
+    ("hour", (REQUESTS, 3_600)),
+    ("day", (REQUESTS, 86_400)),
+]);
+
+/// The masks that make a unit, the first that fits.
+const MASKS: [(u8, Unit); 6] = [
+    (TOKENS | INPUT, Unit::InputTokens),
+    (TOKENS | OUTPUT, Unit::OutputTokens),
+    (TOKENS, Unit::Tokens),
+    (CONCURRENT, Unit::InFlight),
+    (BYTES, Unit::Bytes),
+    (REQUESTS, Unit::Requests),
+];
+
+impl Draft {
+    /// Notes what the limit counts, and in which period, as far as its name tells: `tokens`,
+    /// `requests-day`, `minute`. Where a period is named, calls are meant.
+    pub(super) fn count(&mut self, name: &[u8], counts: u8) {
+        let mut seen = counts;
+        let mut words = Text::new(name);
+        loop {
+            if let Some(((bit, seconds), _)) = UNITS.longest(words.letters()) {
+                seen |= bit;
+                if seconds > 0 {
+                    self.tell(Term::Period, u64::from(seconds).wrapping_mul(1_000_000_000));
+                }
+            }
+            if words.next() == 0 {
+                break;
+            }
+        }
+        let unit = MASKS.iter().find(|(mask, _)| seen & mask == *mask);
+        let unit = unit.map_or(Unit::Other, |(_, unit)| *unit);
+        self.unit = self.unit.max(unit.number());
+    }
+}

@@ -1,0 +1,201 @@
+//! The common dialects, as the reading of all of them understands them too.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use tidegate::signal::http::{CommonReading, Reading};
+use tidegate::{Reply, Span};
+
+/// What belongs to the common dialects.
+const COMMON: [&str; 6] =
+    ["date", "age", "retry-after", "retry-after-ms", "ratelimit", "ratelimit-policy"];
+const FAMILIES: [&str; 3] = ["ratelimit-", "x-ratelimit-", "x-rate-limit-"];
+const NUMBERS: [&str; 4] = ["limit", "remaining", "reset", "reset-after"];
+
+fn is_common(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let rest = FAMILIES.iter().find_map(|family| name.strip_prefix(family));
+    COMMON.contains(&&*name) || rest.is_some_and(|rest| NUMBERS.contains(&rest))
+}
+
+type Header<'a> = (&'a str, &'a str);
+
+fn full<'a>(status: u16, headers: impl Iterator<Item = Header<'a>>, now: Option<u32>) -> Reply {
+    let mut reading = Reading::new(status);
+    headers.for_each(|(name, value)| reading.header(name, value));
+    reading.finish(now.map(|now| Span::from_secs(u64::from(now)))).into()
+}
+
+fn common<'a>(status: u16, headers: impl Iterator<Item = Header<'a>>, now: Option<u32>) -> Reply {
+    let mut reading = CommonReading::new(status);
+    headers.for_each(|(name, value)| reading.header(name, value));
+    let reply = reading.finish(now);
+    assert_eq!(reply, reading.finish(now), "a second look differs");
+    reply
+}
+
+#[test]
+fn of_a_captured_response_it_reads_the_common_headers_and_nothing_else() {
+    let mut read = 0;
+    for capture in include_str!("signal_captures.txt").split("\n\n") {
+        let (told, headers): (Vec<_>, Vec<_>) = capture
+            .lines()
+            .filter(|line| !line.starts_with("# "))
+            .partition(|line| line.contains(" = "));
+        let headers: Vec<Header<'_>> =
+            headers.iter().filter_map(|header| header.split_once(':')).collect();
+        let of_them = || headers.iter().copied().filter(|(name, _)| is_common(name));
+        for status in told[0].split(" = ").next().unwrap_or_default().split(' ') {
+            let status = status.parse().expect("a status is a number");
+            let expected = full(status, of_them(), None);
+            assert_eq!(common(status, headers.iter().copied(), None), expected, "{capture}");
+            read += usize::from(expected != Reply::from(expected.outcome));
+        }
+    }
+    assert!(read > 25, "only {read} responses have a common header");
+}
+
+/// A number of up to `most`, with thousandths or without.
+fn decimal(most: u32) -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => (0..=most).prop_map(|number| number.to_string()),
+        1 => (0..=most, 1..=3_usize, 0..1_000_u32)
+            .prop_map(|(number, places, thousandths)| format!("{number}.{:.places$}", format!("{thousandths:03}"))),
+    ]
+}
+
+const MONTH: u32 = 31 * 86_400;
+const NOW: u32 = 1_740_992_400;
+
+fn date() -> impl Strategy<Value = String> {
+    let time = prop_oneof![NOW - 100..NOW + 5_000, NOW - 20 * 86_400..NOW + 20 * 86_400];
+    time.prop_map(|time| {
+        let since_1970 = core::time::Duration::from_secs(u64::from(time));
+        httpdate::fmt_http_date(std::time::UNIX_EPOCH + since_1970)
+    })
+}
+
+fn reset() -> impl Strategy<Value = String> {
+    let epoch = (NOW - 100..NOW + 5_000).prop_map(|time| time.to_string());
+    prop_oneof![3 => decimal(MONTH), 3 => epoch, 1 => date()]
+}
+
+fn count() -> impl Strategy<Value = String> {
+    prop_oneof![1 => Just("0".to_owned()), 3 => (0..20_u32).prop_map(|count| count.to_string()),
+        3 => (0..20_000_u32).prop_map(|count| count.to_string())]
+}
+
+/// What counts bytes.
+const VOLUME: &str = "\"volume\"";
+
+fn name() -> impl Strategy<Value = String> {
+    select(vec!["\"default\"", "\"a b\"", "burst", VOLUME]).prop_map(str::to_owned)
+}
+
+fn seconds() -> impl Strategy<Value = String> {
+    prop_oneof![Just("60".to_owned()), decimal(MONTH)]
+}
+
+fn parameters(keys: [&'static str; 2], value: BoxedStrategy<String>) -> BoxedStrategy<String> {
+    let [needed, timed] = keys;
+    let extra = select(vec!["", ";pk=:dHJpYWw=:", ";comment=\"x;y,z\"", ";flag", "; other=-1"]);
+    (value, proptest::option::of(seconds()), extra)
+        .prop_map(move |(value, time, extra)| {
+            let time = time.filter(|time| time.parse() != Ok(0.0));
+            let time = time.map_or(String::new(), |time| format!(";{timed}={time}"));
+            format!(";{needed}={value}{time}{extra}")
+        })
+        .boxed()
+}
+
+fn list(member: BoxedStrategy<String>) -> BoxedStrategy<String> {
+    proptest::collection::vec(member, 1..3).prop_map(|members| members.join(", ")).boxed()
+}
+
+fn service() -> BoxedStrategy<String> {
+    let named = (name(), parameters(["r", "t"], count().boxed()));
+    let dictionary = (count(), count(), seconds())
+        .prop_map(|(limit, left, reset)| format!("limit={limit}, remaining={left}, reset={reset}"));
+    prop_oneof![list(named.prop_map(|(name, told)| name + &told).boxed()), dictionary].boxed()
+}
+
+fn policy() -> BoxedStrategy<String> {
+    let unit = select(vec!["", ";qu=\"requests\""]);
+    let named = (name(), parameters(["q", "w"], count().boxed()), unit);
+    let named = named.prop_map(|(name, told, unit)| {
+        let (told, unit) = match &*name {
+            // No quota of as many calls lacks a name.
+            VOLUME => (";q=65535;w=10", ";qu=\"content-bytes\""),
+            _ => (&*told, unit),
+        };
+        format!("{name}{told}{unit}")
+    });
+    prop_oneof![list(named.boxed()), quotas()].boxed()
+}
+
+fn quotas() -> BoxedStrategy<String> {
+    let quota = (count(), proptest::option::of(1..100_u32));
+    let quota = quota.prop_map(|(count, period)| match period {
+        Some(period) => format!("{count};w={period}"),
+        None => count,
+    });
+    list(quota.boxed())
+}
+
+/// A header of a common dialect.
+fn header() -> impl Strategy<Value = (String, String)> {
+    let family = || select(FAMILIES.to_vec());
+    prop_oneof![
+        (Just("Date".to_owned()), date()),
+        (Just("Age".to_owned()), Just("0".to_owned())),
+        (Just("Retry-After".to_owned()), prop_oneof![decimal(MONTH), date()]),
+        (Just("retry-after-ms".to_owned()), (0..9_000_000_u32).prop_map(|time| time.to_string())),
+        (Just("RateLimit".to_owned()), service()),
+        (Just("RateLimit-Policy".to_owned()), policy()),
+        (family().prop_map(|family| format!("{family}Limit")), quotas()),
+        (family().prop_map(|family| format!("{family}Remaining")), count()),
+        (family().prop_map(|family| format!("{family}Reset")), reset()),
+        (family().prop_map(|family| format!("{family}Reset-After")), decimal(MONTH)),
+        (Just("X-RateLimit-Limit-Tokens".to_owned()), count()),
+        (Just("Content-Type".to_owned()), Just("text/plain".to_owned())),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn of_common_headers_it_says_the_same(
+        status in select(vec![200, 403, 429, 503, 500]),
+        headers in proptest::collection::vec(header(), 0..6),
+        clock in proptest::option::of(NOW - 50..NOW + 50),
+    ) {
+        let headers = || headers.iter().map(|(name, value)| (&**name, &**value));
+        let of_them = headers().filter(|(name, _)| is_common(name));
+        // There is room for six limits, and each member of a list may be one.
+        let of_limits = of_them.clone().filter(|(name, _)| name.to_ascii_lowercase().contains("limit"));
+        let members = |(_, value): Header<'_>| value.split(", ").map(|m| 1 + usize::from(m.starts_with(char::is_numeric) && m.contains(";w"))).sum::<usize>();
+        prop_assume!(of_limits.map(members).sum::<usize>() <= 6);
+        prop_assert_eq!(common(status, headers(), clock), full(status, of_them, clock));
+    }
+
+    #[test]
+    fn anything_at_all_is_harmless(
+        status: u16,
+        headers in proptest::collection::vec((header(), ".{0,20}"), 0..6),
+        now: Option<u32>,
+    ) {
+        let mut reading = CommonReading::new(status);
+        for ((name, value), garbage) in headers {
+            reading.header(&name, &garbage);
+            reading.header(name, format!("{value}{garbage}"));
+        }
+        let reply: Reply<2> = reading.finish(now);
+        for hint in reply.hints {
+            prop_assert_ne!(hint.limit, Some(0));
+            prop_assert_ne!(hint.period, Some(Span::ZERO));
+            prop_assert!(hint.limit.is_none() || hint.remaining <= hint.limit);
+            prop_assert!(hint.period.is_none() || hint.reset <= hint.period);
+            prop_assert!(hint.retry_after.is_none() || reply.outcome != tidegate::Outcome::Ok);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The parser of the common dialects of HTTP.
+#![no_std]
+#![no_main]
+
+use tidegate_size as _;
+
+use tidegate::signal::http::CommonReading;
+use tidegate::Reply;
+
+/// Reads one response.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Parsers {
+    reading: fn(u16) -> CommonReading,
+    header: fn(&mut CommonReading, &[u8], &[u8]),
+    finish: fn(&mut CommonReading, Option<u32>) -> Reply,
+}
+
+#[unsafe(no_mangle)]
+pub static ROOTS: Parsers = Parsers {
+    reading: CommonReading::new,
+    header: |reading, name, value| reading.header(name, value),
+    finish: CommonReading::finish,
+};
