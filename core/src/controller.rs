@@ -40,8 +40,8 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///             let outcome = call();
 ///             gate.settle(now, permit, outcome);
 ///             match gate.retry(now, &ask, outcome) {
-///                 Some(next) => ask = next,
-///                 None => break ask.attempt() + 1, // served, or not worth another try
+///                 Ok(next) => ask = next,
+///                 Err(_) => break ask.attempt() + 1, // served, or no other attempt is due
 ///             }
 ///         }
 ///         Decision::Wait(until) => now = until, // sleep until then
@@ -343,31 +343,34 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
         self.release(permit);
     }
 
-    /// The ask for the next attempt of a call that came back with `reply` (an [`Outcome`] will do);
-    /// `None` where none is due: it was served or abandoned, the server asks not to try it again, the
-    /// policy's attempts or time are used up, or the attempt could not be sent by its deadline.
+    /// The ask for the next attempt of a call that completed with `reply` (an [`Outcome`] will do).
     ///
     /// The ask carries the call's own backoff, so that polling with it waits. A server's wish to
     /// be left alone for a time is in the way of all calls alike. An error that another attempt
     /// cannot mend is no failure to a throttle: the server answered, so settle it as
     /// [`Outcome::Ok`] and do not retry.
+    ///
+    /// # Errors
+    /// [`Reason::Final`] where another attempt would not help, [`Reason::Attempts`] where the policy allows
+    /// no more, and [`Reason::Late`] where it could not be sent by the call's deadline or within the
+    /// policy's time.
     pub fn retry(
         &mut self,
         now: Instant,
         ask: &Ask<LIMITS>,
         reply: impl Into<Reply<LIMITS>>,
-    ) -> Option<Ask<LIMITS>> {
+    ) -> Result<Ask<LIMITS>, Reason> {
         let reply = reply.into();
         let mut worth_it = reply.outcome.is_retryable();
         each(&reply.hints, |_, hint| worth_it &= !hint.no_retry);
-        if worth_it { self.try_again(now, ask) } else { None }
+        if worth_it { self.try_again(now, ask) } else { Err(Reason::Final) }
     }
 
-    fn try_again(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Option<Ask<LIMITS>> {
+    fn try_again(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Result<Ask<LIMITS>, Reason> {
         let attempt = ask.attempt.saturating_add(1);
         let spent = self.rules.attempts.is_some_and(|most| attempt >= most.get());
         if spent {
-            return None;
+            return Err(Reason::Attempts);
         }
         let (rung, delay) = match self.rules.backoff {
             Some(backoff) => {
@@ -383,11 +386,11 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
             self.rules.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
         let deadline = ask.deadline.min(most);
         let next = Ask { attempt, rung, not_before, first_failed, deadline, ..*ask };
-        if matches!(self.check(now, &next), Verdict::Refuse(Reason::Late(_))) {
-            return None;
+        if let Verdict::Refuse(late @ Reason::Late(_)) = self.check(now, &next) {
+            return Err(late);
         }
         self.stats.retries = self.stats.retries.saturating_add(1);
-        Some(next)
+        Ok(next)
     }
 
     /// Opens or narrows the window from now on, as far as the laws leave it open. Calls in flight stay in

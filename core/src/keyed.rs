@@ -10,7 +10,7 @@ use crate::policy::Policy;
 use crate::rng::Rng;
 use crate::snapshot::{Record, SnapshotError};
 use crate::time::{Instant, Span};
-use crate::verdict::{Ask, Decision};
+use crate::verdict::{Ask, Decision, Reason};
 
 /// A bounded table of controllers, each with its key and no other tie.
 ///
@@ -92,15 +92,21 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
     }
 
     /// [`Controller::retry`] of the controller of `key`, which is made where there is none.
+    ///
+    /// # Errors
+    /// As there.
     pub fn retry(
         &mut self,
         now: Instant,
         key: &K,
         ask: &Ask<LIMITS>,
         reply: impl Into<Reply<LIMITS>>,
-    ) -> Option<Ask<LIMITS>> {
+    ) -> Result<Ask<LIMITS>, Reason> {
         self.admit(key, now);
-        self.get_mut(key)?.retry(now, ask, reply)
+        match self.get_mut(key) {
+            Some(controller) => controller.retry(now, ask, reply),
+            None => Err(Reason::Final), // not reached: it has been let in
+        }
     }
 
     /// [`Controller::set_policy`] of all controllers, those of keys to come included.

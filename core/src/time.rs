@@ -122,6 +122,29 @@ pub struct Span(u64);
 
 ordered!(Span);
 
+/// The longest span where it is longer.
+///
+/// ```
+/// use core::time::Duration;
+/// use tidegate::Span;
+///
+/// assert_eq!(Span::from(Duration::from_millis(1_500)), Span::from_millis(1_500));
+/// assert_eq!(Span::from(Duration::MAX), Span::MAX);
+/// assert_eq!(Duration::from(Span::from_secs(2)), Duration::from_secs(2));
+/// ```
+impl From<core::time::Duration> for Span {
+    fn from(duration: core::time::Duration) -> Self {
+        let seconds = Self::from_secs(duration.as_secs());
+        seconds.saturating_add(Self(duration.subsec_nanos().into()))
+    }
+}
+
+impl From<Span> for core::time::Duration {
+    fn from(span: Span) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
 impl Span {
     /// No time at all.
     pub const ZERO: Self = Self(0);

@@ -155,6 +155,8 @@ impl Verdict {
             Self::Refuse(Reason::TooBig) => 6,
             Self::Refuse(Reason::Never) => 7,
             Self::Refuse(Reason::QueueFull) => 8,
+            Self::Refuse(Reason::Attempts) => 9,
+            Self::Refuse(Reason::Final) => 10,
         }
     }
 
@@ -219,6 +221,11 @@ pub enum Reason {
     Never,
     /// As many calls wait as the [`queue`](crate::queue) has room for.
     QueueFull,
+    /// The policy's attempts are used up. Only for another attempt.
+    Attempts,
+    /// Another attempt would not help: the call was served or abandoned, or the server asks not to try it
+    /// again. Only for another attempt.
+    Final,
 }
 
 impl core::fmt::Display for Reason {
@@ -229,6 +236,8 @@ impl core::fmt::Display for Reason {
             Self::Budget => "the retry budget is spent",
             Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
             Self::Never => "the wait would outlast the clock",
+            Self::Attempts => "the policy allows no more attempts",
+            Self::Final => "another attempt would not help",
             Self::QueueFull => "as many calls wait already as there is room for",
         })
     }

@@ -283,7 +283,7 @@ fn play(
                 }
                 let next = one.retry(now, &ask, reply);
                 prop_assert_eq!(next, two.retry(now, &ask, reply));
-                let Some(ask) = next else { continue };
+                let Ok(ask) = next else { continue };
                 let (ticket, place) = &mut tickets[number];
                 let joined = queue.join(now, &mut one, &ask, *place);
                 if !grows && list.entries.len() >= ROOM {

@@ -142,6 +142,20 @@ fn a_retry_that_would_be_late_is_not_granted() {
     gate.settle(now, permit, Outcome::Failed);
     let second = START.saturating_add(Span::from_millis(100));
     let Decision::Go(_) = gate.poll(second, &Ask::new()) else { panic!() };
-    assert_eq!(gate.retry(second, &ask, Outcome::Failed), None);
+    let late = Reason::Late(START.saturating_add(Span::from_millis(200)));
+    assert_eq!(gate.retry(second, &ask, Outcome::Failed), Err(late));
     assert_eq!(gate.stats().retries, 0);
+}
+
+#[test]
+fn a_call_that_is_not_tried_again_says_why() {
+    let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, START);
+    let mut ask = Ask::new();
+    assert_eq!(gate.retry(START, &ask, Outcome::Ok), Err(Reason::Final));
+    let no = Outcome::Busy.with::<1>(Hint::NONE.and_no_retry());
+    assert_eq!(gate.retry(START, &ask, no), Err(Reason::Final));
+    for _ in 1..Policy::ATTEMPTS.get() {
+        ask = gate.retry(START, &ask, Outcome::Busy).unwrap();
+    }
+    assert_eq!(gate.retry(START, &ask, Outcome::Busy), Err(Reason::Attempts));
 }

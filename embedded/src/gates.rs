@@ -88,7 +88,7 @@ impl<L: Law + Copy, const LIMITS: usize> Gates<LIMITS> for Controller<L, LIMITS>
         ask: &Ask<LIMITS>,
         reply: Reply<LIMITS>,
     ) -> Option<Ask<LIMITS>> {
-        self.retry(now, ask, reply)
+        self.retry(now, ask, reply).ok()
     }
 
     fn next_at(&self, (): &(), now: Instant) -> Option<Instant> {

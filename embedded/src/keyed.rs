@@ -219,7 +219,7 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize> Gates
         ask: &Ask<LIMITS>,
         reply: Reply<LIMITS>,
     ) -> Option<Ask<LIMITS>> {
-        self.retry(now, key, ask, reply)
+        self.retry(now, key, ask, reply).ok()
     }
 
     fn next_at(&self, key: &K, now: tidegate::Instant) -> Option<tidegate::Instant> {

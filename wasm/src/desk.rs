@@ -195,7 +195,7 @@ impl Desk {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
         let next =
-            self.gates.get(gate).and_then(|kept| kept.gate.retry(now, &ask, self.draft.reply));
+            self.gates.get(gate).and_then(|kept| kept.gate.retry(now, &ask, self.draft.reply).ok());
         let Some(next) = next else { return -1 };
         let slot = match self.calls.get(wish.call) {
             Some(kept) => {

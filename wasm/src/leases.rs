@@ -274,7 +274,7 @@ impl Leases {
         if ask.attempt().saturating_add(1) >= kept.attempts {
             return -1;
         }
-        let Some(next) = kept.isolate.retry(now, &ask, self.draft.reply) else { return -1 };
+        let Ok(next) = kept.isolate.retry(now, &ask, self.draft.reply) else { return -1 };
         kept.stats.retries = kept.stats.retries.saturating_add(1);
         let slot = match self.calls.get(wish.call) {
             Some(kept) => {

@@ -166,7 +166,15 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
     }
 
     /// The ask for the next attempt of a call, as [`Controller::retry`] plans it for `adaptive`.
-    pub fn retry(&mut self, now: Instant, ask: &Ask, reply: impl Into<Reply>) -> Option<Ask> {
+    ///
+    /// # Errors
+    /// As there.
+    pub fn retry(
+        &mut self,
+        now: Instant,
+        ask: &Ask,
+        reply: impl Into<Reply>,
+    ) -> Result<Ask, Reason> {
         self.own.retry(now, ask, reply)
     }
 

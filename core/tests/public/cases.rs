@@ -62,7 +62,7 @@ fn the_time_for_retries_runs_from_the_first_failure() {
     let mut now = at(60 * SECOND);
     let mut ask = Ask::new();
     let mut retries = 0;
-    while let Some(next) = gate.retry(now, &ask, Outcome::Failed) {
+    while let Ok(next) = gate.retry(now, &ask, Outcome::Failed) {
         retries += 1;
         assert_eq!(next.not_before(), after(now, 2 * SECOND));
         (ask, now) = (next, next.not_before());
@@ -79,7 +79,8 @@ fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
     let asked = Hint::retry_after(Span::from_secs(60));
     gate.settle(at(0), permit, Outcome::Throttled.with(asked));
     // It would be late, so the caller keeps its response.
-    assert_eq!(gate.retry(at(0), &Ask::new(), Outcome::Throttled), None);
+    let retry = gate.retry(at(0), &Ask::new(), Outcome::Throttled);
+    assert!(matches!(retry, Err(Reason::Late(_))), "{retry:?}");
     assert_eq!(gate.stats().retries, 0);
     let hasty = Ask::new().deadline(at(5 * SECOND));
     let Decision::Refuse(Reason::Late(until)) = gate.poll(at(0), &hasty) else { panic!() };

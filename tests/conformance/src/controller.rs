@@ -104,7 +104,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
             }
             "retry" => {
                 let (ask, into) = (*self.ask(argument(2)?)?, number(argument(4)?)?);
-                let again = self.gate.retry(now, &ask, reply(argument(3)?)?);
+                let again = self.gate.retry(now, &ask, reply(argument(3)?)?).ok();
                 if let Some(again) = again {
                     self.asks.insert(into, again);
                 }
@@ -134,7 +134,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
             "retries" => {
                 let (mut ask, reply) = (*self.ask(argument(2)?)?, reply(argument(3)?)?);
                 for _ in 0..number(argument(5)?)? {
-                    let Some(again) = self.gate.retry(now, &ask, reply) else { break };
+                    let Ok(again) = self.gate.retry(now, &ask, reply) else { break };
                     ask = again;
                 }
                 self.asks.insert(number(argument(4)?)?, ask);

@@ -153,7 +153,7 @@ pub struct Verbs<L: Law, const LIMITS: usize> {
     learn: fn(&mut Controller<L, LIMITS>, Instant, &mut Permit<LIMITS>, Reply<LIMITS>),
     refund: fn(&mut Controller<L, LIMITS>, Instant, Permit<LIMITS>),
     ready_at: fn(&Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Option<Instant>,
-    retry: fn(&mut Controller<L, LIMITS>, Instant, &Ask<LIMITS>, Outcome) -> Option<Ask<LIMITS>>,
+    retry: fn(&mut Controller<L, LIMITS>, Instant, &Ask<LIMITS>, Outcome) -> Result<Ask<LIMITS>, Reason>,
     next_at: fn(&Controller<L, LIMITS>, Instant) -> Option<Instant>,
     set_policy: fn(&mut Controller<L, LIMITS>, Policy<L, LIMITS>, Instant),
     snapshot: fn(&Controller<L, LIMITS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
@@ -197,7 +197,7 @@ pub struct Table {
     new: fn(Policy<Fixed>, u64) -> Gates,
     poll: fn(&mut Gates, Instant, &u32, &Ask) -> Decision,
     settle: fn(&mut Gates, Instant, &u32, Permit, Reply),
-    retry: fn(&mut Gates, Instant, &u32, &Ask, Outcome) -> Option<Ask>,
+    retry: fn(&mut Gates, Instant, &u32, &Ask, Outcome) -> Result<Ask, Reason>,
     get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
 }
 
@@ -268,7 +268,7 @@ pub struct Shared {
     isolate: fn(u64, Quota, Instant) -> Isolate<8>,
     poll: fn(&mut Isolate<8>, Instant, &Ask) -> Decision<u64>,
     settle: fn(&mut Isolate<8>, Instant, u64, Reply),
-    retry: fn(&mut Isolate<8>, Instant, &Ask, Outcome) -> Option<Ask>,
+    retry: fn(&mut Isolate<8>, Instant, &Ask, Outcome) -> Result<Ask, Reason>,
     request_at: fn(&Isolate<8>) -> Option<Instant>,
     request: fn(&mut Isolate<8>, Instant, u16, &mut [u8]) -> Option<usize>,
     leave: fn(&mut Isolate<8>, Instant, &mut [u8]) -> Option<usize>,

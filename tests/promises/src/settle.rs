@@ -84,7 +84,7 @@ impl<const LIMITS: usize> World<LIMITS> {
 
     fn retry(&mut self, call: &Call<LIMITS>, reply: &Reply<LIMITS>) {
         let before = self.gate.clone();
-        let next = self.gate.retry(self.now, &call.ask, *reply);
+        let next = self.gate.retry(self.now, &call.ask, *reply).ok();
         assert!(self.gate.states().eq(before.states()), "a plan for a retry teaches a law");
         let Some(next) = next else { return };
         assert!(

@@ -34,7 +34,7 @@ pub fn waits(schedule: Backoff, elapsed: Option<Span>, most: usize, seed: u64) -
         match gate.poll(now, &ask) {
             Decision::Go(permit) => {
                 gate.settle(now, permit, Outcome::Failed);
-                let Some(next) = gate.retry(now, &ask, Outcome::Failed) else { break };
+                let Ok(next) = gate.retry(now, &ask, Outcome::Failed) else { break };
                 waits.push(next.not_before().saturating_since(now));
                 ask = next;
             }

@@ -64,7 +64,7 @@ impl<const LIMITS: usize> Waiting<LIMITS> {
         reply: Reply<LIMITS>,
     ) -> Option<Ask<LIMITS>> {
         self.gate.settle(now, permit, reply);
-        let next = self.gate.retry(now, ask, reply);
+        let next = self.gate.retry(now, ask, reply).ok();
         self.queue.changed();
         self.look(now);
         next

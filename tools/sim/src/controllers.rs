@@ -136,11 +136,11 @@ where
             return false;
         }
         match self.gate.retry(now, call.ask(), response.outcome) {
-            Some(next) => {
+            Ok(next) => {
                 call.ask_next(next);
                 true
             }
-            None => false,
+            Err(_) => false,
         }
     }
 

@@ -28,7 +28,7 @@ pub struct Verbs<L: Law> {
     new: fn(Policy<L>, u64, Instant) -> Controller<L>,
     poll: fn(&mut Controller<L>, Instant, &Ask) -> Decision,
     settle: fn(&mut Controller<L>, Instant, Permit, Reply),
-    retry: fn(&mut Controller<L>, Instant, &Ask, Reply) -> Option<Ask>,
+    retry: fn(&mut Controller<L>, Instant, &Ask, Reply) -> Result<Ask, Reason>,
     next_at: fn(&Controller<L>, Instant) -> Option<Instant>,
 }
 

@@ -417,11 +417,11 @@ impl<'f> World<'f> {
             }
         } else {
             match leaf.isolate.retry(own, &call.ask, outcome) {
-                Some(next) => {
+                Ok(next) => {
                     (call.ask, call.asked) = (next, now);
                     leaf.queue.push_front(index);
                 }
-                None => self.tally.lost(now),
+                Err(_) => self.tally.lost(now),
             }
         }
         self.look(place)
