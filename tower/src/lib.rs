@@ -1,0 +1,29 @@
+//! tidegate for async Rust: one gate for all tasks that call a rate-limited API.
+//!
+//! It decides when the next call may be sent, repeats what the server rejects, and learns its rate from the
+//! responses. Start at [`Gate`]: [`run`](Gate::run) makes a call with its retries,
+//! [`acquire`](Gate::acquire) waits for the right to make one.
+
+mod acquire;
+mod call;
+mod classify;
+mod error;
+mod gate;
+mod keys;
+mod lane;
+mod permit;
+mod shared;
+mod stats;
+mod timer;
+mod waiters;
+
+pub use acquire::Acquire;
+pub use call::Call;
+pub use classify::{Classify, Standard};
+pub use error::{Error, RestoreError};
+pub use gate::{Builder, Gate};
+pub use permit::Permit;
+pub use stats::Stats;
+pub use timer::{Timer, Tokio};
+
+pub use tidegate;
