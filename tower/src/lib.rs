@@ -3,6 +3,7 @@
 //! It decides when the next call may be sent, repeats what the server rejects, and learns its rate from the
 //! responses. Start at [`Gate`]: [`run`](Gate::run) makes a call with its retries,
 //! [`acquire`](Gate::acquire) waits for the right to make one.
+#![warn(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod acquire;
 mod call;
