@@ -1,15 +1,14 @@
 //! A call that is about to be made.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
+use std::future::Future;
 use std::time::Duration;
 
 use tidegate::{Ask, Instant, Outcome};
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
+use crate::drive::{Until, drive};
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::permit::Permit;
@@ -32,16 +31,16 @@ use crate::timer::{Timer, Tokio, duration, span};
 /// ```
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
-    gate: Gate<LIMITS, T>,
+    pub(crate) gate: Gate<LIMITS, T>,
     key: String,
     ask: Ask<LIMITS>,
     priority: u8,
-    repeat: Repeat,
+    pub(crate) retry: Retry,
 }
 
 /// After which outcomes a call is made again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Repeat {
+pub(crate) enum Retry {
     Never,
     /// After one by which the server did not serve it.
     Rejected,
@@ -51,8 +50,8 @@ enum Repeat {
 
 impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub(crate) fn new(gate: Gate<LIMITS, T>) -> Self {
-        let (key, ask, repeat) = (String::new(), Ask::new(), Repeat::Rejected);
-        Self { gate, key, ask, priority: 0, repeat }
+        let (key, ask, retry) = (String::new(), Ask::new(), Retry::Rejected);
+        Self { gate, key, ask, priority: 0, retry }
     }
 
     /// The limit that the call counts against: a host, a token, a tenant. Calls without a key share one.
@@ -81,12 +80,12 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// The call may be made twice, so [`run`](Self::run) also repeats it after a failure: a lost
     /// connection, a server error. By default only a call that the server rejected is repeated (429, 503).
     pub fn idempotent(self) -> Self {
-        Self { repeat: Repeat::Failed, ..self }
+        Self { retry: Retry::Failed, ..self }
     }
 
     /// [`run`](Self::run) makes the call once, whatever becomes of it.
     pub fn once(self) -> Self {
-        Self { repeat: Repeat::Never, ..self }
+        Self { retry: Retry::Never, ..self }
     }
 
     /// How long the call would have to wait if it joined now, at the present rate. It changes nothing.
@@ -129,7 +128,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Fut: Future,
         Standard: Classify<Fut::Output, LIMITS>,
     {
-        self.run_with(&Standard, send).await
+        self.run_with(Standard, send).await
     }
 
     /// [`run`](Self::run) with a function that says what a result means.
@@ -150,34 +149,24 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// let read = |result: &Result<&str, &str>| -> Reply {
     ///     if *result == Err("slow down") { Outcome::Throttled.into() } else { Outcome::Ok.into() }
     /// };
-    /// assert_eq!(gate.call().run_with(&read, send).await?, Ok("done"));
+    /// assert_eq!(gate.call().run_with(read, send).await?, Ok("done"));
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub async fn run_with<C, F, Fut>(self, classify: &C, mut send: F) -> Result<Fut::Output, Error>
+    pub async fn run_with<C, F, Fut>(self, classify: C, mut send: F) -> Result<Fut::Output, Error>
     where
         C: Classify<Fut::Output, LIMITS>,
         F: FnMut() -> Fut,
         Fut: Future,
     {
-        let (keys, repeat, deadline) = (self.gate.keys.clone(), self.repeat, self.ask.not_after());
-        let mut permit = self.acquire().await?;
-        loop {
-            let Some(result) = within(&keys.shared.timer, deadline, send()).await else {
-                return Err(Error::TimedOut { key: permit.key().into() });
-            };
-            let reply = classify.classify(&result);
-            match permit.give_back(reply, repeat.covers(reply.outcome)) {
-                None => return Ok(result),
-                // The last result is worth more than why there is no other.
-                Some(again) => match again.await {
-                    Ok(next) => permit = next,
-                    Err(_) => return Ok(result),
-                },
-            }
-        }
+        let driven = drive(self, (), Until::Result, |&()| Some(()), classify, |()| send());
+        driven.await.map(|(result, _)| result)
+    }
+
+    pub(crate) const fn deadline(&self) -> Instant {
+        self.ask.not_after()
     }
 }
 
@@ -196,36 +185,21 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
             .field("key", &self.key)
             .field("ask", &self.ask)
             .field("priority", &self.priority)
-            .field("repeat", &self.repeat)
+            .field("retry", &self.retry)
             .finish_non_exhaustive()
     }
 }
 
-impl Repeat {
-    fn covers(self, outcome: Outcome) -> bool {
+impl Retry {
+    pub(crate) const fn is_possible(self) -> bool {
+        !matches!(self, Self::Never)
+    }
+
+    pub(crate) const fn covers(self, outcome: Outcome) -> bool {
         match self {
             Self::Never => false,
             Self::Rejected => outcome.is_pushback(),
             Self::Failed => outcome.is_retryable(),
         }
     }
-}
-
-/// What the future comes to by the deadline; `None` where that is first.
-async fn within<T: Timer, F: Future>(timer: &T, deadline: Instant, future: F) -> Option<F::Output> {
-    if deadline == Instant::MAX {
-        return Some(future.await);
-    }
-    let mut future = pin!(future);
-    while timer.now() < deadline {
-        let mut sleep = pin!(timer.sleep_until(deadline));
-        let first = poll_fn(|cx| match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
-        });
-        if let Some(output) = first.await {
-            return Some(output);
-        }
-    }
-    None
 }

@@ -112,3 +112,29 @@ where
         }
     }
 }
+
+/// Reads responses as [`Standard`] does, and takes any error for a call that failed: what a
+/// [`Throttle`](crate::Throttle) does with the results of a service.
+///
+/// ```
+/// use tidegate_tower::{Classify, Responses};
+/// use tidegate_tower::tidegate::{Outcome, Reply};
+///
+/// let lost: Result<Outcome, std::io::Error> = Err(std::io::ErrorKind::ConnectionReset.into());
+/// let reply: Reply = Responses.classify(&lost);
+/// assert_eq!(reply.outcome, Outcome::Failed);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Responses;
+
+impl<R, E, const LIMITS: usize> Classify<Result<R, E>, LIMITS> for Responses
+where
+    Standard: Classify<R, LIMITS>,
+{
+    fn classify(&self, result: &Result<R, E>) -> Reply<LIMITS> {
+        match result {
+            Ok(response) => Standard.classify(response),
+            Err(_) => Outcome::Failed.into(),
+        }
+    }
+}

@@ -6,24 +6,36 @@
 #![warn(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod acquire;
+mod adapter;
 mod call;
 mod classify;
+mod drive;
 mod error;
 mod gate;
+mod grpc;
 mod keys;
 mod lane;
+mod layer;
 mod permit;
+mod request;
+mod response;
 mod shared;
 mod stats;
 mod timer;
 mod waiters;
 
 pub use acquire::Acquire;
+#[cfg(feature = "reqwest")]
+pub use adapter::reqwest::{SendError, SendThrough};
 pub use call::Call;
-pub use classify::{Classify, Standard};
+pub use classify::{Classify, Responses, Standard};
+pub use drive::Guard;
 pub use error::{Error, RestoreError};
 pub use gate::{Builder, Gate};
+pub use layer::{BoxError, Throttle, ThrottleLayer};
 pub use permit::Permit;
+pub use request::{Describe, Repeat, copy};
+pub use response::{Guarded, Hold, read};
 pub use stats::Stats;
 pub use timer::{Timer, Tokio};
 
