@@ -161,7 +161,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         F: FnMut() -> Fut,
         Fut: Future,
     {
-        let driven = drive(self, (), Until::Result, |&()| Some(()), classify, |()| send());
+        let driven = drive(self, (), Until::Result, |()| Some(()), classify, |()| send());
         driven.await.map(|(result, _)| result)
     }
 

@@ -55,7 +55,7 @@ pub(crate) async fn drive<Req, Fut, const LIMITS: usize, T: Timer>(
     call: Call<LIMITS, T>,
     request: Req,
     until: Until,
-    repeat: impl Fn(&Req) -> Option<Req>,
+    repeat: impl Fn(&mut Req) -> Option<Req>,
     classify: impl Classify<Fut::Output, LIMITS>,
     mut send: impl FnMut(Req) -> Fut,
 ) -> Result<Driven<Fut::Output, LIMITS, T>, Error>
@@ -65,7 +65,7 @@ where
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
     let (mut permit, mut request) = (call.acquire().await?, request);
     loop {
-        let copy = retry.is_possible().then(|| repeat(&request)).flatten();
+        let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
         let Some(result) = within(&keys.shared.timer, deadline, send(request)).await else {
             return Err(Error::TimedOut { key: permit.key().into() });
         };

@@ -186,7 +186,7 @@ where
                 inner.call(request).await
             }
         };
-        let repeat = move |request: &Req| repeat.repeat(request);
+        let repeat = move |request: &mut Req| repeat.repeat(request);
         Box::pin(async move {
             let (result, guard) = drive(call, request, until, repeat, classify, send).await?;
             Ok(result.map_err(Into::into)?.hold(guard))

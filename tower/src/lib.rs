@@ -27,6 +27,8 @@ mod waiters;
 pub use acquire::Acquire;
 #[cfg(feature = "reqwest")]
 pub use adapter::reqwest::{SendError, SendThrough};
+#[cfg(feature = "tonic")]
+pub use adapter::tonic::Grpc;
 pub use call::Call;
 pub use classify::{Classify, Responses, Standard};
 pub use drive::Guard;

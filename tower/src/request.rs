@@ -67,24 +67,25 @@ pub(crate) fn retried<const LIMITS: usize, T: Timer>(
 /// use tidegate_tower::{Repeat, copy};
 ///
 /// struct Body(Option<String>);
-/// let repeat = |request: &http::Request<Body>| {
+/// let repeat = |request: &mut http::Request<Body>| {
 ///     copy(request, |body| body.0.clone().map(|text| Body(Some(text))))
 /// };
-/// assert!(repeat.repeat(&http::Request::new(Body(None))).is_none());
+/// assert!(repeat.repeat(&mut http::Request::new(Body(None))).is_none());
 /// ```
 pub trait Repeat<Req> {
-    /// A copy; `None` where there can be none, or must not be.
-    fn repeat(&self, request: &Req) -> Option<Req>;
+    /// A copy; `None` where there can be none, or must not be. It may put another body into the request that
+    /// says the same.
+    fn repeat(&self, request: &mut Req) -> Option<Req>;
 }
 
-impl<Req, F: Fn(&Req) -> Option<Req>> Repeat<Req> for F {
-    fn repeat(&self, request: &Req) -> Option<Req> {
+impl<Req, F: Fn(&mut Req) -> Option<Req>> Repeat<Req> for F {
+    fn repeat(&self, request: &mut Req) -> Option<Req> {
         self(request)
     }
 }
 
 impl<B: Clone> Repeat<http::Request<B>> for Standard {
-    fn repeat(&self, request: &http::Request<B>) -> Option<http::Request<B>> {
+    fn repeat(&self, request: &mut http::Request<B>) -> Option<http::Request<B>> {
         Some(request.clone())
     }
 }

@@ -192,7 +192,7 @@ async fn functions_say_what_a_response_means_and_how_a_request_is_copied() {
     let server = Server::start(Limit::NONE).await;
     let policy = unlimited().attempts(std::num::NonZeroU16::new(4));
     let gate = Gate::new(policy);
-    let only_short = |request: &Request<Full<Bytes>>| {
+    let only_short = |request: &mut Request<Full<Bytes>>| {
         if request.uri().path().len() < 20 { Standard.repeat(request) } else { None }
     };
     // An API that says "slow down" with a 404.

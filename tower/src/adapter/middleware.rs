@@ -38,7 +38,7 @@ where
     ) -> Result<Response> {
         let (gate, rules) = self.parts();
         let call = rules.describe.describe(&request, gate.call());
-        let repeat = |request: &Request| rules.repeat.repeat(request);
+        let repeat = |request: &mut Request| rules.repeat.repeat(request);
         let classify = |(result, _): &(Result<Response>, _)| rules.classify.classify(result);
         // Each attempt begins with what came with the request.
         let given = extensions.clone();

@@ -26,7 +26,7 @@ impl<const LIMITS: usize, T: Timer> Describe<Request, LIMITS, T> for Standard {
 }
 
 impl Repeat<Request> for Standard {
-    fn repeat(&self, request: &Request) -> Option<Request> {
+    fn repeat(&self, request: &mut Request) -> Option<Request> {
         request.try_clone()
     }
 }
@@ -107,7 +107,7 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
     call: Call<1, T>,
     request: Request,
 ) -> Result<Response, SendError> {
-    let repeat = |request: &Request| Standard.repeat(request);
+    let repeat = |request: &mut Request| Standard.repeat(request);
     let send = |request| client.execute(request);
     let driven = drive(call, request, Until::Guard, repeat, Standard, send).await;
     let (result, guard) = driven.map_err(SendError::NotSent)?;
