@@ -12,6 +12,7 @@ use tidegate::{Ask, Instant, Reason};
 use crate::error::Error;
 use crate::keys::Keys;
 use crate::lane::{Held, Wait};
+use crate::observe::{self, Cause};
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, span};
 
@@ -59,7 +60,7 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
 
     /// Waits for the permit of a later attempt.
     pub(crate) fn again(lane: Held<LIMITS, T>, ticket: Ticket, attempt: u16) -> Self {
-        let place = Place { lane: Some(lane), ticket, attempt };
+        let place = Place { lane: Some(lane), ticket, attempt, waits: None };
         Self { stage: Stage::Queue(place), alarm: Alarm::default() }
     }
 }
@@ -72,12 +73,12 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
         loop {
             match stage {
                 Stage::Key(entry) => {
-                    let joined = ready!(entry.poll(alarm, cx));
+                    let joined = ready!(entry.poll(alarm, cx)).inspect_err(observe::rejected);
                     *stage = Stage::Done;
                     *stage = Stage::Queue(joined?);
                 }
                 Stage::Queue(place) => {
-                    let permit = ready!(place.poll(alarm, cx));
+                    let permit = ready!(place.poll(alarm, cx)).inspect_err(observe::rejected);
                     *stage = Stage::Done;
                     return Poll::Ready(permit);
                 }
@@ -162,7 +163,7 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
 
     fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Place<LIMITS, T>, Error> {
         match lane.join(self.ask, self.priority) {
-            Ok(ticket) => Ok(Place { lane: Some(lane), ticket, attempt: 0 }),
+            Ok(ticket) => Ok(Place { lane: Some(lane), ticket, attempt: 0, waits: None }),
             Err((reason, now)) => Err(Error::rejected(lane.key.clone(), reason, now)),
         }
     }
@@ -182,6 +183,8 @@ struct Place<const LIMITS: usize, T: Timer> {
     lane: Option<Held<LIMITS, T>>,
     ticket: Ticket,
     attempt: u16,
+    /// What keeps it back, and since when.
+    waits: Option<(Cause, Instant)>,
 }
 
 impl<const LIMITS: usize, T: Timer> Place<LIMITS, T> {
@@ -195,10 +198,16 @@ impl<const LIMITS: usize, T: Timer> Place<LIMITS, T> {
             let (wait, now) = lane.wait(self.ticket, cx.waker());
             let error = match wait {
                 Wait::Until(until) => {
+                    #[cfg(feature = "metrics")]
+                    self.waits.get_or_insert_with(|| (observe::cause(lane, self.attempt), now));
                     ready!(alarm.poll(&lane.shared.timer, until, cx));
                     continue;
                 }
-                Wait::Admitted => None,
+                Wait::Admitted => {
+                    let (cause, since) = self.waits.unwrap_or((observe::NO_WAIT, now));
+                    observe::admitted(lane, cause, now.saturating_since(since));
+                    None
+                }
                 Wait::Rejected(reason) => Some(Error::rejected(lane.key.clone(), reason, now)),
                 Wait::Lapsed => Some(Error::Lapsed { key: lane.key.clone() }),
             };

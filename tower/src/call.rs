@@ -4,13 +4,14 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use tidegate::{Ask, Instant, Outcome};
+use tidegate::{Ask, Instant, Outcome, Span};
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
 use crate::drive::{Until, drive};
 use crate::error::Error;
 use crate::gate::Gate;
+use crate::observe;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
 
@@ -103,6 +104,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
         let lane = self.gate.keys.find_or_make(&self.key).ok()?;
         let ticket = lane.try_take(self.ask)?;
+        observe::admitted(&lane, observe::NO_WAIT, Span::ZERO);
         Some(Permit::new(lane, ticket, 0))
     }
 

@@ -9,6 +9,7 @@ use tidegate::{Instant, Outcome, Reply};
 use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::Error;
+use crate::observe::Attempt;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio};
 
@@ -66,10 +67,13 @@ where
     let (mut permit, mut request) = (call.acquire().await?, request);
     loop {
         let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
-        let Some(result) = within(&keys.shared.timer, deadline, send(request)).await else {
+        let attempt = Attempt::new(permit.key(), permit.attempt());
+        let sent = attempt.send(send(request));
+        let Some(result) = within(&keys.shared.timer, deadline, sent).await else {
             return Err(Error::TimedOut { key: permit.key().into() });
         };
         let reply = classify.classify(&result);
+        attempt.outcome(reply.outcome);
         if until == Until::Guard && reply.outcome == Outcome::Ok {
             return Ok((result, Some(Guard { permit: Some(permit), reply })));
         }

@@ -73,6 +73,10 @@ impl Error {
     /// The key of the call; empty where it has none.
     #[must_use]
     pub fn key(&self) -> &str {
+        self.shared_key()
+    }
+
+    pub(crate) const fn shared_key(&self) -> &Arc<str> {
         match self {
             Self::Rejected { key, .. } | Self::TimedOut { key } | Self::Lapsed { key } => key,
         }

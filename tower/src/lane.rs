@@ -183,6 +183,12 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         Ok(due.saturating_since(now))
     }
 
+    /// What keeps a plain call back at present.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn why(&self) -> Option<tidegate::gate::Gate> {
+        self.lock().control.why(self.shared.timer.now(), &Ask::new())
+    }
+
     pub(crate) fn glance(&self) -> Glance {
         let state = self.lock();
         Glance {

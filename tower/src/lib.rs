@@ -16,6 +16,7 @@ mod grpc;
 mod keys;
 mod lane;
 mod layer;
+mod observe;
 mod permit;
 mod request;
 mod response;
@@ -35,6 +36,8 @@ pub use drive::Guard;
 pub use error::{Error, RestoreError};
 pub use gate::{Builder, Gate};
 pub use layer::{BoxError, Throttle, ThrottleLayer};
+#[cfg(feature = "metrics")]
+pub use observe::WAIT_BUCKETS;
 pub use permit::Permit;
 pub use request::{Describe, Repeat, copy};
 pub use response::{Guarded, Hold, read};

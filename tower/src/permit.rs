@@ -7,6 +7,7 @@ use tidegate::{Outcome, Reply};
 
 use crate::acquire::Acquire;
 use crate::lane::Held;
+use crate::observe;
 use crate::timer::{Timer, Tokio};
 
 /// The right to one attempt at a call. Report what became of it with [`settle`](Self::settle).
@@ -90,6 +91,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     ) -> Option<Acquire<LIMITS, T>> {
         let lane = self.lane.take()?;
         let waits = lane.settle(self.ticket, reply, again);
+        observe::settled(&lane, reply.outcome);
         waits.then(|| Acquire::again(lane, self.ticket, self.attempt.saturating_add(1)))
     }
 }
@@ -98,6 +100,7 @@ impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
     fn drop(&mut self) {
         if let Some(lane) = &self.lane {
             lane.settle(self.ticket, Outcome::Abandoned.into(), false);
+            observe::settled(lane, Outcome::Abandoned);
         }
     }
 }

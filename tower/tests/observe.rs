@@ -1,0 +1,102 @@
+//! What a gate tells those who watch it, over real calls.
+
+mod common;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{Limit, Server};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Policy, Quota};
+use tidegate_tower::{Gate, SendThrough, WAIT_BUCKETS};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::Registry;
+
+#[tokio::test]
+async fn metrics_count_waits_attempts_and_outcomes() {
+    let waits = Matcher::Full("tidegate_wait_seconds".to_owned());
+    let recorder = PrometheusBuilder::new()
+        .set_buckets_for_metric(waits, &WAIT_BUCKETS)
+        .unwrap()
+        .build_recorder();
+    let scrape = recorder.handle();
+    let _local = metrics::set_default_local_recorder(&recorder);
+
+    let server = Server::start(Limit::NONE).await;
+    let client = reqwest::Client::new();
+    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_second(20).unwrap())));
+    for path in ["/throttled-once", "/", "/status/404"] {
+        client.get(server.url(path)).send_through(&gate).await.unwrap();
+    }
+    let host = server.address.to_string();
+    let hasty = gate.key(&host).with_timeout(Duration::ZERO);
+    hasty.acquire().await.unwrap_err();
+
+    let text = scrape.render();
+    let key = format!("key=\"{host}\"");
+    for line in [
+        format!("tidegate_attempts_total{{{key}}} 4"),
+        format!("tidegate_outcomes_total{{{key},outcome=\"throttled\"}} 1"),
+        format!("tidegate_outcomes_total{{{key},outcome=\"ok\"}} 3"),
+        format!("tidegate_rejections_total{{{key},reason=\"late\"}} 1"),
+        format!("tidegate_interval_seconds{{{key}}} 0.05"),
+        format!("tidegate_in_flight{{{key}}} 0"),
+        format!("tidegate_waiting{{{key}}} 0"),
+        format!("tidegate_wait_seconds_count{{{key},cause=\"none\"}} 1"),
+        format!("tidegate_wait_seconds_bucket{{{key},cause=\"pacing\",le=\"3600\"}}"),
+    ] {
+        assert!(text.contains(&line), "{line} is not in\n{text}");
+    }
+}
+
+/// The fields of each span, in the order in which the spans were made.
+#[derive(Clone, Default)]
+struct Spans(Arc<Mutex<Vec<(Id, HashMap<&'static str, String>)>>>);
+
+struct Fields<'a>(&'a mut HashMap<&'static str, String>);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+}
+
+impl<S: tracing::Subscriber> Layer<S> for Spans {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
+        if attributes.metadata().target().starts_with("tidegate_tower") {
+            let mut fields = HashMap::new();
+            attributes.record(&mut Fields(&mut fields));
+            self.0.lock().unwrap().push((id.clone(), fields));
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, _: Context<'_, S>) {
+        if let Some((_, fields)) =
+            self.0.lock().unwrap().iter_mut().rev().find(|span| span.0 == *id)
+        {
+            values.record(&mut Fields(fields));
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_attempt_has_a_span() {
+    let spans = Spans::default();
+    let _local = tracing::subscriber::set_default(Registry::default().with(spans.clone()));
+    let server = Server::start(Limit::NONE).await;
+    let client = reqwest::Client::new();
+    let gate = Gate::new(Policy::new(Fixed::UNLIMITED));
+    client.get(server.url("/throttled-once")).send_through(&gate).await.unwrap();
+
+    let spans = spans.0.lock().unwrap();
+    let of = |field| spans.iter().map(|span| span.1.get(field).cloned()).collect::<Vec<_>>();
+    assert_eq!(of("http.request.resend_count"), [None, Some("1".to_owned())]);
+    let outcomes = ["\"throttled\"", "\"ok\""].map(|text| Some(text.to_owned()));
+    assert_eq!(of("tidegate.outcome"), outcomes);
+    assert_eq!(of("tidegate.key"), vec![Some(format!("{:?}", server.address.to_string())); 2]);
+}
