@@ -172,9 +172,9 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 }
 
+#[cfg(feature = "tokio")]
 impl<const LIMITS: usize> Call<LIMITS> {
     /// By when the call must be over. See [`with_timeout`](Self::with_timeout).
-    #[cfg(feature = "tokio")]
     pub fn with_deadline(self, deadline: impl Into<tokio::time::Instant>) -> Self {
         let deadline = self.gate.keys.shared.timer.at(deadline.into());
         Self { ask: self.ask.deadline(deadline), ..self }

@@ -56,18 +56,34 @@ pub trait Timer: 'static {
 
 /// tokio's timer, which `tokio::time::pause` stops in tests. It needs a runtime with `enable_time`.
 ///
-/// Without the feature `tokio` it is only a name.
-///
 /// ```
 /// use tidegate_tower::{Timer, Tokio};
 ///
 /// let timer = Tokio::default();
 /// assert!(timer.now() <= timer.now());
 /// ```
+#[cfg(feature = "tokio")]
 #[derive(Clone, Copy, Debug)]
 pub struct Tokio {
-    #[cfg(feature = "tokio")]
     epoch: tokio::time::Instant,
+}
+
+/// tokio's timer. Without the feature `tokio` there is none.
+#[cfg(not(feature = "tokio"))]
+#[derive(Clone, Copy, Debug)]
+pub enum Tokio {}
+
+#[cfg(not(feature = "tokio"))]
+impl Timer for Tokio {
+    type Sleep = core::future::Pending<()>;
+
+    fn now(&self) -> Instant {
+        match *self {}
+    }
+
+    fn sleep_until(&self, _: Instant) -> Self::Sleep {
+        match *self {}
+    }
 }
 
 #[cfg(feature = "tokio")]

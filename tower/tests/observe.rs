@@ -54,11 +54,13 @@ async fn metrics_count_waits_attempts_and_outcomes() {
     }
 }
 
+type Values = HashMap<&'static str, String>;
+
 /// The fields of each span, in the order in which the spans were made.
 #[derive(Clone, Default)]
-struct Spans(Arc<Mutex<Vec<(Id, HashMap<&'static str, String>)>>>);
+struct Spans(Arc<Mutex<Vec<(Id, Values)>>>);
 
-struct Fields<'a>(&'a mut HashMap<&'static str, String>);
+struct Fields<'a>(&'a mut Values);
 
 impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use ::tonic::body::Body;
-use ::tonic::codegen::Bytes;
 use ::tonic::{Response, Status};
+use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body::{Body as _, Frame, SizeHint};
 use tidegate::{Outcome, Reply};
