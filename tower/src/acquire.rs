@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use tidegate::queue::Ticket;
+use tidegate::queue::{Place, Ticket};
 use tidegate::{Ask, Instant, Reason};
 
 use crate::error::Error;
@@ -42,7 +42,7 @@ enum Stage<const LIMITS: usize, T: Timer> {
     /// It waits for a place in the table of keys.
     Key(Entry<LIMITS, T>),
     /// It waits in the queue of its key.
-    Queue(Place<LIMITS, T>),
+    Queue(Queued<LIMITS, T>),
     /// It was polled to its end.
     Done,
 }
@@ -59,9 +59,14 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     }
 
     /// Waits for the permit of a later attempt.
-    pub(crate) fn again(lane: Held<LIMITS, T>, ticket: Ticket, attempt: u16) -> Self {
-        let place = Place { lane: Some(lane), ticket, attempt, waits: None };
-        Self { stage: Stage::Queue(place), alarm: Alarm::default() }
+    pub(crate) fn again(
+        lane: Held<LIMITS, T>,
+        ticket: Ticket,
+        ask: Ask<LIMITS>,
+        place: Place,
+    ) -> Self {
+        let queued = Queued { lane: Some(lane), ticket, ask, place, waits: None };
+        Self { stage: Stage::Queue(queued), alarm: Alarm::default() }
     }
 }
 
@@ -77,8 +82,8 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
                     *stage = Stage::Done;
                     *stage = Stage::Queue(joined?);
                 }
-                Stage::Queue(place) => {
-                    let permit = ready!(place.poll(alarm, cx)).inspect_err(observe::rejected);
+                Stage::Queue(queued) => {
+                    let permit = ready!(queued.poll(alarm, cx)).inspect_err(observe::rejected);
                     *stage = Stage::Done;
                     return Poll::Ready(permit);
                 }
@@ -117,7 +122,7 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
         &mut self,
         alarm: &mut Alarm<T>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Place<LIMITS, T>, Error>> {
+    ) -> Poll<Result<Queued<LIMITS, T>, Error>> {
         loop {
             let until = match self.find(cx.waker()) {
                 Ok(lane) => return Poll::Ready(self.join(lane)),
@@ -161,9 +166,10 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
         if first || overdue { keys.find_or_make(key) } else { Err(Instant::MAX) }
     }
 
-    fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Place<LIMITS, T>, Error> {
-        match lane.join(self.ask, self.priority) {
-            Ok(ticket) => Ok(Place { lane: Some(lane), ticket, attempt: 0, waits: None }),
+    fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Queued<LIMITS, T>, Error> {
+        let ask = self.ask;
+        match lane.join(&ask, self.priority) {
+            Ok((ticket, place)) => Ok(Queued { lane: Some(lane), ticket, ask, place, waits: None }),
             Err((reason, now)) => Err(Error::rejected(lane.key.clone(), reason, now)),
         }
     }
@@ -178,16 +184,17 @@ impl<const LIMITS: usize, T: Timer> Drop for Entry<LIMITS, T> {
 }
 
 /// A call in the queue of its key.
-struct Place<const LIMITS: usize, T: Timer> {
+struct Queued<const LIMITS: usize, T: Timer> {
     /// `None` once the permit is handed out.
     lane: Option<Held<LIMITS, T>>,
     ticket: Ticket,
-    attempt: u16,
+    ask: Ask<LIMITS>,
+    place: Place,
     /// What keeps it back, and since when.
     waits: Option<(Cause, Instant)>,
 }
 
-impl<const LIMITS: usize, T: Timer> Place<LIMITS, T> {
+impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
     fn poll(
         &mut self,
         alarm: &mut Alarm<T>,
@@ -196,31 +203,30 @@ impl<const LIMITS: usize, T: Timer> Place<LIMITS, T> {
         loop {
             let Some(lane) = &self.lane else { return Poll::Pending };
             let (wait, now) = lane.wait(self.ticket, cx.waker());
-            let error = match wait {
+            let decided = match wait {
                 Wait::Until(until) => {
                     #[cfg(feature = "metrics")]
-                    self.waits.get_or_insert_with(|| (observe::cause(lane, self.attempt), now));
+                    self.waits
+                        .get_or_insert_with(|| (observe::cause(lane, self.ask.attempt()), now));
                     ready!(alarm.poll(&lane.shared.timer, until, cx));
                     continue;
                 }
-                Wait::Admitted => {
+                Wait::Admitted(permit) => {
                     let (cause, since) = self.waits.unwrap_or((observe::NO_WAIT, now));
                     observe::admitted(lane, cause, now.saturating_since(since));
-                    None
+                    Ok(permit)
                 }
-                Wait::Rejected(reason) => Some(Error::rejected(lane.key.clone(), reason, now)),
-                Wait::Lapsed => Some(Error::Lapsed { key: lane.key.clone() }),
+                Wait::Rejected(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
+                Wait::Lapsed => Err(Error::Lapsed { key: lane.key.clone() }),
             };
             let Some(lane) = self.lane.take() else { return Poll::Pending };
-            return Poll::Ready(match error {
-                None => Ok(Permit::new(lane, self.ticket, self.attempt)),
-                Some(error) => Err(error),
-            });
+            let permit = decided.map(|permit| Permit::new(lane, permit, self.ask, self.place));
+            return Poll::Ready(permit);
         }
     }
 }
 
-impl<const LIMITS: usize, T: Timer> Drop for Place<LIMITS, T> {
+impl<const LIMITS: usize, T: Timer> Drop for Queued<LIMITS, T> {
     fn drop(&mut self) {
         if let Some(lane) = &self.lane {
             lane.cancel(self.ticket);

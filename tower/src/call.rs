@@ -96,16 +96,16 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// [`Error::Rejected`] where it would not be sent at all.
     pub fn peek(&self) -> Result<Duration, Error> {
         let Some(lane) = self.gate.keys.find(&self.key) else { return Ok(Duration::ZERO) };
-        let wait = lane.peek(self.ask);
+        let wait = lane.peek(&self.ask);
         wait.map(duration).map_err(|(reason, now)| Error::rejected(lane.key.clone(), reason, now))
     }
 
     /// A permit, if the call may be sent now and no other waits.
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
         let lane = self.gate.keys.find_or_make(&self.key).ok()?;
-        let ticket = lane.try_take(self.ask)?;
+        let (permit, place) = lane.try_take(&self.ask)?;
         observe::admitted(&lane, observe::NO_WAIT, Span::ZERO);
-        Some(Permit::new(lane, ticket, 0))
+        Some(Permit::new(lane, permit, self.ask, place))
     }
 
     /// A permit when it is the call's turn: by priority, then first come, first served.

@@ -13,17 +13,24 @@ use crate::observe::Attempt;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio};
 
-/// A permit whose call was answered: what the answer said is settled when this is dropped, at the end of the
-/// response's body for example.
+/// A permit whose call was answered. The call ends when this is dropped, at the end of the response's body
+/// for example.
 #[derive(Debug)]
 #[must_use = "a guard that is dropped ends the call"]
 pub struct Guard<const LIMITS: usize = 1, T: Timer = Tokio> {
-    permit: Option<Permit<LIMITS, T>>,
+    permit: Permit<LIMITS, T>,
     reply: Reply<LIMITS>,
 }
 
 impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
-    /// Settles with another reply: what came of the call is known only now.
+    /// The gate learns from the response, and the call keeps its place. Without this it learns when the
+    /// call ends.
+    pub fn learn(&mut self) {
+        self.permit.learn(self.reply);
+    }
+
+    /// Ends the call with another reply: what became of it is known only now. It counts where the gate has
+    /// not learnt from the response.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
         self.reply = reply.into();
     }
@@ -31,9 +38,7 @@ impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
 
 impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
     fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
-            permit.settle(self.reply);
-        }
+        self.learn();
     }
 }
 
@@ -75,7 +80,7 @@ where
         let reply = classify.classify(&result);
         attempt.outcome(reply.outcome);
         if until == Until::Guard && reply.outcome == Outcome::Ok {
-            return Ok((result, Some(Guard { permit: Some(permit), reply })));
+            return Ok((result, Some(Guard { permit, reply })));
         }
         let again = copy.is_some() && retry.covers(reply.outcome);
         let (Some(again), Some(copy)) = (permit.give_back(reply, again), copy) else {

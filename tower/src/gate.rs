@@ -241,7 +241,7 @@ pub struct Builder<const LIMITS: usize = 1, T: Timer = Tokio> {
     timer: T,
     seed: Option<u64>,
     keys: usize,
-    queue: usize,
+    queue: u32,
     take_within: Span,
 }
 
@@ -260,8 +260,8 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         self
     }
 
-    /// How many calls of a key may wait or be in flight; 10,000 by default. One more is rejected.
-    pub const fn queue(mut self, most: usize) -> Self {
+    /// How many calls of a key may wait; 10,000 by default. One more is rejected.
+    pub const fn queue(mut self, most: u32) -> Self {
         self.queue = most;
         self
     }
@@ -274,7 +274,7 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     }
 
     /// How long an admitted call keeps a permit that its task does not take, for tasks that end without being
-    /// dropped, as in an edge worker. By default as long as a call may be in flight.
+    /// dropped, as in an edge worker. No limit by default.
     pub fn take_within(mut self, patience: Duration) -> Self {
         self.take_within = span(patience);
         self

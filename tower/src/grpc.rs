@@ -19,6 +19,13 @@ pub(crate) fn reply<const LIMITS: usize>(headers: &HeaderMap) -> Option<Reply<LI
     Some(of_status(code, pushback, delay))
 }
 
+/// Whether a response is one of gRPC, whose trailers will say what became of the call.
+pub(crate) fn ends_later(headers: &HeaderMap) -> bool {
+    let kind = headers.get(http::header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+        && !headers.contains_key("grpc-status")
+}
+
 /// The same of a status. The pushback is meant for this client, so it wins over `RetryInfo`.
 pub(crate) fn of_status<const LIMITS: usize>(
     code: u32,

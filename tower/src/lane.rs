@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use tidegate::gate::Permit;
 use tidegate::law::AnyLaw;
-use tidegate::queue::{self, Ahead, Growing, Queue, Settled, Slot, Step, Ticket, Turn};
+use tidegate::queue::{self, Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Ask, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
 
@@ -13,38 +14,36 @@ use crate::shared::Shared;
 use crate::timer::Timer;
 use crate::waiters::Waiters;
 
-/// Calls of one key in flight at most: the room that a controller has for them.
-const SLOTS: usize = 1024;
-
-type Control<const LIMITS: usize> = Controller<AnyLaw, LIMITS, SLOTS>;
-
 /// One key's calls.
 pub(crate) struct Lane<const LIMITS: usize, T> {
     pub(crate) key: Arc<str>,
     pub(crate) shared: Arc<Shared<T>>,
-    /// The calls that hold this lane. It rises under the lock of the table of lanes alone.
+    /// The calls that hold this lane. It rises from zero under the lock of the
+    /// table of lanes alone.
     users: AtomicUsize,
     state: Mutex<State<LIMITS>>,
 }
 
 struct State<const LIMITS: usize> {
-    // Boxed, because it is moved into its place.
-    control: Box<Control<LIMITS>>,
-    queue: Queue<Growing<Vec<Slot<LIMITS>>>, LIMITS>,
+    control: Controller<AnyLaw, LIMITS>,
+    queue: Queue<Growing<Vec<Node<LIMITS>>, LIMITS>, LIMITS>,
     waiters: Waiters,
-    /// When to poll the queue if nothing happens until then.
+    /// The calls that are decided, and until when their tasks must take that; empty where they may take
+    /// their time.
+    decided: Vec<(Ticket, Instant)>,
+    /// When to look at the queue if nothing happens until then.
     until: Instant,
     /// The wakers of those whose turn has come. They are woken once the lock is released.
     woken: Vec<Waker>,
 }
 
 /// What a call that waits has to do.
-pub(crate) enum Wait {
-    /// It is admitted, and counts as sent from now on.
-    Admitted,
+pub(crate) enum Wait<const LIMITS: usize> {
+    /// It is admitted.
+    Admitted(Permit<LIMITS>),
     /// It will not be sent.
     Rejected(Reason),
-    /// It was admitted, and did not take its permit in time.
+    /// It was decided, and did not take that in time.
     Lapsed,
     /// It waits: poll again then, or when it is woken.
     Until(Instant),
@@ -65,7 +64,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         policy: Policy<AnyLaw, LIMITS>,
         seed: u64,
     ) -> Self {
-        let control = Control::new(policy, seed, shared.timer.now());
+        let control = Controller::new(policy, seed, shared.timer.now());
         Self::with(key, shared, control)
     }
 
@@ -77,42 +76,49 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         record: &[u8],
         away: Span,
     ) -> Result<Self, SnapshotError> {
-        let control = Control::restore(policy, seed, record, shared.timer.now(), away)?;
+        let control = Controller::restore(policy, seed, record, shared.timer.now(), away)?;
         Ok(Self::with(key, shared, control))
     }
 
-    fn with(key: Arc<str>, shared: Arc<Shared<T>>, control: Control<LIMITS>) -> Self {
-        let queue = Queue::new(Growing::new(Vec::new(), shared.most_calls));
+    fn with(key: Arc<str>, shared: Arc<Shared<T>>, control: Controller<AnyLaw, LIMITS>) -> Self {
         let state = State {
-            control: Box::new(control),
-            queue: queue.take_within(shared.take_within),
+            control,
+            queue: Queue::new(Growing::new(Vec::new(), shared.most_calls)),
             waiters: Waiters::default(),
+            decided: Vec::new(),
             until: Instant::MAX,
             woken: Vec::new(),
         };
         Self { key, shared, users: AtomicUsize::new(0), state: Mutex::new(state) }
     }
 
-    /// A call joins.
-    pub(crate) fn join(&self, ask: Ask<LIMITS>, priority: u8) -> Result<Ticket, (Reason, Instant)> {
+    /// A call joins. Its place is for its retries too.
+    pub(crate) fn join(
+        &self,
+        ask: &Ask<LIMITS>,
+        priority: u8,
+    ) -> Result<(Ticket, Place), (Reason, Instant)> {
         self.act(|state, now| {
-            let State { control, queue, .. } = state;
-            queue.join(now, &mut **control, ask, priority).map_err(|reason| (reason, now))
+            let place = state.queue.place(priority);
+            let ticket = state.queue.join(now, &mut state.control, ask, place);
+            ticket.map(|ticket| (ticket, place)).map_err(|reason| (reason, now))
         })
     }
 
     /// A permit now, and not before those that wait.
-    pub(crate) fn try_take(&self, ask: Ask<LIMITS>) -> Option<Ticket> {
+    pub(crate) fn try_take(&self, ask: &Ask<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
         self.act(|state, now| {
-            if !state.queue.is_clear() {
+            state.pump(now, Span::MAX);
+            if state.queue.first(now).is_some() {
                 return None;
             }
-            let ticket = state.queue.join(now, &mut *state.control, ask, 0).ok()?;
-            state.pump(now);
-            match state.queue.take(now, &mut *state.control, ticket) {
-                Turn::Admitted => Some(ticket),
+            let place = state.queue.place(0);
+            let ticket = state.queue.join(now, &mut state.control, ask, place).ok()?;
+            state.pump(now, Span::MAX);
+            match state.queue.take(ticket) {
+                Turn::Admitted(permit) => Some((permit, place)),
                 _ => {
-                    state.queue.cancel(now, &mut *state.control, ticket);
+                    state.queue.cancel(now, &mut state.control, ticket);
                     None
                 }
             }
@@ -120,63 +126,85 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// What has become of a call that waits.
-    pub(crate) fn wait(&self, ticket: Ticket, waker: &Waker) -> (Wait, Instant) {
+    pub(crate) fn wait(&self, ticket: Ticket, waker: &Waker) -> (Wait<LIMITS>, Instant) {
         self.act(|state, now| {
-            state.pump(now);
-            let wait = match state.queue.take(now, &mut *state.control, ticket) {
-                Turn::Waiting => Wait::Until(state.waiters.wait(
-                    ticket,
-                    waker,
-                    now,
-                    state.until,
-                    self.shared.patience(),
-                )),
-                Turn::Admitted => {
-                    state.waiters.leave(ticket);
-                    Wait::Admitted
+            state.pump(now, self.shared.take_within);
+            let wait = match state.queue.take(ticket) {
+                Turn::Waiting => {
+                    let (until, patience) = (state.until, self.shared.patience());
+                    let until = state.waiters.wait(ticket, waker, now, until, patience);
+                    return (Wait::Until(until), now);
                 }
-                Turn::Rejected(reason) => {
-                    state.waiters.leave(ticket);
-                    Wait::Rejected(reason)
-                }
+                Turn::Admitted(permit) => Wait::Admitted(permit),
+                Turn::Rejected(reason) => Wait::Rejected(reason),
                 Turn::Unknown => Wait::Lapsed,
             };
+            state.forget(ticket);
             (wait, now)
         })
     }
 
-    /// A call is given up, wherever it stands. If it was not sent, it costs nothing.
+    /// A call that has not taken its permit is given up. It costs nothing.
     pub(crate) fn cancel(&self, ticket: Ticket) {
         self.act(|state, now| {
-            state.waiters.leave(ticket);
-            state.queue.cancel(now, &mut *state.control, ticket);
+            state.forget(ticket);
+            state.queue.cancel(now, &mut state.control, ticket);
         });
     }
 
-    /// A call came back. True where it waits for another attempt, under the same ticket.
-    pub(crate) fn settle(&self, ticket: Ticket, reply: Reply<LIMITS>, again: bool) -> bool {
+    /// A call was answered, and keeps its place until it is released.
+    pub(crate) fn learn(&self, permit: &mut Permit<LIMITS>, reply: Reply<LIMITS>) {
         self.act(|state, now| {
-            let State { control, queue, .. } = state;
-            let settled = match again {
-                true => queue.settle(now, &mut **control, ticket, reply),
-                false => queue.finish(now, &mut **control, ticket, reply),
-            };
-            settled == Settled::Retry
+            state.control.learn(now, permit, reply);
+            state.queue.changed();
+        });
+    }
+
+    /// A call has ended.
+    pub(crate) fn release(&self, permit: Permit<LIMITS>) {
+        self.act(|state, _| {
+            state.control.release(permit);
+            state.queue.changed();
+        });
+    }
+
+    /// A call was not sent. It costs nothing.
+    pub(crate) fn refund(&self, permit: Permit<LIMITS>) {
+        self.act(|state, now| {
+            state.control.refund(now, permit);
+            state.queue.changed();
+        });
+    }
+
+    /// A call was answered and has ended. The next attempt, which waits, where one is due.
+    pub(crate) fn settle(
+        &self,
+        permit: Permit<LIMITS>,
+        reply: Reply<LIMITS>,
+        again: Option<(&Ask<LIMITS>, Place)>,
+    ) -> Option<(Ask<LIMITS>, Ticket)> {
+        self.act(|state, now| {
+            state.control.settle(now, permit, reply);
+            state.queue.changed();
+            let (ask, place) = again?;
+            let next = state.control.retry(now, ask, reply)?;
+            let ticket = state.queue.join(now, &mut state.control, &next, place).ok()?;
+            Some((next, ticket))
         })
     }
 
     /// How long a call would wait if it came now, at the present rate.
-    pub(crate) fn peek(&self, ask: Ask<LIMITS>) -> Result<Span, (Reason, Instant)> {
+    pub(crate) fn peek(&self, ask: &Ask<LIMITS>) -> Result<Span, (Reason, Instant)> {
         let state = self.lock();
         let now = self.shared.timer.now();
         let waiting = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
         let ahead = [Ahead { calls: waiting, cost: waiting.into() }; LIMITS];
-        let due = match state.control.check(now, &ask) {
+        let due = match state.control.check(now, ask) {
             Verdict::Refuse(reason) => return Err((reason, now)),
-            Verdict::Full => state.control.ready_at(now, &ask).unwrap_or(Instant::MAX),
+            Verdict::Full => state.control.ready_at(now, ask).unwrap_or(Instant::MAX),
             Verdict::Go | Verdict::Wait(_) => now,
         };
-        let due = due.max(queue::Gate::due_behind(&*state.control, now, &ask, &ahead));
+        let due = due.max(queue::Gate::due_behind(&state.control, now, ask, &ahead));
         if due > ask.not_after() {
             return Err((Reason::Late(due), now));
         }
@@ -207,7 +235,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     pub(crate) fn snapshot(&self) -> Vec<u8> {
-        let mut record = vec![0; Control::<LIMITS>::SNAPSHOT_BYTES];
+        let mut record = vec![0; Controller::<AnyLaw, LIMITS>::SNAPSHOT_BYTES];
         let written = self.lock().control.snapshot(self.shared.timer.now(), &mut record);
         debug_assert_eq!(written, Ok(record.len()));
         record
@@ -234,7 +262,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         let mut state = self.lock();
         let now = self.shared.timer.now();
         let done = act(&mut state, now);
-        state.pump(now);
+        state.pump(now, self.shared.take_within);
         if state.queue.waiting() > 0 {
             let State { waiters, woken, until, .. } = &mut *state;
             woken.extend(waiters.watch(now, *until, self.shared.patience()));
@@ -248,19 +276,35 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
 impl<const LIMITS: usize> State<LIMITS> {
     /// Admits and rejects what is due.
-    fn pump(&mut self, now: Instant) {
-        let Self { control, queue, waiters, until, woken } = self;
-        loop {
-            match queue.poll(now, &mut **control) {
-                Step::Admit(ticket) | Step::Reject(ticket, _) => {
-                    woken.extend(waiters.leave(ticket));
-                }
-                Step::Sleep(at) => {
-                    *until = at.unwrap_or(Instant::MAX);
-                    return;
-                }
-            }
+    fn pump(&mut self, now: Instant, take_within: Span) {
+        let Self { control, queue, waiters, decided, until, woken } = self;
+        // In the order in which they were decided.
+        while let Some(&(ticket, by)) = decided.first()
+            && by <= now
+        {
+            decided.remove(0);
+            queue.cancel(now, control, ticket);
         }
+        *until = loop {
+            match queue.poll(now, control) {
+                Step::Wake(ticket) => {
+                    woken.extend(waiters.leave(ticket));
+                    if take_within < Span::MAX {
+                        decided.push((ticket, now.saturating_add(take_within)));
+                    }
+                }
+                Step::Sleep(at) => break at.unwrap_or(Instant::MAX),
+            }
+        };
+        if let Some(&(_, by)) = decided.first() {
+            *until = by.min(*until);
+        }
+    }
+
+    /// A call is taken or given up.
+    fn forget(&mut self, ticket: Ticket) {
+        self.waiters.leave(ticket);
+        self.decided.retain(|(decided, _)| *decided != ticket);
     }
 }
 
@@ -272,6 +316,11 @@ impl<const LIMITS: usize, T> Held<LIMITS, T> {
     pub(crate) fn new(lane: &Arc<Lane<LIMITS, T>>) -> Self {
         lane.users.fetch_add(1, Ordering::SeqCst);
         Self(lane.clone())
+    }
+
+    /// Another handle of a lane that is held already.
+    pub(crate) fn share(&self) -> Self {
+        Self::new(&self.0)
     }
 }
 

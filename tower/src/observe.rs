@@ -62,7 +62,15 @@ pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
     let _ = (lane, cause, waited);
 }
 
-/// An attempt has ended.
+/// The place of an attempt is free.
+pub(crate) fn released<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
+    #[cfg(feature = "metrics")]
+    gauges(lane);
+    #[cfg(not(feature = "metrics"))]
+    let _ = lane;
+}
+
+/// What became of an attempt is known.
 pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, outcome: Outcome) {
     #[cfg(feature = "metrics")]
     {

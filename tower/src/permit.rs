@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use tidegate::queue::Ticket;
-use tidegate::{Outcome, Reply};
+use tidegate::queue::Place;
+use tidegate::{Ask, Outcome, Reply, gate};
 
 use crate::acquire::Acquire;
 use crate::lane::Held;
@@ -32,21 +32,71 @@ use crate::timer::{Timer, Tokio};
 /// ```
 #[must_use = "a permit that is dropped is an abandoned call: settle it"]
 pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
-    /// `None` once it is settled.
-    lane: Option<Held<LIMITS, T>>,
-    ticket: Ticket,
-    attempt: u16,
+    lane: Held<LIMITS, T>,
+    /// `None` once it has ended.
+    permit: Option<gate::Permit<LIMITS>>,
+    ask: Ask<LIMITS>,
+    place: Place,
+    learnt: bool,
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
-    pub(crate) const fn new(lane: Held<LIMITS, T>, ticket: Ticket, attempt: u16) -> Self {
-        Self { lane: Some(lane), ticket, attempt }
+    pub(crate) const fn new(
+        lane: Held<LIMITS, T>,
+        permit: gate::Permit<LIMITS>,
+        ask: Ask<LIMITS>,
+        place: Place,
+    ) -> Self {
+        Self { lane, permit: Some(permit), ask, place, learnt: false }
     }
 
     /// Reports what became of the call: an [`Outcome`], or a [`Reply`] with what the server said about its
     /// limit.
     pub fn settle(self, reply: impl Into<Reply<LIMITS>>) {
         self.give_back(reply.into(), false);
+    }
+
+    /// Reports the same, and keeps the place until the permit is dropped: what a response says is known
+    /// before its body has been read. A second report is ignored.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::Outcome;
+    ///
+    /// let gate = Gate::adaptive();
+    /// let mut permit = gate.try_acquire().unwrap();
+    /// permit.learn(Outcome::Ok); // the headers are there
+    /// assert_eq!(gate.stats().in_flight, 1);
+    /// drop(permit); // the body has been read
+    /// assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 1));
+    /// ```
+    pub fn learn(&mut self, reply: impl Into<Reply<LIMITS>>) {
+        if let Some(permit) = &mut self.permit
+            && !self.learnt
+        {
+            let reply = reply.into();
+            self.learnt = true;
+            self.lane.learn(permit, reply);
+            observe::settled(&self.lane, reply.outcome);
+        }
+    }
+
+    /// Gives the permit back: the call was not sent. It costs nothing and teaches nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::{Policy, Quota, law::Fixed};
+    ///
+    /// let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    /// gate.try_acquire().unwrap().refund();
+    /// assert_eq!(gate.peek(), Ok(Duration::ZERO));
+    /// ```
+    pub fn refund(mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.lane.refund(permit);
+            observe::released(&self.lane);
+        }
     }
 
     /// Reports the same. If another attempt is due, awaiting the result waits for its turn; `None` where
@@ -75,13 +125,13 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// How many attempts of this call came before: 0 for the first.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
-        self.attempt
+        self.ask.attempt()
     }
 
     /// The key of the call; empty where it has none.
     #[must_use]
     pub fn key(&self) -> &str {
-        self.lane.as_ref().map_or("", |lane| &lane.key)
+        &self.lane.key
     }
 
     pub(crate) fn give_back(
@@ -89,18 +139,25 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         reply: Reply<LIMITS>,
         again: bool,
     ) -> Option<Acquire<LIMITS, T>> {
-        let lane = self.lane.take()?;
-        let waits = lane.settle(self.ticket, reply, again);
-        observe::settled(&lane, reply.outcome);
-        waits.then(|| Acquire::again(lane, self.ticket, self.attempt.saturating_add(1)))
+        let permit = self.permit.take()?;
+        let again = again.then_some((&self.ask, self.place));
+        let next = self.lane.settle(permit, reply, again);
+        if !self.learnt {
+            observe::settled(&self.lane, reply.outcome);
+        }
+        let (ask, ticket) = next?;
+        Some(Acquire::again(self.lane.share(), ticket, ask, self.place))
     }
 }
 
 impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
     fn drop(&mut self) {
-        if let Some(lane) = &self.lane {
-            lane.settle(self.ticket, Outcome::Abandoned.into(), false);
-            observe::settled(lane, Outcome::Abandoned);
+        if let Some(permit) = self.permit.take() {
+            self.lane.release(permit);
+            match self.learnt {
+                true => observe::released(&self.lane),
+                false => observe::settled(&self.lane, Outcome::Abandoned),
+            }
         }
     }
 }
@@ -109,7 +166,7 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Permit<LIMITS, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit")
             .field("key", &self.key())
-            .field("attempt", &self.attempt)
+            .field("attempt", &self.attempt())
             .finish_non_exhaustive()
     }
 }

@@ -83,7 +83,12 @@ pub trait Hold<const LIMITS: usize = 1, T: Timer = Tokio>: Sized {
 impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<B> {
     type Held = http::Response<Guarded<B, Guard<LIMITS, T>>>;
 
-    fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self::Held {
+    fn hold(self, mut guard: Option<Guard<LIMITS, T>>) -> Self::Held {
+        if let Some(guard) = &mut guard
+            && !grpc::ends_later(self.headers())
+        {
+            guard.learn();
+        }
         self.map(|body| Guarded::new(body, guard))
     }
 }
@@ -91,7 +96,8 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
 pin_project! {
     /// A body that ends its call when it ends, fails or is dropped.
     ///
-    /// The trailers of a gRPC response say what became of the call. A body that fails is a call that failed.
+    /// The gate has learnt from the response before, except for that of gRPC: there the trailers say what
+    /// became of the call, and a body that fails is a call that failed.
     ///
     /// ```
     /// use tidegate_tower::Guarded;

@@ -12,9 +12,9 @@ use crate::timer::{Timer, span};
 pub(crate) struct Shared<T> {
     pub(crate) timer: T,
     pub(crate) line: Line,
-    /// Calls of one key, in flight or waiting, at most.
-    pub(crate) most_calls: usize,
-    /// How long an admitted call keeps a permit that its task does not take.
+    /// Calls of one key that wait, at most.
+    pub(crate) most_calls: u32,
+    /// How long a decided call waits for its task to take that.
     pub(crate) take_within: Span,
 }
 

@@ -113,16 +113,9 @@ async fn a_deadline_is_an_instant_of_the_clock() {
 
 #[tokio::test(start_paused = true)]
 async fn what_does_not_fit_is_rejected_and_a_full_queue_is_named() {
-    let gate = Gate::builder(per_second(1)).queue(2).build();
-    let heavy = gate.costing([2]).acquire().await.unwrap_err();
+    let gate = Gate::builder(concurrently(1)).queue(1).build();
+    let heavy = Gate::new(per_second(1)).costing([2]).acquire().await.unwrap_err();
     assert!(matches!(heavy, Error::Rejected { reason: Reason::TooBig, .. }), "{heavy}");
-    let (first, second) = (gate.acquire(), gate.acquire());
-    tokio::pin!(first, second);
-    assert!(futures_now(first.as_mut()).await.is_some_and(|permit| permit.is_ok()));
-    assert!(futures_now(second.as_mut()).await.is_none());
-    let full = gate.key("").acquire().await;
-    drop(full);
-    let gate = Gate::builder(concurrently(1)).queue(2).build();
     let _held = gate.acquire().await.unwrap();
     let waiting = gate.acquire();
     tokio::pin!(waiting);
@@ -198,4 +191,27 @@ async fn futures_now<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::
         std::task::Poll::Pending => std::task::Poll::Ready(None),
     })
     .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permit_that_its_task_does_not_take_is_anothers_after_a_while() {
+    let patience = Duration::from_secs(30);
+    let gate = Gate::builder(concurrently(1)).take_within(patience).build();
+    let held = gate.acquire().await.unwrap();
+    let mut lost = Box::pin(gate.acquire());
+    assert!(futures_now(lost.as_mut()).await.is_none());
+    held.settle(Outcome::Ok); // admits the lost one, which is not polled any more
+    let begun = Instant::now();
+    gate.acquire().await.unwrap().settle(Outcome::Ok);
+    assert!(begun.elapsed() >= patience && begun.elapsed() < 2 * patience);
+    assert_eq!(lost.await.unwrap_err(), Error::Lapsed { key: "".into() });
+}
+
+#[tokio::test]
+async fn a_gate_has_no_cap_of_its_own_on_calls_in_flight() {
+    let gate = Gate::new(Policy::new(Fixed::UNLIMITED));
+    let permits: Vec<_> = (0..20_000).map_while(|_| gate.try_acquire()).collect();
+    assert_eq!(gate.stats().in_flight, 20_000);
+    drop(permits);
+    assert_eq!(gate.stats().in_flight, 0);
 }

@@ -54,15 +54,14 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
     type Held = Self;
 
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self {
-        if guard.is_none() {
-            return self;
-        }
+        let Some(mut guard) = guard else { return self };
+        guard.learn();
         let url = ::http::Response::builder().url(self.url().clone()).body(());
         let (mut parts, body) = ::http::Response::from(self).into_parts();
         if let Ok(url) = url {
             parts.extensions.extend(url.into_parts().0.extensions);
         }
-        let body = ::reqwest::Body::wrap(Guarded::new(body, guard));
+        let body = ::reqwest::Body::wrap(Guarded::new(body, Some(guard)));
         ::http::Response::from_parts(parts, body).into()
     }
 }
