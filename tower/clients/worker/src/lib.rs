@@ -39,7 +39,7 @@ thread_local! {
 fn gate() -> Gate<1, Worker> {
     let make = || {
         let seed = (js_sys::Math::random() * 2_f64.powi(53)) as u64;
-        // A request that dies is not dropped: its permit is another's after half a minute.
+        // A request that dies is not dropped: a permit that it has not taken is another's after half a minute.
         Builder::new(Policy::adaptive(), Worker)
             .seed(seed)
             .take_within(Duration::from_secs(30))
