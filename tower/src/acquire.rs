@@ -4,17 +4,19 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 use tidegate::queue::{Place, Ticket};
-use tidegate::{Ask, Instant, Reason};
+use tidegate::{Ask, Instant};
 
+use crate::alarm::Alarm;
+use crate::entry::Entry;
 use crate::error::Error;
 use crate::keys::Keys;
 use crate::lane::{Held, Wait};
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
-use crate::timer::{Timer, Tokio, span};
+use crate::timer::{Timer, Tokio};
 
 /// Waits for a permit: what [`Call::acquire`](crate::Call::acquire) returns.
 ///
@@ -105,93 +107,15 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Acquire<LIMITS, T> {
     }
 }
 
-/// A call whose key is not in the table yet.
-struct Entry<const LIMITS: usize, T: Timer> {
-    keys: Arc<Keys<LIMITS, T>>,
-    key: String,
-    ask: Ask<LIMITS>,
-    priority: u8,
-    /// Its number in the line for a place, if it had to wait.
-    number: Option<u64>,
-    /// When it looked for a place the last time.
-    since: Instant,
-}
-
-impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
-    fn poll(
-        &mut self,
-        alarm: &mut Alarm<T>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Queued<LIMITS, T>, Error>> {
-        loop {
-            let until = match self.find(cx.waker()) {
-                Ok(lane) => return Poll::Ready(self.join(lane)),
-                Err(until) => until,
-            };
-            let timer = &self.keys.shared.timer;
-            let (now, deadline) = (timer.now(), self.ask.not_after());
-            if now > deadline {
-                // How long it would take is known where it waits for a cooldown to end.
-                let until = if until < Instant::MAX { until } else { now };
-                let key = self.key.as_str().into();
-                return Poll::Ready(Err(Error::rejected(key, Reason::Late(until), now)));
-            }
-            // The first in line may not be polled any more.
-            let patience = span(timer.patience().max(LEAST));
-            let until = until.min(now.saturating_add(patience)).min(after(deadline));
-            ready!(alarm.poll(timer, until, cx));
-        }
-    }
-
-    /// The lane of the key. `Err` says when to look again.
-    fn find(&mut self, waker: &Waker) -> Result<Held<LIMITS, T>, Instant> {
-        let Self { keys, key, number, since, .. } = self;
-        if let Some(lane) = keys.find(key) {
-            return Ok(lane);
-        }
-        let line = &keys.shared.line;
-        let now = keys.shared.timer.now();
-        let first = match *number {
-            None if line.is_empty() => match keys.find_or_make(key) {
-                Ok(lane) => return Ok(lane),
-                // Once more when it is in line, or a place that is freed now could be missed.
-                Err(_) => line.is_first(*number.insert(line.join(waker)), waker),
-            },
-            None => line.is_first(*number.insert(line.join(waker)), waker),
-            Some(number) => line.is_first(number, waker),
-        };
-        let overdue = *since > Instant::ZERO
-            && since.saturating_add(span(keys.shared.timer.patience())) <= now;
-        *since = now;
-        if first || overdue { keys.find_or_make(key) } else { Err(Instant::MAX) }
-    }
-
-    fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Queued<LIMITS, T>, Error> {
-        let ask = self.ask;
-        match lane.join(&ask, self.priority) {
-            Ok((ticket, place)) => Ok(Queued { lane: Some(lane), ticket, ask, place, waits: None }),
-            Err((reason, now)) => Err(Error::rejected(lane.key.clone(), reason, now)),
-        }
-    }
-}
-
-impl<const LIMITS: usize, T: Timer> Drop for Entry<LIMITS, T> {
-    fn drop(&mut self) {
-        if let Some(number) = self.number {
-            self.keys.shared.line.leave(number);
-        }
-    }
-}
-
 /// A call in the queue of its key.
-struct Queued<const LIMITS: usize, T: Timer> {
+pub(crate) struct Queued<const LIMITS: usize, T: Timer> {
     /// `None` once the permit is handed out.
-    lane: Option<Held<LIMITS, T>>,
-    ticket: Ticket,
-    ask: Ask<LIMITS>,
-    place: Place,
+    pub(crate) lane: Option<Held<LIMITS, T>>,
+    pub(crate) ticket: Ticket,
+    pub(crate) ask: Ask<LIMITS>,
+    pub(crate) place: Place,
     /// What keeps it back, and since when.
-    waits: Option<(Cause, Instant)>,
+    pub(crate) waits: Option<(Cause, Instant)>,
 }
 
 impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
@@ -232,47 +156,4 @@ impl<const LIMITS: usize, T: Timer> Drop for Queued<LIMITS, T> {
             lane.cancel(self.ticket);
         }
     }
-}
-
-/// The timer of one call.
-struct Alarm<T: Timer> {
-    sleep: Option<Pin<Box<T::Sleep>>>,
-    at: Instant,
-}
-
-impl<T: Timer> Default for Alarm<T> {
-    fn default() -> Self {
-        Self { sleep: None, at: Instant::MAX }
-    }
-}
-
-impl<T: Timer> Alarm<T> {
-    /// Ready at `until`, or earlier.
-    fn poll(&mut self, timer: &T, until: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        if until == Instant::MAX {
-            return Poll::Pending;
-        }
-        let sleep = match &mut self.sleep {
-            Some(sleep) => {
-                if self.at != until {
-                    sleep.set(timer.sleep_until(until));
-                }
-                sleep
-            }
-            none => none.insert(Box::pin(timer.sleep_until(until))),
-        };
-        self.at = until;
-        ready!(sleep.as_mut().poll(cx));
-        // A sleep that has ended is not polled again.
-        self.at = Instant::MAX;
-        Poll::Ready(())
-    }
-}
-
-/// How often a call looks for a place for its key at most, where every call watches the clock itself.
-const LEAST: core::time::Duration = core::time::Duration::from_millis(100);
-
-/// What is later than this is late.
-const fn after(deadline: Instant) -> Instant {
-    deadline.saturating_add(tidegate::Span::from_nanos(1))
 }

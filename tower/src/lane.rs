@@ -35,6 +35,9 @@ struct State<const LIMITS: usize> {
     until: Instant,
     /// The wakers of those whose turn has come. They are woken once the lock is released.
     woken: Vec<Waker>,
+    /// One that is not needed any more. It is dropped then too: its task, and with it another call, may end
+    /// with it.
+    spent: Option<Waker>,
 }
 
 /// What a call that waits has to do.
@@ -88,6 +91,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             decided: Vec::new(),
             until: Instant::MAX,
             woken: Vec::new(),
+            spent: None,
         };
         Self { key, shared, users: AtomicUsize::new(0), state: Mutex::new(state) }
     }
@@ -132,7 +136,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             let wait = match state.queue.take(ticket) {
                 Turn::Waiting => {
                     let (until, patience) = (state.until, self.shared.patience());
-                    let until = state.waiters.wait(ticket, waker, now, until, patience);
+                    let (until, spent) = state.waiters.wait(ticket, waker, now, until, patience);
+                    state.spent = spent;
                     return (Wait::Until(until), now);
                 }
                 Turn::Admitted(permit) => Wait::Admitted(permit),
@@ -268,7 +273,9 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             woken.extend(waiters.watch(now, *until, self.shared.patience()));
         }
         let mut woken = std::mem::take(&mut state.woken);
+        let spent = state.spent.take();
         drop(state);
+        drop(spent);
         woken.drain(..).for_each(Waker::wake);
         done
     }
@@ -277,7 +284,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 impl<const LIMITS: usize> State<LIMITS> {
     /// Admits and rejects what is due.
     fn pump(&mut self, now: Instant, take_within: Span) {
-        let Self { control, queue, waiters, decided, until, woken } = self;
+        let Self { control, queue, waiters, decided, until, woken, .. } = self;
         // In the order in which they were decided.
         while let Some(&(ticket, by)) = decided.first()
             && by <= now
@@ -303,7 +310,7 @@ impl<const LIMITS: usize> State<LIMITS> {
 
     /// A call is taken or given up.
     fn forget(&mut self, ticket: Ticket) {
-        self.waiters.leave(ticket);
+        self.spent = self.waiters.leave(ticket);
         self.decided.retain(|(decided, _)| *decided != ticket);
     }
 }

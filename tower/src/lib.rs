@@ -67,9 +67,11 @@
 
 mod acquire;
 mod adapter;
+mod alarm;
 mod call;
 mod classify;
 mod drive;
+mod entry;
 mod error;
 mod gate;
 mod grpc;

@@ -51,13 +51,18 @@ impl Line {
     /// Keeps the latest waker of a call. True where it is first.
     pub(crate) fn is_first(&self, number: u64, waker: &Waker) -> bool {
         let mut waiting = self.lock();
-        waiting.wakers.insert(number, waker.clone());
-        waiting.wakers.first_key_value().is_some_and(|(first, _)| *first == number)
+        let before = waiting.wakers.insert(number, waker.clone());
+        let first = waiting.wakers.first_key_value().map(|(first, _)| *first);
+        drop(waiting);
+        // Its task, and with it another call, may end with it.
+        drop(before);
+        first == Some(number)
     }
 
     /// Leaves. The next one may find a place too.
     pub(crate) fn leave(&self, number: u64) {
-        self.lock().wakers.remove(&number);
+        let left = self.lock().wakers.remove(&number);
+        drop(left);
         self.wake_first();
     }
 

@@ -34,7 +34,8 @@ struct Watcher {
 }
 
 impl Waiters {
-    /// A call waits, and is woken when its turn comes. Returns when its own timer is to fire.
+    /// A call waits, and is woken when its turn comes. Returns when its own timer is to fire, and the waker
+    /// that it had before.
     pub(crate) fn wait(
         &mut self,
         ticket: Ticket,
@@ -42,8 +43,8 @@ impl Waiters {
         now: Instant,
         until: Instant,
         patience: Span,
-    ) -> Instant {
-        self.put(ticket, waker);
+    ) -> (Instant, Option<Waker>) {
+        let before = self.put(ticket, waker);
         let watches = match self.watcher {
             _ if patience == Span::ZERO => true,
             Some(watcher) => watcher.ticket == ticket || watcher.by.saturating_add(patience) <= now,
@@ -51,10 +52,9 @@ impl Waiters {
         };
         if watches {
             self.watcher = Some(Watcher { ticket, by: until });
-            until
-        } else {
-            now.saturating_add(patience)
+            return (until, before);
         }
+        (now.saturating_add(patience), before)
     }
 
     /// A call waits no longer. Returns its waker, if it has not been woken yet.
@@ -82,17 +82,21 @@ impl Waiters {
         self.take(ticket)
     }
 
-    fn put(&mut self, ticket: Ticket, waker: &Waker) {
+    fn put(&mut self, ticket: Ticket, waker: &Waker) -> Option<Waker> {
         let slot = ticket.slot();
         if self.slots.len() <= slot {
             self.slots.resize_with(slot + 1, || None);
         }
         match &mut self.slots[slot] {
-            Some(place) if place.ticket == ticket => place.waker.clone_from(waker),
+            Some(place) if place.ticket == ticket => {
+                let is_new = !place.waker.will_wake(waker);
+                is_new.then(|| std::mem::replace(&mut place.waker, waker.clone()))
+            }
             place => {
                 let index = self.present.len();
                 *place = Some(Place { ticket, waker: waker.clone(), index });
                 self.present.push(ticket);
+                None
             }
         }
     }

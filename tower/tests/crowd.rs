@@ -231,3 +231,44 @@ async fn memory_stays_as_it_is_over_a_million_calls() {
     assert_eq!(gate.stats().counts.ok, 1_000_000);
     assert!(after < before + 4_096, "{before} KiB, then {after} KiB");
 }
+
+/// A task that ends with its last waker, as those of some executors do.
+struct Task(#[expect(dead_code, reason = "dropped with it")] Acquire);
+
+impl std::task::Wake for Task {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_waker_whose_drop_ends_another_call_is_dropped_without_a_lock() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            for replaced in [true, false] {
+                for keys in [1, 2] {
+                    let gate = Gate::builder(policy(1_000, 1)).keys(keys).build();
+                    let held = gate.key("a").acquire().await.unwrap();
+                    // With one key, they wait for a place for theirs.
+                    let wait = || gate.key(if keys == 1 { "b" } else { "a" }).acquire();
+                    let poll = |acquire: &mut Acquire, waker: &std::task::Waker| {
+                        let mut cx = std::task::Context::from_waker(waker);
+                        assert!(Pin::new(acquire).poll(&mut cx).is_pending());
+                    };
+                    let noop = std::task::Waker::noop();
+                    let (mut other, mut call) = (wait(), wait());
+                    poll(&mut other, noop);
+                    poll(&mut call, &Arc::new(Task(other)).into());
+                    if replaced {
+                        poll(&mut call, noop);
+                    }
+                    drop(call);
+                    held.settle(Outcome::Ok);
+                    assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0));
+                }
+            }
+        });
+        done.send(()).unwrap();
+    });
+    ended.recv_timeout(LONG).expect("a call waits for itself");
+}
