@@ -7,9 +7,10 @@ use crate::setup;
 use crate::tally::Tally;
 
 /// The published crates, and what keeps their combinations within bounds.
-const CRATES: [(&str, &[&str]); 3] = [
+const CRATES: [(&str, &[&str]); 4] = [
     ("tidegate", &[]),
     ("tidegate-wasm", &[]),
+    ("tidegate-tower", &["--depth", "2"]),
     // Its features are about one dependency each: what clashes does so in pairs.
     ("tidegate-embassy", &["--depth", "2", "--mutually-exclusive-features", "defmt,log"]),
 ];

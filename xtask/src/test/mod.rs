@@ -16,6 +16,7 @@ mod purity;
 mod supply;
 mod tidy;
 mod times;
+mod tower;
 mod trust;
 pub mod wasm;
 pub mod web;
@@ -64,7 +65,7 @@ impl Part {
     }
 }
 
-const PARTS: [Part; 23] = [
+const PARTS: [Part; 24] = [
     part("lint", "formatting and clippy; the same as the verb", lint::run).quick(lint::format),
     part("core", "core's tests, with debug assertions and without", core).quick(core_once),
     part("purity", "no float, unsafe or std in core; a tidy tree", purity).quick(purity),
@@ -85,6 +86,7 @@ const PARTS: [Part; 23] = [
     part("seeds", "the figures that the laws' sources published", seeds).quick(seeds),
     part("sim", "the world in virtual time, native and in wasm", sim).quick(sim_quick),
     part("live", "the real server and fleet", live).quick(live).waits(),
+    part("tower", "the gate for tokio, tower, reqwest and tonic", tower::run).quick(tower::quick),
     part("embedded", "the throttle for embassy, and firmware", embedded::run)
         .quick(embedded::quick),
     part("wiring", "the throttle on four chips", embedded::wiring),

@@ -1,0 +1,159 @@
+//! A call that waits for its permit.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tidegate::queue::{Place, Ticket};
+use tidegate::{Ask, Instant};
+
+use crate::alarm::Alarm;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::keys::Keys;
+use crate::lane::{Held, Wait};
+use crate::observe::{self, Cause};
+use crate::permit::Permit;
+use crate::timer::{Timer, Tokio};
+
+/// Waits for a permit: what [`Call::acquire`](crate::Call::acquire) returns.
+///
+/// It may be dropped at any time. The call then leaves the queue, and the next one takes its turn.
+///
+/// ```
+/// use tidegate_tower::{Acquire, Gate};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tidegate_tower::Error> {
+/// let gate = Gate::adaptive();
+/// let (one, two): (Acquire, Acquire) = (gate.acquire(), gate.acquire());
+/// drop(one);
+/// drop(two.await?);
+/// assert_eq!(gate.stats().counts.gone, 1);
+/// # Ok(()) }
+/// ```
+#[must_use = "futures do nothing unless polled"]
+pub struct Acquire<const LIMITS: usize = 1, T: Timer = Tokio> {
+    stage: Stage<LIMITS, T>,
+    alarm: Alarm<T>,
+}
+
+enum Stage<const LIMITS: usize, T: Timer> {
+    /// It waits for a place in the table of keys.
+    Key(Entry<LIMITS, T>),
+    /// It waits in the queue of its key.
+    Queue(Queued<LIMITS, T>),
+    /// It was polled to its end.
+    Done,
+}
+
+impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
+    pub(crate) fn new(
+        keys: Arc<Keys<LIMITS, T>>,
+        key: String,
+        ask: Ask<LIMITS>,
+        priority: u8,
+    ) -> Self {
+        let entry = Entry { keys, key, ask, priority, number: None, since: Instant::ZERO };
+        Self { stage: Stage::Key(entry), alarm: Alarm::default() }
+    }
+
+    /// Waits for the permit of a later attempt.
+    pub(crate) fn again(
+        lane: Held<LIMITS, T>,
+        ticket: Ticket,
+        ask: Ask<LIMITS>,
+        place: Place,
+    ) -> Self {
+        let queued = Queued { lane: Some(lane), ticket, ask, place, waits: None };
+        Self { stage: Stage::Queue(queued), alarm: Alarm::default() }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
+    type Output = Result<Permit<LIMITS, T>, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { stage, alarm } = self.get_mut();
+        loop {
+            match stage {
+                Stage::Key(entry) => {
+                    let joined = ready!(entry.poll(alarm, cx)).inspect_err(observe::rejected);
+                    *stage = Stage::Done;
+                    *stage = Stage::Queue(joined?);
+                }
+                Stage::Queue(queued) => {
+                    let permit = ready!(queued.poll(alarm, cx)).inspect_err(observe::rejected);
+                    *stage = Stage::Done;
+                    return Poll::Ready(permit);
+                }
+                #[expect(clippy::panic, reason = "as every future does")]
+                Stage::Done => panic!("`Acquire` polled after it was ready"),
+            }
+        }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> fmt::Debug for Acquire<LIMITS, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            Stage::Key(_) => "waits for a place for its key",
+            Stage::Queue(_) => "waits in the queue",
+            Stage::Done => "done",
+        };
+        f.debug_tuple("Acquire").field(&stage).finish()
+    }
+}
+
+/// A call in the queue of its key.
+pub(crate) struct Queued<const LIMITS: usize, T: Timer> {
+    /// `None` once the permit is handed out.
+    pub(crate) lane: Option<Held<LIMITS, T>>,
+    pub(crate) ticket: Ticket,
+    pub(crate) ask: Ask<LIMITS>,
+    pub(crate) place: Place,
+    /// What keeps it back, and since when.
+    pub(crate) waits: Option<(Cause, Instant)>,
+}
+
+impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
+    fn poll(
+        &mut self,
+        alarm: &mut Alarm<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Permit<LIMITS, T>, Error>> {
+        loop {
+            let Some(lane) = &self.lane else { return Poll::Pending };
+            let (wait, now) = lane.wait(self.ticket, cx.waker());
+            let decided = match wait {
+                Wait::Until(until) => {
+                    #[cfg(feature = "metrics")]
+                    self.waits
+                        .get_or_insert_with(|| (observe::cause(lane, self.ask.attempt()), now));
+                    ready!(alarm.poll(&lane.shared.timer, until, cx));
+                    continue;
+                }
+                Wait::Admitted(permit) => {
+                    let (cause, since) = self.waits.unwrap_or((observe::NO_WAIT, now));
+                    observe::admitted(lane, cause, now.saturating_since(since));
+                    Ok(permit)
+                }
+                Wait::Rejected(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
+                Wait::Lapsed => Err(Error::Lapsed { key: lane.key.clone() }),
+            };
+            let Some(lane) = self.lane.take() else { return Poll::Pending };
+            let permit = decided.map(|permit| Permit::new(lane, permit, self.ask, self.place));
+            return Poll::Ready(permit);
+        }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Drop for Queued<LIMITS, T> {
+    fn drop(&mut self) {
+        if let Some(lane) = &self.lane {
+            lane.cancel(self.ticket);
+        }
+    }
+}

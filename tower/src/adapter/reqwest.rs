@@ -1,0 +1,155 @@
+//! reqwest: its requests, responses and errors, and a request that is sent through a gate.
+
+use std::fmt;
+use std::future::Future;
+
+use ::reqwest::{
+    Client, Error as ReqwestError, Request, RequestBuilder, Response, ResponseBuilderExt,
+};
+use tidegate::signal::http::outcome;
+use tidegate::{Outcome, Reply};
+
+use crate::call::Call;
+use crate::classify::{Classify, Standard};
+use crate::drive::{Guard, Until, drive};
+use crate::error::Error;
+use crate::gate::Gate;
+use crate::request::{Describe, Repeat, retried};
+use crate::response::{Guarded, Hold, read};
+use crate::timer::Timer;
+
+impl<const LIMITS: usize, T: Timer> Describe<Request, LIMITS, T> for Standard {
+    fn describe(&self, request: &Request, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
+        let call = call.key(request.url().authority());
+        retried(call, request.method(), request.headers())
+    }
+}
+
+impl Repeat<Request> for Standard {
+    fn repeat(&self, request: &mut Request) -> Option<Request> {
+        request.try_clone()
+    }
+}
+
+impl<const LIMITS: usize> Classify<Response, LIMITS> for Standard {
+    fn classify(&self, response: &Response) -> Reply<LIMITS> {
+        read(response.status(), response.headers()).into()
+    }
+}
+
+/// An error of `error_for_status` says what its status says. A request that could not be built was not sent.
+impl<const LIMITS: usize> Classify<ReqwestError, LIMITS> for Standard {
+    fn classify(&self, error: &ReqwestError) -> Reply<LIMITS> {
+        let outcome = match error.status() {
+            Some(status) => outcome(status.as_u16()),
+            None if error.is_builder() => Outcome::Abandoned,
+            None if error.is_redirect() => Outcome::Ok,
+            None => Outcome::Failed,
+        };
+        outcome.into()
+    }
+}
+
+impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
+    type Held = Self;
+
+    fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self {
+        let Some(mut guard) = guard else { return self };
+        guard.learn();
+        let url = ::http::Response::builder().url(self.url().clone()).body(());
+        let (mut parts, body) = ::http::Response::from(self).into_parts();
+        if let Ok(url) = url {
+            parts.extensions.extend(url.into_parts().0.extensions);
+        }
+        let body = ::reqwest::Body::wrap(Guarded::new(body, Some(guard)));
+        ::http::Response::from_parts(parts, body).into()
+    }
+}
+
+/// Sends a request of reqwest through a gate.
+///
+/// The key is the host. A request whose method is idempotent, or that has an `Idempotency-Key`, is repeated
+/// as long as that is worth it. The permit ends with the response's body.
+///
+/// ```no_run
+/// use tidegate_tower::{Gate, SendThrough};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let (gate, client) = (Gate::adaptive(), reqwest::Client::new());
+/// let text = client.get("https://api.example.com/").send_through(&gate).await?.text().await?;
+/// # Ok(()) }
+/// ```
+pub trait SendThrough {
+    /// Sends the request when it may be sent, and again as long as that is worth it.
+    ///
+    /// # Errors
+    /// [`SendError::NotSent`] where the gate rejected it, [`SendError::Failed`] as `send` has it.
+    fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
+        self,
+        gate: &Gate<1, T>,
+    ) -> impl Future<Output = Result<Response, SendError>> + Send;
+}
+
+impl SendThrough for RequestBuilder {
+    async fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
+        self,
+        gate: &Gate<1, T>,
+    ) -> Result<Response, SendError> {
+        let (client, request) = self.build_split();
+        let request = request.map_err(SendError::Failed)?;
+        send(&client, Standard.describe(&request, gate.call()), request).await
+    }
+}
+
+async fn send<T: Timer<Sleep: Send> + Send + Sync>(
+    client: &Client,
+    call: Call<1, T>,
+    request: Request,
+) -> Result<Response, SendError> {
+    let repeat = |request: &mut Request| Standard.repeat(request);
+    let send = |request| client.execute(request);
+    let driven = drive(call, request, Until::Guard, repeat, Standard, send).await;
+    let (result, guard) = driven.map_err(SendError::NotSent)?;
+    Ok(result.map_err(SendError::Failed)?.hold(guard))
+}
+
+/// Why [`SendThrough`] has no response.
+///
+/// ```
+/// use tidegate_tower::SendError;
+///
+/// fn is_worth_a_later_try(error: &SendError) -> bool {
+///     match error {
+///         SendError::NotSent(error) => error.wait().is_some(),
+///         SendError::Failed(error) => error.is_connect(),
+///         _ => false,
+///     }
+/// }
+/// # let _ = is_worth_a_later_try;
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The gate did not admit the request, or gave it up at its deadline.
+    NotSent(Error),
+    /// reqwest failed, with the last attempt.
+    Failed(ReqwestError),
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSent(error) => error.fmt(f),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SendError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::NotSent(error) => error.source(),
+            Self::Failed(error) => error.source(),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! tonic: its requests, responses and statuses.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use ::tonic::body::Body;
+use ::tonic::{Response, Status};
+use bytes::Bytes;
+use http::{HeaderMap, Request};
+use http_body::{Body as _, Frame, SizeHint};
+use tidegate::{Outcome, Reply};
+use tonic_types::StatusExt;
+
+use crate::call::Call;
+use crate::classify::{Classify, Responses, Standard};
+use crate::gate::Gate;
+use crate::grpc;
+use crate::layer::ThrottleLayer;
+use crate::request::{Describe, Repeat};
+use crate::timer::Timer;
+
+/// The requests of a tonic client: what [`ThrottleLayer::grpc`] goes by.
+///
+/// The key is the request's authority, which tonic adds further below: so as a rule all calls of a gate share
+/// one limit. A call is repeated after `RESOURCE_EXHAUSTED` and `UNAVAILABLE`, if its request is complete when
+/// it is sent. The messages of a unary call are; a stream is sent once.
+///
+/// ```
+/// use tidegate_tower::{Call, Describe, Gate, Grpc, ThrottleLayer};
+/// use tonic::body::Body;
+///
+/// // Calls that may be made twice are also repeated after other failures.
+/// let reads = |request: &http::Request<Body>, call: Call| {
+///     let call = Grpc.describe(request, call);
+///     if request.uri().path().contains("/Get") { call.idempotent() } else { call }
+/// };
+/// let layer = ThrottleLayer::grpc(Gate::adaptive()).describe(reads);
+/// # let _ = layer;
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Grpc;
+
+impl<const LIMITS: usize, T: Timer> ThrottleLayer<LIMITS, T, Grpc, Grpc, Responses> {
+    /// A layer around a tonic channel. Each call of a client is a call at this gate.
+    ///
+    /// ```no_run
+    /// use tidegate_tower::{Gate, ThrottleLayer};
+    /// use tonic::transport::Endpoint;
+    /// use tower::ServiceBuilder;
+    ///
+    /// # async fn example() -> Result<(), tonic::transport::Error> {
+    /// let channel = Endpoint::from_static("http://[::1]:50051").connect().await?;
+    /// let throttle = ThrottleLayer::grpc(Gate::adaptive());
+    /// let channel = ServiceBuilder::new().layer(throttle).service(channel);
+    /// let client = tonic_health::pb::health_client::HealthClient::new(channel);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn grpc(gate: Gate<LIMITS, T>) -> Self {
+        ThrottleLayer::new(gate).describe(Grpc).repeat(Grpc)
+    }
+}
+
+impl<B, const LIMITS: usize, T: Timer> Describe<Request<B>, LIMITS, T> for Grpc {
+    fn describe(&self, request: &Request<B>, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
+        match request.uri().authority() {
+            Some(authority) => call.key(authority.as_str()),
+            None => call,
+        }
+    }
+}
+
+impl Repeat<Request<Body>> for Grpc {
+    fn repeat(&self, request: &mut Request<Body>) -> Option<Request<Body>> {
+        let begun = Begun::new(std::mem::take(request.body_mut()));
+        let whole = begun.rest.is_none().then(|| begun.frames.clone());
+        *request.body_mut() = Body::new(begun);
+        let frames = whole?;
+        let body = Body::new(Begun { frames, rest: None });
+        crate::request::copy(request, |_| Some(body))
+    }
+}
+
+/// A request's body: the data that was there at once, and the rest of a stream.
+struct Begun {
+    /// The last one first.
+    frames: Vec<Bytes>,
+    rest: Option<Body>,
+}
+
+/// A request with more data than this is not kept, and not repeated.
+const MOST: usize = 1 << 20;
+
+impl Begun {
+    fn new(mut body: Body) -> Self {
+        let mut frames = Vec::new();
+        let mut length = 0;
+        let mut cx = Context::from_waker(Waker::noop());
+        // What is not there yet is polled again by whoever sends it.
+        let ended = loop {
+            match Pin::new(&mut body).poll_frame(&mut cx) {
+                Poll::Ready(None) => break true,
+                Poll::Ready(Some(Ok(frame))) => {
+                    let Ok(data) = frame.into_data() else { break false };
+                    length += data.len();
+                    frames.push(data);
+                    if length > MOST {
+                        break false;
+                    }
+                }
+                // An encoder that failed says so again, or ends.
+                Poll::Ready(Some(Err(status))) => {
+                    body = Body::new(Failed(Some(status)));
+                    break false;
+                }
+                Poll::Pending => break false,
+            }
+        };
+        frames.reverse();
+        Self { frames, rest: (!ended).then_some(body) }
+    }
+}
+
+impl http_body::Body for Begun {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let Some(data) = self.frames.pop() {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        match &mut self.rest {
+            Some(rest) => Pin::new(rest).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.frames.is_empty() && self.rest.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let length: usize = self.frames.iter().map(Bytes::len).sum();
+        match &self.rest {
+            None => SizeHint::with_exact(length as u64),
+            Some(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// A body that could not be encoded.
+struct Failed(Option<Status>);
+
+impl http_body::Body for Failed {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Poll::Ready(self.0.take().map(Err))
+    }
+}
+
+/// The call was served.
+impl<R, const LIMITS: usize> Classify<Response<R>, LIMITS> for Standard {
+    fn classify(&self, _: &Response<R>) -> Reply<LIMITS> {
+        Outcome::Ok.into()
+    }
+}
+
+/// By its code, `grpc-retry-pushback-ms` and `RetryInfo`.
+impl<const LIMITS: usize> Classify<Status, LIMITS> for Standard {
+    fn classify(&self, status: &Status) -> Reply<LIMITS> {
+        let pushback = status.metadata().get("grpc-retry-pushback-ms");
+        let code = i32::from(status.code()).unsigned_abs();
+        grpc::of_status(code, pushback.map(|value| value.as_encoded_bytes()), delay(status))
+    }
+}
+
+/// How long to wait by the `RetryInfo` in `grpc-status-details-bin`.
+pub(crate) fn retry_info(headers: &HeaderMap) -> Option<Duration> {
+    delay(&Status::from_header_map(headers)?)
+}
+
+fn delay(status: &Status) -> Option<Duration> {
+    status.get_details_retry_info()?.retry_delay
+}

@@ -1,0 +1,207 @@
+//! A call that is about to be made.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use tidegate::{Ask, Instant, Outcome, Span};
+
+use crate::acquire::Acquire;
+use crate::classify::{Classify, Standard};
+use crate::drive::{Until, drive};
+use crate::error::Error;
+use crate::gate::Gate;
+use crate::observe;
+use crate::permit::Permit;
+use crate::timer::{Timer, Tokio, duration, span};
+
+/// A call that is about to be made: what it costs, by when it must be sent, and before which others.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate_tower::Gate;
+/// use tidegate_tower::tidegate::Outcome;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tidegate_tower::Error> {
+/// let gate = Gate::adaptive();
+/// let urgent = gate.key("api.example.com").with_priority(7).with_timeout(Duration::from_secs(30));
+/// let outcome = urgent.run(|| async { Outcome::Ok }).await?;
+/// # assert_eq!(outcome, Outcome::Ok);
+/// # Ok(()) }
+/// ```
+#[must_use = "a call that is not acquired or run is not made"]
+pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
+    pub(crate) gate: Gate<LIMITS, T>,
+    key: String,
+    ask: Ask<LIMITS>,
+    priority: u8,
+    pub(crate) retry: Retry,
+}
+
+/// After which outcomes a call is made again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Retry {
+    Never,
+    /// After one by which the server did not serve it.
+    Rejected,
+    /// Also after one by which it may have been served.
+    Failed,
+}
+
+impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
+    pub(crate) fn new(gate: Gate<LIMITS, T>) -> Self {
+        let (key, ask, retry) = (String::new(), Ask::new(), Retry::Rejected);
+        Self { gate, key, ask, priority: 0, retry }
+    }
+
+    /// The limit that the call counts against: a host, a token, a tenant. Calls without a key share one.
+    pub fn key(self, key: impl Into<String>) -> Self {
+        Self { key: key.into(), ..self }
+    }
+
+    /// What the call costs of each limit; 1 by default. A call that costs nothing of a limit is not subject
+    /// to it.
+    pub fn costing(self, costs: [u32; LIMITS]) -> Self {
+        Self { ask: Ask::of(costs).deadline(self.ask.not_after()), ..self }
+    }
+
+    /// How long the call may take in all, with waits and retries. If it would have to wait longer, it is
+    /// rejected as soon as that is known; [`run`](Self::run) also gives up an attempt in flight.
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        let deadline = self.gate.keys.shared.timer.now().saturating_add(span(timeout));
+        Self { ask: self.ask.deadline(deadline), ..self }
+    }
+
+    /// Which calls go first among those that wait: 7 before 0, and 0 by default.
+    pub fn with_priority(self, priority: u8) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// The call may be made twice, so [`run`](Self::run) also repeats it after a failure: a lost
+    /// connection, a server error. By default only a call that the server rejected is repeated (429, 503).
+    pub fn idempotent(self) -> Self {
+        Self { retry: Retry::Failed, ..self }
+    }
+
+    /// [`run`](Self::run) makes the call once, whatever becomes of it.
+    pub fn once(self) -> Self {
+        Self { retry: Retry::Never, ..self }
+    }
+
+    /// How long the call would have to wait if it joined now, at the present rate. It changes nothing.
+    /// Zero where it would be sent at once.
+    ///
+    /// # Errors
+    /// [`Error::Rejected`] where it would not be sent at all.
+    pub fn peek(&self) -> Result<Duration, Error> {
+        let Some(lane) = self.gate.keys.find(&self.key) else { return Ok(Duration::ZERO) };
+        let wait = lane.peek(&self.ask);
+        wait.map(duration).map_err(|(reason, now)| Error::rejected(lane.key.clone(), reason, now))
+    }
+
+    /// A permit, if the call may be sent now and no other waits.
+    pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
+        let lane = self.gate.keys.find_or_make(&self.key).ok()?;
+        let (permit, place) = lane.try_take(&self.ask)?;
+        observe::admitted(&lane, observe::NO_WAIT, Span::ZERO);
+        Some(Permit::new(lane, permit, self.ask, place))
+    }
+
+    /// A permit when it is the call's turn: by priority, then first come, first served.
+    ///
+    /// The future joins the queue when it is polled first. It resolves to an [`Error`] where waiting does
+    /// not help.
+    pub fn acquire(self) -> Acquire<LIMITS, T> {
+        Acquire::new(self.gate.keys, self.key, self.ask, self.priority)
+    }
+
+    /// Makes the call when it may be sent, and again as long as that is worth it: while the server rejects
+    /// it and the policy's attempts, time and retry budget last. The last result is returned.
+    ///
+    /// The result says what became of an attempt: see [`Classify`]. The future may be dropped at any time.
+    /// An attempt in flight is abandoned then.
+    ///
+    /// # Errors
+    /// [`Error`] where no attempt was sent, or one was in flight at the deadline.
+    pub async fn run<F, Fut>(self, send: F) -> Result<Fut::Output, Error>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future,
+        Standard: Classify<Fut::Output, LIMITS>,
+    {
+        self.run_with(Standard, send).await
+    }
+
+    /// [`run`](Self::run) with a function that says what a result means.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::{Outcome, Reply};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), tidegate_tower::Error> {
+    /// let gate = Gate::adaptive();
+    /// let mut left = 2;
+    /// let send = || {
+    ///     left -= 1;
+    ///     let answer = if left > 0 { Err("slow down") } else { Ok("done") };
+    ///     async move { answer }
+    /// };
+    /// let read = |result: &Result<&str, &str>| -> Reply {
+    ///     if *result == Err("slow down") { Outcome::Throttled.into() } else { Outcome::Ok.into() }
+    /// };
+    /// assert_eq!(gate.call().run_with(read, send).await?, Ok("done"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_with<C, F, Fut>(self, classify: C, mut send: F) -> Result<Fut::Output, Error>
+    where
+        C: Classify<Fut::Output, LIMITS>,
+        F: FnMut() -> Fut,
+        Fut: Future,
+    {
+        let driven = drive(self, (), Until::Result, |()| Some(()), classify, |()| send());
+        driven.await.map(|(result, _)| result)
+    }
+
+    pub(crate) const fn deadline(&self) -> Instant {
+        self.ask.not_after()
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<const LIMITS: usize> Call<LIMITS> {
+    /// By when the call must be over. See [`with_timeout`](Self::with_timeout).
+    pub fn with_deadline(self, deadline: impl Into<tokio::time::Instant>) -> Self {
+        let deadline = self.gate.keys.shared.timer.at(deadline.into());
+        Self { ask: self.ask.deadline(deadline), ..self }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("key", &self.key)
+            .field("ask", &self.ask)
+            .field("priority", &self.priority)
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Retry {
+    pub(crate) const fn is_possible(self) -> bool {
+        !matches!(self, Self::Never)
+    }
+
+    pub(crate) const fn covers(self, outcome: Outcome) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Rejected => outcome.is_pushback(),
+            Self::Failed => outcome.is_retryable(),
+        }
+    }
+}

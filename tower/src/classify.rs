@@ -1,0 +1,140 @@
+//! What a result says: the outcome of a call, and the server's hints.
+
+use tidegate::signal::http::Answer;
+use tidegate::{Outcome, Reply};
+
+/// What a result of type `R` says to a gate.
+///
+/// [`Standard`] reads the results that this crate knows. For one of your own, implement `Classify<R>` for
+/// `Standard`, or pass a function:
+///
+/// ```
+/// use tidegate_tower::{Classify, Standard};
+/// use tidegate_tower::tidegate::{Hint, Outcome, Reply, Span};
+///
+/// struct Quote { price: u32, over_limit: bool }
+///
+/// impl Classify<Quote> for Standard {
+///     fn classify(&self, quote: &Quote) -> Reply {
+///         if quote.over_limit { Outcome::Throttled.into() } else { Outcome::Ok.into() }
+///     }
+/// }
+///
+/// let in_cents = |price: &u32| -> Reply {
+///     if *price == 0 { Outcome::Busy.with(Hint::retry_after(Span::from_secs(2))) } else { Outcome::Ok.into() }
+/// };
+/// assert_eq!(in_cents.classify(&0).outcome, Outcome::Busy);
+/// # assert_eq!(Standard.classify(&Quote { price: 1, over_limit: true }).outcome, Outcome::Throttled);
+/// # assert_eq!(Quote { price: 1, over_limit: true }.price, 1);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not know what a `{R}` says about the call",
+    note = "pass a function with `run_with` or `classify`, or implement `Classify<{R}>` for `Standard`"
+)]
+pub trait Classify<R: ?Sized, const LIMITS: usize = 1> {
+    /// The outcome and the hints.
+    fn classify(&self, result: &R) -> Reply<LIMITS>;
+}
+
+impl<R: ?Sized, F: Fn(&R) -> Reply<LIMITS>, const LIMITS: usize> Classify<R, LIMITS> for F {
+    fn classify(&self, result: &R) -> Reply<LIMITS> {
+        self(result)
+    }
+}
+
+/// Reads the results that this crate knows.
+///
+/// | result | what it says |
+/// |---|---|
+/// | [`Outcome`], [`Reply`], [`Answer`] | itself |
+/// | `()` | that the call was served |
+/// | `(R, T)` | what `R` says |
+/// | `Result<R, E>` | what `R` or `E` says |
+///
+/// ```
+/// use tidegate_tower::{Classify, Standard};
+/// use tidegate_tower::tidegate::{Outcome, Reply};
+///
+/// let told: Result<Outcome, Outcome> = Ok(Outcome::Throttled);
+/// let reply: Reply = Standard.classify(&told);
+/// assert_eq!(reply.outcome, Outcome::Throttled);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Standard;
+
+impl<const LIMITS: usize> Classify<Outcome, LIMITS> for Standard {
+    fn classify(&self, outcome: &Outcome) -> Reply<LIMITS> {
+        (*outcome).into()
+    }
+}
+
+impl<const LIMITS: usize> Classify<Reply<LIMITS>, LIMITS> for Standard {
+    fn classify(&self, reply: &Reply<LIMITS>) -> Reply<LIMITS> {
+        *reply
+    }
+}
+
+impl<const LIMITS: usize> Classify<Answer, LIMITS> for Standard {
+    fn classify(&self, answer: &Answer) -> Reply<LIMITS> {
+        (*answer).into()
+    }
+}
+
+impl<const LIMITS: usize> Classify<(), LIMITS> for Standard {
+    fn classify(&self, (): &()) -> Reply<LIMITS> {
+        Outcome::Ok.into()
+    }
+}
+
+impl<const LIMITS: usize> Classify<std::convert::Infallible, LIMITS> for Standard {
+    fn classify(&self, never: &std::convert::Infallible) -> Reply<LIMITS> {
+        match *never {}
+    }
+}
+
+impl<R, T, const LIMITS: usize> Classify<(R, T), LIMITS> for Standard
+where
+    Self: Classify<R, LIMITS>,
+{
+    fn classify(&self, (result, _): &(R, T)) -> Reply<LIMITS> {
+        self.classify(result)
+    }
+}
+
+impl<R, E, const LIMITS: usize> Classify<Result<R, E>, LIMITS> for Standard
+where
+    Self: Classify<R, LIMITS> + Classify<E, LIMITS>,
+{
+    fn classify(&self, result: &Result<R, E>) -> Reply<LIMITS> {
+        match result {
+            Ok(response) => self.classify(response),
+            Err(error) => self.classify(error),
+        }
+    }
+}
+
+/// Reads responses as [`Standard`] does, and takes any error for a call that failed: what a
+/// [`Throttle`](crate::Throttle) does with the results of a service.
+///
+/// ```
+/// use tidegate_tower::{Classify, Responses};
+/// use tidegate_tower::tidegate::{Outcome, Reply};
+///
+/// let lost: Result<Outcome, std::io::Error> = Err(std::io::ErrorKind::ConnectionReset.into());
+/// let reply: Reply = Responses.classify(&lost);
+/// assert_eq!(reply.outcome, Outcome::Failed);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Responses;
+
+impl<R, E, const LIMITS: usize> Classify<Result<R, E>, LIMITS> for Responses
+where
+    Standard: Classify<R, LIMITS>,
+{
+    fn classify(&self, result: &Result<R, E>) -> Reply<LIMITS> {
+        match result {
+            Ok(response) => Standard.classify(response),
+            Err(_) => Outcome::Failed.into(),
+        }
+    }
+}

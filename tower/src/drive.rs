@@ -1,0 +1,114 @@
+//! One call from its first attempt to its last.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use tidegate::{Instant, Outcome, Reply};
+
+use crate::call::Call;
+use crate::classify::Classify;
+use crate::error::Error;
+use crate::observe::Attempt;
+use crate::permit::Permit;
+use crate::timer::{Timer, Tokio};
+
+/// A permit whose call was answered. The call ends when this is dropped, at the end of the response's body
+/// for example.
+#[derive(Debug)]
+#[must_use = "a guard that is dropped ends the call"]
+pub struct Guard<const LIMITS: usize = 1, T: Timer = Tokio> {
+    permit: Permit<LIMITS, T>,
+    reply: Reply<LIMITS>,
+}
+
+impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
+    /// The gate learns from the response, and the call keeps its place. Without this it learns when the
+    /// call ends.
+    pub fn learn(&mut self) {
+        self.permit.learn(self.reply);
+    }
+
+    /// Ends the call with another reply: what became of it is known only now. It counts where the gate has
+    /// not learnt from the response.
+    pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
+        self.reply = reply.into();
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
+    fn drop(&mut self) {
+        self.learn();
+    }
+}
+
+/// When a permit ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Until {
+    /// With the result of `send`.
+    Result,
+    /// With the guard that is returned.
+    Guard,
+}
+
+/// A result, and its guard where its call has not ended.
+pub(crate) type Driven<R, const LIMITS: usize, T> = (R, Option<Guard<LIMITS, T>>);
+
+/// Sends a request when it may be sent, and again as long as that is worth it.
+///
+/// `repeat` copies a request before it is sent; one that it does not copy is sent once.
+pub(crate) async fn drive<Req, Fut, const LIMITS: usize, T: Timer>(
+    call: Call<LIMITS, T>,
+    request: Req,
+    until: Until,
+    repeat: impl Fn(&mut Req) -> Option<Req>,
+    classify: impl Classify<Fut::Output, LIMITS>,
+    mut send: impl FnMut(Req) -> Fut,
+) -> Result<Driven<Fut::Output, LIMITS, T>, Error>
+where
+    Fut: Future,
+{
+    let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
+    let (mut permit, mut request) = (call.acquire().await?, request);
+    loop {
+        let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
+        let attempt = Attempt::new(permit.key(), permit.attempt());
+        let sent = attempt.send(send(request));
+        let Some(result) = within(&keys.shared.timer, deadline, sent).await else {
+            return Err(Error::TimedOut { key: permit.key().into() });
+        };
+        let reply = classify.classify(&result);
+        attempt.outcome(reply.outcome);
+        if until == Until::Guard && reply.outcome == Outcome::Ok {
+            return Ok((result, Some(Guard { permit, reply })));
+        }
+        let again = copy.is_some() && retry.covers(reply.outcome);
+        let (Some(again), Some(copy)) = (permit.give_back(reply, again), copy) else {
+            return Ok((result, None));
+        };
+        // The last result is worth more than why there is no other.
+        match again.await {
+            Ok(next) => (permit, request) = (next, copy),
+            Err(_) => return Ok((result, None)),
+        }
+    }
+}
+
+/// What the future comes to by the deadline; `None` where that is first.
+async fn within<T: Timer, F: Future>(timer: &T, deadline: Instant, future: F) -> Option<F::Output> {
+    if deadline == Instant::MAX {
+        return Some(future.await);
+    }
+    let mut future = pin!(future);
+    while timer.now() < deadline {
+        let mut sleep = pin!(timer.sleep_until(deadline));
+        let first = poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
+        });
+        if let Some(output) = first.await {
+            return Some(output);
+        }
+    }
+    None
+}

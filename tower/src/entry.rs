@@ -1,0 +1,100 @@
+//! A call that waits for a place in the table of keys.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use tidegate::{Ask, Instant, Reason, Span};
+
+use crate::acquire::Queued;
+use crate::alarm::Alarm;
+use crate::error::Error;
+use crate::keys::Keys;
+use crate::lane::Held;
+use crate::timer::{Timer, span};
+
+/// A call whose key is not in the table yet.
+pub(crate) struct Entry<const LIMITS: usize, T: Timer> {
+    pub(crate) keys: Arc<Keys<LIMITS, T>>,
+    pub(crate) key: String,
+    pub(crate) ask: Ask<LIMITS>,
+    pub(crate) priority: u8,
+    /// Its number in the line for a place, if it had to wait.
+    pub(crate) number: Option<u64>,
+    /// When it looked for a place the last time.
+    pub(crate) since: Instant,
+}
+
+impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
+    pub(crate) fn poll(
+        &mut self,
+        alarm: &mut Alarm<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Queued<LIMITS, T>, Error>> {
+        loop {
+            let until = match self.find(cx.waker()) {
+                Ok(lane) => return Poll::Ready(self.join(lane)),
+                Err(until) => until,
+            };
+            let timer = &self.keys.shared.timer;
+            let (now, deadline) = (timer.now(), self.ask.not_after());
+            if now > deadline {
+                // How long it would take is known where it waits for a cooldown to end.
+                let until = if until < Instant::MAX { until } else { now };
+                let key = self.key.as_str().into();
+                return Poll::Ready(Err(Error::rejected(key, Reason::Late(until), now)));
+            }
+            // The first in line may not be polled any more.
+            let patience = span(timer.patience().max(LEAST));
+            let until = until.min(now.saturating_add(patience)).min(after(deadline));
+            ready!(alarm.poll(timer, until, cx));
+        }
+    }
+
+    /// The lane of the key. `Err` says when to look again.
+    fn find(&mut self, waker: &Waker) -> Result<Held<LIMITS, T>, Instant> {
+        let Self { keys, key, number, since, .. } = self;
+        if let Some(lane) = keys.find(key) {
+            return Ok(lane);
+        }
+        let line = &keys.shared.line;
+        let now = keys.shared.timer.now();
+        let first = match *number {
+            None if line.is_empty() => match keys.find_or_make(key) {
+                Ok(lane) => return Ok(lane),
+                // Once more when it is in line, or a place that is freed now could be missed.
+                Err(_) => line.is_first(*number.insert(line.join(waker)), waker),
+            },
+            None => line.is_first(*number.insert(line.join(waker)), waker),
+            Some(number) => line.is_first(number, waker),
+        };
+        let overdue = *since > Instant::ZERO
+            && since.saturating_add(span(keys.shared.timer.patience())) <= now;
+        *since = now;
+        if first || overdue { keys.find_or_make(key) } else { Err(Instant::MAX) }
+    }
+
+    fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Queued<LIMITS, T>, Error> {
+        let ask = self.ask;
+        match lane.join(&ask, self.priority) {
+            Ok((ticket, place)) => Ok(Queued { lane: Some(lane), ticket, ask, place, waits: None }),
+            Err((reason, now)) => Err(Error::rejected(lane.key.clone(), reason, now)),
+        }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Drop for Entry<LIMITS, T> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.keys.shared.line.leave(number);
+        }
+    }
+}
+
+/// How often a call looks for a place for its key at most, where every call watches the clock itself.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// What is later than this is late.
+const fn after(deadline: Instant) -> Instant {
+    deadline.saturating_add(Span::from_nanos(1))
+}

@@ -1,0 +1,159 @@
+//! Why a call was not sent, or was given up.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate::snapshot::SnapshotError;
+use tidegate::{Instant, Reason};
+
+use crate::timer::duration;
+
+/// Why a call was not sent, or was given up.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate_tower::tidegate::{Policy, Quota, Reason, law::Fixed};
+/// use tidegate_tower::{Error, Gate};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+/// let first = gate.acquire().await.unwrap();
+/// // The next may be sent in a minute. This one learns it at once, and not after ten seconds.
+/// let error = gate.with_timeout(Duration::from_secs(10)).acquire().await.unwrap_err();
+/// assert!(matches!(error, Error::Rejected { reason: Reason::Late(_), .. }));
+/// assert_eq!(error.wait(), Some(Duration::from_secs(60)));
+/// # drop(first);
+/// # }
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The gate did not admit the call. It was not sent.
+    Rejected {
+        /// The key of the call; empty where it has none.
+        key: Arc<str>,
+        /// Why.
+        reason: Reason,
+        /// How long the call would have had to wait from when it was rejected; zero where no wait helps,
+        /// or where it is not known.
+        wait: Duration,
+    },
+    /// The deadline passed while the call was in flight. The server may have served it all the same.
+    TimedOut {
+        /// The key of the call; empty where it has none.
+        key: Arc<str>,
+    },
+    /// The call was admitted, but its future was not polled until its permit lapsed. It was not sent.
+    Lapsed {
+        /// The key of the call; empty where it has none.
+        key: Arc<str>,
+    },
+}
+
+impl Error {
+    pub(crate) fn rejected(key: Arc<str>, reason: Reason, now: Instant) -> Self {
+        let wait = match reason {
+            Reason::Late(at) => duration(at.saturating_since(now)),
+            _ => Duration::ZERO,
+        };
+        Self::Rejected { key, reason, wait }
+    }
+
+    /// How long the call would have had to wait, where it was rejected because that is too long.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Rejected { reason: Reason::Late(_), wait, .. } => Some(*wait),
+            _ => None,
+        }
+    }
+
+    /// The key of the call; empty where it has none.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.shared_key()
+    }
+
+    pub(crate) const fn shared_key(&self) -> &Arc<str> {
+        match self {
+            Self::Rejected { key, .. } | Self::TimedOut { key } | Self::Lapsed { key } => key,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key() {
+            "" => f.write_str("the call ")?,
+            key => write!(f, "the call to {key} ")?,
+        }
+        match self {
+            Self::Rejected { reason: Reason::Late(_), wait: Duration::ZERO, .. } => f.write_str(
+                "could not be sent by its deadline: allow it more time, or make fewer calls",
+            ),
+            Self::Rejected { reason: Reason::Late(_), wait, .. } => write!(
+                f,
+                "would have to wait {wait:.1?}, which is past its deadline: allow it more time, or make \
+                 fewer calls"
+            ),
+            Self::Rejected { reason: Reason::QueueFull, .. } => f.write_str(
+                "was rejected, because the queue is full: make fewer calls at once, or raise \
+                 `Builder::queue`",
+            ),
+            Self::Rejected { reason: Reason::TooBig, .. } => f.write_str(
+                "costs more than the limit's burst, so it never fits: split it, or raise the burst",
+            ),
+            Self::Rejected { reason, .. } => write!(f, "was rejected: {reason}"),
+            Self::TimedOut { .. } => {
+                f.write_str("was in flight at its deadline and was given up: allow it more time")
+            }
+            Self::Lapsed { .. } => f.write_str(
+                "was admitted, but its future was not polled in time: poll it, or drop it when it is not \
+                 needed",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Rejected { reason, .. } => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// A record of a snapshot that cannot be restored.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::time::Duration;
+/// use tidegate_tower::Gate;
+///
+/// let damaged = BTreeMap::from([("api.example.com".to_owned(), vec![1, 2, 3])]);
+/// let error = Gate::adaptive().restore(&damaged, Duration::ZERO).unwrap_err();
+/// assert_eq!(&*error.key, "api.example.com");
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct RestoreError {
+    /// The key of the record.
+    pub key: Arc<str>,
+    /// What is wrong with it.
+    pub reason: SnapshotError,
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the record of key {:?} cannot be restored: {}", self.key, self.reason)
+    }
+}
+
+impl std::error::Error for RestoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.reason)
+    }
+}

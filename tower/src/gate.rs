@@ -1,0 +1,298 @@
+//! The gate: one for all tasks that call an API.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate::law::AnyLaw;
+use tidegate::{Policy, Span};
+
+use crate::acquire::Acquire;
+use crate::call::Call;
+use crate::classify::{Classify, Standard};
+use crate::error::{Error, RestoreError};
+use crate::keys::Keys;
+use crate::permit::Permit;
+use crate::shared::{Line, Shared};
+use crate::stats::Stats;
+use crate::timer::{Timer, Tokio, span};
+
+/// Paces the calls of all tasks that share it, repeats what the server rejects, and learns from the
+/// responses.
+///
+/// A clone is another handle of the same gate. Each [key](Self::key) has a limit and a queue by itself.
+///
+/// ```
+/// use tidegate_tower::Gate;
+/// use tidegate_tower::tidegate::Outcome;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), tidegate_tower::Error> {
+/// let gate = Gate::adaptive();
+/// let mut rejections = 1;
+/// let outcome = gate
+///     .run(|| {
+///         // ... make the call; here, the server rejects the first attempt ...
+///         rejections -= 1;
+///         let outcome = if rejections < 0 { Outcome::Ok } else { Outcome::Throttled };
+///         async move { outcome }
+///     })
+///     .await?;
+/// assert_eq!(outcome, Outcome::Ok);
+/// assert_eq!(gate.stats().counts.throttled, 1);
+/// # Ok(()) }
+/// ```
+///
+/// It has no task of its own. A call that waits sleeps on its own timer, so a gate may be made and used
+/// anywhere; only a call that has to wait needs the runtime.
+///
+/// # Parameters
+///
+/// `LIMITS` is how many limits a call counts against: requests and tokens, for example. `T` is the
+/// [`Timer`].
+pub struct Gate<const LIMITS: usize = 1, T: Timer = Tokio> {
+    pub(crate) keys: Arc<Keys<LIMITS, T>>,
+}
+
+#[cfg(feature = "tokio")]
+impl Gate {
+    /// A gate for an unknown limit: the law `adaptive` finds it.
+    #[must_use]
+    pub fn adaptive() -> Self {
+        Self::new(Policy::adaptive())
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Default for Gate {
+    /// [`Gate::adaptive`].
+    fn default() -> Self {
+        Self::adaptive()
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<const LIMITS: usize> Gate<LIMITS> {
+    /// A gate that follows `policy`, on tokio's clock. [`builder`](Self::builder) has more settings.
+    #[must_use]
+    pub fn new<L: Copy + Into<AnyLaw>>(policy: Policy<L, LIMITS>) -> Self {
+        Self::builder(policy).build()
+    }
+
+    /// A gate on tokio's clock, to set up.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::{Policy, Quota, law::Fixed};
+    ///
+    /// let requests = Quota::per_second(3).unwrap().with_burst(3).unwrap();
+    /// let tokens = Quota::per_minute(90_000).unwrap().with_burst(90_000).unwrap();
+    /// let policy = Policy::of([requests, tokens].map(Fixed::new));
+    /// let gate = Gate::builder(policy).queue(500).keys(100).build();
+    /// let _ = gate.call().costing([1, 1_200]);
+    /// ```
+    pub fn builder<L: Copy + Into<AnyLaw>>(policy: Policy<L, LIMITS>) -> Builder<LIMITS> {
+        Builder::new(policy, Tokio::default())
+    }
+
+    /// [`Call::with_deadline`].
+    pub fn with_deadline(&self, deadline: impl Into<tokio::time::Instant>) -> Call<LIMITS> {
+        self.call().with_deadline(deadline)
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
+    /// A call, to say what it costs, by when it must be sent, and before which others.
+    pub fn call(&self) -> Call<LIMITS, T> {
+        Call::new(self.clone())
+    }
+
+    /// [`Call::key`].
+    pub fn key(&self, key: impl Into<String>) -> Call<LIMITS, T> {
+        self.call().key(key)
+    }
+
+    /// [`Call::costing`].
+    pub fn costing(&self, costs: [u32; LIMITS]) -> Call<LIMITS, T> {
+        self.call().costing(costs)
+    }
+
+    /// [`Call::with_timeout`].
+    pub fn with_timeout(&self, timeout: Duration) -> Call<LIMITS, T> {
+        self.call().with_timeout(timeout)
+    }
+
+    /// [`Call::with_priority`].
+    pub fn with_priority(&self, priority: u8) -> Call<LIMITS, T> {
+        self.call().with_priority(priority)
+    }
+
+    /// [`Call::idempotent`].
+    pub fn idempotent(&self) -> Call<LIMITS, T> {
+        self.call().idempotent()
+    }
+
+    /// [`Call::acquire`].
+    pub fn acquire(&self) -> Acquire<LIMITS, T> {
+        self.call().acquire()
+    }
+
+    /// [`Call::try_acquire`].
+    pub fn try_acquire(&self) -> Option<Permit<LIMITS, T>> {
+        self.call().try_acquire()
+    }
+
+    /// [`Call::peek`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn peek(&self) -> Result<Duration, Error> {
+        self.call().peek()
+    }
+
+    /// [`Call::run`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn run<F, Fut>(&self, send: F) -> Result<Fut::Output, Error>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future,
+        Standard: Classify<Fut::Output, LIMITS>,
+    {
+        self.call().run(send).await
+    }
+
+    /// The counters of all keys, and where the gate stands.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.keys.stats()
+    }
+
+    /// Follows another policy from now on, for all keys. A law that stays the same keeps what it has
+    /// learnt.
+    pub fn set_policy<L: Copy + Into<AnyLaw>>(&self, policy: Policy<L, LIMITS>) {
+        self.keys.set_policy(any(policy));
+    }
+
+    /// What has been learnt, by key: to keep over a restart.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::Outcome;
+    ///
+    /// let gate = Gate::adaptive();
+    /// gate.try_acquire().unwrap().settle(Outcome::Throttled);
+    /// let learnt = gate.snapshot();
+    /// // ... an hour later, in another process ...
+    /// let gate = Gate::adaptive();
+    /// assert_eq!(gate.restore(&learnt, Duration::from_secs(3_600)), Ok(1));
+    /// assert!(gate.stats().interval.is_some());
+    /// ```
+    #[must_use]
+    pub fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
+        self.keys.snapshot()
+    }
+
+    /// Goes on from a snapshot that was taken so long ago, under a policy with the same laws. Returns how
+    /// many keys are restored: a key with calls stays as it is, and one that there is no room for is left
+    /// out. Where nobody has measured the time, zero is safe, and costs only waits.
+    ///
+    /// # Errors
+    /// [`RestoreError`] where a record is damaged or of another policy. Nothing is restored then.
+    pub fn restore(
+        &self,
+        snapshot: &BTreeMap<String, Vec<u8>>,
+        away: Duration,
+    ) -> Result<usize, RestoreError> {
+        self.keys.restore(snapshot, span(away))
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Clone for Gate<LIMITS, T> {
+    fn clone(&self) -> Self {
+        Self { keys: self.keys.clone() }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> fmt::Debug for Gate<LIMITS, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Gate").field(&self.stats()).finish()
+    }
+}
+
+/// The settings of a gate.
+///
+/// ```
+/// use tidegate_tower::{Builder, Gate, Tokio};
+/// use tidegate_tower::tidegate::Policy;
+///
+/// let gate: Gate = Builder::new(Policy::adaptive(), Tokio::default()).seed(7).build();
+/// assert_eq!(gate.stats().keys, 0);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes no gate until `build`"]
+pub struct Builder<const LIMITS: usize = 1, T: Timer = Tokio> {
+    policy: Policy<AnyLaw, LIMITS>,
+    timer: T,
+    seed: Option<u64>,
+    keys: usize,
+    queue: u32,
+    take_within: Span,
+}
+
+impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
+    /// A gate that follows `policy`, on any clock.
+    pub fn new<L: Copy + Into<AnyLaw>>(policy: Policy<L, LIMITS>, timer: T) -> Self {
+        let policy = any(policy);
+        Self { policy, timer, seed: None, keys: 1_000, queue: 10_000, take_within: Span::MAX }
+    }
+
+    /// How many keys are remembered; 1000 by default, and at least one. Where the table is full, the key that
+    /// was used longest ago is forgotten. A key with calls is not, nor is one that may not be called yet: then
+    /// a call with a new key waits for a place.
+    pub const fn keys(mut self, most: usize) -> Self {
+        self.keys = if most == 0 { 1 } else { most };
+        self
+    }
+
+    /// How many calls of a key may wait; 10,000 by default. One more is rejected.
+    pub const fn queue(mut self, most: u32) -> Self {
+        self.queue = most;
+        self
+    }
+
+    /// Makes the jitter repeatable, for tests; random by default. On wasm32 give it a random number: there is
+    /// no source of one.
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// How long an admitted call keeps a permit that its task does not take, for tasks that end without being
+    /// dropped, as in an edge worker. No limit by default.
+    pub fn take_within(mut self, patience: Duration) -> Self {
+        self.take_within = span(patience);
+        self
+    }
+
+    /// The gate.
+    #[must_use]
+    pub fn build(self) -> Gate<LIMITS, T> {
+        let Self { policy, timer, seed, keys, queue, take_within } = self;
+        let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(()));
+        let shared = Shared { timer, line: Line::default(), most_calls: queue, take_within };
+        Gate { keys: Arc::new(Keys::new(shared, keys, policy, seed)) }
+    }
+}
+
+/// The policy with its laws as [`AnyLaw`].
+fn any<L: Copy + Into<AnyLaw>, const LIMITS: usize>(
+    policy: Policy<L, LIMITS>,
+) -> Policy<AnyLaw, LIMITS> {
+    policy.limits(policy.laws().map(Into::into))
+}

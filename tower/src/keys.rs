@@ -1,0 +1,184 @@
+//! The table of keys: a lane for each, and no more of them than the gate has room for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidegate::law::AnyLaw;
+use tidegate::{Instant, Policy, Rng, Span};
+
+use crate::error::RestoreError;
+use crate::lane::{Held, Lane};
+use crate::shared::Shared;
+use crate::stats::{self, Stats};
+use crate::timer::{Timer, duration};
+
+pub(crate) struct Keys<const LIMITS: usize, T> {
+    pub(crate) shared: Arc<Shared<T>>,
+    most: usize,
+    table: Mutex<Table<LIMITS, T>>,
+}
+
+struct Table<const LIMITS: usize, T> {
+    policy: Policy<AnyLaw, LIMITS>,
+    lanes: HashMap<Arc<str>, Entry<LIMITS, T>>,
+    /// How often any key was used: the clock that tells which was used longest ago.
+    uses: u64,
+    seeds: Rng,
+    /// The counters of keys that are forgotten.
+    past: tidegate::Stats,
+}
+
+struct Entry<const LIMITS: usize, T> {
+    lane: Arc<Lane<LIMITS, T>>,
+    used: u64,
+}
+
+impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
+    pub(crate) fn new(
+        shared: Shared<T>,
+        most: usize,
+        policy: Policy<AnyLaw, LIMITS>,
+        seed: u64,
+    ) -> Self {
+        let table = Table {
+            policy,
+            lanes: HashMap::new(),
+            uses: 0,
+            seeds: Rng::new(seed),
+            past: tidegate::Stats::default(),
+        };
+        Self { shared: Arc::new(shared), most, table: Mutex::new(table) }
+    }
+
+    /// The lane of a key that is in the table.
+    pub(crate) fn find(&self, key: &str) -> Option<Held<LIMITS, T>> {
+        self.lock().find(key)
+    }
+
+    /// The lane of a key, which is let in where there is room. `Err` says when to look again if no call
+    /// ends until then.
+    pub(crate) fn find_or_make(&self, key: &str) -> Result<Held<LIMITS, T>, Instant> {
+        let mut table = self.lock();
+        if let Some(held) = table.find(key) {
+            return Ok(held);
+        }
+        table.make_room(self.most)?;
+        let seed = table.seed();
+        let lane = Lane::new(key.into(), self.shared.clone(), table.policy, seed);
+        Ok(Held::new(table.put(lane)))
+    }
+
+    pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
+        let lanes: Vec<_> = {
+            let mut table = self.lock();
+            table.policy = policy;
+            table.lanes.values().map(|entry| Held::new(&entry.lane)).collect()
+        };
+        lanes.iter().for_each(|lane| lane.set_policy(policy));
+    }
+
+    /// The counters of all keys, those that are forgotten included.
+    pub(crate) fn stats(&self) -> Stats {
+        let table = self.lock();
+        let mut all = Stats { counts: table.past, keys: table.lanes.len(), ..Stats::default() };
+        for entry in table.lanes.values() {
+            let one = entry.lane.glance();
+            stats::add(&mut all.counts, &one.counts);
+            all.waiting += one.waiting;
+            all.in_flight += one.in_flight;
+            all.interval = all.interval.max(one.interval.map(duration));
+        }
+        all
+    }
+
+    /// What has been learnt of each key.
+    pub(crate) fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
+        let table = self.lock();
+        let record =
+            |(key, entry): (&Arc<str>, &Entry<_, _>)| (String::from(&**key), entry.lane.snapshot());
+        table.lanes.iter().map(record).collect()
+    }
+
+    /// Goes on from records, for the keys that are idle and those that there is room for. Returns how many
+    /// these are. Where one is damaged, nothing changes.
+    pub(crate) fn restore(
+        &self,
+        records: &BTreeMap<String, Vec<u8>>,
+        away: Span,
+    ) -> Result<usize, RestoreError> {
+        let mut table = self.lock();
+        let mut restored = Vec::new();
+        for (key, record) in records {
+            let seed = table.seed();
+            let key: Arc<str> = key.as_str().into();
+            let shared = self.shared.clone();
+            let lane = Lane::restore(key.clone(), shared, table.policy, seed, record, away);
+            restored.push(lane.map_err(|reason| RestoreError { key, reason })?);
+        }
+        let mut count = 0;
+        for lane in restored {
+            let place = match table.lanes.get(&lane.key) {
+                Some(entry) => !entry.lane.is_used(),
+                None => table.make_room(self.most).is_ok(),
+            };
+            if place {
+                table.forget(&lane.key);
+                table.put(lane);
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table<LIMITS, T>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
+    fn find(&mut self, key: &str) -> Option<Held<LIMITS, T>> {
+        let entry = self.lanes.get_mut(key)?;
+        self.uses += 1;
+        entry.used = self.uses;
+        Some(Held::new(&entry.lane))
+    }
+
+    fn put(&mut self, lane: Lane<LIMITS, T>) -> &Arc<Lane<LIMITS, T>> {
+        self.uses += 1;
+        let entry = self.lanes.entry(lane.key.clone());
+        &entry.insert_entry(Entry { lane: Arc::new(lane), used: self.uses }).into_mut().lane
+    }
+
+    /// Forgets the key that was used longest ago, if the table is full. A key with calls stays, and so does
+    /// one that may not be called yet: it would begin anew, without the server's cooldown.
+    fn make_room(&mut self, most: usize) -> Result<(), Instant> {
+        if self.lanes.len() < most {
+            return Ok(());
+        }
+        let mut idle: Vec<_> = self.lanes.values().filter(|entry| !entry.lane.is_used()).collect();
+        idle.sort_unstable_by_key(|entry| entry.used);
+        let mut again = Instant::MAX;
+        for entry in idle {
+            match entry.lane.kept_until() {
+                Some(until) => again = again.min(until),
+                None => {
+                    let key = entry.lane.key.clone();
+                    self.forget(&key);
+                    return Ok(());
+                }
+            }
+        }
+        Err(again)
+    }
+
+    fn forget(&mut self, key: &str) {
+        if let Some(entry) = self.lanes.remove(key) {
+            stats::add(&mut self.past, &entry.lane.glance().counts);
+        }
+    }
+
+    /// One that no key has drawn yet.
+    fn seed(&mut self) -> u64 {
+        u64::from(self.seeds.next_u32()) << 32 | u64::from(self.seeds.next_u32())
+    }
+}

@@ -1,0 +1,348 @@
+//! The lane: one key's controller and queue, and those who wait in it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use tidegate::gate::Permit;
+use tidegate::law::AnyLaw;
+use tidegate::queue::{self, Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::snapshot::SnapshotError;
+use tidegate::{Ask, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
+
+use crate::shared::Shared;
+use crate::timer::Timer;
+use crate::waiters::Waiters;
+
+/// One key's calls.
+pub(crate) struct Lane<const LIMITS: usize, T> {
+    pub(crate) key: Arc<str>,
+    pub(crate) shared: Arc<Shared<T>>,
+    /// The calls that hold this lane. It rises from zero under the lock of the
+    /// table of lanes alone.
+    users: AtomicUsize,
+    state: Mutex<State<LIMITS>>,
+}
+
+struct State<const LIMITS: usize> {
+    control: Controller<AnyLaw, LIMITS>,
+    queue: Queue<Growing<Vec<Node<LIMITS>>, LIMITS>, LIMITS>,
+    waiters: Waiters,
+    /// The calls that are decided, and until when their tasks must take that; empty where they may take
+    /// their time.
+    decided: Vec<(Ticket, Instant)>,
+    /// When to look at the queue if nothing happens until then.
+    until: Instant,
+    /// The wakers of those whose turn has come. They are woken once the lock is released.
+    woken: Vec<Waker>,
+    /// One that is not needed any more. It is dropped then too: its task, and with it another call, may end
+    /// with it.
+    spent: Option<Waker>,
+}
+
+/// What a call that waits has to do.
+pub(crate) enum Wait<const LIMITS: usize> {
+    /// It is admitted.
+    Admitted(Permit<LIMITS>),
+    /// It will not be sent.
+    Rejected(Reason),
+    /// It was decided, and did not take that in time.
+    Lapsed,
+    /// It waits: poll again then, or when it is woken.
+    Until(Instant),
+}
+
+/// A lane at a glance.
+pub(crate) struct Glance {
+    pub(crate) counts: tidegate::Stats,
+    pub(crate) waiting: usize,
+    pub(crate) in_flight: usize,
+    pub(crate) interval: Option<Span>,
+}
+
+impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
+    pub(crate) fn new(
+        key: Arc<str>,
+        shared: Arc<Shared<T>>,
+        policy: Policy<AnyLaw, LIMITS>,
+        seed: u64,
+    ) -> Self {
+        let control = Controller::new(policy, seed, shared.timer.now());
+        Self::with(key, shared, control)
+    }
+
+    pub(crate) fn restore(
+        key: Arc<str>,
+        shared: Arc<Shared<T>>,
+        policy: Policy<AnyLaw, LIMITS>,
+        seed: u64,
+        record: &[u8],
+        away: Span,
+    ) -> Result<Self, SnapshotError> {
+        let control = Controller::restore(policy, seed, record, shared.timer.now(), away)?;
+        Ok(Self::with(key, shared, control))
+    }
+
+    fn with(key: Arc<str>, shared: Arc<Shared<T>>, control: Controller<AnyLaw, LIMITS>) -> Self {
+        let state = State {
+            control,
+            queue: Queue::new(Growing::new(Vec::new(), shared.most_calls)),
+            waiters: Waiters::default(),
+            decided: Vec::new(),
+            until: Instant::MAX,
+            woken: Vec::new(),
+            spent: None,
+        };
+        Self { key, shared, users: AtomicUsize::new(0), state: Mutex::new(state) }
+    }
+
+    /// A call joins. Its place is for its retries too.
+    pub(crate) fn join(
+        &self,
+        ask: &Ask<LIMITS>,
+        priority: u8,
+    ) -> Result<(Ticket, Place), (Reason, Instant)> {
+        self.act(|state, now| {
+            let place = state.queue.place(priority);
+            let ticket = state.queue.join(now, &mut state.control, ask, place);
+            ticket.map(|ticket| (ticket, place)).map_err(|reason| (reason, now))
+        })
+    }
+
+    /// A permit now, and not before those that wait.
+    pub(crate) fn try_take(&self, ask: &Ask<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
+        self.act(|state, now| {
+            state.pump(now, Span::MAX);
+            if state.queue.first(now).is_some() {
+                return None;
+            }
+            let place = state.queue.place(0);
+            let ticket = state.queue.join(now, &mut state.control, ask, place).ok()?;
+            state.pump(now, Span::MAX);
+            match state.queue.take(ticket) {
+                Turn::Admitted(permit) => Some((permit, place)),
+                _ => {
+                    state.queue.cancel(now, &mut state.control, ticket);
+                    None
+                }
+            }
+        })
+    }
+
+    /// What has become of a call that waits.
+    pub(crate) fn wait(&self, ticket: Ticket, waker: &Waker) -> (Wait<LIMITS>, Instant) {
+        self.act(|state, now| {
+            state.pump(now, self.shared.take_within);
+            let wait = match state.queue.take(ticket) {
+                Turn::Waiting => {
+                    let (until, patience) = (state.until, self.shared.patience());
+                    let (until, spent) = state.waiters.wait(ticket, waker, now, until, patience);
+                    state.spent = spent;
+                    return (Wait::Until(until), now);
+                }
+                Turn::Admitted(permit) => Wait::Admitted(permit),
+                Turn::Rejected(reason) => Wait::Rejected(reason),
+                Turn::Unknown => Wait::Lapsed,
+            };
+            state.forget(ticket);
+            (wait, now)
+        })
+    }
+
+    /// A call that has not taken its permit is given up. It costs nothing.
+    pub(crate) fn cancel(&self, ticket: Ticket) {
+        self.act(|state, now| {
+            state.forget(ticket);
+            state.queue.cancel(now, &mut state.control, ticket);
+        });
+    }
+
+    /// A call was answered, and keeps its place until it is released.
+    pub(crate) fn learn(&self, permit: &mut Permit<LIMITS>, reply: Reply<LIMITS>) {
+        self.act(|state, now| {
+            state.control.learn(now, permit, reply);
+            state.queue.changed();
+        });
+    }
+
+    /// A call has ended.
+    pub(crate) fn release(&self, permit: Permit<LIMITS>) {
+        self.act(|state, _| {
+            state.control.release(permit);
+            state.queue.changed();
+        });
+    }
+
+    /// A call was not sent. It costs nothing.
+    pub(crate) fn refund(&self, permit: Permit<LIMITS>) {
+        self.act(|state, now| {
+            state.control.refund(now, permit);
+            state.queue.changed();
+        });
+    }
+
+    /// A call was answered and has ended. The next attempt, which waits, where one is due.
+    pub(crate) fn settle(
+        &self,
+        permit: Permit<LIMITS>,
+        reply: Reply<LIMITS>,
+        again: Option<(&Ask<LIMITS>, Place)>,
+    ) -> Option<(Ask<LIMITS>, Ticket)> {
+        self.act(|state, now| {
+            state.control.settle(now, permit, reply);
+            state.queue.changed();
+            let (ask, place) = again?;
+            let next = state.control.retry(now, ask, reply)?;
+            let ticket = state.queue.join(now, &mut state.control, &next, place).ok()?;
+            Some((next, ticket))
+        })
+    }
+
+    /// How long a call would wait if it came now, at the present rate.
+    pub(crate) fn peek(&self, ask: &Ask<LIMITS>) -> Result<Span, (Reason, Instant)> {
+        let state = self.lock();
+        let now = self.shared.timer.now();
+        let waiting = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
+        let ahead = [Ahead { calls: waiting, cost: waiting.into() }; LIMITS];
+        let due = match state.control.check(now, ask) {
+            Verdict::Refuse(reason) => return Err((reason, now)),
+            Verdict::Full => state.control.ready_at(now, ask).unwrap_or(Instant::MAX),
+            Verdict::Go | Verdict::Wait(_) => now,
+        };
+        let due = due.max(queue::Gate::due_behind(&state.control, now, ask, &ahead));
+        if due > ask.not_after() {
+            return Err((Reason::Late(due), now));
+        }
+        Ok(due.saturating_since(now))
+    }
+
+    /// What keeps a plain call back at present.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn why(&self) -> Option<tidegate::gate::Gate> {
+        self.lock().control.why(self.shared.timer.now(), &Ask::new())
+    }
+
+    pub(crate) fn glance(&self) -> Glance {
+        let state = self.lock();
+        Glance {
+            counts: *state.control.stats(),
+            waiting: state.queue.waiting(),
+            in_flight: state.control.in_flight().into(),
+            interval: state.control.intervals(self.shared.timer.now()).flatten().max(),
+        }
+    }
+
+    pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
+        self.act(|state, now| {
+            state.control.set_policy(policy, now);
+            state.queue.changed();
+        });
+    }
+
+    pub(crate) fn snapshot(&self) -> Vec<u8> {
+        let mut record = vec![0; Controller::<AnyLaw, LIMITS>::SNAPSHOT_BYTES];
+        let written = self.lock().control.snapshot(self.shared.timer.now(), &mut record);
+        debug_assert_eq!(written, Ok(record.len()));
+        record
+    }
+
+    /// Until when an idle lane must be kept, because its key is under a cooldown or has to be paced.
+    pub(crate) fn kept_until(&self) -> Option<Instant> {
+        match self.lock().control.check(self.shared.timer.now(), &Ask::new()) {
+            Verdict::Wait(until) => Some(until),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_used(&self) -> bool {
+        self.users.load(Ordering::SeqCst) > 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<LIMITS>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does `act`, admits and rejects what is due, and wakes those whom it concerns.
+    fn act<R>(&self, act: impl FnOnce(&mut State<LIMITS>, Instant) -> R) -> R {
+        let mut state = self.lock();
+        let now = self.shared.timer.now();
+        let done = act(&mut state, now);
+        state.pump(now, self.shared.take_within);
+        if state.queue.waiting() > 0 {
+            let State { waiters, woken, until, .. } = &mut *state;
+            woken.extend(waiters.watch(now, *until, self.shared.patience()));
+        }
+        let mut woken = std::mem::take(&mut state.woken);
+        let spent = state.spent.take();
+        drop(state);
+        drop(spent);
+        woken.drain(..).for_each(Waker::wake);
+        done
+    }
+}
+
+impl<const LIMITS: usize> State<LIMITS> {
+    /// Admits and rejects what is due.
+    fn pump(&mut self, now: Instant, take_within: Span) {
+        let Self { control, queue, waiters, decided, until, woken, .. } = self;
+        // In the order in which they were decided.
+        while let Some(&(ticket, by)) = decided.first()
+            && by <= now
+        {
+            decided.remove(0);
+            queue.cancel(now, control, ticket);
+        }
+        *until = loop {
+            match queue.poll(now, control) {
+                Step::Wake(ticket) => {
+                    woken.extend(waiters.leave(ticket));
+                    if take_within < Span::MAX {
+                        decided.push((ticket, now.saturating_add(take_within)));
+                    }
+                }
+                Step::Sleep(at) => break at.unwrap_or(Instant::MAX),
+            }
+        };
+        if let Some(&(_, by)) = decided.first() {
+            *until = by.min(*until);
+        }
+    }
+
+    /// A call is taken or given up.
+    fn forget(&mut self, ticket: Ticket) {
+        self.spent = self.waiters.leave(ticket);
+        self.decided.retain(|(decided, _)| *decided != ticket);
+    }
+}
+
+/// A lane that a call uses: its key is not forgotten.
+pub(crate) struct Held<const LIMITS: usize, T>(Arc<Lane<LIMITS, T>>);
+
+impl<const LIMITS: usize, T> Held<LIMITS, T> {
+    /// Under the lock of the table of lanes.
+    pub(crate) fn new(lane: &Arc<Lane<LIMITS, T>>) -> Self {
+        lane.users.fetch_add(1, Ordering::SeqCst);
+        Self(lane.clone())
+    }
+
+    /// Another handle of a lane that is held already.
+    pub(crate) fn share(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl<const LIMITS: usize, T> std::ops::Deref for Held<LIMITS, T> {
+    type Target = Lane<LIMITS, T>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<const LIMITS: usize, T> Drop for Held<LIMITS, T> {
+    fn drop(&mut self) {
+        if self.0.users.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.shared.line.wake_first();
+        }
+    }
+}

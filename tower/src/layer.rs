@@ -1,0 +1,195 @@
+//! The tower layer: a gate in front of any service.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::classify::{Classify, Responses, Standard};
+use crate::drive::{Until, drive};
+use crate::gate::Gate;
+use crate::request::{Describe, Repeat};
+use crate::response::Hold;
+use crate::timer::{Timer, Tokio};
+
+/// Any error: [`Error`](crate::Error), or that of the service.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Puts a [`Gate`] in front of a service.
+///
+/// ```
+/// use tidegate_tower::{Gate, ThrottleLayer};
+/// use tower::{ServiceBuilder, ServiceExt, service_fn};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), tidegate_tower::BoxError> {
+/// # static ATTEMPTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+/// # let client = service_fn(async |_: http::Request<String>| {
+/// #     let first = ATTEMPTS.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+/// #     let status = if first { 429 } else { 200 };
+/// #     http::Response::builder().status(status).body(String::from("hello"))
+/// # });
+/// let gate = Gate::adaptive();
+/// let mut service = ServiceBuilder::new().layer(ThrottleLayer::new(gate.clone())).service(client);
+///
+/// let request = http::Request::get("http://api.example.com/").body(String::new())?;
+/// let response = service.ready().await?.call(request).await?;
+/// assert_eq!(response.status(), 200);
+/// assert_eq!(gate.stats().counts.throttled, 1);
+/// # use tower::Service;
+/// # Ok(()) }
+/// ```
+///
+/// By default the key is the host, a request is repeated if it may be, and a permit ends with the
+/// response's body. [`describe`](Self::describe), [`repeat`](Self::repeat), [`classify`](Self::classify) and
+/// [`until_headers`](Self::until_headers) change that.
+#[derive(Clone, Debug)]
+pub struct ThrottleLayer<
+    const LIMITS: usize = 1,
+    T: Timer = Tokio,
+    D = Standard,
+    P = Standard,
+    C = Responses,
+> {
+    gate: Gate<LIMITS, T>,
+    rules: Rules<D, P, C>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rules<D, P, C> {
+    pub(crate) describe: D,
+    pub(crate) repeat: P,
+    pub(crate) classify: C,
+    pub(crate) until: Until,
+}
+
+impl<const LIMITS: usize, T: Timer> ThrottleLayer<LIMITS, T> {
+    /// A layer that makes every request a call at this gate.
+    #[must_use]
+    pub const fn new(gate: Gate<LIMITS, T>) -> Self {
+        let rules = Rules {
+            describe: Standard,
+            repeat: Standard,
+            classify: Responses,
+            until: Until::Guard,
+        };
+        Self { gate, rules }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer, D, P, C> ThrottleLayer<LIMITS, T, D, P, C> {
+    /// Says what call a request is: see [`Describe`].
+    #[must_use]
+    pub fn describe<E>(self, describe: E) -> ThrottleLayer<LIMITS, T, E, P, C> {
+        let Rules { repeat, classify, until, .. } = self.rules;
+        ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
+    }
+
+    /// Copies a request to send it again: see [`Repeat`].
+    #[must_use]
+    pub fn repeat<Q>(self, repeat: Q) -> ThrottleLayer<LIMITS, T, D, Q, C> {
+        let Rules { describe, classify, until, .. } = self.rules;
+        ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
+    }
+
+    /// Says what a `Result` of the service means: see [`Classify`].
+    #[must_use]
+    pub fn classify<E>(self, classify: E) -> ThrottleLayer<LIMITS, T, D, P, E> {
+        let Rules { describe, repeat, until, .. } = self.rules;
+        ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
+    }
+
+    /// A permit ends with the headers of a response, and not with its body.
+    #[must_use]
+    pub fn until_headers(mut self) -> Self {
+        self.rules.until = Until::Result;
+        self
+    }
+
+    #[cfg(feature = "reqwest-middleware")]
+    pub(crate) const fn parts(&self) -> (&Gate<LIMITS, T>, &Rules<D, P, C>) {
+        (&self.gate, &self.rules)
+    }
+}
+
+impl<S, const LIMITS: usize, T: Timer, D: Clone, P: Clone, C: Clone> Layer<S>
+    for ThrottleLayer<LIMITS, T, D, P, C>
+{
+    type Service = Throttle<S, LIMITS, T, D, P, C>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Throttle { inner, gate: self.gate.clone(), rules: self.rules.clone() }
+    }
+}
+
+/// A service behind a [`Gate`]: what [`ThrottleLayer`] makes.
+///
+/// It is always ready. A permit is taken in `call`, so a caller that is ready and never calls holds none, and
+/// the service is made ready for each attempt.
+///
+/// Its errors are those of the service, and [`Error`](crate::Error) where a request was not sent:
+///
+/// ```
+/// use tidegate_tower::{BoxError, Error};
+///
+/// fn was_not_sent(error: &BoxError) -> bool {
+///     matches!(error.downcast_ref(), Some(Error::Rejected { .. }))
+/// }
+/// # let _ = was_not_sent;
+/// ```
+#[derive(Clone, Debug)]
+pub struct Throttle<
+    S,
+    const LIMITS: usize = 1,
+    T: Timer = Tokio,
+    D = Standard,
+    P = Standard,
+    C = Responses,
+> {
+    inner: S,
+    gate: Gate<LIMITS, T>,
+    rules: Rules<D, P, C>,
+}
+
+impl<S, Req, const LIMITS: usize, T, D, P, C> Service<Req> for Throttle<S, LIMITS, T, D, P, C>
+where
+    S: Service<Req> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Response: Hold<LIMITS, T> + Send,
+    S::Error: Into<BoxError> + Send,
+    Req: Send + 'static,
+    T: Timer<Sleep: Send> + Send + Sync,
+    D: Describe<Req, LIMITS, T>,
+    P: Repeat<Req> + Clone + Send + 'static,
+    C: Classify<Result<S::Response, S::Error>, LIMITS> + Clone + Send + 'static,
+{
+    type Response = <S::Response as Hold<LIMITS, T>>::Held;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Req) -> Self::Future {
+        let call = self.rules.describe.describe(&request, self.gate.call());
+        let (repeat, classify, until) =
+            (self.rules.repeat.clone(), self.rules.classify.clone(), self.rules.until);
+        let inner = self.inner.clone();
+        let send = move |request| {
+            // Made ready by itself: one attempt may be given up while the service gets ready.
+            let mut inner = inner.clone();
+            async move {
+                poll_fn(|cx| inner.poll_ready(cx)).await?;
+                inner.call(request).await
+            }
+        };
+        let repeat = move |request: &mut Req| repeat.repeat(request);
+        Box::pin(async move {
+            let (result, guard) = drive(call, request, until, repeat, classify, send).await?;
+            Ok(result.map_err(Into::into)?.hold(guard))
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! tidegate for async Rust: one gate for all tasks that call a rate-limited API.
+//!
+//! It decides when the next call may be sent, repeats what the server rejects, and learns its rate from the
+//! responses: their status, `Retry-After`, the `RateLimit` fields and the dialects of many APIs.
+//!
+//! | for | use |
+//! |---|---|
+//! | any async call | [`Gate::run`], or [`Gate::acquire`] for a [`Permit`] |
+//! | a request of reqwest | [`SendThrough`], feature `reqwest` |
+//! | a client of reqwest-middleware | [`ThrottleLayer`] as a middleware, feature `reqwest-middleware` |
+//! | a tower service | [`ThrottleLayer`] |
+//! | a tonic channel | [`ThrottleLayer::grpc`], feature `tonic` |
+//!
+//! ```
+//! use std::time::Duration;
+//! use tidegate_tower::Gate;
+//! use tidegate_tower::tidegate::{Hint, Outcome, Reply, Span};
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), tidegate_tower::Error> {
+//! let gate = Gate::adaptive(); // one for the program: clone it for each task
+//! let mut attempts = 0;
+//! let send = || {
+//!     // ... your client's call; here, a server that rejects the first attempt:
+//!     attempts += 1;
+//!     let rejected: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1)));
+//!     let reply = if attempts == 1 { rejected } else { Outcome::Ok.into() };
+//!     async move { reply }
+//! };
+//! let call = gate.key("api.example.com").with_priority(3).with_timeout(Duration::from_secs(30));
+//! assert_eq!(call.run(send).await?.outcome, Outcome::Ok);
+//! # Ok(()) }
+//! ```
+//!
+//! # What it promises
+//!
+//! - Calls are admitted by priority, then first come, first served. A retry goes before newer calls.
+//! - A call that cannot meet its deadline is rejected as soon as that is known.
+//! - Any future may be dropped at any time. A call that was not sent costs nothing; one that was is abandoned:
+//!   it frees its place and teaches nothing.
+//! - A future that is not polled any more does not keep others waiting.
+//! - It spawns no task and needs no worker. Memory grows with the calls that wait at once, and with the keys.
+//!
+//! # Features
+//!
+//! `tokio` is on by default; without it, bring a [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic` know the
+//! requests and responses of these clients. `metrics` and `tracing` tell what happens:
+//!
+//! | metric | labels | what it is |
+//! |---|---|---|
+//! | `tidegate_wait_seconds` | `key`, `cause` | how long each attempt waited: a histogram, for [`WAIT_BUCKETS`] |
+//! | `tidegate_attempts_total` | `key` | attempts that were admitted |
+//! | `tidegate_outcomes_total` | `key`, `outcome` | what became of them |
+//! | `tidegate_rejections_total` | `key`, `reason` | calls that were not sent |
+//! | `tidegate_interval_seconds` | `key` | the time between two calls, by the law; 0 where it sets none |
+//! | `tidegate_in_flight`, `tidegate_waiting` | `key` | how many calls |
+//!
+//! A cause is `pacing`, `cooldown`, `concurrency limit`, `backoff`, `queue` (others go first) or `none`. Each
+//! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt
+//! on, `http.request.resend_count`.
+#![cfg_attr(
+    not(all(feature = "metrics", feature = "reqwest", feature = "tonic")),
+    allow(rustdoc::broken_intra_doc_links, reason = "what a feature brings")
+)]
+#![warn(missing_debug_implementations, missing_docs, unreachable_pub)]
+#![warn(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+mod acquire;
+mod adapter;
+mod alarm;
+mod call;
+mod classify;
+mod drive;
+mod entry;
+mod error;
+mod gate;
+mod grpc;
+mod keys;
+mod lane;
+mod layer;
+mod observe;
+mod permit;
+mod request;
+mod response;
+mod shared;
+mod stats;
+mod timer;
+mod waiters;
+
+pub use acquire::Acquire;
+#[cfg(feature = "reqwest")]
+pub use adapter::reqwest::{SendError, SendThrough};
+#[cfg(feature = "tonic")]
+pub use adapter::tonic::Grpc;
+pub use call::Call;
+pub use classify::{Classify, Responses, Standard};
+pub use drive::Guard;
+pub use error::{Error, RestoreError};
+pub use gate::{Builder, Gate};
+pub use layer::{BoxError, Throttle, ThrottleLayer};
+#[cfg(feature = "metrics")]
+pub use observe::WAIT_BUCKETS;
+pub use permit::Permit;
+pub use request::{Describe, Repeat, copy};
+pub use response::{Guarded, Hold, read};
+pub use stats::Stats;
+pub use timer::{Timer, Tokio};
+
+pub use tidegate;
+
+/// The examples of the README are compiled.
+#[cfg(all(doctest, feature = "metrics", feature = "reqwest-middleware", feature = "tonic"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

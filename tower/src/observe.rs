@@ -1,0 +1,175 @@
+//! What a gate tells those who watch: metrics and spans. Without their features nothing of it is left.
+
+use std::future::Future;
+
+use tidegate::{Outcome, Span};
+
+use crate::error::Error;
+use crate::lane::Lane;
+use crate::timer::Timer;
+
+/// Buckets for `tidegate_wait_seconds`, from a millisecond to an hour: the defaults of most exporters end at
+/// ten seconds, where the waits that matter begin.
+///
+/// ```
+/// use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
+/// use tidegate_tower::WAIT_BUCKETS;
+///
+/// let waits = Matcher::Full("tidegate_wait_seconds".to_owned());
+/// let recorder = PrometheusBuilder::new()
+///     .set_buckets_for_metric(waits, &WAIT_BUCKETS)
+///     .unwrap()
+///     .build_recorder();
+/// ```
+#[cfg(feature = "metrics")]
+pub const WAIT_BUCKETS: [f64; 12] =
+    [0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0];
+
+/// What keeps a call back: the value of the label `cause`.
+pub(crate) type Cause = &'static str;
+
+/// A call that did not wait.
+pub(crate) const NO_WAIT: Cause = "none";
+
+/// What keeps a call back that begins to wait.
+#[cfg(feature = "metrics")]
+pub(crate) fn cause<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, attempt: u16) -> Cause {
+    use tidegate::gate::Gate;
+    match lane.why() {
+        Some(Gate::Pace) => "pacing",
+        Some(Gate::Hold) => "cooldown",
+        Some(Gate::Window) => "concurrency limit",
+        _ if attempt > 0 => "backoff",
+        _ => "queue",
+    }
+}
+
+/// An attempt is admitted.
+pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
+    lane: &Lane<LIMITS, T>,
+    cause: Cause,
+    waited: Span,
+) {
+    #[cfg(feature = "metrics")]
+    {
+        let key = lane.key.clone();
+        let wait = crate::timer::duration(waited).as_secs_f64();
+        metrics::counter!("tidegate_attempts_total", "key" => key.clone()).increment(1);
+        metrics::histogram!("tidegate_wait_seconds", "key" => key, "cause" => cause).record(wait);
+        gauges(lane);
+    }
+    #[cfg(not(feature = "metrics"))]
+    let _ = (lane, cause, waited);
+}
+
+/// The place of an attempt is free.
+pub(crate) fn released<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
+    #[cfg(feature = "metrics")]
+    gauges(lane);
+    #[cfg(not(feature = "metrics"))]
+    let _ = lane;
+}
+
+/// What became of an attempt is known.
+pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, outcome: Outcome) {
+    #[cfg(feature = "metrics")]
+    {
+        let (key, outcome) = (lane.key.clone(), name(outcome));
+        metrics::counter!("tidegate_outcomes_total", "key" => key, "outcome" => outcome)
+            .increment(1);
+        gauges(lane);
+    }
+    #[cfg(not(feature = "metrics"))]
+    let _ = (lane, outcome);
+}
+
+/// A call is rejected.
+pub(crate) fn rejected(error: &Error) {
+    #[cfg(feature = "metrics")]
+    {
+        use tidegate::Reason;
+        let reason = match error {
+            Error::Rejected { reason, .. } => match reason {
+                Reason::Late(_) => "late",
+                Reason::OverLimit => "over limit",
+                Reason::Budget => "retry budget",
+                Reason::TooBig => "too big",
+                Reason::QueueFull => "queue full",
+                _ => "never",
+            },
+            _ => "lapsed",
+        };
+        let key = error.shared_key().clone();
+        metrics::counter!("tidegate_rejections_total", "key" => key, "reason" => reason)
+            .increment(1);
+    }
+    #[cfg(not(feature = "metrics"))]
+    let _ = error;
+}
+
+#[cfg(feature = "metrics")]
+#[expect(clippy::cast_precision_loss, reason = "gauges are floats, and these numbers are small")]
+fn gauges<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
+    let (key, glance) = (lane.key.clone(), lane.glance());
+    let interval = glance.interval.map_or(0.0, |span| crate::timer::duration(span).as_secs_f64());
+    metrics::gauge!("tidegate_interval_seconds", "key" => key.clone()).set(interval);
+    metrics::gauge!("tidegate_in_flight", "key" => key.clone()).set(glance.in_flight as f64);
+    metrics::gauge!("tidegate_waiting", "key" => key).set(glance.waiting as f64);
+}
+
+#[cfg(any(feature = "metrics", feature = "tracing"))]
+const fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Throttled => "throttled",
+        Outcome::Busy => "busy",
+        Outcome::Failed => "failed",
+        Outcome::Abandoned => "abandoned",
+    }
+}
+
+/// The span of one attempt.
+pub(crate) struct Attempt {
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
+}
+
+impl Attempt {
+    pub(crate) fn new(key: &str, attempt: u16) -> Self {
+        #[cfg(feature = "tracing")]
+        {
+            let span = tracing::info_span!(
+                "attempt",
+                tidegate.key = key,
+                http.request.resend_count = tracing::field::Empty,
+                tidegate.outcome = tracing::field::Empty,
+            );
+            // By convention only where it is one.
+            if attempt > 0 {
+                span.record("http.request.resend_count", attempt);
+            }
+            Self { span }
+        }
+        #[cfg(not(feature = "tracing"))]
+        {
+            let _ = (key, attempt);
+            Self {}
+        }
+    }
+
+    /// The attempt, in its span.
+    pub(crate) fn send<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
+        #[cfg(feature = "tracing")]
+        return tracing::Instrument::instrument(future, self.span.clone());
+        #[cfg(not(feature = "tracing"))]
+        future
+    }
+
+    /// What became of it.
+    pub(crate) fn outcome(&self, outcome: Outcome) {
+        #[cfg(feature = "tracing")]
+        self.span.record("tidegate.outcome", name(outcome));
+        #[cfg(not(feature = "tracing"))]
+        let _ = outcome;
+    }
+}

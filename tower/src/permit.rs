@@ -1,0 +1,172 @@
+//! The permit: the right to one attempt.
+
+use std::fmt;
+
+use tidegate::queue::Place;
+use tidegate::{Ask, Outcome, Reply, gate};
+
+use crate::acquire::Acquire;
+use crate::lane::Held;
+use crate::observe;
+use crate::timer::{Timer, Tokio};
+
+/// The right to one attempt at a call. Report what became of it with [`settle`](Self::settle).
+///
+/// A permit that is dropped instead is abandoned: it frees its place and teaches nothing, and its cost stays
+/// charged, because the call may have reached the server.
+///
+/// ```
+/// use tidegate_tower::Gate;
+/// use tidegate_tower::tidegate::Outcome;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tidegate_tower::Error> {
+/// let gate = Gate::adaptive();
+/// let permit = gate.acquire().await?;
+/// // ... make the call ...
+/// permit.settle(Outcome::Ok);
+/// drop(gate.acquire().await?);
+/// let counts = gate.stats().counts;
+/// assert_eq!((counts.ok, counts.abandoned), (1, 1));
+/// # Ok(()) }
+/// ```
+#[must_use = "a permit that is dropped is an abandoned call: settle it"]
+pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
+    lane: Held<LIMITS, T>,
+    /// `None` once it has ended.
+    permit: Option<gate::Permit<LIMITS>>,
+    ask: Ask<LIMITS>,
+    place: Place,
+    learnt: bool,
+}
+
+impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
+    pub(crate) const fn new(
+        lane: Held<LIMITS, T>,
+        permit: gate::Permit<LIMITS>,
+        ask: Ask<LIMITS>,
+        place: Place,
+    ) -> Self {
+        Self { lane, permit: Some(permit), ask, place, learnt: false }
+    }
+
+    /// Reports what became of the call: an [`Outcome`], or a [`Reply`] with what the server said about its
+    /// limit.
+    pub fn settle(self, reply: impl Into<Reply<LIMITS>>) {
+        self.give_back(reply.into(), false);
+    }
+
+    /// Reports the same, and keeps the place until the permit is dropped: what a response says is known
+    /// before its body has been read. A second report is ignored.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::Outcome;
+    ///
+    /// let gate = Gate::adaptive();
+    /// let mut permit = gate.try_acquire().unwrap();
+    /// permit.learn(Outcome::Ok); // the headers are there
+    /// assert_eq!(gate.stats().in_flight, 1);
+    /// drop(permit); // the body has been read
+    /// assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 1));
+    /// ```
+    pub fn learn(&mut self, reply: impl Into<Reply<LIMITS>>) {
+        if let Some(permit) = &mut self.permit
+            && !self.learnt
+        {
+            let reply = reply.into();
+            self.learnt = true;
+            self.lane.learn(permit, reply);
+            observe::settled(&self.lane, reply.outcome);
+        }
+    }
+
+    /// Gives the permit back: the call was not sent. It costs nothing and teaches nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::{Policy, Quota, law::Fixed};
+    ///
+    /// let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    /// gate.try_acquire().unwrap().refund();
+    /// assert_eq!(gate.peek(), Ok(Duration::ZERO));
+    /// ```
+    pub fn refund(mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.lane.refund(permit);
+            observe::released(&self.lane);
+        }
+    }
+
+    /// Reports the same. If another attempt is due, awaiting the result waits for its turn; `None` where
+    /// the call was served, or another attempt is not worth it: see [`Controller::retry`].
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::Outcome;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), tidegate_tower::Error> {
+    /// let mut answers = [Outcome::Throttled, Outcome::Ok].into_iter();
+    /// let mut permit = Gate::adaptive().acquire().await?;
+    /// while let Some(again) = permit.retry(answers.next().unwrap()) {
+    ///     permit = again.await?;
+    /// }
+    /// assert_eq!(answers.next(), None);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// [`Controller::retry`]: tidegate::Controller::retry
+    pub fn retry(self, reply: impl Into<Reply<LIMITS>>) -> Option<Acquire<LIMITS, T>> {
+        self.give_back(reply.into(), true)
+    }
+
+    /// How many attempts of this call came before: 0 for the first.
+    #[must_use]
+    pub const fn attempt(&self) -> u16 {
+        self.ask.attempt()
+    }
+
+    /// The key of the call; empty where it has none.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.lane.key
+    }
+
+    pub(crate) fn give_back(
+        mut self,
+        reply: Reply<LIMITS>,
+        again: bool,
+    ) -> Option<Acquire<LIMITS, T>> {
+        let permit = self.permit.take()?;
+        let again = again.then_some((&self.ask, self.place));
+        let next = self.lane.settle(permit, reply, again);
+        if !self.learnt {
+            observe::settled(&self.lane, reply.outcome);
+        }
+        let (ask, ticket) = next?;
+        Some(Acquire::again(self.lane.share(), ticket, ask, self.place))
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
+    fn drop(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.lane.release(permit);
+            match self.learnt {
+                true => observe::released(&self.lane),
+                false => observe::settled(&self.lane, Outcome::Abandoned),
+            }
+        }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> fmt::Debug for Permit<LIMITS, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit")
+            .field("key", &self.key())
+            .field("attempt", &self.attempt())
+            .finish_non_exhaustive()
+    }
+}

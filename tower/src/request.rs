@@ -1,0 +1,111 @@
+//! What the layer must know of a request.
+
+use http::{HeaderMap, Method};
+
+use crate::call::Call;
+use crate::classify::Standard;
+use crate::timer::{Timer, Tokio};
+
+/// Says what call a request is: its key, its cost, its priority, and whether it may be made twice.
+///
+/// [`Standard`] takes the host for the key, and repeats requests whose method is idempotent or that have an
+/// `Idempotency-Key`; others are made once. A function does as well:
+///
+/// ```
+/// use tidegate_tower::{Call, Describe, Standard};
+///
+/// // A limit for each tenant, and the report of each may wait.
+/// let by_tenant = |request: &http::Request<String>, call: Call| {
+///     let tenant = request.headers().get("tenant").and_then(|value| value.to_str().ok());
+///     let priority = if request.uri().path() == "/report" { 0 } else { 3 };
+///     Standard.describe(request, call).key(tenant.unwrap_or_default()).with_priority(priority)
+/// };
+/// # let gate = tidegate_tower::Gate::adaptive();
+/// # by_tenant.describe(&http::Request::new(String::new()), gate.call());
+/// ```
+pub trait Describe<Req, const LIMITS: usize = 1, T: Timer = Tokio> {
+    /// The call that `request` is, made from a plain one.
+    fn describe(&self, request: &Req, call: Call<LIMITS, T>) -> Call<LIMITS, T>;
+}
+
+impl<Req, F, const LIMITS: usize, T: Timer> Describe<Req, LIMITS, T> for F
+where
+    F: Fn(&Req, Call<LIMITS, T>) -> Call<LIMITS, T>,
+{
+    fn describe(&self, request: &Req, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
+        self(request, call)
+    }
+}
+
+impl<B, const LIMITS: usize, T: Timer> Describe<http::Request<B>, LIMITS, T> for Standard {
+    fn describe(&self, request: &http::Request<B>, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
+        let host = request.uri().authority().map(|authority| authority.as_str());
+        let host = host.or_else(|| request.headers().get(http::header::HOST)?.to_str().ok());
+        retried(call.key(host.unwrap_or_default()), request.method(), request.headers())
+    }
+}
+
+/// The same call, which is repeated only if it may be made twice.
+pub(crate) fn retried<const LIMITS: usize, T: Timer>(
+    call: Call<LIMITS, T>,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Call<LIMITS, T> {
+    if method.is_idempotent() || headers.contains_key("idempotency-key") {
+        call.idempotent()
+    } else {
+        call.once()
+    }
+}
+
+/// Copies a request, to send it again.
+///
+/// [`Standard`] copies requests whose body is [`Clone`], and those of reqwest whose body is no stream. For
+/// other bodies, pass a function; [`copy`] helps with it:
+///
+/// ```
+/// use tidegate_tower::{Repeat, copy};
+///
+/// struct Body(Option<String>);
+/// let repeat = |request: &mut http::Request<Body>| {
+///     copy(request, |body| body.0.clone().map(|text| Body(Some(text))))
+/// };
+/// assert!(repeat.repeat(&mut http::Request::new(Body(None))).is_none());
+/// ```
+pub trait Repeat<Req> {
+    /// A copy; `None` where there can be none, or must not be. It may put another body into the request that
+    /// says the same.
+    fn repeat(&self, request: &mut Req) -> Option<Req>;
+}
+
+impl<Req, F: Fn(&mut Req) -> Option<Req>> Repeat<Req> for F {
+    fn repeat(&self, request: &mut Req) -> Option<Req> {
+        self(request)
+    }
+}
+
+impl<B: Clone> Repeat<http::Request<B>> for Standard {
+    fn repeat(&self, request: &mut http::Request<B>) -> Option<http::Request<B>> {
+        Some(request.clone())
+    }
+}
+
+/// A copy of an HTTP request, where its body can be copied.
+///
+/// ```
+/// let request = http::Request::post("/things").body(7).unwrap();
+/// let copy = tidegate_tower::copy(&request, |body| Some(*body)).unwrap();
+/// assert_eq!((copy.method(), copy.body()), (&http::Method::POST, &7));
+/// ```
+pub fn copy<B>(
+    request: &http::Request<B>,
+    body: impl FnOnce(&B) -> Option<B>,
+) -> Option<http::Request<B>> {
+    let mut copy = http::Request::new(body(request.body())?);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
+}

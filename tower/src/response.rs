@@ -1,0 +1,162 @@
+//! What a response says, and its body, which keeps the permit until it ends.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http::{HeaderMap, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tidegate::signal::http::{Answer, Reading};
+use tidegate::{Outcome, Reply};
+
+use crate::classify::{Classify, Standard};
+use crate::drive::Guard;
+use crate::grpc;
+use crate::timer::{Timer, Tokio};
+
+/// What an HTTP response says of its call and of the server's limits.
+///
+/// ```
+/// use http::{HeaderMap, StatusCode};
+/// use tidegate_tower::{read, tidegate::{Outcome, Span}};
+///
+/// let headers = HeaderMap::from_iter([(http::header::RETRY_AFTER, "120".parse().unwrap())]);
+/// let answer = read(StatusCode::TOO_MANY_REQUESTS, &headers);
+/// assert_eq!(answer.outcome, Outcome::Throttled);
+/// assert_eq!(answer.hint.retry_after, Some(Span::from_secs(120)));
+/// ```
+#[must_use]
+pub fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
+    let mut reading = Reading::new(status.as_u16());
+    for (name, value) in headers {
+        reading.header(name.as_str(), value.as_bytes());
+    }
+    reading.finish(since_1970())
+}
+
+/// For dates in a response that has no `Date`. There is no such clock in std's wasm32.
+fn since_1970() -> Option<tidegate::Span> {
+    #[cfg(not(target_family = "wasm"))]
+    {
+        use std::time::SystemTime;
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(crate::timer::span)
+    }
+    #[cfg(target_family = "wasm")]
+    None
+}
+
+/// A response of gRPC by its `grpc-status`, any other by [`read`].
+impl<B, const LIMITS: usize> Classify<http::Response<B>, LIMITS> for Standard {
+    fn classify(&self, response: &http::Response<B>) -> Reply<LIMITS> {
+        grpc::reply(response.headers())
+            .unwrap_or_else(|| read(response.status(), response.headers()).into())
+    }
+}
+
+/// A response that can keep the permit of its call until its body has ended.
+///
+/// [`Throttle`](crate::Throttle) takes responses of `http` and `reqwest`. For one of your own that has no
+/// body, drop the guard:
+///
+/// ```
+/// use tidegate_tower::{Guard, Hold, Timer};
+///
+/// struct Quote(u32);
+///
+/// impl<T: Timer> Hold<1, T> for Quote {
+///     type Held = Self;
+///
+///     fn hold(self, guard: Option<Guard<1, T>>) -> Self {
+///         drop(guard);
+///         self
+///     }
+/// }
+/// ```
+pub trait Hold<const LIMITS: usize = 1, T: Timer = Tokio>: Sized {
+    /// The response with the guard in it.
+    type Held;
+
+    /// Keeps the guard, which ends the call when it is dropped. `None` where it has ended.
+    fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self::Held;
+}
+
+impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<B> {
+    type Held = http::Response<Guarded<B, Guard<LIMITS, T>>>;
+
+    fn hold(self, mut guard: Option<Guard<LIMITS, T>>) -> Self::Held {
+        if let Some(guard) = &mut guard
+            && !grpc::ends_later(self.headers())
+        {
+            guard.learn();
+        }
+        self.map(|body| Guarded::new(body, guard))
+    }
+}
+
+pin_project! {
+    /// A body that ends its call when it ends, fails or is dropped.
+    ///
+    /// The gate has learnt from the response before, except for that of gRPC: there the trailers say what
+    /// became of the call, and a body that fails is a call that failed.
+    ///
+    /// ```
+    /// use tidegate_tower::Guarded;
+    ///
+    /// let body: Guarded<String> = Guarded::new("text".to_owned(), None);
+    /// assert_eq!(http_body::Body::size_hint(&body).exact(), Some(4));
+    /// ```
+    #[derive(Debug)]
+    pub struct Guarded<B, G = Guard> {
+        #[pin]
+        body: B,
+        guard: Option<G>,
+    }
+}
+
+impl<B: Body, const LIMITS: usize, T: Timer> Guarded<B, Guard<LIMITS, T>> {
+    /// A body with the guard of its call. One that has ended already ends it here.
+    pub fn new(body: B, guard: Option<Guard<LIMITS, T>>) -> Self {
+        let guard = guard.filter(|_| !body.is_end_stream());
+        Self { body, guard }
+    }
+}
+
+impl<B: Body, const LIMITS: usize, T: Timer> Body for Guarded<B, Guard<LIMITS, T>> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let mut this = self.project();
+        let frame = ready!(this.body.as_mut().poll_frame(cx));
+        match &frame {
+            Some(Ok(frame)) => {
+                let trailers = frame.trailers_ref();
+                // hyper does not poll again once the body says that it has ended.
+                if (trailers.is_some() || this.body.is_end_stream())
+                    && let Some(guard) = this.guard.take()
+                    && let Some(reply) = trailers.and_then(grpc::reply)
+                {
+                    guard.settle(reply);
+                }
+            }
+            Some(Err(_)) => {
+                if let Some(guard) = this.guard.take() {
+                    guard.settle(Outcome::Failed);
+                }
+            }
+            None => *this.guard = None,
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

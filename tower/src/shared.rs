@@ -1,0 +1,80 @@
+//! What all keys of a gate share: the clock, the settings, and the line for a place in the table of keys.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use tidegate::Span;
+
+use crate::timer::{Timer, span};
+
+/// Settings and clock.
+pub(crate) struct Shared<T> {
+    pub(crate) timer: T,
+    pub(crate) line: Line,
+    /// Calls of one key that wait, at most.
+    pub(crate) most_calls: u32,
+    /// How long a decided call waits for its task to take that.
+    pub(crate) take_within: Span,
+}
+
+impl<T: Timer> Shared<T> {
+    pub(crate) fn patience(&self) -> Span {
+        span(self.timer.patience())
+    }
+}
+
+/// The calls that wait for a place in the table of keys, first come, first served.
+#[derive(Debug, Default)]
+pub(crate) struct Line(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    next: u64,
+    wakers: BTreeMap<u64, Waker>,
+}
+
+impl Line {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().wakers.is_empty()
+    }
+
+    /// Joins, and returns the call's number.
+    pub(crate) fn join(&self, waker: &Waker) -> u64 {
+        let mut waiting = self.lock();
+        let number = waiting.next;
+        waiting.next += 1;
+        waiting.wakers.insert(number, waker.clone());
+        number
+    }
+
+    /// Keeps the latest waker of a call. True where it is first.
+    pub(crate) fn is_first(&self, number: u64, waker: &Waker) -> bool {
+        let mut waiting = self.lock();
+        let before = waiting.wakers.insert(number, waker.clone());
+        let first = waiting.wakers.first_key_value().map(|(first, _)| *first);
+        drop(waiting);
+        // Its task, and with it another call, may end with it.
+        drop(before);
+        first == Some(number)
+    }
+
+    /// Leaves. The next one may find a place too.
+    pub(crate) fn leave(&self, number: u64) {
+        let left = self.lock().wakers.remove(&number);
+        drop(left);
+        self.wake_first();
+    }
+
+    /// A place may be free.
+    pub(crate) fn wake_first(&self) {
+        let first = self.lock().wakers.first_key_value().map(|(_, waker)| waker.clone());
+        if let Some(waker) = first {
+            waker.wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,40 @@
+//! What a gate has counted.
+
+use std::time::Duration;
+
+/// What a gate has counted and where it stands, over all of its keys.
+///
+/// ```
+/// use tidegate_tower::Gate;
+/// use tidegate_tower::tidegate::Outcome;
+///
+/// let gate = Gate::adaptive();
+/// gate.try_acquire().unwrap().settle(Outcome::Throttled);
+/// let stats = gate.stats();
+/// assert_eq!((stats.counts.throttled, stats.in_flight, stats.keys), (1, 0, 1));
+/// assert!(stats.interval.is_some()); // it paces from now on
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The counters of all controllers, with those of keys that are forgotten.
+    pub counts: tidegate::Stats,
+    /// Keys in the table.
+    pub keys: usize,
+    /// Calls that wait for their turn or for their backoff to end.
+    pub waiting: usize,
+    /// Calls in flight.
+    pub in_flight: usize,
+    /// The time between two calls at present, by the law: the longest of all keys. `None` where no key
+    /// is paced.
+    pub interval: Option<Duration>,
+}
+
+/// Adds the counters of one controller to a sum.
+pub(crate) fn add(sum: &mut tidegate::Stats, one: &tidegate::Stats) {
+    sum.waited = sum.waited.saturating_add(one.waited);
+    macro_rules! add {
+        ($($counter:ident)*) => { $(sum.$counter = sum.$counter.saturating_add(one.$counter);)* };
+    }
+    add!(gone waits full refused ok throttled busy failed abandoned slower faster retries);
+}

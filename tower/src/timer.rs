@@ -1,0 +1,123 @@
+//! Where time comes from.
+
+use core::future::Future;
+use core::time::Duration;
+
+use tidegate::Instant;
+
+/// A monotonic clock, and sleeps on it. [`Tokio`] is the default.
+///
+/// Every call that waits sleeps on a timer of its own and never on a task of the gate, so a runtime needs
+/// nothing but a clock and a sleep. In a Cloudflare worker that is `worker::Delay`:
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate_tower::Timer;
+/// use tidegate_tower::tidegate::Instant;
+/// # fn date_now_ms() -> u64 { 0 }
+/// # async fn delay(_: Duration) {}
+///
+/// struct Worker;
+///
+/// impl Timer for Worker {
+///     type Sleep = std::pin::Pin<Box<dyn Future<Output = ()>>>;
+///
+///     fn now(&self) -> Instant {
+///         Instant::from_nanos(date_now_ms() * 1_000_000)
+///     }
+///
+///     fn sleep_until(&self, at: Instant) -> Self::Sleep {
+///         Box::pin(delay(Duration::from_nanos(at.saturating_since(self.now()).as_nanos())))
+///     }
+///
+///     // One request cannot wake another there.
+///     fn patience(&self) -> Duration {
+///         Duration::ZERO
+///     }
+/// }
+/// ```
+pub trait Timer: 'static {
+    /// What a sleep is. The futures of the gate are [`Send`] where it is.
+    type Sleep: Future<Output = ()>;
+
+    /// The time since any epoch that stays the same. It never steps back.
+    fn now(&self) -> Instant;
+
+    /// Ends at that time or later. One that ends earlier is started again.
+    fn sleep_until(&self, at: Instant) -> Self::Sleep;
+
+    /// How long a call that waits relies on others that wait: one of them watches the clock and wakes the
+    /// next. If its future is not polled in time, another takes over after this time. Zero makes every
+    /// call watch the clock itself. One second by default.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+/// tokio's timer, which `tokio::time::pause` stops in tests. It needs a runtime with `enable_time`.
+///
+/// ```
+/// use tidegate_tower::{Timer, Tokio};
+///
+/// let timer = Tokio::default();
+/// assert!(timer.now() <= timer.now());
+/// ```
+#[cfg(feature = "tokio")]
+#[derive(Clone, Copy, Debug)]
+pub struct Tokio {
+    epoch: tokio::time::Instant,
+}
+
+/// tokio's timer. Without the feature `tokio` there is none.
+#[cfg(not(feature = "tokio"))]
+#[derive(Clone, Copy, Debug)]
+pub enum Tokio {}
+
+#[cfg(not(feature = "tokio"))]
+impl Timer for Tokio {
+    type Sleep = core::future::Pending<()>;
+
+    fn now(&self) -> Instant {
+        match *self {}
+    }
+
+    fn sleep_until(&self, _: Instant) -> Self::Sleep {
+        match *self {}
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Tokio {
+    /// The instant of a time on tokio's clock; one before the timer was made is the epoch.
+    pub(crate) fn at(&self, time: tokio::time::Instant) -> Instant {
+        Instant::ZERO.saturating_add(span(time.saturating_duration_since(self.epoch)))
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Default for Tokio {
+    fn default() -> Self {
+        Self { epoch: tokio::time::Instant::now() }
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Timer for Tokio {
+    type Sleep = tokio::time::Sleep;
+
+    fn now(&self) -> Instant {
+        self.at(tokio::time::Instant::now())
+    }
+
+    fn sleep_until(&self, at: Instant) -> Self::Sleep {
+        tokio::time::sleep(duration(at.saturating_since(self.now())))
+    }
+}
+
+pub(crate) fn span(duration: Duration) -> tidegate::Span {
+    tidegate::Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+pub(crate) const fn duration(span: tidegate::Span) -> Duration {
+    Duration::from_nanos(span.as_nanos())
+}

@@ -1,0 +1,115 @@
+//! The wakers of the calls that wait, and which of them watches the clock.
+
+use std::task::Waker;
+
+use tidegate::queue::Ticket;
+use tidegate::{Instant, Span};
+
+/// Wakers by the slots of their calls.
+///
+/// One waiter, the watcher, has its timer set to when the queue is to be looked at again. It is the only
+/// one that the passing of time wakes. Its place passes to another when it leaves, and when it is late:
+/// its future may not be polled any more.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    slots: Vec<Option<Place>>,
+    /// The calls with a waker, in no order.
+    present: Vec<Ticket>,
+    watcher: Option<Watcher>,
+}
+
+#[derive(Debug)]
+struct Place {
+    ticket: Ticket,
+    waker: Waker,
+    /// Where the call stands in `present`.
+    index: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Watcher {
+    ticket: Ticket,
+    /// When it is polled at the latest, if its future still is.
+    by: Instant,
+}
+
+impl Waiters {
+    /// A call waits, and is woken when its turn comes. Returns when its own timer is to fire, and the waker
+    /// that it had before.
+    pub(crate) fn wait(
+        &mut self,
+        ticket: Ticket,
+        waker: &Waker,
+        now: Instant,
+        until: Instant,
+        patience: Span,
+    ) -> (Instant, Option<Waker>) {
+        let before = self.put(ticket, waker);
+        let watches = match self.watcher {
+            _ if patience == Span::ZERO => true,
+            Some(watcher) => watcher.ticket == ticket || watcher.by.saturating_add(patience) <= now,
+            None => true,
+        };
+        if watches {
+            self.watcher = Some(Watcher { ticket, by: until });
+            return (until, before);
+        }
+        (now.saturating_add(patience), before)
+    }
+
+    /// A call waits no longer. Returns its waker, if it has not been woken yet.
+    pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<Waker> {
+        if self.watcher.is_some_and(|watcher| watcher.ticket == ticket) {
+            self.watcher = None;
+        }
+        self.take(ticket)
+    }
+
+    /// Returns the waker of the call that must set its timer anew, because the queue is to be polled at
+    /// `until`; `None` where the timer of the watcher is early enough.
+    pub(crate) fn watch(&mut self, now: Instant, until: Instant, patience: Span) -> Option<Waker> {
+        let ticket = match self.watcher {
+            Some(watcher) if watcher.by.saturating_add(patience) > now => {
+                if watcher.by <= until {
+                    return None;
+                }
+                watcher.ticket
+            }
+            // The one that came last stays the longest.
+            _ => *self.present.last()?,
+        };
+        self.watcher = Some(Watcher { ticket, by: now });
+        self.take(ticket)
+    }
+
+    fn put(&mut self, ticket: Ticket, waker: &Waker) -> Option<Waker> {
+        let slot = ticket.slot();
+        if self.slots.len() <= slot {
+            self.slots.resize_with(slot + 1, || None);
+        }
+        match &mut self.slots[slot] {
+            Some(place) if place.ticket == ticket => {
+                let is_new = !place.waker.will_wake(waker);
+                is_new.then(|| std::mem::replace(&mut place.waker, waker.clone()))
+            }
+            place => {
+                let index = self.present.len();
+                *place = Some(Place { ticket, waker: waker.clone(), index });
+                self.present.push(ticket);
+                None
+            }
+        }
+    }
+
+    fn take(&mut self, ticket: Ticket) -> Option<Waker> {
+        let place = self.slots.get_mut(ticket.slot())?;
+        let Place { waker, index, .. } = place.take_if(|place| place.ticket == ticket)?;
+        self.present.swap_remove(index);
+        if let Some(moved) = self.present.get(index)
+            && let Some(place) = &mut self.slots[moved.slot()]
+        {
+            place.index = index;
+        }
+        Some(waker)
+    }
+}

@@ -1,0 +1,274 @@
+//! Many tasks on one gate: nobody is forgotten, whoever is dropped, wherever they run.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Outcome, Policy, Quota, Span};
+use tidegate_tower::{Acquire, Gate};
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{sleep, timeout};
+
+/// Longer than anything here takes on a busy machine.
+const LONG: Duration = Duration::from_secs(120);
+
+fn policy(rate: u64, concurrency: u16) -> Policy<Fixed> {
+    let window = WindowPolicy::new(concurrency, Span::from_secs(300)).unwrap();
+    let quota = Quota::per_second(rate).unwrap().with_burst(50).unwrap();
+    Policy::new(Fixed::new(quota)).backoff(None).window(window)
+}
+
+async fn all<T: 'static>(mut tasks: JoinSet<T>) -> usize {
+    let mut count = 0;
+    let joined = async {
+        while let Some(done) = tasks.join_next().await {
+            done.unwrap();
+            count += 1;
+        }
+    };
+    timeout(LONG, joined).await.expect("a wake-up was lost");
+    count
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_tasks_that_wait_for_a_place_in_flight() {
+    let gate = Gate::builder(policy(1_000_000, 8)).queue(10_000).build();
+    let (most, now) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut tasks = JoinSet::new();
+    for number in 0..10_000 {
+        let (gate, most, now) = (gate.clone(), most.clone(), now.clone());
+        tasks.spawn(async move {
+            let permit = gate.acquire().await.unwrap();
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            if number % 3 == 0 {
+                yield_now().await;
+            }
+            now.fetch_sub(1, Ordering::SeqCst);
+            permit.settle(Outcome::Ok);
+        });
+    }
+    assert_eq!(all(tasks).await, 10_000);
+    assert!(most.load(Ordering::SeqCst) <= 8);
+    let stats = gate.stats();
+    assert_eq!((stats.counts.ok, stats.in_flight, stats.waiting), (10_000, 0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_tasks_that_wait_for_the_clock_and_a_third_of_them_give_up() {
+    let gate = Gate::builder(policy(20_000, 1_000)).queue(10_000).build();
+    let mut tasks = JoinSet::new();
+    for number in 0..10_000u64 {
+        let gate = gate.clone();
+        tasks.spawn(async move {
+            let mut acquire = pin!(gate.with_priority((number % 8) as u8).acquire());
+            if number % 3 == 0 {
+                let patience = Duration::from_millis(number % 200);
+                if let Ok(permit) = timeout(patience, acquire.as_mut()).await {
+                    drop(permit);
+                }
+                return;
+            }
+            acquire.await.unwrap().settle(Outcome::Ok);
+        });
+    }
+    assert_eq!(all(tasks).await, 10_000);
+    let stats = gate.stats();
+    assert_eq!((stats.counts.ok, stats.in_flight, stats.waiting), (6_666, 0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_are_not_polled_any_more_stand_in_nobodys_way() {
+    let gate = Gate::new(policy(200, 1_000));
+    while let Some(permit) = gate.try_acquire() {
+        permit.settle(Outcome::Ok);
+    }
+    // Each of them watched the clock, or will be admitted, or both; none is polled again.
+    let mut idle: Vec<Acquire> = (0..20).map(|_| gate.acquire()).collect();
+    for acquire in &mut idle {
+        poll_fn(|cx| {
+            assert!(Pin::new(&mut *acquire).poll(cx).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+    }
+    let mut tasks = JoinSet::new();
+    for _ in 0..100 {
+        let gate = gate.clone();
+        tasks.spawn(async move { gate.acquire().await.unwrap().settle(Outcome::Ok) });
+    }
+    assert_eq!(all(tasks).await, 100);
+    drop(idle);
+    let stats = gate.stats();
+    assert_eq!((stats.in_flight, stats.waiting), (0, 0));
+}
+
+#[test]
+fn a_runtime_that_nobody_drives_does_not_keep_the_others_waiting() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (asleep, awake) = (runtime(), runtime());
+    let gate = Gate::new(policy(200, 1_000));
+    while let Some(permit) = gate.try_acquire() {
+        permit.settle(Outcome::Ok);
+    }
+    let watcher = gate.clone();
+    let task = asleep.spawn(async move { watcher.acquire().await.unwrap().settle(Outcome::Ok) });
+    asleep.block_on(yield_now()); // the task waits, and its runtime stands still from here on
+    let mut tasks = JoinSet::new();
+    for _ in 0..50 {
+        let gate = gate.clone();
+        tasks.spawn_on(
+            async move { gate.acquire().await.unwrap().settle(Outcome::Ok) },
+            awake.handle(),
+        );
+    }
+    assert_eq!(awake.block_on(all(tasks)), 50);
+    asleep.block_on(async { timeout(LONG, task).await.unwrap().unwrap() });
+    // Off any runtime a gate works as well, where nothing has to wait.
+    drop((asleep, awake));
+    std::thread::sleep(Duration::from_millis(20));
+    gate.try_acquire().unwrap().settle(Outcome::Ok);
+}
+
+/// Polls a future so many times, each time when it was woken, and drops it then. True where it ended before.
+async fn drop_after(polls: usize, future: impl Future) -> bool {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(|cx| {
+        if left == 0 {
+            return Poll::Ready(false);
+        }
+        left -= 1;
+        let poll = future.as_mut().poll(cx).map(|_| true);
+        // Dropped where it stands, and not when it would be polled next.
+        if left == 0 && poll.is_pending() { Poll::Ready(false) } else { poll }
+    })
+    .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace() {
+    for keys in [1, 10] {
+        for polls in 0.. {
+            // One at a time and one each 100 ms: between any two attempts the call waits.
+            let window = WindowPolicy::new(1, Span::from_secs(300)).unwrap();
+            let law = Fixed::new(Quota::per_second(10).unwrap());
+            let policy = Policy::new(law).window(window).attempts(std::num::NonZeroU16::new(3));
+            let gate = Gate::builder(policy).keys(keys).build();
+            // One holds the only place, and with one key the table's too.
+            let first = gate.key("first").acquire().await.unwrap();
+            let rival = gate.clone();
+            let release = tokio::spawn(async move {
+                sleep(Duration::from_millis(30)).await;
+                first.settle(Outcome::Ok);
+                sleep(Duration::from_millis(30)).await;
+                // It stands behind or before the call, and has to come through.
+                rival.key("first").acquire().await.unwrap().settle(Outcome::Ok);
+            });
+            let call = gate.key(if keys == 1 { "second" } else { "first" }).run(|| async {
+                yield_now().await;
+                sleep(Duration::from_millis(5)).await;
+                Outcome::Throttled
+            });
+            let ended = drop_after(polls, call).await;
+            release.await.unwrap();
+            let stats = gate.stats();
+            assert_eq!((stats.in_flight, stats.waiting), (0, 0), "dropped after {polls} polls");
+            // No cost of a call that was not sent, and nobody is held up.
+            let sent = stats.counts.gone;
+            let settled = stats.counts.settled() + stats.counts.abandoned;
+            assert_eq!(sent, settled, "dropped after {polls} polls");
+            gate.key("third").acquire().await.unwrap().settle(Outcome::Ok);
+            if ended {
+                assert!(polls > 8, "{polls} polls are no test");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_admitted_and_not_polled_is_refunded() {
+    let gate = Gate::new(policy(10, 1));
+    let held = gate.acquire().await.unwrap();
+    let mut next = Box::pin(gate.acquire());
+    assert!(!drop_in_place_after_one_poll(next.as_mut()).await);
+    held.settle(Outcome::Ok); // admits the next one, which is dropped before it knows
+    assert_eq!(gate.stats().in_flight, 1);
+    drop(next);
+    let stats = gate.stats();
+    assert_eq!((stats.in_flight, stats.counts.abandoned), (0, 1));
+    assert_eq!(gate.peek(), Ok(Duration::ZERO));
+}
+
+async fn drop_in_place_after_one_poll(mut future: Pin<&mut Acquire>) -> bool {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn memory_stays_as_it_is_over_a_million_calls() {
+    fn resident_kib() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+    let gate = Gate::builder(policy(100_000_000, 1_000)).keys(10).build();
+    let round = async |calls: u32| {
+        for number in 0..calls {
+            let call = gate.key(format!("key {}", number % 20));
+            call.acquire().await.unwrap().settle(Outcome::Ok);
+        }
+    };
+    round(100_000).await;
+    let before = resident_kib();
+    round(900_000).await;
+    let after = resident_kib();
+    assert_eq!(gate.stats().counts.ok, 1_000_000);
+    assert!(after < before + 4_096, "{before} KiB, then {after} KiB");
+}
+
+/// A task that ends with its last waker, as those of some executors do.
+struct Task(#[expect(dead_code, reason = "dropped with it")] Acquire);
+
+impl std::task::Wake for Task {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_waker_whose_drop_ends_another_call_is_dropped_without_a_lock() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            for replaced in [true, false] {
+                for keys in [1, 2] {
+                    let gate = Gate::builder(policy(1_000, 1)).keys(keys).build();
+                    let held = gate.key("a").acquire().await.unwrap();
+                    // With one key, they wait for a place for theirs.
+                    let wait = || gate.key(if keys == 1 { "b" } else { "a" }).acquire();
+                    let poll = |acquire: &mut Acquire, waker: &std::task::Waker| {
+                        let mut cx = std::task::Context::from_waker(waker);
+                        assert!(Pin::new(acquire).poll(&mut cx).is_pending());
+                    };
+                    let noop = std::task::Waker::noop();
+                    let (mut other, mut call) = (wait(), wait());
+                    poll(&mut other, noop);
+                    poll(&mut call, &Arc::new(Task(other)).into());
+                    if replaced {
+                        poll(&mut call, noop);
+                    }
+                    drop(call);
+                    held.settle(Outcome::Ok);
+                    assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0));
+                }
+            }
+        });
+        done.send(()).unwrap();
+    });
+    ended.recv_timeout(LONG).expect("a call waits for itself");
+}

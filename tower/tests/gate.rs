@@ -1,0 +1,217 @@
+//! The gate on tokio's paused clock: what each verb does.
+
+use std::cell::RefCell;
+use std::future::pending;
+use std::time::Duration;
+
+use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Reason, Reply, Span};
+use tidegate_tower::{Error, Gate};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+fn per_second(count: u64) -> Policy<Fixed> {
+    Policy::new(Fixed::new(Quota::per_second(count).unwrap())).backoff(None)
+}
+
+fn concurrently(count: u16) -> Policy<Fixed> {
+    let window = WindowPolicy::new(count, Span::from_secs(300)).unwrap();
+    Policy::new(Fixed::UNLIMITED).backoff(None).window(window)
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_paced_in_the_order_in_which_they_came() {
+    let (gate, begun) = (Gate::new(per_second(10)), Instant::now());
+    let mut tasks = JoinSet::new();
+    for number in 0..20 {
+        let gate = gate.clone();
+        tasks.spawn(async move {
+            gate.acquire().await.unwrap().settle(Outcome::Ok);
+            (number, begun.elapsed())
+        });
+        tokio::task::yield_now().await;
+    }
+    let mut order = Vec::new();
+    while let Some(done) = tasks.join_next().await {
+        let (number, at) = done.unwrap();
+        let due = Duration::from_millis(100) * number;
+        assert!(at >= due && at < due + Duration::from_millis(20), "{number} at {at:?}");
+        order.push(number);
+    }
+    assert!(order.is_sorted() && order.len() == 20, "{order:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_higher_priority_goes_first() {
+    let gate = Gate::new(per_second(1));
+    gate.try_acquire().unwrap().settle(Outcome::Ok);
+    let order = RefCell::new(Vec::new());
+    let call = async |priority| {
+        gate.with_priority(priority).acquire().await.unwrap().settle(Outcome::Ok);
+        order.borrow_mut().push(priority);
+    };
+    tokio::join!(call(0), call(3), call(7), call(1));
+    assert_eq!(*order.borrow(), [7, 3, 1, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_rejected_by_the_server_is_made_again_and_one_that_failed_only_if_it_may_be()
+{
+    let gate = Gate::new(per_second(1_000));
+    let attempts = async |call: tidegate_tower::Call, outcome| {
+        let mut attempts = 0;
+        let send = || {
+            attempts += 1;
+            let outcome = if attempts < 4 { outcome } else { Outcome::Ok };
+            async move { outcome }
+        };
+        call.run(send).await.unwrap();
+        attempts
+    };
+    assert_eq!(attempts(gate.call(), Outcome::Throttled).await, 4);
+    assert_eq!(attempts(gate.call(), Outcome::Busy).await, 4);
+    assert_eq!(attempts(gate.call(), Outcome::Failed).await, 1);
+    assert_eq!(attempts(gate.call().idempotent(), Outcome::Failed).await, 4);
+    assert_eq!(attempts(gate.call().once(), Outcome::Throttled).await, 1);
+    assert_eq!(attempts(gate.call(), Outcome::Abandoned).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_result_is_returned_where_no_other_attempt_is_in_time() {
+    let gate = Gate::new(per_second(1_000));
+    let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
+    let call = gate.with_timeout(Duration::from_secs(5));
+    assert_eq!(call.run(|| async { (told, "slow down") }).await, Ok((told, "slow down")));
+    // What the server asked for holds for all, and is known at once.
+    let error = gate.with_timeout(Duration::from_secs(5)).acquire().await.unwrap_err();
+    assert!(error.wait().unwrap() >= Duration::from_secs(55), "{error}");
+    assert!(gate.peek().unwrap() >= Duration::from_secs(55));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_in_flight_at_its_deadline_is_given_up() {
+    let (gate, begun) = (Gate::new(per_second(10)), Instant::now());
+    let hanging = gate.key("api").with_timeout(Duration::from_secs(3)).run(|| async {
+        pending::<()>().await;
+        Outcome::Ok
+    });
+    assert_eq!(hanging.await, Err(Error::TimedOut { key: "api".into() }));
+    assert!(begun.elapsed() < Duration::from_secs(4));
+    assert_eq!((gate.stats().in_flight, gate.stats().counts.abandoned), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_is_an_instant_of_the_clock() {
+    let gate = Gate::new(per_second(1));
+    gate.try_acquire().unwrap().settle(Outcome::Ok);
+    let soon = Instant::now() + Duration::from_millis(500);
+    assert!(gate.with_deadline(soon).acquire().await.is_err());
+    let later = Instant::now() + Duration::from_millis(1_500);
+    assert!(gate.with_deadline(later).acquire().await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_fit_is_rejected_and_a_full_queue_is_named() {
+    let gate = Gate::builder(concurrently(1)).queue(1).build();
+    let heavy = Gate::new(per_second(1)).costing([2]).acquire().await.unwrap_err();
+    assert!(matches!(heavy, Error::Rejected { reason: Reason::TooBig, .. }), "{heavy}");
+    let _held = gate.acquire().await.unwrap();
+    let waiting = gate.acquire();
+    tokio::pin!(waiting);
+    assert!(futures_now(waiting.as_mut()).await.is_none());
+    let full = gate.acquire().await.unwrap_err();
+    assert!(matches!(full, Error::Rejected { reason: Reason::QueueFull, .. }), "{full}");
+    assert!(full.to_string().contains("Builder::queue"), "{full}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn try_acquire_never_goes_before_those_that_wait() {
+    let gate = Gate::new(concurrently(1));
+    let held = gate.try_acquire().unwrap();
+    let waiting = gate.acquire();
+    tokio::pin!(waiting);
+    assert!(futures_now(waiting.as_mut()).await.is_none());
+    held.settle(Outcome::Ok);
+    // The place is the waiting call's, which has not been polled since.
+    assert!(gate.try_acquire().is_none());
+    waiting.await.unwrap().settle(Outcome::Ok);
+    assert!(gate.try_acquire().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn peek_says_how_long_a_call_would_wait_and_changes_nothing() {
+    let gate = Gate::new(per_second(1));
+    assert_eq!(gate.peek(), Ok(Duration::ZERO));
+    assert_eq!(gate.stats().keys, 0);
+    gate.try_acquire().unwrap().settle(Outcome::Ok);
+    assert_eq!(gate.peek(), Ok(Duration::from_secs(1)));
+    let calls = [gate.acquire(), gate.acquire()];
+    for mut call in calls {
+        assert!(futures_now(std::pin::Pin::new(&mut call)).await.is_none());
+        assert!(gate.peek().unwrap() >= Duration::from_secs(1));
+    }
+    let too_late = gate.with_timeout(Duration::from_millis(10)).peek().unwrap_err();
+    assert_eq!(too_late.wait(), Some(Duration::from_secs(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_policy_frees_those_that_wait() {
+    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    gate.try_acquire().unwrap().settle(Outcome::Ok);
+    let begun = Instant::now();
+    let waiting = tokio::spawn(gate.acquire());
+    tokio::task::yield_now().await;
+    gate.set_policy(per_second(1_000));
+    waiting.await.unwrap().unwrap().settle(Outcome::Ok);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_goes_on_where_it_was_taken() {
+    let gate = Gate::new(per_second(1));
+    gate.key("a").try_acquire().unwrap().settle(Outcome::Ok);
+    let learnt = gate.snapshot();
+    let again = Gate::new(per_second(1));
+    let busy = again.key("a").try_acquire().unwrap();
+    assert_eq!(again.restore(&learnt, Duration::ZERO), Ok(0)); // its call is in flight
+    busy.settle(Outcome::Ok);
+    assert_eq!(again.restore(&learnt, Duration::ZERO), Ok(1));
+    assert_eq!(again.key("a").peek(), Ok(Duration::from_secs(1)));
+    assert_eq!(again.restore(&learnt, Duration::from_secs(1)), Ok(1));
+    assert_eq!(again.key("a").peek(), Ok(Duration::ZERO));
+    let other = Gate::new(Policy::named("aimd").unwrap()).restore(&learnt, Duration::ZERO);
+    assert_eq!(&*other.unwrap_err().key, "a");
+}
+
+/// What a future comes to if it is polled once.
+async fn futures_now<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+        std::task::Poll::Pending => std::task::Poll::Ready(None),
+    })
+    .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permit_that_its_task_does_not_take_is_anothers_after_a_while() {
+    let patience = Duration::from_secs(30);
+    let gate = Gate::builder(concurrently(1)).take_within(patience).build();
+    let held = gate.acquire().await.unwrap();
+    let mut lost = Box::pin(gate.acquire());
+    assert!(futures_now(lost.as_mut()).await.is_none());
+    held.settle(Outcome::Ok); // admits the lost one, which is not polled any more
+    let begun = Instant::now();
+    gate.acquire().await.unwrap().settle(Outcome::Ok);
+    assert!(begun.elapsed() >= patience && begun.elapsed() < 2 * patience);
+    assert_eq!(lost.await.unwrap_err(), Error::Lapsed { key: "".into() });
+}
+
+#[tokio::test]
+async fn a_gate_has_no_cap_of_its_own_on_calls_in_flight() {
+    let gate = Gate::new(Policy::new(Fixed::UNLIMITED));
+    let permits: Vec<_> = (0..20_000).map_while(|_| gate.try_acquire()).collect();
+    assert_eq!(gate.stats().in_flight, 20_000);
+    drop(permits);
+    assert_eq!(gate.stats().in_flight, 0);
+}

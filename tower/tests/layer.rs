@@ -1,0 +1,242 @@
+//! The layer around hyper's client, against a real server.
+
+mod common;
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use common::{Limit, Server};
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reply, Span};
+use tidegate_tower::{BoxError, Call, Describe, Error, Gate, Repeat, Standard, ThrottleLayer};
+use tokio::task::JoinSet;
+use tower::{Layer, Service, ServiceBuilder, ServiceExt};
+
+type Http = Client<HttpConnector, Full<Bytes>>;
+
+fn client() -> Http {
+    Client::builder(TokioExecutor::new()).build_http()
+}
+
+fn unlimited() -> Policy<Fixed> {
+    Policy::new(Fixed::UNLIMITED).backoff(None)
+}
+
+fn one_at_a_time() -> Gate {
+    Gate::new(unlimited().window(WindowPolicy::new(1, Span::from_secs(60)).unwrap()))
+}
+
+fn request(method: Method, uri: String, body: &str) -> Request<Full<Bytes>> {
+    Request::builder().method(method).uri(uri).body(Full::new(body.to_owned().into())).unwrap()
+}
+
+async fn text<B: axum::body::HttpBody>(response: http::Response<B>) -> String
+where
+    B::Error: std::fmt::Debug,
+{
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_tasks_share_a_gate_and_no_call_is_lost() {
+    let server = Server::start(Limit::per_second(100.0, 10.0)).await;
+    let gate = Gate::adaptive();
+    let service = ThrottleLayer::new(gate.clone()).layer(client());
+    let mut tasks = JoinSet::new();
+    for task in 0..20 {
+        let (mut service, url) = (service.clone(), server.url("/"));
+        tasks.spawn(async move {
+            for call in 0..10 {
+                let name = format!("{task}.{call}");
+                let request = request(Method::PUT, url.clone(), &name);
+                let response = service.ready().await.unwrap().call(request).await.unwrap();
+                assert_eq!(response.status(), 200);
+                assert_eq!(text(response).await, name);
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    let (mut served, rejected) = server.seen(|seen| (seen.served.clone(), seen.rejected));
+    served.sort();
+    served.dedup();
+    let stats = gate.stats();
+    assert_eq!((served.len(), stats.counts.ok), (200, 200));
+    assert_eq!(stats.counts.throttled as usize, rejected);
+    assert_eq!((stats.in_flight, stats.waiting), (0, 0));
+    assert!(rejected < 200, "{rejected} of 400 calls were rejected");
+}
+
+#[tokio::test]
+async fn a_request_is_repeated_only_if_it_may_be_made_twice() {
+    let repeated = async |request: fn(String) -> Request<Full<Bytes>>, path: &str| {
+        let server = Server::start(Limit::NONE).await;
+        let policy = unlimited().attempts(std::num::NonZeroU16::new(3));
+        let mut service = ThrottleLayer::new(Gate::new(policy)).layer(client());
+        let response = service.call(request(server.url(path))).await.unwrap();
+        (response.status().as_u16(), server.seen(|seen| seen.methods.len()))
+    };
+    let get = |uri| request(Method::GET, uri, "");
+    let post = |uri| request(Method::POST, uri, "");
+    let keyed = |uri| {
+        let mut request = request(Method::POST, uri, "");
+        request.headers_mut().insert("idempotency-key", "7".parse().unwrap());
+        request
+    };
+    assert_eq!(repeated(get, "/status/503").await, (503, 3));
+    assert_eq!(repeated(get, "/status/500").await, (500, 3));
+    assert_eq!(repeated(get, "/status/404").await, (404, 1));
+    assert_eq!(repeated(get, "/throttled-once").await, (200, 2));
+    assert_eq!(repeated(post, "/throttled-once").await, (429, 1));
+    assert_eq!(repeated(post, "/status/500").await, (500, 1));
+    assert_eq!(repeated(keyed, "/throttled-once").await, (200, 2));
+    assert_eq!(repeated(keyed, "/status/500").await, (500, 3));
+}
+
+#[tokio::test]
+async fn a_permit_ends_with_the_body_or_with_the_headers() {
+    let server = Server::start(Limit::NONE).await;
+    let stream = || request(Method::GET, server.url("/stream"), "");
+    let gate = one_at_a_time();
+    let layer = ThrottleLayer::new(gate.clone());
+    let mut service = layer.clone().layer(client());
+
+    let first = service.call(stream()).await.unwrap();
+    assert_eq!(gate.stats().in_flight, 1);
+    let (second, first) = tokio::join!(service.call(stream()), text(first));
+    assert_eq!(first, "part;part;part;");
+    assert_eq!(server.seen(|seen| seen.most_in_flight), 1);
+    drop(second.unwrap()); // not read to its end
+    assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 2));
+
+    let mut service = layer.until_headers().layer(client());
+    let first = service.call(stream()).await.unwrap();
+    assert_eq!(gate.stats().in_flight, 0);
+    let second = service.call(stream()).await.unwrap();
+    assert_eq!((text(first).await, text(second).await.len()), ("part;part;part;".into(), 15));
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_frees_its_place() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        assert!(socket.read(&mut [0; 4_096]).await.unwrap() > 0);
+        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf").await.unwrap();
+    });
+    let gate = one_at_a_time();
+    let mut service = ThrottleLayer::new(gate.clone()).layer(client());
+    let response = service.call(request(Method::GET, url, "")).await.unwrap();
+    assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (1, 1)); // learnt from its headers
+    assert!(response.into_body().collect().await.is_err());
+    assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 1));
+}
+
+#[tokio::test]
+async fn a_service_that_is_ready_and_not_called_holds_nothing() {
+    let server = Server::start(Limit::NONE).await;
+    let gate = one_at_a_time();
+    let inner = ServiceBuilder::new().concurrency_limit(1).service(client());
+    let service = ThrottleLayer::new(gate.clone()).layer(inner);
+    let mut idle: Vec<_> = (0..10).map(|_| service.clone()).collect();
+    for service in &mut idle {
+        service.ready().await.unwrap();
+    }
+    assert_eq!(gate.stats().in_flight, 0);
+    // Neither does a call whose future is dropped, at whatever stage.
+    for wait in 0..10 {
+        let call = service.clone().oneshot(request(Method::GET, server.url("/stream"), ""));
+        let _ = tokio::time::timeout(Duration::from_millis(2 * wait), call).await;
+    }
+    assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0));
+    let response = service.oneshot(request(Method::GET, server.url("/"), "done")).await.unwrap();
+    assert_eq!(text(response).await, "done");
+}
+
+#[tokio::test]
+async fn the_host_is_the_key_unless_a_function_says_another() {
+    let (one, two) = (Server::start(Limit::NONE).await, Server::start(Limit::NONE).await);
+    let gate = Gate::new(unlimited());
+    let mut service = ThrottleLayer::new(gate.clone()).layer(client());
+    for server in [&one, &two, &one] {
+        service.call(request(Method::GET, server.url("/"), "")).await.unwrap();
+    }
+    let keys: Vec<_> = gate.snapshot().into_keys().collect();
+    let mut hosts = [one.address.to_string(), two.address.to_string()];
+    hosts.sort();
+    assert_eq!(keys, hosts);
+
+    let gate = Gate::new(unlimited());
+    let by_path = |request: &Request<Full<Bytes>>, call: Call| {
+        let path = request.uri().path().to_owned();
+        Standard.describe(request, call).key(path)
+    };
+    let mut service = ThrottleLayer::new(gate.clone()).describe(by_path).layer(client());
+    for path in ["/a", "/b", "/a"] {
+        service.call(request(Method::GET, one.url(path), "")).await.unwrap();
+    }
+    assert!(gate.snapshot().keys().eq(["/a", "/b"]));
+}
+
+#[tokio::test]
+async fn functions_say_what_a_response_means_and_how_a_request_is_copied() {
+    let server = Server::start(Limit::NONE).await;
+    let policy = unlimited().attempts(std::num::NonZeroU16::new(4));
+    let gate = Gate::new(policy);
+    let only_short = |request: &mut Request<Full<Bytes>>| {
+        if request.uri().path().len() < 20 { Standard.repeat(request) } else { None }
+    };
+    // An API that says "slow down" with a 404.
+    let odd = |result: &Result<http::Response<hyper::body::Incoming>, _>| -> Reply {
+        match result {
+            Ok(response) if response.status() == 404 => Outcome::Throttled.into(),
+            Ok(_) => Outcome::Ok.into(),
+            Err(_) => Outcome::Failed.into(),
+        }
+    };
+    let layer = ThrottleLayer::new(gate.clone()).repeat(only_short).classify(odd);
+    let mut service = layer.layer(client());
+    service.call(request(Method::GET, server.url("/status/404"), "")).await.unwrap();
+    assert_eq!(server.seen(|seen| seen.methods.len()), 4);
+    service
+        .call(request(
+            Method::GET,
+            server.url("/status/404?").replace("404", "000000000000404"),
+            "",
+        ))
+        .await
+        .unwrap();
+    assert_eq!(server.seen(|seen| seen.methods.len()), 5);
+    assert_eq!(gate.stats().counts.throttled, 5);
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_sent_and_one_that_fails_have_their_errors() {
+    let policy = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
+    let hasty = |request: &Request<Full<Bytes>>, call: Call| {
+        Standard.describe(request, call).with_timeout(Duration::from_secs(5)).once()
+    };
+    let service = ThrottleLayer::new(Gate::new(policy)).describe(hasty).layer(client());
+    // Nobody listens there.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let call = || service.clone().oneshot(request(Method::GET, url.clone(), ""));
+    let failed: BoxError = call().await.unwrap_err();
+    let error = failed.downcast_ref::<hyper_util::client::legacy::Error>().unwrap();
+    assert!(error.is_connect());
+    let rejected = call().await.unwrap_err();
+    let error = rejected.downcast_ref::<Error>().unwrap();
+    assert!(error.wait().unwrap() > Duration::from_secs(50), "{error}");
+    assert!(url.contains(error.key()));
+}

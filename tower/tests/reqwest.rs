@@ -1,0 +1,91 @@
+//! reqwest through a gate, against a real server: by hand, with the helper, as a service and as a middleware.
+
+mod common;
+
+use common::{Limit, Server};
+use futures_util::future::join_all;
+use reqwest_middleware::ClientBuilder;
+use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Policy, Quota, Span};
+use tidegate_tower::{Error, Gate, SendError, SendThrough, ThrottleLayer};
+use tower::{Layer, ServiceExt};
+
+fn one_at_a_time() -> Gate {
+    let window = WindowPolicy::new(1, Span::from_secs(60)).unwrap();
+    Gate::new(Policy::new(Fixed::UNLIMITED).backoff(None).window(window))
+}
+
+#[tokio::test]
+async fn each_way_to_send_is_paced_repeated_and_read_for_hints() {
+    let client = reqwest::Client::new();
+    for way in ["run", "send_through", "service", "middleware"] {
+        let server = Server::start(Limit::per_second(100.0, 5.0)).await;
+        let gate = Gate::adaptive();
+        let throttle = ThrottleLayer::new(gate.clone());
+        let wrapped = ClientBuilder::new(client.clone()).with(throttle.clone()).build();
+        let send = async |number: usize| {
+            let url = server.url(&format!("/{number}"));
+            let response = match way {
+                "run" => gate.run(|| client.get(&url).send()).await.unwrap().unwrap(),
+                "send_through" => client.get(&url).send_through(&gate).await.unwrap(),
+                "service" => {
+                    let request = client.get(&url).build().unwrap();
+                    throttle.layer(client.clone()).oneshot(request).await.unwrap()
+                }
+                _ => wrapped.get(&url).send().await.unwrap(),
+            };
+            assert_eq!(response.status(), 200, "{way}");
+            assert_eq!(response.url().as_str(), url, "{way}");
+            response.bytes().await.unwrap();
+        };
+        join_all((0..40).map(send)).await;
+        let (served, rejected) = server.seen(|seen| (seen.served.len(), seen.rejected));
+        let counts = gate.stats().counts;
+        assert_eq!((served, counts.ok), (40, 40), "{way}");
+        assert_eq!(counts.throttled as usize, rejected, "{way}");
+        assert!(rejected > 0, "{way}: the limit was never reached");
+    }
+}
+
+#[tokio::test]
+async fn a_response_keeps_its_place_until_its_body_is_read() {
+    let server = Server::start(Limit::NONE).await;
+    let (gate, client) = (one_at_a_time(), reqwest::Client::new());
+    let get = || client.get(server.url("/stream")).send_through(&gate);
+    let mut first = get().await.unwrap();
+    assert!(first.remote_addr().is_some());
+    let rest = async {
+        let mut length = 0;
+        while let Some(chunk) = first.chunk().await.unwrap() {
+            assert_eq!(gate.stats().in_flight, 1);
+            length += chunk.len();
+        }
+        length
+    };
+    let (length, second) = tokio::join!(rest, get());
+    assert_eq!((length, second.unwrap().text().await.unwrap().len()), (15, 15));
+    assert_eq!(server.seen(|seen| seen.most_in_flight), 1);
+    assert_eq!(gate.stats().in_flight, 0);
+}
+
+#[tokio::test]
+async fn a_post_is_sent_once_and_errors_say_what_happened() {
+    let server = Server::start(Limit::NONE).await;
+    let client = reqwest::Client::new();
+    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    let post = || client.post(server.url("/throttled-once")).body("7");
+    assert_eq!(post().send_through(&gate).await.unwrap().status(), 429);
+    assert_eq!(server.seen(|seen| seen.methods.len()), 1);
+
+    let broken = client.get("no address").send_through(&gate).await.unwrap_err();
+    assert!(matches!(&broken, SendError::Failed(error) if error.is_builder()), "{broken}");
+
+    let gate = Gate::builder(Policy::new(Fixed::UNLIMITED)).queue(0).build();
+    let full = post().send_through(&gate).await.unwrap_err();
+    assert!(matches!(full, SendError::NotSent(Error::Rejected { .. })), "{full}");
+    let client = ClientBuilder::new(client).with(ThrottleLayer::new(gate)).build();
+    let full = client.get(server.url("/")).send().await.unwrap_err();
+    let reqwest_middleware::Error::Middleware(full) = full else { panic!("{full}") };
+    assert!(full.downcast_ref::<Error>().is_some(), "{full}");
+}

@@ -1,0 +1,57 @@
+//! The example `service`, as it is, against a real API.
+
+mod common;
+
+#[allow(dead_code, reason = "the example's own start")]
+#[path = "../examples/service.rs"]
+mod service;
+
+use common::{Limit, Server};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use service::{Service, app, dashboard};
+use tidegate_tower::Gate;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+#[tokio::test]
+async fn twenty_clients_of_a_service_share_its_gate() {
+    let api = Server::start(Limit::per_second(100.0, 5.0)).await;
+    let recorder = PrometheusBuilder::new().build_recorder();
+    // For this thread, and all tasks are on it.
+    let _local = metrics::set_default_local_recorder(&recorder);
+    let service = Service {
+        gate: Gate::adaptive(),
+        client: reqwest::Client::new(),
+        api: api.url(""),
+        scrape: recorder.handle(),
+    };
+    let gate = service.gate.clone();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app(service)).await });
+
+    let client = reqwest::Client::new();
+    let mut tasks = JoinSet::new();
+    for task in 0..20 {
+        let client = client.clone();
+        tasks.spawn(async move {
+            for call in 0..5 {
+                let url = format!("http://{address}/things/{task}.{call}");
+                assert_eq!(client.get(url).send().await.unwrap().status(), 200);
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    let (mut served, rejected) = api.seen(|seen| (seen.served.clone(), seen.rejected));
+    served.sort();
+    served.dedup();
+    assert_eq!(served.len(), 100);
+    let scrape = client.get(format!("http://{address}/metrics")).send().await.unwrap();
+    let scrape = scrape.text().await.unwrap();
+    let attempts = format!("tidegate_attempts_total{{key=\"{}\"}} {}", api.address, 100 + rejected);
+    assert!(scrape.contains(&attempts), "{attempts} is not in\n{scrape}");
+    let line = dashboard(&gate.stats());
+    assert!(line.contains("served     100"), "{line}");
+}

@@ -1,0 +1,205 @@
+//! tonic's channel behind a gate, against a real gRPC server.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Policy, Span};
+use tidegate_tower::{BoxError, Gate, Grpc, Throttle, ThrottleLayer};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tonic::metadata::MetadataValue;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Code, Request, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_types::{ErrorDetails, StatusExt};
+use tower::Layer;
+
+/// How a rejection says when to come again.
+#[derive(Clone, Copy, PartialEq)]
+enum Says {
+    Nothing,
+    Pushback,
+    RetryInfo,
+    Never,
+}
+
+struct Seen {
+    calls: u32,
+    rejected: u32,
+}
+
+/// A health service that allows so many calls at once, and 50 a second.
+async fn serve(burst: f64, code: Code, says: Says) -> (Channel, Arc<Mutex<Seen>>) {
+    let seen = Arc::new(Mutex::new(Seen { calls: 0, rejected: 0 }));
+    let (count, bucket) = (seen.clone(), Arc::new(Mutex::new((burst, Instant::now()))));
+    let limit = move |request: Request<()>| {
+        let mut seen = count.lock().unwrap();
+        seen.calls += 1;
+        let mut bucket = bucket.lock().unwrap();
+        let now = Instant::now();
+        let level = (bucket.0 + (now - bucket.1).as_secs_f64() * 50.0).min(burst);
+        *bucket = (level, now);
+        if level >= 1.0 {
+            bucket.0 -= 1.0;
+            return Ok(request);
+        }
+        seen.rejected += 1;
+        let mut status = Status::new(code, "over the limit");
+        match says {
+            Says::Nothing => {}
+            Says::RetryInfo => {
+                let details = ErrorDetails::with_retry_info(Some(Duration::from_millis(40)));
+                status = Status::with_error_details(code, "over the limit", details);
+            }
+            Says::Pushback | Says::Never => {
+                let pushback = if says == Says::Never { "-1" } else { "40" };
+                let value = MetadataValue::from_static(pushback);
+                status.metadata_mut().insert("grpc-retry-pushback-ms", value);
+            }
+        }
+        Err(status)
+    };
+    let (_, health) = tonic_health::server::health_reporter();
+    let service = tonic::service::interceptor::InterceptedService::new(health, limit);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let incoming = tonic::transport::server::TcpIncoming::from(listener);
+    tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    (endpoint.connect().await.unwrap(), seen)
+}
+
+type Gated = Throttle<Channel, 1, tidegate_tower::Tokio, Grpc, Grpc>;
+
+fn client(gate: &Gate, channel: Channel) -> HealthClient<Gated> {
+    HealthClient::new(ThrottleLayer::grpc(gate.clone()).layer(channel))
+}
+
+fn unlimited() -> Policy<Fixed> {
+    Policy::new(Fixed::UNLIMITED).backoff(None)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_on_a_channel_are_paced_and_repeated() {
+    for says in [Says::Nothing, Says::Pushback, Says::RetryInfo] {
+        let (channel, seen) = serve(10.0, Code::ResourceExhausted, says).await;
+        let gate = Gate::adaptive();
+        let mut tasks = JoinSet::new();
+        for _ in 0..60 {
+            let mut client = client(&gate, channel.clone());
+            tasks.spawn(async move { client.check(HealthCheckRequest::default()).await });
+        }
+        while let Some(done) = tasks.join_next().await {
+            assert_eq!(done.unwrap().unwrap().get_ref().status, 1);
+        }
+        let (calls, rejected) = {
+            let seen = seen.lock().unwrap();
+            (seen.calls, seen.rejected)
+        };
+        let stats = gate.stats();
+        assert_eq!((calls - rejected, stats.counts.ok), (60, 60));
+        assert_eq!(stats.counts.throttled, rejected);
+        assert!(rejected > 0);
+        assert_eq!((stats.in_flight, stats.waiting), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn what_the_server_says_of_a_retry_is_obeyed() {
+    // How long nothing is sent to the server after one rejection.
+    let wait = async |code, says| {
+        let (channel, seen) = serve(0.5, code, says).await;
+        let gate = Gate::new(unlimited().attempts(std::num::NonZeroU16::new(2)));
+        let begun = Instant::now();
+        let result = client(&gate, channel).check(HealthCheckRequest::default()).await;
+        (result.is_ok(), seen.lock().unwrap().calls, begun.elapsed())
+    };
+    for says in [Says::Pushback, Says::RetryInfo] {
+        let (_, calls, took) = wait(Code::Unavailable, says).await;
+        assert_eq!(calls, 2);
+        assert!(took >= Duration::from_millis(40), "{took:?}");
+    }
+    assert_eq!(wait(Code::ResourceExhausted, Says::Never).await.1, 1);
+    // Another attempt cannot mend it, or may do twice what was done.
+    assert_eq!(wait(Code::InvalidArgument, Says::Nothing).await.1, 1);
+    assert_eq!(wait(Code::Internal, Says::Nothing).await.1, 1);
+}
+
+#[tokio::test]
+async fn a_call_by_hand_says_the_same_by_its_status() {
+    let (channel, seen) = serve(1.0, Code::ResourceExhausted, Says::RetryInfo).await;
+    let gate = Gate::new(unlimited());
+    let client = HealthClient::new(channel);
+    for _ in 0..3 {
+        let check = || {
+            let mut client = client.clone();
+            async move { client.check(HealthCheckRequest::default()).await }
+        };
+        gate.run(check).await.unwrap().unwrap();
+    }
+    let seen = seen.lock().unwrap();
+    assert_eq!(gate.stats().counts.throttled, seen.rejected);
+    assert!(seen.rejected > 0);
+}
+
+#[tokio::test]
+async fn a_stream_keeps_its_place_until_it_ends() {
+    let (channel, _) = serve(100.0, Code::ResourceExhausted, Says::Nothing).await;
+    let gate = Gate::new(unlimited().window(WindowPolicy::new(2, Span::from_secs(60)).unwrap()));
+    let mut client = client(&gate, channel);
+    let stream = client.watch(HealthCheckRequest::default()).await.unwrap();
+    assert_eq!(gate.stats().in_flight, 1);
+    let mut stream = stream.into_inner();
+    assert_eq!(stream.message().await.unwrap().unwrap().status, 1);
+    assert_eq!(gate.stats().in_flight, 1);
+    client.check(HealthCheckRequest::default()).await.unwrap();
+    assert_eq!(gate.stats().in_flight, 1);
+    drop(stream);
+    assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 2));
+    // A service that is not there is an answer, in a response without a body.
+    let unknown = HealthCheckRequest { service: "unknown".into() };
+    let status = client.check(unknown).await.unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+    assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 3));
+}
+
+#[tokio::test]
+async fn a_request_that_is_a_stream_is_sent_once_and_whole() {
+    use http_body_util::{BodyExt, StreamBody};
+    use tidegate_tower::Repeat;
+    use tonic::body::Body;
+    use tonic::codegen::Bytes;
+    let frames = |late: bool| {
+        let mut sent = 0;
+        let stream = futures_util::stream::poll_fn(move |cx| {
+            sent += 1;
+            match sent {
+                2 if late => {
+                    cx.waker().wake_by_ref();
+                    std::task::Poll::Pending
+                }
+                1..=3 => {
+                    let data = http_body::Frame::data(Bytes::from_static(b"part;"));
+                    std::task::Poll::Ready(Some(Ok::<_, BoxError>(data)))
+                }
+                _ => std::task::Poll::Ready(None),
+            }
+        });
+        http::Request::new(Body::new(StreamBody::new(stream)))
+    };
+    let text = async |request: http::Request<Body>| {
+        request.into_body().collect().await.unwrap().to_bytes()
+    };
+    let mut whole = frames(false);
+    let mut copy = Grpc.repeat(&mut whole).unwrap();
+    let second = Grpc.repeat(&mut copy).unwrap();
+    for request in [whole, copy, second] {
+        assert_eq!(text(request).await, "part;part;part;");
+    }
+    let mut streamed = frames(true);
+    assert!(Grpc.repeat(&mut streamed).is_none());
+    assert_eq!(text(streamed).await, "part;part;");
+}
