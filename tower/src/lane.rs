@@ -192,7 +192,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             state.control.settle(now, permit, reply);
             state.queue.changed();
             let (ask, place) = again?;
-            let next = state.control.retry(now, ask, reply)?;
+            let next = state.control.retry(now, ask, reply).ok()?;
             let ticket = state.queue.join(now, &mut state.control, &next, place).ok()?;
             Some((next, ticket))
         })
