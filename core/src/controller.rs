@@ -60,8 +60,8 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///   ask with `Wait` again, unless something left or settled in between. (The faithful
 ///   [`Tchannel`](crate::law::Tchannel) counts where a second ends, and may then say `Wait` after all.)
 /// - All gates are asked before any is charged; only `Go` charges.
-/// - Timers fire late. What a call is late by, up to 2 ms, is not lost: the next one is due by the rate and
-///   not by that. So a quota's burst is larger by what its rate allows in 2 ms.
+/// - Timers fire late. A rate makes up for up to 2 ms of that, so the burst is larger by what the rate
+///   allows in 2 ms. (Published laws stay as their sources have them.)
 /// - A call that left before the latest cut cannot cut again, and a law grows only where it was
 ///   what calls waited for. Laws that are kept as their source has them may break these two:
 ///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku), and what
@@ -135,8 +135,7 @@ impl<L: Law> Limit<L> {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
-    /// Up to when the bucket drains where a call is sent or completes: so that one that a timer is late for
-    /// is not late for good.
+    /// Up to when the bucket drains at `now`. The rest stays available to make up for a late timer.
     fn lately(&self, now: Instant) -> Instant {
         now.saturating_sub(self.law.lateness())
     }
@@ -274,8 +273,8 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     }
 
     /// Learns from a call's response, while its body is still on its way and the call keeps its place.
-    /// [`release`](Self::release) it at the end of the body: what takes 20 seconds to stream is no round
-    /// trip of 20 seconds. A second response to one permit is ignored.
+    /// [`release`](Self::release) it at the end of the body. A body that streams for 20 seconds is not a
+    /// round trip of 20 seconds. A second response to the same permit is ignored.
     ///
     /// A response that comes after the call's lease teaches no rate, but its Retry-After counts.
     ///
@@ -772,7 +771,8 @@ fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], parts: &[Part; LIMITS]) ->
     longest
 }
 
-/// A controller's first period, as its seed says: so that it knows the permits of another one.
+/// A controller's first period. It follows from the seed, so that permits of other controllers are known
+/// as such.
 const fn period(seed: u64) -> u32 {
     (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }

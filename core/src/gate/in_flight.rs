@@ -99,9 +99,9 @@ impl core::fmt::Display for WindowError {
 
 impl core::error::Error for WindowError {}
 
-/// Counts the calls in flight, in two periods of a lease each: those sent in the present one, and those
-/// of the one before. Calls of earlier periods are taken for lost. So the memory is the same for one call
-/// and for ten thousand, and nothing is ever searched.
+/// Counts the calls in flight. Time is cut into periods of one lease: a call counts in the period in which it
+/// was sent and in the next one, and is taken for lost after that. The memory is the same for one call and
+/// for ten thousand, and nothing is ever searched.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct InFlight {
@@ -114,28 +114,28 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Nothing in flight. Permits of another controller have other periods as a rule, where each begins
-    /// with another one.
+    /// Nothing in flight. Each controller begins with another `period`, so that it knows the permits of
+    /// other controllers.
     pub(crate) const fn new(now: Instant, period: u32) -> Self {
         Self { since: now, period, present: 0, before: 0 }
     }
 
-    /// The lease changes from that of `before`. Calls in flight keep their places until their own leases end,
-    /// and for another two of the new ones at most.
+    /// The lease changes from that of `before`. Calls in flight keep their places until their leases end,
+    /// and for two new leases after that at most.
     pub(crate) fn renew(&mut self, now: Instant, before: WindowPolicy) {
         // Whatever the clock says now: it may have stepped back.
         self.since = self.since.saturating_add(before.lease).max(now);
     }
 
-    /// So many calls that nobody here has the permits of keep their places for `span`, or for a lease
-    /// where that is shorter.
+    /// So many calls whose permits are lost keep their places for `span`, or for a lease if that is
+    /// shorter.
     #[cfg(feature = "shared")]
     pub(crate) fn keep(&mut self, now: Instant, calls: u16, span: Span, policy: WindowPolicy) {
         self.since = now.saturating_sub(policy.lease.saturating_sub(span));
         self.before = self.before.saturating_add(calls);
     }
 
-    /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
+    /// Calls in flight, including those whose lease has ended but whose place was not needed yet.
     pub(crate) const fn count(&self) -> u16 {
         self.present.saturating_add(self.before)
     }

@@ -214,7 +214,7 @@ impl Pace {
         self.at.max(now).checked_add(wait).ok_or(Reason::Never)
     }
 
-    /// When a call of `cost` that may be sent now was due, and not before `lately`.
+    /// When a call of `cost` that may be sent now was due; `lately` if that was before it.
     #[inline(always)] // as above
     pub(crate) fn was_due(
         &self,
@@ -230,8 +230,8 @@ impl Pace {
         }
     }
 
-    /// When the bucket has room for a call of `cost` and for those `ahead` of it, where what they are late by
-    /// since `lately` is made up for; the end of time where that is never.
+    /// When the bucket has room for a call of `cost` and for those `ahead` of it, if it makes up for what is
+    /// late since `lately`; the end of time if that is never.
     pub(crate) fn due_behind(
         &self,
         lately: Instant,

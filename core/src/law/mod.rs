@@ -142,9 +142,9 @@ pub trait Law {
         None
     }
 
-    /// How much of what a call is sent late its bucket makes up for: 2 ms, which most runtimes' timers are
-    /// late by. So a quota's burst is larger by what its rate allows in that time. A law that is kept as
-    /// its source has it makes up for nothing.
+    /// How much lateness of timers the quota makes up for: 2 ms, which covers the timers of most runtimes. The
+    /// burst is larger by what the rate allows in that time. Published laws, which stay as their sources have
+    /// them, return zero.
     fn lateness(&self) -> Span {
         Span::from_millis(2)
     }
