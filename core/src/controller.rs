@@ -172,8 +172,10 @@ impl<L: Law> Limit<L> {
         }
         self.pressed = false;
         let quota = self.law.quota(&self.state);
-        let due = self.pace.was_due(now, self.lately(now), cost, quota);
-        self.pace.charge(due, cost, quota);
+        // A call that is late is charged as if it were not, for the next one is due by the rate.
+        let late = self.pace.had_to_wait(cost, quota);
+        let then = if late { self.lately(now) } else { now };
+        self.pace.charge(then, cost, quota);
         self.law.released(&mut self.state, &mut self.pace, now, cost, rng);
     }
 }

@@ -70,12 +70,9 @@ class Pace:
         self.correct(now, 0, cost, quota)
 
     def charge_late(self, now, late, cost, quota):
-        """As at the instant at which the call was due."""
-        due = now
-        if quota is not None:
-            over = max(Fraction(0), self.fill + cost - quota.burst)
-            due = self.seen + ceil(over * quota.period / quota.count) if over else now
-        self.charge(min(max(due, now - late), now), cost, quota)
+        """What a timer is late by is not lost: a call that had to wait is charged as of then."""
+        waited = quota is not None and self.fill + cost > quota.burst
+        self.charge(now - late if waited else now, cost, quota)
 
     def delay(self, now, span):
         self.pause = max(self.pause, min(within(max(now, self.seen) + span), LAST))

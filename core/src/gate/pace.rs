@@ -214,20 +214,13 @@ impl Pace {
         self.at.max(now).checked_add(wait).ok_or(Reason::Never)
     }
 
-    /// When a call of `cost` that may be sent now was due; `lately` if that was before it.
+    /// Whether a call of `cost` that may be sent now had to wait at the latest instant seen.
     #[inline(always)] // as above
-    pub(crate) fn was_due(
-        &self,
-        now: Instant,
-        lately: Instant,
-        cost: u32,
-        quota: Option<Quota>,
-    ) -> Instant {
-        let Some(quota) = quota else { return now };
-        match self.bucket_due(self.at, cost, quota) {
-            Ok(due) if due > self.at => due.max(lately).min(now),
-            _ => now, // It had no need to wait.
-        }
+    pub(crate) fn had_to_wait(&self, cost: u32, quota: Option<Quota>) -> bool {
+        quota.is_some_and(|quota| {
+            let rest = quota.burst.get().saturating_sub(cost);
+            self.level > quota.period.get().wrapping_mul(rest.into())
+        })
     }
 
     /// When the bucket has room for a call of `cost` and for those `ahead` of it, if it makes up for what is
