@@ -72,7 +72,8 @@ class Pace:
     def charge_late(self, now, late, cost, quota):
         """What a timer is late by is not lost: a call that had to wait is charged as of then."""
         waited = quota is not None and self.fill + cost > quota.burst
-        self.charge(now - late if waited else now, cost, quota)
+        fits = waited and (self.fill + cost) * quota.period <= U64
+        self.charge(now - late if fits else now, cost, quota)
 
     def delay(self, now, span):
         self.pause = max(self.pause, min(within(max(now, self.seen) + span), LAST))

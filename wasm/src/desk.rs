@@ -189,14 +189,17 @@ impl Desk {
         if kept { self.permits.take(slot).map(|(_, permit)| permit) } else { None }
     }
 
-    /// The slot of the next attempt after the reply as it stands; -1 where none is due or there is
-    /// no memory for it. A later attempt keeps its slot until it is forgotten.
+    /// The slot of the next attempt after the reply as it stands; -2 where it could not be sent by the
+    /// deadline, and -1 where none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
     pub fn retry(&mut self, gate: u32, wish: Wish, now: f64) -> i32 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
-        let next =
-            self.gates.get(gate).and_then(|kept| kept.gate.retry(now, &ask, self.draft.reply).ok());
-        let Some(next) = next else { return -1 };
+        let Some(kept) = self.gates.get(gate) else { return -1 };
+        let next = match kept.gate.retry(now, &ask, self.draft.reply) {
+            Ok(next) => next,
+            Err(Reason::Late(_)) => return -2,
+            Err(_) => return -1,
+        };
         let slot = match self.calls.get(wish.call) {
             Some(kept) => {
                 *kept = next;

@@ -265,8 +265,8 @@ impl Leases {
         (PLACES as u32).saturating_sub(flying.into())
     }
 
-    /// The slot of the next attempt after the reply as it stands; -1 where none is due or there is
-    /// no memory for it. A later attempt keeps its slot until it is forgotten.
+    /// The slot of the next attempt after the reply as it stands; -2 where it could not be sent by the
+    /// deadline, and -1 where none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
     pub fn retry(&mut self, isolate: u32, wish: Wish, now: f64) -> i32 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
@@ -274,7 +274,11 @@ impl Leases {
         if ask.attempt().saturating_add(1) >= kept.attempts {
             return -1;
         }
-        let Ok(next) = kept.isolate.retry(now, &ask, self.draft.reply) else { return -1 };
+        let next = match kept.isolate.retry(now, &ask, self.draft.reply) {
+            Ok(next) => next,
+            Err(Reason::Late(_)) => return -2,
+            Err(_) => return -1,
+        };
         kept.stats.retries = kept.stats.retries.saturating_add(1);
         let slot = match self.calls.get(wish.call) {
             Some(kept) => {

@@ -132,8 +132,8 @@ export interface Gate {
 /** What `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
-/** The default of the policy's `attempts`. */
-const ATTEMPTS = 10;
+/** What the core answers where an attempt could not be sent by the deadline. */
+const LATE = -2;
 
 /** Why a later attempt is refused; where nothing stands here, it comes too late. */
 const WHYS: Partial<Record<Code, Why>> = { BUDGET: "budget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
@@ -295,8 +295,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     const slot = wanted ? core.retry(lane.gate, call.slot, time, call.deadline, call.requests, call.tokens) : -1;
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
     if (slot >= 0) call.slot = slot;
-    // The core grants no attempt that its gates would keep until after the deadline.
-    const late = time + ms > call.deadline || (wanted && slot < 0 && call.deadline > 0 && attempt < (policy.attempts ?? ATTEMPTS));
+    const late = time + ms > call.deadline || slot === LATE;
     if (pushback) {
       const { status } = reply as Partial<ResponseLike>;
       emit("throttled", () => ({ key, attempt, outcome: OUTCOMES[outcome]!, status, pause: pause >= 0 ? pause : undefined }));

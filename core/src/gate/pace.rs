@@ -214,12 +214,15 @@ impl Pace {
         self.at.max(now).checked_add(wait).ok_or(Reason::Never)
     }
 
-    /// Whether a call of `cost` that may be sent now had to wait at the latest instant seen.
+    /// Whether a call of `cost` that may be sent now had to wait at the latest instant seen, and whether the
+    /// level of then has room for it in 64 bits.
     #[inline(always)] // as above
     pub(crate) fn had_to_wait(&self, cost: u32, quota: Option<Quota>) -> bool {
         quota.is_some_and(|quota| {
             let rest = quota.burst.get().saturating_sub(cost);
-            self.level > quota.period.get().wrapping_mul(rest.into())
+            let call = quota.period.get();
+            self.level > call.wrapping_mul(rest.into())
+                && self.level.checked_add(call.wrapping_mul(cost.into())).is_some()
         })
     }
 
