@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: how well it controls and shares, in scenarios and in worlds drawn at random, what it costs, how large it is, the page.
+//! `cargo xtask bench`: how well it controls and shares, in scenarios and in worlds drawn at random, what it costs, how large it is, the page,
+//! and how it does beside others in a Rust service.
 
 mod boards;
 mod control;
@@ -8,6 +9,7 @@ mod page;
 mod row;
 mod shared;
 pub mod size;
+pub mod tower;
 mod worlds;
 
 use std::ffi::OsString;
@@ -57,6 +59,12 @@ pub enum Bench {
         #[arg(long, conflicts_with = "json")]
         symbols: bool,
     },
+    /// Put tidegate-tower, governor, reqwest-retry and tower's own limit in front of ten servers, on real sockets
+    Tower {
+        /// Print rows, and write no page
+        #[arg(long)]
+        json: bool,
+    },
     /// Judge laws in worlds drawn at random, and write tests/golden/worlds.md and worlds.svg
     ///
     /// `tidegate-sim worlds` has more choices: laws, families, hints, worlds for development.
@@ -80,6 +88,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
         Bench::Page { json } => page::run(roads, json)?,
         Bench::Shared { fleet } => shared::run(roads, fleet)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
+        Bench::Tower { json } => tower::run(json)?,
         Bench::Worlds { seed, worlds, json } => worlds::run(seed, worlds, json)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! The gate for async Rust: its promises, and every client that it knows, against real servers.
 
+use crate::bench::tower;
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
@@ -16,6 +17,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     doc.env("RUSTDOCFLAGS", "-D warnings");
     tally.check("cargo doc", doc);
     clients(roads, tally);
+    bench(tally);
 }
 
 /// The crate, with all that it knows.
@@ -52,4 +54,17 @@ fn clients(roads: &mut Roads, tally: &mut Tally) {
         }
         Err(error) => tally.verdict(WASM, || Err(error)),
     }
+}
+
+/// What compares it with others. It is a workspace by itself too.
+fn bench(tally: &mut Tally) {
+    let within = |verb: &str, more: &[&str]| {
+        let mut command = cargo(verb);
+        command.args(more).current_dir(tower::folder());
+        command
+    };
+    tally.tests("the bench", within("test", &["--locked"]));
+    let strict = ["--locked", "--all-targets", "--", "-D", "warnings"];
+    tally.check("clippy, the bench", within("clippy", &strict));
+    tally.check("formatting, the bench", within("fmt", &["--check", "--", "--color=never"]));
 }

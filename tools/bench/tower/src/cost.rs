@@ -1,0 +1,116 @@
+//! What a call that may be sent at once costs, beside what it costs with others.
+
+use std::future::{Ready, ready};
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use bytes::Bytes;
+use governor::{Quota, RateLimiter};
+use http::{Request, Response};
+use http_body_util::Empty;
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{self, Policy};
+use tidegate_tower::{Gate, ThrottleLayer};
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt, service_fn};
+
+/// The fastest of so many runs counts: whatever else the machine does only slows one down.
+const RUNS: u32 = 200;
+/// Calls of a run.
+const CALLS: u32 = 1_000;
+/// A rate, and a burst, that no run comes near to.
+const RATE: u32 = 100_000_000;
+
+type Call = Request<Empty<Bytes>>;
+type Served = Response<Empty<Bytes>>;
+
+/// What a call costs, less what the service itself takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    pub client: &'static str,
+    pub nanoseconds: f64,
+}
+
+/// In one thread, one call after the other: tidegate first, then the others.
+pub async fn measure() -> Result<[Cost; 5]> {
+    eprintln!("the cost of a call");
+    let bare = service_fn(|_: Call| ready(Ok::<_, BoxError>(Served::default())));
+    let layer = |gate: Gate| ServiceBuilder::new().layer(ThrottleLayer::new(gate)).service(bare);
+
+    let quota = tidegate::Quota::per_second(RATE.into())
+        .and_then(|quota| quota.with_burst(RATE))
+        .map_err(|error| anyhow!("{error}"))?;
+    let mut fixed = layer(Gate::new(Policy::new(Fixed::new(quota))));
+    let mut adaptive = layer(Gate::adaptive());
+
+    let rate = NonZeroU32::new(RATE).context("a rate of no calls")?;
+    let limiter = RateLimiter::direct(Quota::per_second(rate));
+    let limiter = &limiter;
+    let mut governor = service_fn(|call: Call| async move {
+        limiter.until_ready().await;
+        bare.clone().call(call).await
+    });
+
+    let limit = ServiceBuilder::new().rate_limit(RATE.into(), Duration::from_secs(1));
+    let mut tower = limit.clone().retry(Never).service(bare);
+    let limited = limit.service(bare);
+    let mut shared = ServiceBuilder::new().retry(Never).buffer(1_024).service(limited);
+
+    let mut bare = bare;
+    let mut least = [f64::INFINITY; 6];
+    for _ in 0..RUNS {
+        let now = [
+            nanoseconds(&mut bare).await?,
+            nanoseconds(&mut fixed).await?,
+            nanoseconds(&mut adaptive).await?,
+            nanoseconds(&mut governor).await?,
+            nanoseconds(&mut tower).await?,
+            nanoseconds(&mut shared).await?,
+        ];
+        for (least, now) in least.iter_mut().zip(now) {
+            *least = least.min(now);
+        }
+    }
+    let [bare, fixed, adaptive, governor, tower, shared] = least;
+    Ok([
+        ("tidegate-tower, `fixed`", fixed),
+        ("tidegate-tower, `adaptive`", adaptive),
+        ("governor `until_ready`, no retry", governor),
+        ("tower RateLimit + Retry, for one task", tower),
+        ("tower Retry + Buffer + RateLimit, for many tasks", shared),
+    ]
+    .map(|(client, all)| Cost { client, nanoseconds: all - bare }))
+}
+
+/// The time of one call.
+async fn nanoseconds<S, R>(service: &mut S) -> Result<f64>
+where
+    S: Service<Call, Response = R>,
+    S::Error: Into<BoxError>,
+{
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        let service = service.ready().await.map_err(|error| anyhow!(error.into()))?;
+        let response = service.call(black_box(Call::default())).await;
+        black_box(response.map_err(|error| anyhow!(error.into()))?);
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS))
+}
+
+/// Would retry what is not served, which is nothing here.
+#[derive(Clone)]
+struct Never;
+
+impl<E> tower::retry::Policy<Call, Served, E> for Never {
+    type Future = Ready<()>;
+
+    fn retry(&mut self, _: &mut Call, result: &mut Result<Served, E>) -> Option<Ready<()>> {
+        let served = result.as_ref().is_ok_and(|response| response.status().is_success());
+        (!served).then(|| ready(()))
+    }
+
+    fn clone_request(&mut self, request: &Call) -> Option<Call> {
+        Some(request.clone())
+    }
+}

@@ -1,0 +1,105 @@
+//! tidegate-tower beside the limits and retries that others use: ten servers on loopback, a high rate, and the
+//! cost of a call. `cargo xtask bench tower` runs it.
+
+mod cases;
+mod clients;
+mod cost;
+mod load;
+mod page;
+mod server;
+mod speed;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use tokio::runtime::Builder;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use cases::{CASES, Case};
+use clients::Who;
+use load::Took;
+use server::{Limit, Server};
+
+/// Each client meets each server so often; the median counts.
+const RUNS: usize = 3;
+/// So many of them at once: most of their time they wait.
+const AT_ONCE: usize = 16;
+
+/// One client at one server.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub case: usize,
+    pub who: Who,
+    pub took: Took,
+    pub rejected: u32,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidegate-tower-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    let (Some(file), json) = (args.next(), args.next()) else {
+        bail!("name the file to write, and --json for rows");
+    };
+    let json = match json.as_deref() {
+        None => false,
+        Some("--json") => true,
+        Some(other) => bail!("`{other}` is not --json"),
+    };
+    // Each call at once has a connection, and each connection two ends.
+    rlimit::increase_nofile_limit(u64::MAX)?;
+    let one_thread = Builder::new_current_thread().enable_all().build()?;
+    let costs = one_thread.block_on(cost::measure())?;
+    let threads = Builder::new_multi_thread().enable_all().build()?;
+    let speeds = threads.block_on(speed::measure())?;
+    let runs = threads.block_on(servers())?;
+    let page = page::Page { runs: &runs, speeds: &speeds, costs: &costs };
+    let text = if json { page.rows() } else { page.text() };
+    std::fs::write(&file, text).with_context(|| format!("{file} cannot be written"))
+}
+
+/// All clients at all servers.
+async fn servers() -> Result<Vec<Run>> {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let mut tasks = JoinSet::new();
+    for (number, case) in CASES.iter().enumerate() {
+        for who in [Who::ALL; RUNS].concat() {
+            let places = places.clone();
+            tasks.spawn(async move {
+                let _place = places.acquire_owned().await?;
+                meet(number, case, who).await
+            });
+        }
+    }
+    let (all, mut runs) = (tasks.len(), Vec::new());
+    while let Some(run) = tasks.join_next().await {
+        let run = run??;
+        runs.push(run);
+        let (Case { server, load, .. }, Took { seconds, lost }) = (CASES[run.case], run.took);
+        eprintln!(
+            "{} of {all}: {server}, {load}, {}: {seconds:.1} s, {} rejected, {lost} lost",
+            runs.len(),
+            run.who.name(),
+            run.rejected,
+        );
+    }
+    Ok(runs)
+}
+
+async fn meet(number: usize, case: &Case, who: Who) -> Result<Run> {
+    let counts_tokens = matches!(case.limit(), Limit::Model { .. });
+    let client = who.client(case.rate(), counts_tokens)?;
+    let server = Server::start(case.limit(), case.latency()).await?;
+    let took = load::drive(case.calls(), client, &server.url).await?;
+    Ok(Run { case: number, who, took, rejected: server.rejected() })
+}

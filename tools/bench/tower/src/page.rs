@@ -1,0 +1,243 @@
+//! The table, its bars, and the same as rows.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use crate::Run;
+use crate::cases::{CASES, Case};
+use crate::clients::Who;
+use crate::cost::Cost;
+use crate::speed::Speed;
+
+/// How much longer than the fastest other client that lost nothing it may take.
+const TIME: f64 = 1.25;
+/// How much of what reqwest-retry has rejected, which is not told a rate either.
+const REJECTED: f64 = 0.25;
+/// How much of the high rate is to be used.
+const SHARE: f64 = 0.99;
+
+/// All that was measured.
+pub struct Page<'a> {
+    pub runs: &'a [Run],
+    pub speeds: &'a [Speed],
+    pub costs: &'a [Cost],
+}
+
+/// What became of the runs of one client at one server.
+#[derive(Clone, Copy)]
+struct Middle {
+    seconds: f64,
+    rejected: u32,
+    lost: u32,
+}
+
+impl Page<'_> {
+    pub fn text(&self) -> String {
+        let mut page = String::from(
+            "# tidegate-tower beside others\n\n\
+             Ten servers on loopback, each with a load, and four clients. `tidegate-tower` is \
+             `ThrottleLayer` with `Gate::adaptive()`, and is told nothing; for the language model it has a \
+             second limit, of tokens. governor and tower's RateLimit are told the rate in the last column \
+             (governor with a burst of a second). All try a call at most ten times, the others with backoff \
+             from 0.1 s to 20 s. All use the same version of reqwest.\n\n\
+             A cell says: seconds until the last call has ended / calls that the server rejected / calls \
+             that were lost, all attempts used up. Times and rejections are medians of three runs, losses \
+             the most of them. Ideal is what a client takes that knows the server and is alone. Another run \
+             differs by a little.\n\n",
+        );
+        page.push_str("| server | load | ideal |");
+        for who in Who::ALL {
+            _ = write!(page, " {} |", who.name());
+        }
+        page.push_str(" told |\n|---|---|---:|---:|---:|---:|---:|---:|\n");
+        for (number, case) in CASES.iter().enumerate() {
+            let Case { server, load, .. } = case;
+            _ = write!(page, "| {server} | {load} | {:.1} |", case.ideal());
+            for who in Who::ALL {
+                let Middle { seconds, rejected, lost } = self.middle(number, who);
+                _ = write!(page, " {seconds:.1} / {rejected} / {lost} |");
+            }
+            _ = writeln!(page, " {}/s |", case.rate());
+        }
+        self.bars(&mut page);
+        self.speeds(&mut page);
+        self.costs(&mut page);
+        page.push_str("\nWritten by `cargo xtask bench tower`.\n");
+        page
+    }
+
+    /// What was asked of tidegate-tower at each server, and what it did.
+    fn bars(&self, page: &mut String) {
+        let mut met = [0; 3];
+        let mut table = String::from(
+            "| server | load | seconds, at most | rejected, at most | lost |\n|---|---|---:|---:|---:|\n",
+        );
+        for (number, Case { server, load, .. }) in CASES.iter().enumerate() {
+            let is = self.middle(number, Who::Tidegate);
+            let peers = Who::PEERS.map(|who| self.middle(number, who));
+            let served = peers.iter().filter(|peer| peer.lost == 0);
+            let time = served.map(|peer| peer.seconds).fold(f64::INFINITY, f64::min) * TIME;
+            let rejected = f64::from(self.middle(number, Who::Retry).rejected) * REJECTED;
+            let fits = [is.seconds <= time, f64::from(is.rejected) <= rejected, is.lost == 0];
+            for (met, fits) in met.iter_mut().zip(fits) {
+                *met += u32::from(fits);
+            }
+            let [in_time, few, none] = fits.map(verdict);
+            _ = writeln!(
+                table,
+                "| {server} | {load} | {time:.1}: {:.1}, {in_time} | {rejected:.0}: {}, {few} | {}, {none} |",
+                is.seconds, is.rejected, is.lost,
+            );
+        }
+        let all = CASES.len();
+        let [time, rejected, lost] = met;
+        _ = writeln!(
+            page,
+            "\n## Bars of tidegate-tower\n\n\
+             - At most {TIME} times the seconds of the fastest other client that lost nothing: met at {time} of \
+             {all} servers.\n\
+             - At most a quarter of the rejections of reqwest-retry, which is not told the rate either: met at \
+             {rejected} of {all}.\n\
+             - No call lost: met at {lost} of {all}.\n\n{table}",
+        );
+    }
+
+    fn speeds(&self, page: &mut String) {
+        _ = writeln!(
+            page,
+            "## 20 000 calls a second\n\n\
+             128 tasks call a server on loopback that allows everything and has a thread of its own, with \
+             hyper's client; the limit is 20 000 a second. The fastest of ten runs of a second each.\n\n\
+             | client | calls a second | share of the rate |\n|---|---:|---:|",
+        );
+        for speed in self.speeds {
+            let share = speed.share() * 100.0;
+            _ = writeln!(page, "| {} | {:.0} | {share:.1} % |", speed.client, speed.per_second);
+        }
+        if let Some(first) = self.speeds.first() {
+            let verdict = verdict(first.share() >= SHARE);
+            _ = writeln!(
+                page,
+                "\nBar: `fixed` uses at least {:.0} % of the rate: {verdict}.\n",
+                SHARE * 100.0
+            );
+        }
+    }
+
+    fn costs(&self, page: &mut String) {
+        let of = |name: &str| {
+            let cost = self.costs.iter().find(|cost| cost.client.starts_with(name));
+            cost.map_or(f64::NAN, |cost| cost.nanoseconds)
+        };
+        let (governor, tower) = (of("governor"), of("tower RateLimit"));
+        page.push_str(
+            "## The cost of a call\n\n\
+             A call that may be sent at once, to a service that is ready at once: one thread, one call after \
+             the other, less what the service itself takes. The fastest of 200 runs of 1000 calls. \
+             tidegate-tower also reads the response, and keeps the permit until the body ends.\n\n\
+             | client | ns | times governor | times tower, one task |\n|---|---:|---:|---:|\n",
+        );
+        for Cost { client, nanoseconds } in self.costs {
+            let [governor, tower] = [governor, tower].map(|other| nanoseconds / other);
+            _ = writeln!(page, "| {client} | {nanoseconds:.0} | {governor:.1} | {tower:.1} |");
+        }
+    }
+
+    /// One a line.
+    pub fn rows(&self) -> String {
+        let mut rows = Vec::new();
+        for (number, case) in CASES.iter().enumerate() {
+            for who in Who::ALL {
+                let Middle { seconds, rejected, lost } = self.middle(number, who);
+                rows.push(json!({
+                    "server": case.server, "load": case.load, "ideal": case.ideal(),
+                    "client": who.name(), "seconds": seconds, "rejected": rejected, "lost": lost,
+                    "told": who.is_told().then(|| case.rate()),
+                }));
+            }
+        }
+        rows.extend(self.speeds.iter().map(|speed| {
+            json!({ "client": speed.client, "per_second": speed.per_second, "share": speed.share() })
+        }));
+        rows.extend(
+            self.costs
+                .iter()
+                .map(|cost| json!({ "client": cost.client, "nanoseconds": cost.nanoseconds })),
+        );
+        let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
+        format!("[{}]\n", rows.join(",\n"))
+    }
+
+    fn middle(&self, case: usize, who: Who) -> Middle {
+        let runs = || self.runs.iter().filter(move |run| run.case == case && run.who == who);
+        Middle {
+            seconds: median(runs().map(|run| run.took.seconds).collect(), f64::total_cmp)
+                .unwrap_or(f64::NAN),
+            rejected: median(runs().map(|run| run.rejected).collect(), u32::cmp)
+                .unwrap_or_default(),
+            lost: runs().map(|run| run.took.lost).max().unwrap_or_default(),
+        }
+    }
+}
+
+const fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { "**not met**" }
+}
+
+fn median<T: Copy>(mut all: Vec<T>, order: impl FnMut(&T, &T) -> std::cmp::Ordering) -> Option<T> {
+    all.sort_by(order);
+    all.get(all.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Took;
+
+    /// Every client takes as long and is rejected as often as this says, in each of three runs.
+    fn runs(figures: impl Fn(Who) -> (f64, u32, u32)) -> Vec<Run> {
+        let one = |case, who| {
+            let (seconds, rejected, lost) = figures(who);
+            Run { case, who, took: Took { seconds, lost }, rejected }
+        };
+        let cases = 0..CASES.len();
+        cases.flat_map(|case| Who::ALL.map(|who| [one(case, who); 3]).concat()).collect()
+    }
+
+    fn met(runs: &[Run]) -> [usize; 3] {
+        let text = Page { runs, speeds: &[], costs: &[] }.text();
+        let mut counts = text.lines().filter_map(|line| {
+            let (_, count) = line.strip_prefix("- ")?.split_once("met at ")?;
+            count.split(' ').next()?.parse().ok()
+        });
+        [(); 3].map(|()| counts.next().unwrap())
+    }
+
+    #[test]
+    fn the_bars_are_held_against_those_that_lost_nothing_and_were_told_nothing() {
+        let others = |who| match who {
+            Who::Governor => (4.0, 0, 1),
+            Who::Retry => (10.0, 100, 0),
+            _ => (20.0, 0, 0),
+        };
+        let with = |is| runs(move |who| if who == Who::Tidegate { is } else { others(who) });
+        assert_eq!(met(&with((12.5, 25, 0))), [10, 10, 10]);
+        assert_eq!(met(&with((12.6, 26, 1))), [0, 0, 0]);
+    }
+
+    #[test]
+    fn the_median_is_the_middle_one() {
+        assert_eq!(median(vec![5, 1, 3], u32::cmp), Some(3));
+        assert_eq!(median(Vec::new(), u32::cmp), None);
+    }
+
+    #[test]
+    fn rows_are_json_and_say_who_was_told_a_rate() {
+        let runs = runs(|_| (1.0, 2, 3));
+        let rows = Page { runs: &runs, speeds: &[], costs: &[] }.rows();
+        let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
+        assert_eq!(rows.as_array().unwrap().len(), 40);
+        assert_eq!((&rows[0]["told"], &rows[1]["told"]), (&serde_json::Value::Null, &5.into()));
+    }
+}
