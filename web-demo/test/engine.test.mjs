@@ -97,7 +97,6 @@ test("what the story's module does not know it refuses, and never takes for some
     [read("h"), "adaptive", "scenario"],
     [OWN, "article", "scenario"],
     [read("b-4"), "aws-cubic", "law"],
-    [read("b-4").replace("[[clients]]", "[[clients]]\nthreads = 33"), "adaptive", "law"],
     [read("b-4").replace("burst = 4", "burst = 0"), "adaptive", "scenario"],
     ["title = 3", "adaptive", "scenario"],
     ["", "adaptive", "scenario"],

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use tidegate::gate::Permit;
-use tidegate::law::{AnyLaw, Fixed, Law};
-use tidegate::{Controller, Decision, Instant, Outcome, Policy};
+use tidegate::gate::{Pace, Permit};
+use tidegate::law::{AnyLaw, Law, Move, Sample};
+use tidegate::{Controller, Decision, Instant, Outcome, Policy, Quota, Rng};
 
 use crate::peer;
 use crate::place::Place;
@@ -56,10 +56,10 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
     }
 }
 
-/// The same of the laws that the page shows at first, for a process of few threads, and of nothing
-/// else: those figures must not wait for the code of all the others.
+/// The same of the laws that the page shows at first, and of nothing else: those figures must not wait for
+/// the code of all the others.
 pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
-    let unlimited = Policy::new(Fixed::UNLIMITED).attempts(None);
+    let unlimited = Policy::new(Unlimited).attempts(None);
     match name {
         "none" => Some(few(unlimited.backoff(None), place)),
         "backoff" => Some(few(unlimited, place)),
@@ -68,8 +68,26 @@ pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
     }
 }
 
+/// `Fixed` without a quota, and without the code that keeps one.
+#[derive(Clone, Copy)]
+struct Unlimited;
+
+impl Law for Unlimited {
+    type State = ();
+
+    fn start(&self, _: Instant) {}
+
+    fn quota(&self, (): &()) -> Option<Quota> {
+        None
+    }
+
+    fn observe(&self, (): &mut (), _: &mut Pace, _: &Sample<'_>, _: &mut Rng) -> Move {
+        Move::Held
+    }
+}
+
 fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Throttle> {
-    Box::new(Permits::new(Controller::new(policy, place.seed, place.from)))
+    Box::new(Permits::new(Controller::new(policy, place.seed, place.from), place.threads))
 }
 
 /// The policy of a name, with as many attempts of a call as it takes.
@@ -88,19 +106,25 @@ where
     Call: AskOf<LAWS>,
 {
     let &Place { seed, from: now, .. } = place;
-    Box::new(Permits::new(Controller::new(policy, seed, now)))
+    Box::new(Permits::new(Controller::new(policy, seed, now), place.threads))
 }
 
 /// A controller of so many laws, and the permits of its calls in flight. The world's number for one is its
 /// thread's, which has one call at a time.
 struct Permits<L: Law, const LAWS: usize> {
     gate: Controller<L, LAWS>,
-    permits: Vec<Option<Permit<LAWS>>>,
+    permits: Box<[Option<Permit<LAWS>>]>,
 }
 
 impl<L: Law, const LAWS: usize> Permits<L, LAWS> {
-    const fn new(gate: Controller<L, LAWS>) -> Self {
-        Self { gate, permits: Vec::new() }
+    fn new(gate: Controller<L, LAWS>, threads: u32) -> Self {
+        Self { gate, permits: (0..threads).map(|_| None).collect() }
+    }
+
+    /// The permit of a thread; of the only one, where there is one.
+    fn permit(&mut self, thread: u32) -> &mut Option<Permit<LAWS>> {
+        let count = self.permits.len();
+        &mut self.permits[thread as usize % count]
     }
 }
 
@@ -112,11 +136,7 @@ where
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
         match self.gate.poll(now, call.ask()) {
             Decision::Go(permit) => {
-                let thread = call.thread as usize;
-                if thread >= self.permits.len() {
-                    self.permits.resize_with(thread + 1, || None);
-                }
-                self.permits[thread] = Some(permit);
+                *self.permit(call.thread) = Some(permit);
                 Answer::Go(call.thread.into())
             }
             Decision::Wait(until) => Answer::Wait(until),
@@ -126,7 +146,7 @@ where
     }
 
     fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
-        if let Some(permit) = self.permits[permit as usize].take() {
+        if let Some(permit) = self.permit(permit as u32).take() {
             self.gate.settle(now, permit, response.outcome.with(response.hint));
         }
     }
@@ -165,7 +185,7 @@ impl PerThread {
         let &Place { seed, from: now, threads, .. } = place;
         // The seeds of neighbouring processes differ in other bits than these.
         let seed = |thread| seed ^ (u64::from(thread) << 32);
-        let gate = |thread| Permits::new(Controller::new(*policy, seed(thread), now));
+        let gate = |thread| Permits::new(Controller::new(*policy, seed(thread), now), 1);
         Self { gates: (0..threads).map(gate).collect() }
     }
 }
