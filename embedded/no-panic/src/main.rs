@@ -37,11 +37,11 @@ pub static STATIC: fn() -> &'static Throttle<Mutex, Adaptive> = || &UPLINK;
 
 /// The default.
 #[unsafe(no_mangle)]
-pub static ADAPTIVE: Verbs<Adaptive, 4, 4, 1> = Verbs::ALL;
+pub static ADAPTIVE: Verbs<Adaptive, 4, 1> = Verbs::ALL;
 
 /// Two limits for each call, of another law, in other numbers.
 #[unsafe(no_mangle)]
-pub static AIMD: Verbs<Aimd, 1, 9, 2> = Verbs::ALL;
+pub static AIMD: Verbs<Aimd, 9, 2> = Verbs::ALL;
 
 /// A line for each key.
 #[unsafe(no_mangle)]
@@ -70,11 +70,7 @@ pub static CONVERSIONS: Conversions = Conversions {
 
 /// The verbs of a throttle.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
-pub struct Verbs<
-    L: Law + Copy + 'static,
-    const WAITERS: usize,
-    const LIMITS: usize,
-> {
+pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: usize> {
     new: fn(Policy<L, LIMITS>) -> Uplink<L, WAITERS, LIMITS>,
     seeded: fn(Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS>,
     call: for<'a> fn(
@@ -92,9 +88,7 @@ pub struct Verbs<
     poll: for<'a> fn(
         Pin<&mut Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>>,
         &mut Context<'_>,
-    ) -> Poll<
-        Result<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Refusal>,
-    >,
+    ) -> Poll<Result<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Refusal>>,
     /// Drops it, wherever it stands.
     leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>),
     settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
@@ -125,14 +119,10 @@ pub struct Verbs<
     ) -> Poll<Result<Reply<LIMITS>, Refusal>>,
 }
 
-type Uplink<L, const WAITERS: usize, const LIMITS: usize> =
-    Throttle<Mutex, L, WAITERS, LIMITS>;
+type Uplink<L, const WAITERS: usize, const LIMITS: usize> = Throttle<Mutex, L, WAITERS, LIMITS>;
 
-impl<
-    L: Record + Copy + PartialEq + 'static,
-    const WAITERS: usize,
-    const LIMITS: usize,
-> Verbs<L, WAITERS, LIMITS>
+impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS: usize>
+    Verbs<L, WAITERS, LIMITS>
 {
     const ALL: Self = Self {
         new: |policy| Throttle::new(policy, board::seed),

@@ -153,7 +153,12 @@ pub struct Verbs<L: Law, const LIMITS: usize> {
     learn: fn(&mut Controller<L, LIMITS>, Instant, &mut Permit<LIMITS>, Reply<LIMITS>),
     refund: fn(&mut Controller<L, LIMITS>, Instant, Permit<LIMITS>),
     ready_at: fn(&Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Option<Instant>,
-    retry: fn(&mut Controller<L, LIMITS>, Instant, &Ask<LIMITS>, Outcome) -> Result<Ask<LIMITS>, Reason>,
+    retry: fn(
+        &mut Controller<L, LIMITS>,
+        Instant,
+        &Ask<LIMITS>,
+        Outcome,
+    ) -> Result<Ask<LIMITS>, Reason>,
     next_at: fn(&Controller<L, LIMITS>, Instant) -> Option<Instant>,
     set_policy: fn(&mut Controller<L, LIMITS>, Policy<L, LIMITS>, Instant),
     snapshot: fn(&Controller<L, LIMITS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,

@@ -4,8 +4,8 @@
 
 use tidegate_size as _;
 
-use tidegate::signal::http::CommonReading;
 use tidegate::Reply;
+use tidegate::signal::http::CommonReading;
 
 /// Reads one response.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
