@@ -23,7 +23,7 @@ use crate::timer::{Timer, Tokio, span};
 /// Paces the calls of all tasks that share it, repeats what the server rejects, and learns from the
 /// responses.
 ///
-/// A clone is another handle of the same gate. Each [key](Self::key) has a limit and a queue by itself.
+/// A clone is another handle of the same gate. Each [key](Self::key) has its own limit and queue.
 ///
 /// ```
 /// use tidegate_tower::Gate;
@@ -46,7 +46,7 @@ use crate::timer::{Timer, Tokio, span};
 /// # Ok(()) }
 /// ```
 ///
-/// It has no task of its own. A call that waits sleeps on its own timer, so a gate may be made and used
+/// It spawns no task. A call that waits sleeps on its own timer, so a gate may be made and used
 /// anywhere; only a call that has to wait needs the runtime.
 ///
 /// # Parameters

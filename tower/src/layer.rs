@@ -179,7 +179,7 @@ where
             (self.rules.repeat.clone(), self.rules.classify.clone(), self.rules.until);
         let inner = self.inner.clone();
         let send = move |request| {
-            // Made ready by itself: one attempt may be given up while the service gets ready.
+            // Each attempt gets ready separately: one attempt may be given up while the service gets ready.
             let mut inner = inner.clone();
             async move {
                 poll_fn(|cx| inner.poll_ready(cx)).await?;

@@ -7,7 +7,7 @@ use tidegate::Instant;
 
 /// A monotonic clock, and sleeps on it. [`Tokio`] is the default.
 ///
-/// Every call that waits sleeps on a timer of its own and never on a task of the gate, so a runtime needs
+/// Every call that waits sleeps on its own timer and never on a task of the gate, so a runtime needs
 /// nothing but a clock and a sleep. In a Cloudflare worker that is `worker::Delay`:
 ///
 /// ```

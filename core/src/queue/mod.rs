@@ -228,7 +228,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         let (costs, attempt) = (ask.costs, ask.attempt);
         let (deadline, not_before) = (ask.deadline, ask.not_before);
         let slot = self.slots.claim(attempt > 0)?;
-        // Behind others and without an instant of its own, it changes nothing for them.
+        // A call behind others, without a deadline or a backoff, changes nothing for the queue.
         let is_plain = deadline == Instant::MAX && not_before == Instant::ZERO;
         if !(is_plain && self.slots.is_behind(place)) {
             self.asleep = Instant::ZERO;

@@ -25,7 +25,7 @@ pub fn quick(_: &mut Roads, tally: &mut Tally) {
     tally.tests("the crate and its examples", cargo_test(NAME, &["--all-features"]));
 }
 
-/// SDKs of others, and a worker with its own timer. They are a workspace by themselves.
+/// Third-party SDKs, and a worker with its own timer, in a separate workspace.
 fn clients(roads: &mut Roads, tally: &mut Tally) {
     let folder = root().join("tower/clients");
     let within = |verb: &str, more: &[&str]| {
@@ -56,7 +56,7 @@ fn clients(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// What compares it with others. It is a workspace by itself too.
+/// The comparison with other crates, in a separate workspace.
 fn bench(tally: &mut Tally) {
     let within = |verb: &str, more: &[&str]| {
         let mut command = cargo(verb);

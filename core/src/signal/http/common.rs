@@ -15,9 +15,9 @@ use crate::time::Span;
 /// dropped.
 const ROOM: usize = 7;
 
-/// What was told of a limit: the first seven [`Term`]s. The greatest number counts, and zero is
-/// nothing. Counts are complements, so that the least of them counts. One is added to times (in
-/// milliseconds) and dates (in seconds since 1970). A unit is zero if it is calls.
+/// What the response said about one limit: the first seven [`Term`]s. Of several numbers for a term the
+/// largest is kept, and zero means none. Counts are stored as complements, so the smallest is kept. Times
+/// (in milliseconds) and dates (in seconds since 1970) are stored plus one. A unit is zero for calls.
 type Numbers = [u32; 7];
 
 const NOTHING: Numbers = [0; 7];

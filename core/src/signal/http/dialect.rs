@@ -172,7 +172,7 @@ const CONCURRENT: u8 = 8;
 const BYTES: u8 = 16;
 const REQUESTS: u8 = 32;
 
-/// How the words begin that tell of a limit what it counts, and the seconds of its period.
+/// Prefixes of the words that name what a limit counts, with the seconds of its period.
 static UNITS: Table<(u8, u32), 11> = Table::of(&[
     ("token", (TOKENS, 0)),
     ("input", (INPUT, 0)),

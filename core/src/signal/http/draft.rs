@@ -16,7 +16,7 @@ const LOOSE: u8 = 1 << 7;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Draft {
-    /// The greatest number that was told of each [`Term`]; where the least counts, its complement.
+    /// The largest number for each [`Term`]. Counts are stored as complements, so the smallest is kept.
     /// Once they are [`settled`](settle), the first is how much the limit binds, and limits compare by
     /// these.
     numbers: [u64; 7],
@@ -127,9 +127,9 @@ impl Draft {
         }
     }
 
-    /// Notes how much it binds a client. What is used up comes first, then the lesser share left, then
-    /// what tells no share, then what tells of nothing left; of equals the fewer calls, the later reset
-    /// and the longer period. The name makes it the same for any order of the headers.
+    /// Sets how much the limit binds a client. A limit that is used up binds most, then the one with the
+    /// smallest share left, then one without a share, then one that does not say what is left. Ties go to the
+    /// fewest calls, the latest reset and the longest period. The name makes it the same for any order of the headers.
     fn weigh(&mut self) {
         let (left, limit) = (self.least(Term::Left), self.least(Term::Limit));
         let slack = if self.has(Term::Left) {
@@ -196,7 +196,7 @@ pub(super) fn count(ignored: &mut u16) {
     *ignored = ignored.saturating_add(1);
 }
 
-/// Notes what was told of a limit; false where there is no room for it.
+/// Adds what a header says about a limit. Returns false if there is no room for it.
 pub(super) fn add(drafts: &mut [Draft], draft: &Draft) -> bool {
     let mut slots = drafts.iter_mut();
     let slot = slots.find(|slot| slot.told == 0 || slot.same(draft, Term::Name));
@@ -207,8 +207,7 @@ pub(super) fn add(drafts: &mut [Draft], draft: &Draft) -> bool {
     known
 }
 
-/// Notes the limits of `drafts` that were told of in `limits`, the binding one first; as many as
-/// there is room for.
+/// Writes the limits of `drafts` to `limits`, the binding one first, as many as there is room for.
 pub(super) fn settle(
     drafts: &mut [Draft],
     now: Option<u64>,

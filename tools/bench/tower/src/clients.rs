@@ -49,7 +49,7 @@ impl Who {
         matches!(self, Self::Governor | Self::Tower)
     }
 
-    /// A client by itself, with connections of its own. `rate` is for those that are told one; `counts_tokens`
+    /// A client with its own connections. `rate` is for clients that need one; `counts_tokens`
     /// says that the server limits tokens too.
     pub fn client(self, rate: u32, counts_tokens: bool) -> Result<Client> {
         let http = Http::builder().no_proxy().build()?;

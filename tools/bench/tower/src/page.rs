@@ -107,7 +107,7 @@ impl Page<'_> {
         _ = writeln!(
             page,
             "## 20 000 calls a second\n\n\
-             128 tasks call a server on loopback that allows everything and has a thread of its own, with \
+             128 tasks call a server on loopback that allows everything and runs in another thread, with \
              hyper's client; the limit is 20 000 a second. The fastest of ten runs of a second each.\n\n\
              | client | calls a second | share of the rate |\n|---|---:|---:|",
         );

@@ -51,7 +51,7 @@ impl Speed {
 
 /// tidegate comes first, and what the machine does without a limit last.
 pub async fn measure() -> Result<[Speed; 4]> {
-    // The server has a thread of its own, as if it were another process.
+    // The server runs in another thread, as if it were another process.
     let server = Builder::new_multi_thread().worker_threads(1).enable_io().build()?;
     let listener = server.spawn(TcpListener::bind("127.0.0.1:0")).await??;
     let uri: Uri = format!("http://{}/", listener.local_addr()?).parse()?;
