@@ -17,8 +17,12 @@ impl<const LIMITS: usize> World<LIMITS> {
             let ended = flying.sent.saturating_add(self.lease) <= self.latest;
             assert!(flying.stale || ended, "a call in flight is late");
             assert!(self.gate.states().eq(before.states()), "a late call has taught a law");
-            if reply.outcome.is_retryable() {
+            if reply.outcome.is_retryable() && reply.hints.iter().any(|hint| hint.pause().is_some())
+            {
                 self.heeds(&flying.call, &reply);
+            } else {
+                let record = |gate| record_of(gate, self.now);
+                assert_eq!(record(&self.gate), record(&before), "a late call has taught");
             }
         } else {
             assert!(!flying.stale, "a permit from before the restart gave a place back");
