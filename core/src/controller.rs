@@ -3,11 +3,16 @@
 mod each;
 #[cfg(feature = "shared")]
 mod leased;
+mod limit;
 mod record;
+mod retry;
 
-use each::{each, each_mut};
+use core::borrow::Borrow;
 
-use crate::gate::{Budget, Gate, Hold, InFlight, Pace, Part, Permit, WindowPolicy};
+use each::{each, pairs, pairs_mut};
+use limit::{Limit, lately};
+
+use crate::gate::{Budget, Gate, Hold, InFlight, Part, Permit, WindowPolicy};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{Outcome, Reply};
@@ -72,131 +77,51 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///
 /// # Parameters
 ///
-/// `L` is the law; `LIMITS` is how many limits an ask has costs for.
+/// `L` is the law; `LIMITS` is how many limits an ask has costs for. `P` is a policy or a reference to one:
+/// firmware keeps it in flash, and a table of controllers has one for all of them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1> {
-    limits: [Limit<L>; LIMITS],
-    rules: Rules,
+pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LIMITS>> {
+    policy: P,
+    limits: [Limit<L::State>; LIMITS],
     hold: Hold,
+    window: WindowPolicy,
     calls: InFlight,
-    budget: Option<Budget>,
+    budget: Budget,
     rng: Rng,
     stats: Stats,
     /// How many calls were admitted so far, in its low 8 bits.
     admitted: u8,
 }
 
-/// One of the limits that a controller keeps.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Limit<L: Law> {
-    law: L,
-    state: L::State,
-    pace: Pace,
-    /// Whether it was what a call waited for since the call before left.
-    pressed: bool,
-    /// How often its law has cut. A call in flight remembers it from when it left. More than 65 535
-    /// cuts during one call would make it look fresh.
-    epoch: u16,
-    /// What that was when this law began.
-    began: u16,
-}
-
-impl<L: Law> Limit<L> {
-    fn new(law: L, now: Instant) -> Self {
-        Self {
-            state: law.start(now),
-            law,
-            pace: Pace::new(now),
-            pressed: false,
-            epoch: 0,
-            began: 0,
-        }
-    }
-
-    /// From when on the pace and the law let a call leave; `Err` where that is never. A cost of zero
-    /// is not subject to them.
-    fn due(&self, now: Instant, cost: u32, in_flight: u16) -> Result<Instant, Reason> {
-        if cost == 0 {
-            return Ok(Instant::ZERO);
-        }
-        let pace = self.pace.due(now, cost, self.law.quota(&self.state));
-        match (self.law.check(&self.state, now, in_flight), pace) {
-            (Verdict::Refuse(one), Err(two)) => Err(one.max(two)),
-            (Verdict::Refuse(reason), _) | (_, Err(reason)) => Err(reason),
-            (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
-            (Verdict::Go | Verdict::Full, due) => due,
-        }
-    }
-
-    /// Whether a call left under this law, and not under one that another policy had.
-    fn has_charged(&self, part: &Part) -> bool {
-        part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
-    }
-
-    /// Up to when the bucket drains at `now`. The rest stays available to make up for a late timer.
-    fn lately(&self, now: Instant) -> Instant {
-        now.saturating_sub(self.law.lateness())
-    }
-
-    /// Takes back what a call was charged. Nothing else was sent since, where it is the `newest`.
-    fn refund(&mut self, now: Instant, part: &Part, newest: bool) {
-        self.pressed |= part.paced;
-        self.pace.correct(self.lately(now), part.cost, 0, self.law.quota(&self.state));
-        let newest = newest && part.epoch == self.epoch;
-        self.law.refunded(&mut self.state, &mut self.pace, now, part.cost, newest);
-    }
-
-    /// The earliest instant at which a call of this cost may be sent behind others, as far as is known:
-    /// the bucket has room for all of them, or each keeps the law's interval.
-    fn due_behind(&self, now: Instant, ahead: Ahead, cost: u32, in_flight: u16) -> Instant {
-        let Ok(due) = self.due(now, cost, in_flight) else { return now };
-        if cost == 0 || ahead.calls == 0 {
-            return due;
-        }
-        match self.law.quota(&self.state) {
-            Some(quota) => due.max(self.pace.due_behind(self.lately(now), ahead.cost, cost, quota)),
-            None if due > now => {
-                let interval = self.law.interval(&self.state, now).unwrap_or(Span::ZERO);
-                due.saturating_add(interval.saturating_mul(ahead.calls.into()))
-            }
-            None => due,
-        }
-    }
-
-    /// A call of this cost leaves.
-    fn charge(&mut self, now: Instant, cost: u32, rng: &mut Rng) {
-        if cost == 0 {
-            return;
-        }
-        self.pressed = false;
-        let quota = self.law.quota(&self.state);
-        // A call that is late is charged as if it were not, for the next one is due by the rate.
-        let late = self.pace.had_to_wait(cost, quota);
-        let then = if late { self.lately(now) } else { now };
-        self.pace.charge(then, cost, quota);
-        self.law.released(&mut self.state, &mut self.pace, now, cost, rng);
-    }
-}
-
-impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
+impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
     /// A controller that has seen nothing yet.
     ///
     /// `seed` spreads this client's waits against those of its fleet; see [`rng`](crate::rng) for
     /// what to feed it.
     #[must_use]
-    pub fn new(policy: Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
+    pub fn new(policy: P, seed: u64, now: Instant) -> Self {
+        let Policy { laws, rules } = policy.borrow();
         Self {
-            limits: policy.laws.map(|law| Limit::new(law, now)),
-            rules: policy.rules,
+            limits: laws.each_ref().map(|law| Limit::new(law, now)),
             hold: Hold::default(),
+            window: rules.window,
             calls: InFlight::new(now, period(seed)),
             admitted: 0,
-            budget: policy.rules.budget.map(Budget::new),
+            budget: Budget::of(rules.budget),
             rng: Rng::new(seed),
             stats: Stats::default(),
+            policy,
         }
+    }
+
+    /// The law of each limit.
+    fn laws(&self) -> &[L; LIMITS] {
+        &self.policy.borrow().laws
+    }
+
+    fn rules(&self) -> &Rules {
+        &self.policy.borrow().rules
     }
 
     /// What a poll would answer. It changes nothing and may be asked at any time.
@@ -204,8 +129,8 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
         let mut due = self.hold.until().max(ask.not_before);
         let mut refusal = None;
-        each(&self.limits, |index, limit| {
-            match limit.due(now, ask.cost_of(index), self.in_flight()) {
+        pairs(self.laws(), &self.limits, |index, law, limit| {
+            match limit.due(law, now, ask.cost_of(index), self.in_flight()) {
                 Ok(at) => due = due.max(at),
                 Err(reason) => refusal = refusal.max(Some(reason)),
             }
@@ -216,8 +141,8 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
             refusal = refusal.max(Some(Reason::Late(leaves)));
         }
         if ask.attempt > 0
-            && let (Some(budget), Some(policy)) = (&self.budget, self.rules.budget)
-            && let Verdict::Refuse(reason) = budget.check(policy)
+            && let Some(policy) = self.rules().budget
+            && let Verdict::Refuse(reason) = self.budget.check(policy)
         {
             refusal = refusal.max(Some(reason));
         }
@@ -239,9 +164,9 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
             Verdict::Refuse(Reason::Budget) => Some(Gate::Budget),
             Verdict::Wait(until) | Verdict::Refuse(Reason::Late(until)) => {
                 let mut paced = false;
-                each(&self.limits, |index, limit| {
+                pairs(self.laws(), &self.limits, |index, law, limit| {
                     paced |= until > now
-                        && limit.due(now, ask.cost_of(index), self.in_flight()) == Ok(until);
+                        && limit.due(law, now, ask.cost_of(index), self.in_flight()) == Ok(until);
                 });
                 match paced {
                     true => Some(Gate::Pace),
@@ -328,70 +253,21 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
             return self.release(permit);
         }
         let newest = permit.number.wrapping_add(1) == self.admitted;
-        each_mut(&mut self.limits, |index, limit| {
+        let Policy { laws, rules } = self.policy.borrow();
+        pairs_mut(laws, &mut self.limits, |index, law, limit| {
             if let Some(part) = permit.parts.get(index)
                 && part.cost > 0
                 && limit.has_charged(part)
             {
-                limit.refund(now, part, newest);
+                limit.refund(law, now, part, newest);
             }
         });
         if permit.attempt > 0
-            && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
+            && let Some(policy) = rules.budget
         {
-            budget.refund(policy);
+            self.budget.refund(policy);
         }
         self.release(permit);
-    }
-
-    /// The ask for the next attempt of a call that completed with `reply` (an [`Outcome`] will do).
-    ///
-    /// The ask carries the call's own backoff, so that polling with it waits. A server's wish to
-    /// be left alone for a time is in the way of all calls alike. An error that another attempt
-    /// cannot mend is no failure to a throttle: the server answered, so settle it as
-    /// [`Outcome::Ok`] and do not retry.
-    ///
-    /// # Errors
-    /// [`Reason::Final`] where another attempt would not help, [`Reason::Attempts`] where the policy allows
-    /// no more, and [`Reason::Late`] where it could not be sent by the call's deadline or within the
-    /// policy's time.
-    pub fn retry(
-        &mut self,
-        now: Instant,
-        ask: &Ask<LIMITS>,
-        reply: impl Into<Reply<LIMITS>>,
-    ) -> Result<Ask<LIMITS>, Reason> {
-        let reply = reply.into();
-        let mut worth_it = reply.outcome.is_retryable();
-        each(&reply.hints, |_, hint| worth_it &= !hint.no_retry);
-        if worth_it { self.try_again(now, ask) } else { Err(Reason::Final) }
-    }
-
-    fn try_again(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Result<Ask<LIMITS>, Reason> {
-        let attempt = ask.attempt.saturating_add(1);
-        let spent = self.rules.attempts.is_some_and(|most| attempt >= most.get());
-        if spent {
-            return Err(Reason::Attempts);
-        }
-        let (rung, delay) = match self.rules.backoff {
-            Some(backoff) => {
-                let rung = backoff.climb(ask.rung, &mut self.rng);
-                (rung, backoff.delay(rung, &mut self.rng))
-            }
-            None => (Span::ZERO, Span::ZERO),
-        };
-        let not_before = now.saturating_add(delay);
-        let first_failed = if ask.attempt == 0 { now } else { ask.first_failed };
-        // A deadline too, because a gate may keep the call longer than its backoff does.
-        let most =
-            self.rules.elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
-        let deadline = ask.deadline.min(most);
-        let next = Ask { attempt, rung, not_before, first_failed, deadline, ..*ask };
-        if let Verdict::Refuse(late @ Reason::Late(_)) = self.check(now, &next) {
-            return Err(late);
-        }
-        self.stats.retries = self.stats.retries.saturating_add(1);
-        Ok(next)
     }
 
     /// Opens or narrows the window from now on, as far as the laws leave it open. Calls in flight stay in
@@ -409,10 +285,10 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
     /// ```
     pub fn set_window(&mut self, window: WindowPolicy, now: Instant) {
-        if window.lease() != self.rules.window.lease() {
-            self.calls.renew(now, self.rules.window);
+        if window.lease() != self.window.lease() {
+            self.calls.renew(now, self.window);
         }
-        self.rules.window = window;
+        self.window = window;
     }
 
     /// When to poll again for a plain call (cost 1, no retry) if nothing settles until then. It may
@@ -425,9 +301,11 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
         // law that refuses within one second does not, and must not hide the others.
         let mut due = self.hold.until();
         let mut helps = true;
-        each(&self.limits, |_, limit| match limit.due(Instant::ZERO, 1, self.in_flight()) {
-            Ok(at) => due = due.max(at),
-            Err(reason) => helps &= matches!(reason, Reason::OverLimit),
+        pairs(self.laws(), &self.limits, |_, law, limit| {
+            match limit.due(law, Instant::ZERO, 1, self.in_flight()) {
+                Ok(at) => due = due.max(at),
+                Err(reason) => helps &= matches!(reason, Reason::OverLimit),
+            }
         });
         let due = (helps && due > Instant::ZERO).then_some(due);
         due.max(self.has_room_at(now, &Ask::new()))
@@ -467,9 +345,9 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
         ahead: &[Ahead; LIMITS],
     ) -> Instant {
         let mut due = now.max(self.hold.until()).max(ask.not_before);
-        each(&self.limits, |index, limit| {
+        pairs(self.laws(), &self.limits, |index, law, limit| {
             let ahead = ahead.get(index).copied().unwrap_or_default();
-            due = due.max(limit.due_behind(now, ahead, ask.cost_of(index), self.in_flight()));
+            due = due.max(limit.due_behind(law, now, ahead, ask.cost_of(index), self.in_flight()));
         });
         due
     }
@@ -482,22 +360,22 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// When there is room for `ask` in flight if nothing settles until then; `None` where there is room,
     /// or where no time would help.
     fn has_room_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
-        let mut at = self.calls.ready_at(self.rules.window);
-        each(&self.limits, |index, limit| {
+        let mut at = self.calls.ready_at(self.window);
+        pairs(self.laws(), &self.limits, |index, law, limit| {
             if ask.cost_of(index) > 0 {
-                at = at.max(self.law_has_room_at(limit, now));
+                at = at.max(self.law_has_room_at(law, &limit.state, now));
             }
         });
         at
     }
 
     /// The same for the window of one law, which may widen before a lease ends.
-    fn law_has_room_at(&self, limit: &Limit<L>, now: Instant) -> Option<Instant> {
+    fn law_has_room_at(&self, law: &L, state: &L::State, now: Instant) -> Option<Instant> {
         let (mut from, mut widened) = (now, None);
-        while let Some(most) = limit.law.window(&limit.state, from)
-            && let Some(ended) = self.calls.ready_at(self.rules.window.narrowed(most))
+        while let Some(most) = law.window(state, from)
+            && let Some(ended) = self.calls.ready_at(self.window.narrowed(most))
         {
-            match limit.law.widens_at(&limit.state, from) {
+            match law.widens_at(state, from) {
                 Some(wider) if wider < ended => (from, widened) = (wider, Some(wider)),
                 _ => return Some(ended).max(widened),
             }
@@ -516,22 +394,23 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// gate.set_policy(Policy::named("fixed").unwrap(), now);
     /// assert_eq!(gate.intervals(now).next(), Some(Some(Span::from_millis(100))));
     /// ```
-    pub fn set_policy(&mut self, policy: Policy<L, LIMITS>, now: Instant)
+    pub fn set_policy(&mut self, policy: P, now: Instant)
     where
         L: PartialEq,
     {
-        for (limit, law) in self.limits.iter_mut().zip(policy.laws) {
-            if limit.law != law {
+        let (new, old) = (policy.borrow(), self.policy.borrow());
+        for (limit, (law, before)) in self.limits.iter_mut().zip(new.laws.iter().zip(&old.laws)) {
+            if law != before {
                 // What is in flight left under another law: it is no fresh call of this one's.
                 let began = limit.epoch.wrapping_add(1);
                 *limit = Limit { epoch: began, began, ..Limit::new(law, now) };
             }
         }
-        if self.rules.budget != policy.rules.budget {
-            self.budget = policy.rules.budget.map(Budget::new);
+        if new.rules.budget != old.rules.budget {
+            self.budget = Budget::of(new.rules.budget);
         }
-        self.set_window(policy.rules.window, now);
-        self.rules = policy.rules;
+        self.set_window(new.rules.window, now);
+        self.policy = policy;
     }
 
     /// The counters so far.
@@ -557,7 +436,8 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// assert_eq!(gate.intervals(now).next(), Some(Some(Span::from_millis(100))));
     /// ```
     pub fn intervals(&self, now: Instant) -> impl Iterator<Item = Option<Span>> {
-        self.limits.iter().map(move |limit| limit.law.interval(&limit.state, now))
+        let limits = self.limits.iter().zip(self.laws());
+        limits.map(move |(limit, law)| law.interval(&limit.state, now))
     }
 
     /// What the law of each limit remembers.
@@ -568,7 +448,7 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// Whether calls are in flight, or a pause that the server asked for is not over.
     #[cfg(feature = "keyed")]
     pub(crate) fn is_needed(&self, now: Instant) -> bool {
-        self.calls.alive(now, self.rules.window) > 0 || self.hold.until() > now
+        self.calls.alive(now, self.window) > 0 || self.hold.until() > now
     }
 
     /// A poll that some gate stands in the way of.
@@ -603,19 +483,20 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
 
     fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
         let mut parts = [Part { cost: 0, epoch: 0, paced: false }; LIMITS];
-        each_mut(&mut parts, |index, part| {
-            if let Some(limit) = self.limits.get_mut(index) {
-                let cost = ask.cost_of(index);
+        let Policy { laws, rules } = self.policy.borrow();
+        pairs_mut(laws, &mut self.limits, |index, law, limit| {
+            let cost = ask.cost_of(index);
+            if let Some(part) = parts.get_mut(index) {
                 *part = Part { cost, epoch: limit.epoch, paced: limit.pressed };
-                limit.charge(now, cost, &mut self.rng);
             }
+            limit.charge(law, now, cost, &mut self.rng);
         });
         if ask.attempt > 0
-            && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
+            && let Some(policy) = rules.budget
         {
-            budget.withdraw(policy);
+            self.budget.withdraw(policy);
         }
-        let (number, period) = (self.admitted, self.calls.add(now, self.rules.window));
+        let (number, period) = (self.admitted, self.calls.add(now, self.window));
         self.admitted = number.wrapping_add(1);
         self.stats.gone = self.stats.gone.saturating_add(1);
         let attempt = ask.attempt;
@@ -631,8 +512,8 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// wait is shorter than another's, or than a hold, is not.
     fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
         let in_flight = self.in_flight();
-        each_mut(&mut self.limits, |index, limit| {
-            let due = limit.due(now, ask.cost_of(index), in_flight);
+        pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
+            let due = limit.due(law, now, ask.cost_of(index), in_flight);
             limit.pressed |= matches!(due, Ok(at) if at == until);
         });
     }
@@ -640,8 +521,8 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// Notes which laws' windows are full for `ask`: those that are as narrow as the window is.
     fn press_windows(&mut self, now: Instant, ask: &Ask<LIMITS>) {
         let open = self.window_policy(now, ask).limit();
-        each_mut(&mut self.limits, |index, limit| {
-            let window = limit.law.window(&limit.state, now).filter(|_| ask.cost_of(index) > 0);
+        pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
+            let window = law.window(&limit.state, now).filter(|_| ask.cost_of(index) > 0);
             limit.pressed |= window.is_some_and(|window| window.get() <= open);
         });
     }
@@ -649,10 +530,10 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// The policy's window for `ask`, as far as the laws leave it open. A limit that it costs nothing of
     /// does not narrow it.
     fn window_policy(&self, now: Instant, ask: &Ask<LIMITS>) -> WindowPolicy {
-        let mut policy = self.rules.window;
-        each(&self.limits, |index, limit| {
+        let mut policy = self.window;
+        pairs(self.laws(), &self.limits, |index, law, limit| {
             if ask.cost_of(index) > 0
-                && let Some(most) = limit.law.window(&limit.state, now)
+                && let Some(most) = law.window(&limit.state, now)
             {
                 policy = policy.narrowed(most);
             }
@@ -685,27 +566,28 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
             && let Some(asked) = pause(&reply.hints, &permit.parts)
         {
             let told = now.saturating_sub(ago);
-            self.hold.raise(told, asked, self.rules.hold, &mut self.rng);
+            self.hold.raise(told, asked, self.policy.borrow().rules.hold, &mut self.rng);
         }
     }
 
     #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "it is always now"))]
     fn teach(&mut self, now: Instant, permit: &Permit<LIMITS>, reply: &Reply<LIMITS>, ago: Span) {
+        let Policy { laws, rules } = self.policy.borrow();
         if let Some(used) = reply.used {
-            each_mut(&mut self.limits, |index, limit| {
+            pairs_mut(laws, &mut self.limits, |index, law, limit| {
                 if let (Some(part), Some(used)) = (permit.parts.get(index), used.get(index))
                     && limit.has_charged(part)
                 {
-                    let then = limit.lately(now);
-                    limit.pace.correct(then, part.cost, *used, limit.law.quota(&limit.state));
-                    limit.law.corrected(&mut limit.state, now, part.cost, *used);
+                    let quota = law.quota(&limit.state);
+                    limit.pace.correct(lately(law, now), part.cost, *used, quota);
+                    law.corrected(&mut limit.state, now, part.cost, *used);
                 }
             });
         }
         if reply.outcome == Outcome::Ok
-            && let (Some(budget), Some(policy)) = (&mut self.budget, self.rules.budget)
+            && let Some(policy) = rules.budget
         {
-            budget.deposit(policy);
+            self.budget.deposit(policy);
         }
         // Where the server says which limits refused the call, the others have nothing to learn.
         // (One limit alone would be blamed or not asked.)
@@ -713,15 +595,15 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
             && reply.outcome == Outcome::Throttled
             && permit.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
         // The others: this one is about to end.
-        let in_flight = self.in_flight().saturating_sub(1);
-        each_mut(&mut self.limits, |index, limit| {
+        let in_flight = self.calls.count().saturating_sub(1);
+        pairs_mut(laws, &mut self.limits, |index, law, limit| {
             let (Some(part), Some(hint)) = (permit.parts.get(index), reply.hints.get(index)) else {
                 return;
             };
             if part.cost == 0 || (blame && !hint.is_used_up(part.cost)) {
                 return;
             }
-            limit.pace.drain(limit.lately(now), limit.law.quota(&limit.state));
+            limit.pace.drain(lately(law, now), law.quota(&limit.state));
             let sample = Sample {
                 now,
                 sent: permit.sent,
@@ -735,11 +617,11 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
                 paced: part.paced,
                 attempt: permit.attempt,
                 in_flight,
-                ceiling: self.rules.hold.ceiling(),
+                ceiling: rules.hold.ceiling(),
                 #[cfg(feature = "shared")]
                 told_ago: ago,
             };
-            match limit.law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
+            match law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
                 Move::Held => {}
                 Move::Slower => {
                     limit.epoch = limit.epoch.wrapping_add(1);

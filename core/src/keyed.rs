@@ -1,5 +1,7 @@
 //! Keyed: a controller for each host, token or operation, in a table that does not grow.
 
+use core::borrow::Borrow;
+
 use heapless::Vec;
 
 use crate::controller::Controller;
@@ -38,9 +40,17 @@ use crate::verdict::{Ask, Decision, Reason};
 /// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Keyed<K, L: Law = AnyLaw, const KEYS: usize = 8, const LIMITS: usize = 1> {
-    policy: Policy<L, LIMITS>,
-    entries: Vec<Entry<K, L, LIMITS>, KEYS>,
+pub struct Keyed<
+    K,
+    L: Law = AnyLaw,
+    const KEYS: usize = 8,
+    const LIMITS: usize = 1,
+    P = Policy<L, LIMITS>,
+> {
+    policy: P,
+    /// The one that was set after the policy.
+    window: Option<WindowPolicy>,
+    entries: Vec<Entry<K, Controller<L, LIMITS, P>>, KEYS>,
     /// How often any key was used: the clock that tells which was used longest ago.
     uses: u64,
     evicted: u32,
@@ -49,23 +59,26 @@ pub struct Keyed<K, L: Law = AnyLaw, const KEYS: usize = 8, const LIMITS: usize 
 
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-struct Entry<K, L: Law, const LIMITS: usize> {
+struct Entry<K, C> {
     key: K,
-    controller: Controller<L, LIMITS>,
+    controller: C,
     used: u64,
 }
 
-impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
-    Keyed<K, L, KEYS, LIMITS>
+impl<K: Clone + Eq, L: Law, const KEYS: usize, const LIMITS: usize, P>
+    Keyed<K, L, KEYS, LIMITS, P>
+where
+    P: Borrow<Policy<L, LIMITS>> + Copy,
 {
     /// An empty table, whose controllers will all follow `policy`.
     ///
     /// `seed` spreads this client's waits against those of its fleet, and every key draws a seed of
     /// its own from it; see [`rng`](crate::rng) for what to feed it.
     #[must_use]
-    pub fn new(policy: Policy<L, LIMITS>, seed: u64) -> Self {
+    pub fn new(policy: P, seed: u64) -> Self {
         const { assert!(KEYS > 0, "a table of controllers has room for one at least") };
-        Self { policy, entries: Vec::new(), uses: 0, evicted: 0, seeds: Rng::new(seed) }
+        let (entries, seeds) = (Vec::new(), Rng::new(seed));
+        Self { policy, window: None, entries, uses: 0, evicted: 0, seeds }
     }
 
     /// [`Controller::poll`] of the controller of `key`, which is made where there is none.
@@ -110,11 +123,11 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
     }
 
     /// [`Controller::set_policy`] of all controllers, those of keys to come included.
-    pub fn set_policy(&mut self, policy: Policy<L, LIMITS>, now: Instant)
+    pub fn set_policy(&mut self, policy: P, now: Instant)
     where
         L: PartialEq,
     {
-        self.policy = policy;
+        (self.policy, self.window) = (policy, None);
         for entry in &mut self.entries {
             entry.controller.set_policy(policy, now);
         }
@@ -123,7 +136,7 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
     /// [`Controller::set_window`] of all controllers, those of keys to come included. For one key
     /// alone, set its own: [`get_mut`](Self::get_mut).
     pub fn set_window(&mut self, window: WindowPolicy, now: Instant) {
-        self.policy = self.policy.window(window);
+        self.window = Some(window);
         for entry in &mut self.entries {
             entry.controller.set_window(window, now);
         }
@@ -131,12 +144,12 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
 
     /// The controller of `key`, to look at; `None` where it is not in the table. Looking is no use.
     #[must_use]
-    pub fn get(&self, key: &K) -> Option<&Controller<L, LIMITS>> {
+    pub fn get(&self, key: &K) -> Option<&Controller<L, LIMITS, P>> {
         self.entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.controller)
     }
 
     /// The controller of `key`, to set its window or policy; `None` where it is not in the table.
-    pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS>> {
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS, P>> {
         let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
         self.uses = self.uses.saturating_add(1);
         entry.used = self.uses;
@@ -144,7 +157,7 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
     }
 
     /// Every key with its controller, in no order that means anything.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &Controller<L, LIMITS>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &Controller<L, LIMITS, P>)> {
         self.entries.iter().map(|entry| (&entry.key, &entry.controller))
     }
 
@@ -173,13 +186,26 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
             return;
         }
         let controller = Controller::new(self.policy, self.seed(), now);
+        let controller = self.windowed(controller, now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
         let Err(entry) = self.entries.push(entry) else { return };
-        let order = |entry: &Entry<_, L, _>| (entry.controller.is_needed(now), entry.used);
+        let order = |entry: &Entry<_, Controller<_, LIMITS, _>>| (entry.controller.is_needed(now), entry.used);
         if let Some(oldest) = self.entries.iter_mut().min_by_key(|entry| order(entry)) {
             *oldest = entry;
             self.evicted = self.evicted.saturating_add(1);
         }
+    }
+
+    /// A controller with the window that was set for all.
+    fn windowed(
+        &self,
+        mut controller: Controller<L, LIMITS, P>,
+        now: Instant,
+    ) -> Controller<L, LIMITS, P> {
+        if let Some(window) = self.window {
+            controller.set_window(window, now);
+        }
+        controller
     }
 
     /// One that no key has drawn yet.
@@ -188,8 +214,10 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize>
     }
 }
 
-impl<K: Clone + Eq, L: Record + Copy, const KEYS: usize, const LIMITS: usize>
-    Keyed<K, L, KEYS, LIMITS>
+impl<K: Clone + Eq, L: Record, const KEYS: usize, const LIMITS: usize, P>
+    Keyed<K, L, KEYS, LIMITS, P>
+where
+    P: Borrow<Policy<L, LIMITS>> + Copy,
 {
     /// [`Controller::restore`] of the controller of `key`, which is let in where it is not in the
     /// table; the policy is the table's. A snapshot is that of one key:
@@ -224,6 +252,7 @@ impl<K: Clone + Eq, L: Record + Copy, const KEYS: usize, const LIMITS: usize>
     ) -> Result<(), SnapshotError> {
         let seed = self.seed();
         let restored = Controller::restore(self.policy, seed, record, now, away)?;
+        let restored = self.windowed(restored, now);
         self.admit(key, now);
         if let Some(controller) = self.get_mut(key) {
             *controller = restored;

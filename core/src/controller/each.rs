@@ -1,9 +1,9 @@
-//! A loop over the limits that costs nothing where there is one.
+//! Loops over the limits that cost nothing where there is one.
+//!
+//! Compilers leave a loop over an array of one as it is where they are asked for small code, with
+//! its counter and its branches; most controllers have one limit.
 
 /// Does `act` with each of `items` and its index.
-///
-/// Compilers leave a loop over an array of one as it is where they are asked for small code, with
-/// its counter and its branches; most controllers have one limit.
 #[inline(always)]
 pub(super) fn each<T, const COUNT: usize>(items: &[T; COUNT], mut act: impl FnMut(usize, &T)) {
     match items.as_slice() {
@@ -12,14 +12,32 @@ pub(super) fn each<T, const COUNT: usize>(items: &[T; COUNT], mut act: impl FnMu
     }
 }
 
-/// The same with items that may change.
+/// Does `act` with each pair of the two.
 #[inline(always)]
-pub(super) fn each_mut<T, const COUNT: usize>(
-    items: &mut [T; COUNT],
-    mut act: impl FnMut(usize, &mut T),
+pub(super) fn pairs<T, U, const COUNT: usize>(
+    ones: &[T; COUNT],
+    others: &[U; COUNT],
+    mut act: impl FnMut(usize, &T, &U),
 ) {
-    match items.as_mut_slice() {
-        [only] => act(0, only),
-        items => items.iter_mut().enumerate().for_each(|(index, item)| act(index, item)),
+    match (ones.as_slice(), others.as_slice()) {
+        ([one], [other]) => act(0, one, other),
+        (ones, others) => {
+            ones.iter().zip(others).enumerate().for_each(|(index, (a, b))| act(index, a, b));
+        }
+    }
+}
+
+/// The same where the others may change.
+#[inline(always)]
+pub(super) fn pairs_mut<T, U, const COUNT: usize>(
+    ones: &[T; COUNT],
+    others: &mut [U; COUNT],
+    mut act: impl FnMut(usize, &T, &mut U),
+) {
+    match (ones.as_slice(), others.as_mut_slice()) {
+        ([one], [other]) => act(0, one, other),
+        (ones, others) => {
+            ones.iter().zip(others).enumerate().for_each(|(index, (a, b))| act(index, a, b));
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! What a controller does whose permits are leased to others, beyond what it does for its own calls.
 
-use super::{Controller, each_mut};
+use core::borrow::Borrow;
+
+use super::{Controller, pairs_mut};
 use crate::gate::{Permit, WindowPolicy};
 use crate::law::Law;
 use crate::outcome::Reply;
+use crate::policy::Policy;
 use crate::time::{Instant, Span};
 
-impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
+impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
     /// Takes a call back that came back `ago`. Only where it waited for its permit was the law the limit,
     /// whatever it looked like when a whole lease was made at once.
     pub(crate) fn settle_leased(
@@ -17,14 +20,14 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
         waited: bool,
         ago: Span,
     ) {
-        each_mut(&mut permit.parts, |_, part| part.paced &= waited);
+        permit.parts.iter_mut().for_each(|part| part.paced &= waited);
         self.learn_late(now, &mut permit, reply, ago);
         self.release(permit);
     }
 
     /// How many calls may be in flight, and how long a silent one keeps its place.
     pub(crate) const fn window(&self) -> WindowPolicy {
-        self.rules.window
+        self.window
     }
 
     /// When the latest pause that a server asked for ends or ended.
@@ -34,8 +37,8 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
 
     /// Spends whatever burst there is but `left` calls. A debt stays.
     pub(crate) fn forfeit(&mut self, now: Instant, left: u32) {
-        each_mut(&mut self.limits, |_, limit| {
-            if let Some(quota) = limit.law.quota(&limit.state) {
+        pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
+            if let Some(quota) = law.quota(&limit.state) {
                 limit.pace.drain(now, Some(quota));
                 limit.pace.leave_at_most(left, quota);
             }
@@ -45,6 +48,6 @@ impl<L: Law + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// Keeps places for so many calls that are in flight, and whose permits nobody here knows any more:
     /// for `span`, or until a lease would end.
     pub(crate) fn keep_places(&mut self, now: Instant, calls: u16, span: Span) {
-        self.calls.keep(now, calls, span, self.rules.window);
+        self.calls.keep(now, calls, span, self.window);
     }
 }

@@ -1,12 +1,14 @@
 //! The record: a controller written down, and read again.
 
+use core::borrow::Borrow;
+
 use super::Controller;
 use crate::gate::{Budget, Hold, Pace};
 use crate::policy::Policy;
 use crate::snapshot::{self, Field, Reader, Record, SnapshotError};
 use crate::time::{Instant, Span};
 
-impl<L: Record + Copy, const LIMITS: usize> Controller<L, LIMITS> {
+impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
     /// How long a snapshot of this kind of controller is.
     pub const SNAPSHOT_BYTES: usize = snapshot::length(
         Self::GATES_BYTES.saturating_add(Self::LIMIT_BYTES.saturating_mul(LIMITS)),
@@ -26,14 +28,14 @@ impl<L: Record + Copy, const LIMITS: usize> Controller<L, LIMITS> {
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         snapshot::seal(record, now, LIMITS, |out| {
             self.hold.write(out);
-            self.budget.write(out);
-            for limit in &self.limits {
+            self.rules().budget.map(|_| self.budget.clone()).write(out);
+            for (limit, law) in self.limits.iter().zip(self.laws()) {
                 // As of now, so that what passes from now on is what the time away tells.
                 let mut pace = limit.pace.clone();
-                pace.drain(now, limit.law.quota(&limit.state));
+                pace.drain(now, law.quota(&limit.state));
                 pace.write(out);
                 limit.pressed.write(out);
-                limit.law.write(&limit.state, out);
+                law.write(&limit.state, out);
             }
         });
         Ok(Self::SNAPSHOT_BYTES)
@@ -68,7 +70,7 @@ impl<L: Record + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     /// # Errors
     /// [`SnapshotError`] says what is wrong with the record. Begin with [`Controller::new`] then.
     pub fn restore(
-        policy: Policy<L, LIMITS>,
+        policy: P,
         seed: u64,
         record: &[u8],
         now: Instant,
@@ -83,16 +85,15 @@ impl<L: Record + Copy, const LIMITS: usize> Controller<L, LIMITS> {
     fn read(&mut self, input: &mut Reader<'_>) -> Option<()> {
         self.hold = Hold::read(input);
         let saved = Option::<Budget>::read(input);
-        if let (Some(budget), Some(saved), Some(policy)) =
-            (&mut self.budget, saved, self.rules.budget)
-        {
-            *budget = saved.within(policy);
+        let Policy { laws, rules } = self.policy.borrow();
+        if let (Some(saved), Some(policy)) = (saved, rules.budget) {
+            self.budget = saved.within(policy);
         }
-        for limit in &mut self.limits {
+        for (limit, law) in self.limits.iter_mut().zip(laws) {
             limit.pace = Pace::read(input);
             limit.pressed = bool::read(input);
-            limit.state = limit.law.read(input)?;
-            limit.pace.drain_for(input.before_the_clock(), limit.law.quota(&limit.state));
+            limit.state = law.read(input)?;
+            limit.pace.drain_for(input.before_the_clock(), law.quota(&limit.state));
         }
         Some(())
     }

@@ -111,6 +111,11 @@ impl Budget {
         Self { saved: policy.brim() }
     }
 
+    /// The same, and an empty one where there is no policy.
+    pub(crate) fn of(policy: Option<BudgetPolicy>) -> Self {
+        policy.map_or(Self { saved: 0 }, Self::new)
+    }
+
     /// No more than a policy saves up.
     pub(crate) fn within(self, policy: BudgetPolicy) -> Self {
         Self { saved: self.saved.min(policy.brim()) }

@@ -1,8 +1,11 @@
 //! What a queue needs of the controller behind it.
 
+use core::borrow::Borrow;
+
 use crate::controller::Controller;
 use crate::gate::Permit;
 use crate::law::Law;
+use crate::policy::Policy;
 use crate::time::Instant;
 use crate::verdict::{Ask, Decision};
 
@@ -47,7 +50,9 @@ pub trait Gate<const LIMITS: usize = 1> {
     fn count_rejection(&mut self);
 }
 
-impl<L: Law + Copy, const LIMITS: usize> Gate<LIMITS> for Controller<L, LIMITS> {
+impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Gate<LIMITS>
+    for Controller<L, LIMITS, P>
+{
     fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
         self.poll(now, ask)
     }

@@ -1,0 +1,121 @@
+//! One of the limits that a controller keeps.
+
+use crate::gate::{Pace, Part};
+use crate::law::Law;
+use crate::queue::Ahead;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+use crate::verdict::{Reason, Verdict};
+
+/// What a controller knows of one limit: the state of its law and of its pacing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Limit<S> {
+    pub(super) state: S,
+    pub(super) pace: Pace,
+    /// Whether it was what a call waited for since the call before left.
+    pub(super) pressed: bool,
+    /// How often its law has cut. A call in flight remembers it from when it left. More than 65 535
+    /// cuts during one call would make it look fresh.
+    pub(super) epoch: u16,
+    /// What that was when this law began.
+    pub(super) began: u16,
+}
+
+impl<S: Copy> Limit<S> {
+    pub(super) fn new(law: &impl Law<State = S>, now: Instant) -> Self {
+        let state = law.start(now);
+        Self { state, pace: Pace::new(now), pressed: false, epoch: 0, began: 0 }
+    }
+
+    /// From when on the pace and the law let a call leave; `Err` where that is never. A cost of zero
+    /// is not subject to them.
+    pub(super) fn due(
+        &self,
+        law: &impl Law<State = S>,
+        now: Instant,
+        cost: u32,
+        in_flight: u16,
+    ) -> Result<Instant, Reason> {
+        if cost == 0 {
+            return Ok(Instant::ZERO);
+        }
+        let pace = self.pace.due(now, cost, law.quota(&self.state));
+        match (law.check(&self.state, now, in_flight), pace) {
+            (Verdict::Refuse(one), Err(two)) => Err(one.max(two)),
+            (Verdict::Refuse(reason), _) | (_, Err(reason)) => Err(reason),
+            (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
+            (Verdict::Go | Verdict::Full, due) => due,
+        }
+    }
+
+    /// Whether a call left under this law, and not under one that another policy had.
+    pub(super) fn has_charged(&self, part: &Part) -> bool {
+        part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
+    }
+
+    /// Takes back what a call was charged. Nothing else was sent since, where it is the `newest`.
+    pub(super) fn refund(
+        &mut self,
+        law: &impl Law<State = S>,
+        now: Instant,
+        part: &Part,
+        newest: bool,
+    ) {
+        self.pressed |= part.paced;
+        self.pace.correct(lately(law, now), part.cost, 0, law.quota(&self.state));
+        let newest = newest && part.epoch == self.epoch;
+        law.refunded(&mut self.state, &mut self.pace, now, part.cost, newest);
+    }
+
+    /// The earliest instant at which a call of this cost may be sent behind others, as far as is known:
+    /// the bucket has room for all of them, or each keeps the law's interval.
+    pub(super) fn due_behind(
+        &self,
+        law: &impl Law<State = S>,
+        now: Instant,
+        ahead: Ahead,
+        cost: u32,
+        in_flight: u16,
+    ) -> Instant {
+        let Ok(due) = self.due(law, now, cost, in_flight) else { return now };
+        if cost == 0 || ahead.calls == 0 {
+            return due;
+        }
+        match law.quota(&self.state) {
+            Some(quota) => {
+                due.max(self.pace.due_behind(lately(law, now), ahead.cost, cost, quota))
+            }
+            None if due > now => {
+                let interval = law.interval(&self.state, now).unwrap_or(Span::ZERO);
+                due.saturating_add(interval.saturating_mul(ahead.calls.into()))
+            }
+            None => due,
+        }
+    }
+
+    /// A call of this cost leaves.
+    pub(super) fn charge(
+        &mut self,
+        law: &impl Law<State = S>,
+        now: Instant,
+        cost: u32,
+        rng: &mut Rng,
+    ) {
+        if cost == 0 {
+            return;
+        }
+        self.pressed = false;
+        let quota = law.quota(&self.state);
+        // A call that is late is charged as if it were not, for the next one is due by the rate.
+        let late = self.pace.had_to_wait(cost, quota);
+        let then = if late { lately(law, now) } else { now };
+        self.pace.charge(then, cost, quota);
+        law.released(&mut self.state, &mut self.pace, now, cost, rng);
+    }
+}
+
+/// Up to when a bucket drains at `now`. The rest stays available to make up for a late timer.
+pub(super) fn lately(law: &impl Law, now: Instant) -> Instant {
+    now.saturating_sub(law.lateness())
+}
