@@ -95,7 +95,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # use tidegate_embassy::Throttle;
     /// use tidegate::{Hint, Outcome, Policy, Reply, law::Aimd};
     ///
-    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(Policy::new(Aimd::DEFAULT), 7);
+    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
     /// let once: Reply = Outcome::Failed.with(Hint::NONE.and_no_retry());
     /// assert_eq!(throttle.run(async || once).await, Ok(once));
     /// assert_eq!(throttle.stats().failed, 1);
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_task_keeps_what_it_calls_once() {
         let throttle: Throttle<NoopRawMutex, Aimd> =
-            Throttle::seeded(Policy::new(Aimd::DEFAULT), 7);
+            Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
         let call = size_of_val(&post([1; _]));
         let run = throttle.run(async || post([1; _]).await);
         assert!(size_of_val(&run) < call + 300, "{} for a call of {call}", size_of_val(&run));

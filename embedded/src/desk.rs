@@ -31,7 +31,7 @@ struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
 /// Gates that are made when they are first asked, for neither a clock nor entropy is there when a
 /// `static` is made.
 enum Sown<G: Gates<LIMITS>, const LIMITS: usize> {
-    Seed(Policy<G::Law, LIMITS>, fn() -> u64),
+    Seed(&'static Policy<G::Law, LIMITS>, fn() -> u64),
     Grown(G),
 }
 
@@ -51,10 +51,10 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Sown<G, LIMITS> {
 /// `memmove`, which firmware need not have.
 #[inline(never)]
 fn grow<G: Gates<LIMITS>, const LIMITS: usize>(
-    policy: &Policy<G::Law, LIMITS>,
+    policy: &'static Policy<G::Law, LIMITS>,
     seed: fn() -> u64,
 ) -> G {
-    G::begin(*policy, seed(), time::now())
+    G::begin(policy, seed(), time::now())
 }
 
 /// Where a call stands.
@@ -119,7 +119,7 @@ pub trait Verbs<const LIMITS: usize> {
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     Desk<M, G, WAITERS, LIMITS>
 {
-    pub(crate) const fn sown(policy: Policy<G::Law, LIMITS>, seed: fn() -> u64) -> Self {
+    pub(crate) const fn sown(policy: &'static Policy<G::Law, LIMITS>, seed: fn() -> u64) -> Self {
         Self::of(Sown::Seed(policy, seed))
     }
 
@@ -132,7 +132,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     }
 
     /// Follows another policy from now on, with whoever waits.
-    pub(crate) fn set_policy(&self, policy: Policy<G::Law, LIMITS>)
+    pub(crate) fn set_policy(&self, policy: &'static Policy<G::Law, LIMITS>)
     where
         G::Law: PartialEq,
     {

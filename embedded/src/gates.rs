@@ -4,15 +4,18 @@ use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::law::Law;
 use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply, Span, Verdict};
 
+/// A controller whose policy is in flash.
+pub(crate) type Gate<L, const LIMITS: usize> = Controller<L, LIMITS, &'static Policy<L, LIMITS>>;
+
 /// A controller for each key; one for all where the key is `()`.
 pub trait Gates<const LIMITS: usize> {
     /// The law that they follow.
-    type Law: Law + Copy;
+    type Law: Law + 'static;
     /// What tells calls of different limits apart.
     type Key: Clone + Eq;
 
     /// Gates that have seen nothing yet.
-    fn begin(policy: Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
+    fn begin(policy: &'static Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
 
     /// [`Controller::check`].
     fn check(&self, key: &Self::Key, now: Instant, ask: &Ask<LIMITS>) -> Verdict;
@@ -47,7 +50,7 @@ pub trait Gates<const LIMITS: usize> {
     fn next_at(&self, key: &Self::Key, now: Instant) -> Option<Instant>;
 
     /// [`Controller::set_policy`], for every key.
-    fn set_policy(&mut self, now: Instant, policy: Policy<Self::Law, LIMITS>)
+    fn set_policy(&mut self, now: Instant, policy: &'static Policy<Self::Law, LIMITS>)
     where
         Self::Law: PartialEq;
 
@@ -61,11 +64,11 @@ pub trait Gates<const LIMITS: usize> {
     fn interval(&self, key: &Self::Key, now: Instant) -> Span;
 }
 
-impl<L: Law + Copy, const LIMITS: usize> Gates<LIMITS> for Controller<L, LIMITS> {
+impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     type Law = L;
     type Key = ();
 
-    fn begin(policy: Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
+    fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
         Self::new(policy, seed, now)
     }
 
@@ -95,7 +98,7 @@ impl<L: Law + Copy, const LIMITS: usize> Gates<LIMITS> for Controller<L, LIMITS>
         self.next_at(now)
     }
 
-    fn set_policy(&mut self, now: Instant, policy: Policy<L, LIMITS>)
+    fn set_policy(&mut self, now: Instant, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
     {

@@ -13,6 +13,10 @@ use crate::gates::Gates;
 use crate::throttle::{Shared, sealed};
 use crate::time;
 
+/// A table of controllers whose policy is in flash.
+type Table<K, L, const KEYS: usize, const LIMITS: usize> =
+    Keyed<K, L, KEYS, LIMITS, &'static Policy<L, LIMITS>>;
+
 /// A throttle for each host, token or topic: what one of them says does not slow the others.
 ///
 /// ```
@@ -22,7 +26,7 @@ use crate::time;
 ///
 /// # fn chip_id() -> u64 { 7 }
 /// static APIS: KeyedThrottle<CriticalSectionRawMutex, &str, Adaptive> =
-///     KeyedThrottle::new(Policy::adaptive(), chip_id);
+///     KeyedThrottle::new(&Policy::adaptive(), chip_id);
 ///
 /// # embassy_futures::block_on(async {
 /// let weather = APIS.call("api.weather.example").acquire().await.unwrap();
@@ -42,18 +46,18 @@ use crate::time;
 pub struct KeyedThrottle<
     M: RawMutex,
     K: Clone + Eq,
-    L: Law + Copy = Adaptive,
+    L: Law + 'static = Adaptive,
     const KEYS: usize = 4,
     const WAITERS: usize = 4,
     const LIMITS: usize = 1,
 > {
-    desk: Desk<M, Keyed<K, L, KEYS, LIMITS>, WAITERS, LIMITS>,
+    desk: Desk<M, Table<K, L, KEYS, LIMITS>, WAITERS, LIMITS>,
 }
 
 impl<
     M: RawMutex,
     K: Clone + Eq,
-    L: Law + Copy,
+    L: Law + 'static,
     const KEYS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
@@ -62,13 +66,13 @@ impl<
     /// A throttle for a `static`, which has seen no key yet; `seed` as for
     /// [`Throttle::new`](crate::Throttle::new).
     #[must_use]
-    pub const fn new(policy: Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
+    pub const fn new(policy: &'static Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
         Self { desk: Desk::sown(policy, seed) }
     }
 
     /// A throttle where the seed is a number that is known already.
     #[must_use]
-    pub fn seeded(policy: Policy<L, LIMITS>, seed: u64) -> Self {
+    pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
         Self { desk: Desk::grown(Keyed::new(policy, seed)) }
     }
 
@@ -79,7 +83,7 @@ impl<
 
     /// Follows another policy from now on, for every key; see
     /// [`Controller::set_policy`].
-    pub fn set_policy(&self, policy: Policy<L, LIMITS>)
+    pub fn set_policy(&self, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
     {
@@ -142,14 +146,14 @@ impl<
 impl<
     M: RawMutex,
     K: Clone + Eq,
-    L: Record + Copy,
+    L: Record + 'static,
     const KEYS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
 > KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     /// How long a snapshot of one key is.
-    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS>::SNAPSHOT_BYTES;
+    pub const SNAPSHOT_BYTES: usize = Gate::<L, LIMITS>::SNAPSHOT_BYTES;
 
     /// Writes what has been learnt of a key, as [`Throttle::snapshot`](crate::Throttle::snapshot)
     /// does, and returns how many bytes these are: none where the key is not in the table. Which
@@ -178,13 +182,13 @@ impl<
     }
 }
 
-impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize> Gates<LIMITS>
-    for Keyed<K, L, KEYS, LIMITS>
+impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Gates<LIMITS>
+    for Table<K, L, KEYS, LIMITS>
 {
     type Law = L;
     type Key = K;
 
-    fn begin(policy: Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
+    fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
         Self::new(policy, seed)
     }
 
@@ -226,7 +230,7 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize> Gates
         self.get(key)?.next_at(now)
     }
 
-    fn set_policy(&mut self, now: tidegate::Instant, policy: Policy<L, LIMITS>)
+    fn set_policy(&mut self, now: tidegate::Instant, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
     {
@@ -249,14 +253,14 @@ impl<K: Clone + Eq, L: Law + Copy, const KEYS: usize, const LIMITS: usize> Gates
 impl<
     M: RawMutex,
     K: Clone + Eq,
-    L: Law + Copy,
+    L: Law + 'static,
     const KEYS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
 > sealed::Desked<LIMITS> for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     type Key = K;
-    type Desk = Desk<M, Keyed<K, L, KEYS, LIMITS>, WAITERS, LIMITS>;
+    type Desk = Desk<M, Table<K, L, KEYS, LIMITS>, WAITERS, LIMITS>;
 
     fn desk(&self) -> &Self::Desk {
         &self.desk
@@ -266,7 +270,7 @@ impl<
 impl<
     M: RawMutex,
     K: Clone + Eq,
-    L: Law + Copy,
+    L: Law + 'static,
     const KEYS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
@@ -277,7 +281,7 @@ impl<
 impl<
     M: RawMutex,
     K: Clone + Eq,
-    L: Law + Copy,
+    L: Law + 'static,
     const KEYS: usize,
     const WAITERS: usize,
     const LIMITS: usize,
@@ -295,7 +299,7 @@ impl<
 impl<
     M: RawMutex,
     K: Clone + Eq,
-    L: Law + Copy,
+    L: Law + 'static,
     const KEYS: usize,
     const WAITERS: usize,
     const LIMITS: usize,

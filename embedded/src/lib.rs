@@ -11,7 +11,7 @@
 //! use tidegate_embassy::Throttle;
 //!
 //! static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-//!     Throttle::new(Policy::adaptive(), || 7); // the chip's own number
+//!     Throttle::new(&Policy::adaptive(), || 7); // the chip's own number
 //!
 //! # embassy_futures::block_on(async {
 //! let mut refusals = 1;

@@ -12,6 +12,7 @@ use tidegate::{Controller, Policy, Stats};
 use crate::acquire::Acquire;
 use crate::call::Call;
 use crate::desk::Desk;
+use crate::gates::Gate;
 use crate::permit::Permit;
 use crate::refusal::Refusal;
 use crate::replied::Replied;
@@ -41,7 +42,7 @@ pub(crate) mod sealed {
 /// # async fn post(_: &[u8]) -> Result<Outcome, ()> { Ok(Outcome::Ok) }
 /// // The seed is drawn at the first call: a hardware generator, or the chip's own number.
 /// static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-///     Throttle::new(Policy::adaptive(), chip_id);
+///     Throttle::new(&Policy::adaptive(), chip_id);
 ///
 /// # embassy_futures::block_on(async {
 /// // Waits until a call may leave, and tries again what the server refuses.
@@ -60,14 +61,14 @@ pub(crate) mod sealed {
 /// many limits a call counts against.
 pub struct Throttle<
     M: RawMutex,
-    L: Law + Copy = Adaptive,
+    L: Law + 'static = Adaptive,
     const WAITERS: usize = 4,
     const LIMITS: usize = 1,
 > {
-    desk: Desk<M, Controller<L, LIMITS>, WAITERS, LIMITS>,
+    desk: Desk<M, Gate<L, LIMITS>, WAITERS, LIMITS>,
 }
 
-impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     Throttle<M, L, WAITERS, LIMITS>
 {
     /// A throttle for a `static`, which has seen nothing yet. `seed` is called once, at the first
@@ -78,13 +79,13 @@ impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize>
     /// to this throttle from within it finds nobody. Where entropy takes its time, draw it before and
     /// use [`seeded`](Self::seeded).
     #[must_use]
-    pub const fn new(policy: Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
+    pub const fn new(policy: &'static Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
         Self { desk: Desk::sown(policy, seed) }
     }
 
     /// A throttle that begins now, where the seed is a number that is known already.
     #[must_use]
-    pub fn seeded(policy: Policy<L, LIMITS>, seed: u64) -> Self {
+    pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
         Self { desk: Desk::grown(Controller::new(policy, seed, time::now())) }
     }
 
@@ -125,7 +126,7 @@ impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize>
     }
 
     /// Follows another policy from now on; see [`Controller::set_policy`].
-    pub fn set_policy(&self, policy: Policy<L, LIMITS>)
+    pub fn set_policy(&self, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
     {
@@ -173,11 +174,11 @@ impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize>
     }
 }
 
-impl<M: RawMutex, L: Record + Copy, const WAITERS: usize, const LIMITS: usize>
+impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize>
     Throttle<M, L, WAITERS, LIMITS>
 {
     /// How long a snapshot is.
-    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS>::SNAPSHOT_BYTES;
+    pub const SNAPSHOT_BYTES: usize = Gate::<L, LIMITS>::SNAPSHOT_BYTES;
 
     /// Writes what has been learnt to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`,
     /// and returns how many these are: before a deep sleep, to memory that is kept, or to flash.
@@ -201,13 +202,13 @@ impl<M: RawMutex, L: Record + Copy, const WAITERS: usize, const LIMITS: usize>
     /// const POLICY: Policy<Adaptive> = Policy::adaptive();
     /// type Uplink = Throttle<NoopRawMutex, Adaptive>;
     ///
-    /// let uplink = Uplink::seeded(POLICY, 7);
+    /// let uplink = Uplink::seeded(&POLICY, 7);
     /// uplink.try_acquire().unwrap().settle(Outcome::Throttled);
     /// let mut record = [0; Uplink::SNAPSHOT_BYTES];
     /// uplink.snapshot(&mut record).unwrap();
     /// // ... asleep for an hour, by the clock that went on ...
-    /// let uplink = Uplink::seeded(POLICY, 8);
-    /// if let Err(error) = uplink.restore(POLICY, 8, &record, Duration::from_secs(3_600)) {
+    /// let uplink = Uplink::seeded(&POLICY, 8);
+    /// if let Err(error) = uplink.restore(&POLICY, 8, &record, Duration::from_secs(3_600)) {
     ///     eprintln!("beginning anew: {error}");
     /// }
     /// assert!(uplink.interval().is_some());
@@ -217,7 +218,7 @@ impl<M: RawMutex, L: Record + Copy, const WAITERS: usize, const LIMITS: usize>
     /// [`SnapshotError`] says what is wrong with the record; the throttle goes on as it was.
     pub fn restore(
         &self,
-        policy: Policy<L, LIMITS>,
+        policy: &'static Policy<L, LIMITS>,
         seed: u64,
         record: &[u8],
         away: Duration,
@@ -232,23 +233,23 @@ impl<M: RawMutex, L: Record + Copy, const WAITERS: usize, const LIMITS: usize>
     }
 }
 
-impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> sealed::Desked<LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> sealed::Desked<LIMITS>
     for Throttle<M, L, WAITERS, LIMITS>
 {
     type Key = ();
-    type Desk = Desk<M, Controller<L, LIMITS>, WAITERS, LIMITS>;
+    type Desk = Desk<M, Gate<L, LIMITS>, WAITERS, LIMITS>;
 
     fn desk(&self) -> &Self::Desk {
         &self.desk
     }
 }
 
-impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> Shared<LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> Shared<LIMITS>
     for Throttle<M, L, WAITERS, LIMITS>
 {
 }
 
-impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> core::fmt::Debug
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> core::fmt::Debug
     for Throttle<M, L, WAITERS, LIMITS>
 {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -260,7 +261,7 @@ impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> core
 }
 
 #[cfg(feature = "defmt")]
-impl<M: RawMutex, L: Law + Copy, const WAITERS: usize, const LIMITS: usize> defmt::Format
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> defmt::Format
     for Throttle<M, L, WAITERS, LIMITS>
 {
     fn format(&self, f: defmt::Formatter<'_>) {

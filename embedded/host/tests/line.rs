@@ -93,7 +93,7 @@ fn nobody_goes_before_those_who_wait() {
 #[test]
 fn slow_calls_all_start_as_the_law_lets_more_be_in_flight() {
     let time = Time::begin();
-    let throttle: Throttle<NoopRawMutex, Adaptive, 64> = Throttle::seeded(Policy::adaptive(), 7);
+    let throttle: Throttle<NoopRawMutex, Adaptive, 64> = Throttle::seeded(&Policy::adaptive(), 7);
     let starts = RefCell::new(Vec::new());
     let mut tasks = Tasks::new();
     for _ in 0..64 {

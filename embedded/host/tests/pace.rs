@@ -110,7 +110,7 @@ impl Server {
 fn two_thousand_batches_pass_a_limit_and_an_outage_and_each_arrives_once() {
     let time = Time::begin();
     let uplink: Throttle<NoopRawMutex, Adaptive> =
-        Throttle::seeded(Policy::adaptive().attempts(None), 11);
+        Throttle::seeded(&Policy::adaptive().attempts(None), 11);
     let server = Server::new();
     let queue = Cell::new(0);
     let mut tasks = Tasks::new();

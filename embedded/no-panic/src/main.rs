@@ -29,7 +29,7 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 type Mutex = CriticalSectionRawMutex;
 
 /// As firmware has it: the policy is a constant, and the rest grows at the first call.
-static UPLINK: Throttle<Mutex, Adaptive> = Throttle::new(Policy::adaptive(), board::seed);
+static UPLINK: Throttle<Mutex, Adaptive> = Throttle::new(&Policy::adaptive(), board::seed);
 
 /// The throttle of a `static`.
 #[unsafe(no_mangle)]

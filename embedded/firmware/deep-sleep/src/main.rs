@@ -51,7 +51,7 @@ async fn live() {
 /// Knows nothing, and learns the server's rate by its refusals.
 async fn first_day() -> ! {
     defmt::info!("deep-sleep: day 1, nothing is retained");
-    let uplink = Uplink::seeded(POLICY, 7);
+    let uplink = Uplink::seeded(&POLICY, 7);
     let mut server = Server::new();
     let refused = call(&uplink, &mut server, BEGINNING).await;
     call(&uplink, &mut server, AWAKE - BEGINNING).await;
@@ -63,8 +63,8 @@ async fn first_day() -> ! {
 /// Goes on at the rate that it had learnt.
 async fn second_day(world: World) -> ! {
     let mut server = world.server();
-    let uplink = Uplink::seeded(POLICY, 8);
-    let restored = uplink.restore(POLICY, 9, &world.record, LONG_SLEEP);
+    let uplink = Uplink::seeded(&POLICY, 8);
+    let restored = uplink.restore(&POLICY, 9, &world.record, LONG_SLEEP);
     check(restored.is_ok(), "the record is whole");
     let interval = uplink.interval();
     let refused = call(&uplink, &mut server, BEGINNING).await;
@@ -85,14 +85,14 @@ async fn second_day(world: World) -> ! {
 
 /// Keeps the rest of the hold; and begins anew where the record is damaged.
 fn third_day(world: World) -> ! {
-    let uplink = Uplink::seeded(POLICY, 10);
+    let uplink = Uplink::seeded(&POLICY, 10);
     let mut damaged = world.record;
     damaged[20] ^= 1 << 3;
-    let refused = uplink.restore(POLICY, 11, &damaged, SHORT_SLEEP);
+    let refused = uplink.restore(&POLICY, 11, &damaged, SHORT_SLEEP);
     check(refused.is_err(), "a flipped bit is seen");
     check(uplink.try_acquire().is_some(), "without a record it begins anew");
 
-    let restored = uplink.restore(POLICY, 11, &world.record, SHORT_SLEEP);
+    let restored = uplink.restore(&POLICY, 11, &world.record, SHORT_SLEEP);
     check(restored.is_ok(), "the record is whole");
     let now = Instant::now();
     let left = uplink.next_at().map(|at| at.saturating_duration_since(now));

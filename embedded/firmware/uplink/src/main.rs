@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_millis(150);
 const SENDERS: usize = 2;
 
 static THROTTLE: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(Policy::adaptive().attempts(None), seed);
+    Throttle::new(&Policy::adaptive().attempts(None), seed);
 
 /// An emulator has nothing better; a chip has a generator, or a number of its own.
 fn seed() -> u64 {

@@ -19,7 +19,7 @@ use tidegate_embassy::Throttle;
 esp_bootloader_esp_idf::esp_app_desc!();
 
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(Policy::adaptive(), || {
+    Throttle::new(&Policy::adaptive(), || {
         let [low, high] = [(); 2].map(|()| Rng::new().random());
         u64::from(high) << 32 | u64::from(low)
     });

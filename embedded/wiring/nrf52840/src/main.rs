@@ -20,7 +20,7 @@ bind_interrupts!(struct Interrupts {
 
 /// The clock ticks at 32 768 Hz; no wait is shorter than what was asked for.
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(Policy::adaptive(), serial_number);
+    Throttle::new(&Policy::adaptive(), serial_number);
 
 /// Every chip's own number.
 fn serial_number() -> u64 {

@@ -21,7 +21,7 @@ bind_interrupts!(struct Interrupts {
 
 /// Both cores may call: the mutex is a critical section, which holds the other core too.
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(Policy::adaptive(), || RoscRng.next_u64());
+    Throttle::new(&Policy::adaptive(), || RoscRng.next_u64());
 
 #[embassy_executor::main]
 async fn main(_spawner: Spawner) {

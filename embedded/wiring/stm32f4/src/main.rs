@@ -20,7 +20,7 @@ bind_interrupts!(struct Interrupts {
 });
 
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(Policy::adaptive(), serial_number);
+    Throttle::new(&Policy::adaptive(), serial_number);
 
 /// Every chip's own number: its lot, its wafer and its place there, folded.
 fn serial_number() -> u64 {

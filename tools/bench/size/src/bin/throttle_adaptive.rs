@@ -14,7 +14,7 @@ use tidegate_embassy::{Refusal, Throttle};
 use tidegate_size::board;
 
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(Policy::adaptive(), board::seed);
+    Throttle::new(&Policy::adaptive(), board::seed);
 
 /// What an HTTP client hands over.
 pub struct Response {

@@ -13,7 +13,7 @@ use tidegate_embassy::{Refusal, Throttle};
 use tidegate_size::board;
 
 static UPLINK: Throttle<CriticalSectionRawMutex, Aimd> =
-    Throttle::new(Policy::new(Aimd::DEFAULT), board::seed);
+    Throttle::new(&Policy::new(Aimd::DEFAULT), board::seed);
 
 #[unsafe(no_mangle)]
 pub static ROOTS: fn(fn() -> Outcome, &mut Context<'_>) -> Poll<Result<Outcome, Refusal>> =
