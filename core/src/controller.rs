@@ -19,6 +19,8 @@ use crate::outcome::{Outcome, Reply};
 use crate::policy::{Policy, Rules};
 use crate::queue::Ahead;
 use crate::rng::Rng;
+use crate::stats::Counters;
+#[cfg(feature = "stats")]
 use crate::stats::Stats;
 use crate::time::{Instant, Span};
 use crate::verdict::{Ask, Decision, Reason, Verdict};
@@ -89,7 +91,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     calls: InFlight,
     budget: Budget,
     rng: Rng,
-    stats: Stats,
+    stats: Counters,
     /// How many calls were admitted so far, in its low 8 bits.
     admitted: u8,
 }
@@ -110,7 +112,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             admitted: 0,
             budget: Budget::of(rules.budget),
             rng: Rng::new(seed),
-            stats: Stats::default(),
+            stats: Counters::default(),
             policy,
         }
     }
@@ -353,8 +355,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// A call is rejected that was not polled for.
-    pub(crate) const fn count_rejection(&mut self) {
-        self.stats.refused = self.stats.refused.saturating_add(1);
+    pub(crate) fn count_rejection(&mut self) {
+        self.stats.count(|stats| &mut stats.refused);
     }
 
     /// When there is room for `ask` in flight if nothing settles until then; `None` where there is room,
@@ -414,9 +416,15 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// The counters so far.
+    #[cfg(feature = "stats")]
     #[must_use]
     pub const fn stats(&self) -> &Stats {
-        &self.stats
+        self.stats.stats()
+    }
+
+    #[doc(hidden)]
+    pub const fn admitted(&self) -> u8 {
+        self.admitted
     }
 
     /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
@@ -462,8 +470,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         match verdict {
             Verdict::Wait(until) => {
                 self.press(now, ask, until);
-                self.stats.waits = self.stats.waits.saturating_add(1);
-                self.stats.waited = self.stats.waited.saturating_add(until.saturating_since(now));
+                self.stats.note(|stats| {
+                    stats.waits = stats.waits.saturating_add(1);
+                    stats.waited = stats.waited.saturating_add(until.saturating_since(now));
+                });
                 Decision::Wait(until)
             }
             Verdict::Go | Verdict::Full => {
@@ -475,7 +485,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 if let Reason::Late(until) = reason {
                     self.press(now, ask, until);
                 }
-                self.stats.refused = self.stats.refused.saturating_add(1);
+                self.stats.count(|stats| &mut stats.refused);
                 Decision::Refuse(reason)
             }
         }
@@ -498,13 +508,13 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         }
         let (number, period) = (self.admitted, self.calls.add(now, self.window));
         self.admitted = number.wrapping_add(1);
-        self.stats.gone = self.stats.gone.saturating_add(1);
+        self.stats.count(|stats| &mut stats.gone);
         let attempt = ask.attempt;
         Decision::Go(Permit { sent: now, parts, attempt, period, number, learnt: false })
     }
 
     fn full(&mut self) -> Decision<Permit<LIMITS>> {
-        self.stats.full = self.stats.full.saturating_add(1);
+        self.stats.count(|stats| &mut stats.full);
         Decision::Full
     }
 
@@ -560,7 +570,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if self.calls.counts(permit.period) {
             self.teach(now, permit, reply, ago);
         } else {
-            self.stats.late = self.stats.late.saturating_add(1);
+            self.stats.count(|stats| &mut stats.late);
         }
         if reply.outcome != Outcome::Ok
             && let Some(asked) = pause(&reply.hints, &permit.parts)
@@ -625,22 +635,21 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 Move::Held => {}
                 Move::Slower => {
                     limit.epoch = limit.epoch.wrapping_add(1);
-                    self.stats.slower = self.stats.slower.saturating_add(1);
+                    self.stats.count(|stats| &mut stats.slower);
                 }
-                Move::Faster => self.stats.faster = self.stats.faster.saturating_add(1),
+                Move::Faster => self.stats.count(|stats| &mut stats.faster),
             }
         });
     }
 
-    const fn count(&mut self, outcome: Outcome) {
-        let counter = match outcome {
-            Outcome::Ok => &mut self.stats.ok,
-            Outcome::Throttled => &mut self.stats.throttled,
-            Outcome::Busy => &mut self.stats.busy,
-            Outcome::Failed => &mut self.stats.failed,
-            Outcome::Abandoned => &mut self.stats.abandoned,
-        };
-        *counter = counter.saturating_add(1);
+    fn count(&mut self, outcome: Outcome) {
+        self.stats.count(|stats| match outcome {
+            Outcome::Ok => &mut stats.ok,
+            Outcome::Throttled => &mut stats.throttled,
+            Outcome::Busy => &mut stats.busy,
+            Outcome::Failed => &mut stats.failed,
+            Outcome::Abandoned => &mut stats.abandoned,
+        });
     }
 }
 

@@ -65,8 +65,7 @@ struct Entry<K, C> {
     used: u64,
 }
 
-impl<K: Clone + Eq, L: Law, const KEYS: usize, const LIMITS: usize, P>
-    Keyed<K, L, KEYS, LIMITS, P>
+impl<K: Clone + Eq, L: Law, const KEYS: usize, const LIMITS: usize, P> Keyed<K, L, KEYS, LIMITS, P>
 where
     P: Borrow<Policy<L, LIMITS>> + Copy,
 {
@@ -189,7 +188,9 @@ where
         let controller = self.windowed(controller, now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
         let Err(entry) = self.entries.push(entry) else { return };
-        let order = |entry: &Entry<_, Controller<_, LIMITS, _>>| (entry.controller.is_needed(now), entry.used);
+        let order = |entry: &Entry<_, Controller<_, LIMITS, _>>| {
+            (entry.controller.is_needed(now), entry.used)
+        };
         if let Some(oldest) = self.entries.iter_mut().min_by_key(|entry| order(entry)) {
             *oldest = entry;
             self.evicted = self.evicted.saturating_add(1);

@@ -1,4 +1,4 @@
-//! Counters: what a controller has seen and said.
+//! Counters: what a controller has seen and said. Without the feature `stats` it counts nothing.
 
 use crate::time::Span;
 
@@ -57,5 +57,35 @@ impl Stats {
     #[must_use]
     pub const fn settled(&self) -> u32 {
         self.ok.saturating_add(self.throttled).saturating_add(self.busy).saturating_add(self.failed)
+    }
+}
+
+/// The counters of a controller: nothing without the feature `stats`.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(crate) struct Counters(#[cfg(feature = "stats")] Stats);
+
+impl Counters {
+    /// Adds one to a counter.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, counter: impl FnOnce(&mut Stats) -> &mut u32) {
+        self.note(|stats| {
+            let counter = counter(stats);
+            *counter = counter.saturating_add(1);
+        });
+    }
+
+    /// Notes something.
+    #[inline(always)]
+    #[cfg_attr(not(feature = "stats"), expect(clippy::unused_self, unused_variables))]
+    pub(crate) fn note(&mut self, note: impl FnOnce(&mut Stats)) {
+        #[cfg(feature = "stats")]
+        note(&mut self.0);
+    }
+
+    /// What was counted.
+    #[cfg(feature = "stats")]
+    pub(crate) const fn stats(&self) -> &Stats {
+        &self.0
     }
 }

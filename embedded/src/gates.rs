@@ -110,7 +110,7 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     }
 
     fn gone(&self, (): &()) -> u32 {
-        self.stats().gone
+        self.admitted().into()
     }
 
     fn interval(&self, (): &(), now: Instant) -> Span {

@@ -2,10 +2,12 @@
 
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
+#[cfg(feature = "stats")]
+use tidegate::Stats;
 use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Span, Stats, Verdict};
+use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Span, Verdict};
 
 use crate::call::Call;
 use crate::desk::Desk;
@@ -96,6 +98,7 @@ impl<
     }
 
     /// The counters of a key so far; `None` where it is not in the table.
+    #[cfg(feature = "stats")]
     #[must_use]
     pub fn stats(&self, key: &K) -> Option<Stats> {
         self.desk.with(None, |gates, _| gates.get(key).map(|gate| *gate.stats()))
@@ -153,7 +156,7 @@ impl<
 > KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     /// How long a snapshot of one key is.
-    pub const SNAPSHOT_BYTES: usize = Gate::<L, LIMITS>::SNAPSHOT_BYTES;
+    pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS>::SNAPSHOT_BYTES;
 
     /// Writes what has been learnt of a key, as [`Throttle::snapshot`](crate::Throttle::snapshot)
     /// does, and returns how many bytes these are: none where the key is not in the table. Which
@@ -242,7 +245,7 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
     }
 
     fn gone(&self, key: &K) -> u32 {
-        self.get(key).map_or(0, |gate| gate.stats().gone)
+        self.get(key).map_or(0, |gate| Gates::gone(gate, &()))
     }
 
     fn interval(&self, key: &K, now: tidegate::Instant) -> Span {

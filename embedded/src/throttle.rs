@@ -4,10 +4,12 @@ use core::future::Future;
 
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
+#[cfg(feature = "stats")]
+use tidegate::Stats;
 use tidegate::gate::WindowPolicy;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Controller, Policy, Stats};
+use tidegate::{Controller, Policy};
 
 use crate::acquire::Acquire;
 use crate::call::Call;
@@ -140,6 +142,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     }
 
     /// The counters so far.
+    #[cfg(feature = "stats")]
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.desk.with(Stats::default(), |gate, _| *gate.stats())
@@ -233,8 +236,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     }
 }
 
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> sealed::Desked<LIMITS>
-    for Throttle<M, L, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
+    sealed::Desked<LIMITS> for Throttle<M, L, WAITERS, LIMITS>
 {
     type Key = ();
     type Desk = Desk<M, Gate<L, LIMITS>, WAITERS, LIMITS>;

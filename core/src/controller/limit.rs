@@ -83,9 +83,7 @@ impl<S: Copy> Limit<S> {
             return due;
         }
         match law.quota(&self.state) {
-            Some(quota) => {
-                due.max(self.pace.due_behind(lately(law, now), ahead.cost, cost, quota))
-            }
+            Some(quota) => due.max(self.pace.due_behind(lately(law, now), ahead.cost, cost, quota)),
             None if due > now => {
                 let interval = law.interval(&self.state, now).unwrap_or(Span::ZERO);
                 due.saturating_add(interval.saturating_mul(ahead.calls.into()))

@@ -56,8 +56,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if let Verdict::Refuse(late @ Reason::Late(_)) = self.check(now, &next) {
             return Err(late);
         }
-        self.stats.retries = self.stats.retries.saturating_add(1);
+        self.stats.count(|stats| &mut stats.retries);
         Ok(next)
     }
-
 }

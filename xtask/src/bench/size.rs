@@ -16,10 +16,12 @@ const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
 /// The images of tools/bench/size, each weighed against the empty one.
-const FLASH: [(&str, &str); 10] = [
+const FLASH: [(&str, &str); 12] = [
     ("adaptive", "controller with adaptive alone"),
     ("aimd", "controller with aimd alone"),
     ("fixed", "controller with fixed alone"),
+    ("adaptive_retry", "controller with adaptive that retries and sleeps"),
+    ("fixed_retry", "controller with fixed that retries and sleeps"),
     ("queue", "controller with fixed and a queue of 4 calls"),
     ("queue_join", "the same, where calls are rejected for those before them"),
     ("any", "controller with every law"),
@@ -32,8 +34,8 @@ const FLASH: [(&str, &str); 10] = [
 /// The constants of the image `state`, which are as large as the types they stand for.
 const STATE: [(&str, &str); 11] = [
     ("ADAPTIVE_STATE", "state of adaptive"),
-    ("ADAPTIVE_CONTROLLER", "controller with adaptive and its policy"),
-    ("FIXED_CONTROLLER", "controller with fixed and its policy"),
+    ("ADAPTIVE_CONTROLLER", "controller with adaptive"),
+    ("FIXED_CONTROLLER", "controller with fixed"),
     ("ADAPTIVE_THROTTLE", "embassy throttle with adaptive, for 4 calls and 4 tasks"),
     ("AIMD_THROTTLE", "embassy throttle with aimd, for 4 calls and 4 tasks"),
     ("ACQUIRE", "embassy task that waits, in its future"),

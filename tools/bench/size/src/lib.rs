@@ -22,22 +22,38 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     unsafe { a_panic_is_reachable() }
 }
 
-/// What firmware does with a controller of one limit and four calls in flight.
+/// A controller whose policy is in flash.
+pub type Gate<L> = Controller<L, 1, &'static Policy<L>>;
+
+/// What firmware does with a controller of one limit.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
-pub struct Verbs<L: Law> {
-    new: fn(Policy<L>, u64, Instant) -> Controller<L>,
-    poll: fn(&mut Controller<L>, Instant, &Ask) -> Decision,
-    settle: fn(&mut Controller<L>, Instant, Permit, Reply),
-    retry: fn(&mut Controller<L>, Instant, &Ask, Reply) -> Result<Ask, Reason>,
-    next_at: fn(&Controller<L>, Instant) -> Option<Instant>,
+pub struct Verbs<L: Law + 'static> {
+    new: fn(&'static Policy<L>, u64, Instant) -> Gate<L>,
+    poll: fn(&mut Gate<L>, Instant, &Ask) -> Decision,
+    settle: fn(&mut Gate<L>, Instant, Permit, Reply),
 }
 
-impl<L: Law + Copy> Verbs<L> {
+impl<L: Law> Verbs<L> {
     /// All of them.
     pub const ALL: Self = Self {
         new: Controller::new,
         poll: Controller::poll,
         settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
+    };
+}
+
+/// The same where calls are tried again, and a program sleeps between them.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct RetryVerbs<L: Law + 'static> {
+    gate: Verbs<L>,
+    retry: fn(&mut Gate<L>, Instant, &Ask, Reply) -> Result<Ask, Reason>,
+    next_at: fn(&Gate<L>, Instant) -> Option<Instant>,
+}
+
+impl<L: Law> RetryVerbs<L> {
+    /// All of them.
+    pub const ALL: Self = Self {
+        gate: Verbs::ALL,
         retry: |gate, now, ask, reply| gate.retry(now, ask, reply),
         next_at: Controller::next_at,
     };
@@ -45,17 +61,17 @@ impl<L: Law + Copy> Verbs<L> {
 
 /// What firmware does with a queue of four calls before such a controller.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
-pub struct QueueVerbs<L: Law> {
+pub struct QueueVerbs<L: Law + 'static> {
     gate: Verbs<L>,
     enter: fn(&mut Few, &Ask, u8) -> Option<Ticket>,
-    poll: fn(&mut Few, Instant, &mut Controller<L>) -> Step,
+    poll: fn(&mut Few, Instant, &mut Gate<L>) -> Step,
     take: fn(&mut Few, Ticket) -> Turn,
-    cancel: fn(&mut Few, Instant, &mut Controller<L>, Ticket),
+    cancel: fn(&mut Few, Instant, &mut Gate<L>, Ticket),
 }
 
 type Few = Queue<[Slot; 4]>;
 
-impl<L: Law + Copy> QueueVerbs<L> {
+impl<L: Law> QueueVerbs<L> {
     /// All of them.
     pub const ALL: Self = Self {
         gate: Verbs::ALL,
@@ -71,12 +87,12 @@ impl<L: Law + Copy> QueueVerbs<L> {
 
 /// The same, and the look at those before a call that joins.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
-pub struct JoinVerbs<L: Law> {
+pub struct JoinVerbs<L: Law + 'static> {
     queue: QueueVerbs<L>,
-    join: fn(&mut Few, Instant, &mut Controller<L>, &Ask, Place) -> Result<Ticket, Reason>,
+    join: fn(&mut Few, Instant, &mut Gate<L>, &Ask, Place) -> Result<Ticket, Reason>,
 }
 
-impl<L: Law + Copy> JoinVerbs<L> {
+impl<L: Law> JoinVerbs<L> {
     /// All of them.
     pub const ALL: Self = Self { queue: QueueVerbs::ALL, join: Queue::join };
 }

@@ -2,10 +2,9 @@
 #![no_std]
 #![no_main]
 
-use tidegate_size as _;
+use tidegate_size::Gate;
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
-use tidegate::Controller;
 use tidegate::law::{Adaptive, AdaptiveState, Aimd, Fixed};
 use tidegate::queue::{Queue, Slot};
 use tidegate_embassy::{Acquire, Throttle};
@@ -19,8 +18,8 @@ macro_rules! as_large_as {
 }
 
 as_large_as!(ADAPTIVE_STATE, AdaptiveState);
-as_large_as!(ADAPTIVE_CONTROLLER, Controller<Adaptive>);
-as_large_as!(FIXED_CONTROLLER, Controller<Fixed>);
+as_large_as!(ADAPTIVE_CONTROLLER, Gate<Adaptive>);
+as_large_as!(FIXED_CONTROLLER, Gate<Fixed>);
 as_large_as!(ADAPTIVE_THROTTLE, Throttle<CriticalSectionRawMutex, Adaptive>);
 as_large_as!(AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd>);
 as_large_as!(ACQUIRE, Acquire<'static, Throttle<CriticalSectionRawMutex, Adaptive>>);

@@ -1,0 +1,9 @@
+//! A controller with `adaptive` and no other law, with retries and sleep.
+#![no_std]
+#![no_main]
+
+use tidegate::law::Adaptive;
+use tidegate_size::RetryVerbs;
+
+#[unsafe(no_mangle)]
+pub static ROOTS: RetryVerbs<Adaptive> = RetryVerbs::ALL;

@@ -1,0 +1,9 @@
+//! A controller with `fixed`, the least of the laws: what every controller needs, with retries and sleep.
+#![no_std]
+#![no_main]
+
+use tidegate::law::Fixed;
+use tidegate_size::RetryVerbs;
+
+#[unsafe(no_mangle)]
+pub static ROOTS: RetryVerbs<Fixed> = RetryVerbs::ALL;
