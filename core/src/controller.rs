@@ -15,7 +15,7 @@ use limit::{Limit, lately};
 use crate::gate::{Budget, Gate, Hold, InFlight, Part, Permit, WindowPolicy};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
-use crate::outcome::{Outcome, Reply};
+use crate::outcome::{AsReply, Outcome, Reply};
 use crate::policy::{Policy, Rules};
 use crate::queue::Ahead;
 use crate::rng::Rng;
@@ -195,7 +195,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         &mut self,
         now: Instant,
         mut permit: Permit<LIMITS>,
-        reply: impl Into<Reply<LIMITS>>,
+        reply: impl AsReply<LIMITS>,
     ) {
         self.learn(now, &mut permit, reply);
         self.release(permit);
@@ -223,9 +223,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         &mut self,
         now: Instant,
         permit: &mut Permit<LIMITS>,
-        reply: impl Into<Reply<LIMITS>>,
+        reply: impl AsReply<LIMITS>,
     ) {
-        self.learn_late(now, permit, &reply.into(), Span::ZERO);
+        reply.with_reply(|reply| self.learn_late(now, permit, reply, Span::ZERO));
     }
 
     /// The call of a permit is over: its place is free. It teaches nothing by itself, so a permit that is

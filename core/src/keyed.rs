@@ -7,7 +7,7 @@ use heapless::Vec;
 use crate::controller::Controller;
 use crate::gate::{Permit, WindowPolicy};
 use crate::law::{AnyLaw, Law};
-use crate::outcome::Reply;
+use crate::outcome::AsReply;
 use crate::policy::Policy;
 use crate::rng::Rng;
 use crate::snapshot::{Record, SnapshotError};
@@ -96,7 +96,7 @@ where
         now: Instant,
         key: &K,
         permit: Permit<LIMITS>,
-        reply: impl Into<Reply<LIMITS>>,
+        reply: impl AsReply<LIMITS>,
     ) {
         if let Some(controller) = self.get_mut(key) {
             controller.settle(now, permit, reply);
@@ -112,7 +112,7 @@ where
         now: Instant,
         key: &K,
         ask: &Ask<LIMITS>,
-        reply: impl Into<Reply<LIMITS>>,
+        reply: impl AsReply<LIMITS>,
     ) -> Result<Ask<LIMITS>, Reason> {
         self.admit(key, now);
         match self.get_mut(key) {

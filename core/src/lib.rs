@@ -90,7 +90,7 @@ pub use fixed::Ratio;
 pub use hint::Hint;
 #[cfg(feature = "keyed")]
 pub use keyed::Keyed;
-pub use outcome::{Outcome, Reply};
+pub use outcome::{AsReply, Outcome, Reply};
 pub use policy::Policy;
 pub use rate::{Quota, QuotaError};
 pub use rng::Rng;

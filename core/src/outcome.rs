@@ -123,6 +123,40 @@ impl<const LIMITS: usize> Reply<LIMITS> {
     }
 }
 
+/// What a call came back with: a [`Reply`], a reference to one (which is not copied), or an [`Outcome`].
+///
+/// ```
+/// use tidegate::{AsReply, Hint, Outcome, Reply};
+///
+/// fn outcome(reply: impl AsReply) -> Outcome {
+///     reply.with_reply(|reply: &Reply| reply.outcome)
+/// }
+/// let busy = Outcome::Busy.with(Hint::NONE);
+/// assert_eq!([outcome(&busy), outcome(busy), outcome(Outcome::Busy)], [Outcome::Busy; 3]);
+/// ```
+pub trait AsReply<const LIMITS: usize = 1> {
+    /// Calls `act` with the reply.
+    fn with_reply<R>(&self, act: impl FnOnce(&Reply<LIMITS>) -> R) -> R;
+}
+
+impl<const LIMITS: usize> AsReply<LIMITS> for Reply<LIMITS> {
+    fn with_reply<R>(&self, act: impl FnOnce(&Self) -> R) -> R {
+        act(self)
+    }
+}
+
+impl<const LIMITS: usize> AsReply<LIMITS> for Outcome {
+    fn with_reply<R>(&self, act: impl FnOnce(&Reply<LIMITS>) -> R) -> R {
+        act(&Reply::from(*self))
+    }
+}
+
+impl<const LIMITS: usize, T: AsReply<LIMITS>> AsReply<LIMITS> for &T {
+    fn with_reply<R>(&self, act: impl FnOnce(&Reply<LIMITS>) -> R) -> R {
+        (**self).with_reply(act)
+    }
+}
+
 impl<const LIMITS: usize> From<Outcome> for Reply<LIMITS> {
     fn from(outcome: Outcome) -> Self {
         Self { outcome, hints: [Hint::NONE; LIMITS], used: None }

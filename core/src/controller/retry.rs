@@ -4,7 +4,7 @@ use core::borrow::Borrow;
 
 use super::{Controller, each::each};
 use crate::law::Law;
-use crate::outcome::Reply;
+use crate::outcome::AsReply;
 use crate::policy::Policy;
 use crate::time::{Instant, Span};
 use crate::verdict::{Ask, Reason, Verdict};
@@ -25,12 +25,14 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         &mut self,
         now: Instant,
         ask: &Ask<LIMITS>,
-        reply: impl Into<Reply<LIMITS>>,
+        reply: impl AsReply<LIMITS>,
     ) -> Result<Ask<LIMITS>, Reason> {
-        let reply = reply.into();
-        let mut worth_it = reply.outcome.is_retryable();
-        each(&reply.hints, |_, hint| worth_it &= !hint.no_retry);
-        if worth_it { self.try_again(now, ask) } else { Err(Reason::Final) }
+        let is_final = reply.with_reply(|reply| {
+            let mut is_final = !reply.outcome.is_retryable();
+            each(&reply.hints, |_, hint| is_final |= hint.no_retry);
+            is_final
+        });
+        if is_final { Err(Reason::Final) } else { self.try_again(now, ask) }
     }
 
     fn try_again(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Result<Ask<LIMITS>, Reason> {

@@ -11,7 +11,7 @@ use crate::fixed::Ratio;
 use crate::gate::{Hold, HoldPolicy, Pace, Permit, WindowPolicy};
 use crate::hint::Hint;
 use crate::law::Adaptive;
-use crate::outcome::{Outcome, Reply};
+use crate::outcome::{AsReply, Outcome, Reply};
 use crate::policy::Policy;
 use crate::rate::Quota;
 use crate::rng::Rng;
@@ -140,12 +140,12 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
     }
 
     /// Takes a call back: exactly once for each permit, in any order. An unknown one is ignored.
-    pub fn settle(&mut self, now: Instant, permit: u64, reply: impl Into<Reply>) {
-        self.settle_as(now, permit, reply.into(), None);
+    pub fn settle(&mut self, now: Instant, permit: u64, reply: impl AsReply) {
+        reply.with_reply(|reply| self.settle_as(now, permit, reply, None));
     }
 
     /// Takes a call back that came back at `at`. Whoever leased it on knows whether it `waited`.
-    fn settle_as(&mut self, at: Instant, permit: u64, reply: Reply, told: Option<bool>) -> bool {
+    fn settle_as(&mut self, at: Instant, permit: u64, reply: &Reply, told: Option<bool>) -> bool {
         let Some(leased) = self.calls.release(permit) else { return false };
         let [hint] = reply.hints;
         if reply.outcome.is_pushback() {
@@ -173,7 +173,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
         &mut self,
         now: Instant,
         ask: &Ask,
-        reply: impl Into<Reply>,
+        reply: impl AsReply,
     ) -> Result<Ask, Reason> {
         self.own.retry(now, ask, reply)
     }
@@ -381,7 +381,7 @@ impl<const SLOTS: usize> Source for Isolate<SLOTS> {
     }
 
     fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool {
-        self.settle_as(at.saturating_sub(ago), permit, reply, Some(waited))
+        self.settle_as(at.saturating_sub(ago), permit, &reply, Some(waited))
     }
 
     fn interval(&self, _: Instant) -> Option<Span> {

@@ -102,10 +102,11 @@ impl AdaptiveState {
         // Of few calls one more: the next was about to be served.
         let calls = if calls < FEW { calls.saturating_add(1) } else { calls };
         self.interval = (cycle - Log::of(calls.into())).min(SLOWEST);
-        let mut paced = Paced::new(self.interval);
-        (paced.new, paced.young) = (false, false);
-        paced.probe.cover(calls);
-        self.phase = Phase::Paced(paced);
+        self.phase = Phase::Paced(Paced::new(self.interval));
+        if let Phase::Paced(paced) = &mut self.phase {
+            (paced.new, paced.young) = (false, false);
+            paced.probe.cover(calls);
+        }
         self.misses = 0;
         self.meter.restart(now);
         self.event_at = now;

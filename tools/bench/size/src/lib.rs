@@ -30,7 +30,7 @@ pub type Gate<L> = Controller<L, 1, &'static Policy<L>>;
 pub struct Verbs<L: Law + 'static> {
     new: fn(&'static Policy<L>, u64, Instant) -> Gate<L>,
     poll: fn(&mut Gate<L>, Instant, &Ask) -> Decision,
-    settle: fn(&mut Gate<L>, Instant, Permit, Reply),
+    settle: fn(&mut Gate<L>, Instant, Permit, &'static Reply),
 }
 
 impl<L: Law> Verbs<L> {
@@ -38,7 +38,7 @@ impl<L: Law> Verbs<L> {
     pub const ALL: Self = Self {
         new: Controller::new,
         poll: Controller::poll,
-        settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
+        settle: Controller::settle,
     };
 }
 
@@ -46,7 +46,7 @@ impl<L: Law> Verbs<L> {
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct RetryVerbs<L: Law + 'static> {
     gate: Verbs<L>,
-    retry: fn(&mut Gate<L>, Instant, &Ask, Reply) -> Result<Ask, Reason>,
+    retry: fn(&mut Gate<L>, Instant, &Ask, &'static Reply) -> Result<Ask, Reason>,
     next_at: fn(&Gate<L>, Instant) -> Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl<L: Law> RetryVerbs<L> {
     /// All of them.
     pub const ALL: Self = Self {
         gate: Verbs::ALL,
-        retry: |gate, now, ask, reply| gate.retry(now, ask, reply),
+        retry: Controller::retry,
         next_at: Controller::next_at,
     };
 }
