@@ -130,23 +130,24 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[must_use]
     pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
         let mut due = self.hold.until().max(ask.not_before);
-        let mut refusal = None;
+        let mut refusal = None::<Reason>;
         pairs(self.laws(), &self.limits, |index, law, limit| {
             match limit.due(law, now, ask.cost_of(index), self.in_flight()) {
                 Ok(at) => due = due.max(at),
-                Err(reason) => refusal = refusal.max(Some(reason)),
+                Err(reason) => refusal = Some(refusal.map_or(reason, |other| other.max(reason))),
             }
         });
         // A full window must not hide that the wait behind it is too long.
         let leaves = due.max(now);
         if leaves > ask.deadline {
-            refusal = refusal.max(Some(Reason::Late(leaves)));
+            refusal = refusal.or(Some(Reason::Late(leaves)));
         }
         if ask.attempt > 0
             && let Some(policy) = self.rules().budget
-            && let Verdict::Refuse(reason) = self.budget.check(policy)
+            && self.budget.check(policy) != Verdict::Go
+            && !matches!(refusal, Some(reason) if reason > Reason::Budget)
         {
-            refusal = refusal.max(Some(reason));
+            refusal = Some(Reason::Budget);
         }
         match refusal {
             Some(reason) => Verdict::Refuse(reason),

@@ -169,12 +169,7 @@ impl<const SLOTS: usize> Isolate<SLOTS> {
     ///
     /// # Errors
     /// As there.
-    pub fn retry(
-        &mut self,
-        now: Instant,
-        ask: &Ask,
-        reply: impl AsReply,
-    ) -> Result<Ask, Reason> {
+    pub fn retry(&mut self, now: Instant, ask: &Ask, reply: impl AsReply) -> Result<Ask, Reason> {
         self.own.retry(now, ask, reply)
     }
 

@@ -2,7 +2,7 @@
 
 use tidegate::gate::Permit;
 use tidegate::law::Adaptive;
-use tidegate::{Ask, Controller, Decision, Policy, Reply, Span, Verdict};
+use tidegate::{AsReply, Ask, Controller, Decision, Policy, Reply, Span, Verdict};
 
 use crate::{MILLIS, at};
 
@@ -32,7 +32,7 @@ impl Client {
     }
 
     /// A call that takes 50 ms.
-    pub(crate) fn call(&mut self, reply: impl Into<Reply>) {
+    pub(crate) fn call(&mut self, reply: impl AsReply) {
         let permit = self.admitted();
         self.now += 50 * MILLIS;
         self.gate.settle(at(self.now), permit, reply);

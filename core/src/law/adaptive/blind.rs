@@ -15,6 +15,9 @@ pub(super) const DARK: u8 = 4;
 /// So many successes after a cut a rejection may still be chance.
 const REFRACTORY: u16 = 4;
 
+/// More misses in a row change nothing.
+pub(super) const MOST_MISSES: u8 = 40;
+
 impl AdaptiveState {
     /// The server did not serve a call; it failed where `failed`, and was rejected otherwise.
     pub(super) fn miss(&mut self, sample: &Sample<'_>, failed: bool, rng: &mut Rng) -> Move {
@@ -59,7 +62,7 @@ impl AdaptiveState {
     /// Another miss in a row. A limit rejects; a server that is busy after so many misses is down.
     pub(super) fn note_miss(&mut self, busy: bool) {
         self.down |= busy && self.misses >= DARK - 1;
-        self.misses = self.misses.saturating_add(1).min(40);
+        self.misses = self.misses.saturating_add(1).min(MOST_MISSES);
     }
 
     /// Rejections come in clusters, which are a small client's fate, while a real drop of the capacity
@@ -119,7 +122,8 @@ impl AdaptiveState {
         // What was served since the first call is the better rate, within two octaves.
         let calls = self.meter.calls(self.usual);
         let served = Log::of_span(self.meter.cycle(now)) - Log::of(calls.into());
-        self.interval = if calls < RIPE { sent } else { sent.max(served.min(sent.octaves(2))) };
+        let rate = if calls < RIPE { sent } else { sent.max(served.min(sent.octaves(2))) };
+        self.interval = rate.min(SLOWEST);
         self.phase = Phase::Paced(Paced::new(self.interval));
         self.begin_at(now);
     }
@@ -158,7 +162,7 @@ impl AdaptiveState {
                 weight = weight.saturating_sub(3 << 8);
             }
             let grown = self.interval - paced.probe.grow(weight, most);
-            self.interval = grown.max(quota.min(self.interval));
+            self.interval = grown.max(quota.min(self.interval)).max(Log::ZERO);
             paced.target = paced.target.min(self.interval);
         }
         Move::Faster

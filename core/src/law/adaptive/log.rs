@@ -8,7 +8,7 @@ use crate::time::Span;
 /// A logarithm to the base of two, in 2^-24 octaves.
 ///
 /// The law never adds to a rate, it multiplies. In logarithms that is a sum: an interval of nine years
-/// takes four bytes, as one of a nanosecond does, and nothing overflows. Sums saturate.
+/// takes four bytes, as one of a nanosecond does. A span or a count is below 64 octaves, so the sum of two fits.
 ///
 /// An interval between calls is the logarithm of its nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -70,7 +70,8 @@ impl Log {
 
     /// Longer by so many octaves.
     pub(super) const fn octaves(self, octaves: i32) -> Self {
-        Self(self.0.saturating_add(octaves.saturating_mul(1 << 24)))
+        debug_assert!(octaves.unsigned_abs() < 64);
+        Self(fits(self.0.checked_add(octaves << 24), self.0.wrapping_add(octaves << 24)))
     }
 
     pub(super) const fn coarse(self) -> Coarse {
@@ -78,7 +79,8 @@ impl Log {
     }
 
     pub(super) const fn of_coarse(coarse: Coarse) -> Self {
-        Self(coarse.saturating_mul(65_536))
+        debug_assert!(coarse << 16 >> 16 == coarse);
+        Self(coarse << 16)
     }
 
     /// Half of it: the logarithm of the square root.
@@ -129,11 +131,17 @@ pub(super) const fn power(coarse: Coarse) -> u32 {
     }
 }
 
+/// The sum, which tests hold to fit: to saturate takes as much code on a microcontroller as the rest of it.
+const fn fits(checked: Option<i32>, wrapped: i32) -> i32 {
+    debug_assert!(checked.is_some());
+    wrapped
+}
+
 impl Add for Log {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self(fits(self.0.checked_add(other.0), self.0.wrapping_add(other.0)))
     }
 }
 
@@ -141,7 +149,7 @@ impl Sub for Log {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+        Self(fits(self.0.checked_sub(other.0), self.0.wrapping_sub(other.0)))
     }
 }
 
@@ -149,7 +157,7 @@ impl Neg for Log {
     type Output = Self;
 
     fn neg(self) -> Self {
-        Self(self.0.saturating_neg())
+        Self(fits(self.0.checked_neg(), self.0.wrapping_neg()))
     }
 }
 
@@ -161,6 +169,6 @@ impl Field for Log {
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
-        Self(input.u32().cast_signed())
+        Self(input.u32().cast_signed().clamp(-63 << 24, (64 << 24) - 1))
     }
 }

@@ -190,8 +190,8 @@ impl AdaptiveState {
         match &mut self.phase {
             Phase::Open(open) => open.rescale(octaves),
             Phase::Paced(paced) => {
-                self.interval = self.interval.octaves(octaves);
-                paced.target = paced.target.octaves(octaves);
+                self.interval = self.interval.octaves(octaves).min(SLOWEST);
+                paced.target = paced.target.octaves(octaves).min(SLOWEST);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::meter::Meter;
 use super::open::Open;
 use super::paced::Paced;
 use super::told::Told;
-use super::{Adaptive, AdaptiveState, Phase};
+use super::{Adaptive, AdaptiveState, Phase, blind::MOST_MISSES};
 use crate::snapshot::{Field, Reader, Writer, fields, longest, record};
 use crate::time::Instant;
 
@@ -45,4 +45,4 @@ impl Field for Phase {
     }
 }
 
-record!(Adaptive, AdaptiveState);
+record!(Adaptive, AdaptiveState where |_law, state| state.misses <= MOST_MISSES);

@@ -18,7 +18,7 @@ fn polls() -> u64 {
 fn decides(gate: &Gate) -> String {
     let told = format!("{gate:?}");
     let (decides, counters) = told.split_once(", stats: ").unwrap();
-    assert!(!counters.contains("limits") && counters.starts_with("Stats"));
+    assert!(!counters.contains("limits") && counters.starts_with("Counters"));
     decides.to_owned()
 }
 

@@ -133,8 +133,8 @@ class Adaptive(Law):
         if self.is_open():
             self.phase.rescale(octaves)
         else:
-            self.apart = logs.octaves(self.apart, octaves)
-            self.phase.target = logs.octaves(self.phase.target, octaves)
+            self.apart = min(logs.octaves(self.apart, octaves), SLOWEST)
+            self.phase.target = min(logs.octaves(self.phase.target, octaves), SLOWEST)
 
     def leave_out_silence(self, now):
         """After a long silence nothing is caught up, and nothing is measured across it."""
@@ -286,6 +286,7 @@ class Adaptive(Law):
         if calls >= RIPE:
             served = log(self.meter.cycle(now)) - log(calls)
             self.apart = max(sent, min(served, logs.octaves(sent, 2)))
+        self.apart = min(self.apart, SLOWEST)
         self.phase = Paced(self.apart)
         self.begin_at(now)
 
@@ -400,7 +401,7 @@ class Adaptive(Law):
         if self.told.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
         grown = fit(self.apart - paced.grow(weight, most))
-        self.apart = max(grown, min(quota, self.apart))
+        self.apart = max(grown, min(quota, self.apart), 0)
         paced.target = min(paced.target, self.apart)
         return "faster"
 

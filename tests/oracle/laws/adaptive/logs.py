@@ -1,6 +1,6 @@
 """Logarithms to the base of two, rounded as the law rounds them.
 
-A fine one has 24 bits of fraction, and sums of it saturate at 32 bits. A coarse one has 8. The interval
+A fine one has 24 bits of fraction, and no sum of it exceeds 32 bits. A coarse one has 8. The interval
 between two calls is the logarithm of its nanoseconds.
 """
 
