@@ -584,17 +584,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "it is always now"))]
     fn teach(&mut self, now: Instant, permit: &Permit<LIMITS>, reply: &Reply<LIMITS>, ago: Span) {
         let Policy { laws, rules } = self.policy.borrow();
-        if let Some(used) = reply.used {
-            pairs_mut(laws, &mut self.limits, |index, law, limit| {
-                if let (Some(part), Some(used)) = (permit.parts.get(index), used.get(index))
-                    && limit.has_charged(part)
-                {
-                    let quota = law.quota(&limit.state);
-                    limit.pace.correct(lately(law, now), part.cost, *used, quota);
-                    law.corrected(&mut limit.state, now, part.cost, *used);
-                }
-            });
-        }
         if reply.outcome == Outcome::Ok
             && let Some(policy) = rules.budget
         {
@@ -611,17 +600,23 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             let (Some(part), Some(hint)) = (permit.parts.get(index), reply.hints.get(index)) else {
                 return;
             };
+            let quota = law.quota(&limit.state);
+            limit.pace.drain(lately(law, now), quota);
+            let mut cost = part.cost;
+            if let Some(used) = reply.used.and_then(|used| used.get(index).copied()) {
+                if limit.has_charged(part) {
+                    limit.pace.pour(cost, used, quota);
+                    law.corrected(&mut limit.state, now, cost, used);
+                }
+                cost = used.max(1);
+            }
             if part.cost == 0 || (blame && !hint.is_used_up(part.cost)) {
                 return;
             }
-            limit.pace.drain(lately(law, now), law.quota(&limit.state));
             let sample = Sample {
                 now,
                 sent: permit.sent,
-                cost: reply
-                    .used
-                    .and_then(|used| used.get(index).copied())
-                    .map_or(part.cost, |used| used.max(1)),
+                cost,
                 outcome: reply.outcome,
                 hint,
                 fresh: part.epoch == limit.epoch,

@@ -141,12 +141,13 @@ impl Pace {
     #[inline(always)] // as above
     pub fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Option<Quota>) {
         self.drain(now, quota);
-        if let Some(quota) = quota {
-            self.pour(charged, used, quota);
-        }
+        self.pour(charged, used, quota);
     }
 
-    fn pour(&mut self, charged: u32, used: u32, quota: Quota) {
+    /// The same where the bucket has drained already.
+    #[inline(always)] // as above
+    pub(crate) fn pour(&mut self, charged: u32, used: u32, quota: Option<Quota>) {
+        let Some(quota) = quota else { return };
         let call = quota.period.get();
         let more = u64::from(used.saturating_sub(charged));
         let less = u64::from(charged.saturating_sub(used));
