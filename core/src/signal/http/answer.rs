@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::limits::{Limit, Name, TOLD, Unit};
 use crate::hint::Hint;
-use crate::outcome::{Outcome, Reply};
+use crate::outcome::{AsReply, Outcome, Reply};
 
 /// What a response says: what became of the call, and what the server said of its limits.
 ///
@@ -139,6 +139,12 @@ impl From<Unit> for Which {
 impl From<Name> for Which {
     fn from(name: Name) -> Self {
         Self::Named(name)
+    }
+}
+
+impl<const LIMITS: usize> AsReply<LIMITS> for Answer {
+    fn with_reply<R>(&self, act: impl FnOnce(&Reply<LIMITS>) -> R) -> R {
+        act(&self.outcome.with(self.hint))
     }
 }
 

@@ -462,7 +462,7 @@ class Adaptive(Law):
         self.phase = source.variant(PHASE_BYTES, kinds)
         for thing in (self.meter, self, self.usual, self.told):
             read(source, thing)
-        if self.usual.octave >= 28:
+        if self.usual.octave >= 28 or self.misses > 40:
             raise Refused("OtherPolicy")
 
 
@@ -499,5 +499,8 @@ def read(source, thing):
             kinds = {0: lambda source: None, 1: lambda source: read(source, Cap())}
             thing.cap = source.variant(CAP_BYTES, kinds)
         else:
-            setattr(thing, name, getattr(source, kind)())
+            value = getattr(source, kind)()
+            if kind == "i32":  # a logarithm
+                value = max(-63 * logs.OCTAVE, min(value, 64 * logs.OCTAVE - 1))
+            setattr(thing, name, value)
     return thing
