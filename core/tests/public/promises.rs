@@ -1,10 +1,12 @@
 //! What a user is promised, over random clients and servers.
 
+use std::collections::VecDeque;
+
 use proptest::prelude::*;
 use tidegate::gate::HoldPolicy;
 use tidegate::law::Fixed;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,
+    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,
 };
 
 use crate::client::{Client, Gate, POLICY};
@@ -119,6 +121,44 @@ proptest! {
         let capacity = 280 * limit;
         prop_assert!(served * 10 >= capacity * 9, "{served} of {capacity} were served");
         prop_assert!(rejected * 50 <= served, "{rejected} were rejected");
+    }
+
+    #[test]
+    fn a_burst_sends_no_more_than_one_call_beyond_what_the_server_says_is_left(
+        seed: u64,
+        limit in 64u64..1_000,
+        round_trip in 1u64..600,
+        reset in 6u64..3_600,
+    ) {
+        let Client { mut gate, mut now } = Client::new(seed);
+        let (mut on_their_way, mut left, mut rejected) = (VecDeque::new(), limit, 0);
+        let end = now + reset * SECOND;
+        loop {
+            let verdict = match gate.poll(at(now), &Ask::new()) {
+                Decision::Go(permit) => {
+                    on_their_way.push_back((now + round_trip * MILLIS, permit));
+                    continue;
+                }
+                Decision::Full => gate.next_at(at(now)),
+                other => {
+                    prop_assert!(rejected > 0, "{:?}", other);
+                    None
+                }
+            };
+            let Some((back, permit)) = on_their_way.pop_front() else { break };
+            if let Some(wider) = verdict.map(Instant::as_nanos).filter(|wider| *wider < back) {
+                on_their_way.push_front((back, permit));
+                now = wider;
+                continue;
+            }
+            now = back;
+            let outcome = if left > 0 { Outcome::Ok } else { Outcome::Throttled };
+            rejected += u64::from(left == 0);
+            left = left.saturating_sub(1);
+            let hint = Hint::remaining(left).and_limit(limit);
+            gate.settle(at(now), permit, outcome.with(hint.and_reset(Span::from_nanos(end - now))));
+        }
+        prop_assert_eq!((left, rejected), (0, 1));
     }
 
     #[test]

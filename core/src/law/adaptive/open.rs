@@ -124,10 +124,11 @@ impl Open {
         }
     }
 
-    /// Whether nobody wanted to call for so long that a burst would look like a slow rate.
+    /// Whether nobody wanted to call for so long that a burst would look like a slow rate. A call that
+    /// waits for the ones in flight is no silence.
     pub(super) fn is_silence(&self, silence: Span, usual: Log, round_trip: Span) -> bool {
         let knows = self.measured != 0 || self.sends > 1;
-        knows && silence > round_trip && Log::of_span(silence) > usual.octaves(6)
+        knows && silence.halved(1) > round_trip && Log::of_span(silence) > usual.octaves(6)
     }
 
     /// A usual call costs so many octaves more than before.

@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU16;
 
+use super::cooldown::SHORTEST;
 use super::log::Log;
 use super::{AdaptiveState, Phase};
 use crate::law::Sample;
@@ -26,6 +27,8 @@ pub(super) struct Told {
     stale: u16,
     /// So many calls in a row must not have waited before the client counts as app-limited.
     busy: u8,
+    /// Whether that has to last for longer than a round trip and than the shortest time that servers name.
+    lasts: bool,
 }
 
 /// The server did not say what is left.
@@ -37,7 +40,7 @@ const APP_LIMITED: u8 = 16;
 impl Told {
     pub(super) fn new(quota: Option<Quota>) -> Self {
         let unit = quota.map_or(Log::ZERO, |quota| of_quota(quota.count(), quota.period()));
-        Self { unit, limit: 0, left: UNKNOWN, most: 0, stale: 0, busy: APP_LIMITED }
+        Self { unit, limit: 0, left: UNKNOWN, most: 0, stale: 0, busy: APP_LIMITED, lasts: false }
     }
 
     /// Whether less than a quarter of the pool is left.
@@ -45,11 +48,12 @@ impl Told {
         self.left < self.most.div_ceil(4)
     }
 
-    /// How many calls may be in flight where less than half of the pool is left: what is left, and one
-    /// that finds out in any case.
+    /// How many calls may be in flight where what is left has to last, or is less than half of the pool:
+    /// what is left, and one that finds out in any case.
     pub(super) fn calls_left(&self) -> Option<NonZeroU16> {
-        let left = u16::try_from(self.left).unwrap_or(u16::MAX).max(1);
-        NonZeroU16::new(left).filter(|_| self.left < self.most.div_ceil(2))
+        let left = u16::try_from(self.left).ok()?;
+        let binds = self.lasts || self.left < self.most.div_ceil(2);
+        NonZeroU16::new(left.max(1)).filter(|_| binds)
     }
 }
 
@@ -92,6 +96,7 @@ impl AdaptiveState {
             self.told.unit = Log::ZERO;
         }
         self.told.limit = calls;
+        self.told.lasts = hint.reset > Some(self.round_trip().max(SHORTEST));
         let left = hint.remaining.map_or(UNKNOWN, |left| self.usual.calls_in(left));
         if left <= self.told.left || self.told.stale == 0 {
             (self.told.left, self.told.stale) = (left, sample.in_flight);
@@ -129,4 +134,4 @@ impl AdaptiveState {
     }
 }
 
-fields!(Told { unit: Log, limit: u32, left: u32, most: u32, stale: u16, busy: u8 });
+fields!(Told { unit: Log, limit: u32, left: u32, most: u32, stale: u16, busy: u8, lasts: bool });

@@ -222,6 +222,7 @@ class Adaptive(Law):
         elif sample.fresh and sample.outcome == "ok":
             told.unit = 0
         told.limit = limit
+        told.lasts = hint.reset is not None and hint.reset > max(self.round_trip(), SECOND)
         left = UNKNOWN if hint.left is None else calls_in(hint.left)
         if left <= told.left or told.stale == 0:
             told.left, told.stale = left, sample.in_flight
@@ -475,7 +476,7 @@ FIELDS = {
     Adaptive: "slot instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
     " down flag",
     Usual: "mean u32 octave u8",
-    Told: "unit i32 limit u32 left u32 most u32 stale u16 busy u8",
+    Told: "unit i32 limit u32 left u32 most u32 stale u16 busy u8 lasts flag",
 }
 
 

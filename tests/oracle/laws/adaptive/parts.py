@@ -163,7 +163,7 @@ class Open:
 
     def is_silence(self, silence, usual, round_trip):
         knows = self.measured != 0 or self.sends > 1
-        return knows and silence > round_trip and log(silence) > logs.octaves(usual, 6)
+        return knows and silence // 2 > round_trip and log(silence) > logs.octaves(usual, 6)
 
     def rescale(self, octaves):
         if self.measured != 0:
@@ -267,14 +267,16 @@ class Told:
     def __init__(self, unit):
         self.unit, self.left, self.busy = unit, UNKNOWN, APP_LIMITED
         self.limit = self.most = self.stale = 0
+        self.lasts = False
 
     def is_low(self):
         """Whether less than a quarter of the pool is left."""
         return self.left < (self.most + 3) // 4
 
     def calls_left(self):
-        """How many calls may be in flight where less than half of the pool is left."""
-        return max(1, min(self.left, U16)) if self.left < (self.most + 1) // 2 else None
+        """How many calls may be in flight where what is left has to last, or is less than half."""
+        binds = self.lasts or self.left < (self.most + 1) // 2
+        return max(1, self.left) if binds and self.left <= U16 else None
 
     def has_room(self, in_flight):
         reserve = max(self.most // 8, min(self.most // 4, 8))
