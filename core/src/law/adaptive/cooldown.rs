@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
 /// One second is the shortest Retry-After of most servers, so it may stand for any wait up to that.
-pub(super) const SHORTEST: Span = Span::from_secs(1);
+const SHORTEST: Span = Span::from_secs(1);
 
 /// The clocks of a fleet, and pauses told in whole seconds, differ by less than a few calls of these.
 const LONGEST_GAP: Span = Span::from_millis(500);

@@ -2,7 +2,6 @@
 
 use core::num::NonZeroU16;
 
-use super::cooldown::SHORTEST;
 use super::log::Log;
 use super::{AdaptiveState, Phase};
 use crate::law::Sample;
@@ -27,7 +26,7 @@ pub(super) struct Told {
     stale: u16,
     /// So many calls in a row must not have waited before the client counts as app-limited.
     busy: u8,
-    /// Whether that has to last for longer than a round trip and than the shortest time that servers name.
+    /// Whether that has to last for longer than a round trip.
     lasts: bool,
 }
 
@@ -96,7 +95,7 @@ impl AdaptiveState {
             self.told.unit = Log::ZERO;
         }
         self.told.limit = calls;
-        self.told.lasts = hint.reset > Some(self.round_trip().max(SHORTEST));
+        self.told.lasts = hint.reset > Some(self.round_trip());
         let left = hint.remaining.map_or(UNKNOWN, |left| self.usual.calls_in(left));
         if left <= self.told.left || self.told.stale == 0 {
             (self.told.left, self.told.stale) = (left, sample.in_flight);

@@ -222,7 +222,7 @@ class Adaptive(Law):
         elif sample.fresh and sample.outcome == "ok":
             told.unit = 0
         told.limit = limit
-        told.lasts = hint.reset is not None and hint.reset > max(self.round_trip(), SECOND)
+        told.lasts = hint.reset is not None and hint.reset > self.round_trip()
         left = UNKNOWN if hint.left is None else calls_in(hint.left)
         if left <= told.left or told.stale == 0:
             told.left, told.stale = left, sample.in_flight
