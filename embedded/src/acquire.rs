@@ -20,7 +20,7 @@ use crate::throttle::Shared;
 /// use tidegate::{Policy, law::Aimd};
 /// use tidegate_embassy::Throttle;
 ///
-/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
+/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
 /// let (one, two) = (throttle.acquire(), throttle.acquire());
 /// drop(one);
 /// embassy_futures::block_on(two).unwrap().settle(tidegate::Outcome::Ok);

@@ -24,7 +24,7 @@ use crate::time::{self, wake_at};
 /// use tidegate::{Policy, Quota, law::Fixed};
 /// use tidegate_embassy::{Refusal, Throttle};
 ///
-/// let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
+/// let slow = Box::leak(Box::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
 /// let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(slow, 7);
 /// throttle.try_acquire().unwrap().settle(tidegate::Outcome::Ok);
 /// // The next may leave in a minute, which is learnt at once and not after ten seconds.
@@ -95,7 +95,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # use tidegate_embassy::Throttle;
     /// use tidegate::{Hint, Outcome, Policy, Reply, law::Aimd};
     ///
-    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
+    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
     /// let once: Reply = Outcome::Failed.with(Hint::NONE.and_no_retry());
     /// assert_eq!(throttle.run(async || once).await, Ok(once));
     /// assert_eq!(throttle.stats().failed, 1);
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_task_keeps_what_it_calls_once() {
         let throttle: Throttle<NoopRawMutex, Aimd> =
-            Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
+            Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
         let call = size_of_val(&post([1; _]));
         let run = throttle.run(async || post([1; _]).await);
         assert!(size_of_val(&run) < call + 300, "{} for a call of {call}", size_of_val(&run));

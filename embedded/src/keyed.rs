@@ -9,7 +9,7 @@ use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Span, Stats, Ver
 
 use crate::call::Call;
 use crate::desk::Desk;
-use crate::gates::Gates;
+use crate::gates::{Gate, Gates};
 use crate::throttle::{Shared, sealed};
 use crate::time;
 

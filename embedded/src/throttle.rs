@@ -233,8 +233,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     }
 }
 
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> sealed::Desked<LIMITS>
-    for Throttle<M, L, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
+    sealed::Desked<LIMITS> for Throttle<M, L, WAITERS, LIMITS>
 {
     type Key = ();
     type Desk = Desk<M, Gate<L, LIMITS>, WAITERS, LIMITS>;

@@ -12,13 +12,15 @@ use tidegate::law::Fixed;
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Hint, Outcome, Policy, Quota, Span};
 use tidegate_embassy::{KeyedThrottle, Refusal};
-use tidegate_embassy_host::{Tasks, Time, far};
+use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 8>;
 
+const UNLIMITED: Policy<Fixed> = Policy::new(Fixed::UNLIMITED);
+
 /// One a second for each key.
 fn apis() -> Apis {
-    Apis::seeded(Policy::new(Fixed::new(Quota::per_second(1).unwrap())), 7)
+    Apis::seeded(leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap()))), 7)
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn another_policy_and_window_hold_for_every_key_and_for_those_who_wait_already()
     }
     tasks.run(&time, Instant::from_millis(500));
     assert_eq!((done_at.borrow().len(), apis.waiting()), (2, 2));
-    apis.set_policy(Policy::new(Fixed::UNLIMITED));
+    apis.set_policy(&UNLIMITED);
     tasks.run(&time, far());
     assert_eq!(*done_at.borrow(), [0, 0, 500, 500]);
 
@@ -118,7 +120,7 @@ type Pair = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 8>;
 
 /// The server asks key 1 to be left alone for a minute.
 fn held() -> Pair {
-    let apis = Pair::seeded(Policy::new(Fixed::UNLIMITED), 7);
+    let apis = Pair::seeded(&UNLIMITED, 7);
     let minute = Hint::retry_after(Span::from_secs(60));
     apis.call(1).try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
     apis

@@ -9,7 +9,7 @@ use tidegate::gate::WindowPolicy;
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Outcome, Policy, Quota, Span};
 use tidegate_embassy::{Refusal, Throttle, time};
-use tidegate_embassy_host::{Tasks, Time, far};
+use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 /// Ten a second; two at a time, for 30 s at most.
 fn policy() -> Policy<Fixed> {
@@ -18,7 +18,7 @@ fn policy() -> Policy<Fixed> {
 }
 
 fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
-    Throttle::seeded(policy(), 7)
+    Throttle::seeded(leak(policy()), 7)
 }
 
 #[test]
@@ -93,7 +93,8 @@ fn nobody_goes_before_those_who_wait() {
 #[test]
 fn slow_calls_all_start_as_the_law_lets_more_be_in_flight() {
     let time = Time::begin();
-    let throttle: Throttle<NoopRawMutex, Adaptive, 64> = Throttle::seeded(&Policy::adaptive(), 7);
+    let throttle: Throttle<NoopRawMutex, Adaptive, 64> =
+        Throttle::seeded(const { &Policy::adaptive() }, 7);
     let starts = RefCell::new(Vec::new());
     let mut tasks = Tasks::new();
     for _ in 0..64 {
@@ -177,7 +178,7 @@ fn a_deadline_that_cannot_be_met_is_refused_at_once_and_one_that_passes_in_line_
 fn who_would_stand_behind_too_many_is_refused_at_once() {
     let time = Time::begin();
     let throttle = throttle::<8>();
-    throttle.set_policy(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
     let mut tasks = Tasks::new();
     for _ in 0..2 {
@@ -213,7 +214,7 @@ fn who_stands_behind_others_leaves_when_its_deadline_passes() {
     });
     tasks.turn();
     // It looked well when it came.
-    throttle.set_policy(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
     tasks.run(&time, far());
     let passed = refused_at.get().unwrap().saturating_duration_since(Instant::from_secs(90));
     assert!(passed > Duration::from_ticks(0) && passed <= Duration::from_ticks(2), "{passed:?}");
@@ -224,12 +225,12 @@ fn who_stands_behind_others_leaves_when_its_deadline_passes() {
 fn a_policy_that_is_faster_or_a_window_that_opens_is_felt_at_once() {
     let time = Time::begin();
     let throttle = throttle::<4>();
-    throttle.set_policy(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
     let mut tasks = Tasks::new();
     tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.run(&time, Instant::from_secs(1));
-    throttle.set_policy(policy());
+    throttle.set_policy(leak(policy()));
     tasks.run(&time, far());
     assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(1)));
 
@@ -268,7 +269,7 @@ fn two_waits_in_one_task_do_not_keep_it_spinning() {
 fn whoever_is_next_takes_the_turn_of_one_who_was_dropped_or_keeps_its_permit() {
     let time = Time::begin();
     let throttle = throttle::<8>();
-    throttle.set_policy(Policy::new(Fixed::new(Quota::per_second(10).unwrap())));
+    throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_second(10).unwrap()))));
     // Nothing comes back that could wake anybody.
     let _kept = throttle.try_acquire().unwrap();
     let left_at = RefCell::new(Vec::new());
