@@ -65,7 +65,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMIT
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Acquire<'_, T, LIMITS> {
     fn drop(&mut self) {
-        self.throttle.desk().leave(&self.key, &mut self.standing);
+        self.throttle.desk().leave(&self.key, self.standing);
     }
 }
 

@@ -150,7 +150,7 @@ fn until<W: Future>(
     if time::now() >= deadline {
         return Poll::Ready(None);
     }
-    wake_at(deadline, context);
+    wake_at(deadline, context.waker());
     Poll::Pending
 }
 

@@ -152,15 +152,17 @@ fn whoever_comes_to_a_key_that_had_to_go_wakes_who_sleeps_on_what_its_gates_said
 }
 
 #[test]
-fn a_deadline_holds_behind_a_task_that_does_not_run_and_gates_that_had_to_go() {
+fn a_task_that_does_not_run_holds_nobody_up_but_by_its_permit() {
     let time = Time::begin();
     let apis = held();
+    apis.set_window(WindowPolicy::new(1, Span::from_secs(600)).unwrap());
     let mut first = pin!(apis.call(1).acquire());
     assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     evict_the_first(&apis);
     let refused_at = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
+        // It admits the first one, whose permit is the only one there is.
         let late = apis.call(1).with_timeout(Duration::from_secs(1)).acquire().await;
         assert!(matches!(late, Err(Refusal::Late(_))));
         refused_at.set(Some(Instant::now()));
@@ -169,4 +171,10 @@ fn a_deadline_holds_behind_a_task_that_does_not_run_and_gates_that_had_to_go() {
     let tick = Duration::from_ticks(1);
     assert_eq!(refused_at.get(), Some(Instant::from_secs(1) + tick));
     assert!(tasks.polls() <= 3, "{} polls", tasks.polls());
+
+    // With room for two, the next one is served at once.
+    apis.set_window(WindowPolicy::new(2, Span::from_secs(600)).unwrap());
+    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.turn();
+    assert_eq!((tasks.left(), apis.waiting(), apis.in_flight(&1)), (0, 1, 1));
 }
