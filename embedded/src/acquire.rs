@@ -35,8 +35,8 @@ pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
-    pub(crate) fn new(throttle: &'a T, key: T::Key, ask: Ask<LIMITS>) -> Self {
-        Self { throttle, key, ask, standing: Standing::default() }
+    pub(crate) fn new(throttle: &'a T, key: T::Key, ask: Ask<LIMITS>, priority: u8) -> Self {
+        Self { throttle, key, ask, standing: Standing::New(priority) }
     }
 
     /// What it asks for.

@@ -62,11 +62,10 @@ fn grow<G: Gates<LIMITS>, const LIMITS: usize>(
 }
 
 /// Where a call stands.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub enum Standing {
-    /// It has just come.
-    #[default]
-    New,
+    /// It has just come, with this priority.
+    New(u8),
     /// It has its place in the order, and is not in the queue: it was admitted, its backoff has not ended,
     /// or it is a retry for which the queue has no room.
     Outside(Place),
@@ -215,7 +214,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         let mut wake = Instant::MAX;
         let turn = self.with_key(key, Turn::Waiting, |gates, queue, now| {
             let (place, ticket) = match *standing {
-                Standing::New => (queue.place(0), None),
+                Standing::New(priority) => (queue.place(priority), None),
                 Standing::Outside(place) => (place, None),
                 Standing::Queued(place, ticket) => (place, Some(ticket)),
             };

@@ -225,6 +225,32 @@ fn who_stands_behind_others_is_refused_when_the_wait_of_the_first_says_that_it_i
 }
 
 #[test]
+fn a_call_with_priority_overtakes_those_that_wait_and_its_retry_does_too() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    throttle.set_policy(leak(policy().backoff(None)));
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let order = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for (number, priority) in [0, 0, 7, 3].into_iter().enumerate() {
+        let (throttle, order) = (&throttle, &order);
+        tasks.spawn(async move {
+            let mut attempts = 0;
+            let answer = throttle.call().with_priority(priority).run(async || {
+                order.borrow_mut().push(number);
+                attempts += 1;
+                if number == 2 && attempts < 2 { Outcome::Failed } else { Outcome::Ok }
+            });
+            assert_eq!(answer.await, Ok(Outcome::Ok));
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!(*order.borrow(), [2, 2, 3, 0, 1]);
+    // A timer or two for each attempt: the first one had one before it was overtaken.
+    assert!(tasks.polls() <= 4 + 5 + 2, "{} polls", tasks.polls());
+}
+
+#[test]
 fn a_deadline_holds_behind_a_task_that_does_not_run() {
     let time = Time::begin();
     let throttle = throttle::<4>();
