@@ -337,6 +337,31 @@ fn whoever_is_next_takes_the_turn_of_one_who_was_dropped_or_keeps_its_permit() {
     assert_eq!(*left_at.borrow(), [100, 200].map(due));
 }
 
+#[test]
+fn one_that_was_admitted_and_dropped_before_it_ran_costs_nothing() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let left_at = Cell::new(None);
+    let mut tasks = Tasks::new();
+    let first = tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.spawn(async {
+        throttle.acquire().await.unwrap().settle(Outcome::Ok);
+        left_at.set(Some(Instant::now()));
+    });
+    tasks.turn();
+    time.pass(Duration::from_millis(101));
+    let now = Instant::now();
+    // Another one comes, and admits the first, whose task has not run yet.
+    let mut other = pin!(throttle.acquire());
+    assert!(other.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!((throttle.in_flight(), throttle.waiting()), (1, 3));
+    tasks.cancel(first);
+    tasks.turn();
+    assert_eq!(left_at.get(), Some(now));
+    assert_eq!((tasks.left(), throttle.in_flight(), throttle.waiting()), (0, 0, 1));
+}
+
 /// The first tick that is not before so many milliseconds.
 fn due(millis: u64) -> Instant {
     time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))

@@ -127,7 +127,7 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
     const ALL: Self = Self {
         new: |policy| Throttle::new(policy, board::seed),
         seeded: Throttle::seeded,
-        call: |uplink, costs, timeout| uplink.with_timeout(timeout).costing(costs),
+        call: |uplink, costs, timeout| uplink.with_timeout(timeout).costing(costs).with_priority(7),
         with_deadline: |uplink, at| uplink.with_deadline(at).acquire(),
         try_acquire: Throttle::try_acquire,
         poll: |acquire, context| acquire.poll(context),
