@@ -184,6 +184,25 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
             act(gates, queue, time::now())
         })
     }
+
+    /// Decides what is due, wakes the tasks of these calls except `own`, and sets the timer of the task
+    /// whose call is first then. It locks for one decision at a time.
+    fn pump(&self, key: &G::Key, own: usize) {
+        let decide = |gates: &mut G, queue: &mut Queue<G, WAITERS, LIMITS>, now| {
+            let step = queue.poll(now, gates);
+            match step {
+                Step::Wake(ticket) if ticket.slot() == own => {}
+                Step::Wake(ticket) => queue.storage().wake(ticket.slot()),
+                Step::Sleep(until) => {
+                    if let Some(first) = queue.first(now) {
+                        queue.storage().wake_at(first, until.unwrap_or(Instant::MAX));
+                    }
+                }
+            }
+            matches!(step, Step::Wake(_))
+        };
+        while self.with_key(key, false, decide) {}
+    }
 }
 
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>
@@ -211,8 +230,10 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         context: &mut Context<'_>,
     ) -> Poll<Result<Permit<LIMITS>, Refusal>> {
         let waker = context.waker();
-        let mut wake = Instant::MAX;
-        let turn = self.with_key(key, Turn::Waiting, |gates, queue, now| {
+        let mut wake = ask.not_after().saturating_add(TICK);
+        let comes = !matches!(standing, Standing::Queued(..));
+        let mut slot = WAITERS;
+        let mut turn = self.with_key(key, Turn::Waiting, |gates, queue, now| {
             let (place, ticket) = match *standing {
                 Standing::New(priority) => (queue.place(priority), None),
                 Standing::Outside(place) => (place, None),
@@ -224,36 +245,38 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 wake = ask.not_before();
                 return Turn::Waiting;
             }
-            let joined = ticket.map_or_else(|| queue.join(now, gates, ask, place), Ok);
-            let slot = joined.map_or(WAITERS, Ticket::slot);
-            queue.storage().wait(slot, key, waker);
-            pump(now, gates, queue, slot);
-            let late = ask.not_after().saturating_add(TICK);
-            match joined {
+            match ticket.map_or_else(|| queue.join(now, gates, ask, place), Ok) {
                 Ok(ticket) => {
-                    let turn = queue.take(ticket);
-                    if matches!(turn, Turn::Waiting) {
-                        (*standing, wake) = (Standing::Queued(place, ticket), late);
-                    }
-                    turn
+                    slot = ticket.slot();
+                    queue.storage().wait(slot, key, waker);
+                    *standing = Standing::Queued(place, ticket);
                 }
                 // A retry has an answer to lose, so it comes again.
                 Err(Reason::QueueFull) if ask.attempt() > 0 => {
                     wake = match gates.check(now, ask) {
                         Verdict::Refuse(reason) => return Turn::Rejected(reason),
                         Verdict::Wait(until) => until,
-                        _ => now.saturating_add(LOOK_AGAIN).min(late),
+                        _ => wake.min(now.saturating_add(LOOK_AGAIN)),
                     };
-                    Turn::Waiting
                 }
-                Err(reason) => Turn::Rejected(reason),
+                Err(reason) => return Turn::Rejected(reason),
             }
+            Turn::Waiting
         });
+        self.pump(key, slot);
+        if let Standing::Queued(place, ticket) = *standing {
+            turn = self.with_key(key, Turn::Waiting, |_, queue, _| queue.take(ticket));
+            if !matches!(turn, Turn::Waiting) {
+                *standing = Standing::Outside(place);
+            }
+        }
         match turn {
             Turn::Admitted(permit) => Poll::Ready(Ok(permit)),
             Turn::Rejected(reason) => Poll::Ready(Err(Refusal::of(reason))),
             Turn::Waiting | Turn::Unknown => {
-                trace!("waits");
+                if comes {
+                    trace!("waits");
+                }
                 wake_at(wake, waker);
                 Poll::Pending
             }
@@ -262,10 +285,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
 
     fn leave(&self, key: &G::Key, standing: Standing) {
         let Standing::Queued(_, ticket) = standing else { return };
-        self.with_key(key, (), |gates, queue, now| {
-            queue.cancel(now, gates, ticket);
-            pump(now, gates, queue, WAITERS);
-        });
+        self.with_key(key, (), |gates, queue, now| queue.cancel(now, gates, ticket));
+        self.pump(key, WAITERS);
     }
 
     fn settle(
@@ -278,38 +299,17 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         let next = self.with_key(key, None, |gates, queue, now| {
             gates.settle(now, permit, reply);
             queue.changed();
-            let next = again.and_then(|ask| gates.retry(now, ask, reply));
-            // A retry that is due joins next, before anybody is admitted.
-            if next.is_none_or(|next| next.not_before() > now) {
-                pump(now, gates, queue, WAITERS);
-            }
-            next
+            again.and_then(|ask| gates.retry(now, ask, reply))
         });
+        // A retry joins before anybody is admitted: `stand` comes next, and pumps.
+        if next.is_none() {
+            self.pump(key, WAITERS);
+        }
         match &next {
             Some(next) => debug!("{:?}: attempt {} to come", reply.outcome, next.attempt()),
             None if reply.outcome.is_pushback() => debug!("{:?}", reply.outcome),
             None => {}
         }
         next
-    }
-}
-
-/// Decides what is due, wakes the tasks of these calls except `own`, and sets the timer of the task whose
-/// call is first then.
-fn pump<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
-    now: Instant,
-    gates: &mut G,
-    queue: &mut Queue<G, WAITERS, LIMITS>,
-    own: usize,
-) {
-    let until = loop {
-        match queue.poll(now, gates) {
-            Step::Wake(ticket) if ticket.slot() == own => {}
-            Step::Wake(ticket) => queue.storage().wake(ticket.slot()),
-            Step::Sleep(until) => break until.unwrap_or(Instant::MAX),
-        }
-    };
-    if let Some(first) = queue.first(now) {
-        queue.storage().wake_at(first, until);
     }
 }
