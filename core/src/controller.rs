@@ -423,11 +423,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.stats.stats()
     }
 
-    #[doc(hidden)]
-    pub const fn admitted(&self) -> u8 {
-        self.admitted
-    }
-
     /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
     #[must_use]
     pub const fn in_flight(&self) -> u16 {

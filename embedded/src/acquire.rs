@@ -20,7 +20,7 @@ use crate::throttle::Shared;
 /// use tidegate::{Policy, law::Aimd};
 /// use tidegate_embassy::Throttle;
 ///
-/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
+/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
 /// let (one, two) = (throttle.acquire(), throttle.acquire());
 /// drop(one);
 /// embassy_futures::block_on(two).unwrap().settle(tidegate::Outcome::Ok);
@@ -35,8 +35,8 @@ pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
-    pub(crate) fn new(throttle: &'a T, key: T::Key, ask: Ask<LIMITS>) -> Self {
-        Self { throttle, key, ask, standing: Standing::default() }
+    pub(crate) fn new(throttle: &'a T, key: T::Key, ask: Ask<LIMITS>, priority: u8) -> Self {
+        Self { throttle, key, ask, standing: Standing::New(priority) }
     }
 
     /// What it asks for.
@@ -65,7 +65,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMIT
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Acquire<'_, T, LIMITS> {
     fn drop(&mut self) {
-        self.throttle.desk().leave(&self.key, &mut self.standing);
+        self.throttle.desk().leave(&self.key, self.standing);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::time::{self, wake_at};
 /// use tidegate::{Policy, Quota, law::Fixed};
 /// use tidegate_embassy::{Refusal, Throttle};
 ///
-/// let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
+/// let slow = Box::leak(Box::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
 /// let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(slow, 7);
 /// throttle.try_acquire().unwrap().settle(tidegate::Outcome::Ok);
 /// // The next may leave in a minute, which is learnt at once and not after ten seconds.
@@ -39,11 +39,12 @@ pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
     ask: Ask<LIMITS>,
+    priority: u8,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     pub(crate) const fn new(throttle: &'a T, key: T::Key) -> Self {
-        Self { throttle, key, ask: Ask::new() }
+        Self { throttle, key, ask: Ask::new(), priority: 0 }
     }
 
     /// The same call with what it costs of each limit; 1 where it is not said. A call that costs
@@ -64,6 +65,28 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         self.with_deadline(Instant::now().checked_add(timeout).unwrap_or(Instant::MAX))
     }
 
+    /// The same call with a priority: those that wait go by it first, 7 before 0, and it is 0 where it is
+    /// not said. It needs a place all the same.
+    ///
+    /// ```
+    /// # embassy_futures::block_on(async {
+    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// # use tidegate_embassy::Throttle;
+    /// use embassy_futures::select::{Either, select};
+    /// use tidegate::{Policy, Quota, law::Fixed};
+    ///
+    /// # let tenth = Box::leak(Box::new(Policy::new(Fixed::new(Quota::per_second(10).unwrap()))));
+    /// # let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(tenth, 7);
+    /// throttle.try_acquire().unwrap().settle(tidegate::Outcome::Ok);
+    /// let reading = throttle.acquire();
+    /// let alarm = throttle.call().with_priority(7).acquire();
+    /// assert!(matches!(select(reading, alarm).await, Either::Second(Ok(_))));
+    /// # });
+    /// ```
+    pub fn with_priority(self, priority: u8) -> Self {
+        Self { priority, ..self }
+    }
+
     /// A permit, if a call may leave now and nobody waits for one.
     pub fn try_acquire(self) -> Option<Permit<'a, T, LIMITS>> {
         let raw = self.throttle.desk().take(&self.key, &self.ask)?;
@@ -74,7 +97,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     ///
     /// It resolves to a [`Refusal`] where waiting does not help.
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
-        Acquire::new(self.throttle, self.key, self.ask)
+        Acquire::new(self.throttle, self.key, self.ask, self.priority)
     }
 
     /// Makes the call when it may leave, and again as long as that is worth it: whatever was refused
@@ -95,7 +118,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # use tidegate_embassy::Throttle;
     /// use tidegate::{Hint, Outcome, Policy, Reply, law::Aimd};
     ///
-    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
+    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
     /// let once: Reply = Outcome::Failed.with(Hint::NONE.and_no_retry());
     /// assert_eq!(throttle.run(async || once).await, Ok(once));
     /// assert_eq!(throttle.stats().failed, 1);
@@ -150,7 +173,7 @@ fn until<W: Future>(
     if time::now() >= deadline {
         return Poll::Ready(None);
     }
-    wake_at(deadline, context);
+    wake_at(deadline, context.waker());
     Poll::Pending
 }
 
@@ -172,7 +195,7 @@ mod tests {
     #[test]
     fn a_task_keeps_what_it_calls_once() {
         let throttle: Throttle<NoopRawMutex, Aimd> =
-            Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
+            Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
         let call = size_of_val(&post([1; _]));
         let run = throttle.run(async || post([1; _]).await);
         assert!(size_of_val(&run) < call + 300, "{} for a call of {call}", size_of_val(&run));

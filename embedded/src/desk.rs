@@ -1,7 +1,7 @@
-//! The desk: the gates and the line in front of them, behind one lock.
+//! The desk: the gates and the queue in front of them, behind one lock.
 //!
-//! Only the first in line asks the gates, and only it has a timer set for what they answer. Whoever
-//! leaves the line, with a permit or without, wakes the next; so does a call that comes back.
+//! Every task that comes, gives up or settles a call also admits and rejects what is due, wakes those
+//! tasks, and sets the timer of the task whose call is first then.
 
 use core::cell::RefCell;
 use core::task::{Context, Poll};
@@ -9,11 +9,12 @@ use core::task::{Context, Poll};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::gate::{Permit, WindowPolicy};
-use tidegate::{Ask, Decision, Instant, Policy, Reply, Span, Verdict};
+use tidegate::queue::{self, Place, Step, Ticket, Turn};
+use tidegate::{Ask, Decision, Instant, Policy, Reason, Reply, Span, Verdict};
 
 use crate::gates::Gates;
-use crate::line::{Line, Ticket};
 use crate::log::{debug, trace};
+use crate::places::Places;
 use crate::refusal::Refusal;
 use crate::time::{self, wake_at};
 
@@ -25,8 +26,11 @@ pub struct Desk<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMIT
 
 struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     gates: Sown<G, LIMITS>,
-    line: Line<G::Key, WAITERS>,
+    queue: Queue<G, WAITERS, LIMITS>,
 }
+
+type Queue<G, const WAITERS: usize, const LIMITS: usize> =
+    queue::Queue<Places<G, WAITERS, LIMITS>, LIMITS>;
 
 /// Gates that are made when they are first asked, for neither a clock nor entropy is there when a
 /// `static` is made.
@@ -58,33 +62,22 @@ fn grow<G: Gates<LIMITS>, const LIMITS: usize>(
 }
 
 /// Where a call stands.
-#[derive(Debug, Default)]
-pub struct Standing {
-    ticket: Option<Ticket>,
-    /// What the gates told it, as the first in line.
-    told: Option<Told>,
-    waits: bool,
-}
-
-/// What the gates told, and how many calls had left then: with each that leaves, the gates forget whom
-/// they kept back, and want to be asked again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Told {
-    verdict: Verdict,
-    gone: u32,
+#[derive(Clone, Copy, Debug)]
+pub enum Standing {
+    /// It has just come, with this priority.
+    New(u8),
+    /// It has its place in the order, and is not in the queue: it was admitted, its backoff has not ended,
+    /// or it is a retry for which the queue has no room.
+    Outside(Place),
+    /// It is in the queue.
+    Queued(Place, Ticket),
 }
 
 /// What is later by this is later.
 const TICK: Span = Span::from_nanos(1);
 
-/// How often a retry without a place in line looks for one: nobody can wake it.
+/// How often a retry looks whether the queue has room again: nobody can wake it.
 const LOOK_AGAIN: Span = Span::from_secs(1);
-
-enum Step<const LIMITS: usize> {
-    Go(Permit<LIMITS>),
-    No(Refusal),
-    Until(Instant),
-}
 
 /// What [`Call`](crate::Call) and [`Permit`](crate::Permit) ask of a desk, whatever its types.
 pub trait Verbs<const LIMITS: usize> {
@@ -104,7 +97,7 @@ pub trait Verbs<const LIMITS: usize> {
     ) -> Poll<Result<Permit<LIMITS>, Refusal>>;
 
     /// Waits no longer.
-    fn leave(&self, key: &Self::Key, standing: &mut Standing);
+    fn leave(&self, key: &Self::Key, standing: Standing);
 
     /// A call has come back. Tells the ask of its next attempt, where it is to be tried again.
     fn settle(
@@ -128,7 +121,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     }
 
     const fn of(gates: Sown<G, LIMITS>) -> Self {
-        Self { inner: Mutex::new(RefCell::new(Inner { gates, line: Line::new() })) }
+        let queue = Queue::new(Places::new());
+        Self { inner: Mutex::new(RefCell::new(Inner { gates, queue })) }
     }
 
     /// Follows another policy from now on, with whoever waits.
@@ -136,18 +130,26 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     where
         G::Law: PartialEq,
     {
-        self.with((), |gates, line| {
-            gates.set_policy(time::now(), policy);
-            line.wake_all();
-        });
+        self.change(|gates| gates.set_policy(time::now(), policy));
     }
 
     /// Opens or narrows the window, and tells whoever waits.
     pub(crate) fn set_window(&self, window: WindowPolicy) {
-        self.with((), |gates, line| {
-            gates.set_window(time::now(), window);
-            line.wake_all();
+        self.change(|gates| gates.set_window(time::now(), window));
+    }
+
+    /// Changes the gates of any keys. Each task that waits looks what that means for its key.
+    pub(crate) fn change(&self, act: impl FnOnce(&mut G)) {
+        self.with((), |gates, queue| {
+            act(gates);
+            queue.changed();
+            queue.storage().wake_all();
         });
+    }
+
+    /// How many tasks wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.with(0, |_, queue| queue.storage().waiting())
     }
 
     /// Does `act` while nobody else does. A law or a waker that calls back into the throttle which
@@ -155,16 +157,51 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     pub(crate) fn with<R>(
         &self,
         otherwise: R,
-        act: impl FnOnce(&mut G, &mut Line<G::Key, WAITERS>) -> R,
+        act: impl FnOnce(&mut G, &mut Queue<G, WAITERS, LIMITS>) -> R,
     ) -> R {
         self.inner.lock(|cell| {
             let Ok(mut inner) = cell.try_borrow_mut() else { return otherwise };
-            let Inner { gates, line } = &mut *inner;
+            let Inner { gates, queue } = &mut *inner;
             match gates.grown() {
-                Some(gates) => act(gates, line),
+                Some(gates) => act(gates, queue),
                 None => otherwise,
             }
         })
+    }
+
+    /// The same for one key, with the present.
+    fn with_key<R>(
+        &self,
+        key: &G::Key,
+        otherwise: R,
+        act: impl FnOnce(&mut G, &mut Queue<G, WAITERS, LIMITS>, Instant) -> R,
+    ) -> R {
+        self.with(otherwise, |gates, queue| {
+            if queue.storage().choose(key) {
+                gates.choose(key);
+                queue.changed();
+            }
+            act(gates, queue, time::now())
+        })
+    }
+
+    /// Decides what is due, wakes the tasks of these calls except `own`, and sets the timer of the task
+    /// whose call is first then. It locks for one decision at a time.
+    fn pump(&self, key: &G::Key, own: usize) {
+        let decide = |gates: &mut G, queue: &mut Queue<G, WAITERS, LIMITS>, now| {
+            let step = queue.poll(now, gates);
+            match step {
+                Step::Wake(ticket) if ticket.slot() == own => {}
+                Step::Wake(ticket) => queue.storage().wake(ticket.slot()),
+                Step::Sleep(until) => {
+                    if let Some(first) = queue.first(now) {
+                        queue.storage().wake_at(first, until.unwrap_or(Instant::MAX));
+                    }
+                }
+            }
+            matches!(step, Step::Wake(_))
+        };
+        while self.with_key(key, false, decide) {}
     }
 }
 
@@ -174,11 +211,11 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     type Key = G::Key;
 
     fn take(&self, key: &G::Key, ask: &Ask<LIMITS>) -> Option<Permit<LIMITS>> {
-        self.with(None, |gates, line| {
-            if line.is_for(key) {
+        self.with_key(key, None, |gates, queue, now| {
+            if queue.waiting() > 0 {
                 return None;
             }
-            match gates.poll(key, time::now(), ask) {
+            match gates.poll(now, ask) {
                 Decision::Go(permit) => Some(permit),
                 _ => None,
             }
@@ -193,47 +230,63 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         context: &mut Context<'_>,
     ) -> Poll<Result<Permit<LIMITS>, Refusal>> {
         let waker = context.waker();
-        let before = standing.told;
-        let step = self.with(Step::Until(Instant::MAX), |gates, line| {
-            let ticket = *standing.ticket.get_or_insert_with(|| line.ticket());
-            let step = ask_gates(gates, line, key, ask, ticket, standing);
-            // Whom its own backoff keeps back is in nobody's way.
-            let waits = matches!(step, Step::Until(_)) && ask.not_before() <= time::now();
-            standing.waits = waits && line.join(key, ticket, waker);
-            let step = match step {
-                Step::Until(_) if waits && !standing.waits => outside(gates, key, ask),
-                step => step,
+        let mut wake = ask.not_after().saturating_add(TICK);
+        let comes = !matches!(standing, Standing::Queued(..));
+        let mut slot = WAITERS;
+        let mut turn = self.with_key(key, Turn::Waiting, |gates, queue, now| {
+            let (place, ticket) = match *standing {
+                Standing::New(priority) => (queue.place(priority), None),
+                Standing::Outside(place) => (place, None),
+                Standing::Queued(place, ticket) => (place, Some(ticket)),
             };
-            if !standing.waits {
-                line.leave(ticket);
+            *standing = Standing::Outside(place);
+            // Its own backoff takes no room in the queue.
+            if ask.not_before() > now {
+                wake = ask.not_before();
+                return Turn::Waiting;
             }
-            if !matches!(step, Step::Until(_)) {
-                // The next attempt is another question.
-                standing.told = None;
-                line.wake_first(key);
-            }
-            step
-        });
-        match step {
-            Step::Go(permit) => Poll::Ready(Ok(permit)),
-            Step::No(refusal) => Poll::Ready(Err(refusal)),
-            Step::Until(at) => {
-                if let Some(told) = standing.told.filter(|told| before != Some(*told)) {
-                    trace!("waits: {:?}", told.verdict);
+            match ticket.map_or_else(|| queue.join(now, gates, ask, place), Ok) {
+                Ok(ticket) => {
+                    slot = ticket.slot();
+                    queue.storage().wait(slot, key, waker);
+                    *standing = Standing::Queued(place, ticket);
                 }
-                wake_at(at, context);
+                // A retry has an answer to lose, so it comes again.
+                Err(Reason::QueueFull) if ask.attempt() > 0 => {
+                    wake = match gates.check(now, ask) {
+                        Verdict::Refuse(reason) => return Turn::Rejected(reason),
+                        Verdict::Wait(until) => until,
+                        _ => wake.min(now.saturating_add(LOOK_AGAIN)),
+                    };
+                }
+                Err(reason) => return Turn::Rejected(reason),
+            }
+            Turn::Waiting
+        });
+        self.pump(key, slot);
+        if let Standing::Queued(place, ticket) = *standing {
+            turn = self.with_key(key, Turn::Waiting, |_, queue, _| queue.take(ticket));
+            if !matches!(turn, Turn::Waiting) {
+                *standing = Standing::Outside(place);
+            }
+        }
+        match turn {
+            Turn::Admitted(permit) => Poll::Ready(Ok(permit)),
+            Turn::Rejected(reason) => Poll::Ready(Err(Refusal::of(reason))),
+            Turn::Waiting | Turn::Unknown => {
+                if comes {
+                    trace!("waits");
+                }
+                wake_at(wake, waker);
                 Poll::Pending
             }
         }
     }
 
-    fn leave(&self, key: &G::Key, standing: &mut Standing) {
-        let Some(ticket) = standing.ticket.filter(|_| standing.waits) else { return };
-        standing.waits = false;
-        self.with((), |_, line| {
-            line.leave(ticket);
-            line.wake_first(key);
-        });
+    fn leave(&self, key: &G::Key, standing: Standing) {
+        let Standing::Queued(_, ticket) = standing else { return };
+        self.with_key(key, (), |gates, queue, now| queue.cancel(now, gates, ticket));
+        self.pump(key, WAITERS);
     }
 
     fn settle(
@@ -243,12 +296,15 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         reply: Reply<LIMITS>,
         again: Option<&Ask<LIMITS>>,
     ) -> Option<Ask<LIMITS>> {
-        let next = self.with(None, |gates, line| {
-            let now = time::now();
-            gates.settle(key, now, permit, reply);
-            line.wake_first(key);
-            again.and_then(|ask| gates.retry(key, now, ask, reply))
+        let next = self.with_key(key, None, |gates, queue, now| {
+            gates.settle(now, permit, reply);
+            queue.changed();
+            again.and_then(|ask| gates.retry(now, ask, reply))
         });
+        // A retry joins before anybody is admitted: `stand` comes next, and pumps.
+        if next.is_none() {
+            self.pump(key, WAITERS);
+        }
         match &next {
             Some(next) => debug!("{:?}: attempt {} to come", reply.outcome, next.attempt()),
             None if reply.outcome.is_pushback() => debug!("{:?}", reply.outcome),
@@ -256,79 +312,4 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         }
         next
     }
-}
-
-/// For a call that finds no place in line. A first attempt is told so; a later one has answers to
-/// lose, so it comes again when somebody may have left.
-fn outside<G: Gates<LIMITS>, const LIMITS: usize>(
-    gates: &G,
-    key: &G::Key,
-    ask: &Ask<LIMITS>,
-) -> Step<LIMITS> {
-    if ask.attempt() == 0 {
-        return Step::No(Refusal::LineFull);
-    }
-    let now = time::now();
-    let at = match gates.check(key, now, ask) {
-        Verdict::Wait(until) => until,
-        _ => now.saturating_add(LOOK_AGAIN),
-    };
-    Step::Until(at.min(ask.not_after().saturating_add(TICK)))
-}
-
-/// What the gates say to a call in line. The gates count what they are asked and what they answer, so
-/// they are asked by the first alone, and again only where they would answer something else.
-fn ask_gates<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>(
-    gates: &mut G,
-    line: &Line<G::Key, WAITERS>,
-    key: &G::Key,
-    ask: &Ask<LIMITS>,
-    ticket: Ticket,
-    standing: &mut Standing,
-) -> Step<LIMITS> {
-    let now = time::now();
-    // From then on it is too late.
-    let late = ask.not_after().saturating_add(TICK);
-    let verdict = gates.check(key, now, ask);
-    let refused = matches!(verdict, Verdict::Refuse(_));
-    if !refused && now >= late {
-        // Gates that are not there yet refuse nobody.
-        return Step::No(Refusal::Late(time::ticking(now)));
-    }
-    if !refused && ask.not_before() > now {
-        return Step::Until(ask.not_before().min(late));
-    }
-    let ahead = line.ahead(key, ticket);
-    if !refused && ahead > 0 {
-        standing.told = None;
-        if matches!(verdict, Verdict::Go) && !standing.waits {
-            // The first may sleep on what gates said that had to go since, for another key.
-            line.wake_first(key);
-        }
-        // As far as can be told now: those ahead may cost more, or give up.
-        let first = if let Verdict::Wait(until) = verdict { until } else { now };
-        let due = first.saturating_add(gates.interval(key, now).saturating_mul(ahead.into()));
-        return if due < late || standing.waits {
-            Step::Until(late)
-        } else {
-            Step::No(Refusal::Late(time::ticking(due)))
-        };
-    }
-    let gone = gates.gone(key);
-    let verdict = match standing.told {
-        Some(told) if told == (Told { verdict, gone }) => verdict,
-        _ => match gates.poll(key, now, ask) {
-            Decision::Go(permit) => return Step::Go(permit),
-            Decision::Refuse(reason) => return Step::No(Refusal::of(reason)),
-            Decision::Wait(until) => Verdict::Wait(until),
-            Decision::Full => Verdict::Full,
-        },
-    };
-    standing.told = Some(Told { verdict, gone });
-    let due = match verdict {
-        Verdict::Wait(until) => until,
-        // A call that comes back wakes it; one that never does has a lease.
-        _ => gates.next_at(key, now).map_or(Instant::MAX, |at| at.max(now.saturating_add(TICK))),
-    };
-    Step::Until(due.min(late))
 }

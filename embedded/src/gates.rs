@@ -2,52 +2,39 @@
 
 use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::law::Law;
-use tidegate::{Ask, Controller, Decision, Instant, Policy, Reply, Span, Verdict};
+use tidegate::{Ask, Controller, Instant, Policy, Reply, Verdict, queue};
 
 /// A controller whose policy is in flash.
 pub(crate) type Gate<L, const LIMITS: usize> = Controller<L, LIMITS, &'static Policy<L, LIMITS>>;
 
-/// A controller for each key; one for all where the key is `()`.
-pub trait Gates<const LIMITS: usize> {
+/// A controller for each key, of which one is chosen; one for all where the key is `()`.
+pub trait Gates<const LIMITS: usize>: queue::Gate<LIMITS> {
     /// The law that they follow.
     type Law: Law + 'static;
-    /// What tells calls of different limits apart.
+    /// What distinguishes calls of different limits.
     type Key: Clone + Eq;
+    /// The key whose calls a queue sees.
+    type Chosen: Chosen<Self::Key>;
 
     /// Gates that have seen nothing yet.
     fn begin(policy: &'static Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
 
-    /// [`Controller::check`].
-    fn check(&self, key: &Self::Key, now: Instant, ask: &Ask<LIMITS>) -> Verdict;
+    /// All that follows is for this key.
+    fn choose(&mut self, key: &Self::Key);
 
-    /// [`Controller::poll`].
-    fn poll(
-        &mut self,
-        key: &Self::Key,
-        now: Instant,
-        ask: &Ask<LIMITS>,
-    ) -> Decision<Permit<LIMITS>>;
+    /// [`Controller::check`].
+    fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict;
 
     /// [`Controller::settle`].
-    fn settle(
-        &mut self,
-        key: &Self::Key,
-        now: Instant,
-        permit: Permit<LIMITS>,
-        reply: Reply<LIMITS>,
-    );
+    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>);
 
     /// [`Controller::retry`].
     fn retry(
         &mut self,
-        key: &Self::Key,
         now: Instant,
         ask: &Ask<LIMITS>,
         reply: Reply<LIMITS>,
     ) -> Option<Ask<LIMITS>>;
-
-    /// [`Controller::next_at`].
-    fn next_at(&self, key: &Self::Key, now: Instant) -> Option<Instant>;
 
     /// [`Controller::set_policy`], for every key.
     fn set_policy(&mut self, now: Instant, policy: &'static Policy<Self::Law, LIMITS>)
@@ -56,46 +43,59 @@ pub trait Gates<const LIMITS: usize> {
 
     /// [`Controller::set_window`], for every key.
     fn set_window(&mut self, now: Instant, window: WindowPolicy);
+}
 
-    /// How many calls have left so far.
-    fn gone(&self, key: &Self::Key) -> u32;
+/// The key that is chosen at present.
+pub trait Chosen<K> {
+    /// No key.
+    const NONE: Self;
 
-    /// The longest of [`Controller::intervals`].
-    fn interval(&self, key: &Self::Key, now: Instant) -> Span;
+    /// Chooses a key; whether it is another than before.
+    fn choose(&mut self, key: &K) -> bool;
+
+    /// Whether it is this one.
+    fn is(&self, key: &K) -> bool;
+}
+
+/// There is one only, which takes no memory.
+impl Chosen<()> for () {
+    const NONE: Self = ();
+
+    fn choose(&mut self, (): &()) -> bool {
+        false
+    }
+
+    fn is(&self, (): &()) -> bool {
+        true
+    }
 }
 
 impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     type Law = L;
     type Key = ();
+    type Chosen = ();
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
         Self::new(policy, seed, now)
     }
 
-    fn check(&self, (): &(), now: Instant, ask: &Ask<LIMITS>) -> Verdict {
+    fn choose(&mut self, (): &()) {}
+
+    fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
         self.check(now, ask)
     }
 
-    fn poll(&mut self, (): &(), now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
-        self.poll(now, ask)
-    }
-
-    fn settle(&mut self, (): &(), now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
+    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
         self.settle(now, permit, reply);
     }
 
     fn retry(
         &mut self,
-        (): &(),
         now: Instant,
         ask: &Ask<LIMITS>,
         reply: Reply<LIMITS>,
     ) -> Option<Ask<LIMITS>> {
         self.retry(now, ask, reply).ok()
-    }
-
-    fn next_at(&self, (): &(), now: Instant) -> Option<Instant> {
-        self.next_at(now)
     }
 
     fn set_policy(&mut self, now: Instant, policy: &'static Policy<L, LIMITS>)
@@ -107,13 +107,5 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
 
     fn set_window(&mut self, now: Instant, window: WindowPolicy) {
         self.set_window(window, now);
-    }
-
-    fn gone(&self, (): &()) -> u32 {
-        self.admitted().into()
-    }
-
-    fn interval(&self, (): &(), now: Instant) -> Span {
-        self.intervals(now).flatten().fold(Span::ZERO, Span::max)
     }
 }

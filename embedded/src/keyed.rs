@@ -6,18 +6,23 @@ use embassy_time::{Duration, Instant};
 use tidegate::Stats;
 use tidegate::gate::{Permit, WindowPolicy};
 use tidegate::law::{Adaptive, Law};
+use tidegate::queue::{self, Ahead};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Span, Verdict};
+use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Verdict};
 
 use crate::call::Call;
 use crate::desk::Desk;
-use crate::gates::Gates;
+use crate::gates::{Chosen, Gate, Gates};
 use crate::throttle::{Shared, sealed};
 use crate::time;
 
 /// A table of controllers whose policy is in flash.
-type Table<K, L, const KEYS: usize, const LIMITS: usize> =
-    Keyed<K, L, KEYS, LIMITS, &'static Policy<L, LIMITS>>;
+#[allow(missing_debug_implementations, reason = "the throttle has its own")]
+pub struct Table<K, L: Law + 'static, const KEYS: usize, const LIMITS: usize> {
+    table: Keyed<K, L, KEYS, LIMITS, &'static Policy<L, LIMITS>>,
+    /// The key whose controller is meant.
+    chosen: Option<K>,
+}
 
 /// A throttle for each host, token or topic: what one of them says does not slow the others.
 ///
@@ -75,7 +80,7 @@ impl<
     /// A throttle where the seed is a number that is known already.
     #[must_use]
     pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
-        Self { desk: Desk::grown(Keyed::new(policy, seed)) }
+        Self { desk: Desk::grown(Table::new(policy, seed)) }
     }
 
     /// A call that falls under `key`'s limit.
@@ -101,7 +106,7 @@ impl<
     #[cfg(feature = "stats")]
     #[must_use]
     pub fn stats(&self, key: &K) -> Option<Stats> {
-        self.desk.with(None, |gates, _| gates.get(key).map(|gate| *gate.stats()))
+        self.desk.with(None, |gates, _| gates.table.get(key).map(|gate| *gate.stats()))
     }
 
     /// The time between two calls of this key at present, as
@@ -110,39 +115,41 @@ impl<
     pub fn interval(&self, key: &K) -> Option<Duration> {
         let now = time::now();
         let interval =
-            self.desk.with(None, |gates, _| gates.get(key)?.intervals(now).next().flatten());
+            self.desk.with(None, |gates, _| gates.table.get(key)?.intervals(now).next().flatten());
         interval.map(time::duration)
     }
 
     /// How many calls of this key are in flight.
     #[must_use]
     pub fn in_flight(&self, key: &K) -> u16 {
-        self.desk.with(0, |gates, _| gates.get(key).map_or(0, Controller::in_flight))
+        self.desk.with(0, |gates, _| gates.table.get(key).map_or(0, Controller::in_flight))
     }
 
     /// When a plain call of this key may leave, as [`Throttle::next_at`](crate::Throttle::next_at)
     /// has it.
     #[must_use]
     pub fn next_at(&self, key: &K) -> Option<Instant> {
-        self.desk.with(None, |gates, _| gates.get(key)?.next_at(time::now())).map(time::ticking)
+        self.desk
+            .with(None, |gates, _| gates.table.get(key)?.next_at(time::now()))
+            .map(time::ticking)
     }
 
     /// How many keys are in the table.
     #[must_use]
     pub fn keys(&self) -> usize {
-        self.desk.with(0, |gates, _| gates.len())
+        self.desk.with(0, |gates, _| gates.table.len())
     }
 
     /// How many keys had to go for others. Where it rises all the time, the table is too small.
     #[must_use]
     pub fn evicted(&self) -> u32 {
-        self.desk.with(0, |gates, _| gates.evicted())
+        self.desk.with(0, |gates, _| gates.table.evicted())
     }
 
     /// How many tasks wait, for whatever key.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.desk.with(0, |_, line| line.len())
+        self.desk.waiting()
     }
 }
 
@@ -166,7 +173,7 @@ impl<
     /// As there.
     pub fn snapshot(&self, key: &K, record: &mut [u8]) -> Result<usize, SnapshotError> {
         self.desk.with(Err(SnapshotError::Length), |gates, _| {
-            gates.get(key).map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
+            gates.table.get(key).map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
         })
     }
 
@@ -177,11 +184,81 @@ impl<
     /// # Errors
     /// As there.
     pub fn restore(&self, key: &K, record: &[u8], away: Duration) -> Result<(), SnapshotError> {
-        self.desk.with(Ok(()), |gates, line| {
-            gates.restore(time::now(), key, record, time::span(away))?;
-            line.wake_all();
-            Ok(())
-        })
+        let mut restored = Ok(());
+        self.desk.change(|gates| {
+            restored = gates.table.restore(time::now(), key, record, time::span(away));
+        });
+        restored
+    }
+}
+
+impl<K: Clone + Eq> Chosen<K> for Option<K> {
+    const NONE: Self = None;
+
+    fn choose(&mut self, key: &K) -> bool {
+        let is_other = !self.is(key);
+        if is_other {
+            *self = Some(key.clone());
+        }
+        is_other
+    }
+
+    fn is(&self, key: &K) -> bool {
+        self.as_ref() == Some(key)
+    }
+}
+
+impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize>
+    Table<K, L, KEYS, LIMITS>
+{
+    fn new(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
+        Self { table: Keyed::new(policy, seed), chosen: None }
+    }
+
+    /// The chosen key's controller; `None` where it is not in the table.
+    fn gate(&self) -> Option<&Gate<L, LIMITS>> {
+        self.table.get(self.chosen.as_ref()?)
+    }
+
+    fn gate_mut(&mut self) -> Option<&mut Gate<L, LIMITS>> {
+        self.table.get_mut(self.chosen.as_ref()?)
+    }
+}
+
+/// A key that is not in the table has no limit yet.
+impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> queue::Gate<LIMITS>
+    for Table<K, L, KEYS, LIMITS>
+{
+    fn poll(&mut self, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
+        match &self.chosen {
+            Some(key) => self.table.poll(now, key, ask),
+            None => Decision::Full, // not reached
+        }
+    }
+
+    fn refund(&mut self, now: tidegate::Instant, permit: Permit<LIMITS>) {
+        if let Some(gate) = self.gate_mut() {
+            gate.refund(now, permit);
+        }
+    }
+
+    fn ready_at(&self, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Option<tidegate::Instant> {
+        self.gate()?.ready_at(now, ask)
+    }
+
+    fn due_behind(
+        &self,
+        now: tidegate::Instant,
+        ask: &Ask<LIMITS>,
+        ahead: &[Ahead; LIMITS],
+    ) -> tidegate::Instant {
+        self.gate().map_or(now, |gate| queue::Gate::due_behind(gate, now, ask, ahead))
+    }
+
+    fn count_rejection(&mut self) {
+        if let Some(gate) = self.gate_mut() {
+            queue::Gate::count_rejection(gate);
+        }
     }
 }
 
@@ -190,66 +267,44 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
 {
     type Law = L;
     type Key = K;
+    type Chosen = Option<K>;
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
         Self::new(policy, seed)
     }
 
-    fn check(&self, key: &K, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Verdict {
-        // Whom nobody knows, nothing keeps.
-        self.get(key).map_or(Verdict::Go, |gate| gate.check(now, ask))
+    fn choose(&mut self, key: &K) {
+        self.chosen = Some(key.clone());
     }
 
-    fn poll(
-        &mut self,
-        key: &K,
-        now: tidegate::Instant,
-        ask: &Ask<LIMITS>,
-    ) -> Decision<Permit<LIMITS>> {
-        self.poll(now, key, ask)
+    fn check(&self, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Verdict {
+        self.gate().map_or(Verdict::Go, |gate| gate.check(now, ask))
     }
 
-    fn settle(
-        &mut self,
-        key: &K,
-        now: tidegate::Instant,
-        permit: Permit<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) {
-        self.settle(now, key, permit, reply);
+    fn settle(&mut self, now: tidegate::Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
+        if let Some(gate) = self.gate_mut() {
+            gate.settle(now, permit, reply);
+        }
     }
 
     fn retry(
         &mut self,
-        key: &K,
         now: tidegate::Instant,
         ask: &Ask<LIMITS>,
         reply: Reply<LIMITS>,
     ) -> Option<Ask<LIMITS>> {
-        self.retry(now, key, ask, reply).ok()
-    }
-
-    fn next_at(&self, key: &K, now: tidegate::Instant) -> Option<tidegate::Instant> {
-        self.get(key)?.next_at(now)
+        self.table.retry(now, self.chosen.as_ref()?, ask, reply).ok()
     }
 
     fn set_policy(&mut self, now: tidegate::Instant, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
     {
-        self.set_policy(policy, now);
+        self.table.set_policy(policy, now);
     }
 
     fn set_window(&mut self, now: tidegate::Instant, window: WindowPolicy) {
-        self.set_window(window, now);
-    }
-
-    fn gone(&self, key: &K) -> u32 {
-        self.get(key).map_or(0, |gate| Gates::gone(gate, &()))
-    }
-
-    fn interval(&self, key: &K, now: tidegate::Instant) -> Span {
-        self.get(key).map_or(Span::ZERO, |gate| Gates::interval(gate, &(), now))
+        self.table.set_window(window, now);
     }
 }
 

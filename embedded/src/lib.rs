@@ -60,9 +60,9 @@ mod desk;
 mod gates;
 #[cfg(feature = "keyed")]
 mod keyed;
-mod line;
 mod log;
 mod permit;
+mod places;
 mod refusal;
 mod replied;
 mod throttle;

@@ -15,7 +15,7 @@ use crate::throttle::Shared;
 /// use tidegate::{Outcome, Policy, law::Aimd};
 /// use tidegate_embassy::{Refusal, Throttle};
 ///
-/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(&Policy::new(Aimd::DEFAULT), 7);
+/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
 /// let permit = throttle.acquire().await?;
 /// // ... make the call ...
 /// permit.settle(Outcome::Ok);

@@ -37,6 +37,7 @@ impl Refusal {
             Reason::Late(at) => Self::Late(time::ticking(at)),
             Reason::OverLimit => Self::OverLimit,
             Reason::TooBig => Self::TooBig,
+            Reason::QueueFull => Self::LineFull,
             _ => Self::Never,
         }
     }

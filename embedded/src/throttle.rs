@@ -173,7 +173,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     /// How many tasks wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.desk.with(0, |_, line| line.len())
+        self.desk.waiting()
     }
 }
 
@@ -228,10 +228,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     ) -> Result<(), SnapshotError> {
         let now = time::now();
         let restored = Controller::restore(policy, seed, record, now, time::span(away))?;
-        self.desk.with((), |gate, line| {
-            *gate = restored;
-            line.wake_all();
-        });
+        self.desk.change(|gate| *gate = restored);
         Ok(())
     }
 }

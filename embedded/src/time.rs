@@ -20,7 +20,7 @@
 
 use core::future::Future;
 use core::pin::Pin;
-use core::task::Context;
+use core::task::{Context, Waker};
 
 use embassy_time::{TICK_HZ, Timer};
 use tidegate::Span;
@@ -151,15 +151,17 @@ pub const fn duration(span: Span) -> embassy_time::Duration {
 }
 
 /// The present, for the core.
+#[inline(never)]
 pub(crate) fn now() -> tidegate::Instant {
     instant(embassy_time::Instant::now())
 }
 
 /// Sees that the task wakes at `at`, or before; never for the end of time.
-pub(crate) fn wake_at(at: tidegate::Instant, context: &mut Context<'_>) {
+pub(crate) fn wake_at(at: tidegate::Instant, waker: &Waker) {
     if at < tidegate::Instant::MAX {
         // A timer that is polled for the first time only asks to be woken.
-        _ = Pin::new(&mut Timer::at(ticking(at))).poll(context);
+        let mut context = Context::from_waker(waker);
+        _ = Pin::new(&mut Timer::at(ticking(at))).poll(&mut context);
     }
 }
 

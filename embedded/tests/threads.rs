@@ -40,7 +40,8 @@ fn eight_threads_share_two_places_and_all_come_to_their_end() {
     let quota = Quota::per_second(2_000).unwrap();
     let window = WindowPolicy::new(2, Span::from_secs(3_600)).unwrap();
     let policy = Policy::new(Fixed::new(quota)).window(window);
-    let throttle: Throttle<CriticalSectionRawMutex, Fixed, 8> = Throttle::seeded(policy, 7);
+    let throttle: Throttle<CriticalSectionRawMutex, Fixed, 8> =
+        Throttle::seeded(Box::leak(Box::new(policy)), 7);
     let at_once = AtomicU32::new(0);
     let work = async || {
         assert!(at_once.fetch_add(1, Ordering::SeqCst) < 2, "three calls are in flight");

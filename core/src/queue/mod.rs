@@ -176,6 +176,12 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Self { slots, arrivals: 0, asleep: Instant::ZERO }
     }
 
+    /// The storage, where the caller keeps more in it than calls: a waker for each slot, for example.
+    #[must_use]
+    pub const fn storage(&mut self) -> &mut S {
+        &mut self.slots
+    }
+
     /// Calls that wait for their turn or for their backoff to end.
     #[must_use]
     pub fn waiting(&self) -> usize {

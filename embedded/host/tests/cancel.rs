@@ -11,7 +11,7 @@ use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
 use tidegate_embassy::{KeyedThrottle, Throttle};
-use tidegate_embassy_host::{Tasks, Time, far, next_poll};
+use tidegate_embassy_host::{Tasks, Time, far, leak, next_poll};
 
 type Uplink = Throttle<NoopRawMutex, Fixed, 8>;
 
@@ -19,7 +19,7 @@ type Uplink = Throttle<NoopRawMutex, Fixed, 8>;
 fn uplink() -> Uplink {
     let law = Fixed::new(Quota::per_second(10).unwrap());
     let window = WindowPolicy::new(2, Span::from_secs(30)).unwrap();
-    Uplink::seeded(Policy::new(law).window(window).backoff(Some(Backoff::DEFAULT)), 7)
+    Uplink::seeded(leak(Policy::new(law).window(window).backoff(Some(Backoff::DEFAULT))), 7)
 }
 
 /// Calls five times, for 300 ms a call: six of these keep the window full.
@@ -157,7 +157,7 @@ fn ends_among_keys_within(polls: u64) -> bool {
     let time = Time::begin();
     let law = Fixed::new(Quota::per_second(10).unwrap());
     let policy = Policy::new(law).backoff(Some(Backoff::DEFAULT));
-    let apis = Apis::seeded(policy, 7);
+    let apis = Apis::seeded(leak(policy), 7);
     let served = Cell::new(0);
     let ended = Cell::new(false);
     let mut tasks = Tasks::new();

@@ -12,13 +12,15 @@ use tidegate::law::Fixed;
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Hint, Outcome, Policy, Quota, Span};
 use tidegate_embassy::{KeyedThrottle, Refusal};
-use tidegate_embassy_host::{Tasks, Time, far};
+use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 8>;
 
+const UNLIMITED: Policy<Fixed> = Policy::new(Fixed::UNLIMITED);
+
 /// One a second for each key.
 fn apis() -> Apis {
-    Apis::seeded(Policy::new(Fixed::new(Quota::per_second(1).unwrap())), 7)
+    Apis::seeded(leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap()))), 7)
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn another_policy_and_window_hold_for_every_key_and_for_those_who_wait_already()
     }
     tasks.run(&time, Instant::from_millis(500));
     assert_eq!((done_at.borrow().len(), apis.waiting()), (2, 2));
-    apis.set_policy(Policy::new(Fixed::UNLIMITED));
+    apis.set_policy(&UNLIMITED);
     tasks.run(&time, far());
     assert_eq!(*done_at.borrow(), [0, 0, 500, 500]);
 
@@ -118,7 +120,7 @@ type Pair = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 8>;
 
 /// The server asks key 1 to be left alone for a minute.
 fn held() -> Pair {
-    let apis = Pair::seeded(Policy::new(Fixed::UNLIMITED), 7);
+    let apis = Pair::seeded(&UNLIMITED, 7);
     let minute = Hint::retry_after(Span::from_secs(60));
     apis.call(1).try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
     apis
@@ -150,15 +152,17 @@ fn whoever_comes_to_a_key_that_had_to_go_wakes_who_sleeps_on_what_its_gates_said
 }
 
 #[test]
-fn a_deadline_holds_behind_a_task_that_does_not_run_and_gates_that_had_to_go() {
+fn a_task_that_does_not_run_holds_nobody_up_but_by_its_permit() {
     let time = Time::begin();
     let apis = held();
+    apis.set_window(WindowPolicy::new(1, Span::from_secs(600)).unwrap());
     let mut first = pin!(apis.call(1).acquire());
     assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     evict_the_first(&apis);
     let refused_at = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
+        // It admits the first one, whose permit is the only one there is.
         let late = apis.call(1).with_timeout(Duration::from_secs(1)).acquire().await;
         assert!(matches!(late, Err(Refusal::Late(_))));
         refused_at.set(Some(Instant::now()));
@@ -167,4 +171,10 @@ fn a_deadline_holds_behind_a_task_that_does_not_run_and_gates_that_had_to_go() {
     let tick = Duration::from_ticks(1);
     assert_eq!(refused_at.get(), Some(Instant::from_secs(1) + tick));
     assert!(tasks.polls() <= 3, "{} polls", tasks.polls());
+
+    // With room for two, the next one is served at once.
+    apis.set_window(WindowPolicy::new(2, Span::from_secs(600)).unwrap());
+    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.turn();
+    assert_eq!((tasks.left(), apis.waiting(), apis.in_flight(&1)), (0, 1, 1));
 }

@@ -7,10 +7,10 @@ use embassy_time::{Duration, Instant, TICK_HZ, Timer};
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
 use tidegate_embassy::Throttle;
-use tidegate_embassy_host::{Tasks, Time, far};
+use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 fn fixed(per_second: u64) -> Throttle<NoopRawMutex, Fixed> {
-    Throttle::seeded(Policy::new(Fixed::new(Quota::per_second(per_second).unwrap())), 7)
+    Throttle::seeded(leak(Policy::new(Fixed::new(Quota::per_second(per_second).unwrap()))), 7)
 }
 
 #[test]
@@ -110,7 +110,7 @@ impl Server {
 fn two_thousand_batches_pass_a_limit_and_an_outage_and_each_arrives_once() {
     let time = Time::begin();
     let uplink: Throttle<NoopRawMutex, Adaptive> =
-        Throttle::seeded(&Policy::adaptive().attempts(None), 11);
+        Throttle::seeded(const { &Policy::adaptive().attempts(None) }, 11);
     let server = Server::new();
     let queue = Cell::new(0);
     let mut tasks = Tasks::new();

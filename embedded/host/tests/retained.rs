@@ -6,13 +6,13 @@ use tidegate::law::Fixed;
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Outcome, Policy, Quota};
 use tidegate_embassy::Throttle;
-use tidegate_embassy_host::{Tasks, Time, far};
+use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 type Uplink = Throttle<NoopRawMutex, Fixed>;
 
 /// One a minute, and three to begin with.
-fn policy() -> Policy<Fixed> {
-    Policy::new(Fixed::new(Quota::per_minute(1).unwrap().with_burst(3).unwrap()))
+fn policy() -> &'static Policy<Fixed> {
+    leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap().with_burst(3).unwrap())))
 }
 
 /// Spends what there is, and falls asleep at so many seconds.

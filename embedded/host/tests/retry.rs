@@ -9,7 +9,7 @@ use tidegate::gate::WindowPolicy;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
 use tidegate_embassy::{Refusal, Throttle, time};
-use tidegate_embassy_host::{Tasks, Time, far};
+use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 /// Ten a second; two at a time, for 30 s at most.
 fn policy() -> Policy<Fixed> {
@@ -18,14 +18,14 @@ fn policy() -> Policy<Fixed> {
 }
 
 fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
-    Throttle::seeded(policy(), 7)
+    Throttle::seeded(leak(policy()), 7)
 }
 
 #[test]
 fn a_retry_goes_before_the_calls_that_came_after_it() {
     let time = Time::begin();
     let throttle = throttle::<8>();
-    throttle.set_policy(policy().backoff(None));
+    throttle.set_policy(leak(policy().backoff(None)));
     let order = RefCell::new(Vec::new());
     let mut tasks = Tasks::new();
     for number in 0..4 {
@@ -50,7 +50,7 @@ fn a_call_that_is_backed_off_is_in_nobodys_way() {
     let throttle = throttle::<8>();
     let minute = Span::from_secs(60);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, minute, minute).unwrap();
-    throttle.set_policy(policy().backoff(Some(backoff)));
+    throttle.set_policy(leak(policy().backoff(Some(backoff))));
     let order = RefCell::new(Vec::new());
     let mut tasks = Tasks::new();
     tasks.spawn(async {
@@ -79,7 +79,7 @@ fn each_attempt_asks_the_gates_anew() {
     let tenth = Span::from_millis(100);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, tenth, tenth).unwrap();
     let unlimited = Policy::new(Fixed::UNLIMITED).backoff(Some(backoff));
-    throttle.set_policy(unlimited.window(WindowPolicy::new(1, Span::from_secs(30)).unwrap()));
+    throttle.set_policy(leak(unlimited.window(WindowPolicy::new(1, Span::from_secs(30)).unwrap())));
     let mut tasks = Tasks::new();
     // While the one is backed off, the other fills the window.
     tasks.spawn(async {
@@ -114,7 +114,7 @@ fn a_policys_time_is_up_for_a_retry_that_waits_in_line_too() {
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
     let window = WindowPolicy::new(2, Span::from_secs(600)).unwrap();
     let unlimited = Policy::new(Fixed::UNLIMITED).window(window);
-    throttle.set_policy(unlimited.backoff(Some(backoff)).elapsed(Some(Span::from_secs(5))));
+    throttle.set_policy(leak(unlimited.backoff(Some(backoff)).elapsed(Some(Span::from_secs(5)))));
     let ended_at = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
@@ -138,7 +138,7 @@ fn a_retry_that_finds_no_place_in_line_comes_again_when_the_gates_open() {
     let time = Time::begin();
     let throttle = throttle::<5>();
     let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
-    throttle.set_policy(slow.backoff(None));
+    throttle.set_policy(leak(slow.backoff(None)));
     let mut tasks = Tasks::new();
     for number in 0..6 {
         let throttle = &throttle;
@@ -167,7 +167,7 @@ fn without_a_place(takes: Duration, timeout: Duration) -> (Instant, Result<Outco
     let second = Span::from_secs(1);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
     let window = WindowPolicy::new(1, Span::from_secs(600)).unwrap();
-    throttle.set_policy(Policy::new(Fixed::UNLIMITED).window(window).backoff(Some(backoff)));
+    throttle.set_policy(leak(Policy::new(Fixed::UNLIMITED).window(window).backoff(Some(backoff))));
     let ended = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
@@ -231,7 +231,7 @@ fn the_gates_learn_of_who_waits_again_when_a_retry_went_before_it() {
     let second = Span::from_secs(1);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
     let window = WindowPolicy::new(1, Span::from_secs(600)).unwrap();
-    throttle.set_policy(Policy::new(Fixed::UNLIMITED).window(window).backoff(Some(backoff)));
+    throttle.set_policy(leak(Policy::new(Fixed::UNLIMITED).window(window).backoff(Some(backoff))));
     let mut tasks = Tasks::new();
     tasks.spawn(async {
         let mut attempts = 0;

@@ -71,8 +71,8 @@ pub static CONVERSIONS: Conversions = Conversions {
 /// The verbs of a throttle.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: usize> {
-    new: fn(Policy<L, LIMITS>) -> Uplink<L, WAITERS, LIMITS>,
-    seeded: fn(Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS>,
+    new: fn(&'static Policy<L, LIMITS>) -> Uplink<L, WAITERS, LIMITS>,
+    seeded: fn(&'static Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS>,
     call: for<'a> fn(
         &'a Uplink<L, WAITERS, LIMITS>,
         [u32; LIMITS],
@@ -92,7 +92,7 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
     /// Drops it, wherever it stands.
     leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>),
     settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
-    set_policy: fn(&Uplink<L, WAITERS, LIMITS>, Policy<L, LIMITS>),
+    set_policy: fn(&Uplink<L, WAITERS, LIMITS>, &'static Policy<L, LIMITS>),
     set_window: fn(&Uplink<L, WAITERS, LIMITS>, WindowPolicy),
     stats: fn(&Uplink<L, WAITERS, LIMITS>) -> Stats,
     interval: fn(&Uplink<L, WAITERS, LIMITS>) -> Option<Duration>,
@@ -102,7 +102,7 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
     snapshot: fn(&Uplink<L, WAITERS, LIMITS>, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(
         &Uplink<L, WAITERS, LIMITS>,
-        Policy<L, LIMITS>,
+        &'static Policy<L, LIMITS>,
         u64,
         &[u8],
         Duration,
@@ -127,7 +127,7 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
     const ALL: Self = Self {
         new: |policy| Throttle::new(policy, board::seed),
         seeded: Throttle::seeded,
-        call: |uplink, costs, timeout| uplink.with_timeout(timeout).costing(costs),
+        call: |uplink, costs, timeout| uplink.with_timeout(timeout).costing(costs).with_priority(7),
         with_deadline: |uplink, at| uplink.with_deadline(at).acquire(),
         try_acquire: Throttle::try_acquire,
         poll: |acquire, context| acquire.poll(context),
@@ -158,7 +158,7 @@ type Apis = KeyedThrottle<Mutex, u32, Aimd, 3>;
 /// The verbs of a table of throttles.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Table {
-    new: fn(Policy<Aimd>) -> Apis,
+    new: fn(&'static Policy<Aimd>) -> Apis,
     acquire: for<'a> fn(&'a Apis, u32) -> Acquire<'a, Apis>,
     poll: for<'a> fn(
         Pin<&mut Acquire<'a, Apis>>,
@@ -166,7 +166,7 @@ pub struct Table {
     ) -> Poll<Result<Permit<'a, Apis>, Refusal>>,
     leave: for<'a> fn(Acquire<'a, Apis>),
     settle: for<'a> fn(Permit<'a, Apis>, Reply),
-    set_policy: fn(&Apis, Policy<Aimd>),
+    set_policy: fn(&Apis, &'static Policy<Aimd>),
     set_window: fn(&Apis, WindowPolicy),
     snapshot: fn(&Apis, &u32, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(&Apis, &u32, &[u8], Duration) -> Result<(), SnapshotError>,

@@ -22,12 +22,12 @@ const IN_FLIGHT: usize = 4;
 type Gate = Throttle<CriticalSectionRawMutex, Adaptive, 1>;
 
 /// When a message may leave: the broker may have a quota for them.
-static MESSAGES: Gate = Gate::new(Policy::adaptive(), seed);
+static MESSAGES: Gate = Gate::new(&Policy::adaptive(), seed);
 
 /// When a connection may be tried: the broker may have a rate for them, and where it is down, trying
 /// more often does not help. Each next attempt has a longer delay.
 static CONNECTIONS: Gate =
-    Gate::new(Policy::adaptive().backoff(Some(Backoff::DEFAULT)).attempts(None), seed);
+    Gate::new(&Policy::adaptive().backoff(Some(Backoff::DEFAULT)).attempts(None), seed);
 
 /// An emulator has nothing better; a chip has a generator, or a number of its own.
 fn seed() -> u64 {

@@ -1,0 +1,96 @@
+//! The places: a slot of the queue for each call that waits, with its key and its waker.
+
+use core::task::Waker;
+
+use tidegate::Instant;
+use tidegate::queue::{Slot, Storage};
+
+use crate::gates::{Chosen, Gates};
+use crate::time::wake_at;
+
+/// The places for all keys. A queue sees the calls of one key and the free slots, so each key has an
+/// order of its own.
+pub(crate) struct Places<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> {
+    slots: [Slot<LIMITS>; N],
+    waiters: [Option<Waiter<G::Key>>; N],
+    chosen: G::Chosen,
+}
+
+struct Waiter<K> {
+    key: K,
+    waker: Waker,
+}
+
+impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Places<G, N, LIMITS> {
+    pub(crate) const fn new() -> Self {
+        const { assert!(N > 0, "a queue has room for one task at least") };
+        Self {
+            slots: [const { Slot::EMPTY }; N],
+            waiters: [const { None }; N],
+            chosen: G::Chosen::NONE,
+        }
+    }
+
+    /// Shows the calls of this key from now on; whether it showed those of another.
+    pub(crate) fn choose(&mut self, key: &G::Key) -> bool {
+        self.chosen.choose(key)
+    }
+
+    /// The call in this slot waits for the chosen `key`.
+    pub(crate) fn wait(&mut self, slot: usize, key: &G::Key, waker: &Waker) {
+        if let Some(waiter) = self.waiters.get_mut(slot) {
+            *waiter = Some(Waiter { key: key.clone(), waker: waker.clone() });
+        }
+    }
+
+    pub(crate) fn wake(&self, slot: usize) {
+        if let Some(Some(waiter)) = self.waiters.get(slot) {
+            waiter.waker.wake_by_ref();
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        self.waiters.iter().flatten().for_each(|waiter| waiter.waker.wake_by_ref());
+    }
+
+    /// Sees that the task of this slot wakes at `at`, or before.
+    pub(crate) fn wake_at(&self, slot: usize, at: Instant) {
+        if let Some(Some(waiter)) = self.waiters.get(slot) {
+            wake_at(at, &waiter.waker);
+        }
+    }
+
+    /// How many tasks wait, for whatever key.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiters.iter().flatten().fold(0, |count: usize, _| count.saturating_add(1))
+    }
+}
+
+impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Storage<LIMITS>
+    for Places<G, N, LIMITS>
+{
+    fn slots(&self) -> u32 {
+        self.slots.slots()
+    }
+
+    fn get(&self, slot: u32) -> Option<&Slot<LIMITS>> {
+        match self.waiters.get(slot as usize)? {
+            Some(waiter) if !self.chosen.is(&waiter.key) => None,
+            _ => self.slots.get(slot),
+        }
+    }
+
+    fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>> {
+        match self.waiters.get(slot as usize)? {
+            Some(waiter) if !self.chosen.is(&waiter.key) => None,
+            _ => self.slots.get_mut(slot),
+        }
+    }
+
+    fn vacate(&mut self, slot: u32) -> Slot<LIMITS> {
+        if let Some(waiter) = self.waiters.get_mut(slot as usize) {
+            *waiter = None;
+        }
+        self.slots.vacate(slot)
+    }
+}
