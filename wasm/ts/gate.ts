@@ -40,7 +40,7 @@ export interface CallOptions {
   cost?: Cost;
   /** How many milliseconds it may take in all, with waits and retries. @defaultValue no limit */
   deadline?: number;
-  /** Who goes first among those that wait: the larger. @defaultValue 0 */
+  /** Who goes first among those that wait: the larger, from 0 to 7. @defaultValue 0 */
   priority?: number;
   /** Gives the call up, wherever it stands. */
   signal?: AbortSignal | null;
@@ -179,11 +179,9 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       core: (core = load()),
       now,
       queue: options.queue ?? 10_000,
-      waits(lane, cause, call) {
+      waits(lane, cause, ms) {
         causes[cause]++;
-        if (!listeners.wait) return;
-        const time = now();
-        emit("wait", () => ({ key: lane.key, cause, ms: lane.turnOf(call, time) - time }));
+        emit("wait", () => ({ key: lane.key, cause, ms }));
       },
     });
 
@@ -203,7 +201,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       if (lanes.size >= most) evict();
       const core = open().core;
       write(core.row(), policy, laws, Kind.lease);
-      lane = admit(key, core.open(entropy(), entropy(), now()));
+      lane = admit(key, core.open(entropy(), entropy(), now(), house!.queue));
     }
     lanes.set(key, lane);
     return (latest = lane);
@@ -329,7 +327,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   const tryAcquire: Gate["tryAcquire"] = (options) => {
     const lane = laneOf(options?.key ?? "");
     const cost = options?.cost;
-    const permit = lane.take(-1, NaN, requestsOf(cost), tokensOf(cost));
+    const permit = lane.take(requestsOf(cost), tokensOf(cost));
     return permit >= 0 ? new Pass(lane, permit) : null;
   };
 
@@ -343,7 +341,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       const row = core.row();
       COUNTERS.forEach((name, i) => (sum[name] += row[i]!));
       sum.keys++;
-      sum.waiting += lane.waiting;
+      sum.waiting += lane.waiters.size;
       sum.interval = Math.max(sum.interval, core.interval(lane.gate, 0, now()));
     }
     return sum;
@@ -383,7 +381,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       if (!before && lanes.size >= most) evict();
       write(core.row(), policy, laws, Kind.lease);
       core.room().set(record.subarray(0, 4096));
-      const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at));
+      const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at, house!.queue));
       before?.close();
       lanes.set(key, lane);
       latest = undefined;
