@@ -20,7 +20,10 @@ export interface Target {
 export interface Options extends Policy {
   /** The calls of one key share a limit. @defaultValue the origin of the URL */
   key?: (target: Target) => string;
-  /** How many keys are remembered; the least recently used idle one is forgotten. @defaultValue 1000 */
+  /**
+   * How many keys are remembered. The least recently used idle one is forgotten; where none is idle, calls
+   * of further keys wait, and `tryAcquire` throws. @defaultValue 1000
+   */
   keys?: number;
   /** How many calls may wait for a key. @defaultValue 10000 */
   queue?: number;
@@ -138,6 +141,11 @@ const LATE = -2;
 /** Why a later attempt is refused; where nothing stands here, it comes too late. */
 const WHYS: Partial<Record<Code, Why>> = { BUDGET: "budget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
 
+/** The first 32 calls whose keys wait for room look so often whether there is some, and others at least so often. One that is so late is lost. */
+const LOOK = 5;
+const OFTEN = 200;
+const LOST = 20;
+
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
 /** A kind of lanes, and how long one of their calls may take before it is taken for lost. */
@@ -158,6 +166,9 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   let seed = options.seed;
   let closed = false;
   let latest: Lane | undefined;
+  /** Calls whose keys wait for room, each with when it looks again; 0 where it does now. */
+  const entries = new Set<{ readonly turn: number; wakes: number }>();
+  let turns = 0;
 
   const emit = <E extends keyof Events>(event: E, what: () => Events[E]) => {
     if (!listeners[event]?.size) return;
@@ -190,15 +201,15 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return crypto.getRandomValues(new Uint32Array(1))[0]!;
   };
 
-  /** The lane of a key: made on first use, in the place of the one that was idle longest. */
-  const laneOf = (key: string): Lane => {
+  /** The lane of a key: made on first use, in the place of the one that was idle longest; none where none is. */
+  const laneOf = (key: string): Lane | undefined => {
     if (latest?.key === key) return latest;
     if (closed) throw new Closed("CLOSED", "the gate is closed");
     let lane = lanes.get(key);
     if (lane) {
       lanes.delete(key);
     } else {
-      if (lanes.size >= most) evict();
+      if (!hasRoom()) return;
       const core = open().core;
       write(core.row(), policy, laws, Kind.lease);
       lane = admit(key, core.open(entropy(), entropy(), now(), house!.queue));
@@ -214,46 +225,77 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return new Kind(key, slot, house!);
   };
 
-  const evict = () => {
+  /** Whether there is room for another key, for which the one that was idle longest is forgotten. */
+  const hasRoom = (): boolean => {
+    if (lanes.size < most) return true;
     const stale = now() - (policy.lease ?? Kind.lease);
     for (const lane of lanes.values()) {
       if (lane.isIdle(stale)) {
         lanes.delete(lane.key);
         if (latest === lane) latest = undefined;
-        return lane.close();
+        lane.close();
+        return true;
       }
     }
-    throw new TidegateError("KEYS_FULL", `all ${most} keys have calls under way: raise the option keys`);
+    return false;
+  };
+
+  const full = () => new TidegateError("KEYS_FULL", `all ${most} keys have calls under way: raise the option keys`);
+
+  /** The first call that waits for room. One that has overslept may never wake. */
+  const next = (time: number) => {
+    for (const entry of entries) {
+      if (!entry.wakes || entry.wakes + LOST >= time) return entry;
+      entries.delete(entry);
+    }
+    return;
+  };
+
+  /** Begins with the lane of a key once there is room for it. Each call looks for itself: nobody may wake another request's. */
+  const later = async <T>(key: string, deadline: number, signal: Call["signal"], begin: (lane: Lane) => Promise<T>): Promise<T> => {
+    const entry = { turn: turns++, wakes: 0 };
+    try {
+      for (;;) {
+        const time = now();
+        if (time >= deadline) throw full();
+        entries.add(entry);
+        const rank = entry.turn - next(time)!.turn;
+        const ms = Math.min(LOOK * (1 + (rank >> 5)), OFTEN, deadline > time ? deadline - time : OFTEN);
+        entry.wakes = time + ms;
+        await nap(ms, signal);
+        entry.wakes = 0;
+        const lane = lanes.has(key) || next(now()) === entry ? laneOf(key) : undefined;
+        if (lane) return begin(lane);
+        if (closed) throw new Closed("CLOSED", "the gate is closed");
+      }
+    } finally {
+      entries.delete(entry);
+    }
   };
 
   /** A call and its retries, which `unsafe` forbids. */
-  const go = async <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: "method" | "body"): Promise<T> => {
-    const lane = laneOf(options?.key ?? "");
-    const { core } = lane.house;
+  const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: "method" | "body"): Promise<T> => {
+    const { key = "", cost, priority = 0, signal } = options ?? {};
     const deadline = options?.deadline === undefined ? NaN : now() + options.deadline;
-    const cost = options?.cost;
-    const call = callOf(deadline, requestsOf(cost), tokensOf(cost), options?.priority ?? 0, options?.signal, lane.turns++);
+    const begin = (lane: Lane) => {
+      const call = callOf(deadline, requestsOf(cost), tokensOf(cost), priority, signal, lane.turns++);
+      return lane.enter(call, (permit) => attempts(lane, call, permit, work, options, unsafe)) as Promise<T>;
+    };
+    try {
+      const lane = entries.size && next(now()) && !lanes.has(key) ? undefined : laneOf(key);
+      return lane ? begin(lane) : later(key, deadline, signal, begin);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
+
+  /** The attempts of a call that was admitted. */
+  const attempts = async <T>(lane: Lane, call: Call, permit: number, work: Work<T>, options: RunOptions<T> | undefined, unsafe?: "method" | "body"): Promise<T> => {
+    const { core } = lane.house;
     let end: (() => T) | undefined;
-    let more = 0;
     lane.calls++;
     try {
       for (let attempt = 1; ; attempt++) {
-        let permit;
-        try {
-          if (more) await nap(more, call.signal);
-          permit = lane.enter(call);
-          // Nobody reads the answer before this one any more, and it would keep its connection.
-          if (end && discard(end)) end = undefined;
-          if (typeof permit !== "number") permit = await permit;
-        } catch (refusal) {
-          const final = refusal instanceof TidegateError && !(refusal instanceof Closed);
-          if (final && attempt > 1) {
-            emit("unretried", () => ({ key: lane.key, attempt: attempt - 1, why: WHYS[refusal.code] ?? "deadline" }));
-            if (end) return end();
-          }
-          if (end) discard(end);
-          throw refusal;
-        }
         let reply: Reply | undefined;
         const guard = call.signal || call.deadline > 0 ? new Guard(call.signal, call.deadline - now()) : undefined;
         try {
@@ -271,8 +313,23 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
         } finally {
           guard?.end();
         }
-        more = again(lane, call, reply, attempt, options?.retry, unsafe);
+        const more = again(lane, call, reply, attempt, options?.retry, unsafe);
+        if (lane.waiting) lane.changed();
         if (more < 0) return end();
+        try {
+          if (more) await nap(more, call.signal);
+          const next = lane.enter(call, (permit) => permit);
+          // Nobody reads the answer before this one any more, and it would keep its connection.
+          if (discard(end)) end = undefined;
+          permit = await next;
+        } catch (rejection) {
+          if (rejection instanceof TidegateError && !(rejection instanceof Closed)) {
+            emit("unretried", () => ({ key: lane.key, attempt, why: WHYS[rejection.code] ?? "deadline" }));
+            if (end) return end();
+          }
+          if (end) discard(end);
+          throw rejection;
+        }
       }
     } finally {
       lane.calls--;
@@ -326,6 +383,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
 
   const tryAcquire: Gate["tryAcquire"] = (options) => {
     const lane = laneOf(options?.key ?? "");
+    if (!lane) throw full();
     const cost = options?.cost;
     const permit = lane.take(requestsOf(cost), tokensOf(cost));
     return permit >= 0 ? new Pass(lane, permit) : null;
@@ -341,7 +399,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       const row = core.row();
       COUNTERS.forEach((name, i) => (sum[name] += row[i]!));
       sum.keys++;
-      sum.waiting += lane.waiters.size;
+      sum.waiting += lane.waiting;
       sum.interval = Math.max(sum.interval, core.interval(lane.gate, 0, now()));
     }
     return sum;
@@ -377,8 +435,8 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     const { core } = open();
     for (const [key, record] of Object.entries(keys)) {
       const before = lanes.get(key);
-      if (before?.calls) continue;
-      if (!before && lanes.size >= most) evict();
+      if (before && !before.isIdle()) continue;
+      if (!before && !hasRoom()) throw full();
       write(core.row(), policy, laws, Kind.lease);
       core.room().set(record.subarray(0, 4096));
       const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at, house!.queue));
@@ -419,6 +477,7 @@ class Pass implements Permit {
     this.#lane = undefined;
     lane.calls--;
     lane.settle(this.#permit, report(lane.house.core, reply, used));
+    if (lane.waiting) lane.changed();
   }
 
   [Symbol.dispose](): void {

@@ -27,8 +27,9 @@ export interface Call {
   readonly turn: number;
   /** The core's slot in the queue; -1 while it does not wait. */
   place: number;
-  /** While it waits: what takes its permit, or why it has none; and what ends its listening. */
-  go: ((permit: number) => void) | undefined;
+  /** While it waits: what its permit is for, what takes the result or why there is none, and what ends its listening. */
+  then: ((permit: number) => unknown) | undefined;
+  done: ((result: any) => void) | undefined;
   fail: ((error: unknown) => void) | undefined;
   stop: (() => void) | undefined;
   /** When its own timer fires. */
@@ -38,7 +39,7 @@ export interface Call {
 /** A call that has not asked yet. */
 export function callOf(deadline: number, requests: number, tokens: number, priority: number, signal: Call["signal"], turn: number): Call {
   if (!(priority >= 0 && priority <= 7) || priority % 1) throw new PolicyError(`priority is ${priority}; it is a whole number from 0 to 7`);
-  return { slot: -1, deadline, requests, tokens, priority, signal, turn, place: -1, go: undefined, fail: undefined, stop: undefined, wakes: 0 };
+  return { slot: -1, deadline, requests, tokens, priority, signal, turn, place: -1, then: undefined, done: undefined, fail: undefined, stop: undefined, wakes: 0 };
 }
 
 /** What a lane asks of its gate. */
@@ -51,9 +52,10 @@ export interface House {
 
 /** See the module. */
 export abstract class Lane {
-  /** The calls that wait, by their places. */
-  readonly waiters = new Map<number, Call>();
-  /** Calls under way: waiting, in flight, or between two attempts. */
+  /** The calls that wait, by their places, and how many they are. */
+  readonly waiters: (Call | undefined)[] = [];
+  waiting = 0;
+  /** Calls that were admitted: in flight, or before another attempt. */
   calls = 0;
   /** How many calls have come. */
   turns = 0;
@@ -72,17 +74,17 @@ export abstract class Lane {
     readonly house: House,
   ) {}
 
-  /** Resolves to the permit of a call that has joined. */
-  abstract wait(call: Call): Promise<number>;
+  /** Resolves to what `then` makes of the permit of a call that has joined. */
+  abstract wait<T>(call: Call, then: (permit: number) => T | Promise<T>): Promise<T>;
 
-  /** A call has come back, or the policy has changed: others may leave now. */
+  /** A call has come back, or the policy has changed: others may be admitted now. */
   changed(_time?: number): void {
     this.#cause = undefined;
   }
 
   /** Whether nothing is under way any more, but for what was lost before `stale`. */
-  isIdle(stale: number): boolean {
-    return !this.calls || (!this.waiters.size && this.used < stale);
+  isIdle(stale = -Infinity): boolean {
+    return !this.waiting && (!this.calls || this.used < stale);
   }
 
   /** A permit, where a call need not wait; or less than 0, or NaN. */
@@ -90,18 +92,18 @@ export abstract class Lane {
     return this.house.core.poll(this.gate, (this.used = this.house.now()), requests, tokens);
   }
 
-  /** A permit, at once or when it is the call's turn. What can be refused at once throws. */
-  enter(call: Call): number | Promise<number> {
+  /** What `then` makes of a permit, at once or when it is the call's turn. What can be rejected at once throws. */
+  enter<T>(call: Call, then: (permit: number) => T | Promise<T>): T | Promise<T> {
     if (this.closed) throw new Closed("CLOSED", "the gate was closed");
     call.signal?.throwIfAborted();
     const answer = this.join(call, this.house.now());
-    if (answer >= 0) return answer;
+    if (answer >= 0) return then(answer);
     const ms = this.house.core.given() - this.used;
     const cause = (this.#cause ??= CAUSES[this.why(call) - 1] ?? "pace");
     // It waits before anybody hears of it: who hears may close the gate, or change what it waits for.
-    const permit = this.wait(call);
+    const result = this.wait(call, then);
     this.house.waits(this, cause, ms);
-    return permit;
+    return result;
   }
 
   /** A permit; or less than 0, where the call waits from now on. Throws where it is refused. */
@@ -109,8 +111,10 @@ export abstract class Lane {
     const { slot, deadline, requests, tokens, priority, turn } = call;
     this.used = time;
     const answer = this.house.core.join(this.gate, slot, time, deadline, requests, tokens, priority, turn);
-    if (answer < 0) this.waiters.set((call.place = -1 - answer), call);
-    else if (answer !== answer) throw this.#refusal(time);
+    if (answer < 0) {
+      this.waiters[(call.place = -1 - answer)] = call;
+      this.waiting++;
+    } else if (answer !== answer) throw this.#refusal(time);
     return answer;
   }
 
@@ -118,11 +122,11 @@ export abstract class Lane {
   protected next(time: number): number {
     const { core } = this.house;
     const next = core.next(this.gate, (this.used = time));
-    const call = this.waiters.get(next);
+    const call = this.waiters[next];
     if (call) {
       const permit = core.given();
       this.#end(call);
-      if (permit >= 0) call.go!(permit);
+      if (permit >= 0) call.done!(call.then!(permit));
       else call.fail!(this.#refusal(time));
     }
     return next;
@@ -133,14 +137,11 @@ export abstract class Lane {
     return this.house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
   }
 
-  /** The call has come back, and the core's reply is prepared: of this outcome's number. */
+  /** The call has come back, and the core's reply is prepared: of this outcome's number. See what `changed` then. */
   settle(permit: number, outcome: number): void {
     this.outcome = outcome;
     // By now the slot may be another's.
-    if (this.closed) return;
-    const time = this.house.now();
-    this.house.core.settle(this.gate, permit, time);
-    if (this.waiters.size) this.changed(time);
+    if (!this.closed) this.house.core.settle(this.gate, permit, this.house.now());
   }
 
   /** Takes nobody any more. */
@@ -158,7 +159,8 @@ export abstract class Lane {
   }
 
   #end(call: Call): void {
-    this.waiters.delete(call.place);
+    this.waiters[call.place] = undefined;
+    this.waiting--;
     call.place = -1;
     call.stop?.();
   }

@@ -31,7 +31,7 @@ export class LoneLane extends Lane {
     return super.take(requests, tokens);
   }
 
-  override isIdle(stale: number): boolean {
+  override isIdle(stale?: number): boolean {
     this.#forget(this.house.now());
     return super.isIdle(stale);
   }
@@ -46,17 +46,18 @@ export class LoneLane extends Lane {
     return LOOK;
   }
 
-  async wait(call: Call): Promise<number> {
+  async wait<T>(call: Call, then: (permit: number) => T | Promise<T>): Promise<T> {
     const { deadline, signal } = call;
     let permit = -1;
     let error: unknown;
-    call.go = (given) => (permit = given);
+    call.then = (given) => given;
+    call.done = (given) => (permit = given);
     call.fail = (why) => (error = why);
     let time = this.used;
     try {
       for (;;) {
         this.#ask(call, time);
-        if (permit >= 0) return permit;
+        if (permit >= 0) return then(permit);
         if (error) throw error;
         const rank = this.#rank(call, time);
         const due = Math.max(this.#due, time) + this.#spacing(rank * call.requests, rank * call.tokens, time);
@@ -91,13 +92,13 @@ export class LoneLane extends Lane {
   }
 
   #first(time: number): Call | undefined {
-    return this.waiters.get(this.house.core.first(this.gate, time));
+    return this.waiters[this.house.core.first(this.gate, time)];
   }
 
   /** How many stand before a call, at most. */
   #rank(call: Call, time: number): number {
     const first = this.#first(time);
-    return first ? Math.max(Math.min(call.turn - first.turn, this.waiters.size - 1), 0) : 0;
+    return first ? Math.max(Math.min(call.turn - first.turn, this.waiting - 1), 0) : 0;
   }
 
   /** How long the law keeps the next call back after some of this cost. */

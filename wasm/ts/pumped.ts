@@ -5,18 +5,24 @@
 
 import { Closed } from "./errors.js";
 import { Lane, type Call } from "./lane.js";
-import { delay } from "./wait.js";
+import { delay, turn } from "./wait.js";
+
+/** So many calls may end their wait in one turn of the event loop, for others want turns too. */
+const BATCH = 500;
 
 /** See the module. */
 export class PumpedLane extends Lane {
   static readonly lease = 300_000;
+  /** How many calls may end their wait before the event loop has a turn. */
+  #left = BATCH;
   /** The timer, and when it fires; 0 where none is set. */
   #timer: ReturnType<typeof setTimeout> | undefined;
   #wakes = 0;
 
-  wait(call: Call): Promise<number> {
-    return new Promise((go, fail) => {
-      call.go = go;
+  wait<T>(call: Call, then: (permit: number) => T | Promise<T>): Promise<T> {
+    return new Promise<T>((done, fail) => {
+      call.then = then;
+      call.done = done;
       call.fail = fail;
       const { signal } = call;
       if (signal) {
@@ -39,16 +45,30 @@ export class PumpedLane extends Lane {
 
   override close(): void {
     super.close();
-    for (const call of this.waiters.values()) {
-      this.leave(call);
-      call.fail!(new Closed("CLOSED", "the gate was closed while the call waited"));
-    }
     clearTimeout(this.#timer);
+    const error = new Closed("CLOSED", "the gate was closed while the call waited");
+    const calls = this.waiters.filter((call) => call);
+    const some = () => {
+      for (const call of calls.splice(0, BATCH)) {
+        this.leave(call!);
+        call!.fail!(error);
+      }
+      if (calls.length) turn(some);
+    };
+    some();
   }
 
   #pump(time: number): void {
-    let next;
-    while ((next = this.next(time)) >= 0);
+    let next = 0;
+    while (this.#left && (next = this.next(time)) >= 0) {
+      if (!--this.#left) {
+        turn(() => {
+          this.#left = BATCH;
+          this.changed();
+        });
+      }
+    }
+    if (next >= 0) return;
     const due = time - next;
     if (due < Infinity && this.#wakes > time && this.#wakes <= due + 1) return;
     // Where only a call that comes back helps, a timer would keep a program from its end.
@@ -58,6 +78,7 @@ export class PumpedLane extends Lane {
     this.#wakes = due;
     this.#timer = setTimeout(() => {
       this.#wakes = 0;
+      this.#left = BATCH;
       this.changed();
     }, delay(due - time));
   }

@@ -9,7 +9,7 @@ import { Courier } from "./courier.js";
 
 /** A lane that knows how to wait. */
 interface SolidLane extends Lane {
-  wait(call: Call): Promise<number>;
+  wait<T>(call: Call, then: (permit: number) => T | Promise<T>): Promise<T>;
 }
 
 /** Kinds of such lanes. */
@@ -40,12 +40,12 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
 
     wanting(): number {
       // This forgets those at the front that never woke.
-      super.isIdle(0);
-      return this.waiters.size;
+      super.isIdle();
+      return this.waiting;
     }
 
     /** What is leased would be lost with the lane: those go first that have leased nothing. */
-    override isIdle(stale: number): boolean {
+    override isIdle(stale = -Infinity): boolean {
       if (!super.isIdle(stale)) return false;
       if (this.isSpare(stale)) return true;
       if (!spare?.isSpare(stale)) spare = [...lanes].find((lane) => lane.isSpare(stale));
