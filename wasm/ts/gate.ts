@@ -2,7 +2,7 @@
 
 import type { Core } from "./core.js";
 import { Closed, PolicyError, TidegateError, type Code } from "./errors.js";
-import { callOf, type Call, type Cause, type House, type Lane } from "./lane.js";
+import type { Call, Cause, House, Lane } from "./lane.js";
 import { write, type Policy } from "./policy.js";
 import { OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
 import { Guard, nap } from "./wait.js";
@@ -135,6 +135,23 @@ export interface Gate {
 /** What `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
+/** Why a call is not sent twice, if it is not. */
+type Unsafe = "method" | "body" | undefined;
+
+/** A call, with what it is for. */
+interface Job<T> extends Call {
+  readonly lane: Lane;
+  readonly work: Work<T>;
+  readonly options: RunOptions<T> | undefined;
+  readonly unsafe: Unsafe;
+}
+
+/** No options. */
+const NONE: CallOptions = {};
+
+/** A later attempt goes on with its permit. */
+const same = (_: Call, permit: number) => permit;
+
 /** What the core answers where an attempt could not be sent by the deadline. */
 const LATE = -2;
 
@@ -204,7 +221,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   /** The lane of a key: made on first use, in the place of the one that was idle longest; none where none is. */
   const laneOf = (key: string): Lane | undefined => {
     if (latest?.key === key) return latest;
-    if (closed) throw new Closed("CLOSED", "the gate is closed");
+    if (closed) throw new Closed();
     let lane = lanes.get(key);
     if (lane) {
       lanes.delete(key);
@@ -251,8 +268,8 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return;
   };
 
-  /** Begins with the lane of a key once there is room for it. Each call looks for itself: nobody may wake another request's. */
-  const later = async <T>(key: string, deadline: number, signal: Call["signal"], begin: (lane: Lane) => Promise<T>): Promise<T> => {
+  /** Begins a call once there is room for its key. Each looks for itself: nobody may wake another request's. */
+  const later = async <T>(key: string, deadline: number, work: Work<T>, options: RunOptions<T> | undefined, unsafe: Unsafe): Promise<T> => {
     const entry = { turn: turns++, wakes: 0 };
     try {
       for (;;) {
@@ -262,35 +279,42 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
         const rank = entry.turn - next(time)!.turn;
         const ms = Math.min(LOOK * (1 + (rank >> 5)), OFTEN, deadline > time ? deadline - time : OFTEN);
         entry.wakes = time + ms;
-        await nap(ms, signal);
+        await nap(ms, options?.signal);
         entry.wakes = 0;
         const lane = lanes.has(key) || next(now()) === entry ? laneOf(key) : undefined;
-        if (lane) return begin(lane);
-        if (closed) throw new Closed("CLOSED", "the gate is closed");
+        if (lane) return begin(lane, deadline, work, options, unsafe);
+        if (closed) throw new Closed();
       }
     } finally {
       entries.delete(entry);
     }
   };
 
-  /** A call and its retries, which `unsafe` forbids. */
-  const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: "method" | "body"): Promise<T> => {
-    const { key = "", cost, priority = 0, signal } = options ?? {};
-    const deadline = options?.deadline === undefined ? NaN : now() + options.deadline;
-    const begin = (lane: Lane) => {
-      const call = callOf(deadline, requestsOf(cost), tokensOf(cost), priority, signal, lane.turns++);
-      return lane.enter(call, (permit) => attempts(lane, call, permit, work, options, unsafe)) as Promise<T>;
+  const begin = <T>(lane: Lane, deadline: number, work: Work<T>, options: RunOptions<T> | undefined, unsafe: Unsafe): T | Promise<T> => {
+    const { cost, priority = 0, signal } = options ?? NONE;
+    if (!(priority >= 0 && priority <= 7) || priority % 1) throw new PolicyError(`priority is ${priority}; it is a whole number from 0 to 7`);
+    const call: Job<T> = {
+      lane, work, options, unsafe, deadline, requests: requestsOf(cost), tokens: tokensOf(cost), priority, signal, turn: lane.turns++,
+      slot: -1, place: -1, then: undefined, done: undefined, fail: undefined, stop: undefined, wakes: 0,
     };
+    return lane.enter(call, attempts);
+  };
+
+  /** A call and its retries, which `unsafe` forbids. */
+  const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: Unsafe): Promise<T> => {
+    const key = options?.key ?? "";
+    const deadline = options?.deadline === undefined ? NaN : now() + options.deadline;
     try {
       const lane = entries.size && next(now()) && !lanes.has(key) ? undefined : laneOf(key);
-      return lane ? begin(lane) : later(key, deadline, signal, begin);
+      return (lane ? begin(lane, deadline, work, options, unsafe) : later(key, deadline, work, options, unsafe)) as Promise<T>;
     } catch (error) {
       return Promise.reject(error);
     }
   };
 
   /** The attempts of a call that was admitted. */
-  const attempts = async <T>(lane: Lane, call: Call, permit: number, work: Work<T>, options: RunOptions<T> | undefined, unsafe?: "method" | "body"): Promise<T> => {
+  const attempts = async <T>(call: Job<T>, permit: number): Promise<T> => {
+    const { lane, work, options, unsafe } = call;
     const { core } = lane.house;
     let end: (() => T) | undefined;
     lane.calls++;
@@ -318,7 +342,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
         if (more < 0) return end();
         try {
           if (more) await nap(more, call.signal);
-          const next = lane.enter(call, (permit) => permit);
+          const next = lane.enter(call, same);
           // Nobody reads the answer before this one any more, and it would keep its connection.
           if (discard(end)) end = undefined;
           permit = await next;
@@ -338,7 +362,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   };
 
   /** In how many milliseconds a call that came back is tried again; -1 where it is not. */
-  const again = (lane: Lane, call: Call, reply: Reply, attempt: number, told: boolean | undefined, unsafe: "method" | "body" | undefined): number => {
+  const again = (lane: Lane, call: Call, reply: Reply, attempt: number, told: boolean | undefined, unsafe: Unsafe): number => {
     const { key, outcome, house: { core } } = lane;
     // It was served, or nobody waits for it any more.
     if (outcome === 0 || outcome === 4 || lane.closed) return -1;
@@ -431,7 +455,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   };
 
   const restore: Gate["restore"] = ({ at, keys }) => {
-    if (closed) throw new Closed("CLOSED", "the gate is closed");
+    if (closed) throw new Closed();
     const { core } = open();
     for (const [key, record] of Object.entries(keys)) {
       const before = lanes.get(key);

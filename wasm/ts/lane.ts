@@ -5,7 +5,7 @@
  */
 
 import type { Core } from "./core.js";
-import { Closed, Late, PolicyError, QueueFull, Refused } from "./errors.js";
+import { Closed, Late, QueueFull, Refused, type Code } from "./errors.js";
 
 /** Which gate keeps a call back. */
 export type Cause = "pace" | "hold" | "window" | "budget";
@@ -15,8 +15,6 @@ const CAUSES: readonly Cause[] = ["pace", "hold", "window", "budget"];
 
 /** A call on its way: what it asks for, and where it stands. */
 export interface Call {
-  /** The core's slot of a later attempt; -1 for a first one. */
-  slot: number;
   /** On the gate's clock; NaN for none. */
   readonly deadline: number;
   readonly requests: number;
@@ -25,10 +23,12 @@ export interface Call {
   readonly signal: AbortSignal | null | undefined;
   /** Its place among all calls of its lane. */
   readonly turn: number;
+  /** The core's slot of a later attempt; -1 for a first one. */
+  slot: number;
   /** The core's slot in the queue; -1 while it does not wait. */
   place: number;
-  /** While it waits: what its permit is for, what takes the result or why there is none, and what ends its listening. */
-  then: ((permit: number) => unknown) | undefined;
+  /** While it waits: what takes its permit, and the result of that; why there is none; and what ends its listening. */
+  then: Then<any, any> | undefined;
   done: ((result: any) => void) | undefined;
   fail: ((error: unknown) => void) | undefined;
   stop: (() => void) | undefined;
@@ -36,11 +36,8 @@ export interface Call {
   wakes: number;
 }
 
-/** A call that has not asked yet. */
-export function callOf(deadline: number, requests: number, tokens: number, priority: number, signal: Call["signal"], turn: number): Call {
-  if (!(priority >= 0 && priority <= 7) || priority % 1) throw new PolicyError(`priority is ${priority}; it is a whole number from 0 to 7`);
-  return { slot: -1, deadline, requests, tokens, priority, signal, turn, place: -1, then: undefined, done: undefined, fail: undefined, stop: undefined, wakes: 0 };
-}
+/** What becomes of a call that is admitted. */
+export type Then<C extends Call, T> = (call: C, permit: number) => T | Promise<T>;
 
 /** What a lane asks of its gate. */
 export interface House {
@@ -74,8 +71,8 @@ export abstract class Lane {
     readonly house: House,
   ) {}
 
-  /** Resolves to what `then` makes of the permit of a call that has joined. */
-  abstract wait<T>(call: Call, then: (permit: number) => T | Promise<T>): Promise<T>;
+  /** Resolves to what `then` makes of a call that has joined, when it is admitted. */
+  abstract wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T>;
 
   /** A call has come back, or the policy has changed: others may be admitted now. */
   changed(_time?: number): void {
@@ -92,12 +89,12 @@ export abstract class Lane {
     return this.house.core.poll(this.gate, (this.used = this.house.now()), requests, tokens);
   }
 
-  /** What `then` makes of a permit, at once or when it is the call's turn. What can be rejected at once throws. */
-  enter<T>(call: Call, then: (permit: number) => T | Promise<T>): T | Promise<T> {
-    if (this.closed) throw new Closed("CLOSED", "the gate was closed");
+  /** What `then` makes of a call, which is admitted at once or when it is its turn. What can be rejected at once throws. */
+  enter<C extends Call, T>(call: C, then: Then<C, T>): T | Promise<T> {
+    if (this.closed) throw new Closed();
     call.signal?.throwIfAborted();
     const answer = this.join(call, this.house.now());
-    if (answer >= 0) return then(answer);
+    if (answer >= 0) return then(call, answer);
     const ms = this.house.core.given() - this.used;
     const cause = (this.#cause ??= CAUSES[this.why(call) - 1] ?? "pace");
     // It waits before anybody hears of it: who hears may close the gate, or change what it waits for.
@@ -114,7 +111,7 @@ export abstract class Lane {
     if (answer < 0) {
       this.waiters[(call.place = -1 - answer)] = call;
       this.waiting++;
-    } else if (answer !== answer) throw this.#refusal(time);
+    } else if (answer !== answer) throw this.#rejection(time);
     return answer;
   }
 
@@ -122,12 +119,12 @@ export abstract class Lane {
   protected next(time: number): number {
     const { core } = this.house;
     const next = core.next(this.gate, (this.used = time));
-    const call = this.waiters[next];
+    const call = next >= 0 && this.waiters[next];
     if (call) {
       const permit = core.given();
       this.#end(call);
-      if (permit >= 0) call.done!(call.then!(permit));
-      else call.fail!(this.#refusal(time));
+      if (permit >= 0) call.done!(call.then!(call, permit));
+      else call.fail!(this.#rejection(time));
     }
     return next;
   }
@@ -165,21 +162,20 @@ export abstract class Lane {
     call.stop?.();
   }
 
-  #refusal(time: number): Error {
+  #rejection(time: number): Error {
     const { core, queue } = this.house;
-    switch (core.reason()) {
-      case 1:
-        return new Late(Math.max(core.late() - time, 1));
-      case 2:
-        return new Refused("OVER_LIMIT", "the law's limit for this second is used up");
-      case 3:
-        return new Refused("BUDGET", "the retry budget is spent");
-      case 4:
-        return new Refused("TOO_BIG", "the cost is more than the limit's burst, so the call never fits");
-      case 6:
-        return new QueueFull("QUEUE_FULL", `${queue} calls wait for ${this.key || "the gate"} already: send fewer, or raise the option queue`);
-      default:
-        return new Refused("NEVER", "the wait would outlast the clock");
-    }
+    const reason = core.reason();
+    if (reason === 1) return new Late(Math.max(core.late() - time, 1));
+    if (reason === 6) return new QueueFull(queue, this.key);
+    const [code, message] = REASONS[reason - 2] ?? REASONS[3]!;
+    return new Refused(code, message);
   }
 }
+
+/** Why a call cannot be admitted, in the core's order from 2 on. */
+const REASONS: readonly [Code, string][] = [
+  ["OVER_LIMIT", "the law's limit for this second is used up"],
+  ["BUDGET", "the retry budget is spent"],
+  ["TOO_BIG", "the cost is more than the limit's burst, so the call never fits"],
+  ["NEVER", "the wait would outlast the clock"],
+];

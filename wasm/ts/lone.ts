@@ -7,7 +7,7 @@
  */
 
 import { Closed, Late } from "./errors.js";
-import { Lane, type Call } from "./lane.js";
+import { Lane, type Call, type Then } from "./lane.js";
 import { nap } from "./wait.js";
 
 /** So many milliseconds late, a waiter is taken for lost. */
@@ -46,18 +46,18 @@ export class LoneLane extends Lane {
     return LOOK;
   }
 
-  async wait<T>(call: Call, then: (permit: number) => T | Promise<T>): Promise<T> {
+  async wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T> {
     const { deadline, signal } = call;
     let permit = -1;
     let error: unknown;
-    call.then = (given) => given;
+    call.then = (_, given) => given;
     call.done = (given) => (permit = given);
     call.fail = (why) => (error = why);
     let time = this.used;
     try {
       for (;;) {
         this.#ask(call, time);
-        if (permit >= 0) return then(permit);
+        if (permit >= 0) return then(call, permit);
         if (error) throw error;
         const rank = this.#rank(call, time);
         const due = Math.max(this.#due, time) + this.#spacing(rank * call.requests, rank * call.tokens, time);
@@ -68,7 +68,7 @@ export class LoneLane extends Lane {
         const ms = Math.max(left > SOON ? Math.min(left / 2, OFTEN) : left, full, 1);
         call.wakes = time + ms;
         await nap(ms, signal);
-        if (this.closed) throw new Closed("CLOSED", "the gate was closed while the call waited");
+        if (this.closed) throw new Closed();
         time = this.house.now();
         call.wakes = 0;
         // It was taken for lost.

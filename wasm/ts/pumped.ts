@@ -4,7 +4,7 @@
  */
 
 import { Closed } from "./errors.js";
-import { Lane, type Call } from "./lane.js";
+import { Lane, type Call, type Then } from "./lane.js";
 import { delay, turn } from "./wait.js";
 
 /** So many calls may end their wait in one turn of the event loop, for others want turns too. */
@@ -19,7 +19,7 @@ export class PumpedLane extends Lane {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #wakes = 0;
 
-  wait<T>(call: Call, then: (permit: number) => T | Promise<T>): Promise<T> {
+  wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T> {
     return new Promise<T>((done, fail) => {
       call.then = then;
       call.done = done;
@@ -46,7 +46,7 @@ export class PumpedLane extends Lane {
   override close(): void {
     super.close();
     clearTimeout(this.#timer);
-    const error = new Closed("CLOSED", "the gate was closed while the call waited");
+    const error = new Closed();
     const calls = this.waiters.filter((call) => call);
     const some = () => {
       for (const call of calls.splice(0, BATCH)) {

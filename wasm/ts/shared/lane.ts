@@ -2,14 +2,14 @@
 
 import { Refused } from "../errors.js";
 import type { Lanes } from "../gate.js";
-import type { Call, House, Lane } from "../lane.js";
+import type { Call, House, Lane, Then } from "../lane.js";
 import type { Carrier, Keep } from "./carrier.js";
 import type { LeaseCore } from "./core.js";
 import { Courier } from "./courier.js";
 
 /** A lane that knows how to wait. */
 interface SolidLane extends Lane {
-  wait<T>(call: Call, then: (permit: number) => T | Promise<T>): Promise<T>;
+  wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T>;
 }
 
 /** Kinds of such lanes. */
