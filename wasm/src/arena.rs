@@ -25,9 +25,14 @@ impl<T> Arena<T> {
         Self { slots: List::new(), free: NONE }
     }
 
+    /// How many slots there are, free or taken.
+    pub fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// Puts a value into a free slot; `None` where the host gives no more memory.
     pub fn insert(&mut self, value: T) -> Option<u32> {
-        let index = if self.free == NONE { self.slots.len() as u32 } else { self.free };
+        let index = if self.free == NONE { self.slots() } else { self.free };
         match self.slots.get_mut(index as usize) {
             Some(slot) => {
                 let Slot::Free { next } = *slot else { return None };

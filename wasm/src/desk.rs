@@ -4,14 +4,14 @@
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{Place, Step, Turn};
 use tidegate::signal::http::Unit;
-use tidegate::{Ask, Decision, Instant, Reason, Span, Verdict};
+use tidegate::{Ask, Decision, Instant, Policy, Reason, Span, Verdict};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
 use crate::line::{Line, ticket};
 use crate::number::{Clock, count, deadline, millis, span, whole};
-use crate::policy::{WORDS, policy};
-use crate::{Controller, LIMITS};
+use crate::policy::{WORDS, lease, policy};
+use crate::{Controller, LIMITS, Law};
 
 /// A call that asks for the first time, as its numbers; or a later attempt, as its slot.
 #[derive(Clone, Copy)]
@@ -33,6 +33,9 @@ struct Kept {
 /// No slot.
 const NONE: u32 = u32::MAX;
 
+/// A permit that was not settled by then is forgotten, unless its lease is longer.
+const MEMORY: Span = Span::from_secs(3_600);
+
 /// See the module.
 pub struct Desk {
     gates: Arena<Kept>,
@@ -40,6 +43,9 @@ pub struct Desk {
     /// The permits of calls in flight, each with its number.
     permits: Arena<(u32, Permit<LIMITS>)>,
     admitted: u32,
+    /// The slot whose permit is looked at next: whether it was lost so long ago.
+    next: u32,
+    memory: Span,
     /// The reply of the call that comes back next.
     pub draft: Draft<LIMITS>,
     clock: Clock,
@@ -56,6 +62,8 @@ impl Desk {
             calls: Arena::new(),
             permits: Arena::new(),
             admitted: 0,
+            next: 0,
+            memory: MEMORY,
             draft: Draft::new(),
             clock: Clock::NEW,
             refused: None,
@@ -67,7 +75,7 @@ impl Desk {
     /// may wait before it.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
+        let Some(policy) = self.policy(row) else { return -2 };
         self.keep(Controller::new(policy, whole(seed), now), most)
     }
 
@@ -82,12 +90,18 @@ impl Desk {
         most: u32,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
+        let Some(policy) = self.policy(row) else { return -2 };
         let away = span(away).unwrap_or(Span::ZERO);
         match Controller::restore(policy, whole(seed), record, now, away) {
             Ok(gate) => self.keep(gate, most),
             Err(_) => -3,
         }
+    }
+
+    fn policy(&mut self, row: &[f64; WORDS]) -> Option<Policy<Law, LIMITS>> {
+        // A call keeps its place for less than two leases.
+        self.memory = self.memory.max(lease(row).saturating_mul(2));
+        policy(row, u16::MAX).map(|(policy, _)| policy)
     }
 
     fn keep(&mut self, gate: Controller, most: u32) -> i32 {
@@ -103,7 +117,7 @@ impl Desk {
     /// Follows another policy; whether there is such a policy and such a controller.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return false };
+        let Some(policy) = self.policy(row) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
         kept.gate.set_policy(policy, now);
         kept.line.changed();
@@ -243,6 +257,16 @@ impl Desk {
     /// no later one has the same. NaN where there is no memory.
     fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
+        // Programs lose permits. Each call looks at two slots, so that their number cannot outrun this.
+        for _ in 0..2 {
+            let next = self.next;
+            self.next = if next < self.permits.slots() { next + 1 } else { 0 };
+            if let Some((_, lost)) = self.permits.get(next)
+                && permit.sent().saturating_since(lost.sent()) > self.memory
+            {
+                self.permits.remove(next);
+            }
+        }
         let slot = self.permits.insert((self.admitted, permit));
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
     }
@@ -427,6 +451,27 @@ mod tests {
         desk.close(gate);
         assert_eq!(desk.stats(gate), None);
         assert_eq!(desk.retry(gate, PLAIN, 1.0), -1);
+    }
+
+    #[test]
+    fn permits_that_are_lost_are_forgotten_after_an_hour_or_two_leases() {
+        for (lease, hours) in [(f64::NAN, 1), (7_200_000.0, 4)] {
+            let mut row = ten();
+            row[9] = lease;
+            let mut desk = Desk::new();
+            let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+            let mut first = f64::NAN;
+            // One a second, for a day.
+            for second in 0..86_400_u32 {
+                let permit = desk.poll(gate, f64::from(second) * 1_000.0, [1.0, 0.0]);
+                assert!(permit >= 0.0);
+                first = if second == 0 { permit } else { first };
+                if second == hours * 3_600 {
+                    assert!(desk.permits.get(0).is_some_and(|(number, _)| *number == first as u32));
+                }
+            }
+            assert!(desk.permits.slots() <= 3 * hours * 3_600, "{}", desk.permits.slots());
+        }
     }
 
     #[test]
