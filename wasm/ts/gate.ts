@@ -314,7 +314,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
 
   /** The attempts of a call that was admitted. */
   const attempts = async <T>(call: Job<T>, permit: number): Promise<T> => {
-    const { lane, work, options, unsafe } = call;
+    const { lane, work, options } = call;
     const { core } = lane.house;
     let end: (() => T) | undefined;
     lane.calls++;
@@ -337,7 +337,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
         } finally {
           guard?.end();
         }
-        const more = again(lane, call, reply, attempt, options?.retry, unsafe);
+        const more = again(call, reply, attempt);
         if (lane.waiting) lane.changed();
         if (more < 0) return end();
         try {
@@ -362,14 +362,15 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   };
 
   /** In how many milliseconds a call that came back is tried again; -1 where it is not. */
-  const again = (lane: Lane, call: Call, reply: Reply, attempt: number, told: boolean | undefined, unsafe: Unsafe): number => {
+  const again = <T>(call: Job<T>, reply: Reply, attempt: number): number => {
+    const { lane, unsafe } = call;
     const { key, outcome, house: { core } } = lane;
     // It was served, or nobody waits for it any more.
     if (outcome === 0 || outcome === 4 || lane.closed) return -1;
     const time = now();
     const pushback = outcome < 3;
     // The retry is the core's answer to the reply as it stands, which a listener's calls would change.
-    const wanted = !unsafe && (told ?? pushback);
+    const wanted = !unsafe && (call.options?.retry ?? pushback);
     const pause = core.pause();
     const slot = wanted ? core.retry(lane.gate, call.slot, time, call.deadline, call.requests, call.tokens) : -1;
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
@@ -410,7 +411,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     if (!lane) throw full();
     const cost = options?.cost;
     const permit = lane.take(requestsOf(cost), tokensOf(cost));
-    return permit >= 0 ? new Pass(lane, permit) : null;
+    return permit >= 0 ? pass(lane, permit) : null;
   };
 
   const stats: Gate["stats"] = (key) => {
@@ -485,28 +486,18 @@ function originOf({ url }: Target): string {
   return new URL(url, globalThis.location?.href).origin;
 }
 
-class Pass implements Permit {
-  #lane: Lane | undefined;
-  readonly #permit: number;
-
-  constructor(lane: Lane, permit: number) {
-    lane.calls++;
-    this.#lane = lane;
-    this.#permit = permit;
-  }
-
-  settle(reply: Reply = "ok", used?: Cost): void {
-    const lane = this.#lane;
-    if (!lane) return;
-    this.#lane = undefined;
+/** A permit, to be settled once. */
+function pass(lane: Lane, permit: number): Permit {
+  let isOpen = true;
+  lane.calls++;
+  const settle: Permit["settle"] = (reply = "ok", used) => {
+    if (!isOpen) return;
+    isOpen = false;
     lane.calls--;
-    lane.settle(this.#permit, report(lane.house.core, reply, used));
+    lane.settle(permit, report(lane.house.core, reply, used));
     if (lane.waiting) lane.changed();
-  }
-
-  [Symbol.dispose](): void {
-    this.settle("abandoned");
-  }
+  };
+  return { settle, [Symbol.dispose]: () => settle("abandoned") };
 }
 
 /** The core's word on a policy whose numbers, each by itself, can be. */
