@@ -26,8 +26,7 @@ pub fn policy<const LIMITS: usize>(
     places: u16,
 ) -> Option<(Policy<Law, LIMITS>, u16)> {
     let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * ROWS }>()?;
-    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, _] = gates
-    else {
+    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, _] = gates else {
         return None;
     };
     let (rows, _) = limits.as_chunks::<PER_LIMIT>();

@@ -54,6 +54,20 @@ test("a gate that closes rejects those that wait, and leaves the event loop its 
   await assert.rejects(calls[MANY - 1], Closed);
 });
 
+test("a gate that is closed while its calls are admitted takes nothing of the gate that comes after it", async () => {
+  const before = hourly();
+  before.tryAcquire();
+  const calls = waiting(before);
+  before.setPolicy({ law: "none" });
+  before.close();
+  const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 1 }, now: () => 0 });
+  gate.tryAcquire();
+  const waits = gate.run(() => "served");
+  await Promise.allSettled(calls);
+  gate.setPolicy({ law: "none" });
+  assert.equal(await waits, "served");
+});
+
 /** What a program prints, and for how long it lives. */
 async function lifeOf(program) {
   const begun = performance.now();

@@ -59,6 +59,8 @@ export class PumpedLane extends Lane {
   }
 
   #pump(time: number): void {
+    // By now the slot may be another's.
+    if (this.closed) return;
     let next = 0;
     while (this.#left && (next = this.next(time)) >= 0) {
       if (!--this.#left) {
