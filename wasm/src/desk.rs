@@ -4,7 +4,7 @@
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{Place, Step, Turn};
 use tidegate::signal::http::Unit;
-use tidegate::{Ask, Decision, Instant, Policy, Reason, Span, Verdict};
+use tidegate::{Ask, Decision, Instant, Policy, Reason, Span};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
@@ -145,11 +145,12 @@ impl Desk {
         self.refused = None;
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
         // Most calls find nobody before them, and need not wait.
-        if kept.line.is_empty()
-            && kept.gate.check(now, &ask) == Verdict::Go
-            && let Decision::Go(permit) = kept.gate.poll(now, &ask)
-        {
-            return self.hand_out(permit);
+        if kept.line.is_empty() {
+            match kept.gate.poll(now, &ask) {
+                Decision::Go(permit) => return self.hand_out(permit),
+                Decision::Refuse(reason) => return self.tell(Turn::Rejected(reason)),
+                Decision::Wait(_) | Decision::Full => {}
+            }
         }
         match kept.line.join(now, &mut kept.gate, &ask, place) {
             Ok((ticket, Some(turn))) => {

@@ -144,6 +144,8 @@ interface Job<T> extends Call {
   readonly work: Work<T>;
   readonly options: RunOptions<T> | undefined;
   readonly unsafe: Unsafe;
+  /** How many attempts were sent. */
+  attempts: number;
 }
 
 /** No options. */
@@ -295,9 +297,9 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     if (!(priority >= 0 && priority <= 7) || priority % 1) throw new PolicyError(`priority is ${priority}; it is a whole number from 0 to 7`);
     const call: Job<T> = {
       lane, work, options, unsafe, deadline, requests: requestsOf(cost), tokens: tokensOf(cost), priority, signal, turn: lane.turns++,
-      slot: -1, place: -1, then: undefined, done: undefined, fail: undefined, stop: undefined, wakes: 0,
+      attempts: 0, slot: -1, place: -1, then: undefined, done: undefined, fail: undefined, stop: undefined, wakes: 0,
     };
-    return lane.enter(call, attempts);
+    return lane.enter(call, attempt);
   };
 
   /** A call and its retries, which `unsafe` forbids. */
@@ -312,58 +314,71 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     }
   };
 
-  /** The attempts of a call that was admitted. */
-  const attempts = async <T>(call: Job<T>, permit: number): Promise<T> => {
+  /** An attempt of a call that was admitted, and those after it. */
+  const attempt = async <T>(call: Job<T>, permit: number): Promise<T> => {
     const { lane, work, options } = call;
     const { core } = lane.house;
-    let end: (() => T) | undefined;
+    const guard = call.signal || call.deadline > 0 ? new Guard(call.signal, call.deadline - now()) : undefined;
+    let reply: Reply;
+    let end: () => T;
+    call.attempts++;
     lane.calls++;
     try {
-      for (let attempt = 1; ; attempt++) {
-        let reply: Reply | undefined;
-        const guard = call.signal || call.deadline > 0 ? new Guard(call.signal, call.deadline - now()) : undefined;
-        try {
-          const result = work((guard?.signal ?? (work.length ? new AbortController().signal : undefined))!);
-          const value = await (guard ? guard.race(result) : result);
-          reply = options?.outcome?.({ value }) ?? responseIn(value) ?? "ok";
-          end = () => value;
-          lane.settle(permit, report(core, reply, options?.used?.(value)));
-        } catch (error) {
-          reply = options?.outcome?.({ error }) ?? responseIn(error) ?? (guard?.signal.aborted ? "abandoned" : "failed");
-          end = () => {
-            throw error;
-          };
-          lane.settle(permit, report(core, reply, undefined));
-        } finally {
-          guard?.end();
-        }
-        const more = again(call, reply, attempt);
-        if (lane.waiting) lane.changed();
-        if (more < 0) return end();
-        try {
-          if (more) await nap(more, call.signal);
-          const next = lane.enter(call, same);
-          // Nobody reads the answer before this one any more, and it would keep its connection.
-          if (discard(end)) end = undefined;
-          permit = await next;
-        } catch (rejection) {
-          if (rejection instanceof TidegateError && !(rejection instanceof Closed)) {
-            emit("unretried", () => ({ key: lane.key, attempt, why: WHYS[rejection.code] ?? "deadline" }));
-            if (end) return end();
-          }
-          if (end) discard(end);
-          throw rejection;
-        }
+      const result = work((guard?.signal ?? (work.length ? new AbortController().signal : undefined))!);
+      const value = await (guard ? guard.race(result) : result);
+      reply = options?.outcome?.({ value }) ?? responseIn(value) ?? "ok";
+      end = () => value;
+      lane.settle(permit, report(core, reply, options?.used?.(value)));
+    } catch (error) {
+      reply = options?.outcome?.({ error }) ?? responseIn(error) ?? (guard?.signal.aborted ? "abandoned" : "failed");
+      end = () => {
+        throw error;
+      };
+      lane.settle(permit, report(core, reply, undefined));
+    } finally {
+      guard?.end();
+      lane.calls--;
+    }
+    const more = again(call, reply);
+    if (lane.waiting) lane.changed();
+    if (more >= 0) return retry(call, more, end);
+    forget(call);
+    return end();
+  };
+
+  /** Tries a call again after a time; `end` is how it ends where it is not admitted again. */
+  const retry = async <T>(call: Job<T>, ms: number, end: (() => T) | undefined): Promise<T> => {
+    const { lane } = call;
+    let permit;
+    lane.calls++;
+    try {
+      if (ms) await nap(ms, call.signal);
+      const next = lane.enter(call, same);
+      // Nobody reads the answer before this one any more, and it would keep its connection.
+      if (discard(end!)) end = undefined;
+      permit = await next;
+    } catch (rejection) {
+      forget(call);
+      if (rejection instanceof TidegateError && !(rejection instanceof Closed)) {
+        emit("unretried", () => ({ key: lane.key, attempt: call.attempts, why: WHYS[rejection.code] ?? "deadline" }));
+        if (end) return end();
       }
+      if (end) discard(end);
+      throw rejection;
     } finally {
       lane.calls--;
-      if (call.slot >= 0) core.forget(call.slot);
     }
+    return attempt(call, permit);
+  };
+
+  /** Frees what the core keeps of a call that was tried again. */
+  const forget = ({ lane, slot }: Call & { lane: Lane }) => {
+    if (slot >= 0) lane.house.core.forget(slot);
   };
 
   /** In how many milliseconds a call that came back is tried again; -1 where it is not. */
-  const again = <T>(call: Job<T>, reply: Reply, attempt: number): number => {
-    const { lane, unsafe } = call;
+  const again = <T>(call: Job<T>, reply: Reply): number => {
+    const { lane, unsafe, attempts: attempt } = call;
     const { key, outcome, house: { core } } = lane;
     // It was served, or nobody waits for it any more.
     if (outcome === 0 || outcome === 4 || lane.closed) return -1;
