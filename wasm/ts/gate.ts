@@ -426,7 +426,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     if (!lane) throw full();
     const cost = options?.cost;
     const permit = lane.take(requestsOf(cost), tokensOf(cost));
-    return permit >= 0 ? pass(lane, permit) : null;
+    return permit >= 0 ? new Pass(lane, permit) : null;
   };
 
   const stats: Gate["stats"] = (key) => {
@@ -501,18 +501,28 @@ function originOf({ url }: Target): string {
   return new URL(url, globalThis.location?.href).origin;
 }
 
-/** A permit, to be settled once. */
-function pass(lane: Lane, permit: number): Permit {
-  let isOpen = true;
-  lane.calls++;
-  const settle: Permit["settle"] = (reply = "ok", used) => {
-    if (!isOpen) return;
-    isOpen = false;
+class Pass implements Permit {
+  #lane: Lane | undefined;
+  readonly #permit: number;
+
+  constructor(lane: Lane, permit: number) {
+    lane.calls++;
+    this.#lane = lane;
+    this.#permit = permit;
+  }
+
+  settle(reply: Reply = "ok", used?: Cost): void {
+    const lane = this.#lane;
+    if (!lane) return;
+    this.#lane = undefined;
     lane.calls--;
-    lane.settle(permit, report(lane.house.core, reply, used));
+    lane.settle(this.#permit, report(lane.house.core, reply, used));
     if (lane.waiting) lane.changed();
-  };
-  return { settle, [Symbol.dispose]: () => settle("abandoned") };
+  }
+
+  [Symbol.dispose](): void {
+    this.settle("abandoned");
+  }
 }
 
 /** The core's word on a policy whose numbers, each by itself, can be. */
