@@ -39,8 +39,8 @@ fn main() {
         row[8] = 4.0;
         row[13] = 10.0;
         gate::set_row(&row);
-        let slot = gate::open(1, 7 + law, 0.0);
-        say("open", &[&row[..], &[1.0, f64::from(7 + law), 0.0]].concat(), f64::from(slot));
+        let slot = gate::open(1, 7 + law, 0.0, 100);
+        say("open", &[&row[..], &[1.0, f64::from(7 + law), 0.0, 100.0]].concat(), f64::from(slot));
         run(slot.cast_unsigned(), &mut Draw(u64::from(law)));
     }
 }
@@ -51,17 +51,43 @@ fn run(slot: u32, draw: &mut Draw) {
     let mut now = 0.0;
     let mut flying = Vec::new();
     let mut call = u32::MAX;
-    for _ in 0..2_000 {
+    let mut waiting = Vec::new();
+    for turn in 0..2_000_u32 {
         now += draw.below(40_000) as f64 / 1_000.0;
         let tokens = draw.below(3) as f64;
-        let answer = gate::poll(slot, call, now, f64::NAN, 1.0, tokens);
-        say("poll", &[gate_of, f64::from(call), now, f64::NAN, 1.0, tokens], answer);
-        let why = f64::from(gate::why(slot, call, now, f64::NAN, 1.0, tokens));
-        say("why", &[gate_of, f64::from(call), now, f64::NAN, 1.0, tokens], why);
-        if answer >= 0.0 {
+        let priority = draw.below(8) as u32;
+        let deadline = if draw.below(4) == 0 { now + draw.below(500) as f64 } else { f64::NAN };
+        let place = [f64::from(priority), f64::from(turn)];
+        let answer = gate::join(slot, call, now, deadline, 1.0, tokens, priority, f64::from(turn));
+        let asked = [gate_of, f64::from(call), now, deadline, 1.0, tokens];
+        say("join", &[&asked[..], &place[..]].concat(), answer);
+        if answer < 0.0 {
+            waiting.push((-1.0 - answer, turn));
+            say("given", &[], gate::given());
+        } else if answer >= 0.0 {
             flying.push(answer);
         }
-        say("next_at", &[gate_of, now], gate::next_at(slot, now));
+        if waiting.len() > 50 {
+            let (place, turn) = waiting.swap_remove(draw.below(50) as usize);
+            gate::cancel(slot, place as u32, f64::from(turn));
+            say("cancel", &[gate_of, place, f64::from(turn)], 0.0);
+        }
+        say("first", &[gate_of, now], f64::from(gate::first(slot, now)));
+        loop {
+            let next = gate::next(slot, now);
+            say("next", &[gate_of, now], next);
+            if next < 0.0 {
+                break;
+            }
+            waiting.retain(|(place, _)| *place != next);
+            let permit = gate::given();
+            say("given", &[], permit);
+            if permit >= 0.0 {
+                flying.push(permit);
+            }
+        }
+        let why = f64::from(gate::why(slot, call, now, f64::NAN, 1.0, tokens));
+        say("why", &[gate_of, f64::from(call), now, f64::NAN, 1.0, tokens], why);
         if !flying.is_empty() && draw.below(3) > 0 {
             let permit = flying.swap_remove(draw.below(flying.len() as u64) as usize);
             let (outcome, pause) = match draw.below(12) {
@@ -74,8 +100,8 @@ fn run(slot: u32, draw: &mut Draw) {
             };
             gate::answer(outcome, pause);
             say("answer", &[f64::from(outcome), pause], 0.0);
-            let room = gate::settle(slot, permit, now);
-            say("settle", &[gate_of, permit, now], f64::from(room));
+            gate::settle(slot, permit, now);
+            say("settle", &[gate_of, permit, now], 0.0);
             let asked = [gate_of, f64::from(call), now, f64::NAN, 1.0, tokens];
             let next = gate::retry(slot, call, now, f64::NAN, 1.0, tokens);
             say("retry", &asked, f64::from(next));

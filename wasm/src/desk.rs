@@ -2,14 +2,16 @@
 //! put together. JavaScript runs one thing at a time, so there is one desk.
 
 use tidegate::gate::{Gate, Permit};
+use tidegate::queue::{Place, Step, Turn};
 use tidegate::signal::http::Unit;
-use tidegate::{Ask, Decision, Instant, Reason, Span};
+use tidegate::{Ask, Decision, Instant, Policy, Reason, Span};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
+use crate::line::{Line, ticket};
 use crate::number::{Clock, count, deadline, millis, span, whole};
-use crate::policy::{WORDS, policy};
-use crate::{Controller, LIMITS};
+use crate::policy::{WORDS, lease, policy};
+use crate::{Controller, LIMITS, Law};
 
 /// A call that asks for the first time, as its numbers; or a later attempt, as its slot.
 #[derive(Clone, Copy)]
@@ -22,14 +24,17 @@ pub struct Wish {
     pub costs: [f64; LIMITS],
 }
 
-/// A controller, and how many calls its policy lets it have in flight.
+/// A controller, and the calls that wait before it.
 struct Kept {
     gate: Controller,
-    places: u16,
+    line: Line<LIMITS>,
 }
 
 /// No slot.
 const NONE: u32 = u32::MAX;
+
+/// A permit that was not settled by then is forgotten, unless its lease is longer.
+const MEMORY: Span = Span::from_secs(3_600);
 
 /// See the module.
 pub struct Desk {
@@ -38,10 +43,15 @@ pub struct Desk {
     /// The permits of calls in flight, each with its number.
     permits: Arena<(u32, Permit<LIMITS>)>,
     admitted: u32,
+    /// The slot whose permit is looked at next: whether it was lost so long ago.
+    next: u32,
+    memory: Span,
     /// The reply of the call that comes back next.
     pub draft: Draft<LIMITS>,
     clock: Clock,
     refused: Option<Reason>,
+    /// See `given`.
+    given: f64,
 }
 
 impl Desk {
@@ -52,17 +62,21 @@ impl Desk {
             calls: Arena::new(),
             permits: Arena::new(),
             admitted: 0,
+            next: 0,
+            memory: MEMORY,
             draft: Draft::new(),
             clock: Clock::NEW,
             refused: None,
+            given: f64::NAN,
         }
     }
 
-    /// A new controller's slot; -1 where there is no memory, -2 where there is no such policy.
-    pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64) -> i32 {
+    /// A new controller's slot; -1 where there is no memory, -2 where there is no such policy. `most` calls
+    /// may wait before it.
+    pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
-        self.keep(Controller::new(policy, whole(seed), now), places)
+        let Some(policy) = self.policy(row) else { return -2 };
+        self.keep(Controller::new(policy, whole(seed), now), most)
     }
 
     /// As `open`, going on from a record; -3 where the record does not fit the policy, or is none.
@@ -73,18 +87,25 @@ impl Desk {
         now: f64,
         record: &[u8],
         away: f64,
+        most: u32,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
+        let Some(policy) = self.policy(row) else { return -2 };
         let away = span(away).unwrap_or(Span::ZERO);
         match Controller::restore(policy, whole(seed), record, now, away) {
-            Ok(gate) => self.keep(gate, places),
+            Ok(gate) => self.keep(gate, most),
             Err(_) => -3,
         }
     }
 
-    fn keep(&mut self, gate: Controller, places: u16) -> i32 {
-        let slot = self.gates.insert(Kept { gate, places });
+    fn policy(&mut self, row: &[f64; WORDS]) -> Option<Policy<Law, LIMITS>> {
+        // A call keeps its place for less than two leases.
+        self.memory = self.memory.max(lease(row).saturating_mul(2));
+        policy(row, u16::MAX).map(|(policy, _)| policy)
+    }
+
+    fn keep(&mut self, gate: Controller, most: u32) -> i32 {
+        let slot = self.gates.insert(Kept { gate, line: Line::new(most) });
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 
@@ -96,32 +117,102 @@ impl Desk {
     /// Follows another policy; whether there is such a policy and such a controller.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, places)) = policy(row, u16::MAX) else { return false };
+        let Some(policy) = self.policy(row) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
         kept.gate.set_policy(policy, now);
-        kept.places = places;
+        kept.line.changed();
         true
     }
 
-    /// What a poll answers, in one number: the permit (0 and up), the wait in milliseconds (below
-    /// 0), full (negative infinity), or refused (NaN).
-    pub fn poll(&mut self, gate: u32, wish: Wish, now: f64) -> f64 {
+    /// A permit for a call that does not wait; less than 0 or NaN where it would have to.
+    pub fn poll(&mut self, gate: u32, now: f64, costs: [f64; LIMITS]) -> f64 {
+        let now = self.clock.read(now);
+        let Some(kept) = self.gates.get(gate) else { return f64::NAN };
+        if !kept.line.is_empty() {
+            return f64::NEG_INFINITY;
+        }
+        match kept.gate.poll(now, &Ask::of(counts(costs))) {
+            Decision::Go(permit) => self.hand_out(permit),
+            _ => f64::NEG_INFINITY,
+        }
+    }
+
+    /// Adds a call to those that wait. The answer is its permit (0 and up), -1 less the slot in which it
+    /// waits (when its turn comes is `given`), or NaN where it is refused.
+    pub fn join(&mut self, gate: u32, wish: Wish, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
         self.refused = None;
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
-        match kept.gate.poll(now, &ask) {
-            Decision::Go(permit) => self.hand_out(permit),
-            Decision::Wait(until) => -millis(until.saturating_since(now)),
-            Decision::Full => f64::NEG_INFINITY,
-            Decision::Refuse(reason) => {
-                self.refused = Some(reason);
-                f64::NAN
+        // Most calls find nobody before them, and need not wait.
+        if kept.line.is_empty() {
+            match kept.gate.poll(now, &ask) {
+                Decision::Go(permit) => return self.hand_out(permit),
+                Decision::Refuse(reason) => return self.tell(Turn::Rejected(reason)),
+                Decision::Wait(_) | Decision::Full => {}
+            }
+        }
+        match kept.line.join(now, &mut kept.gate, &ask, place) {
+            Ok((ticket, Some(turn))) => {
+                self.given = millis(turn.saturating_since(Instant::ZERO));
+                -1.0 - ticket.slot() as f64
+            }
+            Ok((ticket, None)) => {
+                let turn = kept.line.take(ticket);
+                self.tell(turn)
+            }
+            Err(reason) => self.tell(Turn::Rejected(reason)),
+        }
+    }
+
+    /// The slot of the next call that is decided, whose permit is `given`; or, less than 0, in how many
+    /// milliseconds to look again, where nothing happens until then.
+    pub fn next(&mut self, gate: u32, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let Some(kept) = self.gates.get(gate) else { return f64::NEG_INFINITY };
+        match kept.line.next(now, &mut kept.gate) {
+            Step::Wake(ticket) => {
+                let turn = kept.line.take(ticket);
+                self.given = self.tell(turn);
+                ticket.slot() as f64
+            }
+            Step::Sleep(until) => {
+                until.map_or(f64::NEG_INFINITY, |until| -millis(until.saturating_since(now)))
             }
         }
     }
 
-    /// Why the latest poll refused: 0 for a controller that is not there, else the reason's number.
+    /// The permit of the call that was decided last, NaN where it was refused; or the turn of the one that
+    /// joined last.
+    pub const fn given(&self) -> f64 {
+        self.given
+    }
+
+    /// The slot of the first call that waits; -1 where none does.
+    pub fn first(&mut self, gate: u32, now: f64) -> i32 {
+        let now = self.clock.read(now);
+        let first = self.gates.get(gate).and_then(|kept| kept.line.first(now));
+        first.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
+    }
+
+    /// Ends a call that waits.
+    pub fn cancel(&mut self, gate: u32, slot: u32, turn: f64) {
+        if let Some(kept) = self.gates.get(gate) {
+            kept.line.cancel(ticket(slot, turn));
+        }
+    }
+
+    /// The permit of a call; NaN where it was refused.
+    fn tell(&mut self, turn: Turn<LIMITS>) -> f64 {
+        self.refused = match turn {
+            Turn::Admitted(permit) => return self.hand_out(permit),
+            Turn::Rejected(reason) => Some(reason),
+            Turn::Waiting | Turn::Unknown => None,
+        };
+        f64::NAN
+    }
+
+    /// Why the latest call was refused: 0 for a controller that is not there, else the reason's number.
     pub const fn reason(&self) -> u32 {
         match self.refused {
             None => 0,
@@ -129,6 +220,7 @@ impl Desk {
             Some(Reason::OverLimit) => 2,
             Some(Reason::Budget) => 3,
             Some(Reason::TooBig) => 4,
+            Some(Reason::QueueFull) => 6,
             Some(_) => 5,
         }
     }
@@ -152,30 +244,30 @@ impl Desk {
         }
     }
 
-    /// When to poll again after full if nothing settles until then, in milliseconds; infinity where no
-    /// time would help.
-    pub fn next_at(&mut self, gate: u32, now: f64) -> f64 {
-        let now = self.clock.read(now);
-        let next = self.gates.get(gate).and_then(|kept| kept.gate.next_at(now));
-        next.map_or(f64::INFINITY, |next| millis(next.saturating_since(Instant::ZERO)))
-    }
-
-    /// Takes a call back with the reply as it stands, and tells how many more the policy's window has
-    /// room for; a permit that is none is harmless.
-    pub fn settle(&mut self, gate: u32, permit: f64, now: f64) -> u32 {
+    /// Takes a call back with the reply as it stands; a permit that is none is harmless.
+    pub fn settle(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
         let permit = self.take_back(permit);
-        let Some(kept) = self.gates.get(gate) else { return 0 };
-        if let Some(permit) = permit {
+        if let (Some(kept), Some(permit)) = (self.gates.get(gate), permit) {
             kept.gate.settle(now, permit, self.draft.reply);
+            kept.line.changed();
         }
-        u32::from(kept.places.saturating_sub(kept.gate.in_flight()))
     }
 
     /// The permit's number, which a double holds: its slot, and how many were admitted before it, so that
     /// no later one has the same. NaN where there is no memory.
     fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
+        // Programs lose permits. Each call looks at two slots, so that their number cannot outrun this.
+        for _ in 0..2 {
+            let next = self.next;
+            self.next = if next < self.permits.slots() { next + 1 } else { 0 };
+            if let Some((_, lost)) = self.permits.get(next)
+                && permit.sent().saturating_since(lost.sent()) > self.memory
+            {
+                self.permits.remove(next);
+            }
+        }
         let slot = self.permits.insert((self.admitted, permit));
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
     }
@@ -295,6 +387,17 @@ mod tests {
 
     const PLAIN: Wish = Wish { call: NONE, deadline: f64::NAN, costs: [1.0, 0.0] };
 
+    /// The permit of a call; or, less than 0, when to look again, and it waits no more; or NaN.
+    fn asked(desk: &mut Desk, gate: u32, wish: Wish, now: f64) -> f64 {
+        let answer = desk.join(gate, wish, Place::new(0, 1), now);
+        if answer < 0.0 {
+            let next = desk.next(gate, now);
+            desk.cancel(gate, (-1.0 - answer) as u32, 1.0);
+            return next;
+        }
+        answer
+    }
+
     /// Ten calls a second, one at a time.
     fn ten() -> [f64; WORDS] {
         let mut row = USUAL;
@@ -307,37 +410,37 @@ mod tests {
         let mut row = ten();
         row[8] = 1.0;
         let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
-        let permit = desk.poll(gate, PLAIN, 0.0);
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        let permit = asked(&mut desk, gate, PLAIN, 0.0);
         assert!(permit >= 0.0);
-        assert_eq!(desk.poll(gate, PLAIN, 200.0), f64::NEG_INFINITY);
+        assert!(asked(&mut desk, gate, PLAIN, 200.0) < 0.0);
         assert_eq!(desk.why(gate, PLAIN, 200.0), 3);
         desk.draft.answer(0, f64::NAN);
         desk.settle(gate, permit, 200.0);
-        assert!(desk.poll(gate, PLAIN, 200.0) >= 0.0);
+        assert!(asked(&mut desk, gate, PLAIN, 200.0) >= 0.0);
         let hasty = Wish { deadline: 250.0, ..PLAIN };
-        assert!(desk.poll(gate, hasty, 210.0).is_nan());
+        assert!(asked(&mut desk, gate, hasty, 210.0).is_nan());
         assert_eq!((desk.reason(), desk.late()), (1, 300.0));
-        assert!(desk.poll(gate, Wish { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
+        assert!(asked(&mut desk, gate, Wish { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
         assert_eq!(desk.reason(), 4);
     }
 
     #[test]
     fn a_wait_is_in_milliseconds_from_now() {
         let mut desk = Desk::new();
-        let gate = desk.open(&ten(), [0, 7], 5.0).cast_unsigned();
-        assert!(desk.poll(gate, PLAIN, 5.0) >= 0.0);
-        assert_eq!(desk.poll(gate, PLAIN, 35.0), -70.0);
+        let gate = desk.open(&ten(), [0, 7], 5.0, 100).cast_unsigned();
+        assert!(asked(&mut desk, gate, PLAIN, 5.0) >= 0.0);
+        assert_eq!(asked(&mut desk, gate, PLAIN, 35.0), -70.0);
         assert_eq!(desk.why(gate, PLAIN, 35.0), 1);
     }
 
     #[test]
     fn numbers_that_name_nothing_are_harmless() {
         let mut desk = Desk::new();
-        assert!(desk.poll(3, PLAIN, 0.0).is_nan());
+        assert!(asked(&mut desk, 3, PLAIN, 0.0).is_nan());
         assert_eq!(desk.reason(), 0);
-        let gate = desk.open(&USUAL, [0, 7], 0.0).cast_unsigned();
-        let permit = desk.poll(gate, PLAIN, 0.0);
+        let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
+        let permit = asked(&mut desk, gate, PLAIN, 0.0);
         for wrong in [f64::NAN, -1.0, 1e300, permit + 1.0, f64::INFINITY] {
             desk.settle(gate, wrong, 1.0);
         }
@@ -352,12 +455,33 @@ mod tests {
     }
 
     #[test]
+    fn permits_that_are_lost_are_forgotten_after_an_hour_or_two_leases() {
+        for (lease, hours) in [(f64::NAN, 1), (7_200_000.0, 4)] {
+            let mut row = ten();
+            row[9] = lease;
+            let mut desk = Desk::new();
+            let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+            let mut first = f64::NAN;
+            // One a second, for a day.
+            for second in 0..86_400_u32 {
+                let permit = desk.poll(gate, f64::from(second) * 1_000.0, [1.0, 0.0]);
+                assert!(permit >= 0.0);
+                first = if second == 0 { permit } else { first };
+                if second == hours * 3_600 {
+                    assert!(desk.permits.get(0).is_some_and(|(number, _)| *number == first as u32));
+                }
+            }
+            assert!(desk.permits.slots() <= 3 * hours * 3_600, "{}", desk.permits.slots());
+        }
+    }
+
+    #[test]
     fn a_later_attempt_keeps_its_slot_until_it_is_forgotten() {
         let mut row = ten();
         row[11] = 50.0;
         row[13] = 3.0;
         let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
         desk.draft.answer(1, 2_000.0);
         let call = desk.retry(gate, PLAIN, 0.0).cast_unsigned();
         let again = Wish { call, ..PLAIN };
@@ -382,26 +506,40 @@ mod tests {
     #[test]
     fn a_record_goes_on_under_its_own_policy_and_no_other() {
         let mut desk = Desk::new();
-        let gate = desk.open(&ten(), [0, 7], 0.0).cast_unsigned();
-        assert!(desk.poll(gate, PLAIN, 0.0) >= 0.0);
+        let gate = desk.open(&ten(), [0, 7], 0.0, 100).cast_unsigned();
+        assert!(asked(&mut desk, gate, PLAIN, 0.0) >= 0.0);
         let mut record = [0; 4_096];
         let length = desk.snapshot(gate, 0.0, &mut record);
         let record = &record[..length];
-        let again = desk.restore(&ten(), [0, 8], 9_000.0, record, 0.0).cast_unsigned();
-        assert_eq!(desk.poll(again, PLAIN, 9_000.0), -100.0);
-        assert_eq!(desk.restore(&USUAL, [0, 8], 0.0, record, 0.0), -3);
-        assert_eq!(desk.restore(&ten(), [0, 8], 0.0, &record[1..], 0.0), -3);
+        let again = desk.restore(&ten(), [0, 8], 9_000.0, record, 0.0, 100).cast_unsigned();
+        assert_eq!(asked(&mut desk, again, PLAIN, 9_000.0), -100.0);
+        assert_eq!(desk.restore(&USUAL, [0, 8], 0.0, record, 0.0, 100), -3);
+        assert_eq!(desk.restore(&ten(), [0, 8], 0.0, &record[1..], 0.0, 100), -3);
     }
 
     #[test]
-    fn a_call_that_comes_back_tells_how_many_more_the_policy_has_room_for() {
-        let mut row = ten();
-        row[8] = 4.0;
+    fn calls_that_wait_are_decided_in_their_order_and_leave_no_trace_when_they_are_cancelled() {
         let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
-        let permits = [0.0, 1_000.0].map(|now| desk.poll(gate, PLAIN, now));
-        desk.draft.answer(0, f64::NAN);
-        assert_eq!(permits.map(|permit| desk.settle(gate, permit, 1_001.0)), [3, 4]);
+        let gate = desk.open(&ten(), [0, 7], 0.0, 3).cast_unsigned();
+        assert!(desk.poll(gate, 0.0, [1.0, 0.0]) >= 0.0);
+        let join = |desk: &mut Desk, priority, turn| {
+            let answer = desk.join(gate, PLAIN, Place::new(priority, turn), 0.0);
+            (-1.0 - answer, desk.given())
+        };
+        assert_eq!(
+            [(0, 1), (0, 2), (7, 3)].map(|(priority, turn)| join(&mut desk, priority, turn)),
+            [(0.0, 100.0), (1.0, 200.0), (2.0, 100.0)]
+        );
+        assert!(join(&mut desk, 0, 4).0.is_nan());
+        assert_eq!((desk.reason(), desk.first(gate, 0.0)), (6, 2));
+        assert_eq!(desk.poll(gate, 500.0, [1.0, 0.0]), f64::NEG_INFINITY, "others wait");
+        desk.cancel(gate, 0, 2.0);
+        assert_eq!(desk.next(gate, 0.0), -100.0);
+        desk.cancel(gate, 0, 1.0);
+        assert_eq!([desk.next(gate, 100.0), desk.next(gate, 100.0)], [2.0, -100.0]);
+        assert!(desk.given() >= 0.0);
+        assert_eq!([desk.next(gate, 200.0), desk.next(gate, 200.0)], [1.0, f64::NEG_INFINITY]);
+        assert_eq!(desk.first(gate, 200.0), -1);
     }
 
     #[test]
@@ -409,32 +547,34 @@ mod tests {
         let mut row = USUAL;
         row[9] = 30_000.0;
         let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0).cast_unsigned();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
         let mut admitted = |now: f64| {
             let mut count = 0;
-            while desk.poll(gate, PLAIN, now) >= 0.0 {
+            loop {
+                let answer = asked(&mut desk, gate, PLAIN, now);
+                if answer < 0.0 {
+                    return (count, (now - answer).ceil());
+                }
                 count += 1;
             }
-            (count, desk.next_at(gate, now).ceil())
         };
         assert_eq!(admitted(0.0), (10, 269.0));
         assert_eq!(admitted(268.0).0, 0);
         assert_eq!(admitted(269.0), (10, 537.0), "it doubles each 268.4 ms from the first call");
         assert_eq!(admitted(536.0).0, 0);
         assert_eq!(admitted(1_100.0), (140, 1_343.0), "and no other limit was asked for");
-        assert_eq!(desk.next_at(gate + 1, 0.0), f64::INFINITY);
     }
 
     #[test]
     fn calls_without_tokens_are_none_of_the_law_of_tokens() {
         let mut desk = Desk::new();
-        let gate = desk.open(&USUAL, [0, 7], 0.0).cast_unsigned();
+        let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
         desk.draft.answer(0, f64::NAN);
         for _ in 0..10 {
-            let permit = desk.poll(gate, PLAIN, 0.0);
+            let permit = asked(&mut desk, gate, PLAIN, 0.0);
             desk.settle(gate, permit, 1.0);
         }
-        let admitted = (0..100).filter(|_| desk.poll(gate, PLAIN, 1.0) >= 0.0).count();
+        let admitted = (0..100).filter(|_| asked(&mut desk, gate, PLAIN, 1.0) >= 0.0).count();
         assert_eq!(admitted, 20, "each success admits one more");
     }
 
@@ -446,7 +586,7 @@ mod tests {
         {
             let mut row = ten();
             row[word] = wrong;
-            assert_eq!(desk.open(&row, [0, 7], 0.0), -2, "word {word}");
+            assert_eq!(desk.open(&row, [0, 7], 0.0, 100), -2, "word {word}");
         }
     }
 }

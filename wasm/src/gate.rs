@@ -1,5 +1,6 @@
 //! What JavaScript calls for controllers.
 
+use tidegate::queue::Place;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
@@ -38,17 +39,17 @@ pub fn set_row(row: &[f64; WORDS]) {
 
 /// See `Desk::open`; the policy's row is in the numbers.
 #[wasm_bindgen]
-pub fn open(high: u32, low: u32, now: f64) -> i32 {
-    NUMBERS.with(|row| DESK.with(|desk| desk.open(row, [high, low], now)))
+pub fn open(high: u32, low: u32, now: f64, most: u32) -> i32 {
+    NUMBERS.with(|row| DESK.with(|desk| desk.open(row, [high, low], now, most)))
 }
 
 /// See `Desk::restore`; the policy's row is in the numbers, the record in the bytes.
 #[wasm_bindgen]
-pub fn restore(high: u32, low: u32, now: f64, length: usize, away: f64) -> i32 {
+pub fn restore(high: u32, low: u32, now: f64, length: usize, away: f64, most: u32) -> i32 {
     NUMBERS.with(|row| {
         BYTES.with(|bytes| {
             let record = bytes.get(..length).unwrap_or(&[]);
-            DESK.with(|desk| desk.restore(row, [high, low], now, record, away))
+            DESK.with(|desk| desk.restore(row, [high, low], now, record, away, most))
         })
     })
 }
@@ -67,9 +68,49 @@ pub fn follow(gate: u32, now: f64) -> bool {
 
 /// See `Desk::poll`.
 #[wasm_bindgen]
-pub fn poll(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) -> f64 {
+pub fn poll(gate: u32, now: f64, requests: f64, tokens: f64) -> f64 {
+    DESK.with(|desk| desk.poll(gate, now, [requests, tokens]))
+}
+
+/// See `Desk::join`.
+#[wasm_bindgen]
+#[expect(clippy::too_many_arguments, reason = "numbers are all that crosses the border")]
+pub fn join(
+    gate: u32,
+    call: u32,
+    now: f64,
+    deadline: f64,
+    requests: f64,
+    tokens: f64,
+    priority: u32,
+    turn: f64,
+) -> f64 {
     let wish = Wish { call, deadline, costs: [requests, tokens] };
-    DESK.with(|desk| desk.poll(gate, wish, now))
+    DESK.with(|desk| desk.join(gate, wish, Place::new(priority as u8, turn as u64), now))
+}
+
+/// See `Desk::next`.
+#[wasm_bindgen]
+pub fn next(gate: u32, now: f64) -> f64 {
+    DESK.with(|desk| desk.next(gate, now))
+}
+
+/// See `Desk::given`.
+#[wasm_bindgen]
+pub fn given() -> f64 {
+    DESK.with(|desk| desk.given())
+}
+
+/// See `Desk::first`.
+#[wasm_bindgen]
+pub fn first(gate: u32, now: f64) -> i32 {
+    DESK.with(|desk| desk.first(gate, now))
+}
+
+/// See `Desk::cancel`.
+#[wasm_bindgen]
+pub fn cancel(gate: u32, slot: u32, turn: f64) {
+    DESK.with(|desk| desk.cancel(gate, slot, turn));
 }
 
 /// See `Desk::reason`.
@@ -91,16 +132,10 @@ pub fn why(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens:
     DESK.with(|desk| desk.why(gate, wish, now))
 }
 
-/// See `Desk::next_at`.
-#[wasm_bindgen]
-pub fn next_at(gate: u32, now: f64) -> f64 {
-    DESK.with(|desk| desk.next_at(gate, now))
-}
-
 /// See `Desk::settle`.
 #[wasm_bindgen]
-pub fn settle(gate: u32, permit: f64, now: f64) -> u32 {
-    DESK.with(|desk| desk.settle(gate, permit, now))
+pub fn settle(gate: u32, permit: f64, now: f64) {
+    DESK.with(|desk| desk.settle(gate, permit, now));
 }
 
 /// See `Desk::retry`.

@@ -1,12 +1,15 @@
 //! All that a process keeps that shares budgets: one isolate for each key, and later attempts of
 //! calls, in numbered slots.
 
+use tidegate::gate::Permit;
+use tidegate::queue::{Ahead, Gate, Place, Step, Turn};
 use tidegate::shared::{Isolate, Source};
 use tidegate::signal::http::Unit;
 use tidegate::{Ask, Decision, Instant, Outcome, Policy, Quota, Reason, Span, Stats};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
+use crate::line::{Line, ticket};
 use crate::number::{Clock, count, deadline, millis, span, whole};
 use crate::policy::WORDS;
 
@@ -83,7 +86,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn poll(&mut self, now: Instant, ask: &Ask) -> Decision<u64> {
+    fn decide(&mut self, now: Instant, ask: &Ask) -> Decision<u64> {
         if usize::from(self.isolate.in_flight()) >= PLACES {
             self.reclaim(now);
         }
@@ -129,17 +132,62 @@ impl Kept {
     }
 }
 
+impl Gate for Kept {
+    fn poll(&mut self, now: Instant, ask: &Ask) -> Decision<Permit> {
+        match self.decide(now, ask) {
+            Decision::Go(raw) => {
+                self.flights.add(raw, now);
+                Decision::Go(Permit::of_lease(raw))
+            }
+            Decision::Wait(until) => Decision::Wait(until),
+            Decision::Full => Decision::Full,
+            Decision::Refuse(reason) => Decision::Refuse(reason),
+        }
+    }
+
+    fn refund(&mut self, now: Instant, permit: Permit) {
+        self.flights.remove(permit.lease());
+        self.isolate.settle(now, permit.lease(), Outcome::Abandoned);
+    }
+
+    // An answer or a call that settles ends it; and a call that was lost, which nobody reports.
+    fn ready_at(&self, now: Instant, _: &Ask) -> Option<Instant> {
+        Some(now.saturating_add(Span::from_secs(1)))
+    }
+
+    fn due_behind(&self, now: Instant, ask: &Ask, [ahead]: &[Ahead; 1]) -> Instant {
+        let held = if self.isolate.in_hand() > 0 { self.isolate.next_at() } else { None };
+        let held = held.unwrap_or(Instant::ZERO).max(self.isolate.held_until());
+        let interval = self.isolate.fleet().and_then(|(_, interval)| interval);
+        let behind = interval.unwrap_or(Span::ZERO).saturating_mul(ahead.calls.into());
+        now.max(held).max(ask.not_before()).saturating_add(behind)
+    }
+
+    fn count_rejection(&mut self) {
+        self.stats.refused = self.stats.refused.saturating_add(1);
+    }
+}
+
+/// Isolates, each with the calls that wait for its departures.
+type Isolates = Arena<(Kept, Line<1>)>;
+
+fn kept(isolates: &mut Isolates, isolate: u32) -> Option<&mut Kept> {
+    isolates.get(isolate).map(|(kept, _)| kept)
+}
+
 /// No slot.
 const NONE: u32 = u32::MAX;
 
 /// See the module.
 pub struct Leases {
-    isolates: Arena<Kept, 1>,
+    isolates: Isolates,
     calls: Arena<Ask>,
     /// The reply of the call that comes back next.
     pub draft: Draft<1>,
     clock: Clock,
     refused: Option<Reason>,
+    /// See `given`.
+    given: f64,
 }
 
 impl Leases {
@@ -151,13 +199,14 @@ impl Leases {
             draft: Draft::new(),
             clock: Clock::NEW,
             refused: None,
+            given: f64::NAN,
         }
     }
 
     /// A new isolate's slot; -1 where there is no memory, -2 where there is no such quota. Of a
     /// policy's row the quota of requests counts, which is what it may send where nobody has told
-    /// it of its share, the lease of a call's place, and the number of attempts.
-    pub fn open(&mut self, row: &[f64; WORDS], number: [u32; 2], now: f64) -> i32 {
+    /// it of its share, the lease of a call's place, and the number of attempts. `most` calls may wait.
+    pub fn open(&mut self, row: &[f64; WORDS], number: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
         let &[_, calls, period, burst, _, _, _, _, _, lease, _, _, _, attempts, ..] = row;
         let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
@@ -181,7 +230,7 @@ impl Leases {
             asked: 0,
             missed: 0,
         };
-        let slot = self.isolates.insert(kept);
+        let slot = self.isolates.insert((kept, Line::new(most)));
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 
@@ -190,32 +239,92 @@ impl Leases {
         self.isolates.remove(isolate);
     }
 
-    /// What a poll answers, in one number: the permit (0 and up), the wait in milliseconds (below
-    /// 0), full (negative infinity), or refused (NaN).
-    pub fn poll(&mut self, isolate: u32, wish: Wish, now: f64) -> f64 {
+    /// A permit for a call that does not wait; less than 0 or NaN where it would have to.
+    pub fn poll(&mut self, isolate: u32, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let Some((kept, line)) = self.isolates.get(isolate) else { return f64::NAN };
+        if !line.is_empty() {
+            return f64::NEG_INFINITY;
+        }
+        match kept.poll(now, &Ask::new()) {
+            Decision::Go(permit) => permit.lease() as f64,
+            _ => f64::NEG_INFINITY,
+        }
+    }
+
+    /// Adds a call to those that wait. The answer is its permit (0 and up), -1 less the slot in which it
+    /// waits (when its turn comes is `given`), or NaN where it is refused.
+    pub fn join(&mut self, isolate: u32, wish: Wish, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
         self.refused = None;
-        let Some(kept) = self.isolates.get(isolate) else { return f64::NAN };
-        match kept.poll(now, &ask) {
-            Decision::Go(raw) => {
-                kept.flights.add(raw, now);
-                raw as f64
+        let Some((kept, line)) = self.isolates.get(isolate) else { return f64::NAN };
+        match line.join(now, kept, &ask, place) {
+            Ok((ticket, Some(turn))) => {
+                self.given = millis(turn.saturating_since(Instant::ZERO));
+                -1.0 - ticket.slot() as f64
             }
-            Decision::Wait(until) => -millis(until.saturating_since(now)),
-            Decision::Full => f64::NEG_INFINITY,
-            Decision::Refuse(reason) => {
-                self.refused = Some(reason);
-                f64::NAN
+            Ok((ticket, None)) => {
+                let turn = line.take(ticket);
+                self.tell(turn)
+            }
+            Err(reason) => self.tell(Turn::Rejected(reason)),
+        }
+    }
+
+    /// The slot of the next call that is decided, whose permit is `given`; or, less than 0, in how many
+    /// milliseconds to look again, where nothing happens until then.
+    pub fn next(&mut self, isolate: u32, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let Some((kept, line)) = self.isolates.get(isolate) else { return f64::NEG_INFINITY };
+        match line.next(now, kept) {
+            Step::Wake(ticket) => {
+                let turn = line.take(ticket);
+                self.given = self.tell(turn);
+                ticket.slot() as f64
+            }
+            Step::Sleep(until) => {
+                until.map_or(f64::NEG_INFINITY, |until| -millis(until.saturating_since(now)))
             }
         }
     }
 
-    /// Why the latest poll refused: 0 for an isolate that is not there, 1 as late, else 5.
+    /// The permit of the call that was decided last, NaN where it was refused; or the turn of the one that
+    /// joined last.
+    pub const fn given(&self) -> f64 {
+        self.given
+    }
+
+    /// The slot of the first call that waits; -1 where none does.
+    pub fn first(&mut self, isolate: u32, now: f64) -> i32 {
+        let now = self.clock.read(now);
+        let first = self.isolates.get(isolate).and_then(|(_, line)| line.first(now));
+        first.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
+    }
+
+    /// Ends a call that waits.
+    pub fn cancel(&mut self, isolate: u32, slot: u32, turn: f64) {
+        if let Some((_, line)) = self.isolates.get(isolate) {
+            line.cancel(ticket(slot, turn));
+        }
+    }
+
+    /// The permit of a call; NaN where it was refused.
+    fn tell(&mut self, turn: Turn<1>) -> f64 {
+        self.refused = match turn {
+            Turn::Admitted(permit) => return permit.lease() as f64,
+            Turn::Rejected(reason) => Some(reason),
+            Turn::Waiting | Turn::Unknown => None,
+        };
+        f64::NAN
+    }
+
+    /// Why the latest call was refused: 0 for an isolate that is not there, else the reason's number.
     pub const fn reason(&self) -> u32 {
         match self.refused {
             None => 0,
             Some(Reason::Late(_)) => 1,
+            Some(Reason::QueueFull) => 6,
             Some(_) => 5,
         }
     }
@@ -226,32 +335,33 @@ impl Leases {
         millis(until.saturating_since(Instant::ZERO))
     }
 
-    /// The number of the gate in the way: pace, which a lack of departures is too, hold, window.
+    /// The number of what is in the way: pace, hold, window; or 5, a lack of departures.
     pub fn why(&mut self, isolate: u32, wish: Wish, now: f64) -> u32 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
-        let Some(kept) = self.isolates.get(isolate) else { return 0 };
+        let Some(kept) = kept(&mut self.isolates, isolate) else { return 0 };
         if kept.isolate.held_until().max(ask.not_before()) > now {
             2
         } else if usize::from(kept.isolate.in_flight()) >= PLACES {
             3
+        } else if kept.isolate.in_hand() == 0 && !kept.isolate.is_alone() {
+            5
         } else {
             1
         }
     }
 
-    /// Takes a call back with the reply as it stands, and tells how many more there is room for; a
-    /// permit that is none is harmless.
-    pub fn settle(&mut self, isolate: u32, permit: f64, now: f64) -> u32 {
+    /// Takes a call back with the reply as it stands; a permit that is none is harmless.
+    pub fn settle(&mut self, isolate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        let Some(kept) = self.isolates.get(isolate) else { return 0 };
+        let Some((kept, line)) = self.isolates.get(isolate) else { return };
         // A number that is no permit names no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
         let before = kept.isolate.in_flight();
         kept.flights.remove(raw);
         kept.isolate.settle(now, raw, self.draft.reply);
-        let flying = kept.isolate.in_flight();
-        if flying < before {
+        line.changed();
+        if kept.isolate.in_flight() < before {
             let stats = &mut kept.stats;
             let one_of = match self.draft.reply.outcome {
                 Outcome::Ok => &mut stats.ok,
@@ -262,7 +372,6 @@ impl Leases {
             };
             *one_of = one_of.saturating_add(1);
         }
-        (PLACES as u32).saturating_sub(flying.into())
     }
 
     /// The slot of the next attempt after the reply as it stands; -2 where it could not be sent by the
@@ -270,7 +379,7 @@ impl Leases {
     pub fn retry(&mut self, isolate: u32, wish: Wish, now: f64) -> i32 {
         let now = self.clock.read(now);
         let ask = self.ask(wish);
-        let Some(kept) = self.isolates.get(isolate) else { return -1 };
+        let Some(kept) = kept(&mut self.isolates, isolate) else { return -1 };
         if ask.attempt().saturating_add(1) >= kept.attempts {
             return -1;
         }
@@ -303,7 +412,7 @@ impl Leases {
 
     /// When a request is due, in milliseconds; NaN where none is until a call asks or settles.
     pub fn request_at(&mut self, isolate: u32) -> f64 {
-        let due = self.isolates.get(isolate).and_then(|kept| kept.isolate.request_at());
+        let due = kept(&mut self.isolates, isolate).and_then(|kept| kept.isolate.request_at());
         due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
     }
 
@@ -311,7 +420,7 @@ impl Leases {
     /// -1 where the one before was given up instead.
     pub fn request(&mut self, isolate: u32, waiting: u32, now: f64, room: &mut [u8]) -> i32 {
         let now = self.clock.read(now);
-        let Some(kept) = self.isolates.get(isolate) else { return 0 };
+        let Some((kept, line)) = self.isolates.get(isolate) else { return 0 };
         if kept.isolate.request_at().is_none_or(|at| at > now) {
             return 0;
         }
@@ -319,6 +428,7 @@ impl Leases {
         let waiting = u16::try_from(waiting).unwrap_or(u16::MAX).max(kept.lacks.into());
         let length = kept.isolate.request(now, waiting, room);
         let Some(length) = length else {
+            line.changed();
             kept.has_missed();
             return -1;
         };
@@ -330,14 +440,15 @@ impl Leases {
     /// there is nothing to say.
     pub fn leave(&mut self, isolate: u32, now: f64, room: &mut [u8]) -> usize {
         let now = self.clock.read(now);
-        let kept = self.isolates.get(isolate);
+        let kept = kept(&mut self.isolates, isolate);
         kept.and_then(|kept| kept.isolate.leave(now, room)).unwrap_or(0)
     }
 
     /// Hears an answer, while so many calls wait; false where it is none.
     pub fn hear(&mut self, isolate: u32, grant: &[u8], waiting: u32, now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some(kept) = self.isolates.get(isolate) else { return false };
+        let Some((kept, line)) = self.isolates.get(isolate) else { return false };
+        line.changed();
         if kept.isolate.hear(now, grant).is_err() {
             return false;
         }
@@ -351,7 +462,8 @@ impl Leases {
     /// No answer will come to the request that is on its way.
     pub fn miss(&mut self, isolate: u32, now: f64) {
         let now = self.clock.read(now);
-        if let Some(kept) = self.isolates.get(isolate) {
+        if let Some((kept, line)) = self.isolates.get(isolate) {
+            line.changed();
             kept.isolate.miss(now);
             kept.has_missed();
         }
@@ -359,13 +471,13 @@ impl Leases {
 
     /// The time between two calls of the whole fleet; 0 where nothing is kept apart, or nothing told.
     pub fn interval(&mut self, isolate: u32) -> f64 {
-        let fleet = self.isolates.get(isolate).and_then(|kept| kept.isolate.fleet());
+        let fleet = kept(&mut self.isolates, isolate).and_then(|kept| kept.isolate.fleet());
         fleet.and_then(|(_, interval)| interval).map_or(0.0, millis)
     }
 
     /// The counters, in the order in which TypeScript names them.
     pub fn stats(&mut self, isolate: u32) -> Option<[f64; COUNTERS]> {
-        let kept = self.isolates.get(isolate)?;
+        let kept = kept(&mut self.isolates, isolate)?;
         let s = kept.stats;
         let counts = [
             s.gone,
@@ -396,17 +508,17 @@ impl Leases {
 
     /// How many departures an isolate has in hand.
     pub fn in_hand(&mut self, isolate: u32) -> usize {
-        self.isolates.get(isolate).map_or(0, |kept| kept.isolate.in_hand())
+        kept(&mut self.isolates, isolate).map_or(0, |kept| kept.isolate.in_hand())
     }
 
     /// How many calls found nothing in hand when they were first in line.
     pub fn without(&mut self, isolate: u32) -> u32 {
-        self.isolates.get(isolate).map_or(0, |kept| kept.without)
+        kept(&mut self.isolates, isolate).map_or(0, |kept| kept.without)
     }
 
     /// Whether an isolate goes on without its coordinator at present.
     pub fn is_alone(&mut self, isolate: u32) -> bool {
-        self.isolates.get(isolate).is_some_and(|kept| kept.isolate.is_alone())
+        kept(&mut self.isolates, isolate).is_some_and(|kept| kept.isolate.is_alone())
     }
 
     fn ask(&mut self, wish: Wish) -> Ask {
@@ -446,7 +558,7 @@ mod tests {
 
     fn pair() -> (Leases, Budget) {
         let (mut leases, mut budget) = (Leases::new(), Budget::new());
-        assert_eq!(leases.open(&ten(), [0, 7], 0.0), 0);
+        assert_eq!(leases.open(&ten(), [0, 7], 0.0, 9), 0);
         assert!(budget.open(&ten(), [0, 7], 0.0, f64::NAN));
         (leases, budget)
     }
@@ -455,15 +567,15 @@ mod tests {
     fn a_call_lacks_a_departure_until_an_answer_brings_some() {
         let (mut leases, mut budget) = pair();
         assert!(leases.request_at(0).is_nan(), "nobody has asked yet");
-        assert_eq!(leases.poll(0, PLAIN, 0.0), f64::NEG_INFINITY);
-        assert_eq!(leases.why(0, PLAIN, 0.0), 1);
+        assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.why(0, PLAIN, 0.0), 5);
         assert_eq!(leases.request_at(0), 0.0);
         exchange(&mut leases, &mut budget, 3, 20.0);
-        let permit = leases.poll(0, PLAIN, 20.0);
+        let permit = leases.poll(0, 20.0);
         assert!(permit >= 0.0);
-        assert_eq!(leases.poll(0, PLAIN, 20.0), -100.0);
+        assert_eq!(leases.poll(0, 20.0), f64::NEG_INFINITY);
         leases.draft.answer(0, f64::NAN);
-        assert_eq!(leases.settle(0, permit, 30.0), 128);
+        leases.settle(0, permit, 30.0);
         let told = leases.stats(0).unwrap();
         assert_eq!((told[0], told[4], told[13], told[14]), (1.0, 1.0, 0.0, 1.0));
         assert_eq!((leases.interval(0), told[17]), (100.0, 1.0));
@@ -474,11 +586,11 @@ mod tests {
     #[test]
     fn who_finds_its_departure_in_hand_was_not_kept_back_by_a_message() {
         let (mut leases, mut budget) = pair();
-        assert_eq!(leases.poll(0, PLAIN, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
         exchange(&mut leases, &mut budget, 3, 0.0);
         let mut left = 0;
         for now in [0.0, 50.0, 100.0, 200.0] {
-            left += u32::from(leases.poll(0, PLAIN, now) >= 0.0);
+            left += u32::from(leases.poll(0, now) >= 0.0);
         }
         assert_eq!((left, leases.stats(0).unwrap()[14], leases.without(0)), (3, 1.0, 1));
     }
@@ -486,7 +598,7 @@ mod tests {
     #[test]
     fn who_asks_and_does_not_wait_is_asked_for_once() {
         let (mut leases, mut budget) = pair();
-        assert_eq!(leases.poll(0, PLAIN, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
         let (mut now, mut asked) = (0.0, 0);
         while leases.request_at(0) >= 0.0 && asked < 20 {
             now = leases.request_at(0).max(now);
@@ -500,7 +612,7 @@ mod tests {
     #[test]
     fn without_answers_calls_leave_by_the_share_that_was_given() {
         let (mut leases, _) = pair();
-        assert_eq!(leases.poll(0, PLAIN, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
         let mut room = [0; 4_096];
         let mut now = 0.0;
         while !leases.is_alone(0) {
@@ -509,9 +621,9 @@ mod tests {
                 leases.miss(0, now);
             }
         }
-        assert!(leases.poll(0, PLAIN, now) >= 0.0);
+        assert!(leases.poll(0, now) >= 0.0);
         assert_eq!(leases.stats(0).unwrap()[13], 1.0);
-        assert!(leases.poll(0, PLAIN, now) < 0.0, "the share is ten a second");
+        assert!(leases.poll(0, now) < 0.0, "the share is ten a second");
     }
 
     #[test]
@@ -519,7 +631,7 @@ mod tests {
         let (mut leases, _) = pair();
         let mut row = ten();
         (row[1], row[9]) = (1_000.0, 30_000.0);
-        assert_eq!(leases.open(&row, [0, 8], 0.0), 1);
+        assert_eq!(leases.open(&row, [0, 8], 0.0, 9), 1);
         let mut room = [0; 4_096];
         let mut gone = |from: f64| {
             let times = (0..400_u32).map(|step| from + f64::from(step) * 10.0);
@@ -528,7 +640,7 @@ mod tests {
                     if leases.request_at(1) <= *now {
                         leases.request(1, 1, *now, &mut room);
                     }
-                    leases.poll(1, PLAIN, *now) >= 0.0
+                    leases.poll(1, *now) >= 0.0
                 })
                 .count()
         };
@@ -551,8 +663,9 @@ mod tests {
     #[test]
     fn numbers_and_bytes_that_are_none_are_harmless() {
         let (mut leases, mut budget) = pair();
-        assert!(leases.poll(9, PLAIN, 0.0).is_nan());
-        assert_eq!((leases.reason(), leases.settle(9, 0.0, 0.0)), (0, 0));
+        assert!(leases.join(9, PLAIN, Place::new(0, 1), 0.0).is_nan());
+        leases.settle(9, 0.0, 0.0);
+        assert_eq!(leases.reason(), 0);
         for permit in [f64::NAN, -1.0, 1e300, 77.0] {
             leases.settle(0, permit, 0.0);
         }
@@ -561,6 +674,6 @@ mod tests {
         assert_eq!(budget.answer(&[1, 2, 3], &mut [0; 4_096], 0.0), -1);
         let mut row = ten();
         row[1] = 0.0;
-        assert_eq!(leases.open(&row, [0, 7], 0.0), -2);
+        assert_eq!(leases.open(&row, [0, 7], 0.0, 9), -2);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Only numbers cross the border: slots for controllers, milliseconds for time (see [`number`]),
 //! and a row of numbers for a policy. Longer things (a policy, a header, a record) are left in one
-//! static buffer. Nothing allocates but the arena, which takes whole pages.
+//! static buffer. Nothing allocates but lists, which take whole pages.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "JavaScript calls them"))]
 
@@ -25,6 +25,9 @@ pub mod gate;
 mod law;
 #[cfg(feature = "shared")]
 mod leases;
+#[cfg(any(feature = "gate", feature = "shared"))]
+mod line;
+mod list;
 #[cfg(feature = "pace")]
 mod pace;
 #[cfg(any(feature = "gate", feature = "shared"))]

@@ -26,8 +26,7 @@ pub fn policy<const LIMITS: usize>(
     places: u16,
 ) -> Option<(Policy<Law, LIMITS>, u16)> {
     let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * ROWS }>()?;
-    let &[at_once, lease, ceiling, base, most, attempts, elapsed, per_cent, reserve, _] = gates
-    else {
+    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, _] = gates else {
         return None;
     };
     let (rows, _) = limits.as_chunks::<PER_LIMIT>();
@@ -48,9 +47,8 @@ pub fn policy<const LIMITS: usize>(
         let doubling = Growth::Exponential(Ratio::new(2, 1)?);
         policy = policy.backoff(Some(Backoff::new(doubling, Jitter::Full, base, most).ok()?));
     }
-    let usual = WindowPolicy::DEFAULT;
     let at_once = if at_once.is_nan() { places } else { small(at_once).min(places) };
-    let window = WindowPolicy::new(at_once, span(lease).unwrap_or(usual.lease())).ok()?;
+    let window = WindowPolicy::new(at_once, lease(row)).ok()?;
     let budget = match per_cent.is_nan() {
         true => None,
         false => Some(BudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?),
@@ -60,6 +58,11 @@ pub fn policy<const LIMITS: usize>(
     }
     let policy = policy.window(window).budget(budget).elapsed(span(elapsed));
     Some((policy, at_once))
+}
+
+/// After how long a call that never ended gives its place back.
+pub fn lease(row: &[f64; WORDS]) -> Span {
+    span(row[PER_LIMIT * ROWS + 1]).unwrap_or(WindowPolicy::DEFAULT.lease())
 }
 
 /// A count of sixteen bits; saturates.

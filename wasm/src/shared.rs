@@ -1,6 +1,7 @@
 //! What JavaScript calls for budgets that many processes share: as for controllers, on the side of
 //! those that call; and `budget_…`, where the budget is.
 
+use tidegate::queue::Place;
 use tidegate::shared::{GRANT_BYTES, REQUEST_BYTES};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -37,8 +38,8 @@ pub fn bytes() -> *mut u8 {
 
 /// See `Leases::open`; the row is in the numbers.
 #[wasm_bindgen]
-pub fn open(high: u32, low: u32, now: f64) -> i32 {
-    NUMBERS.with(|row| LEASES.with(|leases| leases.open(row, [high, low], now)))
+pub fn open(high: u32, low: u32, now: f64, most: u32) -> i32 {
+    NUMBERS.with(|row| LEASES.with(|leases| leases.open(row, [high, low], now, most)))
 }
 
 /// See `Leases::close`.
@@ -49,8 +50,49 @@ pub fn close(isolate: u32) {
 
 /// See `Leases::poll`.
 #[wasm_bindgen]
-pub fn poll(isolate: u32, call: u32, now: f64, deadline: f64) -> f64 {
-    LEASES.with(|leases| leases.poll(isolate, Wish { call, deadline }, now))
+pub fn poll(isolate: u32, now: f64) -> f64 {
+    LEASES.with(|leases| leases.poll(isolate, now))
+}
+
+/// See `Leases::join`. A call costs one.
+#[wasm_bindgen]
+#[expect(clippy::too_many_arguments, reason = "the same as for controllers")]
+pub fn join(
+    isolate: u32,
+    call: u32,
+    now: f64,
+    deadline: f64,
+    _requests: f64,
+    _tokens: f64,
+    priority: u32,
+    turn: f64,
+) -> f64 {
+    let place = Place::new(priority as u8, turn as u64);
+    LEASES.with(|leases| leases.join(isolate, Wish { call, deadline }, place, now))
+}
+
+/// See `Leases::next`.
+#[wasm_bindgen]
+pub fn next(isolate: u32, now: f64) -> f64 {
+    LEASES.with(|leases| leases.next(isolate, now))
+}
+
+/// See `Leases::given`.
+#[wasm_bindgen]
+pub fn given() -> f64 {
+    LEASES.with(|leases| leases.given())
+}
+
+/// See `Leases::first`.
+#[wasm_bindgen]
+pub fn first(isolate: u32, now: f64) -> i32 {
+    LEASES.with(|leases| leases.first(isolate, now))
+}
+
+/// See `Leases::cancel`.
+#[wasm_bindgen]
+pub fn cancel(isolate: u32, slot: u32, turn: f64) {
+    LEASES.with(|leases| leases.cancel(isolate, slot, turn));
 }
 
 /// See `Leases::reason`.
@@ -73,8 +115,8 @@ pub fn why(isolate: u32, call: u32, now: f64, deadline: f64) -> u32 {
 
 /// See `Leases::settle`.
 #[wasm_bindgen]
-pub fn settle(isolate: u32, permit: f64, now: f64) -> u32 {
-    LEASES.with(|leases| leases.settle(isolate, permit, now))
+pub fn settle(isolate: u32, permit: f64, now: f64) {
+    LEASES.with(|leases| leases.settle(isolate, permit, now));
 }
 
 /// See `Leases::retry`.

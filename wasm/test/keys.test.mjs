@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import test from "node:test";
-import { tidegate } from "tidegate";
+import { Closed, tidegate } from "tidegate";
 
 const KEYS = Number(process.env.TIDEGATE_KEYS ?? 100_000);
 const ACCESSES = Number(process.env.TIDEGATE_ACCESSES ?? 300_000);
@@ -82,6 +82,54 @@ test("a table with room for few forgets the least recently used, as a plain list
   assert.ok(grown < 2 * 2 ** 20, `${grown} bytes more in the second half`);
   gate.close();
   report({ accesses: ACCESSES, evicted, grownKiB: Math.round(grown / 1024) });
+});
+
+test("calls for more keys than there is room for wait until a key is idle, and none is lost", async () => {
+  const gate = tidegate({ keys: 10, law: "none" });
+  let most = 0;
+  const work = async () => {
+    most = Math.max(most, gate.stats().keys);
+    await new Promise((wake) => setTimeout(wake, 2));
+    return "served";
+  };
+  const calls = Array.from({ length: 300 }, (_, i) => gate.run(work, { key: `key ${i}` }));
+  assert.deepEqual(new Set(await Promise.all(calls)), new Set(["served"]));
+  assert.equal(most, 10);
+});
+
+test("a call waits for room for its key until its deadline, its signal or its gate ends that", async () => {
+  const gate = tidegate({ keys: 1 });
+  const permit = gate.tryAcquire({ key: "busy" });
+  const ran = [];
+  const run = (name, options) => gate.run(() => ran.push(name), { key: name, ...options });
+  await assert.rejects(run("late", { deadline: 30 }), (error) => error.code === "KEYS_FULL");
+  const controller = new AbortController();
+  const aborted = run("aborted", { signal: controller.signal });
+  controller.abort("enough");
+  await assert.rejects(aborted, (reason) => reason === "enough");
+  const waits = run("waits");
+  await gate.run(() => ran.push("busy"), { key: "busy" });
+  permit.settle();
+  await waits;
+  assert.deepEqual(ran, ["busy", "waits"]);
+  const held = gate.tryAcquire({ key: "waits" });
+  const closed = run("closed");
+  gate.close();
+  await assert.rejects(closed, Closed);
+  held.settle();
+});
+
+test("calls whose keys wait for room get it in the order in which they came", async () => {
+  const gate = tidegate({ keys: 1 });
+  const permit = gate.tryAcquire({ key: "busy" });
+  const ran = [];
+  const run = (name) => gate.run(() => ran.push(name), { key: name });
+  const calls = [run("first"), run("second"), run("third")];
+  await new Promise((wake) => setTimeout(wake, 100));
+  permit.settle();
+  calls.push(run("last"));
+  await Promise.all(calls);
+  assert.deepEqual(ran, ["first", "second", "third", "last"]);
 });
 
 const figures = {};

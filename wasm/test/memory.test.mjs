@@ -35,6 +35,18 @@ test("a hundred thousand keys take no more memory than the thousand that are rem
   assert.ok(after - before < 4 * 2 ** 20, `${after - before} bytes more`);
 });
 
+test("a million permits that were dropped take no more memory than those of an hour", () => {
+  let now = 0;
+  const gate = tidegate({ seed: 1, law: "none", now: () => (now += 1_000) });
+  const round = (permits) => {
+    for (let i = 0; i < permits; i++) assert.ok(gate.tryAcquire());
+    return process.memoryUsage().arrayBuffers + process.memoryUsage().external;
+  };
+  const before = round(10_000);
+  const after = round(MILLION);
+  assert.ok(after - before < 2 ** 20, `${after - before} bytes more`);
+});
+
 test("a million calls that were given up leave no waiter, timer or listener", async () => {
   const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 }, queue: 2_000 });
   await gate.run(() => {});

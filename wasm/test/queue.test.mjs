@@ -22,6 +22,98 @@ test("calls leave in the order in which they came, and those of a higher priorit
   assert.deepEqual(left, ["low 0", "high 0", "high 1", "high 2", "low 1", "low 2", "low 3", "low 4", "low 5"]);
 });
 
+/** A generator whose numbers anyone can repeat. */
+const chance = (state) => (below) => {
+  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+  return Math.floor((state / 2 ** 32) * below);
+};
+
+test("whatever joins and gives up at random leaves by priority and then by arrival", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  for (let seed = 1; seed <= 20; seed++) {
+    const random = chance(seed);
+    let now = 0;
+    let due = 0;
+    const gate = every(10, { now: () => now });
+    const left = [];
+    const waits = [];
+    const expected = [];
+    const admit = () => {
+      if (!waits.length || now < due) return;
+      due = now + 10;
+      waits.sort((one, other) => other.priority - one.priority || one.step - other.step);
+      expected.push(waits.shift().step);
+    };
+    for (let step = 0; step < 300; step++) {
+      const what = random(10);
+      if (what < 6) {
+        const [call, priority, controller] = [{ step }, random(8), new AbortController()];
+        Object.assign(call, { priority, controller });
+        waits.push(call);
+        gate.run(() => left.push(step), { priority, signal: controller.signal }).catch(nothing);
+      } else if (what < 8 && waits.length) {
+        waits.splice(random(waits.length), 1)[0].controller.abort();
+      } else {
+        now += 10;
+        t.mock.timers.tick(10);
+      }
+      admit();
+      await null;
+      assert.equal(gate.stats().waiting, waits.length);
+    }
+    await new Promise(setImmediate);
+    assert.ok(expected.length > 20);
+    assert.deepEqual(left, expected, `seed ${seed}`);
+    gate.close();
+  }
+});
+
+test("two hundred calls that gave up leave no trace in the estimate of the next one", async () => {
+  const gate = every(100, { now: () => 0 });
+  gate.tryAcquire();
+  const first = gate.run(nothing);
+  const controllers = Array.from({ length: 200 }, () => new AbortController());
+  const calls = controllers.map(({ signal }) => gate.run(nothing, { signal }));
+  await assert.rejects(gate.run(nothing, { deadline: 20_000 }), (error) => error.wait === 20_200);
+  controllers.forEach((controller) => controller.abort());
+  await Promise.allSettled(calls);
+  let told;
+  gate.on("wait", ({ ms }) => (told = ms));
+  const next = gate.run(nothing, { deadline: 200 });
+  assert.equal(told, 200);
+  gate.close();
+  await Promise.allSettled([first, next]);
+});
+
+test("a call takes as many steps in front of a hundred thousand that wait as in front of a hundred", async () => {
+  const steps = async (waiting) => {
+    let reads = 0;
+    const gate = every(3_600_000, { queue: 200_000, now: () => (reads++, 0) });
+    gate.tryAcquire();
+    const calls = Array.from({ length: waiting }, () => gate.run(nothing));
+    reads = 0;
+    const begun = process.cpuUsage();
+    for (let i = 0; i < 2_000; i++) calls.push(gate.run(nothing, { priority: 1 }));
+    const { user } = process.cpuUsage(begun);
+    gate.close();
+    await Promise.allSettled(calls);
+    return [reads, user / 1_000];
+  };
+  const [few] = await steps(100);
+  const [many, ms] = await steps(100_000);
+  assert.equal(many, few);
+  // A list that is searched takes five seconds of processor time; this takes a hundredth of that.
+  assert.ok(ms < 1_000, `${ms} ms`);
+});
+
+test("a priority is a whole number from 0 to 7", async () => {
+  const gate = tidegate();
+  for (const priority of [-1, 8, 0.5, NaN, Infinity, "high"]) {
+    await assert.rejects(gate.run(nothing, { priority }), (error) => error instanceof PolicyError && error.message.startsWith(`priority is ${priority}`));
+  }
+  await gate.run(nothing, { priority: 7 });
+});
+
 /** Counts the timers that are set while a test runs. */
 function counted(t) {
   const set = globalThis.setTimeout;

@@ -31,6 +31,9 @@ export class TidegateError extends Error {
 /** As many calls wait for this key as the option `queue` allows. */
 export class QueueFull extends TidegateError {
   override name = "QueueFull";
+  constructor(most: number, key: string) {
+    super("QUEUE_FULL", `${most} calls wait for ${key || "the gate"} already: send fewer, or raise the option queue`);
+  }
 }
 
 /** The call's deadline comes before it could have left, or before it came back. */
@@ -52,6 +55,9 @@ export class Refused extends TidegateError {
 /** The gate was closed. */
 export class Closed extends TidegateError {
   override name = "Closed";
+  constructor() {
+    super("CLOSED", "the gate is closed");
+  }
 }
 
 /** The options are not possible. */

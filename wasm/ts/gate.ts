@@ -2,7 +2,7 @@
 
 import type { Core } from "./core.js";
 import { Closed, PolicyError, TidegateError, type Code } from "./errors.js";
-import { callOf, type Call, type Cause, type House, type Lane } from "./lane.js";
+import type { Call, Cause, House, Lane } from "./lane.js";
 import { write, type Policy } from "./policy.js";
 import { OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
 import { Guard, nap } from "./wait.js";
@@ -20,7 +20,10 @@ export interface Target {
 export interface Options extends Policy {
   /** The calls of one key share a limit. @defaultValue the origin of the URL */
   key?: (target: Target) => string;
-  /** How many keys are remembered; the least recently used idle one is forgotten. @defaultValue 1000 */
+  /**
+   * How many keys are remembered. The least recently used idle one is forgotten; where none is idle, calls
+   * of further keys wait, and `tryAcquire` throws. @defaultValue 1000
+   */
   keys?: number;
   /** How many calls may wait for a key. @defaultValue 10000 */
   queue?: number;
@@ -40,7 +43,7 @@ export interface CallOptions {
   cost?: Cost;
   /** How many milliseconds it may take in all, with waits and retries. @defaultValue no limit */
   deadline?: number;
-  /** Who goes first among those that wait: the larger. @defaultValue 0 */
+  /** Who goes first among those that wait: the larger, from 0 to 7. @defaultValue 0 */
   priority?: number;
   /** Gives the call up, wherever it stands. */
   signal?: AbortSignal | null;
@@ -132,11 +135,35 @@ export interface Gate {
 /** What `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
+/** Why a call is not sent twice, if it is not. */
+type Unsafe = "method" | "body" | undefined;
+
+/** A call, with what it is for. */
+interface Job<T> extends Call {
+  readonly lane: Lane;
+  readonly work: Work<T>;
+  readonly options: RunOptions<T> | undefined;
+  readonly unsafe: Unsafe;
+  /** How many attempts were sent. */
+  attempts: number;
+}
+
+/** No options. */
+const NONE: CallOptions = {};
+
+/** A later attempt goes on with its permit. */
+const same = (_: Call, permit: number) => permit;
+
 /** What the core answers where an attempt could not be sent by the deadline. */
 const LATE = -2;
 
 /** Why a later attempt is refused; where nothing stands here, it comes too late. */
 const WHYS: Partial<Record<Code, Why>> = { BUDGET: "budget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
+
+/** The first 32 calls whose keys wait for room look so often whether there is some, and others at least so often. One that is so late is lost. */
+const LOOK = 5;
+const OFTEN = 200;
+const LOST = 20;
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
@@ -158,6 +185,9 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   let seed = options.seed;
   let closed = false;
   let latest: Lane | undefined;
+  /** Calls whose keys wait for room, each with when it looks again; 0 where it does now. */
+  const entries = new Set<{ readonly turn: number; wakes: number }>();
+  let turns = 0;
 
   const emit = <E extends keyof Events>(event: E, what: () => Events[E]) => {
     if (!listeners[event]?.size) return;
@@ -179,11 +209,9 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       core: (core = load()),
       now,
       queue: options.queue ?? 10_000,
-      waits(lane, cause, call) {
+      waits(lane, cause, ms) {
         causes[cause]++;
-        if (!listeners.wait) return;
-        const time = now();
-        emit("wait", () => ({ key: lane.key, cause, ms: lane.turnOf(call, time) - time }));
+        emit("wait", () => ({ key: lane.key, cause, ms }));
       },
     });
 
@@ -192,18 +220,18 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return crypto.getRandomValues(new Uint32Array(1))[0]!;
   };
 
-  /** The lane of a key: made on first use, in the place of the one that was idle longest. */
-  const laneOf = (key: string): Lane => {
+  /** The lane of a key: made on first use, in the place of the one that was idle longest; none where none is. */
+  const laneOf = (key: string): Lane | undefined => {
     if (latest?.key === key) return latest;
-    if (closed) throw new Closed("CLOSED", "the gate is closed");
+    if (closed) throw new Closed();
     let lane = lanes.get(key);
     if (lane) {
       lanes.delete(key);
     } else {
-      if (lanes.size >= most) evict();
+      if (!hasRoom()) return;
       const core = open().core;
       write(core.row(), policy, laws, Kind.lease);
-      lane = admit(key, core.open(entropy(), entropy(), now()));
+      lane = admit(key, core.open(entropy(), entropy(), now(), house!.queue));
     }
     lanes.set(key, lane);
     return (latest = lane);
@@ -216,81 +244,148 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return new Kind(key, slot, house!);
   };
 
-  const evict = () => {
+  /** Whether there is room for another key, for which the one that was idle longest is forgotten. */
+  const hasRoom = (): boolean => {
+    if (lanes.size < most) return true;
     const stale = now() - (policy.lease ?? Kind.lease);
     for (const lane of lanes.values()) {
       if (lane.isIdle(stale)) {
         lanes.delete(lane.key);
         if (latest === lane) latest = undefined;
-        return lane.close();
+        lane.close();
+        return true;
       }
     }
-    throw new TidegateError("KEYS_FULL", `all ${most} keys have calls under way: raise the option keys`);
+    return false;
+  };
+
+  const full = () => new TidegateError("KEYS_FULL", `all ${most} keys have calls under way: raise the option keys`);
+
+  /** The first call that waits for room. One that has overslept may never wake. */
+  const next = (time: number) => {
+    for (const entry of entries) {
+      if (!entry.wakes || entry.wakes + LOST >= time) return entry;
+      entries.delete(entry);
+    }
+    return;
+  };
+
+  /** Begins a call once there is room for its key. Each looks for itself: nobody may wake another request's. */
+  const later = async <T>(key: string, deadline: number, work: Work<T>, options: RunOptions<T> | undefined, unsafe: Unsafe): Promise<T> => {
+    const entry = { turn: turns++, wakes: 0 };
+    try {
+      for (;;) {
+        const time = now();
+        if (time >= deadline) throw full();
+        entries.add(entry);
+        const rank = entry.turn - next(time)!.turn;
+        const ms = Math.min(LOOK * (1 + (rank >> 5)), OFTEN, deadline > time ? deadline - time : OFTEN);
+        entry.wakes = time + ms;
+        await nap(ms, options?.signal);
+        entry.wakes = 0;
+        const lane = lanes.has(key) || next(now()) === entry ? laneOf(key) : undefined;
+        if (lane) return begin(lane, deadline, work, options, unsafe);
+        if (closed) throw new Closed();
+      }
+    } finally {
+      entries.delete(entry);
+    }
+  };
+
+  const begin = <T>(lane: Lane, deadline: number, work: Work<T>, options: RunOptions<T> | undefined, unsafe: Unsafe): T | Promise<T> => {
+    const { cost, priority = 0, signal } = options ?? NONE;
+    if (!(priority >= 0 && priority <= 7) || priority % 1) throw new PolicyError(`priority is ${priority}; it is a whole number from 0 to 7`);
+    const call: Job<T> = {
+      lane, work, options, unsafe, deadline, requests: requestsOf(cost), tokens: tokensOf(cost), priority, signal, turn: lane.turns++,
+      attempts: 0, slot: -1, place: -1, then: undefined, done: undefined, fail: undefined, stop: undefined, wakes: 0,
+    };
+    return lane.enter(call, attempt);
   };
 
   /** A call and its retries, which `unsafe` forbids. */
-  const go = async <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: "method" | "body"): Promise<T> => {
-    const lane = laneOf(options?.key ?? "");
-    const { core } = lane.house;
+  const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: Unsafe): Promise<T> => {
+    const key = options?.key ?? "";
     const deadline = options?.deadline === undefined ? NaN : now() + options.deadline;
-    const cost = options?.cost;
-    const call = callOf(deadline, requestsOf(cost), tokensOf(cost), options?.priority ?? 0, options?.signal, lane.turns++);
-    let end: (() => T) | undefined;
-    let more = 0;
-    lane.calls++;
     try {
-      for (let attempt = 1; ; attempt++) {
-        let permit;
-        try {
-          if (more) await nap(more, call.signal);
-          permit = lane.enter(call);
-          // Nobody reads the answer before this one any more, and it would keep its connection.
-          if (end && discard(end)) end = undefined;
-          if (typeof permit !== "number") permit = await permit;
-        } catch (refusal) {
-          const final = refusal instanceof TidegateError && !(refusal instanceof Closed);
-          if (final && attempt > 1) {
-            emit("unretried", () => ({ key: lane.key, attempt: attempt - 1, why: WHYS[refusal.code] ?? "deadline" }));
-            if (end) return end();
-          }
-          if (end) discard(end);
-          throw refusal;
-        }
-        let reply: Reply | undefined;
-        const guard = call.signal || call.deadline > 0 ? new Guard(call.signal, call.deadline - now()) : undefined;
-        try {
-          const result = work((guard?.signal ?? (work.length ? new AbortController().signal : undefined))!);
-          const value = await (guard ? guard.race(result) : result);
-          reply = options?.outcome?.({ value }) ?? responseIn(value) ?? "ok";
-          end = () => value;
-          lane.settle(permit, report(core, reply, options?.used?.(value)));
-        } catch (error) {
-          reply = options?.outcome?.({ error }) ?? responseIn(error) ?? (guard?.signal.aborted ? "abandoned" : "failed");
-          end = () => {
-            throw error;
-          };
-          lane.settle(permit, report(core, reply, undefined));
-        } finally {
-          guard?.end();
-        }
-        more = again(lane, call, reply, attempt, options?.retry, unsafe);
-        if (more < 0) return end();
-      }
-    } finally {
-      lane.calls--;
-      if (call.slot >= 0) core.forget(call.slot);
+      const lane = entries.size && next(now()) && !lanes.has(key) ? undefined : laneOf(key);
+      return (lane ? begin(lane, deadline, work, options, unsafe) : later(key, deadline, work, options, unsafe)) as Promise<T>;
+    } catch (error) {
+      return Promise.reject(error);
     }
   };
 
+  /** An attempt of a call that was admitted, and those after it. */
+  const attempt = async <T>(call: Job<T>, permit: number): Promise<T> => {
+    const { lane, work, options } = call;
+    const { core } = lane.house;
+    const guard = call.signal || call.deadline > 0 ? new Guard(call.signal, call.deadline - now()) : undefined;
+    let reply: Reply;
+    let end: () => T;
+    call.attempts++;
+    lane.calls++;
+    try {
+      const result = work((guard?.signal ?? (work.length ? new AbortController().signal : undefined))!);
+      const value = await (guard ? guard.race(result) : result);
+      reply = options?.outcome?.({ value }) ?? responseIn(value) ?? "ok";
+      end = () => value;
+      lane.settle(permit, report(core, reply, options?.used?.(value)));
+    } catch (error) {
+      reply = options?.outcome?.({ error }) ?? responseIn(error) ?? (guard?.signal.aborted ? "abandoned" : "failed");
+      end = () => {
+        throw error;
+      };
+      lane.settle(permit, report(core, reply, undefined));
+    } finally {
+      guard?.end();
+      lane.calls--;
+    }
+    const more = again(call, reply);
+    if (lane.waiting) lane.changed();
+    if (more >= 0) return retry(call, more, end);
+    forget(call);
+    return end();
+  };
+
+  /** Tries a call again after a time; `end` is how it ends where it is not admitted again. */
+  const retry = async <T>(call: Job<T>, ms: number, end: (() => T) | undefined): Promise<T> => {
+    const { lane } = call;
+    let permit;
+    lane.calls++;
+    try {
+      if (ms) await nap(ms, call.signal);
+      const next = lane.enter(call, same);
+      // Nobody reads the answer before this one any more, and it would keep its connection.
+      if (discard(end!)) end = undefined;
+      permit = await next;
+    } catch (rejection) {
+      forget(call);
+      if (rejection instanceof TidegateError && !(rejection instanceof Closed)) {
+        emit("unretried", () => ({ key: lane.key, attempt: call.attempts, why: WHYS[rejection.code] ?? "deadline" }));
+        if (end) return end();
+      }
+      if (end) discard(end);
+      throw rejection;
+    } finally {
+      lane.calls--;
+    }
+    return attempt(call, permit);
+  };
+
+  /** Frees what the core keeps of a call that was tried again. */
+  const forget = ({ lane, slot }: Call & { lane: Lane }) => {
+    if (slot >= 0) lane.house.core.forget(slot);
+  };
+
   /** In how many milliseconds a call that came back is tried again; -1 where it is not. */
-  const again = (lane: Lane, call: Call, reply: Reply, attempt: number, told: boolean | undefined, unsafe: "method" | "body" | undefined): number => {
+  const again = <T>(call: Job<T>, reply: Reply): number => {
+    const { lane, unsafe, attempts: attempt } = call;
     const { key, outcome, house: { core } } = lane;
     // It was served, or nobody waits for it any more.
     if (outcome === 0 || outcome === 4 || lane.closed) return -1;
     const time = now();
     const pushback = outcome < 3;
     // The retry is the core's answer to the reply as it stands, which a listener's calls would change.
-    const wanted = !unsafe && (told ?? pushback);
+    const wanted = !unsafe && (call.options?.retry ?? pushback);
     const pause = core.pause();
     const slot = wanted ? core.retry(lane.gate, call.slot, time, call.deadline, call.requests, call.tokens) : -1;
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
@@ -328,8 +423,9 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
 
   const tryAcquire: Gate["tryAcquire"] = (options) => {
     const lane = laneOf(options?.key ?? "");
+    if (!lane) throw full();
     const cost = options?.cost;
-    const permit = lane.take(-1, NaN, requestsOf(cost), tokensOf(cost));
+    const permit = lane.take(requestsOf(cost), tokensOf(cost));
     return permit >= 0 ? new Pass(lane, permit) : null;
   };
 
@@ -375,15 +471,15 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   };
 
   const restore: Gate["restore"] = ({ at, keys }) => {
-    if (closed) throw new Closed("CLOSED", "the gate is closed");
+    if (closed) throw new Closed();
     const { core } = open();
     for (const [key, record] of Object.entries(keys)) {
       const before = lanes.get(key);
-      if (before?.calls) continue;
-      if (!before && lanes.size >= most) evict();
+      if (before && !before.isIdle()) continue;
+      if (!before && !hasRoom()) throw full();
       write(core.row(), policy, laws, Kind.lease);
       core.room().set(record.subarray(0, 4096));
-      const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at));
+      const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at, house!.queue));
       before?.close();
       lanes.set(key, lane);
       latest = undefined;
@@ -421,6 +517,7 @@ class Pass implements Permit {
     this.#lane = undefined;
     lane.calls--;
     lane.settle(this.#permit, report(lane.house.core, reply, used));
+    if (lane.waiting) lane.changed();
   }
 
   [Symbol.dispose](): void {

@@ -1,11 +1,11 @@
 /**
- * One key's queue in front of its controller: first come, first served within a priority.
+ * One key's calls, which wait in the core's queue; here are their promises.
  *
- * How those who wait are woken differs: see `PumpedLane`, and `LoneLane` for edge workers.
+ * How those that wait are woken differs: see `PumpedLane`, and `LoneLane` for edge workers.
  */
 
 import type { Core } from "./core.js";
-import { Closed, Late, QueueFull, Refused } from "./errors.js";
+import { Closed, Late, QueueFull, Refused, type Code } from "./errors.js";
 
 /** Which gate keeps a call back. */
 export type Cause = "pace" | "hold" | "window" | "budget";
@@ -15,8 +15,6 @@ const CAUSES: readonly Cause[] = ["pace", "hold", "window", "budget"];
 
 /** A call on its way: what it asks for, and where it stands. */
 export interface Call {
-  /** The core's slot of a later attempt; -1 for a first one. */
-  slot: number;
   /** On the gate's clock; NaN for none. */
   readonly deadline: number;
   readonly requests: number;
@@ -25,41 +23,36 @@ export interface Call {
   readonly signal: AbortSignal | null | undefined;
   /** Its place among all calls of its lane. */
   readonly turn: number;
-  /** While it waits: its neighbours, and the costs of all from the first to it. */
-  waits: boolean;
-  before: Call | undefined;
-  after: Call | undefined;
-  allRequests: number;
-  allTokens: number;
-  /** What its lane keeps of it besides. */
-  go: ((permit: number) => void) | undefined;
+  /** The core's slot of a later attempt; -1 for a first one. */
+  slot: number;
+  /** The core's slot in the queue; -1 while it does not wait. */
+  place: number;
+  /** While it waits: what takes its permit, and the result of that; why there is none; and what ends its listening. */
+  then: Then<any, any> | undefined;
+  done: ((result: any) => void) | undefined;
   fail: ((error: unknown) => void) | undefined;
   stop: (() => void) | undefined;
+  /** When its own timer fires. */
   wakes: number;
 }
 
-/** A call that has not asked yet. */
-export function callOf(deadline: number, requests: number, tokens: number, priority: number, signal: Call["signal"], turn: number): Call {
-  return {
-    slot: -1, deadline, requests, tokens, priority, signal, turn,
-    waits: false, before: undefined, after: undefined, allRequests: 0, allTokens: 0,
-    go: undefined, fail: undefined, stop: undefined, wakes: 0,
-  };
-}
+/** What becomes of a call that is admitted. */
+export type Then<C extends Call, T> = (call: C, permit: number) => T | Promise<T>;
 
 /** What a lane asks of its gate. */
 export interface House {
   readonly core: Core;
   readonly now: () => number;
   readonly queue: number;
-  waits(lane: Lane, cause: Cause, call: Call): void;
+  waits(lane: Lane, cause: Cause, ms: number): void;
 }
 
 /** See the module. */
 export abstract class Lane {
-  /** Calls that wait. */
+  /** The calls that wait, by their places, and how many they are. */
+  readonly waiters: (Call | undefined)[] = [];
   waiting = 0;
-  /** Calls under way: waiting, in flight, or between two attempts. */
+  /** Calls that were admitted: in flight, or before another attempt. */
   calls = 0;
   /** How many calls have come. */
   turns = 0;
@@ -68,11 +61,6 @@ export abstract class Lane {
   /** When it was used last. */
   used = 0;
   closed = false;
-  /** Who goes next. */
-  first: Call | undefined;
-  #last: Call | undefined;
-  /** When the first may go, as the core said; the past where that hangs on a call in flight. */
-  due = 0;
   /** What keeps the first back, and with it all others, once somebody has asked. */
   #cause: Cause | undefined;
 
@@ -83,83 +71,74 @@ export abstract class Lane {
     readonly house: House,
   ) {}
 
-  /** Resolves to the permit of a call that has joined. */
-  abstract wait(call: Call): Promise<number>;
+  /** Resolves to what `then` makes of a call that has joined, when it is admitted. */
+  abstract wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T>;
 
-  /** A call has come back, or the policy has changed: up to `room` more may leave now. */
-  abstract changed(time?: number, room?: number): void;
+  /** A call has come back, or the policy has changed: others may be admitted now. */
+  changed(_time?: number): void {
+    this.#cause = undefined;
+  }
 
   /** Whether nothing is under way any more, but for what was lost before `stale`. */
-  isIdle(stale: number): boolean {
-    return !this.calls || (!this.waiting && this.used < stale);
+  isIdle(stale = -Infinity): boolean {
+    return !this.waiting && (!this.calls || this.used < stale);
   }
 
-  /** A permit, at once; or less than 0, or NaN, where there is none now. */
-  take(slot: number, deadline: number, requests: number, tokens: number): number {
-    return this.first ? -Infinity : this.#poll(slot, this.house.now(), deadline, requests, tokens);
+  /** A permit, where a call need not wait; or less than 0, or NaN. */
+  take(requests: number, tokens: number): number {
+    return this.house.core.poll(this.gate, (this.used = this.house.now()), requests, tokens);
   }
 
-  /** What the core answers a call that waits. */
-  ask({ slot, deadline, requests, tokens }: Call, time: number): number {
-    return this.#poll(slot, time, deadline, requests, tokens);
-  }
-
-  #poll(slot: number, time: number, deadline: number, requests: number, tokens: number): number {
-    this.used = time;
-    return this.house.core.poll(this.gate, slot, time, deadline, requests, tokens);
-  }
-
-  /** A permit, at once or when it is the call's turn. What can be refused at once throws. */
-  enter(call: Call): number | Promise<number> {
-    if (this.closed) throw new Closed("CLOSED", "the gate was closed");
+  /** What `then` makes of a call, which is admitted at once or when it is its turn. What can be rejected at once throws. */
+  enter<C extends Call, T>(call: C, then: Then<C, T>): T | Promise<T> {
+    if (this.closed) throw new Closed();
     call.signal?.throwIfAborted();
-    const answer = this.take(call.slot, call.deadline, call.requests, call.tokens);
-    if (answer >= 0) return answer;
-    const { house, first } = this;
-    if (answer !== answer) throw this.refusal(this.used);
-    if (this.waiting >= house.queue) {
-      const whom = this.key || "the gate";
-      throw new QueueFull("QUEUE_FULL", `${house.queue} calls wait for ${whom} already: send fewer, or raise the option queue`);
-    }
-    this.join(call);
-    if (call === this.first) {
-      // Who goes before all others may cost less than they do, or be under another limit.
-      const known = first ? this.ask(call, house.now()) : answer;
-      if (!(known < 0)) {
-        this.leave(call);
-        if (known >= 0) return known;
-        throw this.refusal(this.used);
-      }
-      this.note(known, this.used);
-    }
-    if (call.deadline >= 0) {
-      const time = house.now();
-      const turn = this.turnOf(call, time);
-      if (turn > call.deadline) {
-        this.leave(call);
-        throw new Late(turn - time);
-      }
-    }
-    const cause = (this.#cause ??= this.#why(call));
+    const answer = this.join(call, this.house.now());
+    if (answer >= 0) return then(call, answer);
+    const ms = this.house.core.given() - this.used;
+    const cause = (this.#cause ??= CAUSES[this.why(call) - 1] ?? "pace");
     // It waits before anybody hears of it: who hears may close the gate, or change what it waits for.
-    const permit = this.wait(call);
-    house.waits(this, cause, call);
-    return permit;
+    const result = this.wait(call, then);
+    this.house.waits(this, cause, ms);
+    return result;
   }
 
-  #why({ slot, deadline, requests, tokens }: Call): Cause {
-    const { core, now } = this.house;
-    return CAUSES[core.why(this.gate, slot, now(), deadline, requests, tokens) - 1] ?? "pace";
+  /** A permit; or less than 0, where the call waits from now on. Throws where it is refused. */
+  protected join(call: Call, time: number): number {
+    const { slot, deadline, requests, tokens, priority, turn } = call;
+    this.used = time;
+    const answer = this.house.core.join(this.gate, slot, time, deadline, requests, tokens, priority, turn);
+    if (answer < 0) {
+      this.waiters[(call.place = -1 - answer)] = call;
+      this.waiting++;
+    } else if (answer !== answer) throw this.#rejection(time);
+    return answer;
   }
 
-  /** The call has come back, and the core's reply is prepared: of this outcome's number. */
+  /** Ends the wait of the next call that is decided; or less than 0, in how many milliseconds to look again. */
+  protected next(time: number): number {
+    const { core } = this.house;
+    const next = core.next(this.gate, (this.used = time));
+    const call = next >= 0 && this.waiters[next];
+    if (call) {
+      const permit = core.given();
+      this.#end(call);
+      if (permit >= 0) call.done!(call.then!(call, permit));
+      else call.fail!(this.#rejection(time));
+    }
+    return next;
+  }
+
+  /** The number of what keeps a call back. */
+  protected why({ slot, deadline, requests, tokens }: Call): number {
+    return this.house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
+  }
+
+  /** The call has come back, and the core's reply is prepared: of this outcome's number. See what `changed` then. */
   settle(permit: number, outcome: number): void {
     this.outcome = outcome;
     // By now the slot may be another's.
-    if (this.closed) return;
-    const time = this.house.now();
-    const room = this.house.core.settle(this.gate, permit, time);
-    if (this.first) this.changed(time, room);
+    if (!this.closed) this.house.core.settle(this.gate, permit, this.house.now());
   }
 
   /** Takes nobody any more. */
@@ -169,71 +148,34 @@ export abstract class Lane {
     this.house.core.close(this.gate);
   }
 
-  /** Notes until when the first waits. */
-  protected note(answer: number, time: number): void {
-    this.due = answer > -Infinity ? time - answer : 0;
-    this.#cause = undefined;
-  }
-
-  /** Puts a call where it belongs among those that wait. */
-  protected join(call: Call): void {
-    let before = this.#last;
-    while (before && isBefore(call, before)) before = before.before;
-    const after = before ? before.after : this.first;
-    call.before = before;
-    call.after = after;
-    call.allRequests = before ? before.allRequests + call.requests : (after?.allRequests ?? 0);
-    call.allTokens = before ? before.allTokens + call.tokens : (after?.allTokens ?? 0);
-    if (before) before.after = call;
-    else this.first = call;
-    if (after) after.before = call;
-    else this.#last = call;
-    call.waits = true;
-    this.waiting++;
-  }
-
-  /** When the turn of a call that waits comes, by all that is known now. */
-  turnOf({ allRequests, allTokens }: Call, time: number): number {
-    const { first, due } = this;
-    return Math.max(due, time) + this.spacing(allRequests - first!.allRequests, allTokens - first!.allTokens, time);
-  }
-
-  /** How long the law keeps the next call back after one of this cost. */
-  protected spacing(requests: number, tokens: number, time: number): number {
-    const after = (limit: number, cost: number) => cost && cost * this.house.core.interval(this.gate, limit, time);
-    return Math.max(after(0, requests), after(1, tokens));
-  }
-
+  /** A call waits no more. */
   protected leave(call: Call): void {
-    if (!call.waits) return;
-    const { before, after } = call;
-    if (before) before.after = after;
-    else this.first = after;
-    if (after) after.before = before;
-    else this.#last = before;
-    call.before = call.after = undefined;
-    call.waits = false;
+    if (call.place < 0) return;
+    if (!this.closed) this.house.core.cancel(this.gate, call.place, call.turn);
+    this.#end(call);
+  }
+
+  #end(call: Call): void {
+    this.waiters[call.place] = undefined;
     this.waiting--;
+    call.place = -1;
+    call.stop?.();
   }
 
-  protected refusal(time: number): Error {
-    const { core } = this.house;
-    switch (core.reason()) {
-      case 1:
-        return new Late(core.late() - time);
-      case 2:
-        return new Refused("OVER_LIMIT", "the law's limit for this second is used up");
-      case 3:
-        return new Refused("BUDGET", "the retry budget is spent");
-      case 4:
-        return new Refused("TOO_BIG", "the cost is more than the limit's burst, so the call never fits");
-      default:
-        return new Refused("NEVER", "the wait would outlast the clock");
-    }
+  #rejection(time: number): Error {
+    const { core, queue } = this.house;
+    const reason = core.reason();
+    if (reason === 1) return new Late(Math.max(core.late() - time, 1));
+    if (reason === 6) return new QueueFull(queue, this.key);
+    const [code, message] = REASONS[reason - 2] ?? REASONS[3]!;
+    return new Refused(code, message);
   }
 }
 
-/** Whether a call goes before another that waits. */
-function isBefore(call: Call, other: Call): boolean {
-  return call.priority > other.priority || (call.priority === other.priority && call.turn < other.turn);
-}
+/** Why a call cannot be admitted, in the core's order from 2 on. */
+const REASONS: readonly [Code, string][] = [
+  ["OVER_LIMIT", "the law's limit for this second is used up"],
+  ["BUDGET", "the retry budget is spent"],
+  ["TOO_BIG", "the cost is more than the limit's burst, so the call never fits"],
+  ["NEVER", "the wait would outlast the clock"],
+];

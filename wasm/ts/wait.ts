@@ -10,6 +10,11 @@ export function delay(ms: number): number {
   return Math.min(Math.max(Math.ceil(ms), 0), LONGEST);
 }
 
+/** Calls back in the next turn of the event loop. A timer of Node may fire again and again in one turn. */
+export function turn(then: () => void): void {
+  ((globalThis as { setImmediate?: typeof setTimeout }).setImmediate ?? setTimeout)(then);
+}
+
 /** Calls back once after any time; the answer stops it. */
 export function after(ms: number, then: () => void): () => void {
   const sleep = (ms: number): ReturnType<typeof setTimeout> => setTimeout(ms > LONGEST ? () => void (timer = sleep(ms - LONGEST)) : then, delay(ms));

@@ -60,3 +60,20 @@ impl<const LIMITS: usize> Permit<LIMITS> {
         self.attempt
     }
 }
+
+#[cfg(feature = "shared")]
+impl Permit {
+    /// The permit of a call that an [`Isolate`](crate::shared::Isolate) admitted, for a queue in front of it:
+    /// a gate that hands these out gets the isolate's number back from [`lease`](Self::lease).
+    pub const fn of_lease(number: u64) -> Self {
+        let parts = [Part { cost: 0, epoch: 0, paced: false }];
+        let sent = Instant::from_nanos(number);
+        Self { sent, parts, attempt: 0, period: 0, number: 0, learnt: false }
+    }
+
+    /// The number that `of_lease` was given.
+    #[must_use]
+    pub const fn lease(&self) -> u64 {
+        self.sent.as_nanos()
+    }
+}

@@ -246,6 +246,24 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Some(Ticket { slot, arrival: place.arrival() })
     }
 
+    /// The earliest turn of a call that waits, behind all others of its priority, at the present rate;
+    /// `None` where it does not wait.
+    #[must_use]
+    pub fn turn(
+        &self,
+        now: Instant,
+        gate: &(impl Gate<LIMITS> + ?Sized),
+        ticket: Ticket,
+    ) -> Option<Instant> {
+        let slot = self.slots.get(ticket.slot).filter(|slot| slot.is_of(ticket))?;
+        let (ask, place) = (slot.ask()?, slot.place()?);
+        let mut ahead = self.slots.ahead(place.priority());
+        for (ahead, cost) in ahead.iter_mut().zip(ask.costs) {
+            ahead.subtract(cost);
+        }
+        Some(gate.due_behind(now, &ask, &ahead))
+    }
+
     /// The next thing to do. Call it until it says `Sleep`.
     pub fn poll(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Step {
         if now >= self.asleep {
@@ -260,17 +278,9 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// What has become of a call.
     pub fn take(&mut self, ticket: Ticket) -> Turn<LIMITS> {
         match self.slots.get(ticket.slot) {
-            Some(slot) if slot.is_of(ticket) => {
-                if slot.is_waiting() {
-                    return Turn::Waiting;
-                }
-            }
-            _ => return Turn::Unknown,
-        }
-        match self.slots.vacate(ticket.slot).0 {
-            State::Admitted { permit, .. } => Turn::Admitted(permit),
-            State::Rejected { reason, .. } => Turn::Rejected(reason),
-            _ => Turn::Unknown, // not reached
+            Some(slot) if slot.is_of(ticket) && slot.is_waiting() => Turn::Waiting,
+            Some(slot) if slot.is_of(ticket) => self.slots.vacate(ticket.slot).into_turn(),
+            _ => Turn::Unknown,
         }
     }
 
@@ -281,13 +291,20 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         gate: &mut (impl Gate<LIMITS> + ?Sized),
         ticket: Ticket,
     ) {
-        if self.slots.get(ticket.slot).is_some_and(|slot| slot.is_of(ticket)) {
-            self.slots.leave(ticket.slot);
-            if let State::Admitted { permit, .. } = self.slots.vacate(ticket.slot).0 {
-                gate.refund(now, permit);
-            }
-            self.asleep = Instant::ZERO;
+        if let Turn::Admitted(permit) = self.withdraw(ticket) {
+            gate.refund(now, permit);
         }
+    }
+
+    /// As `cancel`, but a permit is returned and not refunded: less code for callers that take what is decided
+    /// at once.
+    pub fn withdraw(&mut self, ticket: Ticket) -> Turn<LIMITS> {
+        if self.slots.get(ticket.slot).is_none_or(|slot| !slot.is_of(ticket)) {
+            return Turn::Unknown;
+        }
+        self.slots.leave(ticket.slot);
+        self.asleep = Instant::ZERO;
+        self.slots.vacate(ticket.slot).into_turn()
     }
 
     /// Tells the queue that the gate changed: a call was settled or refunded, or its policy, its window or

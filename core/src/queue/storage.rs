@@ -3,7 +3,7 @@
 use core::mem;
 
 use super::gate::Ahead;
-use super::{Place, Ticket};
+use super::{Place, Ticket, Turn};
 use crate::gate::Permit;
 use crate::time::Instant;
 use crate::verdict::{Ask, Reason};
@@ -49,6 +49,24 @@ impl<const LIMITS: usize> Slot<LIMITS> {
                 State::Waiting { place, .. } => place.arrival(),
                 State::Admitted { arrival, .. } | State::Rejected { arrival, .. } => arrival,
             }
+    }
+
+    /// What became of the call that was in it.
+    pub(super) fn into_turn(self) -> Turn<LIMITS> {
+        match self.0 {
+            State::Free { .. } => Turn::Unknown,
+            State::Waiting { .. } => Turn::Waiting,
+            State::Admitted { permit, .. } => Turn::Admitted(permit),
+            State::Rejected { reason, .. } => Turn::Rejected(reason),
+        }
+    }
+
+    /// The place of a call that waits.
+    pub(super) const fn place(&self) -> Option<Place> {
+        match self.0 {
+            State::Waiting { place, .. } => Some(place),
+            _ => None,
+        }
     }
 
     /// What a call that waits for its turn asks the gate.

@@ -56,7 +56,7 @@ export class Post {
 
   /** Each request goes to the holder of its key's budget; where there is none, this process is it from now on. */
   readonly carry: Carrier = async (key, request) => {
-    if (this.#closed) throw new Closed("CLOSED", "the gate is closed");
+    if (this.#closed) throw new Closed();
     const { client } = this.#options;
     if (!isReady(client)) throw away("is not connected");
     const seat = this.#seats.get(key);

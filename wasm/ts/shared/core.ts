@@ -26,15 +26,14 @@ export interface BudgetCore extends Core {
 }
 
 /**
- * A new instance of the module. (A shared budget counts calls, so there is nothing to correct. When an
- * isolate has room again, the courier hears.)
+ * A new instance of the module. (A shared budget counts calls, so there is nothing to correct.)
  */
 export function made(exports: Exports): LeaseCore & BudgetCore {
   const core = dress(exports) as LeaseCore & BudgetCore;
   // An isolate's number is its name: two with the same one would take each other's requests for their own.
-  const open: LeaseCore["open"] = (_high, _low, now) => {
+  const open: LeaseCore["open"] = (_high, _low, now, queue) => {
     const [high, low] = crypto.getRandomValues(new Uint32Array(2));
-    return core.open(high!, low!, now);
+    return core.open(high!, low!, now, queue);
   };
-  return { ...core, open, used() {}, next_at: () => Infinity };
+  return { ...core, open, used() {} };
 }

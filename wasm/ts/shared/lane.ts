@@ -2,15 +2,14 @@
 
 import { Refused } from "../errors.js";
 import type { Lanes } from "../gate.js";
-import type { Call, House, Lane } from "../lane.js";
+import type { Call, House, Lane, Then } from "../lane.js";
 import type { Carrier, Keep } from "./carrier.js";
 import type { LeaseCore } from "./core.js";
 import { Courier } from "./courier.js";
 
 /** A lane that knows how to wait. */
 interface SolidLane extends Lane {
-  wait(call: Call): Promise<number>;
-  changed(time?: number, room?: number): void;
+  wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T>;
 }
 
 /** Kinds of such lanes. */
@@ -41,12 +40,12 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
 
     wanting(): number {
       // This forgets those at the front that never woke.
-      super.isIdle(0);
+      super.isIdle();
       return this.waiting;
     }
 
     /** What is leased would be lost with the lane: those go first that have leased nothing. */
-    override isIdle(stale: number): boolean {
+    override isIdle(stale = -Infinity): boolean {
       if (!super.isIdle(stale)) return false;
       if (this.isSpare(stale)) return true;
       if (!spare?.isSpare(stale)) spare = [...lanes].find((lane) => lane.isSpare(stale));
@@ -63,13 +62,18 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
       return this.#courier.patience(time);
     }
 
-    override take(slot: number, deadline: number, requests: number, tokens: number): number {
-      if (requests !== 1 || tokens) throw new Refused("TOO_BIG", "a shared budget counts calls: leave the option cost away");
-      return this.#look(super.take(slot, deadline, requests, tokens));
+    override take(requests: number, tokens: number): number {
+      check(requests, tokens);
+      return this.#look(super.take(requests, tokens));
     }
 
-    override ask(call: Call, time: number): number {
-      return this.#look(super.ask(call, time));
+    protected override join(call: Call, time: number): number {
+      check(call.requests, call.tokens);
+      return this.#look(super.join(call, time));
+    }
+
+    protected override next(time: number): number {
+      return this.#look(super.next(time));
     }
 
     #look(answer: number): number {
@@ -90,3 +94,7 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
   }
   return Leased;
 };
+
+function check(requests: number, tokens: number): void {
+  if (requests !== 1 || tokens) throw new Refused("TOO_BIG", "a shared budget counts calls: leave the option cost away");
+}

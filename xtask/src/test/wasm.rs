@@ -15,7 +15,7 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "shared",
     "redis-fleet",
     "hints",
@@ -26,6 +26,7 @@ const FILES: [&str; 18] = [
     "pace",
     "memory",
     "keys",
+    "turns",
     "workerd",
     "durable",
     "isolate",

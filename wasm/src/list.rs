@@ -1,0 +1,192 @@
+//! Lists that grow, and the memory that they take: whole pages, which a host does not take
+//! back. A list that is dropped leaves its block to the next one.
+
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::ptr::{NonNull, drop_in_place};
+use core::slice;
+
+/// The smallest block, in bytes. All are powers of two.
+const LEAST: usize = 128;
+
+/// A `Vec` for a module without an allocator: what exceeds the host's memory is not added.
+pub struct List<T> {
+    begin: NonNull<T>,
+    len: usize,
+    /// The bytes of its block; 0 before the first value.
+    bytes: usize,
+    owns: PhantomData<T>,
+}
+
+impl<T> List<T> {
+    /// An empty list, which has taken no memory yet.
+    pub const fn new() -> Self {
+        const { assert!(size_of::<T>() > 0 && align_of::<T>() <= LEAST) };
+        Self { begin: NonNull::dangling(), len: 0, bytes: 0, owns: PhantomData }
+    }
+
+    /// Adds a value; `None` where the host gives no more memory.
+    pub fn push(&mut self, value: T) -> Option<()> {
+        let end = self.len.checked_add(1)?;
+        if end.checked_mul(size_of::<T>())? > self.bytes {
+            let bytes = (self.bytes * 2).max(size_of::<T>().next_power_of_two()).max(LEAST);
+            let block = take(bytes)?.cast();
+            // SAFETY: the new block is another, aligned, and larger than the values that it takes over.
+            unsafe { block.copy_from_nonoverlapping(self.begin, self.len) };
+            self.give();
+            (self.begin, self.bytes) = (block, bytes);
+        }
+        // SAFETY: the block has room for one more.
+        unsafe { self.begin.add(self.len).write(value) };
+        self.len = end;
+        Some(())
+    }
+
+    /// Leaves the block to others.
+    fn give(&self) {
+        if self.bytes > 0 {
+            // SAFETY: `take` gave it, with this size, and its values are moved or dropped.
+            unsafe { give(self.begin.cast(), self.bytes) };
+        }
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the first `len` values of the block are written.
+        unsafe { slice::from_raw_parts(self.begin.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for List<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the list has the block alone.
+        unsafe { slice::from_raw_parts_mut(self.begin.as_ptr(), self.len) }
+    }
+}
+
+impl<T> Extend<T> for List<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        _ = values.into_iter().try_for_each(|value| self.push(value));
+    }
+}
+
+impl<T> Drop for List<T> {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses the values after this.
+        unsafe { drop_in_place(&raw mut **self) };
+        self.give();
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+use pages::{give, take};
+
+#[cfg(target_arch = "wasm32")]
+mod pages {
+    use super::{LEAST, NonNull};
+    use crate::bare::Alone;
+
+    const PAGE: usize = 65_536;
+
+    /// The blocks without a list, by the logarithm of their size: each has the address of the next.
+    struct Blocks {
+        free: [Option<NonNull<u8>>; usize::BITS as usize],
+        /// What is left of the pages that were taken last.
+        begin: usize,
+        end: usize,
+    }
+
+    static BLOCKS: Alone<Blocks> =
+        Alone::new(Blocks { free: [None; usize::BITS as usize], begin: 0, end: 0 });
+
+    /// A block of this size, a power of two.
+    pub fn take(bytes: usize) -> Option<NonNull<u8>> {
+        const { assert!(LEAST >= size_of::<usize>()) };
+        BLOCKS.with(|blocks| {
+            let free = blocks.free.get_mut(bytes.trailing_zeros() as usize)?;
+            if let Some(block) = *free {
+                // SAFETY: `give` wrote it, and nobody has used the block since.
+                *free = unsafe { block.cast().read() };
+                return Some(block);
+            }
+            if blocks.end - blocks.begin < bytes {
+                let pages = bytes.div_ceil(PAGE);
+                // The host says no with the largest number, whose product overflows.
+                blocks.begin = core::arch::wasm32::memory_grow(0, pages).checked_mul(PAGE)?;
+                blocks.end = blocks.begin + pages * PAGE;
+            }
+            let block = NonNull::new(blocks.begin as *mut u8);
+            blocks.begin += bytes;
+            block
+        })
+    }
+
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// It is of `take`, has this size, and nobody uses it any more.
+    pub unsafe fn give(block: NonNull<u8>, bytes: usize) {
+        BLOCKS.with(|blocks| {
+            if let Some(free) = blocks.free.get_mut(bytes.trailing_zeros() as usize) {
+                // SAFETY: the block is nobody's, aligned, and has room for an address.
+                unsafe { block.cast().write(*free) };
+                *free = Some(block);
+            }
+        });
+    }
+}
+
+/// A block of this size, a power of two: on the host, for tests.
+#[cfg(not(target_arch = "wasm32"))]
+fn take(bytes: usize) -> Option<NonNull<u8>> {
+    let layout = std::alloc::Layout::from_size_align(bytes, LEAST).ok()?;
+    // SAFETY: it has a size.
+    NonNull::new(unsafe { std::alloc::alloc(layout) })
+}
+
+/// Takes a block back.
+///
+/// # Safety
+/// It is of `take`, has this size, and nobody uses it any more.
+#[cfg(not(target_arch = "wasm32"))]
+unsafe fn give(block: NonNull<u8>, bytes: usize) {
+    if let Ok(layout) = std::alloc::Layout::from_size_align(bytes, LEAST) {
+        // SAFETY: as the caller says.
+        unsafe { std::alloc::dealloc(block.as_ptr(), layout) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn a_list_keeps_its_values_while_it_grows_and_drops_each_once() {
+        let alive = Rc::new(());
+        let mut list = List::new();
+        assert_eq!(list.len(), 0);
+        for number in 0..1_000_u32 {
+            list.extend([(number, Rc::clone(&alive))]);
+        }
+        assert_eq!(
+            list.iter().map(|(number, _)| *number).collect::<Vec<_>>(),
+            (0..1_000).collect::<Vec<_>>()
+        );
+        assert_eq!(Rc::strong_count(&alive), 1_001);
+        drop(list);
+        assert_eq!(Rc::strong_count(&alive), 1);
+    }
+
+    #[test]
+    fn values_larger_than_a_block_of_the_least_size_have_one_of_their_own() {
+        let mut list = List::new();
+        list.extend([[7_u8; 1_000], [8; 1_000], [9; 1_000]]);
+        assert_eq!(list.iter().map(|value| value[999]).collect::<Vec<_>>(), [7, 8, 9]);
+    }
+}

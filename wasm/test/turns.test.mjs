@@ -1,0 +1,126 @@
+// What calls that wait do to the program: to its event loop, to its end, and to calls inside of them.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import test from "node:test";
+import { promisify } from "node:util";
+import { Closed, Late, tidegate } from "tidegate";
+
+const nothing = () => {};
+const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
+const MANY = 20_000;
+/** How many calls may end their wait in one turn of the event loop. */
+const BATCH = 500;
+
+/** The most calls that end between two turns of the event loop, until all have. */
+async function mostInATurn(calls) {
+  let [ended, before, most] = [0, 0, 0];
+  const all = Promise.allSettled(calls.map((call) => call.catch(nothing).then(() => ended++)));
+  while (ended < calls.length) {
+    await new Promise(setImmediate);
+    most = Math.max(most, ended - before);
+    before = ended;
+  }
+  await all;
+  return most;
+}
+
+const waiting = (gate, work = nothing) => Array.from({ length: MANY }, () => gate.run(work));
+const hourly = (more) => tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 }, queue: MANY, ...more });
+
+test("calls that may all be admitted at once leave the event loop its turns", async () => {
+  const gate = hourly();
+  gate.tryAcquire();
+  const calls = waiting(gate);
+  gate.setPolicy({ law: "none" });
+  assert.ok((await mostInATurn(calls)) <= 2 * BATCH);
+  assert.equal(gate.stats().ok, MANY);
+});
+
+test("calls that each admit the next one leave the event loop its turns", async () => {
+  const gate = tidegate({ law: "none", concurrency: 1, queue: MANY });
+  assert.ok((await mostInATurn(waiting(gate))) <= 2 * BATCH);
+  assert.equal(gate.stats().ok, MANY);
+});
+
+test("a gate that closes rejects those that wait, and leaves the event loop its turns", async () => {
+  const gate = hourly();
+  gate.tryAcquire();
+  const calls = waiting(gate);
+  gate.close();
+  await assert.rejects(gate.run(nothing), Closed);
+  await assert.rejects(calls[0], Closed);
+  assert.ok((await mostInATurn(calls)) <= 2 * BATCH);
+  await assert.rejects(calls[MANY - 1], Closed);
+});
+
+test("a gate that is closed while its calls are admitted takes nothing of the gate that comes after it", async () => {
+  const before = hourly();
+  before.tryAcquire();
+  const calls = waiting(before);
+  before.setPolicy({ law: "none" });
+  before.close();
+  const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 1 }, now: () => 0 });
+  gate.tryAcquire();
+  const waits = gate.run(() => "served");
+  await Promise.allSettled(calls);
+  gate.setPolicy({ law: "none" });
+  assert.equal(await waits, "served");
+});
+
+/** What a program prints, and for how long it lives. */
+async function lifeOf(program) {
+  const begun = performance.now();
+  const source = `import { tidegate } from "tidegate"; const nothing = () => {};\n${program}`;
+  const node = promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], { cwd: import.meta.dirname, timeout: 60_000 });
+  const { stdout } = await node;
+  return { stdout: stdout.trim(), ms: performance.now() - begun };
+}
+
+test("a program ends when its calls have: nothing keeps it alive", async () => {
+  const { stdout } = await lifeOf(`
+    const hour = { limit: 1, per: 3_600_000 };
+    const gate = tidegate({ law: "fixed", requests: hour, backoff: { base: 1, max: 1 } });
+    await gate.run(nothing, { deadline: 3_000_000 });
+    const controller = new AbortController();
+    const waits = gate.run(nothing, { signal: controller.signal, deadline: 7_200_000 });
+    controller.abort("enough");
+    await waits.catch(console.log);
+    await gate.run(nothing, { deadline: 1_000 }).catch(({ code }) => console.log(code));
+    const other = tidegate({ keys: 1 });
+    await other.run(() => { throw Object.assign(new Error(), { status: 429 }); }, { retry: false }).catch(nothing);
+    other.tryAcquire({ key: "dropped" });
+    await other.run(nothing, { key: "no room", deadline: 50 }).catch(({ code }) => console.log(code));
+  `);
+  assert.equal(stdout, "enough\nLATE\nKEYS_FULL");
+});
+
+test("a program that has calls waiting lives until they are served", async () => {
+  const { stdout, ms } = await lifeOf(`
+    const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 700 } });
+    gate.run(() => console.log("first"));
+    gate.run(() => console.log("paced"));
+    const one = tidegate({ law: "none", concurrency: 1, lease: 200 });
+    one.tryAcquire(); // and lost
+    one.run(() => console.log("after the lost call's lease"));
+  `);
+  assert.deepEqual(stdout.split("\n").sort(), ["after the lost call's lease", "first", "paced"]);
+  assert.ok(ms >= 700);
+});
+
+test("a call inside of a call waits for its turn as any other", async () => {
+  const gate = tidegate();
+  const inner = () => gate.run(() => sleep(1));
+  const calls = Array.from({ length: 50 }, () => gate.run(async () => (await sleep(1), inner())));
+  await Promise.all(calls);
+  const { ok, waiting } = gate.stats();
+  assert.deepEqual({ ok, waiting }, { ok: 100, waiting: 0 });
+});
+
+test("a call for which the call around it leaves no place is rejected at its deadline, or has a key of its own", async () => {
+  const gate = tidegate({ concurrency: 1 });
+  await assert.rejects(gate.run(() => gate.run(nothing, { deadline: 50 })), Late);
+  assert.equal(await gate.run(() => gate.run(() => "served", { key: "inner" })), "served");
+  const { waiting, inFlight } = gate.stats();
+  assert.deepEqual({ waiting, inFlight }, { waiting: 0, inFlight: 0 });
+});
