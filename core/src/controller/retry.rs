@@ -10,12 +10,12 @@ use crate::time::{Instant, Span};
 use crate::verdict::{Ask, Reason, Verdict};
 
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
-    /// The ask for the next attempt of a call that completed with `reply` (an [`Outcome`] will do).
+    /// The ask for the next attempt of a call that completed with `reply` (an [`Outcome`](crate::Outcome) will do).
     ///
     /// The ask carries the call's own backoff, so that polling with it waits. A server's wish to
     /// be left alone for a time is in the way of all calls alike. An error that another attempt
     /// cannot mend is no failure to a throttle: the server answered, so settle it as
-    /// [`Outcome::Ok`] and do not retry.
+    /// [`Outcome::Ok`](crate::Outcome::Ok) and do not retry.
     ///
     /// # Errors
     /// [`Reason::Final`] where another attempt would not help, [`Reason::Attempts`] where the policy allows

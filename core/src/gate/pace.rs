@@ -237,8 +237,10 @@ impl Pace {
         quota: Quota,
     ) -> Instant {
         let call = quota.period.get();
-        let level = self.level_at(lately, quota).saturating_add(call.saturating_mul(ahead));
-        let room = call.saturating_mul(quota.burst.get().saturating_sub(cost).into());
+        let ahead = Span::from_nanos(call).saturating_mul(ahead).as_nanos();
+        let level = self.level_at(lately, quota).saturating_add(ahead);
+        // Quotas are made so that it fits.
+        let room = call.wrapping_mul(quota.burst.get().saturating_sub(cost).into());
         let (drained, rest) = div_rem(level.saturating_sub(room), quota.count);
         let wait = Span::from_nanos(drained.saturating_add(u64::from(rest > 0)));
         self.at.max(lately).saturating_add(wait)

@@ -2,7 +2,7 @@
 
 use tidegate::gate::Permit;
 use tidegate::law::Adaptive;
-use tidegate::{AsReply, Ask, Controller, Decision, Policy, Reply, Span, Verdict};
+use tidegate::{AsReply, Ask, Controller, Decision, Policy, Span, Verdict};
 
 use crate::{MILLIS, at};
 
