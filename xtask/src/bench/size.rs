@@ -183,8 +183,8 @@ impl Weights {
             "# Size\n\n\
              Bytes of code and constants that each part adds to an image of firmware: what a minimal \
              image weighs with it, less what the same frame weighs empty. A controller here has one \
-             limit and four calls in flight, and the image holds its `new`, `poll`, `settle`, \
-             `retry` and `next_at` for any policy. What a target lacks in hardware (64-bit division, \
+             limit and a policy in flash, without the feature `stats`, and the image holds its `new`, \
+             `poll` and `settle`; one that retries and sleeps has `retry` and `next_at` too. What a target lacks in hardware (64-bit division, \
              copying memory) is counted too. A throttle is a `static` whose calls are made with `run`, \
              and what the `static` begins with is in flash as well. None of the images holds a \
              function of floating point, and none of a controller or the parsers a panic, or this \
