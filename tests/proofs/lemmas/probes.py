@@ -41,6 +41,11 @@ def taken_back(base, interval):
     return above - div(above, 4)
 
 
+def a_log(dice):
+    """As a record has it: of less than 64 octaves."""
+    return dice.choice([1, -1]) * dice.number(0, 63 * OCTAVE) & U32
+
+
 def a_probe(dice):
     return [
         dice.number(4, MOST),
@@ -50,11 +55,11 @@ def a_probe(dice):
         dice.number(0, U8),
         dice.choice([0, dice.number(0, U8)]),
         dice.number(2, 4),
-        dice.u32(),
+        a_log(dice),
     ]
 
 
-@step("probe_cut", lambda dice: [*a_probe(dice), dice.u32()])
+@step("probe_cut", lambda dice: [*a_probe(dice), a_log(dice)])
 def probe_cut(length, shortest, progress, successes, _ignored, _gap, pauses, base, interval):
     base, interval = signed(base), signed(interval)
     late = successes >= 256

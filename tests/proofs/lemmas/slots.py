@@ -32,11 +32,11 @@ def a_client(dice):
     now = dice.instant()
     interval = dice.number(0, 62 * OCTAVE)
     slot, release, event = (dice.near(now, 100 * SECOND) for _ in range(3))
-    least, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, U8)])
+    least, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, 40)])
     ceiling = dice.number(0, 2**14)
     paced = [1, interval, dice.number(4, 9), least, 0, 0, 0, 0, 0, 0, 0, 0]
     meter = [event, 0, 0, 0, 0]
-    told = [0, 0, U32, 0, 0, 16]
+    told = [0, 0, U32, 0, 0, 16, 0]
     event = [event, 0, ceiling, misses, dice.flag()]
     return [*paced, *meter, slot, release, interval, *event, 16, 0, *told], now
 

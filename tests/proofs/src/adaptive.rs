@@ -36,7 +36,7 @@ const PACED: &[Kind] = &[
     At, At, Four,
     At, Four, Two, Byte, Byte,
     Four, Byte,
-    Four, Four, Four, Four, Two, Byte,
+    Four, Four, Four, Four, Two, Byte, Byte,
 ];
 const LAW: Adaptive = Adaptive::DEFAULT;
 
