@@ -184,8 +184,8 @@ where
         if self.get(key).is_some() {
             return;
         }
-        let controller = Controller::new(self.policy, self.seed(), now);
-        let controller = self.windowed(controller, now);
+        let mut controller = Controller::new(self.policy, self.seed(), now);
+        self.set_window_of(&mut controller, now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
         let Err(entry) = self.entries.push(entry) else { return };
         let order = |entry: &Entry<_, Controller<_, LIMITS, _>>| {
@@ -197,16 +197,11 @@ where
         }
     }
 
-    /// A controller with the window that was set for all.
-    fn windowed(
-        &self,
-        mut controller: Controller<L, LIMITS, P>,
-        now: Instant,
-    ) -> Controller<L, LIMITS, P> {
+    /// Gives a new controller the window that was set for all.
+    fn set_window_of(&self, controller: &mut Controller<L, LIMITS, P>, now: Instant) {
         if let Some(window) = self.window {
             controller.set_window(window, now);
         }
-        controller
     }
 
     /// One that no key has drawn yet.
@@ -252,8 +247,8 @@ where
         away: Span,
     ) -> Result<(), SnapshotError> {
         let seed = self.seed();
-        let restored = Controller::restore(self.policy, seed, record, now, away)?;
-        let restored = self.windowed(restored, now);
+        let mut restored = Controller::restore(self.policy, seed, record, now, away)?;
+        self.set_window_of(&mut restored, now);
         self.admit(key, now);
         if let Some(controller) = self.get_mut(key) {
             *controller = restored;
@@ -378,7 +373,10 @@ mod tests {
         table.set_policy(Policy::new(Fixed::UNLIMITED), Instant::ZERO);
         let one = WindowPolicy::new(1, Span::from_secs(60)).unwrap();
         table.set_window(one, Instant::ZERO);
-        for key in [1, 2] {
+        let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];
+        table.get(&1).unwrap().snapshot(Instant::ZERO, &mut record).unwrap();
+        table.restore(Instant::ZERO, &3, &record, Span::ZERO).unwrap();
+        for key in [1, 2, 3] {
             let _ = go(&mut table, key);
             assert_eq!(table.poll(Instant::ZERO, &key, &Ask::new()), Decision::Full);
         }

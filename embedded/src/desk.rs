@@ -76,7 +76,7 @@ pub enum Standing {
 /// What is later by this is later.
 const TICK: Span = Span::from_nanos(1);
 
-/// How often a retry looks whether the queue has room again: nobody can wake it.
+/// How often a retry checks whether the queue has room: no event wakes it.
 const LOOK_AGAIN: Span = Span::from_secs(1);
 
 /// What [`Call`](crate::Call) and [`Permit`](crate::Permit) ask of a desk, whatever its types.

@@ -8,8 +8,8 @@ use tidegate::queue::{Slot, Storage};
 use crate::gates::{Chosen, Gates};
 use crate::time::wake_at;
 
-/// The places for all keys. A queue sees the calls of one key and the free slots, so each key has an
-/// order of its own.
+/// The places for all keys. A queue sees the calls of one key and the free slots, so keys are ordered
+/// independently.
 pub(crate) struct Places<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> {
     slots: [Slot<LIMITS>; N],
     waiters: [Option<Waiter<G::Key>>; N],

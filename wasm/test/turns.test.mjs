@@ -117,7 +117,7 @@ test("a call inside of a call waits for its turn as any other", async () => {
   assert.deepEqual({ ok, waiting }, { ok: 100, waiting: 0 });
 });
 
-test("a call for which the call around it leaves no place is rejected at its deadline, or has a key of its own", async () => {
+test("a nested call that finds no place is rejected at its deadline, and a nested call with another key is sent", async () => {
   const gate = tidegate({ concurrency: 1 });
   await assert.rejects(gate.run(() => gate.run(nothing, { deadline: 50 })), Late);
   assert.equal(await gate.run(() => gate.run(() => "served", { key: "inner" })), "served");

@@ -79,7 +79,7 @@ export class LoneLane extends Lane {
     }
   }
 
-  /** Asks for the first only: whoever else may go might be lost. */
+  /** Asks for the first only: the caller of any other may be gone. */
   #ask(call: Call, time: number): void {
     this.#forget(time);
     while (call.place >= 0 && this.#first(time) === call) {

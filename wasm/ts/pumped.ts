@@ -1,6 +1,6 @@
 /**
- * A lane with one timer, set for what the core says comes next: whoever's call comes back, and whoever
- * wakes, lets go all that may go.
+ * A lane with one timer, set for what the core says comes next. Each call that settles and each timer that
+ * fires admits all calls that may be sent.
  */
 
 import { Closed } from "./errors.js";

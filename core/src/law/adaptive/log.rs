@@ -8,7 +8,7 @@ use crate::time::Span;
 /// A logarithm to the base of two, in 2^-24 octaves.
 ///
 /// The law never adds to a rate, it multiplies. In logarithms that is a sum: an interval of nine years
-/// takes four bytes, as one of a nanosecond does. A span or a count is below 64 octaves, so the sum of two fits.
+/// takes four bytes, as one of a nanosecond does. Spans and counts are below 64 octaves, so the sum of two fits.
 ///
 /// An interval between calls is the logarithm of its nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -169,6 +169,7 @@ impl Field for Log {
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
+        // A record may say anything. Within these ends the sum of two fits.
         Self(input.u32().cast_signed().clamp(-63 << 24, (64 << 24) - 1))
     }
 }
