@@ -1,5 +1,5 @@
 // Makes dist/ of the npm package from the bound modules: `node build.mjs FOLDER`, where FOLDER has
-// gate/, laws/, pace/ and shared/ as wasm/bind left them. `cargo xtask build wasm` runs it.
+// gate/, laws/, pacing/ and shared/ as wasm/bind left them. `cargo xtask build wasm` runs it.
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -30,7 +30,7 @@ fs.mkdirSync(dist);
 // Blocks and branches made anew (`--rereloop`, for which `--flatten` prepares) are a hundredth smaller.
 // The stack grows down to address 0, and 64 kB of it are never used up: so nobody reads the first
 // kilobyte, which is what `--low-memory-unused` says.
-const modules = { gate: "tidegate", laws: "laws", pace: "pace", shared: "shared" };
+const modules = { gate: "tidegate", laws: "laws", pacing: "pacing", shared: "shared" };
 for (const [module, name] of Object.entries(modules)) {
   const file = path.join(dist, `${name}.wasm`);
   fs.writeFileSync(file, prune(fs.readFileSync(path.join(bound, module, `${module}_bg.wasm`))));
@@ -115,22 +115,23 @@ const common = {
   legalComments: "none", charset: "ascii", logLevel: "warning",
 };
 const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
-const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pace.workerd", "pace.edge-light", "js.workers", "durable"];
-const everywhere = ["index", "laws", "pace", "js", "redis"];
+const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pacing.workerd", "pacing.edge-light", "js.workers", "durable"];
+const everywhere = ["index", "laws", "pacing", "js", "redis", "test", "otel"];
 await esbuild.build({
   ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),
 });
 await esbuild.build({ ...common, format: "cjs", entryPoints: everywhere.map(entry), outExtension: { ".js": ".cjs" } });
 
 execFileSync(path.join(tools, "tsc"), ["-p", here, "--outDir", dist], { stdio: "inherit" });
-// A class that is disposable has a symbol in its type that an older `lib` lacks.
-const disposable = '/// <reference lib="esnext.disposable" />\n';
 for (const file of fs.readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".d.ts"))) {
-  const text = disposable + fs.readFileSync(path.join(dist, file), "utf8");
+  // TypeScript has known an array's buffer since 5.7 only.
+  const text = fs.readFileSync(path.join(dist, file), "utf8").replaceAll("Uint8Array<ArrayBuffer>", "Uint8Array");
   fs.writeFileSync(path.join(dist, file), text);
-  fs.writeFileSync(path.join(dist, file.replace(/\.d\.ts$/, ".d.cts")), text.replace(/(from "\.\.?\/[^"]+)\.js"/g, '$1.cjs"'));
+  fs.writeFileSync(path.join(dist, file.replace(/\.d\.ts$/, ".d.cts")), text.replace(/((?:from |import\()"\.\.?\/[^"]+)\.js"/g, '$1.cjs"'));
 }
 fs.writeFileSync(path.join(dist, "tidegate.wasm.d.ts"), "declare const module: WebAssembly.Module;\nexport default module;\n");
+
+for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"]) fs.copyFileSync(path.join(here, "..", licence), path.join(here, licence));
 
 fs.rmSync(path.join(here, "dist"), { recursive: true, force: true });
 fs.renameSync(dist, path.join(here, "dist"));

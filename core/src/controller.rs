@@ -12,7 +12,7 @@ use core::borrow::Borrow;
 use each::{each, pairs, pairs_mut};
 use limit::{Limit, lately};
 
-use crate::gate::{Budget, Gate, Hold, InFlight, Part, Permit, WindowPolicy};
+use crate::gate::{ConcurrencyLimit, Cooldown, Gate, InFlight, Part, Permit, RetryBudget};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::outcome::{AsReply, Outcome, Reply};
@@ -23,37 +23,37 @@ use crate::stats::Counters;
 #[cfg(feature = "stats")]
 use crate::stats::Stats;
 use crate::time::{Instant, Span};
-use crate::verdict::{Ask, Decision, Reason, Verdict};
+use crate::verdict::{Call, Decision, Reason, Verdict};
 
-/// Decides when the next call may leave, and learns from what comes back.
+/// Decides when the next call may be sent, and learns from what comes back.
 ///
 /// One controller serves all who share a limit: put it behind a mutex, or keep it to one task. It
 /// never sleeps and never reads a clock; the caller does both. The loop is always this one:
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
 ///
 /// // The world of this example: a clock that only moves when we wait, and a server that
 /// // throttles the first three calls.
 /// let mut now = Instant::ZERO;
-/// let mut refusals = 3;
-/// let mut call = || if refusals > 0 { refusals -= 1; Outcome::Throttled } else { Outcome::Ok };
+/// let mut rejections = 3;
+/// let mut serve = || if rejections > 0 { rejections -= 1; Outcome::Throttled } else { Outcome::Ok };
 ///
 /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, now);
-/// let mut ask = Ask::new();
+/// let mut call = Call::new();
 /// let attempts = loop {
-///     match gate.poll(now, &ask) {
-///         Decision::Go(permit) => {
-///             let outcome = call();
+///     match gate.poll(now, &call) {
+///         Decision::Admit(permit) => {
+///             let outcome = serve();
 ///             gate.settle(now, permit, outcome);
-///             match gate.retry(now, &ask, outcome) {
-///                 Ok(next) => ask = next,
-///                 Err(_) => break ask.attempt() + 1, // served, or no other attempt is due
+///             match gate.retry(now, &call, outcome) {
+///                 Ok(next) => call = next,
+///                 Err(_) => break call.attempt() + 1, // served, or no other attempt is due
 ///             }
 ///         }
 ///         Decision::Wait(until) => now = until, // sleep until then
 ///         Decision::Full => break 0,            // wait until a call settles, or `next_at`
-///         Decision::Refuse(reason) => panic!("{reason}"),
+///         Decision::Reject(reason) => panic!("{reason}"),
 ///     }
 /// };
 /// assert_eq!(attempts, 4);
@@ -64,12 +64,12 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///
 /// - Time is an argument. A `now` before the latest one earns nothing; one far ahead earns a burst.
 /// - [`Verdict::Wait`] lies after `now`, and at that instant the same gate does not answer the same
-///   ask with `Wait` again, unless something left or settled in between. (The faithful
+///   ask with `Wait` again, unless something was admitted or settled in between. (The faithful
 ///   [`Tchannel`](crate::law::Tchannel) counts where a second ends, and may then say `Wait` after all.)
-/// - All gates are asked before any is charged; only `Go` charges.
+/// - All gates are asked before any is charged; only `Admit` charges.
 /// - Timers fire late. A rate makes up for up to 2 ms of that, so the burst is larger by what the rate
 ///   allows in 2 ms. (Published laws stay as their sources have them.)
-/// - A call that left before the latest cut cannot cut again, and a law grows only where it was
+/// - A call that was sent before the latest cut cannot cut again, and a law grows only where it was
 ///   what calls waited for. Laws that are kept as their source has them may break these two:
 ///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku), and what
 ///   [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper) call faithful.
@@ -79,17 +79,17 @@ use crate::verdict::{Ask, Decision, Reason, Verdict};
 ///
 /// # Parameters
 ///
-/// `L` is the law; `LIMITS` is how many limits an ask has costs for. `P` is a policy or a reference to one:
+/// `L` is the law; `LIMITS` is how many limits a call has costs for. `P` is a policy or a reference to one:
 /// firmware keeps it in flash, and a table of controllers has one for all of them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LIMITS>> {
     policy: P,
     limits: [Limit<L::State>; LIMITS],
-    hold: Hold,
-    window: WindowPolicy,
+    cooldown: Cooldown,
+    concurrency: ConcurrencyLimit,
     calls: InFlight,
-    budget: Budget,
+    retry_budget: RetryBudget,
     rng: Rng,
     stats: Counters,
     /// How many calls were admitted so far, in its low 8 bits.
@@ -106,11 +106,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let Policy { laws, rules } = policy.borrow();
         Self {
             limits: laws.each_ref().map(|law| Limit::new(law, now)),
-            hold: Hold::default(),
-            window: rules.window,
+            cooldown: Cooldown::default(),
+            concurrency: rules.concurrency,
             calls: InFlight::new(now, period(seed)),
             admitted: 0,
-            budget: Budget::of(rules.budget),
+            retry_budget: RetryBudget::of(rules.retry_budget),
             rng: Rng::new(seed),
             stats: Counters::default(),
             policy,
@@ -128,65 +128,67 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
 
     /// What a poll would answer. It changes nothing and may be asked at any time.
     #[must_use]
-    pub fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
-        let mut due = self.hold.until().max(ask.not_before);
-        let mut refusal = None::<Reason>;
+    pub fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict {
+        let mut due = self.cooldown.until().max(call.not_before);
+        let mut rejection = None::<Reason>;
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            match limit.due(law, now, ask.cost_of(index), self.in_flight()) {
+            match limit.due(law, now, call.cost_of(index), self.in_flight()) {
                 Ok(at) => due = due.max(at),
-                Err(reason) => refusal = Some(refusal.map_or(reason, |other| other.max(reason))),
+                Err(reason) => {
+                    rejection = Some(rejection.map_or(reason, |other| other.max(reason)))
+                }
             }
         });
-        // A full window must not hide that the wait behind it is too long.
-        let leaves = due.max(now);
-        if leaves > ask.deadline {
-            refusal = refusal.or(Some(Reason::Late(leaves)));
+        // A full concurrency limit must not hide that the wait behind it is too long.
+        let at = due.max(now);
+        if at > call.deadline {
+            rejection = rejection.or(Some(Reason::Late(at)));
         }
-        if ask.attempt > 0
-            && let Some(policy) = self.rules().budget
-            && self.budget.check(policy) != Verdict::Go
-            && !matches!(refusal, Some(reason) if reason > Reason::Budget)
+        if call.attempt > 0
+            && let Some(policy) = self.rules().retry_budget
+            && self.retry_budget.check(policy) != Verdict::Admit
+            && !matches!(rejection, Some(reason) if reason > Reason::RetryBudget)
         {
-            refusal = Some(Reason::Budget);
+            rejection = Some(Reason::RetryBudget);
         }
-        match refusal {
-            Some(reason) => Verdict::Refuse(reason),
-            None if self.calls.is_full(now, self.window_policy(now, ask)) => Verdict::Full,
+        match rejection {
+            Some(reason) => Verdict::Reject(reason),
+            None if self.calls.is_full(now, self.concurrency_limit(now, call)) => Verdict::Full,
             None if due > now => Verdict::Wait(due),
-            None => Verdict::Go,
+            None => Verdict::Admit,
         }
     }
 
-    /// Which gate stands in the way of `ask`; `None` where it may go. A deadline is nobody's gate:
+    /// Which gate stands in the way of `call`; `None` where it may go. A deadline is nobody's gate:
     /// the answer is the gate whose wait would miss it, and `None` where it has passed already.
     #[must_use]
-    pub fn why(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Gate> {
-        match self.check(now, ask) {
-            Verdict::Go => None,
-            Verdict::Full => Some(Gate::Window),
-            Verdict::Refuse(Reason::Budget) => Some(Gate::Budget),
-            Verdict::Wait(until) | Verdict::Refuse(Reason::Late(until)) => {
-                let mut paced = false;
+    pub fn why(&self, now: Instant, call: &Call<LIMITS>) -> Option<Gate> {
+        match self.check(now, call) {
+            Verdict::Admit => None,
+            Verdict::Full => Some(Gate::Concurrency),
+            Verdict::Reject(Reason::RetryBudget) => Some(Gate::RetryBudget),
+            Verdict::Wait(until) | Verdict::Reject(Reason::Late(until)) => {
+                let mut rate_limited = false;
                 pairs(self.laws(), &self.limits, |index, law, limit| {
-                    paced |= until > now
-                        && limit.due(law, now, ask.cost_of(index), self.in_flight()) == Ok(until);
+                    rate_limited |= until > now
+                        && limit.due(law, now, call.cost_of(index), self.in_flight()) == Ok(until);
                 });
-                match paced {
-                    true => Some(Gate::Pace),
-                    false if until > now => Some(Gate::Hold),
+                match rate_limited {
+                    true => Some(Gate::Pacing),
+                    false if until > now => Some(Gate::Cooldown),
                     false => None,
                 }
             }
-            Verdict::Refuse(_) => Some(Gate::Pace),
+            Verdict::Reject(_) => Some(Gate::Pacing),
         }
     }
 
-    /// Asks all gates, and on `Go` charges them and hands out the permit. The other answers charge
+    /// Asks all gates, and on `Admit` charges them and hands out the permit. The other answers charge
     /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
-    pub fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
-        match self.check(now, ask) {
-            Verdict::Go => self.leave(now, ask),
-            verdict => self.keep_back(now, ask, verdict),
+    pub fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+        match self.check(now, call) {
+            Verdict::Admit => self.admit(now, call),
+            verdict => self.keep_back(now, call, verdict),
         }
     }
 
@@ -206,14 +208,14 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// [`release`](Self::release) it at the end of the body. A body that streams for 20 seconds is not a
     /// round trip of 20 seconds. A second response to the same permit is ignored.
     ///
-    /// A response that comes after the call's lease teaches no rate, but its Retry-After counts.
+    /// A response that comes after the call's expiry teaches no rate, but its Retry-After counts.
     ///
     /// ```
-    /// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
     ///
     /// let now = Instant::ZERO;
     /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
-    /// let Decision::Go(mut permit) = gate.poll(now, &Ask::new()) else { panic!() };
+    /// let Decision::Admit(mut permit) = gate.poll(now, &Call::new()) else { panic!() };
     /// let headers = now.saturating_add(Span::from_millis(25));
     /// gate.learn(headers, &mut permit, Outcome::Ok);
     /// assert_eq!(gate.in_flight(), 1);
@@ -239,17 +241,17 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.calls.remove(permit.period);
     }
 
-    /// Takes a permit back whose call was not sent: its place, its cost and what a retry took of the
+    /// Takes a permit back whose call was not sent: its place, its cost and what a retry took of the retry
     /// budget are available again, and no law learns anything from it.
     ///
     /// ```
-    /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Quota, law::Fixed};
+    /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, law::Fixed};
     ///
     /// let (law, now) = (Fixed::new(Quota::per_second(1).unwrap()), Instant::ZERO);
     /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, now);
-    /// let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!() };
+    /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
     /// gate.refund(now, permit);
-    /// assert!(matches!(gate.poll(now, &Ask::new()), Decision::Go(_)));
+    /// assert!(matches!(gate.poll(now, &Call::new()), Decision::Admit(_)));
     /// ```
     pub fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
         if permit.learnt || !self.calls.counts(permit.period) {
@@ -266,32 +268,32 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             }
         });
         if permit.attempt > 0
-            && let Some(policy) = rules.budget
+            && let Some(policy) = rules.retry_budget
         {
-            self.budget.refund(policy);
+            self.retry_budget.refund(policy);
         }
         self.release(permit);
     }
 
-    /// Opens or narrows the window from now on, as far as the laws leave it open. Calls in flight stay in
-    /// flight: a narrowed window is full until enough of them have settled.
+    /// Raises or lowers the concurrency limit from now on, as far as the laws leave it open. Calls in flight stay in
+    /// flight: a narrowed concurrency limit is full until enough of them have settled.
     ///
     /// ```
-    /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Span, gate::WindowPolicy};
+    /// use tidegate::{Call, Controller, Decision, Instant, Policy, Span, gate::ConcurrencyLimit};
     ///
-    /// let lease = Span::from_secs(30);
-    /// let policy = Policy::named("none").unwrap().window(WindowPolicy::new(1, lease).unwrap());
+    /// let expiry = Span::from_secs(30);
+    /// let policy = Policy::named("none").unwrap().concurrency(ConcurrencyLimit::new(1, expiry).unwrap());
     /// let mut gate: Controller = Controller::new(policy, 7, Instant::ZERO);
-    /// let Decision::Go(_first) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
-    /// assert_eq!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Full);
-    /// gate.set_window(WindowPolicy::new(2, lease).unwrap(), Instant::ZERO);
-    /// assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
+    /// let Decision::Admit(_first) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
+    /// assert_eq!(gate.poll(Instant::ZERO, &Call::new()), Decision::Full);
+    /// gate.set_concurrency(ConcurrencyLimit::new(2, expiry).unwrap(), Instant::ZERO);
+    /// assert!(matches!(gate.poll(Instant::ZERO, &Call::new()), Decision::Admit(_)));
     /// ```
-    pub fn set_window(&mut self, window: WindowPolicy, now: Instant) {
-        if window.lease() != self.window.lease() {
-            self.calls.renew(now, self.window);
+    pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit, now: Instant) {
+        if concurrency.expiry() != self.concurrency.expiry() {
+            self.calls.renew(now, self.concurrency);
         }
-        self.window = window;
+        self.concurrency = concurrency;
     }
 
     /// When to poll again for a plain call (cost 1, no retry) if nothing settles until then. It may
@@ -301,8 +303,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[must_use]
     pub fn next_at(&self, now: Instant) -> Option<Instant> {
         // Asked before all that has happened, whatever is in the way says when it will have ended. A
-        // law that refuses within one second does not, and must not hide the others.
-        let mut due = self.hold.until();
+        // law that rejects within one second does not, and must not hide the others.
+        let mut due = self.cooldown.until();
         let mut helps = true;
         pairs(self.laws(), &self.limits, |_, law, limit| {
             match limit.due(law, Instant::ZERO, 1, self.in_flight()) {
@@ -311,72 +313,72 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             }
         });
         let due = (helps && due > Instant::ZERO).then_some(due);
-        due.max(self.has_room_at(now, &Ask::new()))
+        due.max(self.has_room_at(now, &Call::new()))
     }
 
-    /// When `ask` may be admitted after `Full`, if nothing settles until then; `None` where no time would
+    /// When `call` may be admitted after `Full`, if nothing settles until then; `None` where no time would
     /// help. It is [`next_at`](Self::next_at) for a call of any cost.
     ///
     /// ```
-    /// use tidegate::{Ask, Controller, Decision, Instant, Policy, Quota, Span};
-    /// use tidegate::{gate::WindowPolicy, law::Fixed};
+    /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Span};
+    /// use tidegate::{gate::ConcurrencyLimit, law::Fixed};
     ///
     /// let now = Instant::ZERO;
     /// let law = Fixed::new(Quota::per_second(1).unwrap().with_burst(10).unwrap());
-    /// let one = WindowPolicy::new(1, Span::from_secs(4)).unwrap();
-    /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law).window(one), 7, now);
-    /// let Decision::Go(_) = gate.poll(now, &Ask::new()) else { panic!() };
-    /// let heavy = Ask::new().cost(10);
+    /// let one = ConcurrencyLimit::new(1, Span::from_secs(4)).unwrap();
+    /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law).concurrency(one), 7, now);
+    /// let Decision::Admit(_) = gate.poll(now, &Call::new()) else { panic!() };
+    /// let heavy = Call::new().cost(10);
     /// assert_eq!(gate.poll(now, &heavy), Decision::Full);
-    /// // The pace has room for it after one second, and the place is free after two leases at most.
+    /// // The pacing has room for it after one second, and the place is free after two expiry times at most.
     /// assert_eq!(gate.ready_at(now, &heavy), Some(now.saturating_add(Span::from_secs(8))));
     /// ```
     #[must_use]
-    pub fn ready_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
-        Some(self.has_room_at(now, ask)?.max(self.due_behind(
+    pub fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+        Some(self.has_room_at(now, call)?.max(self.due_behind(
             now,
-            ask,
+            call,
             &[Ahead::default(); LIMITS],
         )))
     }
 
-    /// The earliest instant at which `ask` may be sent behind others, whatever is in flight.
+    /// The earliest instant at which `call` may be sent behind others, whatever is in flight.
     pub(crate) fn due_behind(
         &self,
         now: Instant,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         ahead: &[Ahead; LIMITS],
     ) -> Instant {
-        let mut due = now.max(self.hold.until()).max(ask.not_before);
+        let mut due = now.max(self.cooldown.until()).max(call.not_before);
         pairs(self.laws(), &self.limits, |index, law, limit| {
             let ahead = ahead.get(index).copied().unwrap_or_default();
-            due = due.max(limit.due_behind(law, now, ahead, ask.cost_of(index), self.in_flight()));
+            due = due.max(limit.due_behind(law, now, ahead, call.cost_of(index), self.in_flight()));
         });
         due
     }
 
     /// A call is rejected that was not polled for.
     pub(crate) fn count_rejection(&mut self) {
-        self.stats.count(|stats| &mut stats.refused);
+        self.stats.count(|stats| &mut stats.rejected);
     }
 
-    /// When there is room for `ask` in flight if nothing settles until then; `None` where there is room,
+    /// When there is room for `call` in flight if nothing settles until then; `None` where there is room,
     /// or where no time would help.
-    fn has_room_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
-        let mut at = self.calls.ready_at(self.window);
+    fn has_room_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+        let mut at = self.calls.ready_at(self.concurrency);
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if ask.cost_of(index) > 0 {
+            if call.cost_of(index) > 0 {
                 at = at.max(self.law_has_room_at(law, &limit.state, now));
             }
         });
         at
     }
 
-    /// The same for the window of one law, which may widen before a lease ends.
+    /// The same for the concurrency limit of one law, which may widen before an expiry ends.
     fn law_has_room_at(&self, law: &L, state: &L::State, now: Instant) -> Option<Instant> {
         let (mut from, mut widened) = (now, None);
-        while let Some(most) = law.window(state, from)
-            && let Some(ended) = self.calls.ready_at(self.window.narrowed(most))
+        while let Some(most) = law.concurrency(state, from)
+            && let Some(ended) = self.calls.ready_at(self.concurrency.narrowed(most))
         {
             match law.widens_at(state, from) {
                 Some(wider) if wider < ended => (from, widened) = (wider, Some(wider)),
@@ -387,7 +389,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
-    /// learnt, and the others begin anew; calls in flight stay in flight, and a hold stays in force.
+    /// learnt, and the others begin anew; calls in flight stay in flight, and a cooldown stays in force.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy, Span};
@@ -404,15 +406,15 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let (new, old) = (policy.borrow(), self.policy.borrow());
         for (limit, (law, before)) in self.limits.iter_mut().zip(new.laws.iter().zip(&old.laws)) {
             if law != before {
-                // What is in flight left under another law: it is no fresh call of this one's.
+                // What is in flight was sent under another law: it is no fresh call of this one's.
                 let began = limit.epoch.wrapping_add(1);
                 *limit = Limit { epoch: began, began, ..Limit::new(law, now) };
             }
         }
-        if new.rules.budget != old.rules.budget {
-            self.budget = Budget::of(new.rules.budget);
+        if new.rules.retry_budget != old.rules.retry_budget {
+            self.retry_budget = RetryBudget::of(new.rules.retry_budget);
         }
-        self.set_window(new.rules.window, now);
+        self.set_concurrency(new.rules.concurrency, now);
         self.policy = policy;
     }
 
@@ -423,7 +425,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.stats.stats()
     }
 
-    /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
+    /// Calls in flight, with those whose time has expired but whose place nobody has needed yet.
     #[must_use]
     pub const fn in_flight(&self) -> u16 {
         self.calls.count()
@@ -449,10 +451,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.limits.iter().map(|limit| &limit.state)
     }
 
-    /// Whether calls are in flight, or a pause that the server asked for is not over.
+    /// Whether calls are in flight, or a cooldown that the server asked for is not over.
     #[cfg(feature = "keyed")]
     pub(crate) fn is_needed(&self, now: Instant) -> bool {
-        self.calls.alive(now, self.window) > 0 || self.hold.until() > now
+        self.calls.alive(now, self.concurrency) > 0 || self.cooldown.until() > now
     }
 
     /// A poll that some gate stands in the way of.
@@ -460,53 +462,53 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn keep_back(
         &mut self,
         now: Instant,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         verdict: Verdict,
     ) -> Decision<Permit<LIMITS>> {
         match verdict {
             Verdict::Wait(until) => {
-                self.press(now, ask, until);
+                self.note_rate_limited(now, call, until);
                 self.stats.note(|stats| {
                     stats.waits = stats.waits.saturating_add(1);
                     stats.waited = stats.waited.saturating_add(until.saturating_since(now));
                 });
                 Decision::Wait(until)
             }
-            Verdict::Go | Verdict::Full => {
-                self.press_windows(now, ask);
+            Verdict::Admit | Verdict::Full => {
+                self.note_concurrency_limited(now, call);
                 self.full()
             }
-            Verdict::Refuse(reason) => {
+            Verdict::Reject(reason) => {
                 // Whoever will not wait is kept back just as much.
                 if let Reason::Late(until) = reason {
-                    self.press(now, ask, until);
+                    self.note_rate_limited(now, call, until);
                 }
-                self.stats.count(|stats| &mut stats.refused);
-                Decision::Refuse(reason)
+                self.stats.count(|stats| &mut stats.rejected);
+                Decision::Reject(reason)
             }
         }
     }
 
-    fn leave(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
-        let mut parts = [Part { cost: 0, epoch: 0, paced: false }; LIMITS];
+    fn admit(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+        let mut parts = [Part { cost: 0, epoch: 0, rate_limited: false }; LIMITS];
         let Policy { laws, rules } = self.policy.borrow();
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
-            let cost = ask.cost_of(index);
+            let cost = call.cost_of(index);
             if let Some(part) = parts.get_mut(index) {
-                *part = Part { cost, epoch: limit.epoch, paced: limit.pressed };
+                *part = Part { cost, epoch: limit.epoch, rate_limited: limit.rate_limited };
             }
             limit.charge(law, now, cost, &mut self.rng);
         });
-        if ask.attempt > 0
-            && let Some(policy) = rules.budget
+        if call.attempt > 0
+            && let Some(policy) = rules.retry_budget
         {
-            self.budget.withdraw(policy);
+            self.retry_budget.withdraw(policy);
         }
-        let (number, period) = (self.admitted, self.calls.add(now, self.window));
+        let (number, period) = (self.admitted, self.calls.add(now, self.concurrency));
         self.admitted = number.wrapping_add(1);
-        self.stats.count(|stats| &mut stats.gone);
-        let attempt = ask.attempt;
-        Decision::Go(Permit { sent: now, parts, attempt, period, number, learnt: false })
+        self.stats.count(|stats| &mut stats.admitted);
+        let attempt = call.attempt;
+        Decision::Admit(Permit { sent: now, parts, attempt, period, number, learnt: false })
     }
 
     fn full(&mut self) -> Decision<Permit<LIMITS>> {
@@ -514,32 +516,33 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         Decision::Full
     }
 
-    /// Notes which limits make `ask` wait until then: their laws are the limit now. A limit whose own
-    /// wait is shorter than another's, or than a hold, is not.
-    fn press(&mut self, now: Instant, ask: &Ask<LIMITS>, until: Instant) {
+    /// Notes which limits make `call` wait until then: their laws are the limit now. A limit whose own
+    /// wait is shorter than another's, or than a cooldown, is not.
+    fn note_rate_limited(&mut self, now: Instant, call: &Call<LIMITS>, until: Instant) {
         let in_flight = self.in_flight();
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
-            let due = limit.due(law, now, ask.cost_of(index), in_flight);
-            limit.pressed |= matches!(due, Ok(at) if at == until);
+            let due = limit.due(law, now, call.cost_of(index), in_flight);
+            limit.rate_limited |= matches!(due, Ok(at) if at == until);
         });
     }
 
-    /// Notes which laws' windows are full for `ask`: those that are as narrow as the window is.
-    fn press_windows(&mut self, now: Instant, ask: &Ask<LIMITS>) {
-        let open = self.window_policy(now, ask).limit();
+    /// Notes which laws' concurrency limits are full for `call`: those that are as narrow as the concurrency limit is.
+    fn note_concurrency_limited(&mut self, now: Instant, call: &Call<LIMITS>) {
+        let open = self.concurrency_limit(now, call).limit();
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
-            let window = law.window(&limit.state, now).filter(|_| ask.cost_of(index) > 0);
-            limit.pressed |= window.is_some_and(|window| window.get() <= open);
+            let concurrency =
+                law.concurrency(&limit.state, now).filter(|_| call.cost_of(index) > 0);
+            limit.rate_limited |= concurrency.is_some_and(|concurrency| concurrency.get() <= open);
         });
     }
 
-    /// The policy's window for `ask`, as far as the laws leave it open. A limit that it costs nothing of
+    /// The policy's concurrency limit for `call`, as far as the laws leave it open. A limit that it costs nothing of
     /// does not narrow it.
-    fn window_policy(&self, now: Instant, ask: &Ask<LIMITS>) -> WindowPolicy {
-        let mut policy = self.window;
+    fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS>) -> ConcurrencyLimit {
+        let mut policy = self.concurrency;
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if ask.cost_of(index) > 0
-                && let Some(most) = law.window(&limit.state, now)
+            if call.cost_of(index) > 0
+                && let Some(most) = law.concurrency(&limit.state, now)
             {
                 policy = policy.narrowed(most);
             }
@@ -569,10 +572,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             self.stats.count(|stats| &mut stats.late);
         }
         if reply.outcome != Outcome::Ok
-            && let Some(asked) = pause(&reply.hints, &permit.parts)
+            && let Some(asked) =
+                cooldown(&reply.hints, |at| permit.parts.get(at).map_or(0, |part| part.cost))
         {
-            let told = now.saturating_sub(ago);
-            self.hold.raise(told, asked, self.policy.borrow().rules.hold, &mut self.rng);
+            let hinted = now.saturating_sub(ago);
+            self.cooldown.raise(hinted, asked, self.policy.borrow().rules.cooldown, &mut self.rng);
         }
     }
 
@@ -580,11 +584,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn teach(&mut self, now: Instant, permit: &Permit<LIMITS>, reply: &Reply<LIMITS>, ago: Span) {
         let Policy { laws, rules } = self.policy.borrow();
         if reply.outcome == Outcome::Ok
-            && let Some(policy) = rules.budget
+            && let Some(policy) = rules.retry_budget
         {
-            self.budget.deposit(policy);
+            self.retry_budget.deposit(policy);
         }
-        // Where the server says which limits refused the call, the others have nothing to learn.
+        // Where the server says which limits rejected the call, the others have nothing to learn.
         // (One limit alone would be blamed or not asked.)
         let blame = LIMITS > 1
             && reply.outcome == Outcome::Throttled
@@ -596,34 +600,46 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 return;
             };
             let quota = law.quota(&limit.state);
-            limit.pace.drain(lately(law, now), quota);
+            limit.pacing.drain(lately(law, now), quota);
             let mut cost = part.cost;
             if let Some(used) = reply.used.and_then(|used| used.get(index).copied()) {
                 if limit.has_charged(part) {
-                    limit.pace.pour(cost, used, quota);
+                    limit.pacing.pour(cost, used, quota);
                     law.corrected(&mut limit.state, now, cost, used);
                 }
                 cost = used.max(1);
             }
-            if part.cost == 0 || (blame && !hint.is_used_up(part.cost)) {
+            // A quota that is used up says nothing of a rate.
+            let is_exhausted = reply.outcome == Outcome::Exhausted;
+            if part.cost == 0 || is_exhausted || (blame && !hint.is_used_up(part.cost)) {
                 return;
             }
+            // Too many calls in flight say nothing of a rate, and nothing to a law that sets nothing else.
+            let outcome = match reply.outcome {
+                Outcome::Throttled if hint.concurrency => {
+                    match law.concurrency(&limit.state, now) {
+                        Some(_) => Outcome::Busy,
+                        None => return,
+                    }
+                }
+                outcome => outcome,
+            };
             let sample = Sample {
                 now,
                 sent: permit.sent,
                 cost,
-                outcome: reply.outcome,
+                outcome,
                 hint,
                 fresh: part.epoch == limit.epoch,
-                paced: part.paced,
+                rate_limited: part.rate_limited,
                 attempt: permit.attempt,
                 in_flight,
-                ceiling: rules.hold.ceiling(),
+                ceiling: rules.cooldown.ceiling(),
                 #[cfg(feature = "shared")]
-                told_ago: ago,
+                hinted_ago: ago,
             };
-            match law.observe(&mut limit.state, &mut limit.pace, &sample, &mut self.rng) {
-                Move::Held => {}
+            match law.observe(&mut limit.state, &mut limit.pacing, &sample, &mut self.rng) {
+                Move::Kept => {}
                 Move::Slower => {
                     limit.epoch = limit.epoch.wrapping_add(1);
                     self.stats.count(|stats| &mut stats.slower);
@@ -640,16 +656,20 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             Outcome::Busy => &mut stats.busy,
             Outcome::Failed => &mut stats.failed,
             Outcome::Abandoned => &mut stats.abandoned,
+            Outcome::Exhausted => &mut stats.exhausted,
         });
     }
 }
 
-/// The longest pause that is wished for any of the limits that a call counted against.
-fn pause<const LIMITS: usize>(hints: &[Hint; LIMITS], parts: &[Part; LIMITS]) -> Option<Span> {
+/// The longest cooldown that is requested for any of the limits that a call costs.
+fn cooldown<const LIMITS: usize>(
+    hints: &[Hint; LIMITS],
+    cost_of: impl Fn(usize) -> u32,
+) -> Option<Span> {
     let mut longest = None;
     each(hints, |index, hint| {
-        if parts.get(index).is_some_and(|part| part.cost > 0) {
-            longest = longest.max(hint.pause());
+        if cost_of(index) > 0 {
+            longest = longest.max(hint.cooldown());
         }
     });
     longest

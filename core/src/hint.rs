@@ -4,8 +4,8 @@ use crate::time::Span;
 
 /// What a server said about its limit, in plain numbers.
 ///
-/// Servers are untrusted: every number here is a wish. A pause is cut to the policy's own ceiling
-/// by [`gate::HoldPolicy`](crate::gate::HoldPolicy); a law bounds what it makes of the other
+/// Servers are untrusted: every number here is a request. A cooldown is cut to the policy's own ceiling
+/// by [`gate::CooldownPolicy`](crate::gate::CooldownPolicy); a law bounds what it makes of the other
 /// fields, each of which may be anything up to its type's largest value. What a parser of
 /// [`signal`](crate::signal) hands out is at least consistent: no limit or period of zero, no more
 /// calls left than the limit has, no reset beyond the period.
@@ -39,6 +39,9 @@ pub struct Hint {
     /// The server asks that this call is not tried again (a negative gRPC pushback, gRFC A6;
     /// `Stripe-Should-Retry: false`). Other calls are not meant.
     pub no_retry: bool,
+    /// The limit that was reached counts calls in flight, and not calls in a time. Of a throttled call with it
+    /// no rate is learnt; a law that limits calls in flight takes it for [`Outcome::Busy`](crate::Outcome::Busy).
+    pub concurrency: bool,
 }
 
 impl Hint {
@@ -50,6 +53,7 @@ impl Hint {
         limit: None,
         period: None,
         no_retry: false,
+        concurrency: false,
     };
 
     /// "Try again after `span`."
@@ -77,7 +81,7 @@ impl Hint {
         Self { limit: Some(count), period: Some(period), ..Self::NONE }
     }
 
-    /// The same hint, with a pause that was asked for.
+    /// The same hint, with a cooldown that was asked for.
     #[must_use]
     pub const fn and_retry_after(self, span: Span) -> Self {
         Self { retry_after: Some(span), ..self }
@@ -101,15 +105,26 @@ impl Hint {
         Self { limit: Some(count), ..self }
     }
 
-    /// The same hint, with the wish that this call is not tried again.
+    /// The same hint, with the request that this call is not tried again.
     #[must_use]
     pub const fn and_no_retry(self) -> Self {
         Self { no_retry: true, ..self }
     }
 
+    /// The same hint, of a limit that counts calls in flight.
+    #[must_use]
+    pub const fn and_concurrency(self) -> Self {
+        Self { concurrency: true, ..self }
+    }
+
     /// What of it concerns every limit alike.
     pub(crate) const fn of_the_call(self) -> Self {
-        Self { retry_after: self.retry_after, no_retry: self.no_retry, ..Self::NONE }
+        Self {
+            retry_after: self.retry_after,
+            no_retry: self.no_retry,
+            concurrency: self.concurrency,
+            ..Self::NONE
+        }
     }
 
     /// Whether less is left than a call of this cost takes.
@@ -120,19 +135,19 @@ impl Hint {
     /// How long the server wants no call at all: what it asked for, or else, where no call is
     /// left, the time until the limit is whole again.
     ///
-    /// A server that refuses a call and names only the end of its period (GitHub, X) means this
-    /// pause. What was asked for wins over the reset, as the IETF draft demands.
+    /// A server that throttles a call and names only the end of its period (GitHub, X) means this
+    /// cooldown. What was asked for wins over the reset, as the IETF draft demands.
     ///
     /// ```
     /// use tidegate::{Hint, Span};
     ///
     /// let (short, long) = (Span::from_secs(2), Span::from_secs(900));
-    /// assert_eq!(Hint::remaining(0).and_reset(long).pause(), Some(long));
-    /// assert_eq!(Hint::retry_after(short).and_remaining(0).and_reset(long).pause(), Some(short));
-    /// assert_eq!(Hint::remaining(1).and_reset(long).pause(), None);
+    /// assert_eq!(Hint::remaining(0).and_reset(long).cooldown(), Some(long));
+    /// assert_eq!(Hint::retry_after(short).and_remaining(0).and_reset(long).cooldown(), Some(short));
+    /// assert_eq!(Hint::remaining(1).and_reset(long).cooldown(), None);
     /// ```
     #[must_use]
-    pub const fn pause(&self) -> Option<Span> {
+    pub const fn cooldown(&self) -> Option<Span> {
         match (self.retry_after, self.remaining) {
             (None, Some(0)) => self.reset,
             (asked, _) => asked,

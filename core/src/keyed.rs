@@ -5,14 +5,14 @@ use core::borrow::Borrow;
 use heapless::Vec;
 
 use crate::controller::Controller;
-use crate::gate::{Permit, WindowPolicy};
+use crate::gate::{ConcurrencyLimit, Permit};
 use crate::law::{AnyLaw, Law};
 use crate::outcome::AsReply;
 use crate::policy::Policy;
 use crate::rng::Rng;
 use crate::snapshot::{Record, SnapshotError};
 use crate::time::{Instant, Span};
-use crate::verdict::{Ask, Decision, Reason};
+use crate::verdict::{Call, Decision, Reason};
 
 /// A bounded table of controllers, each with its key and no other tie.
 ///
@@ -20,22 +20,22 @@ use crate::verdict::{Ask, Decision, Reason};
 /// of them says must not slow the others. The table holds `KEYS` of them and allocates nothing. A
 /// key is let in by [`poll`](Self::poll), with a controller that knows nothing yet. Where the table
 /// is full, the key that was used longest ago goes. One with calls in flight, or whose server asked for a
-/// pause that is not over, goes only where all are like that.
+/// cooldown that is not over, goes only where all are like that.
 ///
 /// Finding a key takes a step for each key that is there, so this is for dozens; a frontend that
 /// serves thousands keeps a map of its own, with a [`Controller`] in each place.
 ///
 /// ```
 /// use tidegate::law::Adaptive;
-/// use tidegate::{Ask, Decision, Instant, Keyed, Outcome, Policy};
+/// use tidegate::{Call, Decision, Instant, Keyed, Outcome, Policy};
 ///
 /// let now = Instant::ZERO;
 /// let mut gates: Keyed<&str, Adaptive, 4> = Keyed::new(Policy::new(Adaptive::DEFAULT), 7);
-/// let Decision::Go(permit) = gates.poll(now, &"api.example.com", &Ask::new()) else { panic!() };
+/// let Decision::Admit(permit) = gates.poll(now, &"api.example.com", &Call::new()) else { panic!() };
 /// gates.settle(now, &"api.example.com", permit, Outcome::Throttled);
-/// // What one API refuses does not hold another back.
-/// assert!(matches!(gates.poll(now, &"api.example.com", &Ask::new()), Decision::Wait(_)));
-/// assert!(matches!(gates.poll(now, &"api.example.org", &Ask::new()), Decision::Go(_)));
+/// // What one API throttles does not hold another back.
+/// assert!(matches!(gates.poll(now, &"api.example.com", &Call::new()), Decision::Wait(_)));
+/// assert!(matches!(gates.poll(now, &"api.example.org", &Call::new()), Decision::Admit(_)));
 /// assert_eq!(gates.len(), 2);
 /// ```
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Keyed<
 > {
     policy: P,
     /// The one that was set after the policy.
-    window: Option<WindowPolicy>,
+    concurrency: Option<ConcurrencyLimit>,
     entries: Vec<Entry<K, Controller<L, LIMITS, P>>, KEYS>,
     /// How often any key was used: the clock that tells which was used longest ago.
     uses: u64,
@@ -77,14 +77,14 @@ where
     pub fn new(policy: P, seed: u64) -> Self {
         const { assert!(KEYS > 0, "a table of controllers has room for one at least") };
         let (entries, seeds) = (Vec::new(), Rng::new(seed));
-        Self { policy, window: None, entries, uses: 0, evicted: 0, seeds }
+        Self { policy, concurrency: None, entries, uses: 0, evicted: 0, seeds }
     }
 
     /// [`Controller::poll`] of the controller of `key`, which is made where there is none.
-    pub fn poll(&mut self, now: Instant, key: &K, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
+    pub fn poll(&mut self, now: Instant, key: &K, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
         self.admit(key, now);
         match self.get_mut(key) {
-            Some(controller) => controller.poll(now, ask),
+            Some(controller) => controller.poll(now, call),
             None => Decision::Full, // not reached: it has been let in
         }
     }
@@ -111,12 +111,12 @@ where
         &mut self,
         now: Instant,
         key: &K,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         reply: impl AsReply<LIMITS>,
-    ) -> Result<Ask<LIMITS>, Reason> {
+    ) -> Result<Call<LIMITS>, Reason> {
         self.admit(key, now);
         match self.get_mut(key) {
-            Some(controller) => controller.retry(now, ask, reply),
+            Some(controller) => controller.retry(now, call, reply),
             None => Err(Reason::Final), // not reached: it has been let in
         }
     }
@@ -126,18 +126,18 @@ where
     where
         L: PartialEq,
     {
-        (self.policy, self.window) = (policy, None);
+        (self.policy, self.concurrency) = (policy, None);
         for entry in &mut self.entries {
             entry.controller.set_policy(policy, now);
         }
     }
 
-    /// [`Controller::set_window`] of all controllers, those of keys to come included. For one key
+    /// [`Controller::set_concurrency`] of all controllers, those of keys to come included. For one key
     /// alone, set its own: [`get_mut`](Self::get_mut).
-    pub fn set_window(&mut self, window: WindowPolicy, now: Instant) {
-        self.window = Some(window);
+    pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit, now: Instant) {
+        self.concurrency = Some(concurrency);
         for entry in &mut self.entries {
-            entry.controller.set_window(window, now);
+            entry.controller.set_concurrency(concurrency, now);
         }
     }
 
@@ -147,7 +147,7 @@ where
         self.entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.controller)
     }
 
-    /// The controller of `key`, to set its window or policy; `None` where it is not in the table.
+    /// The controller of `key`, to set its concurrency limit or policy; `None` where it is not in the table.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS, P>> {
         let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
         self.uses = self.uses.saturating_add(1);
@@ -197,10 +197,10 @@ where
         }
     }
 
-    /// Gives a new controller the window that was set for all.
+    /// Gives a new controller the concurrency limit that was set for all.
     fn set_window_of(&self, controller: &mut Controller<L, LIMITS, P>, now: Instant) {
-        if let Some(window) = self.window {
-            controller.set_window(window, now);
+        if let Some(concurrency) = self.concurrency {
+            controller.set_concurrency(concurrency, now);
         }
     }
 
@@ -221,12 +221,12 @@ where
     ///
     /// ```
     /// use tidegate::law::Adaptive;
-    /// use tidegate::{Ask, Controller, Decision, Instant, Keyed, Outcome, Policy, Span};
+    /// use tidegate::{Call, Controller, Decision, Instant, Keyed, Outcome, Policy, Span};
     ///
     /// type Gates = Keyed<&'static str, Adaptive>;
     /// let (policy, now) = (Policy::new(Adaptive::DEFAULT), Instant::from_nanos(1_000_000_000));
     /// let mut gates = Gates::new(policy, 7);
-    /// let Decision::Go(permit) = gates.poll(now, &"api", &Ask::new()) else { panic!() };
+    /// let Decision::Admit(permit) = gates.poll(now, &"api", &Call::new()) else { panic!() };
     /// gates.settle(now, &"api", permit, Outcome::Throttled);
     /// let mut record = [0; Controller::<Adaptive>::SNAPSHOT_BYTES];
     /// gates.get(&"api").unwrap().snapshot(now, &mut record).unwrap();
@@ -274,8 +274,8 @@ mod tests {
         Keyed::new(Policy::new(Fixed::new(Quota::per_second(1).unwrap())), 9)
     }
 
-    fn go(table: &mut Table, key: u8) -> Permit {
-        let Decision::Go(permit) = table.poll(Instant::ZERO, &key, &Ask::new()) else {
+    fn admit(table: &mut Table, key: u8) -> Permit {
+        let Decision::Admit(permit) = table.poll(Instant::ZERO, &key, &Call::new()) else {
             panic!("key {key} has to wait")
         };
         permit
@@ -285,13 +285,13 @@ mod tests {
     fn the_key_that_was_used_longest_ago_makes_room() {
         let mut table = table();
         for key in [1, 2, 3] {
-            let permit = go(&mut table, key);
+            let permit = admit(&mut table, key);
             table.settle(Instant::ZERO, &key, permit, Outcome::Ok);
         }
         // Two is the oldest now; looking at it changes nothing.
-        let _ = table.poll(Instant::ZERO, &1, &Ask::new());
+        let _ = table.poll(Instant::ZERO, &1, &Call::new());
         assert!(table.get(&2).is_some());
-        let _ = go(&mut table, 4);
+        let _ = admit(&mut table, 4);
         let keys: Vec<u8> = table.iter().map(|(key, _)| *key).collect();
         assert!(!keys.contains(&2) && keys.len() == 3, "{keys:?}");
         assert_eq!(table.evicted(), 1);
@@ -300,30 +300,30 @@ mod tests {
     #[test]
     fn a_key_with_calls_in_flight_goes_last() {
         let mut table = table();
-        let first = go(&mut table, 1);
+        let first = admit(&mut table, 1);
         for key in [2, 3] {
-            let permit = go(&mut table, key);
+            let permit = admit(&mut table, key);
             table.settle(Instant::ZERO, &key, permit, Outcome::Ok);
         }
-        let _ = go(&mut table, 4);
+        let _ = admit(&mut table, 4);
         assert_eq!(table.get(&1).map(Controller::in_flight), Some(1));
         table.settle(Instant::ZERO, &1, first, Outcome::Ok);
         // Where all have some, the oldest goes all the same.
         let mut full = self::table();
-        let late = go(&mut full, 1);
-        let _ = (go(&mut full, 2), go(&mut full, 3), go(&mut full, 4));
+        let late = admit(&mut full, 1);
+        let _ = (admit(&mut full, 2), admit(&mut full, 3), admit(&mut full, 4));
         assert!(full.get(&1).is_none());
         // Its call settles late, with a new controller of the same key.
-        let _ = go(&mut full, 1);
+        let _ = admit(&mut full, 1);
         full.settle(Instant::ZERO, &1, late, Outcome::Ok);
         assert_eq!(full.get(&1).map(Controller::in_flight), Some(1), "it is another call's place");
     }
 
     #[test]
-    fn a_key_whose_server_asked_for_a_pause_goes_last() {
+    fn a_key_whose_server_asked_for_a_cooldown_goes_last() {
         let mut table = table();
         for key in [1, 2, 3] {
-            let permit = go(&mut table, key);
+            let permit = admit(&mut table, key);
             let reply = match key {
                 1 => Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60))),
                 _ => Outcome::Ok.into(),
@@ -331,20 +331,20 @@ mod tests {
             table.settle(Instant::ZERO, &key, permit, reply);
         }
         for key in [4, 5, 6] {
-            let permit = go(&mut table, key);
+            let permit = admit(&mut table, key);
             table.settle(Instant::ZERO, &key, permit, Outcome::Ok);
         }
         let later = Instant::ZERO.saturating_add(Span::from_secs(59));
-        assert!(matches!(table.poll(later, &1, &Ask::new()), Decision::Wait(_)));
+        assert!(matches!(table.poll(later, &1, &Call::new()), Decision::Wait(_)));
     }
 
     #[test]
     fn a_call_that_was_lost_does_not_keep_its_key_for_good() {
         let mut table = table();
-        let _ = (go(&mut table, 1), go(&mut table, 2), go(&mut table, 3));
+        let _ = (admit(&mut table, 1), admit(&mut table, 2), admit(&mut table, 3));
         let later = Instant::ZERO.saturating_add(Span::from_secs(86_400));
         for key in [4, 5, 4, 5] {
-            if let Decision::Go(permit) = table.poll(later, &key, &Ask::new()) {
+            if let Decision::Admit(permit) = table.poll(later, &key, &Call::new()) {
                 table.settle(later, &key, permit, Outcome::Ok);
             }
         }
@@ -358,7 +358,7 @@ mod tests {
         let mut table: Keyed<u8> = Keyed::new(Policy::named("backoff").unwrap(), 9);
         let waits: Vec<Instant> = (0..8)
             .map(|key| {
-                let retry = table.retry(Instant::ZERO, &key, &Ask::new(), Outcome::Failed);
+                let retry = table.retry(Instant::ZERO, &key, &Call::new(), Outcome::Failed);
                 retry.unwrap().not_before()
             })
             .collect();
@@ -368,30 +368,30 @@ mod tests {
     #[test]
     fn a_policy_holds_for_the_keys_that_are_there_and_for_those_to_come() {
         let mut table = table();
-        let permit = go(&mut table, 1);
+        let permit = admit(&mut table, 1);
         table.settle(Instant::ZERO, &1, permit, Outcome::Ok);
         table.set_policy(Policy::new(Fixed::UNLIMITED), Instant::ZERO);
-        let one = WindowPolicy::new(1, Span::from_secs(60)).unwrap();
-        table.set_window(one, Instant::ZERO);
+        let one = ConcurrencyLimit::new(1, Span::from_secs(60)).unwrap();
+        table.set_concurrency(one, Instant::ZERO);
         let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];
         table.get(&1).unwrap().snapshot(Instant::ZERO, &mut record).unwrap();
         table.restore(Instant::ZERO, &3, &record, Span::ZERO).unwrap();
         for key in [1, 2, 3] {
-            let _ = go(&mut table, key);
-            assert_eq!(table.poll(Instant::ZERO, &key, &Ask::new()), Decision::Full);
+            let _ = admit(&mut table, key);
+            assert_eq!(table.poll(Instant::ZERO, &key, &Call::new()), Decision::Full);
         }
     }
 
     #[test]
     fn a_key_that_is_restored_goes_on_and_a_damaged_record_changes_nothing() {
         let mut before = table();
-        let _ = go(&mut before, 1);
+        let _ = admit(&mut before, 1);
         let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];
         before.get(&1).unwrap().snapshot(Instant::ZERO, &mut record).unwrap();
         let mut after = table();
-        let late = go(&mut after, 1);
+        let late = admit(&mut after, 1);
         after.restore(Instant::ZERO, &1, &record, Span::ZERO).unwrap();
-        assert!(matches!(after.poll(Instant::ZERO, &1, &Ask::new()), Decision::Wait(_)));
+        assert!(matches!(after.poll(Instant::ZERO, &1, &Call::new()), Decision::Wait(_)));
         after.settle(Instant::ZERO, &1, late, Outcome::Ok);
         assert_eq!(after.get(&1).map(Controller::in_flight), Some(0));
         record[9] ^= 1;
@@ -412,8 +412,8 @@ mod tests {
             for (key, pass, settles) in events {
                 now = now.saturating_add(Span::from_millis(pass));
                 let gate = &mut alone[usize::from(key)];
-                match (table.poll(now, &key, &Ask::new()), gate.poll(now, &Ask::new())) {
-                    (Decision::Go(here), Decision::Go(there)) => if settles {
+                match (table.poll(now, &key, &Call::new()), gate.poll(now, &Call::new())) {
+                    (Decision::Admit(here), Decision::Admit(there)) => if settles {
                         table.settle(now, &key, here, Outcome::Ok);
                         gate.settle(now, there, Outcome::Ok);
                     },

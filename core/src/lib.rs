@@ -1,48 +1,45 @@
-//! One small controller that decides when the next call to somebody else's API may leave, and
-//! learns from what comes back.
+//! Decides when the next call to a rate-limited API may be sent, and learns from the responses.
 //!
-//! It joins what is usually apart: pacing (GCRA), an adaptive rate, backoff for each call, calls
-//! in flight, a retry budget, and what the server says about its limit. It is `no_std`, allocates
-//! nothing, counts in integers only, and has no clock: time is an argument, so the same decisions
-//! fall, bit for bit, in a browser, in an edge worker, on a server and on a microcontroller.
+//! It combines pacing (GCRA), an adaptive rate, backoff, concurrency limits, a retry budget and the
+//! server's hints. It is `no_std`, does not allocate, uses integers only and has no clock: time is an
+//! argument, so decisions are identical in a browser, an edge worker, a server and a microcontroller.
 //!
-//! Start at [`Controller`]: [`poll`](Controller::poll) asks whether a call may leave,
-//! [`settle`](Controller::settle) reports what became of it, [`retry`](Controller::retry) plans
-//! its next attempt.
+//! Start at [`Controller`]: [`poll`](Controller::poll) asks whether a call may be sent,
+//! [`settle`](Controller::settle) reports its outcome, and [`retry`](Controller::retry) returns the
+//! next attempt.
 //!
 //! ```
-//! use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy};
+//! use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};
 //!
 //! let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
-//! let Decision::Go(permit) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
+//! let Decision::Admit(permit) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
 //! // ... make the call ...
 //! gate.settle(Instant::from_nanos(80_000_000), permit, Outcome::Ok);
-//! // At ten calls a second the next one waits for the rest of its 100 ms.
+//! // At ten calls per second, the next call waits for the rest of 100 ms.
 //! let now = Instant::from_nanos(80_000_000);
-//! let Decision::Wait(until) = gate.poll(now, &Ask::new()) else { panic!() };
+//! let Decision::Wait(until) = gate.poll(now, &Call::new()) else { panic!() };
 //! assert_eq!(until.saturating_since(now).as_millis(), 20);
 //! ```
 //!
-//! # Words
+//! # Terms
 //!
-//! | word | meaning |
+//! | term | meaning |
 //! |---|---|
-//! | [law] | how the pace moves when outcomes arrive |
-//! | [gate] | one reason a call may have to wait: pace, hold, window, budget |
-//! | hold | a time before which nothing leaves |
-//! | window | how many calls may be in flight |
-//! | budget | how many retries the successes have paid for |
-//! | [`Verdict`] | `Go < Wait(t) < Full < Refuse(reason)`; gates combine by `max` |
+//! | [law] | how the rate responds to outcomes |
+//! | [gate] | a mechanism that can make a call wait: pacing, cooldown, concurrency limit, retry budget |
+//! | cooldown | a time before which nothing is sent |
+//! | concurrency limit | how many calls may be in flight |
+//! | retry budget | retries that successes have paid for |
+//! | [`Verdict`] | `Admit < Wait(t) < Full < Reject(reason)`; the verdict of several gates is their maximum |
 //! | [`Permit`](gate::Permit) | the right to one call; settled exactly once |
 //! | [`queue`] | many calls in front of one controller: order, priority, deadline, cancellation |
-//! | [`Outcome`] | what the call came back with |
+//! | [`Outcome`] | the result of a call |
 //! | [`Hint`] | what the server said about its limit |
 //!
 //! # What it does not do
 //!
-//! It does not sleep, spawn, call or log; frontends do. A controller shares no state with another:
-//! each learns by itself, from the same server. (With the feature `shared` many processes lease their
-//! calls from one controller.)
+//! It does not sleep, spawn, call or log; frontends do. Controllers do not share state: each learns from
+//! the server. With the feature `shared`, many processes lease calls from one controller.
 #![no_std]
 #![cfg_attr(
     test,
@@ -82,6 +79,7 @@ mod keyed;
 mod outcome;
 mod policy;
 mod rate;
+mod sleep;
 mod stats;
 mod verdict;
 
@@ -94,6 +92,7 @@ pub use outcome::{AsReply, Outcome, Reply};
 pub use policy::Policy;
 pub use rate::{Quota, QuotaError};
 pub use rng::Rng;
+pub use sleep::SleepClock;
 pub use stats::Stats;
 pub use time::{Instant, Span};
-pub use verdict::{Ask, Decision, Reason, Verdict};
+pub use verdict::{Call, Decision, Reason, Verdict};

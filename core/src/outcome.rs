@@ -2,7 +2,7 @@
 
 use crate::hint::Hint;
 
-/// What became of a call, in the five ways that matter to a throttle.
+/// What became of a call, in the six ways that matter to a throttle.
 ///
 /// ```
 /// use tidegate::{Hint, Outcome, Reply, Span};
@@ -18,22 +18,39 @@ use crate::hint::Hint;
 pub enum Outcome {
     /// The call was served.
     Ok,
-    /// The server refused: this caller is over its limit (HTTP 429).
+    /// The server throttled: this caller is over its limit (HTTP 429).
     Throttled,
-    /// The server refused: it has too much to do, whoever calls (HTTP 503).
+    /// The server throttled: it has too much to do, whoever calls (HTTP 503).
     Busy,
     /// No usable answer: a connection lost, a timeout of the network, a server error.
     Failed,
     /// Given up on this side: dropped, cancelled, timed out here. It frees its place in the
     /// window and teaches nothing.
     Abandoned,
+    /// The server throttled, and waiting does not help soon: the quota of the day or the month is used up,
+    /// the account is unpaid, the plan does not include the call. The call ends at once, without another
+    /// attempt. It teaches no rate. Where the server says when the quota is renewed, its hint does, and
+    /// other calls wait until then, up to the policy's ceiling.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reason, Span};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
+    /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+    /// let reply = Outcome::Exhausted.with(Hint::retry_after(Span::from_secs(1_800)));
+    /// gate.settle(now, permit, reply);
+    /// assert_eq!(gate.retry(now, &Call::new(), reply), Err(Reason::Exhausted));
+    /// assert!(matches!(gate.poll(now, &Call::new()), Decision::Wait(_)));
+    /// ```
+    Exhausted,
 }
 
 impl Outcome {
     /// The outcome together with what the server said about its limit.
     ///
     /// Where a controller keeps several limits, numbers without a unit count calls, and are taken for
-    /// the first of them; a pause is meant for all. [`Reply::about`] tells them apart.
+    /// the first of them; a cooldown is meant for all. [`Reply::about`] tells them apart.
     #[must_use]
     pub fn with<const LIMITS: usize>(self, hint: Hint) -> Reply<LIMITS> {
         let mut hints = [hint.of_the_call(); LIMITS];
@@ -93,17 +110,17 @@ impl<const LIMITS: usize> Reply<LIMITS> {
     /// order of the controller's limits. [`http::Answer::about`](crate::signal::http::Answer::about)
     /// finds them in a response.
     ///
-    /// A refusal is then only counted against the limits that are used up. Where a hint says that
+    /// A throttled call is then only counted against the limits that are used up. Where a hint says that
     /// less is left than the call costs, the other limits learn nothing from it.
     ///
     /// ```
-    /// use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply};
+    /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reply};
     /// use tidegate::law::Adaptive;
     ///
     /// let now = Instant::ZERO;
     /// let mut gate: Controller<Adaptive, 2> =
     ///     Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
-    /// let Decision::Go(permit) = gate.poll(now, &Ask::of([1, 900])) else { panic!() };
+    /// let Decision::Admit(permit) = gate.poll(now, &Call::of([1, 900])) else { panic!() };
     /// // Requests are left, and too few tokens.
     /// let hints = [Hint::remaining(59), Hint::remaining(600)];
     /// gate.settle(Instant::from_nanos(9_000), permit, Reply::about(Outcome::Throttled, hints));

@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 
 use crate::backoff::Backoff;
-use crate::gate::{BudgetPolicy, HoldError, HoldPolicy, WindowPolicy};
+use crate::gate::{ConcurrencyLimit, CooldownError, CooldownPolicy, RetryBudgetPolicy};
 use crate::law::{Adaptive, AnyLaw};
 use crate::time::Span;
 
@@ -13,10 +13,10 @@ use crate::time::Span;
 /// flash, and serve any number of controllers.
 ///
 /// ```
-/// use tidegate::{Policy, Span, gate::WindowPolicy, law::Aimd};
+/// use tidegate::{Policy, Span, gate::ConcurrencyLimit, law::Aimd};
 ///
 /// const POLICY: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
-/// let narrow = POLICY.window(WindowPolicy::new(4, Span::from_secs(30)).unwrap());
+/// let narrow = POLICY.concurrency(ConcurrencyLimit::new(4, Span::from_secs(30)).unwrap());
 /// assert_ne!(narrow, POLICY);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,9 +30,9 @@ pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct Rules {
-    pub(crate) hold: HoldPolicy,
-    pub(crate) window: WindowPolicy,
-    pub(crate) budget: Option<BudgetPolicy>,
+    pub(crate) cooldown: CooldownPolicy,
+    pub(crate) concurrency: ConcurrencyLimit,
+    pub(crate) retry_budget: Option<RetryBudgetPolicy>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) attempts: Option<NonZeroU16>,
     pub(crate) elapsed: Option<Span>,
@@ -40,9 +40,9 @@ pub(crate) struct Rules {
 
 impl Rules {
     const DEFAULT: Self = Self {
-        hold: HoldPolicy::DEFAULT,
-        window: WindowPolicy::DEFAULT,
-        budget: None,
+        cooldown: CooldownPolicy::DEFAULT,
+        concurrency: ConcurrencyLimit::DEFAULT,
+        retry_budget: None,
         backoff: Some(Backoff::DEFAULT),
         attempts: Some(Policy::ATTEMPTS),
         elapsed: None,
@@ -51,7 +51,7 @@ impl Rules {
 
 impl<L: Copy> Policy<L> {
     /// A policy of one limit that `law` keeps: server hints followed for up to an hour, as many
-    /// calls in flight as there is room for, ten attempts of a call without a budget, at doubling delays
+    /// calls in flight as there is room for, ten attempts of a call without a retry budget, at doubling delays
     /// from 100 ms to 20 s, full jitter.
     #[must_use]
     pub const fn new(law: L) -> Self {
@@ -59,14 +59,14 @@ impl<L: Copy> Policy<L> {
     }
 
     /// The same policy with the other one's law beside its own, for two laws that look at the same
-    /// calls: an ask costs one of each. The law that keeps a call back longer has its way.
+    /// calls: a call costs one of each. The law that keeps a call back longer has its way.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy};
     ///
-    /// // A rate for what the server refuses, and a window for what it keeps in line.
-    /// let [rate, window] = ["adaptive", "vegas"].map(|name| Policy::named(name).unwrap());
-    /// let gate: Controller<_, 2> = Controller::new(rate.beside(&window), 7, Instant::ZERO);
+    /// // A rate for what the server throttles, and a concurrency limit for what it keeps in line.
+    /// let [rate, concurrency] = ["adaptive", "vegas"].map(|name| Policy::named(name).unwrap());
+    /// let gate: Controller<_, 2> = Controller::new(rate.beside(&concurrency), 7, Instant::ZERO);
     /// # let _ = gate;
     /// ```
     #[must_use]
@@ -116,30 +116,30 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// The same policy with no cooldown longer than `ceiling`, however the server asks for it.
     ///
     /// # Errors
-    /// [`HoldError::ZeroCeiling`](crate::gate::HoldError::ZeroCeiling).
-    pub const fn ceiling(self, ceiling: Span) -> Result<Self, HoldError> {
-        match self.rules.hold.at_most(ceiling) {
-            Ok(hold) => Ok(self.hold(hold)),
+    /// [`CooldownError::ZeroCeiling`](crate::gate::CooldownError::ZeroCeiling).
+    pub const fn ceiling(self, ceiling: Span) -> Result<Self, CooldownError> {
+        match self.rules.cooldown.at_most(ceiling) {
+            Ok(cooldown) => Ok(self.cooldown(cooldown)),
             Err(error) => Err(error),
         }
     }
 
     /// The same policy with another attitude to server hints.
     #[must_use]
-    pub const fn hold(self, hold: HoldPolicy) -> Self {
-        Self { rules: Rules { hold, ..self.rules }, ..self }
+    pub const fn cooldown(self, cooldown: CooldownPolicy) -> Self {
+        Self { rules: Rules { cooldown, ..self.rules }, ..self }
     }
 
-    /// The same policy with another window.
+    /// The same policy with another concurrency limit.
     #[must_use]
-    pub const fn window(self, window: WindowPolicy) -> Self {
-        Self { rules: Rules { window, ..self.rules }, ..self }
+    pub const fn concurrency(self, concurrency: ConcurrencyLimit) -> Self {
+        Self { rules: Rules { concurrency, ..self.rules }, ..self }
     }
 
-    /// The same policy with a retry budget; `None` lets every retry leave.
+    /// The same policy with a retry budget; `None` admits every retry.
     #[must_use]
-    pub const fn budget(self, budget: Option<BudgetPolicy>) -> Self {
-        Self { rules: Rules { budget, ..self.rules }, ..self }
+    pub const fn retry_budget(self, retry_budget: Option<RetryBudgetPolicy>) -> Self {
+        Self { rules: Rules { retry_budget, ..self.rules }, ..self }
     }
 
     /// The same policy with another backoff between a call's attempts; `None` retries at once, as
@@ -158,7 +158,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
 
     /// The same policy with no attempt of a call later than `elapsed` after its first failure;
     /// `None` sets no limit. Counting from the first failure, a call that itself takes long is not
-    /// given up for that. Where a gate would keep the attempt longer, it is refused as
+    /// given up for that. Where a gate would keep the attempt longer, it is rejected as
     /// [`Late`](crate::Reason::Late).
     #[must_use]
     pub const fn elapsed(self, elapsed: Option<Span>) -> Self {
@@ -185,6 +185,6 @@ impl Policy<Adaptive> {
     #[must_use]
     pub const fn adaptive() -> Self {
         let policy = Self::new(Adaptive::DEFAULT).backoff(None);
-        policy.hold(HoldPolicy::DEFAULT.without_spread())
+        policy.cooldown(CooldownPolicy::DEFAULT.without_spread())
     }
 }

@@ -79,7 +79,7 @@ impl Quota {
         Self::per(count, Span::from_secs(86_400))
     }
 
-    /// The same quota, of which up to `burst` calls' worth may leave at once after a pause.
+    /// The same quota, of which up to `burst` calls' worth may be sent at once after a silence.
     ///
     /// # Errors
     /// [`QuotaError::ZeroBurst`]; [`QuotaError::BurstTooLarge`] where `burst` periods, in
@@ -113,7 +113,7 @@ impl Quota {
         Span::from_nanos(whole.saturating_add(u64::from(rest > 0)))
     }
 
-    /// How many calls' worth may leave at once.
+    /// How many calls' worth may be sent at once.
     #[must_use]
     pub const fn burst(self) -> u32 {
         self.burst.get()
@@ -181,11 +181,11 @@ impl LawBurst {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum QuotaError {
-    /// A count of zero would never let a call leave.
+    /// A count of zero would never admit a call.
     ZeroCount,
     /// A period of zero has no rate.
     ZeroPeriod,
-    /// A burst of zero would never let a call leave.
+    /// A burst of zero would never admit a call.
     ZeroBurst,
     /// The burst times the period, in nanoseconds, does not fit 64 bits.
     BurstTooLarge,

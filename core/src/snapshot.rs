@@ -14,10 +14,10 @@
 //! |---|---|
 //! | 0 | [`VERSION`] |
 //! | 1 | how many limits |
-//! | 2.. | the gates, then each limit's pace and its law's state |
+//! | 2.. | the gates, then the pacing and law state of each limit |
 //! | last 4 | FNV-1a of all before them |
 //!
-//! The record is of one version of this crate: another layout has another version, and is refused.
+//! The record is of one version of this crate: another layout has another version, and is rejected.
 //! The check finds every flipped bit and nearly every other damage. It is no signature: a record
 //! that somebody else can write makes a rate that somebody else chose.
 
@@ -83,7 +83,7 @@ impl core::error::Error for SnapshotError {}
 ///
 /// Every law of this crate is one. For a law of your own, write the state with [`Writer`] and read
 /// the same with [`Reader`], and answer `None` for what the law never reaches. What it reads of a
-/// record that is too short counts for nothing: the record is refused as a whole.
+/// record that is too short counts for nothing: the record is rejected as a whole.
 ///
 /// ```
 /// use tidegate::law::{Aimd, Law};
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes what was read for none of its kind.
-    pub(crate) const fn refuse(&mut self) {
+    pub(crate) const fn reject(&mut self) {
         self.whole = false;
     }
 
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
     )]
     fn take(&mut self, bytes: usize) -> u64 {
         let Some((number, rest)) = self.rest.split_at_checked(bytes) else {
-            self.refuse();
+            self.reject();
             return 0;
         };
         self.rest = rest;
@@ -320,7 +320,7 @@ impl<'a> Reader<'a> {
 pub(crate) trait Field: Sized {
     const BYTES: usize;
     fn write(&self, out: &mut Writer<'_>);
-    /// Refuses the record where this is no value of the kind, and then returns any.
+    /// Rejects the record where this is no value of the kind, and then returns any.
     fn read(input: &mut Reader<'_>) -> Self;
 }
 
@@ -364,7 +364,7 @@ impl Field for bool {
     fn read(input: &mut Reader<'_>) -> Self {
         let value = input.u8();
         if value > 1 {
-            input.refuse();
+            input.reject();
         }
         value == 1
     }
@@ -379,7 +379,7 @@ impl Field for NonZeroU16 {
 
     fn read(input: &mut Reader<'_>) -> Self {
         Self::new(input.u16()).unwrap_or_else(|| {
-            input.refuse();
+            input.reject();
             Self::MIN
         })
     }

@@ -9,29 +9,29 @@ use crate::time::Span;
 /// [`waited`](Self::waited)), and what else tells a healthy client from a sick one.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy};
+/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};
 ///
 /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
-/// let Decision::Go(permit) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
+/// let Decision::Admit(permit) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
 /// gate.settle(Instant::from_nanos(1_000_000), permit, Outcome::Throttled);
 /// let stats = gate.stats();
-/// assert_eq!((stats.gone, stats.throttled, stats.slower), (1, 1, 1));
+/// assert_eq!((stats.admitted, stats.throttled, stats.slower), (1, 1, 1));
 /// assert_eq!(stats.settled(), 1);
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Stats {
-    /// Polls answered with `Go`.
-    pub gone: u32,
+    /// Polls answered with `Admit`.
+    pub admitted: u32,
     /// Polls answered with `Wait`.
     pub waits: u32,
     /// The sum of the waits that polls were answered with.
     pub waited: Span,
     /// Polls answered with `Full`.
     pub full: u32,
-    /// Polls answered with `Refuse`.
-    pub refused: u32,
+    /// Polls answered with `Reject`.
+    pub rejected: u32,
     /// Calls settled as `Ok`.
     pub ok: u32,
     /// Calls settled as `Throttled`.
@@ -42,21 +42,24 @@ pub struct Stats {
     pub failed: u32,
     /// Calls settled as `Abandoned`.
     pub abandoned: u32,
-    /// Responses that came after the lease of their call.
+    /// Calls settled as `Exhausted`.
+    pub exhausted: u32,
+    /// Responses that came after the expiry of their call.
     pub late: u32,
-    /// Times a law cut its rate or its window.
+    /// Times a law cut its rate or its concurrency limit.
     pub slower: u32,
-    /// Times a law raised its rate or opened its window.
+    /// Times a law raised its rate or raised its concurrency limit.
     pub faster: u32,
     /// Retries granted by [`retry`](crate::Controller::retry).
     pub retries: u32,
 }
 
 impl Stats {
-    /// Calls settled with an outcome that teaches: all but the abandoned. The sum saturates.
+    /// Calls that the server answered or failed: all that are settled but the abandoned. The sum saturates.
     #[must_use]
     pub const fn settled(&self) -> u32 {
-        self.ok.saturating_add(self.throttled).saturating_add(self.busy).saturating_add(self.failed)
+        let served = self.ok.saturating_add(self.throttled).saturating_add(self.busy);
+        served.saturating_add(self.failed).saturating_add(self.exhausted)
     }
 }
 

@@ -5,26 +5,26 @@ use core::cmp::Ordering;
 use crate::gate::Permit;
 use crate::time::{Instant, Span};
 
-/// A call that wants to leave: what it costs, and until when it makes sense.
+/// A call that is to be sent: what it costs, and until when it makes sense.
 ///
-/// An ask is a small copyable value that lives on the caller's side for as long as the call is
-/// tried. Poll with the same ask until it is `Go`; for the next attempt, poll with the ask that
+/// A call is a small copyable value that lives on the caller's side for as long as the call is
+/// tried. Poll with the same call until it is `Admit`; for the next attempt, poll with the call that
 /// [`Controller::retry`](crate::Controller::retry) returns.
 ///
 /// ```
-/// use tidegate::{Ask, Instant};
+/// use tidegate::{Call, Instant};
 ///
-/// let plain: Ask = Ask::new();
+/// let plain: Call = Call::new();
 /// assert_eq!(plain.attempt(), 0);
 /// // Three calls' worth, and of no use after the first second:
-/// let heavy = Ask::new().cost(3).deadline(Instant::from_nanos(1_000_000_000));
+/// let heavy = Call::new().cost(3).deadline(Instant::from_nanos(1_000_000_000));
 /// // One request and a thousand tokens, where a controller keeps two limits:
-/// let tokens = Ask::of([1, 1_000]);
-/// # let _: (Ask, Ask<2>) = (heavy, tokens);
+/// let tokens = Call::of([1, 1_000]);
+/// # let _: (Call, Call<2>) = (heavy, tokens);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Ask<const LIMITS: usize = 1> {
+pub struct Call<const LIMITS: usize = 1> {
     pub(crate) costs: [u32; LIMITS],
     pub(crate) deadline: Instant,
     pub(crate) attempt: u16,
@@ -35,7 +35,7 @@ pub struct Ask<const LIMITS: usize = 1> {
     pub(crate) first_failed: Instant,
 }
 
-impl<const LIMITS: usize> Ask<LIMITS> {
+impl<const LIMITS: usize> Call<LIMITS> {
     /// A first attempt that costs one of every limit and has no deadline.
     #[must_use]
     pub const fn new() -> Self {
@@ -56,32 +56,32 @@ impl<const LIMITS: usize> Ask<LIMITS> {
         }
     }
 
-    /// The same ask, which must leave at `deadline` or earlier. A wait that would end later is
-    /// refused at once ([`Reason::Late`]).
+    /// The same call, which must be sent at `deadline` or earlier. A wait that would end later is
+    /// rejected at once ([`Reason::Late`]).
     #[must_use]
     pub const fn deadline(self, deadline: Instant) -> Self {
         Self { deadline, ..self }
     }
 
-    /// Before when this attempt does not leave: the call's own backoff, [`Instant::ZERO`] for a first
+    /// Before when this attempt is not sent: the call's own backoff, [`Instant::ZERO`] for a first
     /// call. Whoever wants to tell a user of a retry reads it here.
     #[must_use]
     pub const fn not_before(&self) -> Instant {
         self.not_before
     }
 
-    /// After when this attempt does not leave: its [`deadline`](Self::deadline), which a policy's
+    /// After when this attempt is not sent: its [`deadline`](Self::deadline), which a policy's
     /// `elapsed` makes earlier for a retry. [`Instant::MAX`] where it has none.
     ///
     /// ```
-    /// use tidegate::{Ask, Controller, Instant, Outcome, Policy, Span};
+    /// use tidegate::{Call, Controller, Instant, Outcome, Policy, Span};
     ///
     /// let now = Instant::ZERO;
     /// let policy = Policy::named("aimd").unwrap().elapsed(Some(Span::from_secs(60)));
     /// let mut gate: Controller = Controller::new(policy, 7, now);
-    /// let ask: Ask = Ask::new();
-    /// assert_eq!(ask.not_after(), Instant::MAX);
-    /// let next = gate.retry(now, &ask, Outcome::Throttled).unwrap();
+    /// let call: Call = Call::new();
+    /// assert_eq!(call.not_after(), Instant::MAX);
+    /// let next = gate.retry(now, &call, Outcome::Throttled).unwrap();
     /// assert_eq!(next.not_after(), now.saturating_add(Span::from_secs(60)));
     /// ```
     #[must_use]
@@ -101,69 +101,70 @@ impl<const LIMITS: usize> Ask<LIMITS> {
     }
 }
 
-impl Ask<1> {
-    /// The same ask with another cost, in calls' worth of the limit. A cost of zero is not subject
-    /// to the limit; one above its burst is refused ([`Reason::TooBig`]).
+impl Call<1> {
+    /// The same call with another cost, in calls' worth of the limit. A cost of zero is not subject
+    /// to the limit; one above its burst is rejected ([`Reason::TooBig`]).
     #[must_use]
     pub const fn cost(self, cost: u32) -> Self {
         Self { costs: [cost], ..self }
     }
 }
 
-impl<const LIMITS: usize> Default for Ask<LIMITS> {
+impl<const LIMITS: usize> Default for Call<LIMITS> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// What the gates say of an ask, from the most to the least permissive: the verdict of several
+/// What the gates say of a call, from the most to the least permissive: the verdict of several
 /// gates is their maximum.
 ///
 /// ```
 /// use tidegate::{Instant, Reason, Verdict};
 ///
 /// let (soon, later) = (Instant::from_nanos(3), Instant::from_nanos(5));
-/// assert_eq!(Verdict::Go.max(Verdict::Wait(later)).max(Verdict::Wait(soon)), Verdict::Wait(later));
+/// assert_eq!(Verdict::Admit.max(Verdict::Wait(later)).max(Verdict::Wait(soon)), Verdict::Wait(later));
 /// assert!(Verdict::Full > Verdict::Wait(Instant::MAX));
-/// assert!(Verdict::Refuse(Reason::Budget) > Verdict::Full);
+/// assert!(Verdict::Reject(Reason::RetryBudget) > Verdict::Full);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Verdict {
-    /// The call may leave now.
-    Go,
+    /// The call may be sent now.
+    Admit,
     /// Ask again at this instant, which lies in the future. Earlier is harmless but of no use;
     /// later costs throughput only.
     Wait(Instant),
     /// Too many calls are in flight: ask again when one has settled, or at
-    /// [`Controller::next_at`](crate::Controller::next_at), when enough leases have ended.
+    /// [`Controller::next_at`](crate::Controller::next_at), when enough expiry times have ended.
     Full,
-    /// Do not ask again; this call will not leave.
-    Refuse(Reason),
+    /// Do not ask again; this call will not be sent.
+    Reject(Reason),
 }
 
 impl Verdict {
     /// The order of the kinds.
     const fn rank(self) -> u8 {
         match self {
-            Self::Go => 0,
+            Self::Admit => 0,
             Self::Wait(_) => 1,
             Self::Full => 2,
-            Self::Refuse(Reason::Late(_)) => 3,
-            Self::Refuse(Reason::OverLimit) => 4,
-            Self::Refuse(Reason::Budget) => 5,
-            Self::Refuse(Reason::TooBig) => 6,
-            Self::Refuse(Reason::Never) => 7,
-            Self::Refuse(Reason::QueueFull) => 8,
-            Self::Refuse(Reason::Attempts) => 9,
-            Self::Refuse(Reason::Final) => 10,
+            Self::Reject(Reason::Late(_)) => 3,
+            Self::Reject(Reason::OverLimit) => 4,
+            Self::Reject(Reason::RetryBudget) => 5,
+            Self::Reject(Reason::TooBig) => 6,
+            Self::Reject(Reason::Never) => 7,
+            Self::Reject(Reason::QueueFull) => 8,
+            Self::Reject(Reason::Attempts) => 9,
+            Self::Reject(Reason::Final) => 10,
+            Self::Reject(Reason::Exhausted) => 11,
         }
     }
 
     /// The order of two of a kind.
     const fn instant(self) -> Instant {
         match self {
-            Self::Wait(at) | Self::Refuse(Reason::Late(at)) => at,
+            Self::Wait(at) | Self::Reject(Reason::Late(at)) => at,
             _ => Instant::ZERO,
         }
     }
@@ -186,20 +187,20 @@ impl PartialOrd for Verdict {
     }
 }
 
-/// Why a call will not leave.
+/// Why a call will not be sent.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Policy, Quota, Reason, Span, law::Fixed};
+/// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Reason, Span, law::Fixed};
 ///
 /// let law = Fixed::new(Quota::per_second(10).unwrap()); // one at a time
 /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, Instant::ZERO);
-/// let Decision::Go(_) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
-/// // The next may leave after 100 ms, which this one learns at once and not after 50 ms.
+/// let Decision::Admit(_) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
+/// // The next may be sent after 100 ms, which this one learns at once and not after 50 ms.
 /// let due = Instant::ZERO.saturating_add(Span::from_millis(100));
-/// let hasty = Ask::new().deadline(Instant::ZERO.saturating_add(Span::from_millis(50)));
-/// assert_eq!(gate.poll(Instant::ZERO, &hasty), Decision::Refuse(Reason::Late(due)));
+/// let hasty = Call::new().deadline(Instant::ZERO.saturating_add(Span::from_millis(50)));
+/// assert_eq!(gate.poll(Instant::ZERO, &hasty), Decision::Reject(Reason::Late(due)));
 /// // Two calls' worth never fit into a burst of one, however long they would wait.
-/// assert_eq!(gate.poll(due, &Ask::new().cost(2)), Decision::Refuse(Reason::TooBig));
+/// assert_eq!(gate.poll(due, &Call::new().cost(2)), Decision::Reject(Reason::TooBig));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -208,12 +209,12 @@ impl PartialOrd for Verdict {
 // code for 32-bit machines would compare all of them.
 #[repr(u8)]
 pub enum Reason {
-    /// Its deadline is too early: it could have left at this instant.
+    /// Its deadline is too early: it could have been sent at this instant.
     Late(Instant),
-    /// The law lets no more calls leave in this second, and refuses those that come.
+    /// The law admits no more calls in this second, and rejects those that come.
     OverLimit,
     /// It is a retry, and the successes so far have not paid for it.
-    Budget,
+    RetryBudget,
     /// Its cost is more than a limit's burst, so it can never fit. (Under
     /// [`AwsCubic`](crate::law::AwsCubic), whose burst follows its rate, not at the present rate.)
     TooBig,
@@ -226,6 +227,9 @@ pub enum Reason {
     /// Another attempt would not help: the call was served or abandoned, or the server asks not to try it
     /// again. Only for another attempt.
     Final,
+    /// The quota is used up ([`Outcome::Exhausted`](crate::Outcome::Exhausted)): waiting does not help soon.
+    /// Only for another attempt.
+    Exhausted,
 }
 
 impl core::fmt::Display for Reason {
@@ -233,11 +237,12 @@ impl core::fmt::Display for Reason {
         f.write_str(match self {
             Self::Late(_) => "the wait would outlast the call's deadline",
             Self::OverLimit => "the law's limit for this second is used up",
-            Self::Budget => "the retry budget is spent",
+            Self::RetryBudget => "the retry budget is spent",
             Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
             Self::Never => "the wait would outlast the clock",
             Self::Attempts => "the policy allows no more attempts",
             Self::Final => "another attempt would not help",
+            Self::Exhausted => "the quota is used up, or the account may not make this call",
             Self::QueueFull => "as many calls wait already as there is room for",
         })
     }
@@ -245,31 +250,31 @@ impl core::fmt::Display for Reason {
 
 impl core::error::Error for Reason {}
 
-/// The answer to a poll: a [`Verdict`] whose `Go` carries the permit.
+/// The answer to a poll: a [`Verdict`] whose `Admit` carries the permit.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Policy, Verdict};
+/// use tidegate::{Call, Controller, Decision, Instant, Policy, Verdict};
 ///
 /// let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, Instant::ZERO);
-/// let ask = Ask::new();
-/// let Decision::Go(permit) = gate.poll(Instant::ZERO, &ask) else { panic!() };
+/// let call = Call::new();
+/// let Decision::Admit(permit) = gate.poll(Instant::ZERO, &call) else { panic!() };
 /// // A wait reserves nothing: whoever asks is told the same instant, and there the first one goes.
 /// let due = Instant::from_nanos(100_000_000);
-/// assert_eq!(gate.poll(Instant::ZERO, &ask), Decision::Wait(due));
-/// assert_eq!(gate.poll(Instant::ZERO, &ask), Decision::Wait(due));
-/// assert_eq!(gate.check(due, &ask), Verdict::Go);
+/// assert_eq!(gate.poll(Instant::ZERO, &call), Decision::Wait(due));
+/// assert_eq!(gate.poll(Instant::ZERO, &call), Decision::Wait(due));
+/// assert_eq!(gate.check(due, &call), Verdict::Admit);
 /// # let _ = permit;
 /// ```
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[must_use = "a permit that is not settled holds its place in the window until the lease ends"]
+#[must_use = "a permit that is not settled keeps its place until it expires"]
 pub enum Decision<P = Permit> {
-    /// The call may leave now, and the gates have been charged for it.
-    Go(P),
+    /// The call may be sent now, and the gates have been charged for it.
+    Admit(P),
     /// As [`Verdict::Wait`].
     Wait(Instant),
     /// As [`Verdict::Full`].
     Full,
-    /// As [`Verdict::Refuse`].
-    Refuse(Reason),
+    /// As [`Verdict::Reject`].
+    Reject(Reason),
 }

@@ -14,18 +14,18 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{Permit, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, Permit};
 use tidegate::law::{AnyLaw, Fixed};
 use tidegate::queue::{Ahead, Gate as _, Growing, Place, Queue, Slot, Step, Storage, Ticket, Turn};
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Span,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Span,
 };
 
 type Gate = Controller<AnyLaw>;
 
 /// So many calls fit into the queue.
 const ROOM: usize = 16;
-const LEASE: Span = Span::from_secs(4);
+const EXPIRY: Span = Span::from_secs(4);
 const TICK: Span = Span::from_nanos(1);
 
 fn few() -> [Slot; ROOM] {
@@ -46,7 +46,7 @@ enum Stage {
 struct Entry {
     number: usize,
     priority: u8,
-    ask: Ask,
+    call: Call,
     stage: Stage,
     /// Whether its backoff is over.
     ready: bool,
@@ -102,27 +102,27 @@ impl List {
 
     fn next(&mut self, now: Instant, gate: &mut Gate) -> Expected {
         for entry in &mut self.entries {
-            entry.ready |= entry.ask.not_before() <= now;
+            entry.ready |= entry.call.not_before() <= now;
         }
         let (mut reach, mut wake) = (now, Instant::MAX);
         if let Some(first) = self.first() {
-            match gate.poll(now, &first.ask) {
-                Decision::Go(permit) => return Expected::Decide(first.number, Ok(permit)),
-                Decision::Refuse(reason) => return Expected::Decide(first.number, Err(reason)),
+            match gate.poll(now, &first.call) {
+                Decision::Admit(permit) => return Expected::Decide(first.number, Ok(permit)),
+                Decision::Reject(reason) => return Expected::Decide(first.number, Err(reason)),
                 Decision::Wait(until) => (reach, wake) = (until, until),
                 Decision::Full => {
-                    reach = gate.due_behind(now, &first.ask, &[Ahead::default()]);
-                    wake = gate.ready_at(now, &first.ask).unwrap_or(Instant::MAX);
+                    reach = gate.due_behind(now, &first.call, &[Ahead::default()]);
+                    wake = gate.ready_at(now, &first.call).unwrap_or(Instant::MAX);
                 }
             }
         }
-        let late = self.ready().filter(|entry| entry.ask.not_after() < reach);
+        let late = self.ready().filter(|entry| entry.call.not_after() < reach);
         let late: Vec<_> = late.map(|entry| entry.number).collect();
         if !late.is_empty() {
             return Expected::Late(late, Reason::Late(reach));
         }
         for entry in self.waiting() {
-            let (after, before) = (entry.ask.not_after(), entry.ask.not_before());
+            let (after, before) = (entry.call.not_after(), entry.call.not_before());
             wake = wake.min(if entry.ready { after } else { before });
         }
         let wake = wake.max(now.saturating_add(TICK));
@@ -156,7 +156,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn policy(law: u8, window: u16) -> Policy {
+fn policy(law: u8, concurrency: u16) -> Policy {
     let five = Quota::per_second(5).unwrap().with_burst(4).unwrap();
     let short = Span::from_millis(300);
     let backoff = Backoff::new(Growth::Constant, Jitter::Full, short, short).unwrap();
@@ -165,7 +165,7 @@ fn policy(law: u8, window: u16) -> Policy {
         1 => Policy::named("adaptive").unwrap().attempts(NonZeroU16::new(4)),
         _ => Policy::named("aimd").unwrap().backoff(Some(backoff)),
     }
-    .window(WindowPolicy::new(window, LEASE).unwrap())
+    .concurrency(ConcurrencyLimit::new(concurrency, EXPIRY).unwrap())
 }
 
 fn reply(kind: u8) -> Reply {
@@ -179,7 +179,7 @@ fn reply(kind: u8) -> Reply {
 
 /// A call that was admitted and taken, from the queue and from the list.
 struct Sent {
-    ask: Ask,
+    call: Call,
     priority: u8,
     permits: (Permit, Permit),
 }
@@ -189,33 +189,33 @@ struct Sent {
 fn play(
     slots: impl Storage,
     grows: bool,
-    (law, window, events): (u8, u16, Vec<Event>),
+    (law, concurrency, events): (u8, u16, Vec<Event>),
 ) -> Result<(), TestCaseError> {
     let mut now = Instant::from_nanos(1_000_000_000);
-    let policy = policy(law, window);
+    let policy = policy(law, concurrency);
     let (mut one, mut two) = (Gate::new(policy, 7, now), Gate::new(policy, 7, now));
     let (mut queue, mut list) = (Queue::new(slots), List::default());
     let mut tickets: Vec<(Ticket, Place)> = vec![];
     let (mut costs, mut sent) = (BTreeMap::new(), BTreeMap::new());
-    let mut refused = 0;
+    let mut rejected = 0;
     let nth = |tickets: &Vec<_>, back: usize| tickets.len().checked_sub(back + 1);
     for event in events {
         match event {
             Event::Join { priority, cost, deadline } => {
-                let mut ask = Ask::new().cost(cost);
+                let mut call = Call::new().cost(cost);
                 if let Some(millis) = deadline {
-                    ask = ask.deadline(now.saturating_add(Span::from_millis(millis)));
+                    call = call.deadline(now.saturating_add(Span::from_millis(millis)));
                 }
                 let place = queue.place(priority);
                 let priority = priority.min(7);
                 let ahead = list.ahead(priority, &costs);
                 let turn = match ahead.calls > 0 && deadline.is_some() {
-                    true => two.due_behind(now, &ask, &[ahead]),
+                    true => two.due_behind(now, &call, &[ahead]),
                     false => now,
                 };
-                let joined = queue.join(now, &mut one, &ask, place);
-                if turn > ask.not_after() {
-                    refused += 1;
+                let joined = queue.join(now, &mut one, &call, place);
+                if turn > call.not_after() {
+                    rejected += 1;
                     prop_assert_eq!(joined, Err(Reason::Late(turn)));
                 } else if list.entries.len() >= ROOM {
                     prop_assert_eq!(joined, Err(Reason::QueueFull));
@@ -226,7 +226,7 @@ fn play(
                     list.entries.push(Entry {
                         number,
                         priority,
-                        ask,
+                        call,
                         stage: Stage::Waits,
                         ready: true,
                     });
@@ -258,9 +258,9 @@ fn play(
                         let entry = list.remove(number).unwrap();
                         match (turn, entry.stage) {
                             (Turn::Admitted(one), Stage::Decided(Ok(two))) => {
-                                let Entry { ask, priority, .. } = entry;
+                                let Entry { call, priority, .. } = entry;
                                 let permits = (one, two);
-                                sent.insert(number, Sent { ask, priority, permits });
+                                sent.insert(number, Sent { call, priority, permits });
                             }
                             (Turn::Rejected(one), Stage::Decided(Err(two))) => {
                                 prop_assert_eq!(one, two);
@@ -272,7 +272,7 @@ fn play(
             }
             Event::Settle { call, reply: kind, again } => {
                 let Some(number) = nth(&tickets, call) else { continue };
-                let Some(Sent { ask, priority, permits }) = sent.remove(&number) else { continue };
+                let Some(Sent { call, priority, permits }) = sent.remove(&number) else { continue };
                 let reply = reply(kind);
                 one.settle(now, permits.0, reply);
                 two.settle(now, permits.1, reply);
@@ -281,18 +281,18 @@ fn play(
                 if !again {
                     continue;
                 }
-                let next = one.retry(now, &ask, reply);
-                prop_assert_eq!(next, two.retry(now, &ask, reply));
-                let Ok(ask) = next else { continue };
+                let next = one.retry(now, &call, reply);
+                prop_assert_eq!(next, two.retry(now, &call, reply));
+                let Ok(call) = next else { continue };
                 let (ticket, place) = &mut tickets[number];
-                let joined = queue.join(now, &mut one, &ask, *place);
+                let joined = queue.join(now, &mut one, &call, *place);
                 if !grows && list.entries.len() >= ROOM {
                     prop_assert_eq!(joined, Err(Reason::QueueFull));
                     continue;
                 }
                 *ticket = joined.unwrap();
                 let (stage, ready) = (Stage::Waits, false);
-                list.entries.push(Entry { number, priority, ask, stage, ready });
+                list.entries.push(Entry { number, priority, call, stage, ready });
             }
         }
         // A look before its time changes nothing.
@@ -318,7 +318,7 @@ fn play(
                     list.find(number).unwrap().stage = Stage::Decided(decision);
                 }
                 (Some(number), Expected::Late(late, reason)) => {
-                    refused += 1;
+                    rejected += 1;
                     prop_assert!(late.contains(&number), "{number} {late:?}");
                     list.find(number).unwrap().stage = Stage::Decided(Err(reason));
                 }
@@ -327,7 +327,7 @@ fn play(
         }
         prop_assert!(list.asleep.is_some(), "it does not come to rest");
         let mut stats = *two.stats();
-        stats.refused += refused;
+        stats.rejected += rejected;
         prop_assert_eq!(*one.stats(), stats);
         prop_assert_eq!(queue.waiting(), list.waiting().count());
         let first = list.first().map(|entry| tickets[entry.number].0.slot());
@@ -344,27 +344,28 @@ fn case() -> impl Strategy<Value = (u8, u16, Vec<Event>)> {
 /// No call is rejected for its place that would have been in time.
 fn expects_no_turn_later_than_it_comes(
     mut queue: Queue<impl Storage>,
-    (burst, window): (u32, u16),
+    (burst, concurrency): (u32, u16),
     before: &[(u8, u32)],
     idle: u64,
     (priority, cost): (u8, u32),
 ) -> Result<(), TestCaseError> {
     let mut now = Instant::from_nanos(1_000_000_000);
     let law = Fixed::new(Quota::per_second(5).unwrap().with_burst(burst.max(4)).unwrap());
-    let policy = Policy::new(law.into()).window(WindowPolicy::new(window, LEASE).unwrap());
+    let policy =
+        Policy::new(law.into()).concurrency(ConcurrencyLimit::new(concurrency, EXPIRY).unwrap());
     let mut gate = Gate::new(policy, 7, now);
     for (priority, cost) in before {
         let place = queue.place(*priority);
-        queue.join(now, &mut gate, &Ask::new().cost(*cost), place).unwrap();
+        queue.join(now, &mut gate, &Call::new().cost(*cost), place).unwrap();
         while let Step::Wake(ticket) = queue.poll(now, &mut gate) {
             let _ = queue.take(ticket);
         }
     }
     now = now.saturating_add(Span::from_millis(idle));
-    let (ask, place) = (Ask::new().cost(cost), queue.place(priority));
-    let joined = queue.join(now, &mut gate, &ask.deadline(now), place);
+    let (call, place) = (Call::new().cost(cost), queue.place(priority));
+    let joined = queue.join(now, &mut gate, &call.deadline(now), place);
     let Err(Reason::Late(turn)) = joined else { return Ok(()) };
-    let call = queue.join(now, &mut gate, &ask, place).unwrap();
+    let call = queue.join(now, &mut gate, &call, place).unwrap();
     let admitted = loop {
         match queue.poll(now, &mut gate) {
             Step::Wake(ticket) if ticket == call => break now,
@@ -412,13 +413,13 @@ fn the_queues_of_several_keys_share_slots() {
     let (mut slots, mut keys) = ([Slot::EMPTY; 3], [None; 3]);
     let joined = [0u8, 1, 0].map(|key| {
         let ticket = Queue::new(Lane { slots: &mut slots, keys, key })
-            .enter(&Ask::new(), Place::new(0, 9 - keys.iter().flatten().count() as u64))
+            .enter(&Call::new(), Place::new(0, 9 - keys.iter().flatten().count() as u64))
             .unwrap();
         keys[ticket.slot()] = Some(key);
         ticket
     });
     let mut full = Queue::new(Lane { slots: &mut slots, keys, key: 1 });
-    assert_eq!(full.enter(&Ask::new(), Place::new(7, 10)), None);
+    assert_eq!(full.enter(&Call::new(), Place::new(7, 10)), None);
     // The last of the first key has the earlier place, and the call of the second key is in no one's way.
     for (key, first) in [(0, joined[2]), (1, joined[1])] {
         let mut queue = Queue::new(Lane { slots: &mut slots, keys, key });

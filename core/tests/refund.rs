@@ -7,9 +7,9 @@
     reason = "a test that overflows or panics fails, which is right"
 )]
 
-use tidegate::gate::{BudgetPolicy, Permit, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, Permit, RetryBudgetPolicy};
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Reason, Span, Verdict,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Reason, Span, Verdict,
 };
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
@@ -20,8 +20,8 @@ fn used(name: &str) -> (Controller, Instant) {
     let mut gate = Controller::new(Policy::named(name).unwrap(), 7, START);
     let (mut now, mut calls) = (START, 0);
     loop {
-        match gate.poll(now, &Ask::new()) {
-            Decision::Go(permit) => {
+        match gate.poll(now, &Call::new()) {
+            Decision::Admit(permit) => {
                 calls += 1;
                 now = now.saturating_add(Span::from_millis(20));
                 let throttled = calls % 3 == 0;
@@ -30,7 +30,7 @@ fn used(name: &str) -> (Controller, Instant) {
             Decision::Wait(until) => now = until,
             other => panic!("{name}: {other:?}"),
         }
-        if calls >= 12 && gate.check(now, &Ask::new()) == Verdict::Go {
+        if calls >= 12 && gate.check(now, &Call::new()) == Verdict::Admit {
             return (gate, now);
         }
     }
@@ -39,8 +39,8 @@ fn used(name: &str) -> (Controller, Instant) {
 /// The next permit, and when it came.
 fn admitted(gate: &mut Controller, mut now: Instant) -> (Instant, Option<Permit>) {
     loop {
-        match gate.poll(now, &Ask::new()) {
-            Decision::Go(permit) => return (now, Some(permit)),
+        match gate.poll(now, &Call::new()) {
+            Decision::Admit(permit) => return (now, Some(permit)),
             Decision::Wait(until) => now = until,
             _ => return (now, None),
         }
@@ -56,8 +56,8 @@ fn every_law_gives_back_what_a_call_took() {
         let interval = gate.intervals(now).next().flatten().filter(|_| *name == "adaptive");
         let most = Span::from_nanos(interval.map_or(0, Span::as_nanos) / 8);
         for _ in 0..50 {
-            match gate.poll(now, &Ask::new()) {
-                Decision::Go(permit) => gate.refund(now, permit),
+            match gate.poll(now, &Call::new()) {
+                Decision::Admit(permit) => gate.refund(now, permit),
                 Decision::Wait(until) if until <= now.saturating_add(most) => now = until,
                 other => panic!("{name}: a call that was not sent keeps others back: {other:?}"),
             }
@@ -65,8 +65,8 @@ fn every_law_gives_back_what_a_call_took() {
         let later = now.saturating_add(most);
         assert_eq!(gate.in_flight(), 0, "{name}");
         assert!(gate.intervals(later).eq(untouched.intervals(later)), "{name}");
-        let Decision::Go(_) = gate.poll(later, &Ask::new()) else { panic!("{name}") };
-        let Decision::Go(_) = untouched.poll(later, &Ask::new()) else { panic!("{name}") };
+        let Decision::Admit(_) = gate.poll(later, &Call::new()) else { panic!("{name}") };
+        let Decision::Admit(_) = untouched.poll(later, &Call::new()) else { panic!("{name}") };
         assert_eq!(gate.stats().slower, untouched.stats().slower, "{name}");
         assert_eq!(gate.stats().faster, untouched.stats().faster, "{name}");
     }
@@ -75,10 +75,10 @@ fn every_law_gives_back_what_a_call_took() {
 #[test]
 fn a_call_whose_response_came_is_not_refunded() {
     let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
-    let Decision::Go(mut permit) = gate.poll(START, &Ask::new()) else { panic!() };
+    let Decision::Admit(mut permit) = gate.poll(START, &Call::new()) else { panic!() };
     gate.learn(START, &mut permit, Outcome::Ok);
     gate.refund(START, permit);
-    assert!(matches!(gate.poll(START, &Ask::new()), Decision::Wait(_)));
+    assert!(matches!(gate.poll(START, &Call::new()), Decision::Wait(_)));
     assert_eq!((gate.in_flight(), gate.stats().abandoned), (0, 0));
 }
 
@@ -101,61 +101,65 @@ fn learning_at_the_headers_is_settling_but_for_the_place() {
 }
 
 #[test]
-fn of_a_response_after_its_lease_the_pause_counts_and_nothing_else() {
-    let lease = Span::from_secs(10);
-    let one = WindowPolicy::new(1, lease).unwrap();
-    let policy = Policy::named("aimd").unwrap().window(one);
+fn of_a_response_after_its_expiry_the_cooldown_counts_and_nothing_else() {
+    let expiry = Span::from_secs(10);
+    let one = ConcurrencyLimit::new(1, expiry).unwrap();
+    let policy = Policy::named("aimd").unwrap().concurrency(one);
     let mut gate: Controller = Controller::new(policy, 7, START);
-    let Decision::Go(late) = gate.poll(START, &Ask::new()) else { panic!() };
-    let now = START.saturating_add(lease.saturating_mul(2));
-    let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!("the lease has ended") };
+    let Decision::Admit(late) = gate.poll(START, &Call::new()) else { panic!() };
+    let now = START.saturating_add(expiry.saturating_mul(2));
+    let Decision::Admit(permit) = gate.poll(now, &Call::new()) else {
+        panic!("the expiry has ended")
+    };
     let intervals = gate.intervals(now).next();
     gate.settle(now, late, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60))));
     assert_eq!((gate.in_flight(), gate.intervals(now).next()), (1, intervals));
     assert_eq!(gate.stats().late, 1);
     gate.settle(now, permit, Outcome::Ok);
-    let Decision::Wait(until) = gate.poll(now, &Ask::new()) else { panic!("the server said when") };
+    let Decision::Wait(until) = gate.poll(now, &Call::new()) else {
+        panic!("the server said when")
+    };
     assert!(until >= now.saturating_add(Span::from_secs(60)));
 }
 
 #[test]
 fn a_retry_that_was_not_sent_is_paid_back_to_the_budget() {
-    let budget = BudgetPolicy::new(Ratio::HALF, 1).unwrap();
-    let policy = Policy::named("none").unwrap().budget(Some(budget));
+    let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap();
+    let policy = Policy::named("none").unwrap().retry_budget(Some(retry_budget));
     let mut gate: Controller = Controller::new(policy, 7, START);
-    let retry = gate.retry(START, &Ask::new(), Outcome::Failed).unwrap();
+    let retry = gate.retry(START, &Call::new(), Outcome::Failed).unwrap();
     for _ in 0..3 {
-        let Decision::Go(permit) = gate.poll(START, &retry) else { panic!("it was paid for") };
+        let Decision::Admit(permit) = gate.poll(START, &retry) else { panic!("it was paid for") };
         gate.refund(START, permit);
     }
-    let Decision::Go(_) = gate.poll(START, &retry) else { panic!() };
-    assert_eq!(gate.poll(START, &retry), Decision::Refuse(Reason::Budget));
+    let Decision::Admit(_) = gate.poll(START, &retry) else { panic!() };
+    assert_eq!(gate.poll(START, &retry), Decision::Reject(Reason::RetryBudget));
 }
 
 #[test]
 fn a_retry_that_would_be_late_is_not_granted() {
     let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
-    let ask = Ask::new().deadline(START.saturating_add(Span::from_millis(150)));
-    let Decision::Go(permit) = gate.poll(START, &ask) else { panic!() };
+    let call = Call::new().deadline(START.saturating_add(Span::from_millis(150)));
+    let Decision::Admit(permit) = gate.poll(START, &call) else { panic!() };
     let now = START.saturating_add(Span::from_millis(50));
     // Another call takes the only turn before the deadline.
     gate.settle(now, permit, Outcome::Failed);
     let second = START.saturating_add(Span::from_millis(100));
-    let Decision::Go(_) = gate.poll(second, &Ask::new()) else { panic!() };
+    let Decision::Admit(_) = gate.poll(second, &Call::new()) else { panic!() };
     let late = Reason::Late(START.saturating_add(Span::from_millis(200)));
-    assert_eq!(gate.retry(second, &ask, Outcome::Failed), Err(late));
+    assert_eq!(gate.retry(second, &call, Outcome::Failed), Err(late));
     assert_eq!(gate.stats().retries, 0);
 }
 
 #[test]
 fn a_call_that_is_not_tried_again_says_why() {
     let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, START);
-    let mut ask = Ask::new();
-    assert_eq!(gate.retry(START, &ask, Outcome::Ok), Err(Reason::Final));
+    let mut call = Call::new();
+    assert_eq!(gate.retry(START, &call, Outcome::Ok), Err(Reason::Final));
     let no = Outcome::Busy.with::<1>(Hint::NONE.and_no_retry());
-    assert_eq!(gate.retry(START, &ask, no), Err(Reason::Final));
+    assert_eq!(gate.retry(START, &call, no), Err(Reason::Final));
     for _ in 1..Policy::ATTEMPTS.get() {
-        ask = gate.retry(START, &ask, Outcome::Busy).unwrap();
+        call = gate.retry(START, &call, Outcome::Busy).unwrap();
     }
-    assert_eq!(gate.retry(START, &ask, Outcome::Busy), Err(Reason::Attempts));
+    assert_eq!(gate.retry(START, &call, Outcome::Busy), Err(Reason::Attempts));
 }

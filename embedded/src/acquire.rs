@@ -4,11 +4,9 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use tidegate::Ask;
-
 use crate::desk::{Standing, Verbs};
 use crate::permit::Permit;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use crate::throttle::Shared;
 
 /// Waits for a permit: what [`Call::acquire`](crate::Call::acquire) returns.
@@ -24,29 +22,34 @@ use crate::throttle::Shared;
 /// let (one, two) = (throttle.acquire(), throttle.acquire());
 /// drop(one);
 /// embassy_futures::block_on(two).unwrap().settle(tidegate::Outcome::Ok);
-/// assert_eq!(throttle.stats().gone, 1);
+/// assert_eq!(throttle.stats().admitted, 1);
 /// ```
 #[must_use = "nothing waits until it is awaited"]
 pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
-    ask: Ask<LIMITS>,
+    call: tidegate::Call<LIMITS>,
     standing: Standing,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
-    pub(crate) fn new(throttle: &'a T, key: T::Key, ask: Ask<LIMITS>, priority: u8) -> Self {
-        Self { throttle, key, ask, standing: Standing::New(priority) }
+    pub(crate) fn new(
+        throttle: &'a T,
+        key: T::Key,
+        call: tidegate::Call<LIMITS>,
+        priority: u8,
+    ) -> Self {
+        Self { throttle, key, call, standing: Standing::New(priority) }
     }
 
     /// What it asks for.
-    pub(crate) const fn ask(&self) -> &Ask<LIMITS> {
-        &self.ask
+    pub(crate) const fn call(&self) -> &tidegate::Call<LIMITS> {
+        &self.call
     }
 
     /// Waits for the permit of a later attempt, in the place of the first.
-    pub(crate) const fn again(&mut self, ask: Ask<LIMITS>) {
-        self.ask = ask;
+    pub(crate) const fn again(&mut self, call: tidegate::Call<LIMITS>) {
+        self.call = call;
     }
 }
 
@@ -54,11 +57,11 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
 impl<T: Shared<LIMITS>, const LIMITS: usize> Unpin for Acquire<'_, T, LIMITS> {}
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMITS> {
-    type Output = Result<Permit<'a, T, LIMITS>, Refusal>;
+    type Output = Result<Permit<'a, T, LIMITS>, Rejection>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { throttle, key, ask, standing } = self.get_mut();
-        let answer = throttle.desk().stand(key, ask, standing, context);
+        let Self { throttle, key, call, standing } = self.get_mut();
+        let answer = throttle.desk().stand(key, call, standing, context);
         answer.map_ok(|raw| Permit::new(*throttle, key.clone(), raw))
     }
 }
@@ -71,13 +74,13 @@ impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Acquire<'_, T, LIMITS> {
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for Acquire<'_, T, LIMITS> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Acquire").field("ask", &self.ask).finish_non_exhaustive()
+        f.debug_struct("Acquire").field("call", &self.call).finish_non_exhaustive()
     }
 }
 
 #[cfg(feature = "defmt")]
 impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Acquire<'_, T, LIMITS> {
     fn format(&self, f: defmt::Formatter<'_>) {
-        defmt::write!(f, "Acquire {{ ask: {} }}", self.ask);
+        defmt::write!(f, "Acquire {{ call: {} }}", self.call);
     }
 }

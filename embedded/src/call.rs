@@ -5,12 +5,11 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 
 use embassy_time::{Duration, Instant};
-use tidegate::Ask;
 
 use crate::acquire::Acquire;
 use crate::desk::Verbs;
 use crate::permit::Permit;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use crate::replied::Replied;
 use crate::throttle::Shared;
 use crate::time::{self, wake_at};
@@ -22,14 +21,14 @@ use crate::time::{self, wake_at};
 /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 /// use embassy_time::Duration;
 /// use tidegate::{Policy, Quota, law::Fixed};
-/// use tidegate_embassy::{Refusal, Throttle};
+/// use tidegate_embassy::{Rejection, Throttle};
 ///
 /// let slow = Box::leak(Box::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
 /// let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(slow, 7);
 /// throttle.try_acquire().unwrap().settle(tidegate::Outcome::Ok);
-/// // The next may leave in a minute, which is learnt at once and not after ten seconds.
+/// // The next may be sent in a minute, which is learnt at once and not after ten seconds.
 /// let hasty = throttle.with_timeout(Duration::from_secs(10)).acquire().await;
-/// assert!(matches!(hasty, Err(Refusal::Late(_))));
+/// assert!(matches!(hasty, Err(Rejection::Late(_))));
 /// # });
 /// ```
 #[derive(Debug)]
@@ -38,26 +37,26 @@ use crate::time::{self, wake_at};
 pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
-    ask: Ask<LIMITS>,
+    call: tidegate::Call<LIMITS>,
     priority: u8,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     pub(crate) const fn new(throttle: &'a T, key: T::Key) -> Self {
-        Self { throttle, key, ask: Ask::new(), priority: 0 }
+        Self { throttle, key, call: tidegate::Call::new(), priority: 0 }
     }
 
     /// The same call with what it costs of each limit; 1 where it is not said. A call that costs
     /// nothing of a limit is not subject to it.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
-        Self { ask: Ask::of(costs).deadline(self.ask.not_after()), ..self }
+        Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
 
-    /// The same call, which must leave at `deadline` or earlier; [`run`](Self::run) also gives up a
-    /// call that is under way then. A wait that would end later is refused at once, as far as is
+    /// The same call, which must be sent at `deadline` or earlier; [`run`](Self::run) also gives up a
+    /// call that is under way then. A wait that would end later is rejected at once, as far as is
     /// known then.
     pub fn with_deadline(self, deadline: Instant) -> Self {
-        Self { ask: self.ask.deadline(time::instant(deadline)), ..self }
+        Self { call: self.call.deadline(time::instant(deadline)), ..self }
     }
 
     /// The same call with a deadline so far from now.
@@ -87,26 +86,26 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         Self { priority, ..self }
     }
 
-    /// A permit, if a call may leave now and nobody waits for one.
+    /// A permit, if a call may be sent now and nobody waits for one.
     pub fn try_acquire(self) -> Option<Permit<'a, T, LIMITS>> {
-        let raw = self.throttle.desk().take(&self.key, &self.ask)?;
+        let raw = self.throttle.desk().take(&self.key, &self.call)?;
         Some(Permit::new(self.throttle, self.key, raw))
     }
 
-    /// A permit, when a call may leave: first come, first served.
+    /// A permit, when a call may be sent: first come, first served.
     ///
-    /// It resolves to a [`Refusal`] where waiting does not help.
+    /// It resolves to a [`Rejection`] where waiting does not help.
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
-        Acquire::new(self.throttle, self.key, self.ask, self.priority)
+        Acquire::new(self.throttle, self.key, self.call, self.priority)
     }
 
-    /// Makes the call when it may leave, and again as long as that is worth it: whatever was refused
+    /// Makes the call when it may be sent, and again as long as that is worth it: whatever was throttled
     /// or failed, as far as the policy's attempts, time and budget go.
     ///
     /// What it returns says what became of it ([`Replied`]); the last answer is handed back. It may be
     /// dropped at any time: a call that is under way then is abandoned.
     ///
-    /// A first attempt that finds no place in line is refused. A later one is not given up for that:
+    /// A first attempt that finds no place in line is rejected. A later one is not given up for that:
     /// it looks for a place whenever the gates are to open, and otherwise once a second.
     ///
     /// A call that failed may have been served all the same, for the answer can be lost as well as the
@@ -126,14 +125,14 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// ```
     ///
     /// # Errors
-    /// [`Refusal`] where not even a first call could leave; [`Refusal::GivenUp`] where the deadline
+    /// [`Rejection`] where not even a first call could be sent; [`Rejection::GivenUp`] where the deadline
     /// passed while one was under way, whatever attempts before it were answered.
     pub fn run<R: Replied<LIMITS>>(
         self,
         mut call: impl AsyncFnMut() -> R,
-    ) -> impl Future<Output = Result<R, Refusal>> {
+    ) -> impl Future<Output = Result<R, Rejection>> {
         // The policy's own end is for attempts to come, and not for one that is under way.
-        let deadline = self.ask.not_after();
+        let deadline = self.call.not_after();
         let mut place = self.acquire();
         // A block and no `async fn`, and the work pinned here and nowhere else: the future of a firmware's
         // task lies in its memory for good, and would have what it is handed twice.
@@ -143,15 +142,15 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
                 let permit = match (&mut place).await {
                     Ok(permit) => permit,
                     // What came back is worth more than why it is not tried again.
-                    Err(refusal) => return last.ok_or(refusal),
+                    Err(rejection) => return last.ok_or(rejection),
                 };
                 drop(last);
                 let answer = {
                     let mut work = pin!(call());
                     poll_fn(|context| until(deadline, work.as_mut(), context)).await
                 };
-                let Some(answer) = answer else { return Err(Refusal::GivenUp) };
-                let Some(next) = permit.settle_and_retry(answer.reply(), place.ask()) else {
+                let Some(answer) = answer else { return Err(Rejection::GivenUp) };
+                let Some(next) = permit.settle_and_retry(answer.reply(), place.call()) else {
                     return Ok(answer);
                 };
                 place.again(next);

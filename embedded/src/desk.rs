@@ -8,14 +8,14 @@ use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
-use tidegate::gate::{Permit, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, Permit};
 use tidegate::queue::{self, Place, Step, Ticket, Turn};
-use tidegate::{Ask, Decision, Instant, Policy, Reason, Reply, Span, Verdict};
+use tidegate::{Decision, Instant, Policy, Reason, Reply, Span, Verdict};
 
 use crate::gates::Gates;
 use crate::log::{debug, trace};
 use crate::places::Places;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use crate::time::{self, wake_at};
 
 /// See the module.
@@ -27,6 +27,8 @@ pub struct Desk<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMIT
 struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     gates: Sown<G, LIMITS>,
     queue: Queue<G, WAITERS, LIMITS>,
+    #[cfg(feature = "sleep")]
+    sleep: tidegate::SleepClock,
 }
 
 type Queue<G, const WAITERS: usize, const LIMITS: usize> =
@@ -84,29 +86,29 @@ pub trait Verbs<const LIMITS: usize> {
     /// What a call is for.
     type Key: Clone + Eq;
 
-    /// A permit, if a call may leave now and nobody waits for one.
-    fn take(&self, key: &Self::Key, ask: &Ask<LIMITS>) -> Option<Permit<LIMITS>>;
+    /// A permit, if a call may be sent now and nobody waits for one.
+    fn take(&self, key: &Self::Key, call: &tidegate::Call<LIMITS>) -> Option<Permit<LIMITS>>;
 
     /// A permit, when it is the call's turn.
     fn stand(
         &self,
         key: &Self::Key,
-        ask: &Ask<LIMITS>,
+        call: &tidegate::Call<LIMITS>,
         standing: &mut Standing,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Permit<LIMITS>, Refusal>>;
+    ) -> Poll<Result<Permit<LIMITS>, Rejection>>;
 
     /// Waits no longer.
     fn leave(&self, key: &Self::Key, standing: Standing);
 
-    /// A call has come back. Tells the ask of its next attempt, where it is to be tried again.
+    /// A call has come back. Tells the call of its next attempt, where it is to be tried again.
     fn settle(
         &self,
         key: &Self::Key,
         permit: Permit<LIMITS>,
         reply: Reply<LIMITS>,
-        again: Option<&Ask<LIMITS>>,
-    ) -> Option<Ask<LIMITS>>;
+        again: Option<&tidegate::Call<LIMITS>>,
+    ) -> Option<tidegate::Call<LIMITS>>;
 }
 
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
@@ -122,7 +124,13 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 
     const fn of(gates: Sown<G, LIMITS>) -> Self {
         let queue = Queue::new(Places::new());
-        Self { inner: Mutex::new(RefCell::new(Inner { gates, queue })) }
+        let inner = Inner {
+            gates,
+            queue,
+            #[cfg(feature = "sleep")]
+            sleep: tidegate::SleepClock::new(),
+        };
+        Self { inner: Mutex::new(RefCell::new(inner)) }
     }
 
     /// Follows another policy from now on, with whoever waits.
@@ -133,9 +141,9 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.change(|gates| gates.set_policy(time::now(), policy));
     }
 
-    /// Opens or narrows the window, and tells whoever waits.
-    pub(crate) fn set_window(&self, window: WindowPolicy) {
-        self.change(|gates| gates.set_window(time::now(), window));
+    /// Raises or lowers the concurrency limit, and tells whoever waits.
+    pub(crate) fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
+        self.change(|gates| gates.set_concurrency(time::now(), concurrency));
     }
 
     /// Changes the gates of any keys. Each task that waits looks what that means for its key.
@@ -161,7 +169,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     ) -> R {
         self.inner.lock(|cell| {
             let Ok(mut inner) = cell.try_borrow_mut() else { return otherwise };
-            let Inner { gates, queue } = &mut *inner;
+            let Inner { gates, queue, .. } = &mut *inner;
             match gates.grown() {
                 Some(gates) => act(gates, queue),
                 None => otherwise,
@@ -169,7 +177,20 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         })
     }
 
-    /// The same for one key, with the present.
+    /// Does `act` with the clock of the sleeps.
+    #[cfg(feature = "sleep")]
+    pub(crate) fn with_sleep<R>(
+        &self,
+        otherwise: R,
+        act: impl FnOnce(&mut tidegate::SleepClock, Instant) -> R,
+    ) -> R {
+        self.inner.lock(|cell| match cell.try_borrow_mut() {
+            Ok(mut inner) => act(&mut inner.sleep, time::now()),
+            Err(_) => otherwise,
+        })
+    }
+
+    /// The same as `with` for one key, with the present.
     fn with_key<R>(
         &self,
         key: &G::Key,
@@ -210,13 +231,13 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
 {
     type Key = G::Key;
 
-    fn take(&self, key: &G::Key, ask: &Ask<LIMITS>) -> Option<Permit<LIMITS>> {
+    fn take(&self, key: &G::Key, call: &tidegate::Call<LIMITS>) -> Option<Permit<LIMITS>> {
         self.with_key(key, None, |gates, queue, now| {
             if queue.waiting() > 0 {
                 return None;
             }
-            match gates.poll(now, ask) {
-                Decision::Go(permit) => Some(permit),
+            match gates.poll(now, call) {
+                Decision::Admit(permit) => Some(permit),
                 _ => None,
             }
         })
@@ -225,12 +246,12 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     fn stand(
         &self,
         key: &G::Key,
-        ask: &Ask<LIMITS>,
+        call: &tidegate::Call<LIMITS>,
         standing: &mut Standing,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Permit<LIMITS>, Refusal>> {
+    ) -> Poll<Result<Permit<LIMITS>, Rejection>> {
         let waker = context.waker();
-        let mut wake = ask.not_after().saturating_add(TICK);
+        let mut wake = call.not_after().saturating_add(TICK);
         let comes = !matches!(standing, Standing::Queued(..));
         let mut slot = WAITERS;
         let mut turn = self.with_key(key, Turn::Waiting, |gates, queue, now| {
@@ -241,20 +262,20 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             };
             *standing = Standing::Outside(place);
             // Its own backoff takes no room in the queue.
-            if ask.not_before() > now {
-                wake = ask.not_before();
+            if call.not_before() > now {
+                wake = call.not_before();
                 return Turn::Waiting;
             }
-            match ticket.map_or_else(|| queue.join(now, gates, ask, place), Ok) {
+            match ticket.map_or_else(|| queue.join(now, gates, call, place), Ok) {
                 Ok(ticket) => {
                     slot = ticket.slot();
                     queue.storage().wait(slot, key, waker);
                     *standing = Standing::Queued(place, ticket);
                 }
                 // A retry has an answer to lose, so it comes again.
-                Err(Reason::QueueFull) if ask.attempt() > 0 => {
-                    wake = match gates.check(now, ask) {
-                        Verdict::Refuse(reason) => return Turn::Rejected(reason),
+                Err(Reason::QueueFull) if call.attempt() > 0 => {
+                    wake = match gates.check(now, call) {
+                        Verdict::Reject(reason) => return Turn::Rejected(reason),
                         Verdict::Wait(until) => until,
                         _ => wake.min(now.saturating_add(LOOK_AGAIN)),
                     };
@@ -272,7 +293,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         }
         match turn {
             Turn::Admitted(permit) => Poll::Ready(Ok(permit)),
-            Turn::Rejected(reason) => Poll::Ready(Err(Refusal::of(reason))),
+            Turn::Rejected(reason) => Poll::Ready(Err(Rejection::of(reason))),
             Turn::Waiting | Turn::Unknown => {
                 if comes {
                     trace!("waits");
@@ -294,12 +315,14 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         key: &G::Key,
         permit: Permit<LIMITS>,
         reply: Reply<LIMITS>,
-        again: Option<&Ask<LIMITS>>,
-    ) -> Option<Ask<LIMITS>> {
+        again: Option<&tidegate::Call<LIMITS>>,
+    ) -> Option<tidegate::Call<LIMITS>> {
+        #[cfg(feature = "sleep")]
+        self.with_sleep((), |sleep, now| sleep.heard(now, reply));
         let next = self.with_key(key, None, |gates, queue, now| {
             gates.settle(now, permit, reply);
             queue.changed();
-            again.and_then(|ask| gates.retry(now, ask, reply))
+            again.and_then(|call| gates.retry(now, call, reply))
         });
         // A retry joins before anybody is admitted: `stand` comes next, and pumps.
         if next.is_none() {

@@ -1,8 +1,8 @@
 //! What the desk needs of a controller, or of a table of them.
 
-use tidegate::gate::{Permit, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, Permit};
 use tidegate::law::Law;
-use tidegate::{Ask, Controller, Instant, Policy, Reply, Verdict, queue};
+use tidegate::{Call, Controller, Instant, Policy, Reply, Verdict, queue};
 
 /// A controller whose policy is in flash.
 pub(crate) type Gate<L, const LIMITS: usize> = Controller<L, LIMITS, &'static Policy<L, LIMITS>>;
@@ -23,7 +23,7 @@ pub trait Gates<const LIMITS: usize>: queue::Gate<LIMITS> {
     fn choose(&mut self, key: &Self::Key);
 
     /// [`Controller::check`].
-    fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict;
+    fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict;
 
     /// [`Controller::settle`].
     fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>);
@@ -32,17 +32,17 @@ pub trait Gates<const LIMITS: usize>: queue::Gate<LIMITS> {
     fn retry(
         &mut self,
         now: Instant,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         reply: Reply<LIMITS>,
-    ) -> Option<Ask<LIMITS>>;
+    ) -> Option<Call<LIMITS>>;
 
     /// [`Controller::set_policy`], for every key.
     fn set_policy(&mut self, now: Instant, policy: &'static Policy<Self::Law, LIMITS>)
     where
         Self::Law: PartialEq;
 
-    /// [`Controller::set_window`], for every key.
-    fn set_window(&mut self, now: Instant, window: WindowPolicy);
+    /// [`Controller::set_concurrency`], for every key.
+    fn set_concurrency(&mut self, now: Instant, concurrency: ConcurrencyLimit);
 }
 
 /// The key that is chosen at present.
@@ -81,8 +81,8 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
 
     fn choose(&mut self, (): &()) {}
 
-    fn check(&self, now: Instant, ask: &Ask<LIMITS>) -> Verdict {
-        self.check(now, ask)
+    fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict {
+        self.check(now, call)
     }
 
     fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
@@ -92,10 +92,10 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     fn retry(
         &mut self,
         now: Instant,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         reply: Reply<LIMITS>,
-    ) -> Option<Ask<LIMITS>> {
-        self.retry(now, ask, reply).ok()
+    ) -> Option<Call<LIMITS>> {
+        self.retry(now, call, reply).ok()
     }
 
     fn set_policy(&mut self, now: Instant, policy: &'static Policy<L, LIMITS>)
@@ -105,7 +105,7 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
         self.set_policy(policy, now);
     }
 
-    fn set_window(&mut self, now: Instant, window: WindowPolicy) {
-        self.set_window(window, now);
+    fn set_concurrency(&mut self, now: Instant, concurrency: ConcurrencyLimit) {
+        self.set_concurrency(concurrency, now);
     }
 }

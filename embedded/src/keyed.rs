@@ -4,11 +4,11 @@ use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
 #[cfg(feature = "stats")]
 use tidegate::Stats;
-use tidegate::gate::{Permit, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, Permit};
 use tidegate::law::{Adaptive, Law};
 use tidegate::queue::{self, Ahead};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Ask, Controller, Decision, Keyed, Policy, Reply, Verdict};
+use tidegate::{Controller, Decision, Keyed, Policy, Reply, Verdict};
 
 use crate::call::Call;
 use crate::desk::Desk;
@@ -97,9 +97,9 @@ impl<
         self.desk.set_policy(policy);
     }
 
-    /// Opens or narrows the window of every key; see [`Controller::set_window`].
-    pub fn set_window(&self, window: WindowPolicy) {
-        self.desk.set_window(window);
+    /// Raises or lowers the concurrency limit of every key; see [`Controller::set_concurrency`].
+    pub fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
+        self.desk.set_concurrency(concurrency);
     }
 
     /// The counters of a key so far; `None` where it is not in the table.
@@ -125,7 +125,7 @@ impl<
         self.desk.with(0, |gates, _| gates.table.get(key).map_or(0, Controller::in_flight))
     }
 
-    /// When a plain call of this key may leave, as [`Throttle::next_at`](crate::Throttle::next_at)
+    /// When a plain call of this key may be sent, as [`Throttle::next_at`](crate::Throttle::next_at)
     /// has it.
     #[must_use]
     pub fn next_at(&self, key: &K) -> Option<Instant> {
@@ -229,9 +229,13 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize>
 impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> queue::Gate<LIMITS>
     for Table<K, L, KEYS, LIMITS>
 {
-    fn poll(&mut self, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
+    fn poll(
+        &mut self,
+        now: tidegate::Instant,
+        call: &tidegate::Call<LIMITS>,
+    ) -> Decision<Permit<LIMITS>> {
         match &self.chosen {
-            Some(key) => self.table.poll(now, key, ask),
+            Some(key) => self.table.poll(now, key, call),
             None => Decision::Full, // not reached
         }
     }
@@ -242,17 +246,21 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> qu
         }
     }
 
-    fn ready_at(&self, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Option<tidegate::Instant> {
-        self.gate()?.ready_at(now, ask)
+    fn ready_at(
+        &self,
+        now: tidegate::Instant,
+        call: &tidegate::Call<LIMITS>,
+    ) -> Option<tidegate::Instant> {
+        self.gate()?.ready_at(now, call)
     }
 
     fn due_behind(
         &self,
         now: tidegate::Instant,
-        ask: &Ask<LIMITS>,
+        call: &tidegate::Call<LIMITS>,
         ahead: &[Ahead; LIMITS],
     ) -> tidegate::Instant {
-        self.gate().map_or(now, |gate| queue::Gate::due_behind(gate, now, ask, ahead))
+        self.gate().map_or(now, |gate| queue::Gate::due_behind(gate, now, call, ahead))
     }
 
     fn count_rejection(&mut self) {
@@ -277,8 +285,8 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
         self.chosen = Some(key.clone());
     }
 
-    fn check(&self, now: tidegate::Instant, ask: &Ask<LIMITS>) -> Verdict {
-        self.gate().map_or(Verdict::Go, |gate| gate.check(now, ask))
+    fn check(&self, now: tidegate::Instant, call: &tidegate::Call<LIMITS>) -> Verdict {
+        self.gate().map_or(Verdict::Admit, |gate| gate.check(now, call))
     }
 
     fn settle(&mut self, now: tidegate::Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
@@ -290,10 +298,10 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
     fn retry(
         &mut self,
         now: tidegate::Instant,
-        ask: &Ask<LIMITS>,
+        call: &tidegate::Call<LIMITS>,
         reply: Reply<LIMITS>,
-    ) -> Option<Ask<LIMITS>> {
-        self.table.retry(now, self.chosen.as_ref()?, ask, reply).ok()
+    ) -> Option<tidegate::Call<LIMITS>> {
+        self.table.retry(now, self.chosen.as_ref()?, call, reply).ok()
     }
 
     fn set_policy(&mut self, now: tidegate::Instant, policy: &'static Policy<L, LIMITS>)
@@ -303,8 +311,8 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
         self.table.set_policy(policy, now);
     }
 
-    fn set_window(&mut self, now: tidegate::Instant, window: WindowPolicy) {
-        self.table.set_window(window, now);
+    fn set_concurrency(&mut self, now: tidegate::Instant, concurrency: ConcurrencyLimit) {
+        self.table.set_concurrency(concurrency, now);
     }
 }
 

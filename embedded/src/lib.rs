@@ -1,6 +1,6 @@
 //! tidegate for embassy: one throttle for all tasks of a firmware that call a rate-limited API.
 //!
-//! It decides when the next call may leave, tries again what the server refused, and learns its rate
+//! It decides when the next call may be sent, tries again what the server throttled, and learns its rate
 //! from what comes back. Start at [`Throttle`]: [`run`](Throttle::run) makes a call with its retries,
 //! [`acquire`](Throttle::acquire) waits for the right to make one.
 //!
@@ -14,11 +14,11 @@
 //!     Throttle::new(&Policy::adaptive(), || 7); // the chip's own number
 //!
 //! # embassy_futures::block_on(async {
-//! let mut refusals = 1;
+//! let mut rejections = 1;
 //! let call = async || -> Result<Reply, &str> {
-//!     // ... what your HTTP, MQTT or CoAP client makes of it; here, a server that refuses once:
-//!     refusals -= 1;
-//!     if refusals < 0 {
+//!     // ... what your HTTP, MQTT or CoAP client makes of it; here, a server that rejects once:
+//!     rejections -= 1;
+//!     if rejections < 0 {
 //!         return Ok(Outcome::Ok.into());
 //!     }
 //!     Ok(Outcome::Throttled.with(Hint::retry_after(Span::from_millis(30))))
@@ -63,7 +63,7 @@ mod keyed;
 mod log;
 mod permit;
 mod places;
-mod refusal;
+mod rejection;
 mod replied;
 mod throttle;
 
@@ -74,8 +74,8 @@ pub use client::coap;
 #[cfg(feature = "keyed")]
 pub use keyed::KeyedThrottle;
 pub use permit::Permit;
-pub use refusal::Refusal;
-pub use replied::Replied;
+pub use rejection::Rejection;
+pub use replied::{Replied, refined};
 pub use throttle::{Shared, Throttle};
 
 pub use tidegate;

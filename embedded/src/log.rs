@@ -1,4 +1,4 @@
-//! What the throttle tells the firmware's log: of waits, of refusals and of attempts to come. To defmt
+//! What the throttle tells the firmware's log: of waits, of rejections and of attempts to come. To defmt
 //! where that is chosen, else to `log`, else to nobody.
 
 macro_rules! debug {

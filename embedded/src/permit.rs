@@ -1,7 +1,7 @@
 //! The permit: the right to one call, as a guard.
 
 use tidegate::gate::Permit as Raw;
-use tidegate::{Ask, Outcome, Reply};
+use tidegate::{Call, Outcome, Reply};
 
 use crate::desk::Verbs;
 use crate::throttle::Shared;
@@ -13,7 +13,7 @@ use crate::throttle::Shared;
 /// # embassy_futures::block_on(async {
 /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 /// use tidegate::{Outcome, Policy, law::Aimd};
-/// use tidegate_embassy::{Refusal, Throttle};
+/// use tidegate_embassy::{Rejection, Throttle};
 ///
 /// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
 /// let permit = throttle.acquire().await?;
@@ -21,7 +21,7 @@ use crate::throttle::Shared;
 /// permit.settle(Outcome::Ok);
 /// drop(throttle.acquire().await?); // or think better of it
 /// assert_eq!((throttle.stats().ok, throttle.stats().abandoned), (1, 1));
-/// # Ok::<(), Refusal>(()) }).unwrap();
+/// # Ok::<(), Rejection>(()) }).unwrap();
 /// ```
 #[must_use = "a permit that is dropped frees its place and teaches nothing: settle it"]
 pub struct Permit<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
@@ -41,14 +41,14 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
         self.give_back(reply.into());
     }
 
-    /// Settles, and tells the ask of the next attempt where one is due.
+    /// Settles, and tells the call of the next attempt where one is due.
     pub(crate) fn settle_and_retry(
         mut self,
         reply: Reply<LIMITS>,
-        ask: &Ask<LIMITS>,
-    ) -> Option<Ask<LIMITS>> {
+        call: &Call<LIMITS>,
+    ) -> Option<Call<LIMITS>> {
         let raw = self.raw.take()?;
-        self.throttle.desk().settle(&self.key, raw, reply, Some(ask))
+        self.throttle.desk().settle(&self.key, raw, reply, Some(call))
     }
 
     fn give_back(&mut self, reply: Reply<LIMITS>) {

@@ -1,5 +1,6 @@
 //! What a call's answer tells a throttle.
 
+use tidegate::signal::body::Body;
 use tidegate::signal::http::Answer;
 use tidegate::{Outcome, Reply};
 
@@ -13,7 +14,7 @@ use tidegate::{Outcome, Reply};
 /// // An outcome, with or without a hint; and with whatever else the caller wants back.
 /// let busy: Reply = Outcome::Busy.with(Hint::retry_after(Span::from_secs(2)));
 /// assert_eq!((busy, "body").reply(), busy);
-/// // An error is a call that failed. What the server refused is no error here: say so with `Ok`.
+/// // An error is a call that failed. What the server throttled is no error here: say so with `Ok`.
 /// let lost: Result<Outcome, &str> = Err("connection reset");
 /// assert_eq!(lost.reply(), Reply::<1>::from(Outcome::Failed));
 /// let told: Result<Outcome, &str> = Ok(Outcome::Throttled);
@@ -34,6 +35,28 @@ use tidegate::{Outcome, Reply};
 pub trait Replied<const LIMITS: usize = 1> {
     /// The outcome and the hints.
     fn reply(&self) -> Reply<LIMITS>;
+}
+
+/// A reply of an HTTP response, refined by the first bytes of its body: what JSON says of a throttle, or of a
+/// quota that is used up (the core's [`body`](tidegate::signal::body)).
+///
+/// ```
+/// use tidegate::{Outcome, Reply};
+/// use tidegate_embassy::refined;
+///
+/// let throttled: Reply = Outcome::Throttled.into();
+/// let reply = refined(throttled, 429, br#"{"error":{"code":"insufficient_quota"}}"#);
+/// assert_eq!(reply.outcome, Outcome::Exhausted);
+/// ```
+#[must_use]
+pub fn refined<const LIMITS: usize>(
+    reply: Reply<LIMITS>,
+    status: u16,
+    first_bytes: &[u8],
+) -> Reply<LIMITS> {
+    let mut body = Body::new();
+    body.feed(first_bytes);
+    body.refine(status, reply)
 }
 
 impl<const LIMITS: usize> Replied<LIMITS> for Outcome {

@@ -4,9 +4,11 @@ use core::future::Future;
 
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
+#[cfg(feature = "sleep")]
+use tidegate::SleepClock;
 #[cfg(feature = "stats")]
 use tidegate::Stats;
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Controller, Policy};
@@ -16,7 +18,7 @@ use crate::call::Call;
 use crate::desk::Desk;
 use crate::gates::Gate;
 use crate::permit::Permit;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use crate::replied::Replied;
 use crate::time;
 
@@ -47,7 +49,7 @@ pub(crate) mod sealed {
 ///     Throttle::new(&Policy::adaptive(), chip_id);
 ///
 /// # embassy_futures::block_on(async {
-/// // Waits until a call may leave, and tries again what the server refuses.
+/// // Waits until a call may be sent, and tries again what the server throttles.
 /// let sent = UPLINK.run(async || post(b"21.5").await).await;
 /// assert_eq!(sent, Ok(Ok(Outcome::Ok)));
 /// # });
@@ -59,7 +61,7 @@ pub(crate) mod sealed {
 /// run on one executor and the throttle is no `static`,
 /// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex) elsewhere.
 /// `L` is the law, `WAITERS` how many tasks may wait (one more is
-/// refused, unless it is there for a retry: that looks for a place from time to time), and `LIMITS` how
+/// rejected, unless it is there for a retry: that looks for a place from time to time), and `LIMITS` how
 /// many limits a call counts against.
 pub struct Throttle<
     M: RawMutex,
@@ -91,7 +93,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         Self { desk: Desk::grown(Controller::new(policy, seed, time::now())) }
     }
 
-    /// A call, to say what it costs or by when it must leave.
+    /// A call, to say what it costs or by when it must be sent.
     pub const fn call(&self) -> Call<'_, Self, LIMITS> {
         Call::new(self, ())
     }
@@ -123,7 +125,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     pub fn run<R: Replied<LIMITS>>(
         &self,
         call: impl AsyncFnMut() -> R,
-    ) -> impl Future<Output = Result<R, Refusal>> {
+    ) -> impl Future<Output = Result<R, Rejection>> {
         self.call().run(call)
     }
 
@@ -135,10 +137,10 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.desk.set_policy(policy);
     }
 
-    /// Opens or narrows the window; see [`Controller::set_window`]. An MQTT server's
+    /// Raises or lowers the concurrency limit; see [`Controller::set_concurrency`]. An MQTT server's
     /// Receive Maximum goes here.
-    pub fn set_window(&self, window: WindowPolicy) {
-        self.desk.set_window(window);
+    pub fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
+        self.desk.set_concurrency(concurrency);
     }
 
     /// The counters so far.
@@ -156,7 +158,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         interval.map(time::duration)
     }
 
-    /// When a plain call may leave if nothing comes back until then, and nobody else waits; it may lie
+    /// When a plain call may be sent if nothing comes back until then, and nobody else waits; it may lie
     /// in the past. `None` where nothing is in the way, or where no time would help. A device that
     /// sleeps between its calls sleeps until then.
     #[must_use]
@@ -192,9 +194,10 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         self.desk.with(Err(SnapshotError::Length), |gate, _| gate.snapshot(time::now(), record))
     }
 
-    /// Goes on from a snapshot that was taken so long ago, under a policy with the same law. Calls
-    /// that are in flight are unknown from then on. Time that nobody has measured is no time away:
-    /// zero is always safe, and costs only waits.
+    /// Continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls
+    /// that are in flight are unknown from then on. If the device cannot measure how long it was away, use
+    /// [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with zero, a wait that the
+    /// server asked for does not pass while the device sleeps.
     ///
     /// ```
     /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
@@ -229,6 +232,71 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         let now = time::now();
         let restored = Controller::restore(policy, seed, record, now, time::span(away))?;
         self.desk.change(|gate| *gate = restored);
+        Ok(())
+    }
+
+    /// How long the record of [`fall_asleep`](Self::fall_asleep) is.
+    #[cfg(feature = "sleep")]
+    pub const SLEEP_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
+
+    /// Writes a [`snapshot`](Self::snapshot) to the first [`SLEEP_BYTES`](Self::SLEEP_BYTES) of `record`, with
+    /// what is known of earlier sleeps, and returns how many these are.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Length`] where `record` is too short.
+    #[cfg(feature = "sleep")]
+    pub fn fall_asleep(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
+        let (gate, sleep) =
+            record.split_at_mut_checked(Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
+        let written = self.snapshot(gate)?;
+        let more = self
+            .desk
+            .with_sleep(Err(SnapshotError::Length), |clock, now| clock.snapshot(now, sleep));
+        more.map(|more| written.saturating_add(more))
+    }
+
+    /// [`restore`](Self::restore)s the record of [`fall_asleep`](Self::fall_asleep). `away` is the time since
+    /// then, or `None` if the device has no clock that runs while it sleeps: then [`SleepClock`] estimates it
+    /// from the times that the server names.
+    ///
+    /// The estimate assumes that all sleeps take about the same time.
+    ///
+    /// ```
+    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
+    /// use tidegate_embassy::Throttle;
+    ///
+    /// const POLICY: Policy<Adaptive> = Policy::adaptive();
+    /// type Uplink = Throttle<NoopRawMutex, Adaptive>;
+    ///
+    /// let uplink = Uplink::seeded(&POLICY, 7);
+    /// let later = Hint::retry_after(Span::from_secs(900));
+    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(later));
+    /// let mut record = [0; Uplink::SLEEP_BYTES];
+    /// uplink.fall_asleep(&mut record).unwrap();
+    /// // ... asleep, nobody knows for how long ...
+    /// let uplink = Uplink::seeded(&POLICY, 8);
+    /// if let Err(error) = uplink.wake_up(&POLICY, 8, &record, None) {
+    ///     eprintln!("starting from the policy: {error}");
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SnapshotError`] says what is wrong with the record; the throttle continues as it was.
+    #[cfg(feature = "sleep")]
+    pub fn wake_up(
+        &self,
+        policy: &'static Policy<L, LIMITS>,
+        seed: u64,
+        record: &[u8],
+        away: impl Into<Option<Duration>>,
+    ) -> Result<(), SnapshotError> {
+        let (gate, sleep) =
+            record.split_at_checked(Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
+        let away = away.into().map(time::span);
+        let (clock, away) = SleepClock::restore(sleep, time::now(), away)?;
+        self.restore(policy, seed, gate, time::duration(away))?;
+        self.desk.with_sleep((), |sleep, _| *sleep = clock);
         Ok(())
     }
 }

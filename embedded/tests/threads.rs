@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::Timer;
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
 use tidegate_embassy::Throttle;
@@ -38,8 +38,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
 #[test]
 fn eight_threads_share_two_places_and_all_come_to_their_end() {
     let quota = Quota::per_second(2_000).unwrap();
-    let window = WindowPolicy::new(2, Span::from_secs(3_600)).unwrap();
-    let policy = Policy::new(Fixed::new(quota)).window(window);
+    let concurrency = ConcurrencyLimit::new(2, Span::from_secs(3_600)).unwrap();
+    let policy = Policy::new(Fixed::new(quota)).concurrency(concurrency);
     let throttle: Throttle<CriticalSectionRawMutex, Fixed, 8> =
         Throttle::seeded(Box::leak(Box::new(policy)), 7);
     let at_once = AtomicU32::new(0);

@@ -4,30 +4,31 @@ import record
 from backoff import Backoff
 from chance import Chance
 from exact import END, U16, U32, U64, within
-from gates import Budget, Calls, Hold
-from pace import Never, Pace
+from gates import RetryBudget, Calls, Cooldown
+from pacing import Never, Pacing
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
 LAW_BYTES = 1 + 105
 GATES_BYTES = 8 + 9
-PACE_BYTES = 24 + 1  # And whether it was what a call waited for.
+PACING_BYTES = 24 + 1  # And whether it was what a call waited for.
 PUSHBACK = ("throttled", "busy")
-RANKS = ["over-limit", "budget", "too-big", "never"]
+RANKS = ["over-limit", "retry_budget", "too-big", "never"]
 STATS = [
-    "gone", "waits", "waited", "full", "refused", "ok", "throttled", "busy", "failed", "abandoned",
-    "late", "slower", "faster", "retries",
+    "admitted", "waits", "waited", "full", "rejected", "ok", "throttled", "busy", "failed", "abandoned",
+    "exhausted", "late", "slower", "faster", "retries",
 ]  # fmt: skip
 
 
 class Hint:
     """What the server said about a limit."""
 
-    def __init__(self, after=None, left=None, reset=None, limit=None, period=None, no_retry=False):
+    def __init__(self, after=None, left=None, reset=None, limit=None, period=None, no_retry=False, concurrency=False):
         self.after, self.left, self.reset = after, left, reset
-        self.limit, self.period, self.no_retry = limit, period, no_retry
+        self.limit, self.period = limit, period
+        self.no_retry, self.concurrency = no_retry, concurrency
 
-    def pause(self):
+    def cooldown(self):
         return self.reset if self.after is None and self.left == 0 else self.after
 
     def is_used_up(self, cost):
@@ -39,7 +40,7 @@ class Reply:
         self.outcome, self.hints, self.used = outcome, hints, used
 
 
-class Ask:
+class Call:
     def __init__(self, costs, deadline=END):
         self.costs, self.deadline, self.attempt = costs, deadline, 0
         self.not_before = self.rung = self.first_failed = 0
@@ -54,26 +55,26 @@ class Sample:
 
 class Limit:
     def __init__(self, config, now):
-        self.config, self.law, self.pace = config, law_of(config, now), Pace(now)
-        self.pressed = False
+        self.config, self.law, self.pacing = config, law_of(config, now), Pacing(now)
+        self.rate_limited = False
         self.cuts = self.began = 0  # Congestion events, and those before this law.
 
     def due(self, now, cost, in_flight):
         if cost == 0:
             return 0
-        refusals, due = [], 0
+        rejections, due = [], 0
         try:
-            due = self.pace.due(now, cost, self.law.quota())
+            due = self.pacing.due(now, cost, self.law.quota())
         except Never as never:
-            refusals.append(never.reason)
+            rejections.append(never.reason)
         try:
             wait = self.law.check(now, in_flight)
             # A law whose wait is over has nothing to say, also where it ends just now.
             due = max(due, wait if wait > now else 0)
         except Never as never:
-            refusals.append(never.reason)
-        if refusals:
-            raise Never(max(refusals, key=RANKS.index))
+            rejections.append(never.reason)
+        if rejections:
+            raise Never(max(rejections, key=RANKS.index))
         return due
 
     def is_due_at(self, now, cost, in_flight, instant):
@@ -87,8 +88,8 @@ class Controller:
     def __init__(self, policy, seed, now):
         self.policy = policy
         self.limits = [Limit(config, now) for config in policy["laws"]]
-        self.hold, self.calls = Hold(), Calls(now, seed)
-        self.budget = Budget(policy["budget"]) if policy["budget"] else None
+        self.cooldown, self.calls = Cooldown(), Calls(now, seed)
+        self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.chance = Chance(seed)
         self.stats = dict.fromkeys(STATS, 0)
         self.permits = {}  # Those of all controllers of a script, in the order in which they came.
@@ -101,65 +102,65 @@ class Controller:
     def in_flight(self):
         return self.calls.count()
 
-    def open_window(self, now, costs):
-        """The policy's window, where no law of a limit that the call costs has a narrower one."""
-        most, lease = self.policy["window"]
-        windows = [limit.law.window(now) for limit, cost in zip(self.limits, costs) if cost > 0]
-        return min([most] + [window for window in windows if window is not None]), lease
+    def open_concurrency(self, now, costs):
+        """The policy's concurrency limit, where no law of a limit that the call costs has a narrower one."""
+        most, expiry = self.policy["concurrency"]
+        limits = [limit.law.concurrency(now) for limit, cost in zip(self.limits, costs) if cost > 0]
+        return min([most] + [concurrency for concurrency in limits if concurrency is not None]), expiry
 
-    def check(self, now, ask):
-        due, refusals = max(self.hold.until, ask.not_before), []
-        for limit, cost in zip(self.limits, ask.costs):
+    def check(self, now, call):
+        due, rejections = max(self.cooldown.until, call.not_before), []
+        for limit, cost in zip(self.limits, call.costs):
             try:
                 due = max(due, limit.due(now, cost, self.in_flight()))
             except Never as never:
-                refusals.append(never.reason)
-        if ask.attempt > 0 and self.budget and not self.budget.allows():
-            refusals.append("budget")
-        if refusals:
-            return [max(refusals, key=RANKS.index)]
-        if max(due, now) > ask.deadline:
+                rejections.append(never.reason)
+        if call.attempt > 0 and self.retry_budget and not self.retry_budget.allows():
+            rejections.append("retry_budget")
+        if rejections:
+            return [max(rejections, key=RANKS.index)]
+        if max(due, now) > call.deadline:
             return ["late", max(due, now)]
-        if self.calls.is_full(now, self.open_window(now, ask.costs)):
+        if self.calls.is_full(now, self.open_concurrency(now, call.costs)):
             return ["full"]
-        return ["wait", due] if due > now else ["go"]
+        return ["wait", due] if due > now else ["admit"]
 
-    def poll(self, now, ask):
-        verdict = self.check(now, ask)
+    def poll(self, now, call):
+        verdict = self.check(now, call)
         kind = verdict[0]
-        if kind == "go":
-            return ["go", self.leave(now, ask)]
+        if kind == "admit":
+            return ["admit", self.admit(now, call)]
         if kind in ("wait", "late"):
-            for limit, cost in zip(self.limits, ask.costs):
-                limit.pressed |= limit.is_due_at(now, cost, self.in_flight(), verdict[1])
+            for limit, cost in zip(self.limits, call.costs):
+                limit.rate_limited |= limit.is_due_at(now, cost, self.in_flight(), verdict[1])
         if kind == "wait":
             self.count("waits")
             self.count("waited", verdict[1] - now)
         elif kind == "full":
-            most, _ = self.open_window(now, ask.costs)
-            for limit, cost in zip(self.limits, ask.costs):
-                window = limit.law.window(now)
-                limit.pressed |= cost > 0 and window is not None and window <= most
+            most, _ = self.open_concurrency(now, call.costs)
+            for limit, cost in zip(self.limits, call.costs):
+                concurrency = limit.law.concurrency(now)
+                limit.rate_limited |= cost > 0 and concurrency is not None and concurrency <= most
             self.count("full")
         else:
-            self.count("refused")
+            self.count("rejected")
         return verdict
 
-    def leave(self, now, ask):
+    def admit(self, now, call):
         parts = [
-            Sample(cost=cost, cuts=limit.cuts, paced=limit.pressed)
-            for limit, cost in zip(self.limits, ask.costs)
+            Sample(cost=cost, cuts=limit.cuts, rate_limited=limit.rate_limited)
+            for limit, cost in zip(self.limits, call.costs)
         ]
-        period = self.calls.add(now, self.policy["window"])
-        for limit, cost in zip(self.limits, ask.costs):
+        period = self.calls.add(now, self.policy["concurrency"])
+        for limit, cost in zip(self.limits, call.costs):
             if cost > 0:
-                limit.pressed = False
-                limit.pace.charge_late(now, limit.law.late(now), cost, limit.law.quota())
-                limit.law.released(limit.pace, now, cost, self.chance)
-        if ask.attempt > 0 and self.budget:
-            self.budget.spend()
-        self.count("gone")
-        number, self.permits[len(self.permits)] = len(self.permits), (now, period, parts, ask.attempt)
+                limit.rate_limited = False
+                limit.pacing.charge_late(now, limit.law.late(now), cost, limit.law.quota())
+                limit.law.released(limit.pacing, now, cost, self.chance)
+        if call.attempt > 0 and self.retry_budget:
+            self.retry_budget.spend()
+        self.count("admitted")
+        number, self.permits[len(self.permits)] = len(self.permits), (now, period, parts, call.attempt)
         return number
 
     # Settling.
@@ -181,85 +182,93 @@ class Controller:
             for limit, part, used in zip(self.limits, parts, reply.used):
                 # Of a law that has gone meanwhile there is nothing to correct.
                 if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
-                    limit.pace.correct(now - limit.law.late(now), part.cost, used, limit.law.quota())
+                    limit.pacing.correct(now - limit.law.late(now), part.cost, used, limit.law.quota())
                     limit.law.corrected(now, part.cost, used)
         self.teach(now, sent, parts, attempt, reply)
-        if reply.outcome == "ok" and self.budget:
-            self.budget.earn()
+        if reply.outcome == "ok" and self.retry_budget:
+            self.retry_budget.earn()
 
     def cool_down(self, now, parts, reply):
         if reply.outcome == "ok":
             return
-        pauses = [hint.pause() for hint, part in zip(reply.hints, parts) if part.cost > 0]
-        pauses = [pause for pause in pauses if pause is not None]
-        if pauses:
-            self.hold.raise_to(now, max(pauses), self.policy["hold"], self.chance)
+        cooldowns = [hint.cooldown() for hint, part in zip(reply.hints, parts) if part.cost > 0]
+        cooldowns = [cooldown for cooldown in cooldowns if cooldown is not None]
+        if cooldowns:
+            self.cooldown.raise_to(now, max(cooldowns), self.policy["cooldown"], self.chance)
 
     def teach(self, now, sent, parts, attempt, reply):
         blamed = [hint.is_used_up(part.cost) for hint, part in zip(reply.hints, parts)]
         known = len(parts) > 1 and reply.outcome == "throttled" and any(blamed)
         for index, (limit, part, hint) in enumerate(zip(self.limits, parts, reply.hints)):
-            if part.cost == 0 or (known and not blamed[index]):
+            limit.pacing.drain(now - limit.law.late(now), limit.law.quota())
+            if part.cost == 0 or reply.outcome == "exhausted" or (known and not blamed[index]):
                 continue
-            limit.pace.drain(now - limit.law.late(now), limit.law.quota())
+            outcome = reply.outcome
+            if outcome == "throttled" and hint.concurrency:
+                # Too many calls in flight: nothing to a law that limits none.
+                if limit.law.concurrency(now) is None:
+                    continue
+                outcome = "busy"
             sample = Sample(
                 now=now,
                 sent=sent,
                 cost=part.cost if reply.used is None else max(1, reply.used[index]),
-                outcome=reply.outcome,
+                outcome=outcome,
                 hint=hint,
                 fresh=part.cuts == limit.cuts,
-                paced=part.paced,
+                rate_limited=part.rate_limited,
                 attempt=attempt,
                 in_flight=self.in_flight() - 1,
-                ceiling=self.policy["hold"][0],
+                ceiling=self.policy["cooldown"][0],
             )
-            moved = limit.law.observe(limit.pace, sample, self.chance)
+            moved = limit.law.observe(limit.pacing, sample, self.chance)
             if moved is not None:
                 self.count(moved)
             if moved == "slower":
                 limit.cuts = (limit.cuts + 1) % 2**16
 
-    def retry(self, now, ask, reply):
+    def retry(self, now, call, reply):
         unwanted = any(hint.no_retry for hint in reply.hints)
-        if reply.outcome in ("ok", "abandoned") or unwanted:
+        if reply.outcome in ("ok", "abandoned", "exhausted") or unwanted:
             return None
-        attempt, most = within(ask.attempt + 1, U16), self.policy["attempts"]
+        attempt, most = within(call.attempt + 1, U16), self.policy["attempts"]
         if most is not None and attempt >= most:
             return None
-        again = Ask(ask.costs, ask.deadline)
+        again = Call(call.costs, call.deadline)
         delay = 0
         if self.policy["backoff"]:
             schedule = Backoff(*self.policy["backoff"])
-            again.rung = schedule.climb(ask.rung, self.chance)
+            again.rung = schedule.climb(call.rung, self.chance)
             delay = schedule.delay(again.rung, self.chance)
         again.attempt, again.not_before = attempt, within(now + delay)
-        again.first_failed = now if ask.attempt == 0 else ask.first_failed
+        again.first_failed = now if call.attempt == 0 else call.first_failed
         elapsed = self.policy["elapsed"]
         last = END if elapsed is None else within(again.first_failed + elapsed)
-        again.deadline = min(ask.deadline, last)
-        if self.check(now, again)[0] == "late":
+        again.deadline = min(call.deadline, last)
+        asked = [hint.cooldown() for hint, cost in zip(reply.hints, call.costs) if cost > 0]
+        asked = max((cooldown for cooldown in asked if cooldown is not None), default=0)
+        if self.check(now, again)[0] == "late" or within(now + asked) > again.deadline:
             return None
         self.count("retries")
         return again
 
     # Looking.
 
-    def why(self, now, ask):
-        verdict = self.check(now, ask)
+    def why(self, now, call):
+        verdict = self.check(now, call)
         if verdict[0] in ("wait", "late"):
             until = verdict[1]
             dues = [
                 limit.is_due_at(now, cost, self.in_flight(), until)
-                for limit, cost in zip(self.limits, ask.costs)
+                for limit, cost in zip(self.limits, call.costs)
             ]
             if until > now and any(dues):
-                return "pace"
-            return "hold" if until > now else None
-        return {"go": None, "full": "window", "budget": "budget"}.get(verdict[0], "pace")
+                return "pacing"
+            return "cooldown" if until > now else None
+        return {"admit": None, "full": "concurrency", "retry_budget": "retry_budget"}.get(verdict[0], "pacing")
 
     def next_at(self, now):
-        due, helps = self.hold.until, True
+        due, helps = self.cooldown.until, True
         for limit in self.limits:
             try:
                 due = max(due, limit.due(0, 1, self.in_flight()))
@@ -270,13 +279,13 @@ class Controller:
         return max(instants + ([] if room is None else [room]), default=None)
 
     def has_room_at(self, now):
-        """When one more call may be in flight: for each window, as a lease ends or the law opens."""
-        most, lease = self.policy["window"]
-        instants = [self.calls.ready_at(self.policy["window"])]
+        """When one more call may be in flight: for each concurrency limit, as an expiry ends or the law opens."""
+        most, expiry = self.policy["concurrency"]
+        instants = [self.calls.ready_at(self.policy["concurrency"])]
         for limit in self.limits:
             start = now
-            while (window := limit.law.window(start)) is not None:
-                ended = self.calls.ready_at((min(most, window), lease))
+            while (concurrency := limit.law.concurrency(start)) is not None:
+                ended = self.calls.ready_at((min(most, concurrency), expiry))
                 wider = limit.law.widens_at(start)
                 if ended is None or wider is None or wider >= ended:
                     instants.append(ended)
@@ -297,28 +306,28 @@ class Controller:
                 began = (self.limits[index].cuts + 1) % 2**16
                 self.limits[index] = Limit(config, now)
                 self.limits[index].cuts = self.limits[index].began = began
-        if self.policy["budget"] != policy["budget"]:
-            self.budget = Budget(policy["budget"]) if policy["budget"] else None
-        self.set_window(policy["window"], now)
+        if self.policy["retry_budget"] != policy["retry_budget"]:
+            self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
+        self.set_concurrency(policy["concurrency"], now)
         self.policy = policy
 
-    def set_window(self, window, now):
-        if window[1] != self.policy["window"][1]:
-            self.calls.renew(now, self.policy["window"][1])
-        self.policy = {**self.policy, "window": window}
+    def set_concurrency(self, concurrency, now):
+        if concurrency[1] != self.policy["concurrency"][1]:
+            self.calls.renew(now, self.policy["concurrency"][1])
+        self.policy = {**self.policy, "concurrency": concurrency}
 
     # The record.
 
     def record(self, now):
         def write(out):
-            out.instant(self.hold.until)
-            saved = self.budget.saved if self.budget else 0
+            out.instant(self.cooldown.until)
+            saved = self.retry_budget.saved if self.retry_budget else 0
             out.variant(
-                9, self.budget is not None, lambda out: out.u64(saved) if self.budget else None
+                9, self.retry_budget is not None, lambda out: out.u64(saved) if self.retry_budget else None
             )
             for limit in self.limits:
-                limit.pace.write(out, limit.law.quota(), now)
-                out.u8(limit.pressed)
+                limit.pacing.write(out, limit.law.quota(), now)
+                out.u8(limit.rate_limited)
                 out.variant(LAW_BYTES, limit.law.TAG, limit.law.write)
 
         return record.seal(len(self.limits), write, now)
@@ -326,16 +335,16 @@ class Controller:
     @classmethod
     def restored(cls, policy, seed, data, now, away):
         made = cls(policy, seed, now)
-        length = 2 + GATES_BYTES + len(made.limits) * (PACE_BYTES + LAW_BYTES) + 4
+        length = 2 + GATES_BYTES + len(made.limits) * (PACING_BYTES + LAW_BYTES) + 4
         source = record.unseal(data, len(made.limits), length, now, away)
-        made.hold.until = source.instant()
+        made.cooldown.until = source.instant()
         saved = source.variant(9, {0: lambda source: None, 1: lambda source: source.u64()})
-        if made.budget and saved is not None:
-            made.budget.saved = min(saved, made.budget.most)
+        if made.retry_budget and saved is not None:
+            made.retry_budget.saved = min(saved, made.retry_budget.most)
         for limit in made.limits:
-            level = limit.pace.read(source)
-            limit.pressed = source.flag()
+            level = limit.pacing.read(source)
+            limit.rate_limited = source.flag()
             source.variant(LAW_BYTES, {limit.law.TAG: limit.law.read})
-            limit.pace.pour_again(level, limit.law.quota())
-            limit.pace.away(source.before_the_clock, limit.law.quota())
+            limit.pacing.pour_again(level, limit.law.quota())
+            limit.pacing.away(source.before_the_clock, limit.law.quota())
         return made

@@ -1,9 +1,9 @@
-"""The other gates: hold, calls in flight, budget."""
+"""The other gates: cooldown, calls in flight, retry budget."""
 
 from exact import LAST, part, within
 
-class Hold:
-    """A pause that the server asked for."""
+class Cooldown:
+    """A cooldown that the server asked for."""
 
     def __init__(self):
         self.until = 0
@@ -12,17 +12,17 @@ class Hold:
         ceiling, spread = policy
         reach = part(spread, min(asked, ceiling))
         if asked < ceiling:  # A floor, so chance adds ...
-            pause = chance.between(asked, min(within(asked + reach), ceiling))
+            cooldown = chance.between(asked, min(within(asked + reach), ceiling))
         else:  # ... and where it is not met anyway, chance takes off.
-            pause = chance.between(ceiling - reach, ceiling)
-        self.until = max(self.until, min(within(now + pause), LAST))
+            cooldown = chance.between(ceiling - reach, ceiling)
+        self.until = max(self.until, min(within(now + cooldown), LAST))
 
 
 class Calls:
-    """The calls in flight. Time is cut into periods of a lease, and a call counts in its own and the next.
+    """The calls in flight. Time is cut into periods of an expiry, and a call counts in its own and the next.
 
     A period begins with the first call after the one before has ended: at its end where that was less than
-    a lease ago, or with the call.
+    an expiry ago, or with the call.
     """
 
     def __init__(self, now, seed):
@@ -37,7 +37,7 @@ class Calls:
         return sum(calls for period, calls in self.sent.items() if self.counts(period))
 
     def alive(self, now, policy):
-        over = max(0, now - self.start) // policy[1]  # Whole leases since the period began.
+        over = max(0, now - self.start) // policy[1]  # Whole expiry times since the period began.
         youngest = self.sent.get(self.number, 0)
         return [self.count(), youngest][over] if over < 2 else 0
 
@@ -54,23 +54,23 @@ class Calls:
         self.sent[self.number] = self.sent.get(self.number, 0) + 1
         return self.number
 
-    def renew(self, now, lease):
-        """Another lease than this: all keep their places for both at least."""
-        self.start = max(within(self.start + lease), now)
+    def renew(self, now, expiry):
+        """Another expiry than this: all keep their places for both at least."""
+        self.start = max(within(self.start + expiry), now)
 
     def remove(self, period):
         if self.counts(period):
             self.sent[period] = max(0, self.sent.get(period, 0) - 1)
 
     def ready_at(self, policy):
-        """When enough leases have ended for one more call."""
+        """When enough expiry times have ended for one more call."""
         if self.count() < policy[0]:
             return None
-        leases = 1 if self.sent.get(self.number, 0) < policy[0] else 2
-        return within(within(self.start + policy[1]) + (leases - 1) * policy[1])
+        expiries = 1 if self.sent.get(self.number, 0) < policy[0] else 2
+        return within(within(self.start + policy[1]) + (expiries - 1) * policy[1])
 
 
-class Budget:
+class RetryBudget:
     """Retries, of which each success pays for a part."""
 
     def __init__(self, policy):

@@ -1,4 +1,4 @@
-"""Policies: what a vector leaves out is the default, and what makes no sense is refused by name."""
+"""Policies: what a vector leaves out is the default, and what makes no sense is rejected by name."""
 
 import backoff
 from exact import SECOND
@@ -6,9 +6,9 @@ from laws import LAWS
 from laws.base import above_one, below_one
 
 RULES = {
-    "hold": [3600 * SECOND, [1, 8]],
-    "window": [65_535, 300 * SECOND],
-    "budget": None,
+    "cooldown": [3600 * SECOND, [1, 8]],
+    "concurrency": [65_535, 300 * SECOND],
+    "retry_budget": None,
     "backoff": backoff.DEFAULT,
     "attempts": 10,
     "elapsed": None,
@@ -32,12 +32,12 @@ def whole(policy):
 def wrong(policy):
     """What is wrong with a whole policy, by the name of the error; `None` where nothing is."""
     found = [LAWS[law["law"]].wrong(law) for law in policy["laws"]]
-    ceiling, spread = policy["hold"]
+    ceiling, spread = policy["cooldown"]
     found.append("ZeroCeiling" if ceiling == 0 else "SpreadAboveOne" if above_one(spread) else None)
-    limit, lease = policy["window"]
-    found.append("ZeroLimit" if limit == 0 else "ZeroLease" if lease == 0 else None)
-    if policy["budget"]:
-        earns, reserve = policy["budget"]
+    limit, expiry = policy["concurrency"]
+    found.append("ZeroLimit" if limit == 0 else "ZeroExpiry" if expiry == 0 else None)
+    if policy["retry_budget"]:
+        earns, reserve = policy["retry_budget"]
         found.append("ZeroReserve" if reserve == 0 else "ZeroRatio" if earns[0] == 0 else None)
     if policy["backoff"]:
         found.append(backoff_wrong(*policy["backoff"]))

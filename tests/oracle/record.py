@@ -56,7 +56,7 @@ class Writer:
         self.data += bytes(end - len(self.data))
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A record that is not taken, and why."""
 
 
@@ -85,7 +85,7 @@ class Reader:
     def flag(self):
         value = self.u8()
         if value > 1:
-            raise Refused("OtherPolicy")
+            raise Rejected("OtherPolicy")
         return value == 1
 
     def signed(self, size):
@@ -109,7 +109,7 @@ class Reader:
         end = self.at + size
         tag = self.u8()
         if tag not in kinds:
-            raise Refused("OtherPolicy")
+            raise Rejected("OtherPolicy")
         value = kinds[tag](self)
         self.at = end
         return value
@@ -125,15 +125,15 @@ def seal(limits, write, now):
 
 def unseal(data, limits, length, now, away):
     if not data or (data[0] != VERSION and len(data) != length):
-        raise Refused("Length")
+        raise Rejected("Length")
     if data[0] != VERSION:
-        raise Refused("Version")
+        raise Rejected("Version")
     if len(data) != length:
-        raise Refused("Length")
+        raise Rejected("Length")
     if fnv1a(data[:-4]) != int.from_bytes(data[-4:], "little"):
-        raise Refused("Damaged")
+        raise Rejected("Damaged")
     source = Reader(data[:-4], now, away)
     source.u8()
     if source.u8() != limits:
-        raise Refused("OtherPolicy")
+        raise Rejected("OtherPolicy")
     return source

@@ -4,12 +4,12 @@ import json
 
 import policy as policies
 import record
-from controller import STATS, Ask, Controller, Hint, Reply
+from controller import STATS, Call, Controller, Hint, Reply
 from exact import END
 
 EXACT_IN_DOUBLES = 2**53
 PLAIN = 0
-"""The name of an ask of cost 1, which every vector has."""
+"""The name of a call of cost 1, which every vector has."""
 
 
 def spelt(value):
@@ -36,8 +36,9 @@ def reply_of(told, limits):
     told = dict(told)
     outcome, used, hints = told.pop("outcome"), told.pop("used", None), told.pop("hints", None)
     if hints is None:
-        # Numbers without a unit count calls, the first limit; a pause is meant for all.
-        first, rest = Hint(**told), Hint(told.get("after"), no_retry=told.get("no_retry", False))
+        # Numbers without a unit count calls, the first limit; a cooldown is meant for all.
+        all_alike = {part: told[part] for part in ("after", "no_retry", "concurrency") if part in told}
+        first, rest = Hint(**told), Hint(**all_alike)
         made = [first] + [rest] * (limits - 1)
     else:
         made = [Hint(**hint) for hint in hints]
@@ -47,12 +48,12 @@ def reply_of(told, limits):
 class Script:
     def __init__(self, name, flags, policy, seed=7, now=0):
         self.name, self.flags, self.policy, self.seed, self.start = name, flags, policy, seed, now
-        self.events, self.asks, self.told = [], {}, policy
+        self.events, self.described, self.told = [], {}, policy
         whole = policies.whole(policy)
         assert policies.wrong(whole) is None, f"{name}: {policies.wrong(whole)}"
         self.gate = Controller(whole, seed, now)
         self.limits = len(whole["laws"])
-        self.asks[PLAIN] = Ask([1] * self.limits)
+        self.described[PLAIN] = Call([1] * self.limits)
         self.now, self.saved, self.outs = now, b"", []
 
     def digest(self):
@@ -63,18 +64,18 @@ class Script:
 
     # The steps of a vector.
 
-    def ask(self, name, costs=None, deadline=END):
+    def describe(self, name, costs=None, deadline=END):
         costs = costs or [1] * self.limits
-        self.asks[name] = Ask(costs, deadline)
-        self.events.append(["ask", name, costs, None if deadline == END else deadline])
+        self.described[name] = Call(costs, deadline)
+        self.events.append(["call", name, costs, None if deadline == END else deadline])
         return name
 
-    def poll(self, now=None, ask=PLAIN):
+    def poll(self, now=None, call=PLAIN):
         self.at(now)
-        answer = self.gate.poll(self.now, self.asks[ask])
-        if answer[0] == "go":
+        answer = self.gate.poll(self.now, self.described[call])
+        if answer[0] == "admit":
             self.outs.append(answer[1])
-        self.note("poll", self.now, ask, answer)
+        self.note("poll", self.now, call, answer)
         return answer
 
     def settle(self, reply="ok", now=None, permit=None):
@@ -87,22 +88,22 @@ class Script:
         self.gate.settle(self.now, permit, reply_of(reply, self.limits))
         self.note("settle", self.now, permit, reply)
 
-    def retry(self, ask=PLAIN, reply="throttled", into=None, now=None):
-        """The next attempt's ask, under a name of its own; `None` where there is none."""
+    def retry(self, call=PLAIN, reply="throttled", into=None, now=None):
+        """The next attempt's call, under a name of its own; `None` where there is none."""
         self.at(now)
-        again = self.gate.retry(self.now, self.asks[ask], reply_of(reply, self.limits))
-        into = ask if into is None else into
+        again = self.gate.retry(self.now, self.described[call], reply_of(reply, self.limits))
+        into = call if into is None else into
         answer = None
         if again is not None:
-            self.asks[into] = again
+            self.described[into] = again
             last = None if again.deadline == END else again.deadline
             answer = [again.not_before, last, again.attempt]
-        self.note("retry", self.now, ask, reply, into, answer)
+        self.note("retry", self.now, call, reply, into, answer)
         return None if again is None else into
 
-    def why(self, ask=PLAIN, now=None):
+    def why(self, call=PLAIN, now=None):
         self.at(now)
-        self.events.append(["why", self.now, ask, self.gate.why(self.now, self.asks[ask])])
+        self.events.append(["why", self.now, call, self.gate.why(self.now, self.described[call])])
 
     def next_at(self):
         self.events.append(["next", self.now, self.gate.next_at(self.now)])
@@ -111,9 +112,9 @@ class Script:
         self.at(now)
         self.events.append(["intervals", self.now, self.gate.intervals(self.now)])
 
-    def set_window(self, limit, lease):
-        self.gate.set_window([limit, lease], self.now)
-        self.note("window", self.now, limit, lease)
+    def set_concurrency(self, limit, expiry):
+        self.gate.set_concurrency([limit, expiry], self.now)
+        self.note("concurrency", self.now, limit, expiry)
 
     def set_policy(self, policy):
         self.told = policy
@@ -126,7 +127,7 @@ class Script:
         self.note("save", self.now)
 
     def restore(self, now, away, seed=8, damage=None, policy=None):
-        """Goes on from the record; where it is refused, with what there was."""
+        """Goes on from the record; where it is rejected, with what there was."""
         self.at(now)
         asked = self.told if policy is None else policy
         data, answer = damaged(self.saved, damage), "Ok"
@@ -134,37 +135,37 @@ class Script:
             permits = self.gate.permits
             self.gate = Controller.restored(policies.whole(asked), seed, data, self.now, away)
             self.told, self.gate.permits = asked, permits
-        except record.Refused as refused:
-            answer = str(refused)
+        except record.Rejected as rejected:
+            answer = str(rejected)
         self.note("restore", self.now, away, seed, damage, policy, answer)
         return answer
 
     # Many steps in one, for what shows only after many.
 
-    def calls(self, count, reply="ok", took=0, gap=0, ask=PLAIN):
+    def calls(self, count, reply="ok", took=0, gap=0, call=PLAIN):
         """Calls one after the other, each polled until it goes, and a gap behind each."""
-        gone, first = 0, self.now
-        while gone < count:
-            answer = self.gate.poll(self.now, self.asks[ask])
+        admitted, first = 0, self.now
+        while admitted < count:
+            answer = self.gate.poll(self.now, self.described[call])
             if answer[0] == "wait":
                 self.now = answer[1]
-            elif answer[0] == "go":
+            elif answer[0] == "admit":
                 self.after(took)
                 self.gate.settle(self.now, answer[1], reply_of(reply, self.limits))
                 self.after(gap)
-                gone += 1
+                admitted += 1
             else:
                 break
-        self.note("calls", first, ask, reply, took, gap, count, [gone, self.now])
+        self.note("calls", first, call, reply, took, gap, count, [admitted, self.now])
 
     def queue(self, count, callers, work, reply="ok"):
         """So many calls of so many callers, who stand in one line before a server that works on one
         call at a time."""
-        gone, first, free, line = 0, self.now, self.now, []
-        while gone < count:
-            while len(line) < callers and gone + len(line) < count:
-                answer = self.gate.poll(self.now, self.asks[PLAIN])
-                if answer[0] != "go":
+        admitted, first, free, line = 0, self.now, self.now, []
+        while admitted < count:
+            while len(line) < callers and admitted + len(line) < count:
+                answer = self.gate.poll(self.now, self.described[PLAIN])
+                if answer[0] != "admit":
                     break
                 free = min(max(free, self.now) + work, END)
                 line.append((free, answer[1]))
@@ -173,19 +174,19 @@ class Script:
             done, permit = line.pop(0)
             self.now = max(self.now, done)
             self.gate.settle(self.now, permit, reply_of(reply, self.limits))
-            gone += 1
-        self.note("queue", first, reply, callers, work, count, [gone, self.now])
+            admitted += 1
+        self.note("queue", first, reply, callers, work, count, [admitted, self.now])
 
-    def retries(self, count, ask=PLAIN, reply="failed", into=1):
-        """The ask after so many attempts that all came back at once."""
-        self.asks[into] = self.asks[ask]
+    def retries(self, count, call=PLAIN, reply="failed", into=1):
+        """The call after so many attempts that all came back at once."""
+        self.described[into] = self.described[call]
         for _ in range(count):
-            again = self.gate.retry(self.now, self.asks[into], reply_of(reply, self.limits))
+            again = self.gate.retry(self.now, self.described[into], reply_of(reply, self.limits))
             if again is None:
                 break
-            self.asks[into] = again
-        last = self.asks[into]
-        self.note("retries", self.now, ask, reply, into, count, [last.not_before, last.attempt])
+            self.described[into] = again
+        last = self.described[into]
+        self.note("retries", self.now, call, reply, into, count, [last.not_before, last.attempt])
 
     # What clients do.
 
@@ -195,18 +196,18 @@ class Script:
     def after(self, nanos):
         self.now = min(self.now + nanos, END)
 
-    def go(self, ask=PLAIN, most=20):
-        """Polls, and waits as told, until the call leaves or cannot."""
+    def admit(self, call=PLAIN, most=20):
+        """Polls, and waits as told, until the call is sent or cannot."""
         for _ in range(most):
-            answer = self.poll(ask=ask)
+            answer = self.poll(call=call)
             if answer[0] != "wait":
                 return answer
             self.now = answer[1]
         return answer
 
-    def call(self, reply="ok", took=0, ask=PLAIN):
+    def call(self, reply="ok", took=0, call=PLAIN):
         """One call, from its first poll until it has come back."""
-        if self.go(ask)[0] == "go":
+        if self.admit(call)[0] == "admit":
             self.after(took)
             self.settle(reply, permit=self.outs[-1])
 

@@ -16,7 +16,7 @@ from families.tools import Dice
 from laws import LAWS
 from script import Script, line
 
-OUTCOMES = ["ok"] * 6 + ["throttled", "throttled", "busy", "failed", "abandoned"]
+OUTCOMES = ["ok"] * 6 + ["throttled", "throttled", "busy", "failed", "abandoned", "exhausted"]
 
 
 class Chaos(Dice):
@@ -65,12 +65,12 @@ def config(dice):
             "step": dice.quota,
             "every": few,
             "keep": dice.ratio,
-            "pause": lambda: dice.of([None, [dice.some(), min(END, SECOND + dice.span()), few()]]),
+            "cooldown": lambda: dice.of([None, [dice.some(), min(END, SECOND + dice.span()), few()]]),
         },
         "tchannel": {
             "most": lambda: 1 + dice.below(30),
             dice.of(["rate", "value"]): lambda: 1 + dice.below(14),
-            "over": lambda: "refuse",
+            "over": lambda: "reject",
             "variant": lambda: "faithful",
         },
         "aimd-concurrency": {"start": few, "most": lambda: 5 + dice.below(30), "keep": dice.ratio},
@@ -107,9 +107,9 @@ def policy(dice, limits):
     while True:
         made = {"laws": [config(dice) for _ in range(limits)]}
         rules = {
-            "hold": lambda: [dice.some(), dice.ratio()],
-            "window": lambda: [1 + dice.below(6), dice.some()],
-            "budget": lambda: [dice.ratio(), 1 + dice.below(4)],
+            "cooldown": lambda: [dice.some(), dice.ratio()],
+            "concurrency": lambda: [1 + dice.below(6), dice.some()],
+            "retry_budget": lambda: [dice.ratio(), 1 + dice.below(4)],
             "backoff": lambda: backoff(dice),
             "attempts": lambda: 1 + dice.below(5),
             "elapsed": dice.span,
@@ -127,7 +127,7 @@ def backoff(dice):
 
 def hint(dice):
     makers = {"after": dice.span, "left": lambda: dice.of([dice.number(), dice.below(40)])}
-    makers.update({"reset": dice.span, "period": dice.span, "no_retry": lambda: dice.below(4) == 0})
+    makers.update({"reset": dice.span, "period": dice.span, "no_retry": lambda: dice.below(4) == 0, "concurrency": lambda: dice.below(4) == 0})
     makers["limit"] = lambda: dice.of([dice.number(), dice.below(100)])
     return {name: make() for name, make in makers.items() if dice.below(3) == 0}
 
@@ -146,24 +146,24 @@ def client(dice, number):
     limits = dice.of([1, 1, 2])
     start = dice.of([0, SECOND, DAY, dice.number(), END - 10 * SECOND])
     script = Script(f"client {number}", [], policy(dice, limits), dice.number(), start)
-    asks = [0]
+    calls = [0]
 
     def described():
-        script.ask(
+        script.describe(
             1,
             [dice.of([dice.number(U32), dice.below(6)]) for _ in range(limits)],
             dice.of([END, min(END, script.now + dice.span())]),
         )
-        asks.append(1)
+        calls.append(1)
 
     def looked():
         script.next_at()
-        script.why(dice.of(asks))
+        script.why(dice.of(calls))
         script.intervals()
 
     def tried_again():
-        if script.retry(dice.of(asks), reply(dice, limits), into=2) is not None:
-            asks.append(2)
+        if script.retry(dice.of(calls), reply(dice, limits), into=2) is not None:
+            calls.append(2)
 
     def restored():
         script.save()
@@ -177,15 +177,15 @@ def client(dice, number):
             dice.of([script.now, dice.number()]), dice.span(), dice.number(), damage, other
         )
 
-    steps = [lambda: script.poll(ask=dice.of(asks))] * 7
+    steps = [lambda: script.poll(call=dice.of(calls))] * 7
     steps += [
         lambda: script.outs and script.settle(reply(dice, limits), permit=dice.of(script.outs))
     ] * 6
     steps += [described, looked, tried_again, restored]
-    steps += [lambda: script.set_window(1 + dice.below(5), dice.some())]
+    steps += [lambda: script.set_concurrency(1 + dice.below(5), dice.some())]
     steps += [
         lambda: script.calls(
-            1 + dice.below(60), reply(dice, limits), dice.span(), dice.span(), dice.of(asks)
+            1 + dice.below(60), reply(dice, limits), dice.span(), dice.span(), dice.of(calls)
         )
     ]
     steps += [lambda: dice.below(4) or script.set_policy(policy(dice, limits))]

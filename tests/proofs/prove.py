@@ -55,8 +55,8 @@ def compare(core, step, tries, seed):
     """How the model differs from the core on some numbers, if it does."""
     dice = Dice(f"{step.name} {seed}")
     asked = [step.draw(dice) for _ in range(tries)] if step.draw else [[]]
-    told = ask(core, [" ".join(map(str, [step.name, *numbers])) for numbers in asked])
-    for numbers, core_says in zip(asked, told, strict=True):
+    hinted = ask(core, [" ".join(map(str, [step.name, *numbers])) for numbers in asked])
+    for numbers, core_says in zip(asked, hinted, strict=True):
         # A step that draws by chance tells first which word it drew.
         words = core_says[: step.draws]
         model_says = plain(step.model(*numbers, *words))
@@ -145,9 +145,9 @@ def main():
     what = "wrong variants refuted" if options.mutate else "lemmas proved"
     good = sum(row["good"] for row in proved)
     alike = sum(not row["differs"] for row in compared)
-    told = [f"{alike} of {len(compared)} models answer as the core"] if compared else []
-    told += [f"{good} of {len(proved)} {what}"] if proved else []
-    tell(f"\n{'; '.join(told)} ({seconds(since).strip()})")
+    said = [f"{alike} of {len(compared)} models answer as the core"] if compared else []
+    said += [f"{good} of {len(proved)} {what}"] if proved else []
+    tell(f"\n{'; '.join(said)} ({seconds(since).strip()})")
     return 1 if failed else 0
 
 

@@ -78,7 +78,7 @@ async fn metrics(State(service): State<Service>) -> String {
     service.scrape.render()
 }
 
-/// One line: the pace, and what the calls came to.
+/// One line: the pacing, and what the calls came to.
 pub fn dashboard(stats: &Stats) -> String {
     let pace = match stats.interval {
         Some(interval) => format!("{:7.1}/s", 1.0 / interval.as_secs_f64()),

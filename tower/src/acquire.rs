@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use tidegate::Instant;
 use tidegate::queue::{Place, Ticket};
-use tidegate::{Ask, Instant};
 
 use crate::alarm::Alarm;
 use crate::entry::Entry;
@@ -31,7 +31,7 @@ use crate::timer::{Timer, Tokio};
 /// let (one, two): (Acquire, Acquire) = (gate.acquire(), gate.acquire());
 /// drop(one);
 /// drop(two.await?);
-/// assert_eq!(gate.stats().counts.gone, 1);
+/// assert_eq!(gate.stats().counts.admitted, 1);
 /// # Ok(()) }
 /// ```
 #[must_use = "futures do nothing unless polled"]
@@ -53,10 +53,10 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     pub(crate) fn new(
         keys: Arc<Keys<LIMITS, T>>,
         key: String,
-        ask: Ask<LIMITS>,
+        call: tidegate::Call<LIMITS>,
         priority: u8,
     ) -> Self {
-        let entry = Entry { keys, key, ask, priority, number: None, since: Instant::ZERO };
+        let entry = Entry { keys, key, call, priority, number: None, since: Instant::ZERO };
         Self { stage: Stage::Key(entry), alarm: Alarm::default() }
     }
 
@@ -64,10 +64,10 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     pub(crate) fn again(
         lane: Held<LIMITS, T>,
         ticket: Ticket,
-        ask: Ask<LIMITS>,
+        call: tidegate::Call<LIMITS>,
         place: Place,
     ) -> Self {
-        let queued = Queued { lane: Some(lane), ticket, ask, place, waits: None };
+        let queued = Queued { lane: Some(lane), ticket, call, place, waits: None };
         Self { stage: Stage::Queue(queued), alarm: Alarm::default() }
     }
 }
@@ -112,7 +112,7 @@ pub(crate) struct Queued<const LIMITS: usize, T: Timer> {
     /// `None` once the permit is handed out.
     pub(crate) lane: Option<Held<LIMITS, T>>,
     pub(crate) ticket: Ticket,
-    pub(crate) ask: Ask<LIMITS>,
+    pub(crate) call: tidegate::Call<LIMITS>,
     pub(crate) place: Place,
     /// What keeps it back, and since when.
     pub(crate) waits: Option<(Cause, Instant)>,
@@ -131,7 +131,7 @@ impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
                 Wait::Until(until) => {
                     #[cfg(feature = "metrics")]
                     self.waits
-                        .get_or_insert_with(|| (observe::cause(lane, self.ask.attempt()), now));
+                        .get_or_insert_with(|| (observe::cause(lane, self.call.attempt()), now));
                     ready!(alarm.poll(&lane.shared.timer, until, cx));
                     continue;
                 }
@@ -144,7 +144,7 @@ impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
                 Wait::Lapsed => Err(Error::Lapsed { key: lane.key.clone() }),
             };
             let Some(lane) = self.lane.take() else { return Poll::Pending };
-            let permit = decided.map(|permit| Permit::new(lane, permit, self.ask, self.place));
+            let permit = decided.map(|permit| Permit::new(lane, permit, self.call, self.place));
             return Poll::Ready(permit);
         }
     }

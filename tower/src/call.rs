@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use tidegate::{Ask, Instant, Outcome, Span};
+use tidegate::{Instant, Outcome, Span};
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
@@ -34,7 +34,7 @@ use crate::timer::{Timer, Tokio, duration, span};
 pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) gate: Gate<LIMITS, T>,
     key: String,
-    ask: Ask<LIMITS>,
+    call: tidegate::Call<LIMITS>,
     priority: u8,
     pub(crate) retry: Retry,
 }
@@ -51,8 +51,8 @@ pub(crate) enum Retry {
 
 impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub(crate) fn new(gate: Gate<LIMITS, T>) -> Self {
-        let (key, ask, retry) = (String::new(), Ask::new(), Retry::Rejected);
-        Self { gate, key, ask, priority: 0, retry }
+        let (key, call, retry) = (String::new(), tidegate::Call::new(), Retry::Rejected);
+        Self { gate, key, call, priority: 0, retry }
     }
 
     /// The limit that the call counts against: a host, a token, a tenant. Calls without a key share one.
@@ -63,14 +63,14 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// What the call costs of each limit; 1 by default. A call that costs nothing of a limit is not subject
     /// to it.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
-        Self { ask: Ask::of(costs).deadline(self.ask.not_after()), ..self }
+        Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
 
     /// How long the call may take in all, with waits and retries. If it would have to wait longer, it is
     /// rejected as soon as that is known; [`run`](Self::run) also gives up an attempt in flight.
     pub fn with_timeout(self, timeout: Duration) -> Self {
         let deadline = self.gate.keys.shared.timer.now().saturating_add(span(timeout));
-        Self { ask: self.ask.deadline(deadline), ..self }
+        Self { call: self.call.deadline(deadline), ..self }
     }
 
     /// Which calls go first among those that wait: 7 before 0, and 0 by default.
@@ -96,16 +96,16 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// [`Error::Rejected`] where it would not be sent at all.
     pub fn peek(&self) -> Result<Duration, Error> {
         let Some(lane) = self.gate.keys.find(&self.key) else { return Ok(Duration::ZERO) };
-        let wait = lane.peek(&self.ask);
+        let wait = lane.peek(&self.call);
         wait.map(duration).map_err(|(reason, now)| Error::rejected(lane.key.clone(), reason, now))
     }
 
     /// A permit, if the call may be sent now and no other waits.
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
         let lane = self.gate.keys.find_or_make(&self.key).ok()?;
-        let (permit, place) = lane.try_take(&self.ask)?;
+        let (permit, place) = lane.try_take(&self.call)?;
         observe::admitted(&lane, observe::NO_WAIT, Span::ZERO);
-        Some(Permit::new(lane, permit, self.ask, place))
+        Some(Permit::new(lane, permit, self.call, place))
     }
 
     /// A permit when it is the call's turn: by priority, then first come, first served.
@@ -113,7 +113,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// The future joins the queue when it is polled first. It resolves to an [`Error`] where waiting does
     /// not help.
     pub fn acquire(self) -> Acquire<LIMITS, T> {
-        Acquire::new(self.gate.keys, self.key, self.ask, self.priority)
+        Acquire::new(self.gate.keys, self.key, self.call, self.priority)
     }
 
     /// Makes the call when it may be sent, and again as long as that is worth it: while the server rejects
@@ -168,7 +168,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     pub(crate) const fn deadline(&self) -> Instant {
-        self.ask.not_after()
+        self.call.not_after()
     }
 }
 
@@ -177,7 +177,7 @@ impl<const LIMITS: usize> Call<LIMITS> {
     /// By when the call must be over. See [`with_timeout`](Self::with_timeout).
     pub fn with_deadline(self, deadline: impl Into<tokio::time::Instant>) -> Self {
         let deadline = self.gate.keys.shared.timer.at(deadline.into());
-        Self { ask: self.ask.deadline(deadline), ..self }
+        Self { call: self.call.deadline(deadline), ..self }
     }
 }
 
@@ -185,7 +185,7 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
             .field("key", &self.key)
-            .field("ask", &self.ask)
+            .field("ask", &self.call)
             .field("priority", &self.priority)
             .field("retry", &self.retry)
             .finish_non_exhaustive()

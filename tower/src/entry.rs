@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use tidegate::{Ask, Instant, Reason, Span};
+use tidegate::{Call, Instant, Reason, Span};
 
 use crate::acquire::Queued;
 use crate::alarm::Alarm;
@@ -17,7 +17,7 @@ use crate::timer::{Timer, span};
 pub(crate) struct Entry<const LIMITS: usize, T: Timer> {
     pub(crate) keys: Arc<Keys<LIMITS, T>>,
     pub(crate) key: String,
-    pub(crate) ask: Ask<LIMITS>,
+    pub(crate) call: Call<LIMITS>,
     pub(crate) priority: u8,
     /// Its number in the line for a place, if it had to wait.
     pub(crate) number: Option<u64>,
@@ -37,7 +37,7 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
                 Err(until) => until,
             };
             let timer = &self.keys.shared.timer;
-            let (now, deadline) = (timer.now(), self.ask.not_after());
+            let (now, deadline) = (timer.now(), self.call.not_after());
             if now > deadline {
                 // How long it would take is known where it waits for a cooldown to end.
                 let until = if until < Instant::MAX { until } else { now };
@@ -75,9 +75,11 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
     }
 
     fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Queued<LIMITS, T>, Error> {
-        let ask = self.ask;
-        match lane.join(&ask, self.priority) {
-            Ok((ticket, place)) => Ok(Queued { lane: Some(lane), ticket, ask, place, waits: None }),
+        let call = self.call;
+        match lane.join(&call, self.priority) {
+            Ok((ticket, place)) => {
+                Ok(Queued { lane: Some(lane), ticket, call, place, waits: None })
+            }
             Err((reason, now)) => Err(Error::rejected(lane.key.clone(), reason, now)),
         }
     }

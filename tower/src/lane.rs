@@ -8,7 +8,7 @@ use tidegate::gate::Permit;
 use tidegate::law::AnyLaw;
 use tidegate::queue::{self, Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Ask, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
+use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
 
 use crate::shared::Shared;
 use crate::timer::Timer;
@@ -99,25 +99,25 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     /// A call joins. Its place is for its retries too.
     pub(crate) fn join(
         &self,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         priority: u8,
     ) -> Result<(Ticket, Place), (Reason, Instant)> {
         self.act(|state, now| {
             let place = state.queue.place(priority);
-            let ticket = state.queue.join(now, &mut state.control, ask, place);
+            let ticket = state.queue.join(now, &mut state.control, call, place);
             ticket.map(|ticket| (ticket, place)).map_err(|reason| (reason, now))
         })
     }
 
     /// A permit now, and not before those that wait.
-    pub(crate) fn try_take(&self, ask: &Ask<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
+    pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
         self.act(|state, now| {
             state.pump(now, Span::MAX);
             if state.queue.first(now).is_some() {
                 return None;
             }
             let place = state.queue.place(0);
-            let ticket = state.queue.join(now, &mut state.control, ask, place).ok()?;
+            let ticket = state.queue.join(now, &mut state.control, call, place).ok()?;
             state.pump(now, Span::MAX);
             match state.queue.take(ticket) {
                 Turn::Admitted(permit) => Some((permit, place)),
@@ -186,31 +186,31 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         &self,
         permit: Permit<LIMITS>,
         reply: Reply<LIMITS>,
-        again: Option<(&Ask<LIMITS>, Place)>,
-    ) -> Option<(Ask<LIMITS>, Ticket)> {
+        again: Option<(&Call<LIMITS>, Place)>,
+    ) -> Option<(Call<LIMITS>, Ticket)> {
         self.act(|state, now| {
             state.control.settle(now, permit, reply);
             state.queue.changed();
-            let (ask, place) = again?;
-            let next = state.control.retry(now, ask, reply).ok()?;
+            let (call, place) = again?;
+            let next = state.control.retry(now, call, reply).ok()?;
             let ticket = state.queue.join(now, &mut state.control, &next, place).ok()?;
             Some((next, ticket))
         })
     }
 
     /// How long a call would wait if it came now, at the present rate.
-    pub(crate) fn peek(&self, ask: &Ask<LIMITS>) -> Result<Span, (Reason, Instant)> {
+    pub(crate) fn peek(&self, call: &Call<LIMITS>) -> Result<Span, (Reason, Instant)> {
         let state = self.lock();
         let now = self.shared.timer.now();
         let waiting = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
         let ahead = [Ahead { calls: waiting, cost: waiting.into() }; LIMITS];
-        let due = match state.control.check(now, ask) {
-            Verdict::Refuse(reason) => return Err((reason, now)),
-            Verdict::Full => state.control.ready_at(now, ask).unwrap_or(Instant::MAX),
-            Verdict::Go | Verdict::Wait(_) => now,
+        let due = match state.control.check(now, call) {
+            Verdict::Reject(reason) => return Err((reason, now)),
+            Verdict::Full => state.control.ready_at(now, call).unwrap_or(Instant::MAX),
+            Verdict::Admit | Verdict::Wait(_) => now,
         };
-        let due = due.max(queue::Gate::due_behind(&state.control, now, ask, &ahead));
-        if due > ask.not_after() {
+        let due = due.max(queue::Gate::due_behind(&state.control, now, call, &ahead));
+        if due > call.not_after() {
             return Err((Reason::Late(due), now));
         }
         Ok(due.saturating_since(now))
@@ -219,7 +219,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     /// What keeps a plain call back at present.
     #[cfg(feature = "metrics")]
     pub(crate) fn why(&self) -> Option<tidegate::gate::Gate> {
-        self.lock().control.why(self.shared.timer.now(), &Ask::new())
+        self.lock().control.why(self.shared.timer.now(), &Call::new())
     }
 
     pub(crate) fn glance(&self) -> Glance {
@@ -248,7 +248,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     /// Until when an idle lane must be kept, because its key is under a cooldown or has to be paced.
     pub(crate) fn kept_until(&self) -> Option<Instant> {
-        match self.lock().control.check(self.shared.timer.now(), &Ask::new()) {
+        match self.lock().control.check(self.shared.timer.now(), &Call::new()) {
             Verdict::Wait(until) => Some(until),
             _ => None,
         }

@@ -9,6 +9,7 @@
 //! | a request of reqwest | [`SendThrough`], feature `reqwest` |
 //! | a client of reqwest-middleware | [`ThrottleLayer`] as a middleware, feature `reqwest-middleware` |
 //! | a tower service | [`ThrottleLayer`] |
+//! | what error bodies say | [`PeekLayer`] inside the throttle; reqwest has it built in |
 //! | a tonic channel | [`ThrottleLayer::grpc`], feature `tonic` |
 //!
 //! ```
@@ -79,6 +80,7 @@ mod keys;
 mod lane;
 mod layer;
 mod observe;
+mod peek;
 mod permit;
 mod request;
 mod response;
@@ -100,6 +102,7 @@ pub use gate::{Builder, Gate};
 pub use layer::{BoxError, Throttle, ThrottleLayer};
 #[cfg(feature = "metrics")]
 pub use observe::WAIT_BUCKETS;
+pub use peek::{Peek, PeekLayer, Peeked, peek};
 pub use permit::Permit;
 pub use request::{Describe, Repeat, copy};
 pub use response::{Guarded, Hold, read};

@@ -36,9 +36,9 @@ pub(crate) const NO_WAIT: Cause = "none";
 pub(crate) fn cause<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, attempt: u16) -> Cause {
     use tidegate::gate::Gate;
     match lane.why() {
-        Some(Gate::Pace) => "pacing",
-        Some(Gate::Hold) => "cooldown",
-        Some(Gate::Window) => "concurrency limit",
+        Some(Gate::Pacing) => "pacing",
+        Some(Gate::Cooldown) => "cooldown",
+        Some(Gate::Concurrency) => "concurrency limit",
         _ if attempt > 0 => "backoff",
         _ => "queue",
     }
@@ -92,7 +92,7 @@ pub(crate) fn rejected(error: &Error) {
             Error::Rejected { reason, .. } => match reason {
                 Reason::Late(_) => "late",
                 Reason::OverLimit => "over limit",
-                Reason::Budget => "retry budget",
+                Reason::RetryBudget => "retry budget",
                 Reason::TooBig => "too big",
                 Reason::QueueFull => "queue full",
                 _ => "never",
@@ -125,6 +125,7 @@ const fn name(outcome: Outcome) -> &'static str {
         Outcome::Busy => "busy",
         Outcome::Failed => "failed",
         Outcome::Abandoned => "abandoned",
+        Outcome::Exhausted => "exhausted",
     }
 }
 

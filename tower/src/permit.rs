@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tidegate::queue::Place;
-use tidegate::{Ask, Outcome, Reply, gate};
+use tidegate::{Call, Outcome, Reply, gate};
 
 use crate::acquire::Acquire;
 use crate::lane::Held;
@@ -35,7 +35,7 @@ pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
     lane: Held<LIMITS, T>,
     /// `None` once it has ended.
     permit: Option<gate::Permit<LIMITS>>,
-    ask: Ask<LIMITS>,
+    call: Call<LIMITS>,
     place: Place,
     learnt: bool,
 }
@@ -44,10 +44,10 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     pub(crate) const fn new(
         lane: Held<LIMITS, T>,
         permit: gate::Permit<LIMITS>,
-        ask: Ask<LIMITS>,
+        call: Call<LIMITS>,
         place: Place,
     ) -> Self {
-        Self { lane, permit: Some(permit), ask, place, learnt: false }
+        Self { lane, permit: Some(permit), call, place, learnt: false }
     }
 
     /// Reports what became of the call: an [`Outcome`], or a [`Reply`] with what the server said about its
@@ -125,7 +125,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// How many attempts of this call came before: 0 for the first.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
-        self.ask.attempt()
+        self.call.attempt()
     }
 
     /// The key of the call; empty where it has none.
@@ -140,13 +140,13 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         again: bool,
     ) -> Option<Acquire<LIMITS, T>> {
         let permit = self.permit.take()?;
-        let again = again.then_some((&self.ask, self.place));
+        let again = again.then_some((&self.call, self.place));
         let next = self.lane.settle(permit, reply, again);
         if !self.learnt {
             observe::settled(&self.lane, reply.outcome);
         }
-        let (ask, ticket) = next?;
-        Some(Acquire::again(self.lane.share(), ticket, ask, self.place))
+        let (call, ticket) = next?;
+        Some(Acquire::again(self.lane.share(), ticket, call, self.place))
     }
 }
 

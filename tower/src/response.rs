@@ -3,9 +3,10 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use http::{HeaderMap, StatusCode};
+use http::{Extensions, HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+use tidegate::signal::body;
 use tidegate::signal::http::{Answer, Reading};
 use tidegate::{Outcome, Reply};
 
@@ -27,9 +28,17 @@ use crate::timer::{Timer, Tokio};
 /// ```
 #[must_use]
 pub fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
+    read_with(status, headers, &Extensions::new())
+}
+
+/// The same, with what the body says that was [`peek`](crate::peek())ed at.
+pub(crate) fn read_with(status: StatusCode, headers: &HeaderMap, kept: &Extensions) -> Answer {
     let mut reading = Reading::new(status.as_u16());
     for (name, value) in headers {
         reading.header(name.as_str(), value.as_bytes());
+    }
+    if let Some(said) = kept.get::<body::Body>() {
+        reading.body(said);
     }
     reading.finish(since_1970())
 }
@@ -45,11 +54,12 @@ fn since_1970() -> Option<tidegate::Span> {
     None
 }
 
-/// A response of gRPC by its `grpc-status`, any other by [`read`].
+/// A response of gRPC by its `grpc-status`, any other by [`read`] and what [`peek`](crate::peek()) saw.
 impl<B, const LIMITS: usize> Classify<http::Response<B>, LIMITS> for Standard {
     fn classify(&self, response: &http::Response<B>) -> Reply<LIMITS> {
-        grpc::reply(response.headers())
-            .unwrap_or_else(|| read(response.status(), response.headers()).into())
+        grpc::reply(response.headers()).unwrap_or_else(|| {
+            read_with(response.status(), response.headers(), response.extensions()).into()
+        })
     }
 }
 

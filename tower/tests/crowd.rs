@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Outcome, Policy, Quota, Span};
 use tidegate_tower::{Acquire, Gate};
@@ -18,9 +18,9 @@ use tokio::time::{sleep, timeout};
 const LONG: Duration = Duration::from_secs(120);
 
 fn policy(rate: u64, concurrency: u16) -> Policy<Fixed> {
-    let window = WindowPolicy::new(concurrency, Span::from_secs(300)).unwrap();
+    let window = ConcurrencyLimit::new(concurrency, Span::from_secs(300)).unwrap();
     let quota = Quota::per_second(rate).unwrap().with_burst(50).unwrap();
-    Policy::new(Fixed::new(quota)).backoff(None).window(window)
+    Policy::new(Fixed::new(quota)).backoff(None).concurrency(window)
 }
 
 async fn all<T: 'static>(mut tasks: JoinSet<T>) -> usize {
@@ -155,9 +155,10 @@ async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace() {
     for keys in [1, 10] {
         for polls in 0.. {
             // One at a time and one each 100 ms: between any two attempts the call waits.
-            let window = WindowPolicy::new(1, Span::from_secs(300)).unwrap();
+            let window = ConcurrencyLimit::new(1, Span::from_secs(300)).unwrap();
             let law = Fixed::new(Quota::per_second(10).unwrap());
-            let policy = Policy::new(law).window(window).attempts(std::num::NonZeroU16::new(3));
+            let policy =
+                Policy::new(law).concurrency(window).attempts(std::num::NonZeroU16::new(3));
             let gate = Gate::builder(policy).keys(keys).build();
             // One holds the only place, and with one key the table's too.
             let first = gate.key("first").acquire().await.unwrap();
@@ -179,7 +180,7 @@ async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace() {
             let stats = gate.stats();
             assert_eq!((stats.in_flight, stats.waiting), (0, 0), "dropped after {polls} polls");
             // No cost of a call that was not sent, and nobody is held up.
-            let sent = stats.counts.gone;
+            let sent = stats.counts.admitted;
             let settled = stats.counts.settled() + stats.counts.abandoned;
             assert_eq!(sent, settled, "dropped after {polls} polls");
             gate.key("third").acquire().await.unwrap().settle(Outcome::Ok);

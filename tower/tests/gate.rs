@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::future::pending;
 use std::time::Duration;
 
-use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Reason, Reply, Span};
 use tidegate_tower::{Error, Gate};
@@ -16,8 +16,8 @@ fn per_second(count: u64) -> Policy<Fixed> {
 }
 
 fn concurrently(count: u16) -> Policy<Fixed> {
-    let window = WindowPolicy::new(count, Span::from_secs(300)).unwrap();
-    Policy::new(Fixed::UNLIMITED).backoff(None).window(window)
+    let window = ConcurrencyLimit::new(count, Span::from_secs(300)).unwrap();
+    Policy::new(Fixed::UNLIMITED).backoff(None).concurrency(window)
 }
 
 #[tokio::test(start_paused = true)]

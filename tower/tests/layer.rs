@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reply, Span};
 use tidegate_tower::{BoxError, Call, Describe, Error, Gate, Repeat, Standard, ThrottleLayer};
@@ -29,7 +29,7 @@ fn unlimited() -> Policy<Fixed> {
 }
 
 fn one_at_a_time() -> Gate {
-    Gate::new(unlimited().window(WindowPolicy::new(1, Span::from_secs(60)).unwrap()))
+    Gate::new(unlimited().concurrency(ConcurrencyLimit::new(1, Span::from_secs(60)).unwrap()))
 }
 
 fn request(method: Method, uri: String, body: &str) -> Request<Full<Bytes>> {

@@ -5,15 +5,15 @@ mod common;
 use common::{Limit, Server};
 use futures_util::future::join_all;
 use reqwest_middleware::ClientBuilder;
-use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Policy, Quota, Span};
 use tidegate_tower::{Error, Gate, SendError, SendThrough, ThrottleLayer};
 use tower::{Layer, ServiceExt};
 
 fn one_at_a_time() -> Gate {
-    let window = WindowPolicy::new(1, Span::from_secs(60)).unwrap();
-    Gate::new(Policy::new(Fixed::UNLIMITED).backoff(None).window(window))
+    let window = ConcurrencyLimit::new(1, Span::from_secs(60)).unwrap();
+    Gate::new(Policy::new(Fixed::UNLIMITED).backoff(None).concurrency(window))
 }
 
 #[tokio::test]

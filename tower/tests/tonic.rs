@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tidegate_tower::tidegate::gate::WindowPolicy;
+use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Policy, Span};
 use tidegate_tower::{BoxError, Gate, Grpc, Throttle, ThrottleLayer};
@@ -148,7 +148,8 @@ async fn a_call_by_hand_says_the_same_by_its_status() {
 #[tokio::test]
 async fn a_stream_keeps_its_place_until_it_ends() {
     let (channel, _) = serve(100.0, Code::ResourceExhausted, Says::Nothing).await;
-    let gate = Gate::new(unlimited().window(WindowPolicy::new(2, Span::from_secs(60)).unwrap()));
+    let gate =
+        Gate::new(unlimited().concurrency(ConcurrencyLimit::new(2, Span::from_secs(60)).unwrap()));
     let mut client = client(&gate, channel);
     let stream = client.watch(HealthCheckRequest::default()).await.unwrap();
     assert_eq!(gate.stats().in_flight, 1);

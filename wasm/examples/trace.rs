@@ -90,7 +90,7 @@ fn run(slot: u32, draw: &mut Draw) {
         say("why", &[gate_of, f64::from(call), now, f64::NAN, 1.0, tokens], why);
         if !flying.is_empty() && draw.below(3) > 0 {
             let permit = flying.swap_remove(draw.below(flying.len() as u64) as usize);
-            let (outcome, pause) = match draw.below(12) {
+            let (outcome, cooldown) = match draw.below(12) {
                 0 => (1, draw.below(2_000) as f64),
                 1 => (1, f64::NAN),
                 2 => (2, f64::NAN),
@@ -98,10 +98,12 @@ fn run(slot: u32, draw: &mut Draw) {
                 4 => (4, f64::NAN),
                 _ => (0, f64::NAN),
             };
-            gate::answer(outcome, pause);
-            say("answer", &[f64::from(outcome), pause], 0.0);
-            gate::settle(slot, permit, now);
-            say("settle", &[gate_of, permit, now], 0.0);
+            gate::answer(outcome, cooldown);
+            say("answer", &[f64::from(outcome), cooldown], 0.0);
+            gate::learn(slot, permit, now);
+            say("learn", &[gate_of, permit, now], 0.0);
+            gate::release(slot, permit);
+            say("release", &[gate_of, permit], 0.0);
             let asked = [gate_of, f64::from(call), now, f64::NAN, 1.0, tokens];
             let next = gate::retry(slot, call, now, f64::NAN, 1.0, tokens);
             say("retry", &asked, f64::from(next));

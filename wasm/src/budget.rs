@@ -7,14 +7,14 @@ use tidegate::{Controller, Instant, Policy, Span};
 use crate::number::{Clock, millis, span, whole};
 use crate::policy::{WORDS, policy};
 
-/// How many calls of all isolates can be leased and in flight: a second and a half's of two thousand.
+/// How many calls of all members can be leased and in flight: a second and a half's of two thousand.
 const PLACES: usize = 4_096;
 
-/// How many isolates it knows by name.
-const ISOLATES: usize = 1_024;
+/// How many members it knows by name.
+const MEMBERS: usize = 1_024;
 
 type Law = Policy<AnyLaw>;
-type Shared = Coordinator<Leases<AnyLaw, PLACES>, ISOLATES>;
+type Shared = Coordinator<Leases<AnyLaw, PLACES>, MEMBERS>;
 
 /// What is known of the budget before.
 #[derive(Clone, Copy)]
@@ -39,12 +39,12 @@ impl Budget {
         Self { coordinator: None, clock: Clock::NEW }
     }
 
-    /// Begins; false where there is no such policy. NaN for the usual beat.
-    pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, beat: f64) -> bool {
+    /// Begins; false where there is no such policy. NaN for the usual heartbeat.
+    pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
         self.begin(policy, seed, now);
-        self.beat(beat);
+        self.heartbeat(heartbeat);
         true
     }
 
@@ -57,7 +57,7 @@ impl Budget {
         row: &[f64; WORDS],
         seed: [u32; 2],
         now: f64,
-        beat: f64,
+        heartbeat: f64,
         past: Past<'_>,
     ) -> i32 {
         let now = self.clock.read(now);
@@ -69,7 +69,7 @@ impl Budget {
         if !resumed {
             self.begin(policy, seed, now);
         }
-        self.beat(beat);
+        self.heartbeat(heartbeat);
         if !resumed {
             self.displace(now, if past.ended { away } else { Span::ZERO });
         }
@@ -89,10 +89,10 @@ impl Budget {
     }
 
     #[inline(never)]
-    fn beat(&mut self, beat: f64) {
+    fn heartbeat(&mut self, heartbeat: f64) {
         let made = self.coordinator.take();
-        self.coordinator = match span(beat) {
-            Some(beat) => made.map(|made| made.beat(beat)),
+        self.coordinator = match span(heartbeat) {
+            Some(heartbeat) => made.map(|made| made.heartbeat(heartbeat)),
             None => made,
         };
     }
@@ -104,12 +104,12 @@ impl Budget {
     }
 
     /// Follows another policy; false where there is none such, or nothing to follow it.
-    pub fn follow(&mut self, row: &[f64; WORDS], now: f64, beat: f64) -> bool {
+    pub fn follow(&mut self, row: &[f64; WORDS], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
         let Some(coordinator) = &mut self.coordinator else { return false };
         coordinator.source_mut().controller_mut().set_policy(policy, now);
-        self.beat(beat);
+        self.heartbeat(heartbeat);
         true
     }
 
@@ -144,7 +144,7 @@ impl Budget {
         let s = source.stats();
         let interval = source.intervals(now).next().flatten();
         let counts = [
-            s.gone,
+            s.admitted,
             s.ok,
             s.throttled,
             s.busy,
@@ -153,7 +153,7 @@ impl Budget {
             s.slower,
             s.faster,
             u32::from(source.in_flight()),
-            u32::from(coordinator.isolates()),
+            u32::from(coordinator.members()),
         ];
         let mut told = [0.0; COUNTERS];
         for (told, count) in told.iter_mut().zip(counts) {

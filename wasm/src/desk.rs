@@ -2,23 +2,23 @@
 //! put together. JavaScript runs one thing at a time, so there is one desk.
 
 use tidegate::gate::{Gate, Permit};
-use tidegate::queue::{Place, Step, Turn};
+use tidegate::queue::{self, Ahead, Gate as _, Place, Step, Turn};
 use tidegate::signal::http::Unit;
-use tidegate::{Ask, Decision, Instant, Policy, Reason, Span};
+use tidegate::{Call, Decision, Instant, Policy, Reason, Span};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
 use crate::line::{Line, ticket};
 use crate::number::{Clock, count, deadline, millis, span, whole};
-use crate::policy::{WORDS, lease, policy};
+use crate::policy::{WORDS, expiry, policy};
 use crate::{Controller, LIMITS, Law};
 
 /// A call that asks for the first time, as its numbers; or a later attempt, as its slot.
 #[derive(Clone, Copy)]
-pub struct Wish {
+pub struct Requested {
     /// The slot of a later attempt; for a first one, any number that is none.
     pub call: u32,
-    /// By when it must leave.
+    /// By when it must be sent.
     pub deadline: f64,
     /// What it costs of each limit.
     pub costs: [f64; LIMITS],
@@ -26,20 +26,48 @@ pub struct Wish {
 
 /// A controller, and the calls that wait before it.
 struct Kept {
-    gate: Controller,
+    gate: Pausable,
     line: Line<LIMITS>,
+}
+
+/// A controller that admits nothing while it is paused.
+struct Pausable {
+    controller: Controller,
+    paused: bool,
+}
+
+impl queue::Gate<LIMITS> for Pausable {
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+        if self.paused { Decision::Full } else { self.controller.poll(now, call) }
+    }
+
+    fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
+        self.controller.refund(now, permit);
+    }
+
+    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+        if self.paused { None } else { self.controller.ready_at(now, call) }
+    }
+
+    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
+        queue::Gate::due_behind(&self.controller, now, call, ahead)
+    }
+
+    fn count_rejection(&mut self) {
+        queue::Gate::count_rejection(&mut self.controller);
+    }
 }
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// A permit that was not settled by then is forgotten, unless its lease is longer.
+/// A permit that was not settled by then is forgotten, unless its expiry is longer.
 const MEMORY: Span = Span::from_secs(3_600);
 
 /// See the module.
 pub struct Desk {
     gates: Arena<Kept>,
-    calls: Arena<Ask<LIMITS>>,
+    calls: Arena<Call<LIMITS>>,
     /// The permits of calls in flight, each with its number.
     permits: Arena<(u32, Permit<LIMITS>)>,
     admitted: u32,
@@ -49,7 +77,7 @@ pub struct Desk {
     /// The reply of the call that comes back next.
     pub draft: Draft<LIMITS>,
     clock: Clock,
-    refused: Option<Reason>,
+    rejected: Option<Reason>,
     /// See `given`.
     given: f64,
 }
@@ -66,7 +94,7 @@ impl Desk {
             memory: MEMORY,
             draft: Draft::new(),
             clock: Clock::NEW,
-            refused: None,
+            rejected: None,
             given: f64::NAN,
         }
     }
@@ -99,12 +127,13 @@ impl Desk {
     }
 
     fn policy(&mut self, row: &[f64; WORDS]) -> Option<Policy<Law, LIMITS>> {
-        // A call keeps its place for less than two leases.
-        self.memory = self.memory.max(lease(row).saturating_mul(2));
+        // A call keeps its place for less than two expiry times.
+        self.memory = self.memory.max(expiry(row).saturating_mul(2));
         policy(row, u16::MAX).map(|(policy, _)| policy)
     }
 
     fn keep(&mut self, gate: Controller, most: u32) -> i32 {
+        let gate = Pausable { controller: gate, paused: false };
         let slot = self.gates.insert(Kept { gate, line: Line::new(most) });
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
@@ -119,9 +148,24 @@ impl Desk {
         let now = self.clock.read(now);
         let Some(policy) = self.policy(row) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
-        kept.gate.set_policy(policy, now);
+        kept.gate.controller.set_policy(policy, now);
         kept.line.changed();
         true
+    }
+
+    /// Admits nothing from now on, or goes on.
+    pub fn pause(&mut self, gate: u32, paused: bool) {
+        if let Some(kept) = self.gates.get(gate) {
+            kept.gate.paused = paused;
+            kept.line.changed();
+        }
+    }
+
+    /// In how many milliseconds a call that joined now could be sent at the earliest, whatever is in flight.
+    pub fn peek(&mut self, gate: u32, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let Some(kept) = self.gates.get(gate) else { return f64::NAN };
+        millis(kept.line.peek(now, &kept.gate).saturating_since(now))
     }
 
     /// A permit for a call that does not wait; less than 0 or NaN where it would have to.
@@ -131,28 +175,28 @@ impl Desk {
         if !kept.line.is_empty() {
             return f64::NEG_INFINITY;
         }
-        match kept.gate.poll(now, &Ask::of(counts(costs))) {
-            Decision::Go(permit) => self.hand_out(permit),
+        match kept.gate.poll(now, &Call::of(counts(costs))) {
+            Decision::Admit(permit) => self.hand_out(permit),
             _ => f64::NEG_INFINITY,
         }
     }
 
     /// Adds a call to those that wait. The answer is its permit (0 and up), -1 less the slot in which it
-    /// waits (when its turn comes is `given`), or NaN where it is refused.
-    pub fn join(&mut self, gate: u32, wish: Wish, place: Place, now: f64) -> f64 {
+    /// waits (when its turn comes is `given`), or NaN where it is rejected.
+    pub fn join(&mut self, gate: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
-        let ask = self.ask(wish);
-        self.refused = None;
+        let call = self.call_of(requested);
+        self.rejected = None;
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
         // Most calls find nobody before them, and need not wait.
         if kept.line.is_empty() {
-            match kept.gate.poll(now, &ask) {
-                Decision::Go(permit) => return self.hand_out(permit),
-                Decision::Refuse(reason) => return self.tell(Turn::Rejected(reason)),
+            match kept.gate.poll(now, &call) {
+                Decision::Admit(permit) => return self.hand_out(permit),
+                Decision::Reject(reason) => return self.tell(Turn::Rejected(reason)),
                 Decision::Wait(_) | Decision::Full => {}
             }
         }
-        match kept.line.join(now, &mut kept.gate, &ask, place) {
+        match kept.line.join(now, &mut kept.gate, &call, place) {
             Ok((ticket, Some(turn))) => {
                 self.given = millis(turn.saturating_since(Instant::ZERO));
                 -1.0 - ticket.slot() as f64
@@ -182,7 +226,7 @@ impl Desk {
         }
     }
 
-    /// The permit of the call that was decided last, NaN where it was refused; or the turn of the one that
+    /// The permit of the call that was decided last, NaN where it was rejected; or the turn of the one that
     /// joined last.
     pub const fn given(&self) -> f64 {
         self.given
@@ -202,9 +246,9 @@ impl Desk {
         }
     }
 
-    /// The permit of a call; NaN where it was refused.
+    /// The permit of a call; NaN where it was rejected.
     fn tell(&mut self, turn: Turn<LIMITS>) -> f64 {
-        self.refused = match turn {
+        self.rejected = match turn {
             Turn::Admitted(permit) => return self.hand_out(permit),
             Turn::Rejected(reason) => Some(reason),
             Turn::Waiting | Turn::Unknown => None,
@@ -212,44 +256,56 @@ impl Desk {
         f64::NAN
     }
 
-    /// Why the latest call was refused: 0 for a controller that is not there, else the reason's number.
+    /// Why the latest call was rejected: 0 for a controller that is not there, else the reason's number.
     pub const fn reason(&self) -> u32 {
-        match self.refused {
+        match self.rejected {
             None => 0,
             Some(Reason::Late(_)) => 1,
             Some(Reason::OverLimit) => 2,
-            Some(Reason::Budget) => 3,
+            Some(Reason::RetryBudget) => 3,
             Some(Reason::TooBig) => 4,
             Some(Reason::QueueFull) => 6,
             Some(_) => 5,
         }
     }
 
-    /// When a call that was refused as late could have left; NaN where it was not.
+    /// When a call that was rejected as late could have been sent; NaN where it was not.
     pub fn late(&self) -> f64 {
-        let Some(Reason::Late(until)) = self.refused else { return f64::NAN };
+        let Some(Reason::Late(until)) = self.rejected else { return f64::NAN };
         millis(until.saturating_since(Instant::ZERO))
     }
 
-    /// The number of the gate in the way: none, pace, hold, window, budget.
-    pub fn why(&mut self, gate: u32, wish: Wish, now: f64) -> u32 {
+    /// The number of the gate in the way: none, pacing, cooldown, concurrency limit (and a pause), retry budget.
+    pub fn why(&mut self, gate: u32, requested: Requested, now: f64) -> u32 {
         let now = self.clock.read(now);
-        let ask = self.ask(wish);
-        match self.gates.get(gate).and_then(|kept| kept.gate.why(now, &ask)) {
-            Some(Gate::Pace) => 1,
-            Some(Gate::Hold) => 2,
-            Some(Gate::Window) => 3,
-            Some(Gate::Budget) => 4,
+        let call = self.call_of(requested);
+        let Some(kept) = self.gates.get(gate) else { return 0 };
+        match kept.gate.controller.why(now, &call) {
+            _ if kept.gate.paused => 3,
+            Some(Gate::Pacing) => 1,
+            Some(Gate::Cooldown) => 2,
+            Some(Gate::Concurrency) => 3,
+            Some(Gate::RetryBudget) => 4,
             _ => 0,
         }
     }
 
-    /// Takes a call back with the reply as it stands; a permit that is none is harmless.
-    pub fn settle(&mut self, gate: u32, permit: f64, now: f64) {
+    /// Learns from the reply as it stands, while the call keeps its place; a permit that is none is harmless.
+    pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        let permit = self.take_back(permit);
-        if let (Some(kept), Some(permit)) = (self.gates.get(gate), permit) {
-            kept.gate.settle(now, permit, self.draft.reply);
+        let slot = self.slot_of(permit);
+        if let (Some(kept), Some((_, permit))) = (self.gates.get(gate), self.permits.get(slot)) {
+            kept.gate.controller.learn(now, permit, self.draft.reply);
+            kept.line.changed();
+        }
+    }
+
+    /// Frees the place of a call; a permit that is none is harmless.
+    pub fn release(&mut self, gate: u32, permit: f64) {
+        let slot = self.slot_of(permit);
+        let permit = self.permits.take(slot);
+        if let (Some(kept), Some((_, permit))) = (self.gates.get(gate), permit) {
+            kept.gate.controller.release(permit);
             kept.line.changed();
         }
     }
@@ -272,40 +328,40 @@ impl Desk {
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
     }
 
-    /// The permit of a number; `None` where it is none, or was taken back before.
-    fn take_back(&mut self, number: f64) -> Option<Permit<LIMITS>> {
+    /// The slot of a permit's number; none where it is no permit, or was released before.
+    fn slot_of(&mut self, number: f64) -> u32 {
         // A negative one and NaN would become 0.
         let raw = if number >= 0.0 { number as u64 } else { u64::MAX };
         let slot = (raw >> 32) as u32;
         let kept = self.permits.get(slot).is_some_and(|(admitted, _)| *admitted == raw as u32);
-        if kept { self.permits.take(slot).map(|(_, permit)| permit) } else { None }
+        if kept { slot } else { NONE }
     }
 
     /// The slot of the next attempt after the reply as it stands; -2 where it could not be sent by the
     /// deadline, and -1 where none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
-    pub fn retry(&mut self, gate: u32, wish: Wish, now: f64) -> i32 {
+    pub fn retry(&mut self, gate: u32, requested: Requested, now: f64) -> i32 {
         let now = self.clock.read(now);
-        let ask = self.ask(wish);
+        let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return -1 };
-        let next = match kept.gate.retry(now, &ask, self.draft.reply) {
+        let next = match kept.gate.controller.retry(now, &call, self.draft.reply) {
             Ok(next) => next,
             Err(Reason::Late(_)) => return -2,
             Err(_) => return -1,
         };
-        let slot = match self.calls.get(wish.call) {
+        let slot = match self.calls.get(requested.call) {
             Some(kept) => {
                 *kept = next;
-                wish.call
+                requested.call
             }
             None => self.calls.insert(next).unwrap_or(NONE),
         };
         i32::try_from(slot).unwrap_or(-1)
     }
 
-    /// Before when a later attempt does not leave; 0 for one that is not there.
+    /// Before when a later attempt is not sent; 0 for one that is not there.
     pub fn not_before(&mut self, call: u32) -> f64 {
-        let ask = self.calls.get(call);
-        ask.map_or(0.0, |ask| millis(ask.not_before().saturating_since(Instant::ZERO)))
+        let call = self.calls.get(call);
+        call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
     }
 
     /// Frees the slot of a later attempt.
@@ -317,19 +373,20 @@ impl Desk {
     pub fn interval(&mut self, gate: u32, limit: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let kept = self.gates.get(gate);
-        let interval = kept.and_then(|kept| kept.gate.intervals(now).nth(limit as usize)).flatten();
+        let interval =
+            kept.and_then(|kept| kept.gate.controller.intervals(now).nth(limit as usize)).flatten();
         interval.map_or(0.0, millis)
     }
 
     /// The counters, in the order in which TypeScript names them.
     pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
-        let gate = &self.gates.get(gate)?.gate;
+        let gate = &self.gates.get(gate)?.gate.controller;
         let s = gate.stats();
         let counts = [
-            s.gone,
+            s.admitted,
             s.waits,
             s.full,
-            s.refused,
+            s.rejected,
             s.ok,
             s.throttled,
             s.busy,
@@ -352,13 +409,16 @@ impl Desk {
     /// Writes a controller's record and tells its length; 0 where there is no such controller.
     pub fn snapshot(&mut self, gate: u32, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
-        self.gates.get(gate).and_then(|kept| kept.gate.snapshot(now, record).ok()).unwrap_or(0)
+        self.gates
+            .get(gate)
+            .and_then(|kept| kept.gate.controller.snapshot(now, record).ok())
+            .unwrap_or(0)
     }
 
-    fn ask(&mut self, wish: Wish) -> Ask<LIMITS> {
-        match self.calls.get(wish.call) {
-            Some(ask) => *ask,
-            None => Ask::of(counts(wish.costs)).deadline(deadline(wish.deadline)),
+    fn call_of(&mut self, requested: Requested) -> Call<LIMITS> {
+        match self.calls.get(requested.call) {
+            Some(call) => *call,
+            None => Call::of(counts(requested.costs)).deadline(deadline(requested.deadline)),
         }
     }
 }
@@ -385,17 +445,69 @@ mod tests {
         row
     };
 
-    const PLAIN: Wish = Wish { call: NONE, deadline: f64::NAN, costs: [1.0, 0.0] };
+    const PLAIN: Requested = Requested { call: NONE, deadline: f64::NAN, costs: [1.0, 0.0] };
 
     /// The permit of a call; or, less than 0, when to look again, and it waits no more; or NaN.
-    fn asked(desk: &mut Desk, gate: u32, wish: Wish, now: f64) -> f64 {
-        let answer = desk.join(gate, wish, Place::new(0, 1), now);
+    fn asked(desk: &mut Desk, gate: u32, requested: Requested, now: f64) -> f64 {
+        let answer = desk.join(gate, requested, Place::new(0, 1), now);
         if answer < 0.0 {
             let next = desk.next(gate, now);
             desk.cancel(gate, (-1.0 - answer) as u32, 1.0);
             return next;
         }
         answer
+    }
+
+    fn settle(desk: &mut Desk, gate: u32, permit: f64, now: f64) {
+        desk.learn(gate, permit, now);
+        desk.release(gate, permit);
+    }
+
+    #[test]
+    fn a_call_teaches_by_its_headers_and_frees_its_place_at_its_end() {
+        let mut row = USUAL;
+        row[8] = 1.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        let permit = asked(&mut desk, gate, PLAIN, 0.0);
+        desk.draft.answer(0, f64::NAN);
+        desk.learn(gate, permit, 10.0);
+        desk.learn(gate, permit, 11.0);
+        assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 1.0]));
+        assert!(desk.poll(gate, 20.0, [1.0, 0.0]) < 0.0);
+        desk.release(gate, permit);
+        desk.release(gate, permit);
+        assert_eq!(
+            desk.stats(gate).map(|told| [told[4], told[8], told[12]]),
+            Some([1.0, 0.0, 0.0])
+        );
+        assert!(desk.poll(gate, 20.0, [1.0, 0.0]) >= 0.0);
+    }
+
+    #[test]
+    fn a_paused_gate_admits_nothing_and_then_those_that_came_by_priority() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
+        desk.pause(gate, true);
+        assert_eq!(desk.poll(gate, 0.0, [1.0, 0.0]), f64::NEG_INFINITY);
+        assert_eq!(desk.join(gate, PLAIN, Place::new(0, 1), 0.0), -1.0);
+        assert_eq!(desk.join(gate, PLAIN, Place::new(7, 2), 0.0), -2.0);
+        assert_eq!((desk.next(gate, 0.0), desk.why(gate, PLAIN, 0.0)), (f64::NEG_INFINITY, 3));
+        desk.pause(gate, false);
+        assert_eq!([desk.next(gate, 0.0), desk.next(gate, 0.0)], [1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_peek_charges_nothing_and_counts_those_that_wait() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&ten(), [0, 7], 0.0, 100).cast_unsigned();
+        assert_eq!(desk.peek(gate, 0.0), 0.0);
+        assert!(desk.poll(gate, 0.0, [1.0, 0.0]) >= 0.0);
+        assert_eq!(desk.peek(gate, 40.0), 60.0);
+        assert!(desk.join(gate, PLAIN, Place::new(0, 1), 40.0) < 0.0);
+        assert_eq!([desk.peek(gate, 40.0), desk.peek(gate, 50.0)], [160.0, 150.0]);
+        assert_eq!(desk.next(gate, 40.0), -60.0);
+        assert_eq!([desk.next(gate, 100.0), desk.next(gate, 100.0)], [0.0, f64::NEG_INFINITY]);
     }
 
     /// Ten calls a second, one at a time.
@@ -416,12 +528,12 @@ mod tests {
         assert!(asked(&mut desk, gate, PLAIN, 200.0) < 0.0);
         assert_eq!(desk.why(gate, PLAIN, 200.0), 3);
         desk.draft.answer(0, f64::NAN);
-        desk.settle(gate, permit, 200.0);
+        settle(&mut desk, gate, permit, 200.0);
         assert!(asked(&mut desk, gate, PLAIN, 200.0) >= 0.0);
-        let hasty = Wish { deadline: 250.0, ..PLAIN };
+        let hasty = Requested { deadline: 250.0, ..PLAIN };
         assert!(asked(&mut desk, gate, hasty, 210.0).is_nan());
         assert_eq!((desk.reason(), desk.late()), (1, 300.0));
-        assert!(asked(&mut desk, gate, Wish { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
+        assert!(asked(&mut desk, gate, Requested { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
         assert_eq!(desk.reason(), 4);
     }
 
@@ -442,11 +554,11 @@ mod tests {
         let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
         let permit = asked(&mut desk, gate, PLAIN, 0.0);
         for wrong in [f64::NAN, -1.0, 1e300, permit + 1.0, f64::INFINITY] {
-            desk.settle(gate, wrong, 1.0);
+            settle(&mut desk, gate, wrong, 1.0);
         }
         assert_eq!(desk.stats(gate).map(|told| told[12]), Some(1.0), "it is still in flight");
-        desk.settle(gate, permit, 1.0);
-        desk.settle(gate, permit, 1.0);
+        settle(&mut desk, gate, permit, 1.0);
+        settle(&mut desk, gate, permit, 1.0);
         assert_eq!(desk.stats(gate).map(|told| told[12]), Some(0.0));
         desk.close(gate);
         desk.close(gate);
@@ -455,10 +567,10 @@ mod tests {
     }
 
     #[test]
-    fn permits_that_are_lost_are_forgotten_after_an_hour_or_two_leases() {
-        for (lease, hours) in [(f64::NAN, 1), (7_200_000.0, 4)] {
+    fn permits_that_are_lost_are_forgotten_after_an_hour_or_two_expiry_times() {
+        for (expiry, hours) in [(f64::NAN, 1), (7_200_000.0, 4)] {
             let mut row = ten();
-            row[9] = lease;
+            row[9] = expiry;
             let mut desk = Desk::new();
             let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
             let mut first = f64::NAN;
@@ -484,7 +596,7 @@ mod tests {
         let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
         desk.draft.answer(1, 2_000.0);
         let call = desk.retry(gate, PLAIN, 0.0).cast_unsigned();
-        let again = Wish { call, ..PLAIN };
+        let again = Requested { call, ..PLAIN };
         assert!((0.0..100.0).contains(&desk.not_before(call)));
         assert_eq!(desk.retry(gate, again, 500.0).cast_unsigned(), call);
         assert_eq!(desk.retry(gate, again, 900.0), -1, "three attempts are all");
@@ -499,7 +611,7 @@ mod tests {
         desk.draft.header(b"x-ratelimit-remaining-tokens", b"0");
         desk.draft.header(b"retry-after", b"3");
         assert_eq!(desk.draft.read(f64::NAN, UNITS), 1);
-        assert_eq!(desk.draft.pause(), 3_000.0);
+        assert_eq!(desk.draft.cooldown(), 3_000.0);
         assert_eq!(desk.draft.reply.hints[1].remaining, Some(0));
     }
 
@@ -572,14 +684,14 @@ mod tests {
         desk.draft.answer(0, f64::NAN);
         for _ in 0..10 {
             let permit = asked(&mut desk, gate, PLAIN, 0.0);
-            desk.settle(gate, permit, 1.0);
+            settle(&mut desk, gate, permit, 1.0);
         }
         let admitted = (0..100).filter(|_| asked(&mut desk, gate, PLAIN, 1.0) >= 0.0).count();
         assert_eq!(admitted, 20, "each success admits one more");
     }
 
     #[test]
-    fn a_policy_that_cannot_be_is_refused() {
+    fn a_policy_that_cannot_be_is_rejected() {
         let mut desk = Desk::new();
         for (word, wrong) in
             [(0, 99.0), (1, 0.0), (2, -5.0), (3, 0.0), (8, 0.0), (9, 0.0), (10, 0.0)]

@@ -1,5 +1,6 @@
 //! The reply that is being put together: as JavaScript tells it, or as a response says it.
 
+use tidegate::signal::body::Body;
 use tidegate::signal::http::{Reading, Unit};
 use tidegate::{Hint, Outcome, Reply};
 
@@ -8,6 +9,8 @@ use crate::number::{millis, span};
 /// See the module.
 pub struct Draft<const LIMITS: usize> {
     reading: Reading,
+    /// What is known of the body, if any of it was read.
+    body: Option<Body>,
     /// As it stands.
     pub reply: Reply<LIMITS>,
 }
@@ -16,24 +19,26 @@ impl<const LIMITS: usize> Draft<LIMITS> {
     /// A call that was served, and told nothing.
     pub const fn new() -> Self {
         let reply = Reply { outcome: Outcome::Ok, hints: [Hint::NONE; LIMITS], used: None };
-        Self { reading: Reading::new(0), reply }
+        Self { reading: Reading::new(0), body: None, reply }
     }
 
-    /// Begins the reply with an outcome, and the pause that came with it; NaN for none.
-    pub fn answer(&mut self, outcome: u32, pause: f64) {
+    /// Begins the reply with an outcome, and the cooldown that came with it; NaN for none.
+    pub fn answer(&mut self, outcome: u32, cooldown: f64) {
         let outcome = match outcome {
             0 => Outcome::Ok,
             1 => Outcome::Throttled,
             2 => Outcome::Busy,
             3 => Outcome::Failed,
+            5 => Outcome::Exhausted,
             _ => Outcome::Abandoned,
         };
-        self.reply = outcome.with(span(pause).map_or(Hint::NONE, Hint::retry_after));
+        self.reply = outcome.with(span(cooldown).map_or(Hint::NONE, Hint::retry_after));
     }
 
     /// Begins to read a response.
     pub fn status(&mut self, status: u32) {
         self.reading = Reading::new(u16::try_from(status).unwrap_or(u16::MAX));
+        self.body = None;
     }
 
     /// Reads a header.
@@ -41,9 +46,17 @@ impl<const LIMITS: usize> Draft<LIMITS> {
         self.reading.header(name, value);
     }
 
+    /// Reads the next bytes of an error's body.
+    pub fn body(&mut self, bytes: &[u8]) {
+        self.body.get_or_insert_with(Body::new).feed(bytes);
+    }
+
     /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
     /// the time since 1970, NaN where it is not known; `units` are what the limits count.
     pub fn read(&mut self, clock: f64, units: [Unit; LIMITS]) -> u32 {
+        if let Some(body) = &self.body {
+            self.reading.body(body);
+        }
         let answer = self.reading.finish(span(clock));
         self.reply = answer.about(units);
         match self.reply.outcome {
@@ -52,12 +65,13 @@ impl<const LIMITS: usize> Draft<LIMITS> {
             Outcome::Busy => 2,
             Outcome::Failed => 3,
             Outcome::Abandoned => 4,
+            Outcome::Exhausted => 5,
         }
     }
 
-    /// The pause that the reply asks for; NaN for none.
-    pub fn pause(&self) -> f64 {
-        let pause = self.reply.hints.iter().filter_map(Hint::pause).max();
-        pause.map_or(f64::NAN, millis)
+    /// The cooldown that the reply asks for; NaN for none.
+    pub fn cooldown(&self) -> f64 {
+        let cooldown = self.reply.hints.iter().filter_map(Hint::cooldown).max();
+        cooldown.map_or(f64::NAN, millis)
     }
 }

@@ -4,7 +4,7 @@ use tidegate::queue::Place;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
-use crate::desk::{COUNTERS, Desk, UNITS, Wish, counts};
+use crate::desk::{COUNTERS, Desk, Requested, UNITS, counts};
 use crate::policy::WORDS;
 
 /// How many bytes a header, or a record, may have.
@@ -85,8 +85,8 @@ pub fn join(
     priority: u32,
     turn: f64,
 ) -> f64 {
-    let wish = Wish { call, deadline, costs: [requests, tokens] };
-    DESK.with(|desk| desk.join(gate, wish, Place::new(priority as u8, turn as u64), now))
+    let requested = Requested { call, deadline, costs: [requests, tokens] };
+    DESK.with(|desk| desk.join(gate, requested, Place::new(priority as u8, turn as u64), now))
 }
 
 /// See `Desk::next`.
@@ -128,21 +128,39 @@ pub fn late() -> f64 {
 /// See `Desk::why`.
 #[wasm_bindgen]
 pub fn why(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) -> u32 {
-    let wish = Wish { call, deadline, costs: [requests, tokens] };
-    DESK.with(|desk| desk.why(gate, wish, now))
+    let requested = Requested { call, deadline, costs: [requests, tokens] };
+    DESK.with(|desk| desk.why(gate, requested, now))
 }
 
-/// See `Desk::settle`.
+/// See `Desk::learn`.
 #[wasm_bindgen]
-pub fn settle(gate: u32, permit: f64, now: f64) {
-    DESK.with(|desk| desk.settle(gate, permit, now));
+pub fn learn(gate: u32, permit: f64, now: f64) {
+    DESK.with(|desk| desk.learn(gate, permit, now));
+}
+
+/// See `Desk::release`.
+#[wasm_bindgen]
+pub fn release(gate: u32, permit: f64) {
+    DESK.with(|desk| desk.release(gate, permit));
+}
+
+/// See `Desk::pause`.
+#[wasm_bindgen]
+pub fn pause(gate: u32, paused: bool) {
+    DESK.with(|desk| desk.pause(gate, paused));
+}
+
+/// See `Desk::peek`.
+#[wasm_bindgen]
+pub fn peek(gate: u32, now: f64) -> f64 {
+    DESK.with(|desk| desk.peek(gate, now))
 }
 
 /// See `Desk::retry`.
 #[wasm_bindgen]
 pub fn retry(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) -> i32 {
-    let wish = Wish { call, deadline, costs: [requests, tokens] };
-    DESK.with(|desk| desk.retry(gate, wish, now))
+    let requested = Requested { call, deadline, costs: [requests, tokens] };
+    DESK.with(|desk| desk.retry(gate, requested, now))
 }
 
 /// See `Desk::not_before`.
@@ -159,8 +177,8 @@ pub fn forget(call: u32) {
 
 /// See `Draft::answer`.
 #[wasm_bindgen]
-pub fn answer(outcome: u32, pause: f64) {
-    DESK.with(|desk| desk.draft.answer(outcome, pause));
+pub fn answer(outcome: u32, cooldown: f64) {
+    DESK.with(|desk| desk.draft.answer(outcome, cooldown));
 }
 
 /// See `Draft::status`.
@@ -181,16 +199,26 @@ pub fn header(name: usize, both: usize) {
     });
 }
 
+/// See `Draft::body`: so many of the bytes.
+#[wasm_bindgen]
+pub fn body(length: usize) {
+    BYTES.with(|bytes| {
+        if let Some(bytes) = bytes.get(..length) {
+            DESK.with(|desk| desk.draft.body(bytes));
+        }
+    });
+}
+
 /// See `Draft::read`.
 #[wasm_bindgen]
 pub fn read(clock: f64) -> u32 {
     DESK.with(|desk| desk.draft.read(clock, UNITS))
 }
 
-/// See `Draft::pause`.
+/// See `Draft::cooldown`.
 #[wasm_bindgen]
-pub fn pause() -> f64 {
-    DESK.with(|desk| desk.draft.pause())
+pub fn cooldown() -> f64 {
+    DESK.with(|desk| desk.draft.cooldown())
 }
 
 /// Adds to the reply what the call really cost.

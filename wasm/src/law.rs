@@ -5,7 +5,7 @@
 
 use core::num::NonZeroU16;
 
-use tidegate::gate::Pace;
+use tidegate::gate::Pacing;
 use tidegate::law::{Adaptive, AdaptiveState, Fixed, Law, Move, Sample};
 use tidegate::snapshot::{Reader, Record, Writer};
 use tidegate::{Instant, Quota, Rng, Span, Verdict};
@@ -59,13 +59,13 @@ impl Law for FewLaws {
     fn check(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Verdict {
         match self {
             Self::Adaptive(law) => law.check(state, now, in_flight),
-            Self::Fixed(_) => Verdict::Go,
+            Self::Fixed(_) => Verdict::Admit,
         }
     }
 
-    fn window(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
+    fn concurrency(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
         match self {
-            Self::Adaptive(law) => law.window(state, now),
+            Self::Adaptive(law) => law.concurrency(state, now),
             Self::Fixed(_) => None,
         }
     }
@@ -80,13 +80,13 @@ impl Law for FewLaws {
     fn released(
         &self,
         state: &mut AdaptiveState,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         now: Instant,
         cost: u32,
         rng: &mut Rng,
     ) {
         if let Self::Adaptive(law) = self {
-            law.released(state, pace, now, cost, rng);
+            law.released(state, pacing, now, cost, rng);
         }
     }
 
@@ -99,13 +99,13 @@ impl Law for FewLaws {
     fn observe(
         &self,
         state: &mut AdaptiveState,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         sample: &Sample,
         rng: &mut Rng,
     ) -> Move {
         match self {
-            Self::Adaptive(law) => law.observe(state, pace, sample, rng),
-            Self::Fixed(_) => Move::Held,
+            Self::Adaptive(law) => law.observe(state, pacing, sample, rng),
+            Self::Fixed(_) => Move::Kept,
         }
     }
 }
@@ -132,7 +132,7 @@ impl Record for FewLaws {
 #[cfg(test)]
 mod tests {
     use tidegate::law::AnyLaw;
-    use tidegate::{Ask, Controller, Decision, Outcome, Policy};
+    use tidegate::{Call, Controller, Decision, Outcome, Policy};
 
     use super::*;
 
@@ -146,17 +146,17 @@ mod tests {
         steps
             .map(|step| {
                 let cost = 1 + draw(4);
-                match gate.poll(now, &Ask::of([cost])) {
-                    Decision::Go(permit) => {
+                match gate.poll(now, &Call::of([cost])) {
+                    Decision::Admit(permit) => {
                         now = now.saturating_add(Span::from_millis(u64::from(draw(50))));
-                        let refused = step % 97 == 60;
-                        let reply = if refused { Outcome::Throttled } else { Outcome::Ok };
+                        let throttled = step % 97 == 60;
+                        let reply = if throttled { Outcome::Throttled } else { Outcome::Ok };
                         gate.settle(now, permit, reply.using([draw(9)]));
                     }
                     Decision::Wait(until) => now = until,
                     other => panic!("step {step}: {other:?}"),
                 }
-                (now, gate.stats().gone, gate.intervals(now).next().flatten())
+                (now, gate.stats().admitted, gate.intervals(now).next().flatten())
             })
             .collect()
     }

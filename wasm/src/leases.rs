@@ -1,11 +1,11 @@
-//! All that a process keeps that shares budgets: one isolate for each key, and later attempts of
+//! All that a process keeps that shares budgets: one member for each key, and later attempts of
 //! calls, in numbered slots.
 
 use tidegate::gate::Permit;
 use tidegate::queue::{Ahead, Gate, Place, Step, Turn};
-use tidegate::shared::{Isolate, Source};
+use tidegate::shared::{Member, Source};
 use tidegate::signal::http::Unit;
-use tidegate::{Ask, Decision, Instant, Outcome, Policy, Quota, Reason, Span, Stats};
+use tidegate::{Call, Decision, Instant, Outcome, Policy, Quota, Reason, Span, Stats};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
@@ -13,7 +13,7 @@ use crate::line::{Line, ticket};
 use crate::number::{Clock, count, deadline, millis, span, whole};
 use crate::policy::WORDS;
 
-/// How many calls of one isolate can be in flight.
+/// How many calls of one member can be in flight.
 const PLACES: usize = 128;
 
 /// What the one limit counts.
@@ -21,14 +21,14 @@ pub const UNITS: [Unit; 1] = [Unit::Requests];
 
 /// A call that asks for the first time, by its deadline; or a later attempt, as its slot.
 #[derive(Clone, Copy)]
-pub struct Wish {
+pub struct Requested {
     /// The slot of a later attempt; for a first one, any number that is none.
     pub call: u32,
-    /// By when it must leave.
+    /// By when it must be sent.
     pub deadline: f64,
 }
 
-/// The calls that an isolate has in flight: those whose process has lost them never come back, and their
+/// The calls that a member has in flight: those whose process has lost them never come back, and their
 /// places are given to others after a time.
 struct Flights {
     list: [(u64, Instant); PLACES],
@@ -54,29 +54,29 @@ impl Flights {
     }
 
     /// One that has been under way for so long.
-    fn lost(&self, now: Instant, lease: Span) -> Option<u64> {
+    fn lost(&self, now: Instant, expiry: Span) -> Option<u64> {
         let mut flying = self.list.iter().take(self.count);
-        let lost = flying.find(|(_, left)| now.saturating_since(*left) >= lease);
+        let lost = flying.find(|(_, left)| now.saturating_since(*left) >= expiry);
         lost.map(|(permit, _)| *permit)
     }
 }
 
-/// An isolate, and what is counted of it.
+/// A member, and what is counted of it.
 struct Kept {
-    isolate: Isolate<PLACES>,
+    member: Member<PLACES>,
     flights: Flights,
     /// After so long a call's place is another's where none is free.
-    lease: Span,
+    expiry: Span,
     /// No call has more attempts.
     attempts: u16,
     stats: Stats,
-    /// Calls that left without a lease, those that a message kept back, and those that found nothing in
+    /// Calls that were sent without a lease, those that a message kept back, and those that found nothing in
     /// hand when they were first in line.
     alone: u32,
     remote: u32,
     without: u32,
-    /// Whether a call lacks a departure until the next answer, and how many of those that did are to leave
-    /// yet; and whether the next that leaves has found none.
+    /// Whether a call lacks a lease until the next answer, and how many of those that did are to leave
+    /// yet; and whether the next that is sent has found none.
     lacks: bool,
     behind: u16,
     found_none: bool,
@@ -86,33 +86,33 @@ struct Kept {
 }
 
 impl Kept {
-    fn decide(&mut self, now: Instant, ask: &Ask) -> Decision<u64> {
-        if usize::from(self.isolate.in_flight()) >= PLACES {
+    fn decide(&mut self, now: Instant, call: &Call) -> Decision<u64> {
+        if usize::from(self.member.in_flight()) >= PLACES {
             self.reclaim(now);
         }
-        // Asked before: what leaves with the last departure leaves with a lease.
-        let alone = self.isolate.is_alone();
-        let decision = self.isolate.poll(now, ask);
+        // Asked before: what leaves with the last lease leaves with a lease.
+        let alone = self.member.is_alone();
+        let decision = self.member.poll(now, call);
         let one_of = match &decision {
-            Decision::Go(_) => {
+            Decision::Admit(_) => {
                 self.alone = self.alone.saturating_add(u32::from(alone));
                 self.remote = self.remote.saturating_add(u32::from(self.behind > 0));
                 self.behind = self.behind.saturating_sub(1);
                 self.without = self.without.saturating_add(u32::from(self.found_none));
                 self.found_none = false;
-                &mut self.stats.gone
+                &mut self.stats.admitted
             }
             Decision::Wait(_) => {
                 self.behind = 0;
                 &mut self.stats.waits
             }
             Decision::Full => {
-                let places = usize::from(self.isolate.in_flight()) < PLACES;
+                let places = usize::from(self.member.in_flight()) < PLACES;
                 self.lacks |= !alone && places;
                 self.found_none |= self.lacks;
                 &mut self.stats.full
             }
-            Decision::Refuse(_) => &mut self.stats.refused,
+            Decision::Reject(_) => &mut self.stats.rejected,
         };
         *one_of = one_of.saturating_add(1);
         decision
@@ -121,58 +121,58 @@ impl Kept {
     /// Who goes on alone lacks nothing.
     fn has_missed(&mut self) {
         self.missed = self.missed.saturating_add(1);
-        self.lacks &= !self.isolate.is_alone();
+        self.lacks &= !self.member.is_alone();
     }
 
     fn reclaim(&mut self, now: Instant) {
-        while let Some(permit) = self.flights.lost(now, self.lease) {
+        while let Some(permit) = self.flights.lost(now, self.expiry) {
             self.flights.remove(permit);
-            self.isolate.settle(now, permit, Outcome::Abandoned);
+            self.member.settle(now, permit, Outcome::Abandoned);
         }
     }
 }
 
 impl Gate for Kept {
-    fn poll(&mut self, now: Instant, ask: &Ask) -> Decision<Permit> {
-        match self.decide(now, ask) {
-            Decision::Go(raw) => {
+    fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
+        match self.decide(now, call) {
+            Decision::Admit(raw) => {
                 self.flights.add(raw, now);
-                Decision::Go(Permit::of_lease(raw))
+                Decision::Admit(Permit::of_lease(raw))
             }
             Decision::Wait(until) => Decision::Wait(until),
             Decision::Full => Decision::Full,
-            Decision::Refuse(reason) => Decision::Refuse(reason),
+            Decision::Reject(reason) => Decision::Reject(reason),
         }
     }
 
     fn refund(&mut self, now: Instant, permit: Permit) {
         self.flights.remove(permit.lease());
-        self.isolate.settle(now, permit.lease(), Outcome::Abandoned);
+        self.member.settle(now, permit.lease(), Outcome::Abandoned);
     }
 
     // An answer or a call that settles ends it; and a call that was lost, which nobody reports.
-    fn ready_at(&self, now: Instant, _: &Ask) -> Option<Instant> {
+    fn ready_at(&self, now: Instant, _: &Call) -> Option<Instant> {
         Some(now.saturating_add(Span::from_secs(1)))
     }
 
-    fn due_behind(&self, now: Instant, ask: &Ask, [ahead]: &[Ahead; 1]) -> Instant {
-        let held = if self.isolate.in_hand() > 0 { self.isolate.next_at() } else { None };
-        let held = held.unwrap_or(Instant::ZERO).max(self.isolate.held_until());
-        let interval = self.isolate.fleet().and_then(|(_, interval)| interval);
+    fn due_behind(&self, now: Instant, call: &Call, [ahead]: &[Ahead; 1]) -> Instant {
+        let held = if self.member.in_hand() > 0 { self.member.next_at() } else { None };
+        let held = held.unwrap_or(Instant::ZERO).max(self.member.cooldown_until());
+        let interval = self.member.fleet().and_then(|(_, interval)| interval);
         let behind = interval.unwrap_or(Span::ZERO).saturating_mul(ahead.calls.into());
-        now.max(held).max(ask.not_before()).saturating_add(behind)
+        now.max(held).max(call.not_before()).saturating_add(behind)
     }
 
     fn count_rejection(&mut self) {
-        self.stats.refused = self.stats.refused.saturating_add(1);
+        self.stats.rejected = self.stats.rejected.saturating_add(1);
     }
 }
 
-/// Isolates, each with the calls that wait for its departures.
-type Isolates = Arena<(Kept, Line<1>)>;
+/// Members, each with the calls that wait for its leases.
+type Members = Arena<(Kept, Line<1>)>;
 
-fn kept(isolates: &mut Isolates, isolate: u32) -> Option<&mut Kept> {
-    isolates.get(isolate).map(|(kept, _)| kept)
+fn kept(members: &mut Members, member: u32) -> Option<&mut Kept> {
+    members.get(member).map(|(kept, _)| kept)
 }
 
 /// No slot.
@@ -180,12 +180,12 @@ const NONE: u32 = u32::MAX;
 
 /// See the module.
 pub struct Leases {
-    isolates: Isolates,
-    calls: Arena<Ask>,
+    members: Members,
+    calls: Arena<Call>,
     /// The reply of the call that comes back next.
     pub draft: Draft<1>,
     clock: Clock,
-    refused: Option<Reason>,
+    rejected: Option<Reason>,
     /// See `given`.
     given: f64,
 }
@@ -194,21 +194,21 @@ impl Leases {
     /// Nothing is kept yet.
     pub const fn new() -> Self {
         Self {
-            isolates: Arena::new(),
+            members: Arena::new(),
             calls: Arena::new(),
             draft: Draft::new(),
             clock: Clock::NEW,
-            refused: None,
+            rejected: None,
             given: f64::NAN,
         }
     }
 
-    /// A new isolate's slot; -1 where there is no memory, -2 where there is no such quota. Of a
+    /// A new member's slot; -1 where there is no memory, -2 where there is no such quota. Of a
     /// policy's row the quota of requests counts, which is what it may send where nobody has told
-    /// it of its share, the lease of a call's place, and the number of attempts. `most` calls may wait.
+    /// it of its share, the expiry of a call's place, and the number of attempts. `most` calls may wait.
     pub fn open(&mut self, row: &[f64; WORDS], number: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
-        let &[_, calls, period, burst, _, _, _, _, _, lease, _, _, _, attempts, ..] = row;
+        let &[_, calls, period, burst, _, _, _, _, _, expiry, _, _, _, attempts, ..] = row;
         let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
         let quota = quota.and_then(|quota| match burst.is_nan() {
             true => Some(quota),
@@ -216,9 +216,9 @@ impl Leases {
         });
         let Some(alone) = quota else { return -2 };
         let kept = Kept {
-            isolate: Isolate::new(whole(number), alone, now),
+            member: Member::new(whole(number), alone, now),
             flights: Flights::NONE,
-            lease: span(lease).unwrap_or(Span::from_secs(300)),
+            expiry: span(expiry).unwrap_or(Span::from_secs(300)),
             attempts: if attempts.is_nan() { Policy::ATTEMPTS.get() } else { attempts as u16 },
             stats: Stats::default(),
             alone: 0,
@@ -230,36 +230,36 @@ impl Leases {
             asked: 0,
             missed: 0,
         };
-        let slot = self.isolates.insert((kept, Line::new(most)));
+        let slot = self.members.insert((kept, Line::new(most)));
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 
-    /// Frees an isolate's slot.
-    pub fn close(&mut self, isolate: u32) {
-        self.isolates.remove(isolate);
+    /// Frees a member's slot.
+    pub fn close(&mut self, member: u32) {
+        self.members.remove(member);
     }
 
     /// A permit for a call that does not wait; less than 0 or NaN where it would have to.
-    pub fn poll(&mut self, isolate: u32, now: f64) -> f64 {
+    pub fn poll(&mut self, member: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.isolates.get(isolate) else { return f64::NAN };
+        let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
         if !line.is_empty() {
             return f64::NEG_INFINITY;
         }
-        match kept.poll(now, &Ask::new()) {
-            Decision::Go(permit) => permit.lease() as f64,
+        match kept.poll(now, &Call::new()) {
+            Decision::Admit(permit) => permit.lease() as f64,
             _ => f64::NEG_INFINITY,
         }
     }
 
     /// Adds a call to those that wait. The answer is its permit (0 and up), -1 less the slot in which it
-    /// waits (when its turn comes is `given`), or NaN where it is refused.
-    pub fn join(&mut self, isolate: u32, wish: Wish, place: Place, now: f64) -> f64 {
+    /// waits (when its turn comes is `given`), or NaN where it is rejected.
+    pub fn join(&mut self, member: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
-        let ask = self.ask(wish);
-        self.refused = None;
-        let Some((kept, line)) = self.isolates.get(isolate) else { return f64::NAN };
-        match line.join(now, kept, &ask, place) {
+        let call = self.call_of(requested);
+        self.rejected = None;
+        let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
+        match line.join(now, kept, &call, place) {
             Ok((ticket, Some(turn))) => {
                 self.given = millis(turn.saturating_since(Instant::ZERO));
                 -1.0 - ticket.slot() as f64
@@ -274,9 +274,9 @@ impl Leases {
 
     /// The slot of the next call that is decided, whose permit is `given`; or, less than 0, in how many
     /// milliseconds to look again, where nothing happens until then.
-    pub fn next(&mut self, isolate: u32, now: f64) -> f64 {
+    pub fn next(&mut self, member: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.isolates.get(isolate) else { return f64::NEG_INFINITY };
+        let Some((kept, line)) = self.members.get(member) else { return f64::NEG_INFINITY };
         match line.next(now, kept) {
             Step::Wake(ticket) => {
                 let turn = line.take(ticket);
@@ -289,29 +289,29 @@ impl Leases {
         }
     }
 
-    /// The permit of the call that was decided last, NaN where it was refused; or the turn of the one that
+    /// The permit of the call that was decided last, NaN where it was rejected; or the turn of the one that
     /// joined last.
     pub const fn given(&self) -> f64 {
         self.given
     }
 
     /// The slot of the first call that waits; -1 where none does.
-    pub fn first(&mut self, isolate: u32, now: f64) -> i32 {
+    pub fn first(&mut self, member: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
-        let first = self.isolates.get(isolate).and_then(|(_, line)| line.first(now));
+        let first = self.members.get(member).and_then(|(_, line)| line.first(now));
         first.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 
     /// Ends a call that waits.
-    pub fn cancel(&mut self, isolate: u32, slot: u32, turn: f64) {
-        if let Some((_, line)) = self.isolates.get(isolate) {
+    pub fn cancel(&mut self, member: u32, slot: u32, turn: f64) {
+        if let Some((_, line)) = self.members.get(member) {
             line.cancel(ticket(slot, turn));
         }
     }
 
-    /// The permit of a call; NaN where it was refused.
+    /// The permit of a call; NaN where it was rejected.
     fn tell(&mut self, turn: Turn<1>) -> f64 {
-        self.refused = match turn {
+        self.rejected = match turn {
             Turn::Admitted(permit) => return permit.lease() as f64,
             Turn::Rejected(reason) => Some(reason),
             Turn::Waiting | Turn::Unknown => None,
@@ -319,9 +319,9 @@ impl Leases {
         f64::NAN
     }
 
-    /// Why the latest call was refused: 0 for an isolate that is not there, else the reason's number.
+    /// Why the latest call was rejected: 0 for a member that is not there, else the reason's number.
     pub const fn reason(&self) -> u32 {
-        match self.refused {
+        match self.rejected {
             None => 0,
             Some(Reason::Late(_)) => 1,
             Some(Reason::QueueFull) => 6,
@@ -329,22 +329,22 @@ impl Leases {
         }
     }
 
-    /// When a call that was refused as late could have left; NaN where it was not.
+    /// When a call that was rejected as late could have been sent; NaN where it was not.
     pub fn late(&self) -> f64 {
-        let Some(Reason::Late(until)) = self.refused else { return f64::NAN };
+        let Some(Reason::Late(until)) = self.rejected else { return f64::NAN };
         millis(until.saturating_since(Instant::ZERO))
     }
 
-    /// The number of what is in the way: pace, hold, window; or 5, a lack of departures.
-    pub fn why(&mut self, isolate: u32, wish: Wish, now: f64) -> u32 {
+    /// The number of the gate in the way: none, pacing, cooldown, concurrency limit; or 5, a lack of leases.
+    pub fn why(&mut self, member: u32, requested: Requested, now: f64) -> u32 {
         let now = self.clock.read(now);
-        let ask = self.ask(wish);
-        let Some(kept) = kept(&mut self.isolates, isolate) else { return 0 };
-        if kept.isolate.held_until().max(ask.not_before()) > now {
+        let call = self.call_of(requested);
+        let Some(kept) = kept(&mut self.members, member) else { return 0 };
+        if kept.member.cooldown_until().max(call.not_before()) > now {
             2
-        } else if usize::from(kept.isolate.in_flight()) >= PLACES {
+        } else if usize::from(kept.member.in_flight()) >= PLACES {
             3
-        } else if kept.isolate.in_hand() == 0 && !kept.isolate.is_alone() {
+        } else if kept.member.in_hand() == 0 && !kept.member.is_alone() {
             5
         } else {
             1
@@ -352,16 +352,16 @@ impl Leases {
     }
 
     /// Takes a call back with the reply as it stands; a permit that is none is harmless.
-    pub fn settle(&mut self, isolate: u32, permit: f64, now: f64) {
+    pub fn settle(&mut self, member: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.isolates.get(isolate) else { return };
+        let Some((kept, line)) = self.members.get(member) else { return };
         // A number that is no permit names no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-        let before = kept.isolate.in_flight();
+        let before = kept.member.in_flight();
         kept.flights.remove(raw);
-        kept.isolate.settle(now, raw, self.draft.reply);
+        kept.member.settle(now, raw, self.draft.reply);
         line.changed();
-        if kept.isolate.in_flight() < before {
+        if kept.member.in_flight() < before {
             let stats = &mut kept.stats;
             let one_of = match self.draft.reply.outcome {
                 Outcome::Ok => &mut stats.ok,
@@ -369,6 +369,7 @@ impl Leases {
                 Outcome::Busy => &mut stats.busy,
                 Outcome::Failed => &mut stats.failed,
                 Outcome::Abandoned => &mut stats.abandoned,
+                Outcome::Exhausted => &mut stats.exhausted,
             };
             *one_of = one_of.saturating_add(1);
         }
@@ -376,33 +377,33 @@ impl Leases {
 
     /// The slot of the next attempt after the reply as it stands; -2 where it could not be sent by the
     /// deadline, and -1 where none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
-    pub fn retry(&mut self, isolate: u32, wish: Wish, now: f64) -> i32 {
+    pub fn retry(&mut self, member: u32, requested: Requested, now: f64) -> i32 {
         let now = self.clock.read(now);
-        let ask = self.ask(wish);
-        let Some(kept) = kept(&mut self.isolates, isolate) else { return -1 };
-        if ask.attempt().saturating_add(1) >= kept.attempts {
+        let call = self.call_of(requested);
+        let Some(kept) = kept(&mut self.members, member) else { return -1 };
+        if call.attempt().saturating_add(1) >= kept.attempts {
             return -1;
         }
-        let next = match kept.isolate.retry(now, &ask, self.draft.reply) {
+        let next = match kept.member.retry(now, &call, self.draft.reply) {
             Ok(next) => next,
             Err(Reason::Late(_)) => return -2,
             Err(_) => return -1,
         };
         kept.stats.retries = kept.stats.retries.saturating_add(1);
-        let slot = match self.calls.get(wish.call) {
+        let slot = match self.calls.get(requested.call) {
             Some(kept) => {
                 *kept = next;
-                wish.call
+                requested.call
             }
             None => self.calls.insert(next).unwrap_or(NONE),
         };
         i32::try_from(slot).unwrap_or(-1)
     }
 
-    /// Before when a later attempt does not leave; 0 for one that is not there.
+    /// Before when a later attempt is not sent; 0 for one that is not there.
     pub fn not_before(&mut self, call: u32) -> f64 {
-        let ask = self.calls.get(call);
-        ask.map_or(0.0, |ask| millis(ask.not_before().saturating_since(Instant::ZERO)))
+        let call = self.calls.get(call);
+        call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
     }
 
     /// Frees the slot of a later attempt.
@@ -411,22 +412,22 @@ impl Leases {
     }
 
     /// When a request is due, in milliseconds; NaN where none is until a call asks or settles.
-    pub fn request_at(&mut self, isolate: u32) -> f64 {
-        let due = kept(&mut self.isolates, isolate).and_then(|kept| kept.isolate.request_at());
+    pub fn request_at(&mut self, member: u32) -> f64 {
+        let due = kept(&mut self.members, member).and_then(|kept| kept.member.request_at());
         due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
     }
 
     /// Writes a request, where one is due while so many calls wait, and tells its length: 0 where none is,
     /// -1 where the one before was given up instead.
-    pub fn request(&mut self, isolate: u32, waiting: u32, now: f64, room: &mut [u8]) -> i32 {
+    pub fn request(&mut self, member: u32, waiting: u32, now: f64, room: &mut [u8]) -> i32 {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.isolates.get(isolate) else { return 0 };
-        if kept.isolate.request_at().is_none_or(|at| at > now) {
+        let Some((kept, line)) = self.members.get(member) else { return 0 };
+        if kept.member.request_at().is_none_or(|at| at > now) {
             return 0;
         }
         // Who has asked and does not wait needs one too, but only until the next answer.
         let waiting = u16::try_from(waiting).unwrap_or(u16::MAX).max(kept.lacks.into());
-        let length = kept.isolate.request(now, waiting, room);
+        let length = kept.member.request(now, waiting, room);
         let Some(length) = length else {
             line.changed();
             kept.has_missed();
@@ -436,20 +437,20 @@ impl Leases {
         i32::try_from(length).unwrap_or(-1)
     }
 
-    /// Writes the last request of an isolate that is about to be closed, and tells its length; 0 where
+    /// Writes the last request of a member that is about to be closed, and tells its length; 0 where
     /// there is nothing to say.
-    pub fn leave(&mut self, isolate: u32, now: f64, room: &mut [u8]) -> usize {
+    pub fn leave(&mut self, member: u32, now: f64, room: &mut [u8]) -> usize {
         let now = self.clock.read(now);
-        let kept = kept(&mut self.isolates, isolate);
-        kept.and_then(|kept| kept.isolate.leave(now, room)).unwrap_or(0)
+        let kept = kept(&mut self.members, member);
+        kept.and_then(|kept| kept.member.leave(now, room)).unwrap_or(0)
     }
 
     /// Hears an answer, while so many calls wait; false where it is none.
-    pub fn hear(&mut self, isolate: u32, grant: &[u8], waiting: u32, now: f64) -> bool {
+    pub fn hear(&mut self, member: u32, grant: &[u8], waiting: u32, now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.isolates.get(isolate) else { return false };
+        let Some((kept, line)) = self.members.get(member) else { return false };
         line.changed();
-        if kept.isolate.hear(now, grant).is_err() {
+        if kept.member.hear(now, grant).is_err() {
             return false;
         }
         if kept.lacks {
@@ -460,30 +461,30 @@ impl Leases {
     }
 
     /// No answer will come to the request that is on its way.
-    pub fn miss(&mut self, isolate: u32, now: f64) {
+    pub fn miss(&mut self, member: u32, now: f64) {
         let now = self.clock.read(now);
-        if let Some((kept, line)) = self.isolates.get(isolate) {
+        if let Some((kept, line)) = self.members.get(member) {
             line.changed();
-            kept.isolate.miss(now);
+            kept.member.miss(now);
             kept.has_missed();
         }
     }
 
     /// The time between two calls of the whole fleet; 0 where nothing is kept apart, or nothing told.
-    pub fn interval(&mut self, isolate: u32) -> f64 {
-        let fleet = kept(&mut self.isolates, isolate).and_then(|kept| kept.isolate.fleet());
+    pub fn interval(&mut self, member: u32) -> f64 {
+        let fleet = kept(&mut self.members, member).and_then(|kept| kept.member.fleet());
         fleet.and_then(|(_, interval)| interval).map_or(0.0, millis)
     }
 
     /// The counters, in the order in which TypeScript names them.
-    pub fn stats(&mut self, isolate: u32) -> Option<[f64; COUNTERS]> {
-        let kept = kept(&mut self.isolates, isolate)?;
+    pub fn stats(&mut self, member: u32) -> Option<[f64; COUNTERS]> {
+        let kept = kept(&mut self.members, member)?;
         let s = kept.stats;
         let counts = [
-            s.gone,
+            s.admitted,
             s.waits,
             s.full,
-            s.refused,
+            s.rejected,
             s.ok,
             s.throttled,
             s.busy,
@@ -492,12 +493,12 @@ impl Leases {
             s.retries,
             0,
             0,
-            u32::from(kept.isolate.in_flight()),
+            u32::from(kept.member.in_flight()),
             kept.alone,
             kept.remote,
             kept.asked,
             kept.missed,
-            kept.isolate.fleet().map_or(0, |(fleet, _)| u32::from(fleet)),
+            kept.member.fleet().map_or(0, |(fleet, _)| u32::from(fleet)),
         ];
         let mut told = [0.0; COUNTERS];
         for (told, count) in told.iter_mut().zip(counts) {
@@ -506,25 +507,25 @@ impl Leases {
         Some(told)
     }
 
-    /// How many departures an isolate has in hand.
-    pub fn in_hand(&mut self, isolate: u32) -> usize {
-        kept(&mut self.isolates, isolate).map_or(0, |kept| kept.isolate.in_hand())
+    /// How many leases a member has in hand.
+    pub fn in_hand(&mut self, member: u32) -> usize {
+        kept(&mut self.members, member).map_or(0, |kept| kept.member.in_hand())
     }
 
     /// How many calls found nothing in hand when they were first in line.
-    pub fn without(&mut self, isolate: u32) -> u32 {
-        kept(&mut self.isolates, isolate).map_or(0, |kept| kept.without)
+    pub fn without(&mut self, member: u32) -> u32 {
+        kept(&mut self.members, member).map_or(0, |kept| kept.without)
     }
 
-    /// Whether an isolate goes on without its coordinator at present.
-    pub fn is_alone(&mut self, isolate: u32) -> bool {
-        kept(&mut self.isolates, isolate).is_some_and(|kept| kept.isolate.is_alone())
+    /// Whether a member goes on without its coordinator at present.
+    pub fn is_alone(&mut self, member: u32) -> bool {
+        kept(&mut self.members, member).is_some_and(|kept| kept.member.is_alone())
     }
 
-    fn ask(&mut self, wish: Wish) -> Ask {
-        match self.calls.get(wish.call) {
-            Some(ask) => *ask,
-            None => Ask::new().deadline(deadline(wish.deadline)),
+    fn call_of(&mut self, requested: Requested) -> Call {
+        match self.calls.get(requested.call) {
+            Some(call) => *call,
+            None => Call::new().deadline(deadline(requested.deadline)),
         }
     }
 }
@@ -546,7 +547,7 @@ mod tests {
         row
     }
 
-    const PLAIN: Wish = Wish { call: NONE, deadline: f64::NAN };
+    const PLAIN: Requested = Requested { call: NONE, deadline: f64::NAN };
 
     /// Carries a request and its answer, while so many calls wait.
     fn exchange(leases: &mut Leases, budget: &mut Budget, waiting: u32, now: f64) {
@@ -564,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_lacks_a_departure_until_an_answer_brings_some() {
+    fn a_call_lacks_a_lease_until_an_answer_brings_some() {
         let (mut leases, mut budget) = pair();
         assert!(leases.request_at(0).is_nan(), "nobody has asked yet");
         assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
@@ -584,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_its_departure_in_hand_was_not_kept_back_by_a_message() {
+    fn who_finds_its_lease_in_hand_was_not_kept_back_by_a_message() {
         let (mut leases, mut budget) = pair();
         assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
         exchange(&mut leases, &mut budget, 3, 0.0);
@@ -610,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn without_answers_calls_leave_by_the_share_that_was_given() {
+    fn without_answers_calls_are_sent_by_the_share_that_was_given() {
         let (mut leases, _) = pair();
         assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
         let mut room = [0; 4_096];
@@ -633,7 +634,7 @@ mod tests {
         (row[1], row[9]) = (1_000.0, 30_000.0);
         assert_eq!(leases.open(&row, [0, 8], 0.0, 9), 1);
         let mut room = [0; 4_096];
-        let mut gone = |from: f64| {
+        let mut admitted = |from: f64| {
             let times = (0..400_u32).map(|step| from + f64::from(step) * 10.0);
             times
                 .filter(|now| {
@@ -644,9 +645,9 @@ mod tests {
                 })
                 .count()
         };
-        assert_eq!(gone(0.0), PLACES);
-        assert_eq!(gone(5_000.0), 0, "all places are taken");
-        assert_eq!(gone(40_000.0), PLACES);
+        assert_eq!(admitted(0.0), PLACES);
+        assert_eq!(admitted(5_000.0), 0, "all places are taken");
+        assert_eq!(admitted(40_000.0), PLACES);
     }
 
     #[test]
@@ -655,7 +656,7 @@ mod tests {
         leases.draft.answer(1, f64::NAN);
         let call = leases.retry(0, PLAIN, 0.0);
         assert!(call >= 0);
-        assert_eq!(leases.retry(0, Wish { call: call.cast_unsigned(), ..PLAIN }, 1.0), -1);
+        assert_eq!(leases.retry(0, Requested { call: call.cast_unsigned(), ..PLAIN }, 1.0), -1);
         leases.forget(call.cast_unsigned());
         assert_eq!(leases.not_before(call.cast_unsigned()), 0.0);
     }

@@ -28,14 +28,14 @@ mod leases;
 #[cfg(any(feature = "gate", feature = "shared"))]
 mod line;
 mod list;
-#[cfg(feature = "pace")]
-mod pace;
+#[cfg(feature = "pacing")]
+mod pacing;
 #[cfg(any(feature = "gate", feature = "shared"))]
 mod policy;
 #[cfg(feature = "shared")]
 pub mod shared;
 
-/// How many limits an ask has costs for: requests and tokens.
+/// How many limits a call has costs for: requests and tokens.
 #[cfg(feature = "gate")]
 const LIMITS: usize = 2;
 

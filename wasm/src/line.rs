@@ -1,7 +1,7 @@
 //! The calls that wait before one gate: core's queue, whose answers are taken at once.
 
 use tidegate::queue::{Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
-use tidegate::{Ask, Instant, Reason};
+use tidegate::{Call, Instant, Reason};
 
 use crate::list::List;
 
@@ -26,10 +26,10 @@ impl<const LIMITS: usize> Line<LIMITS> {
         &mut self,
         now: Instant,
         gate: &mut impl Gate<LIMITS>,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         place: Place,
     ) -> Result<(Ticket, Option<Instant>), Reason> {
-        let ticket = self.queue.enter(ask, place).ok_or(Reason::QueueFull)?;
+        let ticket = self.queue.enter(call, place).ok_or(Reason::QueueFull)?;
         if self.first(now) == Some(ticket.slot())
             && let Step::Wake(decided) = self.queue.poll(now, gate)
         {
@@ -39,14 +39,24 @@ impl<const LIMITS: usize> Line<LIMITS> {
             self.other = Some(decided);
         }
         let turn = self.queue.turn(now, gate, ticket).unwrap_or(now);
-        let is_late = turn > ask.not_after();
+        let is_late = turn > call.not_after();
         // A retry was granted before.
-        if ask.attempt() > 0 || !(is_late || self.queue.waiting() > self.most as usize) {
+        if call.attempt() > 0 || !(is_late || self.queue.waiting() > self.most as usize) {
             return Ok((ticket, Some(turn)));
         }
         self.cancel(ticket);
         gate.count_rejection();
         Err(if is_late { Reason::Late(turn) } else { Reason::QueueFull })
+    }
+
+    /// The turn of a call that joined now.
+    pub fn peek(&mut self, now: Instant, gate: &impl Gate<LIMITS>) -> Instant {
+        let Some(ticket) = self.queue.enter(&Call::new(), Place::new(0, u64::MAX)) else {
+            return Instant::MAX;
+        };
+        let turn = self.queue.turn(now, gate, ticket).unwrap_or(now);
+        self.cancel(ticket);
+        turn
     }
 
     /// The next call that is decided, which is to be taken at once.

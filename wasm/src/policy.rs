@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{BudgetPolicy, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, RetryBudgetPolicy};
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -48,21 +48,23 @@ pub fn policy<const LIMITS: usize>(
         policy = policy.backoff(Some(Backoff::new(doubling, Jitter::Full, base, most).ok()?));
     }
     let at_once = if at_once.is_nan() { places } else { small(at_once).min(places) };
-    let window = WindowPolicy::new(at_once, lease(row)).ok()?;
-    let budget = match per_cent.is_nan() {
+    let concurrency = ConcurrencyLimit::new(at_once, expiry(row)).ok()?;
+    let retry_budget = match per_cent.is_nan() {
         true => None,
-        false => Some(BudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?),
+        false => {
+            Some(RetryBudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?)
+        }
     };
     if !attempts.is_nan() {
         policy = policy.attempts(NonZeroU16::new(small(attempts)));
     }
-    let policy = policy.window(window).budget(budget).elapsed(span(elapsed));
+    let policy = policy.concurrency(concurrency).retry_budget(retry_budget).elapsed(span(elapsed));
     Some((policy, at_once))
 }
 
 /// After how long a call that never ended gives its place back.
-pub fn lease(row: &[f64; WORDS]) -> Span {
-    span(row[PER_LIMIT * ROWS + 1]).unwrap_or(WindowPolicy::DEFAULT.lease())
+pub fn expiry(row: &[f64; WORDS]) -> Span {
+    span(row[PER_LIMIT * ROWS + 1]).unwrap_or(ConcurrencyLimit::DEFAULT.expiry())
 }
 
 /// A count of sixteen bits; saturates.

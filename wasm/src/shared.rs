@@ -7,7 +7,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
 use crate::budget::{self, Budget, Past};
-use crate::leases::{self, Leases, UNITS, Wish};
+use crate::leases::{self, Leases, Requested, UNITS};
 use crate::policy::WORDS;
 
 /// How many bytes a header, or a record, may have.
@@ -44,21 +44,21 @@ pub fn open(high: u32, low: u32, now: f64, most: u32) -> i32 {
 
 /// See `Leases::close`.
 #[wasm_bindgen]
-pub fn close(isolate: u32) {
-    LEASES.with(|leases| leases.close(isolate));
+pub fn close(member: u32) {
+    LEASES.with(|leases| leases.close(member));
 }
 
 /// See `Leases::poll`.
 #[wasm_bindgen]
-pub fn poll(isolate: u32, now: f64) -> f64 {
-    LEASES.with(|leases| leases.poll(isolate, now))
+pub fn poll(member: u32, now: f64) -> f64 {
+    LEASES.with(|leases| leases.poll(member, now))
 }
 
 /// See `Leases::join`. A call costs one.
 #[wasm_bindgen]
 #[expect(clippy::too_many_arguments, reason = "the same as for controllers")]
 pub fn join(
-    isolate: u32,
+    member: u32,
     call: u32,
     now: f64,
     deadline: f64,
@@ -68,13 +68,13 @@ pub fn join(
     turn: f64,
 ) -> f64 {
     let place = Place::new(priority as u8, turn as u64);
-    LEASES.with(|leases| leases.join(isolate, Wish { call, deadline }, place, now))
+    LEASES.with(|leases| leases.join(member, Requested { call, deadline }, place, now))
 }
 
 /// See `Leases::next`.
 #[wasm_bindgen]
-pub fn next(isolate: u32, now: f64) -> f64 {
-    LEASES.with(|leases| leases.next(isolate, now))
+pub fn next(member: u32, now: f64) -> f64 {
+    LEASES.with(|leases| leases.next(member, now))
 }
 
 /// See `Leases::given`.
@@ -85,14 +85,14 @@ pub fn given() -> f64 {
 
 /// See `Leases::first`.
 #[wasm_bindgen]
-pub fn first(isolate: u32, now: f64) -> i32 {
-    LEASES.with(|leases| leases.first(isolate, now))
+pub fn first(member: u32, now: f64) -> i32 {
+    LEASES.with(|leases| leases.first(member, now))
 }
 
 /// See `Leases::cancel`.
 #[wasm_bindgen]
-pub fn cancel(isolate: u32, slot: u32, turn: f64) {
-    LEASES.with(|leases| leases.cancel(isolate, slot, turn));
+pub fn cancel(member: u32, slot: u32, turn: f64) {
+    LEASES.with(|leases| leases.cancel(member, slot, turn));
 }
 
 /// See `Leases::reason`.
@@ -109,20 +109,24 @@ pub fn late() -> f64 {
 
 /// See `Leases::why`.
 #[wasm_bindgen]
-pub fn why(isolate: u32, call: u32, now: f64, deadline: f64) -> u32 {
-    LEASES.with(|leases| leases.why(isolate, Wish { call, deadline }, now))
+pub fn why(member: u32, call: u32, now: f64, deadline: f64) -> u32 {
+    LEASES.with(|leases| leases.why(member, Requested { call, deadline }, now))
 }
 
-/// See `Leases::settle`.
+/// See `Leases::settle`: what is learnt is reported to the others, and with that the call's place is free.
 #[wasm_bindgen]
-pub fn settle(isolate: u32, permit: f64, now: f64) {
-    LEASES.with(|leases| leases.settle(isolate, permit, now));
+pub fn learn(member: u32, permit: f64, now: f64) {
+    LEASES.with(|leases| leases.settle(member, permit, now));
 }
+
+/// Nothing is left to free.
+#[wasm_bindgen]
+pub fn release(_member: u32, _permit: f64) {}
 
 /// See `Leases::retry`.
 #[wasm_bindgen]
-pub fn retry(isolate: u32, call: u32, now: f64, deadline: f64) -> i32 {
-    LEASES.with(|leases| leases.retry(isolate, Wish { call, deadline }, now))
+pub fn retry(member: u32, call: u32, now: f64, deadline: f64) -> i32 {
+    LEASES.with(|leases| leases.retry(member, Requested { call, deadline }, now))
 }
 
 /// See `Leases::not_before`.
@@ -139,8 +143,8 @@ pub fn forget(call: u32) {
 
 /// See `Draft::answer`.
 #[wasm_bindgen]
-pub fn answer(outcome: u32, pause: f64) {
-    LEASES.with(|leases| leases.draft.answer(outcome, pause));
+pub fn answer(outcome: u32, cooldown: f64) {
+    LEASES.with(|leases| leases.draft.answer(outcome, cooldown));
 }
 
 /// See `Draft::status`.
@@ -161,87 +165,97 @@ pub fn header(name: usize, both: usize) {
     });
 }
 
+/// See `Draft::body`: so many of the bytes.
+#[wasm_bindgen]
+pub fn body(length: usize) {
+    BYTES.with(|bytes| {
+        if let Some(bytes) = bytes.get(..length) {
+            LEASES.with(|leases| leases.draft.body(bytes));
+        }
+    });
+}
+
 /// See `Draft::read`.
 #[wasm_bindgen]
 pub fn read(clock: f64) -> u32 {
     LEASES.with(|leases| leases.draft.read(clock, UNITS))
 }
 
-/// See `Draft::pause`.
+/// See `Draft::cooldown`.
 #[wasm_bindgen]
-pub fn pause() -> f64 {
-    LEASES.with(|leases| leases.draft.pause())
+pub fn cooldown() -> f64 {
+    LEASES.with(|leases| leases.draft.cooldown())
 }
 
 /// See `Leases::request_at`.
 #[wasm_bindgen]
-pub fn request_at(isolate: u32) -> f64 {
-    LEASES.with(|leases| leases.request_at(isolate))
+pub fn request_at(member: u32) -> f64 {
+    LEASES.with(|leases| leases.request_at(member))
 }
 
 /// Writes a request into the bytes; see `Leases::request`.
 #[wasm_bindgen]
-pub fn request(isolate: u32, waiting: u32, now: f64) -> i32 {
-    BYTES.with(|bytes| LEASES.with(|leases| leases.request(isolate, waiting, now, bytes)))
+pub fn request(member: u32, waiting: u32, now: f64) -> i32 {
+    BYTES.with(|bytes| LEASES.with(|leases| leases.request(member, waiting, now, bytes)))
 }
 
 /// Writes the last request into the bytes; see `Leases::leave`.
 #[wasm_bindgen]
-pub fn leave(isolate: u32, now: f64) -> usize {
-    BYTES.with(|bytes| LEASES.with(|leases| leases.leave(isolate, now, bytes)))
+pub fn leave(member: u32, now: f64) -> usize {
+    BYTES.with(|bytes| LEASES.with(|leases| leases.leave(member, now, bytes)))
 }
 
 /// Hears the grant that is in the bytes; see `Leases::hear`.
 #[wasm_bindgen]
-pub fn hear(isolate: u32, length: usize, waiting: u32, now: f64) -> bool {
+pub fn hear(member: u32, length: usize, waiting: u32, now: f64) -> bool {
     BYTES.with(|bytes| {
         let grant = bytes.get(..length).unwrap_or(&[]);
-        LEASES.with(|leases| leases.hear(isolate, grant, waiting, now))
+        LEASES.with(|leases| leases.hear(member, grant, waiting, now))
     })
 }
 
 /// See `Leases::miss`.
 #[wasm_bindgen]
-pub fn miss(isolate: u32, now: f64) {
-    LEASES.with(|leases| leases.miss(isolate, now));
+pub fn miss(member: u32, now: f64) {
+    LEASES.with(|leases| leases.miss(member, now));
 }
 
 /// See `Leases::interval`.
 #[wasm_bindgen]
-pub fn interval(isolate: u32) -> f64 {
-    LEASES.with(|leases| leases.interval(isolate))
+pub fn interval(member: u32) -> f64 {
+    LEASES.with(|leases| leases.interval(member))
 }
 
 /// See `Leases::in_hand`.
 #[wasm_bindgen]
-pub fn in_hand(isolate: u32) -> usize {
-    LEASES.with(|leases| leases.in_hand(isolate))
+pub fn in_hand(member: u32) -> usize {
+    LEASES.with(|leases| leases.in_hand(member))
 }
 
 /// See `Leases::without`.
 #[wasm_bindgen]
-pub fn without(isolate: u32) -> u32 {
-    LEASES.with(|leases| leases.without(isolate))
+pub fn without(member: u32) -> u32 {
+    LEASES.with(|leases| leases.without(member))
 }
 
 /// See `Leases::is_alone`.
 #[wasm_bindgen]
-pub fn is_alone(isolate: u32) -> bool {
-    LEASES.with(|leases| leases.is_alone(isolate))
+pub fn is_alone(member: u32) -> bool {
+    LEASES.with(|leases| leases.is_alone(member))
 }
 
-/// Writes the counters of `Leases::stats` into the numbers; whether there is such an isolate.
+/// Writes the counters of `Leases::stats` into the numbers; whether there is such a member.
 #[wasm_bindgen]
-pub fn stats(isolate: u32) -> bool {
-    let told = LEASES.with(|leases| leases.stats(isolate));
+pub fn stats(member: u32) -> bool {
+    let told = LEASES.with(|leases| leases.stats(member));
     tell(told.as_ref().map_or(&[], |told| told));
     told.is_some()
 }
 
 /// See `Budget::open`; the policy's row is in the numbers.
 #[wasm_bindgen]
-pub fn budget_open(high: u32, low: u32, now: f64, beat: f64) -> bool {
-    NUMBERS.with(|row| BUDGET.with(|budget| budget.open(row, [high, low], now, beat)))
+pub fn budget_open(high: u32, low: u32, now: f64, heartbeat: f64) -> bool {
+    NUMBERS.with(|row| BUDGET.with(|budget| budget.open(row, [high, low], now, heartbeat)))
 }
 
 /// See `Budget::restore`; the policy's row is in the numbers, the record in the bytes.
@@ -250,7 +264,7 @@ pub fn budget_restore(
     high: u32,
     low: u32,
     now: f64,
-    beat: f64,
+    heartbeat: f64,
     length: usize,
     away: f64,
     ended: bool,
@@ -258,15 +272,15 @@ pub fn budget_restore(
     NUMBERS.with(|row| {
         BYTES.with(|bytes| {
             let past = Past { record: bytes.get(..length).unwrap_or(&[]), away, ended };
-            BUDGET.with(|budget| budget.restore(row, [high, low], now, beat, past))
+            BUDGET.with(|budget| budget.restore(row, [high, low], now, heartbeat, past))
         })
     })
 }
 
 /// See `Budget::follow`; the policy's row is in the numbers.
 #[wasm_bindgen]
-pub fn budget_follow(now: f64, beat: f64) -> bool {
-    NUMBERS.with(|row| BUDGET.with(|budget| budget.follow(row, now, beat)))
+pub fn budget_follow(now: f64, heartbeat: f64) -> bool {
+    NUMBERS.with(|row| BUDGET.with(|budget| budget.follow(row, now, heartbeat)))
 }
 
 /// Answers the request in the bytes with the grant in the bytes; see `Budget::answer`.

@@ -10,7 +10,7 @@ import pLimit from "p-limit";
 import PQueue from "p-queue";
 import pThrottle from "p-throttle";
 import { tidegate } from "tidegate";
-import { pace } from "tidegate/pace";
+import { pacing } from "tidegate/pacing";
 
 const noop = async () => {};
 const gate = tidegate();
@@ -18,7 +18,7 @@ const fixed = tidegate({ law: "fixed", requests: { limit: 1e9, per: 1_000, burst
 const stopped = tidegate({ law: "fixed", requests: { limit: 1, per: 1e12 }, now: () => 5 });
 stopped.tryAcquire();
 const stepping = tidegate({ now: () => 5 });
-const fast = pace({ limit: 1e9, per: 1_000, burst: 1e6 });
+const fast = pacing({ limit: 1e9, per: 1_000, burst: 1e6 });
 const bottleneck = new Bottleneck();
 const limit = pLimit(Infinity);
 const window = pLimit(128);
@@ -36,7 +36,7 @@ const CALLS = [
   ["tidegate tryAcquire + settle", 200_000, () => gate.tryAcquire().settle(), "sync"],
   ["tidegate tryAcquire + settle, clock given", 200_000, () => stepping.tryAcquire().settle(), "sync"],
   ["tidegate tryAcquire, not now, clock given", 200_000, () => stopped.tryAcquire(), "sync"],
-  ["tidegate/pace take", 200_000, () => fast.take(), "sync"],
+  ["tidegate/pacing take", 200_000, () => fast.take(), "sync"],
   ["performance.now()", 200_000, () => performance.now(), "sync"],
   ["bottleneck schedule", 300, () => bottleneck.schedule(noop)],
   ["p-limit", 200_000, () => limit(noop)],

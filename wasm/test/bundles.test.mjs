@@ -9,6 +9,7 @@ import { build as esbuild } from "esbuild";
 import { chromium } from "playwright-core";
 import { build as vite } from "vite";
 import webpack from "webpack";
+import { check, streaming } from "./aborts.mjs";
 
 const page = (entry) => `
   import { tidegate } from "${entry}";
@@ -76,6 +77,38 @@ test("a policy that allows wasm is enough", async (t) => {
 });
 
 test("a policy that forbids wasm forbids the main entry, and not the one in plain JavaScript", async (t) => {
-  assert.match(await titleOf(t, "esbuild", "tidegate", STRICT), /CompileError/);
+  assert.match(await titleOf(t, "esbuild", "tidegate", STRICT), /CompileError.*import tidegate\/js/);
   assert.equal(await titleOf(t, "esbuild", "tidegate/js", STRICT), "served");
+});
+
+test("an abort after the headers closes the connection in Chromium", async (t) => {
+  const { url, seen } = await streaming(t, { "access-control-allow-origin": "*" });
+  const { outputFiles } = await esbuild({
+    stdin: { contents: 'export { abort } from "./abort.mjs";', resolveDir: import.meta.dirname },
+    bundle: true, format: "iife", globalName: "program", write: false,
+  });
+  const tab = await browser.newPage();
+  t.after(() => tab.close());
+  await tab.addScriptTag({ content: outputFiles[0].text });
+  // Chromium has an error of its own for every stream that breaks while it is made a text.
+  await check(await tab.evaluate((url) => program.abort(url), url), seen, url, "TypeError");
+});
+
+test("a call that CORS forbids is sent three times, and an invalid one never", async (t) => {
+  const { url, seen } = await streaming(t);
+  const { outputFiles } = await esbuild({
+    stdin: { contents: 'export { tidegate } from "tidegate";', resolveDir: import.meta.dirname },
+    bundle: true, format: "iife", globalName: "program", write: false,
+  });
+  const tab = await browser.newPage();
+  t.after(() => tab.close());
+  await tab.addScriptTag({ content: outputFiles[0].text });
+  const told = await tab.evaluate(async (url) => {
+    const gate = program.tidegate({ law: "backoff", backoff: { base: 1, max: 1 } });
+    const errors = await Promise.all([{}, { body: "x" }].map((init) => gate.fetch(`${url}last`, init).catch(({ name, message }) => `${name}: ${message}`)));
+    return [gate.stats().admitted, ...errors];
+  }, url);
+  assert.match(told[1], /^TypeError: Failed to fetch/);
+  assert.match(told[2], /^TypeError: .*body/);
+  assert.deepEqual([told[0], seen.length], [3, 3]);
 });

@@ -29,7 +29,7 @@ async function edge(source) {
     bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver], write: false,
   });
   const modules_of_wasm = {};
-  for (const name of ["tidegate", "laws", "pace"]) {
+  for (const name of ["tidegate", "laws", "pacing"]) {
     modules_of_wasm[name] = await WebAssembly.compile(fs.readFileSync(new URL(`${name}.wasm`, dist)));
   }
   const vm = new EdgeVM({
@@ -85,13 +85,30 @@ test("a call is given up there too by who hears that it waits", async () => {
   assert.equal(await vm.evaluate("globalThis.call()"), "enough,0");
 });
 
-test("the entries with every law, with one pace and in plain JavaScript run there too", async () => {
+test("a paused gate sends nothing there either, and goes on when its calls look again", async () => {
+  const vm = await edge(`
+    import { tidegate } from "tidegate";
+    globalThis.call = async () => {
+      const gate = tidegate({ law: "none" });
+      const sent = [];
+      gate.pause();
+      const calls = ["low", "high"].map((name, priority) => gate.run(() => sent.push(name), { priority }));
+      await new Promise((wake) => setTimeout(wake, 30));
+      const before = [sent.length, gate.peek().cause];
+      gate.resume();
+      await gate.idle();
+      return [...before, ...sent].join();
+    };`);
+  assert.equal(await vm.evaluate("globalThis.call()"), "0,paused,high,low");
+});
+
+test("the entries with every law, with one pacing gate and in plain JavaScript run there too", async () => {
   const vm = await edge(`
     import { tidegate as everyLaw } from "tidegate/laws";
     import { tidegate as plain } from "tidegate/js";
-    import { pace } from "tidegate/pace";
+    import { pacing } from "tidegate/pacing";
     globalThis.call = async () => {
-      await pace({ limit: 1, per: 20 }).wait();
+      await pacing({ limit: 1, per: 20 }).wait();
       const gates = [everyLaw({ law: "aimd" }), plain()];
       return (await Promise.all(gates.map((gate) => gate.run(() => "through")))).join();
     };`);

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Late, tidegate } from "tidegate";
+import { DeadlineExceeded, tidegate } from "tidegate";
 import { serve } from "./http.mjs";
 
 const once = (status, headers) => (number) => (number === 1 ? { status, headers } : { status: 200 });
 
-test("a refused call is sent again, and its body is the second answer's", async (t) => {
+test("a throttled call is sent again, and its body is the second answer's", async (t) => {
   const { url, seen } = await serve(t, once(429));
   const answer = await tidegate().fetch(url);
   assert.equal(answer.status, 200);
@@ -21,9 +21,9 @@ test("a Retry-After is a floor for every call of its origin, and for no other or
   const gate = tidegate();
   const first = gate.fetch(slow.url);
   await new Promise((wake) => gate.on("throttled", wake));
-  const refused = slow.seen[0].at;
+  const throttled = slow.seen[0].at;
   await Promise.all([first, gate.fetch(slow.url), gate.fetch(slow.url), gate.fetch(other.url)]);
-  for (const { at } of slow.seen.slice(1)) assert.ok(at - refused >= 1_999, `a call came after ${at - refused} ms`);
+  for (const { at } of slow.seen.slice(1)) assert.ok(at - throttled >= 1_999, `a call came after ${at - throttled} ms`);
   assert.ok(other.seen[0].at < slow.seen[1].at, "a call to another origin does not wait");
   assert.equal(gate.stats().keys, 2);
 });
@@ -36,22 +36,24 @@ for (const method of ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]) {
   });
 }
 
-test("POST and PATCH are not sent again, which an event says", async (t) => {
+test("POST and PATCH are sent again only where the server throttled them, which is not to serve them", async (t) => {
   for (const method of ["POST", "PATCH"]) {
-    const { url, seen } = await serve(t, once(429));
-    const gate = tidegate();
-    const events = [];
-    gate.on("unretried", (event) => events.push(event.why));
-    const answer = await gate.fetch(url, { method, body: "x" });
-    assert.deepEqual([answer.status, seen.length, events], [429, 1, ["method"]]);
+    for (const [status, ...expected] of [[429, 200, 2, []], [503, 503, 1, ["method"]], [500, 500, 1, ["method"]]]) {
+      const { url, seen } = await serve(t, once(status));
+      const gate = tidegate();
+      const events = [];
+      gate.on("gaveUp", (event) => events.push(event.why));
+      const answer = await gate.fetch(url, { method, body: "x" });
+      assert.deepEqual([answer.status, seen.length, events], expected);
+    }
   }
 });
 
 test("POST is sent again where the caller says so, or gives an Idempotency-Key", async (t) => {
-  const told = await serve(t, once(429));
+  const told = await serve(t, once(503));
   assert.equal((await tidegate().fetch(told.url, { method: "POST", body: "x" }, { retry: true })).status, 200);
   assert.deepEqual(told.seen.map(({ body }) => body), ["x", "x"]);
-  const keyed = await serve(t, once(429));
+  const keyed = await serve(t, once(503));
   const headers = { "Idempotency-Key": "7" };
   assert.equal((await tidegate().fetch(keyed.url, { method: "POST", body: "x", headers })).status, 200);
 });
@@ -60,7 +62,7 @@ test("a body stream cannot be sent again, so it is not, which an event says", as
   const { url, seen } = await serve(t, once(429));
   const gate = tidegate();
   const events = [];
-  gate.on("unretried", (event) => events.push(event.why));
+  gate.on("gaveUp", (event) => events.push(event.why));
   const body = new Blob(["once"]).stream();
   const answer = await gate.fetch(url, { method: "PUT", body, duplex: "half" });
   assert.deepEqual([answer.status, await answer.text()], [429, "answer 1"]);
@@ -100,20 +102,20 @@ test("a retry that would miss the deadline is not waited for", async (t) => {
   assert.equal(answer.status, 429);
   assert.ok(performance.now() - before < 60_000);
   // The next call learns at once how long it would have to wait.
-  await assert.rejects(gate.fetch(url, {}, { deadline: 60_000 }), (error) => error instanceof Late && error.wait > 500_000);
+  await assert.rejects(gate.fetch(url, {}, { deadline: 60_000 }), (error) => error instanceof DeadlineExceeded && error.wait > 500_000);
   assert.equal(seen.length, 1);
 });
 
 test("an answer that is given back can be read, and an event says why there is no other", async (t) => {
   const { url } = await serve(t, () => ({ status: 429, headers: { "retry-after": "5" } }));
-  const refused = [
+  const throttled = [
     [{ law: "backoff" }, { deadline: 500 }, "deadline"],
-    [{ law: "backoff", backoff: { base: 1, max: 1 }, maxHold: 1, budget: { percent: 1, reserve: 1 } }, {}, "budget"],
+    [{ law: "backoff", backoff: { base: 1, max: 1 }, maxCooldown: 1, retryBudget: { percent: 1, reserve: 1 } }, {}, "retryBudget"],
   ];
-  for (const [policy, call, expected] of refused) {
+  for (const [policy, call, expected] of throttled) {
     const gate = tidegate(policy);
     const whys = [];
-    gate.on("unretried", ({ why }) => whys.push(why));
+    gate.on("gaveUp", ({ why }) => whys.push(why));
     const answer = await gate.fetch(url, {}, call);
     assert.equal(answer.status, 429);
     assert.match(await answer.text(), /^answer \d+$/);
@@ -125,14 +127,14 @@ test("an answer whose body was let go is not given back: who waits for another h
   const { url } = await serve(t, () => ({ status: 429, headers: { "retry-after": "1" } }));
   const gate = tidegate({ law: "fixed", requests: { limit: 2, per: 3_600_000, burst: 2 } });
   const whys = [];
-  gate.on("unretried", ({ why }) => whys.push(why));
-  // The pause would have fitted the deadline, but another goes first, and takes the last place of the hour.
+  gate.on("gaveUp", ({ why }) => whys.push(why));
+  // The cooldown would have fitted the deadline, but another goes first, and takes the last place of the hour.
   let other;
   const off = gate.on("wait", () => {
     off();
     other = gate.run(() => {}, { key: "one", priority: 1 });
   });
-  await assert.rejects(gate.fetch(url, {}, { key: "one", deadline: 2_000 }), Late);
+  await assert.rejects(gate.fetch(url, {}, { key: "one", deadline: 2_000 }), DeadlineExceeded);
   assert.deepEqual(whys, ["deadline"]);
   await other;
 });

@@ -4,7 +4,7 @@
 export const LIMIT = 50;
 
 /**
- * The stated bound of a law that is held to a rate: a call, and all departures that can be in hand. These
+ * The stated bound of a law that is held to a rate: a call, and all leases that can be in hand. These
  * are granted 13/16 of a second ahead, and may be used for half a second after their instant.
  */
 export const BOUND = 1 + LIMIT * (0.8125 + 0.5);
@@ -13,7 +13,7 @@ export const BOUND = 1 + LIMIT * (0.8125 + 0.5);
 export function figures(fleet, from, to) {
   // Who has crashed since counts from nothing again.
   const since = (now = 0, then = 0) => (now < then ? now : now - then);
-  const gone = (name) => to.stats.reduce((sum, told, i) => sum + since(told?.[name], from.stats[i]?.[name]), 0);
+  const counted = (name) => to.stats.reduce((sum, told, i) => sum + since(told?.[name], from.stats[i]?.[name]), 0);
   const served = fleet.cells.flat().map((isolate) => (to.served[isolate] ?? 0) - (from.served[isolate] ?? 0));
   const all = served.reduce((a, b) => a + b, 0);
   const offered = to.offered - from.offered;
@@ -24,11 +24,11 @@ export function figures(fleet, from, to) {
     utilisation: (to.all - from.all) / (to.capacity - from.capacity),
     throttled: offered ? (to.throttled - from.throttled) / offered : 0,
     jain: all ** 2 / (served.length * served.reduce((sum, n) => sum + n * n, 0)),
-    local: 1 - gone("delayed") / Math.max(gone("gone"), 1),
-    ready: 1 - gone("without") / Math.max(gone("gone"), 1),
-    alone: gone("alone") / Math.max(gone("gone"), 1),
-    asked: gone("asked") / seconds,
-    perCall: gone("asked") / Math.max(gone("gone"), 1),
+    local: 1 - counted("delayed") / Math.max(counted("admitted"), 1),
+    ready: 1 - counted("without") / Math.max(counted("admitted"), 1),
+    alone: counted("alone") / Math.max(counted("admitted"), 1),
+    asked: counted("asked") / seconds,
+    perCall: counted("asked") / Math.max(counted("admitted"), 1),
     excess: excess(fleet.left.filter((at) => at >= from.clock && at < to.clock)),
   };
 }

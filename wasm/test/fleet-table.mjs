@@ -37,17 +37,17 @@ the isolates have two. All on one machine, in real time: another run differs by 
 
 Written by \`cargo xtask bench shared\`.
 
-*util*: served, of what the API had to give. *no round trip*: calls that no message kept back beyond the limit: their departure
-was in hand, or was not due yet when the answer came that brought it; the strict share stands at the end. *alone*: calls that left
-without a lease. *excess*: the most calls that had left above ${LIMIT} a second at any time. The stated bound of \`fixed\` is ${BOUND}: a
-call, and the departures that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for the limit, and goes past it.
+*util*: served, of what the API had to give. *no round trip*: calls that no message kept back beyond the limit: their lease
+was in hand, or was not due yet when the answer came that brought it; the strict share stands at the end. *alone*: calls that were sent
+without a lease. *excess*: the most calls that had been sent above ${LIMIT} a second at any time. The stated bound of \`fixed\` is ${BOUND}: a
+call, and the leases that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for the limit, and goes past it.
 *msg*: requests to the object. *lost*: calls that did not come back served, of isolates that did not crash; *twice*: calls that the API
-served twice; *in hand*: the most departures that were seen in the hands of all isolates.
+served twice; *in hand*: the most leases that were seen in the hands of all isolates.
 ${lines.join("\n")}
 
-## A departure in hand
+## A lease in hand
 
-Of all calls, those that found a departure in hand when they were first in line, due or not, so that nobody had to ask for them:
+Of all calls, those that found a lease in hand when they were first in line, due or not, so that nobody had to ask for them:
 
 ${ready.map((line) => `- ${line}`).join("\n")}
 `;

@@ -11,7 +11,7 @@ import { Miniflare } from "miniflare";
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
 const compatibilityDate = "2026-04-01";
 
-/** One of the workers, which share a budget or do not. Each answer tells when calls have left since the one before. */
+/** One of the workers, which share a budget or do not. Each answer tells when calls have been sent since the one before. */
 const caller = (shares) => `
   import { env } from "cloudflare:workers";
   import { tidegate } from "tidegate${shares ? "/durable" : ""}";
@@ -78,7 +78,7 @@ export class Fleet {
   /** What became of the calls, isolate by isolate; and when all of them left. */
   calls = [];
   left = [];
-  /** The most departures in hand at a time. */
+  /** The most leases in hand at a time. */
   inHand = 0;
   load = 1;
   #turn = 0;

@@ -1,5 +1,5 @@
 // Two hundred calls at once against a real server, for each family of hints: none is lost, and few
-// are refused. Chance has its part in how few, so the middle one of three runs, which go side by side,
+// are throttled. Chance has its part in how few, so the middle one of three runs, which go side by side,
 // is held to the bar.
 
 import assert from "node:assert/strict";
@@ -20,23 +20,23 @@ const PERIOD = ["--policy", "window", "--limit", "120", "--period", "2s"];
  * exceeding it: about twenty calls are rejected before the rate is known, however many there are. That
  * is 12 % of 300 calls on a bucket of 20, and more of 200 on a bucket of 10.
  */
-const FEW_UNTOLD = 0.2;
+const FEW_UNHINTED = 0.2;
 /** Told what is left, the first rejections are those of the first round trip. */
-const FEW_TOLD = 0.08;
+const FEW_HINTED = 0.08;
 
-/** A family, the server's other options, and the share of refusals that is still few. */
+/** A family, the server's other options, and the share of throttled calls that is still few. */
 const FAMILIES = [
-  { hints: "none", few: FEW_UNTOLD },
-  { hints: "retry-after", few: FEW_UNTOLD },
-  { hints: "retry-date", few: FEW_UNTOLD },
-  { hints: "aws", few: FEW_UNTOLD },
-  { hints: "remaining", few: FEW_TOLD },
-  { hints: "quota", few: FEW_UNTOLD },
-  { hints: "ietf", few: FEW_TOLD },
-  { hints: "ratelimit", few: FEW_TOLD },
-  { hints: "github", options: PERIOD, few: FEW_TOLD },
-  { hints: "openai", few: FEW_TOLD },
-  { hints: "discord", few: FEW_TOLD },
+  { hints: "none", few: FEW_UNHINTED },
+  { hints: "retry-after", few: FEW_UNHINTED },
+  { hints: "retry-date", few: FEW_UNHINTED },
+  { hints: "aws", few: FEW_UNHINTED },
+  { hints: "remaining", few: FEW_HINTED },
+  { hints: "quota", few: FEW_UNHINTED },
+  { hints: "ietf", few: FEW_HINTED },
+  { hints: "ratelimit", few: FEW_HINTED },
+  { hints: "github", options: PERIOD, few: FEW_HINTED },
+  { hints: "openai", few: FEW_HINTED },
+  { hints: "discord", few: FEW_HINTED },
 ];
 
 for (const { hints, options = [], few } of FAMILIES) {
@@ -49,13 +49,13 @@ for (const { hints, options = [], few } of FAMILIES) {
       const { offered, served, throttled } = await counts();
       assert.equal(bodies.filter((body) => body === "served\n").length, CALLS);
       assert.equal(served, CALLS);
-      assert.equal(offered, gate.stats().gone);
+      assert.equal(offered, gate.stats().admitted);
       return throttled / offered;
     }));
     assert.ok(await measured(t, run, (shares) => {
       shares.sort((a, b) => a - b);
-      t.diagnostic(`${hints}: ${shares.map((share) => `${(100 * share).toFixed(1)} %`).join(", ")} refused`);
+      t.diagnostic(`${hints}: ${shares.map((share) => `${(100 * share).toFixed(1)} %`).join(", ")} throttled`);
       return shares[1] <= few;
-    }), "too many calls were refused");
+    }), "too many calls were throttled");
   });
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import test from "node:test";
-import { Late, tidegate } from "tidegate";
+import { DeadlineExceeded, tidegate } from "tidegate";
 
 const program = process.env.TIDEGATE_HOSTILE;
 if (!program) throw new Error("TIDEGATE_HOSTILE names no server: run `cargo xtask test hostile`");
@@ -38,7 +38,7 @@ async function wait(gate, key) {
     await gate.run(() => {}, { key, deadline: 0 });
     return 0;
   } catch (error) {
-    assert.ok(error instanceof Late, error);
+    assert.ok(error instanceof DeadlineExceeded, error);
     return error.wait;
   }
 }
@@ -57,7 +57,7 @@ async function ends(name, promise, ms) {
 
 test("every response of the fuzz corpus ends, and keeps nobody back for good", async (t) => {
   const { url, corpus } = await hostile(t);
-  const told = { read: 0, refused: 0, longest: 0 };
+  const told = { read: 0, rejected: 0, longest: 0 };
   let next = 0;
   const worker = async () => {
     for (let number; (number = next++) < corpus; ) {
@@ -67,7 +67,7 @@ test("every response of the fuzz corpus ends, and keeps nobody back for good", a
       );
       // A TypeError is what `fetch` throws where it cannot read an answer.
       if (error) assert.ok(error instanceof TypeError, `response ${number}: ${error}`);
-      told[error ? "refused" : "read"]++;
+      told[error ? "rejected" : "read"]++;
       await value?.body?.cancel();
       const ms = await wait(gate, new URL(url).origin);
       assert.ok(ms <= LONGEST, `response ${number} keeps the next call back for ${ms} ms`);
@@ -76,9 +76,9 @@ test("every response of the fuzz corpus ends, and keeps nobody back for good", a
     }
   };
   await Promise.all(Array.from({ length: 16 }, worker));
-  assert.equal(told.read + told.refused, corpus);
+  assert.equal(told.read + told.rejected, corpus);
   assert.ok(told.read > corpus / 4, `only ${told.read} of ${corpus} were read`);
-  t.diagnostic(`${corpus} responses, ${told.read} read, ${told.refused} refused by the parser; the longest wait ${Math.round(told.longest / 1000)} s`);
+  t.diagnostic(`${corpus} responses, ${told.read} read, ${told.rejected} rejected by the parser; the longest wait ${Math.round(told.longest / 1000)} s`);
 });
 
 test("in every mood each call ends by its deadline, and none makes the client hammer or hoard", async (t) => {

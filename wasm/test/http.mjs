@@ -2,15 +2,23 @@
 
 import { createServer } from "node:http";
 
-/** Serves `answer(number, request)`: a status, or a status with headers; the first call is number 1. */
+/**
+ * Serves `answer(number, request)`: a status, or a status with headers and a body; the first call is number 1. A
+ * body that `streams` has no end, but when the caller goes: then `gone` has the time.
+ */
 export async function serve(test, answer) {
   const seen = [];
   const server = createServer(async (request, response) => {
     const body = [];
     for await (const chunk of request) body.push(chunk);
-    seen.push({ method: request.method, body: Buffer.concat(body).toString(), at: performance.now() });
-    const { status, headers = {} } = answer(seen.length, request);
-    response.writeHead(status, headers).end(`answer ${seen.length}`);
+    const call = { method: request.method, body: Buffer.concat(body).toString(), at: performance.now() };
+    seen.push(call);
+    const { status, headers = {}, text = `answer ${seen.length}`, streams } = answer(seen.length, request);
+    response.writeHead(status, headers);
+    if (!streams) return response.end(text);
+    response.on("close", () => (call.gone = performance.now()));
+    response.write(text);
+    call.end = () => response.end();
   });
   await new Promise((done) => server.listen(0, "127.0.0.1", done));
   test.after(() => server.closeAllConnections() ?? server.close());

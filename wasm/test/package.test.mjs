@@ -24,16 +24,52 @@ test("types resolve wherever exports are known", async () => {
   await run(bin("attw"), [packed, "--profile", "node16", "--exclude-entrypoints", "./tidegate.wasm", "./durable"]);
 });
 
-for (const [name, options] of Object.entries({
-  "ESM": ["--module", "nodenext", "--moduleResolution", "nodenext"],
-  "a bundler": ["--module", "esnext", "--moduleResolution", "bundler"],
-})) {
-  test(`a strict program type-checks under ${name}, and a wrong one does not`, async () => {
-    const check = (file) => run(bin("tsc"), ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--ignoreConfig", ...options, file], { cwd: here });
-    await check("types.ts");
-    await assert.rejects(check("wrong-types.ts"), ({ stdout }) => (stdout.match(/error TS/g) ?? []).length === 5);
-  });
+const MODULES = {
+  "as ESM and CommonJS in Node, without the DOM": [["types.ts", "types.cts"], "--module", "nodenext", "--moduleResolution", "nodenext", "--lib", "es2022", "--types", "node"],
+  "by a bundler for a page": [["types.ts"], "--module", "esnext", "--moduleResolution", "bundler", "--lib", "es2022,dom", "--typeRoots", "none"],
+};
+const tsc = (version, files, options) => {
+  const program = path.join(here, "node_modules", version, "bin/tsc");
+  const own = version === "typescript" ? ["--ignoreConfig"] : [];
+  return run(process.execPath, [program, "--noEmit", "--strict", "--target", "es2022", ...own, ...options, ...files], { cwd: here });
+};
+
+for (const version of ["typescript", "typescript-5.6", "typescript-5.0"]) {
+  for (const [name, [files, ...options]] of Object.entries(MODULES)) {
+    test(`${version} type-checks a strict program ${name}, and finds what is wrong in another`, async () => {
+      options.push("--exactOptionalPropertyTypes");
+      await tsc(version, files, options);
+      await assert.rejects(tsc(version, ["wrong-types.ts"], options), ({ stdout }) => (stdout.match(/error TS/g) ?? []).length === 5);
+    });
+  }
 }
+
+test("what the README shows type-checks in a strict program", async (t) => {
+  const folder = fs.mkdtempSync(path.join(here, "node_modules/.readme-"));
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  const readme = fs.readFileSync(path.join(installed, "README.md"), "utf8");
+  const programs = [...readme.matchAll(/```ts\n([^]*?)```/g)].map(([, program]) => program);
+  assert.ok(programs.length > 10);
+  const files = programs.map((program, i) => {
+    const file = path.join(folder, `${i}.ts`);
+    fs.writeFileSync(file, `import "tidegate";\n${program}`);
+    return file;
+  });
+  // What stands around a snippet, and packages that are not installed here.
+  const options = ["--module", "esnext", "--moduleResolution", "bundler", "--lib", "es2022,dom,esnext.disposable", "--types", "", "--exactOptionalPropertyTypes", "--skipLibCheck"];
+  await tsc("typescript", [...files, "readme.d.ts"], options);
+});
+
+test("the package has its licences, and no link of its README is dead", () => {
+  const file = (name) => path.join(installed, name);
+  for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) assert.ok(fs.statSync(file(name)).size > 1_000);
+  const readme = fs.readFileSync(file("README.md"), "utf8");
+  const headings = [...readme.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading.toLowerCase().replace(/[^\w -]/g, "").replaceAll(" ", "-"));
+  for (const [, link] of readme.matchAll(/\]\(([^)]*)\)/g)) {
+    if (link.startsWith("#")) assert.ok(headings.includes(link.slice(1)), link);
+    else assert.match(link, /^https:/, "only the package's own files are there for its readers");
+  }
+});
 
 test("what a page pays is what the committed table says, to a fiftieth", async () => {
   const rows = await measure();
@@ -44,5 +80,5 @@ test("what a page pays is what the committed table says, to a fiftieth", async (
     const [, committed] = new RegExp(`\\| ${from} \\| \\d+ \\| (\\d+)`).exec(told) ?? [];
     assert.ok(Math.abs(gz - committed) <= gz / 50, `${from} is ${gz} bytes, and ${committed} in the table: BLESS=1 writes it anew`);
   }
-  assert.ok(rows.find(({ from }) => from === "tidegate/pace").gz <= 4_096);
+  assert.ok(rows.find(({ from }) => from === "tidegate/pacing").gz <= 4_096);
 });

@@ -69,9 +69,9 @@ export class RedisFleet {
   /** What became of each call, by its name; when all of them left; and what went wrong. */
   #calls = new Map();
   left = [];
-  /** The most departures in hand at a time. */
+  /** The most leases in hand at a time. */
   inHand = 0;
-  cells = Array.from({ length: 8 }, (_, isolate) => [isolate]);
+  cells = Array.from({ length: 8 }, (_, member) => [member]);
 
   constructor(api, policy) {
     Object.assign(this, { api, policy });
@@ -79,22 +79,22 @@ export class RedisFleet {
 
   async start() {
     await this.server.start();
-    await Promise.all(this.cells.map(([isolate]) => this.raise(isolate)));
+    await Promise.all(this.cells.map(([member]) => this.raise(member)));
   }
 
   /** Starts a process. */
-  async raise(isolate) {
+  async raise(member) {
     const told = {
-      isolate, client: isolate % 2 ? "ioredis" : "redis", port: this.server.port, url: this.api.url, policy: this.policy, skew: isolate * 7 * HOUR,
+      member, client: member % 2 ? "ioredis" : "redis", port: this.server.port, url: this.api.url, policy: this.policy, skew: member * 7 * HOUR,
     };
-    const child = fork(new URL("redis-isolate.mjs", import.meta.url), { env: { ...process.env, TIDEGATE_ISOLATE: JSON.stringify(told) } });
-    const process_ = (this.#processes[isolate] = { child, stats: undefined, calls: new Set() });
+    const child = fork(new URL("redis-member.mjs", import.meta.url), { env: { ...process.env, TIDEGATE_ISOLATE: JSON.stringify(told) } });
+    const process_ = (this.#processes[member] = { child, stats: undefined, calls: new Set() });
     child.on("message", (message) => this.#hear(process_, message));
     child.on("exit", () => {
       for (const name of process_.calls) this.#calls.set(name, "crashed");
     });
     const code = await Promise.race([once(child, "message").then(() => {}), once(child, "exit").then(([code]) => code)]);
-    if (code !== undefined) throw new Error(`process ${isolate} ended with ${code}`);
+    if (code !== undefined) throw new Error(`process ${member} ended with ${code}`);
     child.send({ callers: this.#callers });
   }
 
@@ -113,25 +113,25 @@ export class RedisFleet {
     }
   }
 
-  /** The isolate that holds the budget, or did so last. */
+  /** The member that holds the budget, or did so last. */
   get holder() {
     return this.#holder;
   }
 
-  signal(isolate, signal) {
-    this.#processes[isolate].child.kill(signal);
+  signal(member, signal) {
+    this.#processes[member].child.kill(signal);
   }
 
   /** Ends a process as it stands, with its leases and its calls. */
-  async crash(isolate) {
-    const { child } = this.#processes[isolate];
+  async crash(member) {
+    const { child } = this.#processes[member];
     child.kill("SIGKILL");
     await once(child, "exit");
   }
 
   /** Ends a process as a deployment does. */
-  async close(isolate) {
-    const { child } = this.#processes[isolate];
+  async close(member) {
+    const { child } = this.#processes[member];
     child.send({ close: true });
     await once(child, "exit");
   }

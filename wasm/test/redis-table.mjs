@@ -28,11 +28,11 @@ and tells nothing. All on one machine, in real time: another run differs by a li
 Written by \`cargo xtask bench shared\`.
 
 *the holder*: the process that holds the budget. *util*: served, of what the API had to give. *no round trip*: calls that no message
-kept back beyond the limit. *alone*: calls that left without a lease. *excess*: the most calls that had left above ${LIMIT} a second at any time. The stated
-bound of \`fixed\` is ${BOUND}: a call, and the departures that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for
+kept back beyond the limit. *alone*: calls that were sent without a lease. *excess*: the most calls that had been sent above ${LIMIT} a second at any time. The stated
+bound of \`fixed\` is ${BOUND}: a call, and the leases that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for
 the limit, and goes past it. *msg*: requests to the holder. *lost*: calls that did not come back served, of processes that did not end;
 *twice*: calls that the API served twice; *crashed*: calls that were under way in a process that was killed; *in hand*: the most
-departures that were seen in the hands of all.
+leases that were seen in the hands of all.
 ${lines.join("\n")}
 `;
 fs.writeFileSync(file, page);

@@ -10,7 +10,7 @@ const answer: Promise<Response> = gate.fetch("https://api.example/");
 const stats: DeskStats | undefined = gate.budget("https://api.example");
 const closed: Promise<void> = gate.close();
 tidegate({ shared: createClient({ RESP: 2 }), key: ({ url }) => new URL(url).host }).on("missed", ({ key, error }) => void [key, error]);
-tidegate({ shared: new Redis(), alone: { limit: 2, per: 1_000 }, beat: 250 });
+tidegate({ shared: new Redis(), alone: { limit: 2, per: 1_000 }, heartbeat: 250 });
 // @ts-expect-error: a client is needed.
 tidegate({ shared: {} });
 // @ts-expect-error: no shared budget follows this law.

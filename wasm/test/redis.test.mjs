@@ -58,11 +58,11 @@ test("a gate that closes gives its leases and its seat back", async (t) => {
   const [first, second] = [await gate(policy), await gate(policy)];
   for (let i = 0; i < 10; i++) await Promise.all([first.run(() => i), second.run(() => i)]);
   const [holder, other] = first.budget() ? [first, second] : [second, first];
-  while (holder.budget().isolates < 2) await holder.run(() => 0);
+  while (holder.budget().members < 2) await holder.run(() => 0);
   await other.close();
   // Its good-bye has left; else its share would be kept for it for ten seconds.
-  for (const end = performance.now() + 5_000; holder.budget().isolates > 1 && performance.now() < end; ) await holder.run(() => 0);
-  assert.equal(holder.budget().isolates, 1);
+  for (const end = performance.now() + 5_000; holder.budget().members > 1 && performance.now() < end; ) await holder.run(() => 0);
+  assert.equal(holder.budget().members, 1);
   await holder.close();
   assert.equal(await server.tell("EXISTS", SEAT), 0, "somebody holds it");
   assert.equal(await server.tell("HEXISTS", BUDGET, "record"), 1, "nothing is known");
@@ -74,7 +74,7 @@ test("a seat that Redis has forgotten stays with its holder, who forgets nothing
   for (let i = 0; i < 5; i++) await holder.run(() => 1);
   await server.tell("FLUSHALL");
   while (!(await server.tell("EXISTS", BUDGET))) await holder.run(() => 2);
-  assert.ok(holder.budget().gone >= 6);
+  assert.ok(holder.budget().admitted >= 6);
 });
 
 test("what has been learnt outlasts the process that learnt it", async (t) => {
@@ -134,7 +134,7 @@ test("a gate whose client is not connected goes on alone, and says why", async (
   await gate.close();
 });
 
-test("what is no client, or no policy, is refused at once", () => {
+test("what is no client, or no policy, is rejected at once", () => {
   assert.throws(() => tidegate({}), (error) => error instanceof PolicyError && /^shared is no Redis client: /.test(error.message));
   const shared = createClient();
   assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
@@ -145,6 +145,6 @@ test("clients of both packages fit the types", async () => {
   const here = import.meta.dirname;
   const options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--lib", "es2022,dom,esnext.disposable", "--ignoreConfig"];
   for (const module of [["--module", "nodenext"], ["--module", "esnext", "--moduleResolution", "bundler"]]) {
-    await promisify(execFile)(path.join(here, "node_modules/.bin/tsc"), [...options, ...module, "redis-types.ts"], { cwd: here });
+    await promisify(execFile)(process.execPath, [path.join(here, "node_modules/typescript/bin/tsc"), ...options, ...module, "redis-types.ts"], { cwd: here });
   }
 });

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
+import { check, streaming } from "./aborts.mjs";
 import { api, measured } from "./live.mjs";
 
 const run = promisify(execFile);
@@ -22,19 +23,27 @@ const RUNTIMES = {
 };
 
 for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
-  test(`${name} serves two hundred calls, and few are refused`, async (t) => {
+  test(`${name} serves two hundred calls, and few are throttled`, async (t) => {
     assert.ok(existsSync(program), `${program} is missing`);
     const calls = async () => {
       const { url, counts } = await api(t, "--hints", "ietf");
       const { stdout } = await run(program, [...args, "throttle.mjs", url], { cwd: here });
-      const { served, gone, throttled } = JSON.parse(stdout);
+      const { served, admitted, throttled } = JSON.parse(stdout);
       const { offered } = await counts();
-      t.diagnostic(`${name}: ${((100 * throttled) / gone).toFixed(1)} % refused`);
-      assert.deepEqual([served, gone], [200, offered]);
-      return throttled / gone;
+      t.diagnostic(`${name}: ${((100 * throttled) / admitted).toFixed(1)} % throttled`);
+      assert.deepEqual([served, admitted], [200, offered]);
+      return throttled / admitted;
     };
     // As in hints.test.mjs, with room for chance in a single run.
-    assert.ok(await measured(t, calls, (share) => share <= 0.1), "too many calls were refused");
+    assert.ok(await measured(t, calls, (share) => share <= 0.1), "too many calls were throttled");
+  });
+}
+
+for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
+  test(`an abort after the headers closes the connection in ${name}`, async (t) => {
+    const { url, seen } = await streaming(t);
+    const { stdout } = await run(program, [...args, "abort.mjs", url], { cwd: here });
+    await check(JSON.parse(stdout), seen, url);
   });
 }
 

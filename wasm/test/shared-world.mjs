@@ -1,4 +1,4 @@
-// The isolates of `tidegate/durable` and the desk, from their sources, in a world with a clock of its own: nothing takes time
+// The members of `tidegate/durable` and the desk, from their sources, in a world with a clock of its own: nothing takes time
 // but what says so, and an hour of it is over in a second.
 
 import fs from "node:fs";
@@ -31,7 +31,7 @@ export class World {
   time;
   /** Where this is set, timers that are made never fire. */
   dies = false;
-  /** Of each timer that an isolate's courier has set, how old the request was that did. */
+  /** Of each timer that a member's courier has set, how old the request was that did. */
   ages = [];
   /** What requests are kept alive for, and whether that is over. */
   kept = [];
@@ -100,12 +100,12 @@ export class World {
     return new Desk(load, { law: "fixed", requests: { limit: 50, per: 1_000 }, ...policy }, { now: this.now, ...options });
   }
 
-  /** The gate of an isolate whose requests reach `carry`, or a desk or a function that gives a key's in 10 ms, and as late back. */
+  /** The gate of a member whose requests reach `carry`, or a desk or a function that gives a key's in 10 ms, and as late back. */
   gate(to, options = {}) {
     const asked = [];
     const there = async (key, request) => {
       asked.push({ at: this.time, key, leaving: request[2] === 1 });
-      if (options.carry) return options.carry(key, request);
+      if (carry) return carry(key, request);
       await this.sleep(10);
       const grant = (typeof to === "function" ? to(key) : to).answer(request);
       await this.sleep(10);
@@ -118,7 +118,8 @@ export class World {
       const request = this.#requests.getStore();
       if (request) this.ages.push(this.time - request.began);
     };
-    const gate = sharer(load, LoneLane, keep)(there, { now: this.now, ...options });
+    const { carry, ...rest } = options;
+    const gate = sharer(load, LoneLane, keep)(there, { now: this.now, ...rest });
     return Object.assign(gate, { asked });
   }
 }

@@ -1,4 +1,4 @@
-// One budget for eight isolates: real workers, a real object, a real API. The whole run, with longer
+// One budget for eight members: real workers, a real object, a real API. The whole run, with longer
 // stretches, is in tests/golden/shared-workerd.md.
 
 import assert from "node:assert/strict";
@@ -15,12 +15,12 @@ async function sound(t, name) {
   return Object.fromEntries(done.stretches.map((is) => [is.stretch, is]));
 }
 
-test("eight isolates whose clocks differ by hours share one limit evenly, and hardly a call waits for a message", async (t) => {
+test("eight members whose clocks differ by hours share one limit evenly, and hardly a call waits for a message", async (t) => {
   const { then } = await sound(t, "skew");
   assert.ok(then.utilisation > 0.6 && then.jain > 0.9 && then.local > 0.8, JSON.stringify(then));
 });
 
-test("isolates that crash with their leases hold nobody up for long", async (t) => {
+test("members that crash with their leases hold nobody up for long", async (t) => {
   const { then } = await sound(t, "crash");
   assert.ok(then.utilisation > 0.6 && then.jain > 0.8, JSON.stringify(then));
 });
@@ -30,7 +30,7 @@ test("an object that was evicted goes on from its record", async (t) => {
   assert.ok(then.utilisation > 0.6 && then.alone < 0.2, JSON.stringify(then));
 });
 
-test("while the object is away, isolates keep to their shares, and come back to it", async (t) => {
+test("while the object is away, members keep to their shares, and come back to it", async (t) => {
   const { "without it": without, then } = await sound(t, "outage");
   assert.ok(without.utilisation > 0.5 && without.alone > 0.7, JSON.stringify(without));
   assert.ok(then.utilisation > 0.5 && then.alone < 0.5, JSON.stringify(then));

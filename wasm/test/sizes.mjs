@@ -8,7 +8,7 @@ const IMPORTS = [
   ["tidegate", "tidegate", "fetch, adaptive and fixed rates, retries, headers, wasm included"],
   ["tidegate/laws", "tidegate", "the same with every law"],
   ["tidegate/js", "tidegate", "the same as the first, without wasm"],
-  ["tidegate/pace", "pace", "one fixed rate"],
+  ["tidegate/pacing", "pacing", "one fixed rate"],
   ["bottleneck", "default", "rate, concurrency, priority"],
   ["bottleneck/light.js", "default", "the same without clustering"],
   ["@smithy/util-retry", "AdaptiveRetryStrategy", "adaptive rate, retries"],

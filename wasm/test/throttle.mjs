@@ -3,7 +3,7 @@ import { tidegate } from "tidegate";
 
 const [url] = (globalThis.Deno?.args ?? globalThis.process.argv.slice(2));
 const gate = tidegate();
-gate.on("throttled", ({ attempt }) => console.error(`refused, attempt ${attempt}`));
+gate.on("throttled", ({ attempt }) => console.error(`throttled, attempt ${attempt}`));
 
 const bodies = await Promise.all(Array.from({ length: 200 }, async () => {
   const answer = await gate.fetch(url);
@@ -11,5 +11,5 @@ const bodies = await Promise.all(Array.from({ length: 200 }, async () => {
 }));
 
 const served = bodies.filter((body) => body === "served\n").length;
-const { gone, throttled } = gate.stats();
-console.log(JSON.stringify({ served, gone, throttled }));
+const { admitted, throttled } = gate.stats();
+console.log(JSON.stringify({ served, admitted, throttled }));

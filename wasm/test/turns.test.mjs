@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import test from "node:test";
 import { promisify } from "node:util";
-import { Closed, Late, tidegate } from "tidegate";
+import { Closed, DeadlineExceeded, tidegate } from "tidegate";
 
 const nothing = () => {};
 const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
@@ -92,7 +92,7 @@ test("a program ends when its calls have: nothing keeps it alive", async () => {
     other.tryAcquire({ key: "dropped" });
     await other.run(nothing, { key: "no room", deadline: 50 }).catch(({ code }) => console.log(code));
   `);
-  assert.equal(stdout, "enough\nLATE\nKEYS_FULL");
+  assert.equal(stdout, "enough\nDEADLINE_EXCEEDED\nKEYS_FULL");
 });
 
 test("a program that has calls waiting lives until they are served", async () => {
@@ -100,11 +100,11 @@ test("a program that has calls waiting lives until they are served", async () =>
     const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 700 } });
     gate.run(() => console.log("first"));
     gate.run(() => console.log("paced"));
-    const one = tidegate({ law: "none", concurrency: 1, lease: 200 });
+    const one = tidegate({ law: "none", concurrency: 1, expiry: 200 });
     one.tryAcquire(); // and lost
-    one.run(() => console.log("after the lost call's lease"));
+    one.run(() => console.log("after the lost call's expiry"));
   `);
-  assert.deepEqual(stdout.split("\n").sort(), ["after the lost call's lease", "first", "paced"]);
+  assert.deepEqual(stdout.split("\n").sort(), ["after the lost call's expiry", "first", "paced"]);
   assert.ok(ms >= 700);
 });
 
@@ -119,7 +119,7 @@ test("a call inside of a call waits for its turn as any other", async () => {
 
 test("a nested call that finds no place is rejected at its deadline, and a nested call with another key is sent", async () => {
   const gate = tidegate({ concurrency: 1 });
-  await assert.rejects(gate.run(() => gate.run(nothing, { deadline: 50 })), Late);
+  await assert.rejects(gate.run(() => gate.run(nothing, { deadline: 50 })), DeadlineExceeded);
   assert.equal(await gate.run(() => gate.run(() => "served", { key: "inner" })), "served");
   const { waiting, inFlight } = gate.stats();
   assert.deepEqual({ waiting, inFlight }, { waiting: 0, inFlight: 0 });

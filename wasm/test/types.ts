@@ -1,8 +1,8 @@
 // A program that uses what the types promise.
 
-import { Late, QueueFull, tidegate, type Cause, type Permit, type Policy } from "tidegate";
+import { DeadlineExceeded, QueueFull, tidegate, type Cause, type Permit, type Policy } from "tidegate";
 import { tidegate as every } from "tidegate/laws";
-import { pace } from "tidegate/pace";
+import { pacing } from "tidegate/pacing";
 
 const policy: Policy = { law: "fixed", requests: { limit: 100, per: 1_000 }, concurrency: 8 };
 const gate = tidegate({ ...policy, key: ({ url }) => new URL(url).host });
@@ -11,8 +11,8 @@ const number: Promise<number> = gate.run(async (signal: AbortSignal) => (signal.
 const permit: Permit | null = gate.tryAcquire({ cost: 2 });
 permit?.settle({ outcome: "throttled", retryAfter: 1_000 });
 const off: () => void = gate.on("wait", ({ cause }) => { const why: Cause = cause; void why; });
-const record: Record<string, Uint8Array> = gate.snapshot().keys;
-const taken: boolean = pace({ limit: 1, per: 10 }).take();
+const record: readonly (readonly [string, string])[] = gate.snapshot().keys;
+const taken: boolean = pacing({ limit: 1, per: 10 }).take();
 every({ law: "vegas" });
-answer.catch((error) => (error instanceof Late ? error.wait : error instanceof QueueFull ? error.code : ""));
+answer.catch((error) => (error instanceof DeadlineExceeded ? error.wait : error instanceof QueueFull ? error.code : ""));
 void [number, off, record, taken];

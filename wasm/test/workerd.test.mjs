@@ -6,6 +6,7 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
+import { check, streaming } from "./aborts.mjs";
 import { api } from "./live.mjs";
 
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
@@ -17,7 +18,7 @@ async function worker(t, source, bindings = {}, compatibilityDate = "2026-04-01"
     bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm"], write: false,
   });
   const wasm = (name) => ({ type: "CompiledWasm", path: name, contents: fs.readFileSync(new URL(name, dist)) });
-  const modules = [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, wasm("tidegate.wasm"), wasm("laws.wasm"), wasm("pace.wasm")];
+  const modules = [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, wasm("tidegate.wasm"), wasm("laws.wasm"), wasm("pacing.wasm")];
   const miniflare = new Miniflare({ modules, bindings, compatibilityDate });
   t.after(() => miniflare.dispose());
   return miniflare;
@@ -40,7 +41,7 @@ for (const date of ["2026-04-01", "2025-05-31", "2024-01-01"]) {
 test("calls that died with their request keep nobody behind them waiting", async (t) => {
   const miniflare = await worker(t, `
     import { tidegate } from "tidegate";
-    const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 100 }, concurrency: 2, lease: 500 });
+    const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 100 }, concurrency: 2, expiry: 500 });
     let ended = 0;
     const run = () => gate.run(() => new Promise((wake) => setTimeout(wake, 20))).then(() => ended++);
     export default { async fetch(request) {
@@ -70,17 +71,42 @@ test("calls of six requests, each with real fetches, keep to a real API's limit 
   assert.equal((await counts()).served, 60);
 });
 
-test("the entries with every law and with one pace run there too", async (t) => {
+test("the entries with every law and with one pacing gate run there too", async (t) => {
   const miniflare = await worker(t, `
     import { tidegate } from "tidegate/laws";
-    import { pace } from "tidegate/pace";
+    import { pacing } from "tidegate/pacing";
     const gate = tidegate({ law: "aimd" });
     let one;
     export default { async fetch() {
-      one ??= pace({ limit: 1, per: 20 });
+      one ??= pacing({ limit: 1, per: 20 });
       await one.wait();
       return new Response(await gate.run(() => "through"));
     } };`);
   const answers = await Promise.all([1, 2, 3].map(() => miniflare.dispatchFetch("http://worker/")));
   assert.deepEqual(await Promise.all(answers.map((answer) => answer.text())), Array(3).fill("through"));
+});
+
+test("an abort after the headers closes the connection there too", async (t) => {
+  const { url, seen } = await streaming(t);
+  const miniflare = await worker(t, `
+    import { abort } from "./abort.mjs";
+    export default { async fetch(request, { API }) { return Response.json(await abort(API)); } };`, { API: url });
+  const told = await (await miniflare.dispatchFetch("http://worker/")).json();
+  // What time it is there, the worker learns when something comes.
+  const { timeOrigin } = performance;
+  told.aborted = seen.slice(0, 3).map(({ at }) => timeOrigin + at + 20);
+  await check(told, seen, url);
+});
+
+test("a response that a worker hands on is read to its end, and its place is free then", async (t) => {
+  const { url, seen } = await streaming(t);
+  const miniflare = await worker(t, `
+    import { tidegate } from "tidegate";
+    const gate = tidegate({ concurrency: 1 });
+    export default { async fetch(request, { API }) {
+      return request.url.endsWith("stats") ? Response.json(gate.stats()) : gate.fetch(API + "last");
+    } };`, { API: url });
+  for (let i = 1; i < 4; i++) assert.equal(await (await miniflare.dispatchFetch("http://worker/")).text(), `answer ${i}`);
+  const { inFlight, ok } = await (await miniflare.dispatchFetch("http://worker/stats")).json();
+  assert.deepEqual({ inFlight, ok, calls: seen.length }, { inFlight: 0, ok: 3, calls: 3 });
 });

@@ -8,7 +8,7 @@ declare module "#packed/laws" {
   export const common: string;
   export const packed: string;
 }
-declare module "#packed/pace" {
+declare module "#packed/pacing" {
   export const common: string;
   export const packed: string;
 }

@@ -5,9 +5,11 @@
  * imports a gate may never make a call.
  */
 
+import { TidegateError } from "./errors.js";
+
 /** What `tidegate-wasm` exports; its Rust sources say what each function does. */
 export interface Exports {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: { readonly buffer: ArrayBuffer };
   numbers(): number;
   bytes(): number;
   open(high: number, low: number, now: number, queue: number): number;
@@ -23,15 +25,19 @@ export interface Exports {
   reason(): number;
   late(): number;
   why(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
-  settle(gate: number, permit: number, now: number): void;
+  learn(gate: number, permit: number, now: number): void;
+  release(gate: number, permit: number): void;
+  pause(gate: number, paused: boolean): void;
+  peek(gate: number, now: number): number;
   retry(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
   not_before(call: number): number;
   forget(call: number): void;
-  answer(outcome: number, pause: number): void;
+  answer(outcome: number, cooldown: number): void;
   status(status: number): void;
   header(name: number, both: number): void;
+  body(length: number): void;
   read(clock: number): number;
-  pause(): number;
+  cooldown(): number;
   used(requests: number, tokens: number): void;
   interval(gate: number, limit: number, now: number): number;
   stats(gate: number): number;
@@ -62,8 +68,17 @@ export function dress(exports: Exports): Core {
 }
 
 /** The exports of a compiled module, which imports nothing. */
-export function instance(module: WebAssembly.Module): Exports {
-  return new WebAssembly.Instance(module).exports as unknown as Exports;
+export function instance(module: object): Exports {
+  return new WebAssembly.Instance(module as WebAssembly.Module).exports as unknown as Exports;
+}
+
+/** Compiles a module that the build has packed. */
+export function compile(packed: string, common: string): object {
+  try {
+    return new WebAssembly.Module(unpack(packed, common));
+  } catch (error) {
+    throw new TidegateError("COMPILE", `WebAssembly does not compile here (${String(error)}): where a policy lacks 'wasm-unsafe-eval', import tidegate/js`);
+  }
 }
 
 /**

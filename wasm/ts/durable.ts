@@ -41,7 +41,7 @@ const share = sharer(
 );
 
 /** What belongs to the object's policy. */
-const POLICY = ["law", "requests", "maxHold", "concurrency", "lease", "beat"] satisfies (keyof SharedPolicy)[];
+const POLICY = ["law", "requests", "maxCooldown", "concurrency", "expiry", "heartbeat"] satisfies (keyof SharedPolicy)[];
 
 /** Makes a gate that shares the budget of each key with all other isolates. Make it at module scope. */
 export function tidegate({ shared, ...options }: DurableOptions): SharedGate {
@@ -217,9 +217,9 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   }
 }
 
-export { Closed, Late, PolicyError, QueueFull, Refused, TidegateError } from "./errors.js";
+export { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
 export type { Code } from "./errors.js";
-export type { Permit, Target } from "./gate.js";
+export type { Permit, Target } from "./options.js";
 export type { Cause } from "./lane.js";
 export type { Law } from "./law.js";
 export type { Quota } from "./policy.js";

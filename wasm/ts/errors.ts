@@ -1,15 +1,16 @@
-/** Why a call did not leave, as classes with a `code`. */
+/** Why a call was not sent, as classes with a `code`. */
 
 /** The codes of {@link TidegateError}. */
 export type Code =
   | "QUEUE_FULL"
-  | "LATE"
+  | "DEADLINE_EXCEEDED"
   | "TOO_BIG"
   | "OVER_LIMIT"
   | "NEVER"
-  | "BUDGET"
+  | "RETRY_BUDGET"
   | "KEYS_FULL"
   | "MEMORY"
+  | "COMPILE"
   | "CLOSED"
   | "POLICY"
   | "SNAPSHOT"
@@ -36,20 +37,20 @@ export class QueueFull extends TidegateError {
   }
 }
 
-/** The call's deadline comes before it could have left, or before it came back. */
-export class Late extends TidegateError {
-  override name = "Late";
+/** The call's deadline comes before it could have been sent, or before it came back. */
+export class DeadlineExceeded extends TidegateError {
+  override name = "DeadlineExceeded";
   constructor(
-    /** How long it would have had to wait, in milliseconds; 0 for one that had left. */
+    /** How long it would have had to wait, in milliseconds; 0 for one that was in flight. */
     readonly wait: number,
   ) {
-    super("LATE", wait > 0 ? `the call would have to wait ${Math.ceil(wait)} ms, which is past its deadline` : "the call was under way at its deadline");
+    super("DEADLINE_EXCEEDED", wait > 0 ? `the call would have to wait ${Math.ceil(wait)} ms, which is past its deadline` : "the call was in flight at its deadline");
   }
 }
 
-/** The call cannot leave, now or later: see the code. */
-export class Refused extends TidegateError {
-  override name = "Refused";
+/** The call cannot be sent, now or later: see the code. */
+export class Rejected extends TidegateError {
+  override name = "Rejected";
 }
 
 /** The gate was closed. */

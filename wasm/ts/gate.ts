@@ -1,152 +1,45 @@
 /** The gate: keys, calls and their retries, on top of the lanes. */
 
+import { discard } from "./body.js";
 import type { Core } from "./core.js";
 import { Closed, PolicyError, TidegateError, type Code } from "./errors.js";
-import type { Call, Cause, House, Lane } from "./lane.js";
+import { fetcher } from "./fetch.js";
+import { CAUSES, type Call, type House, type Lane } from "./lane.js";
+import {
+  checkCall, checkCost, checkGate, checkPolicy, COUNTERS, EVENTS,
+  type Caller, type CallOptions, type Cost, type Events, type Gate, type Options, type Permit, type RunOptions, type Snapshot, type Stats, type Why,
+} from "./options.js";
 import { write, type Policy } from "./policy.js";
-import { OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
-import { Guard, nap } from "./wait.js";
-
-/** What a call costs: a number of requests, or requests and tokens. */
-export type Cost = number | { requests?: number; tokens?: number };
-
-/** What a key is made of. */
-export interface Target {
-  readonly url: string;
-  readonly method: string;
-}
-
-/** What a gate is made with: all optional. */
-export interface Options extends Policy {
-  /** The calls of one key share a limit. @defaultValue the origin of the URL */
-  key?: (target: Target) => string;
-  /**
-   * How many keys are remembered. The least recently used idle one is forgotten; where none is idle, calls
-   * of further keys wait, and `tryAcquire` throws. @defaultValue 1000
-   */
-  keys?: number;
-  /** How many calls may wait for a key. @defaultValue 10000 */
-  queue?: number;
-  /** The `fetch` to wrap. @defaultValue the global one */
-  fetch?: typeof globalThis.fetch;
-  /** Makes the jitter repeatable, for tests. @defaultValue from `crypto` */
-  seed?: number;
-  /** The clock in milliseconds, for tests. @defaultValue performance.now */
-  now?: () => number;
-}
-
-/** What a call may say. */
-export interface CallOptions {
-  /** Which limit it falls under. @defaultValue the URL's, or one for all of `run` */
-  key?: string;
-  /** What it costs. @defaultValue 1 */
-  cost?: Cost;
-  /** How many milliseconds it may take in all, with waits and retries. @defaultValue no limit */
-  deadline?: number;
-  /** Who goes first among those that wait: the larger, from 0 to 7. @defaultValue 0 */
-  priority?: number;
-  /** Gives the call up, wherever it stands. */
-  signal?: AbortSignal | null;
-  /**
-   * Whether it is tried again. @defaultValue what was refused (429, 503) in `run`; idempotent
-   * methods in `fetch`
-   */
-  retry?: boolean;
-}
-
-/** What `run` may say besides. */
-export interface RunOptions<T> extends CallOptions {
-  /** Tells what became of it, where neither a status nor an error does. */
-  outcome?: (result: { value?: T; error?: unknown }) => Reply | undefined;
-  /** What it really cost, for instance the tokens that the answer counts. */
-  used?: (value: T) => Cost | undefined;
-}
-
-/** The right to one call. Settle it; what is dropped unsettled teaches nothing. */
-export interface Permit {
-  /** Reports what became of the call; only the first report counts. */
-  settle(reply?: Reply, used?: Cost): void;
-  /** As `settle("abandoned")`, if it was not settled. */
-  [Symbol.dispose](): void;
-}
-
-/**
- * Why a call is not tried again: sending it twice is not safe (by its `method`, or its `body`, which
- * can be read once), its `attempts` are used up, its `deadline` comes first, the retry `budget` is
- * spent, the `limit` has no room, or the `queue` is full.
- */
-export type Why = "method" | "body" | "attempts" | "deadline" | "budget" | "limit" | "queue";
-
-/** What happened, by the name of the event. */
-export interface Events {
-  /** A call begins to wait. */
-  wait: { key: string; cause: Cause; ms: number };
-  /** A server refused a call, or had too much to do. */
-  throttled: { key: string; outcome: Outcome; status: number | undefined; pause: number | undefined; attempt: number };
-  /** A call will be tried again, in `ms` milliseconds at the earliest. */
-  retry: { key: string; attempt: number; ms: number };
-  /** A call that failed is not tried again, and why. */
-  unretried: { key: string; attempt: number; why: Why };
-}
-
-/** What has been counted, over all keys or for one. */
-export type Stats = Record<(typeof COUNTERS)[number] | "keys" | "waiting", number> & {
-  /** How many waits each gate has caused. */
-  causes: Record<Cause, number>;
-  /** Milliseconds between two calls, by the law; 0 where nothing is kept apart. The largest of all keys. */
-  interval: number;
-};
-
-/** The counters in the core's order. */
-const COUNTERS = [
-  "gone", "waits", "full", "refused", "ok", "throttled", "busy", "failed", "abandoned", "retries", "slower", "faster", "inFlight",
-] as const;
-
-/** What has been learnt, to be kept by structured clone. */
-export interface Snapshot {
-  /** When it was made, in milliseconds since 1970. */
-  readonly at: number;
-  readonly keys: Readonly<Record<string, Uint8Array>>;
-}
-
-/** Paces calls, and learns from what comes back. */
-export interface Gate {
-  /** As `fetch`: paced, retried where that is safe, and heeding what servers say of their limits. */
-  readonly fetch: (input: RequestInfo | URL, init?: RequestInit, options?: CallOptions) => Promise<Response>;
-  /** Runs any call when it may leave; the signal is aborted when the call is given up. */
-  readonly run: <T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options?: RunOptions<T>) => Promise<T>;
-  /** A permit, if a call may leave now; else null. */
-  readonly tryAcquire: (options?: Pick<CallOptions, "key" | "cost">) => Permit | null;
-  /** The counters, of all keys or of one. */
-  readonly stats: (key?: string) => Stats;
-  /** Listens; the answer stops it. */
-  readonly on: <E extends keyof Events>(event: E, listener: (event: Events[E]) => void) => () => void;
-  /** Follows another policy from now on. A law that stays the same keeps what it has learnt. */
-  readonly setPolicy: (policy: Policy) => void;
-  /** What has been learnt. */
-  readonly snapshot: () => Snapshot;
-  /** Goes on from a snapshot, for the keys that are idle. */
-  readonly restore: (snapshot: Snapshot) => void;
-  /** Frees what the gate holds; calls that wait are rejected as `Closed`. */
-  readonly close: () => void;
-  readonly [Symbol.dispose]: () => void;
-}
+import { isBlind, isHopeless, OUTCOMES, responseIn, tell, type Reply, type ResponseLike } from "./reply.js";
+import { Guard, nap, race } from "./wait.js";
 
 /** What `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
-/** Why a call is not sent twice, if it is not. */
-type Unsafe = "method" | "body" | undefined;
+/** What sets a call by `fetch` apart from others. */
+export interface Manner<T> {
+  /** Why it is not sent twice, if it is not. */
+  readonly unsafe: "method" | "body" | undefined;
+  /** What the result says, where the caller does not tell. */
+  read(value: T): Reply | Promise<Reply>;
+  /** The result as the caller gets it: `free` gives the call's place back, and `end` also ends its signal. */
+  hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void): T;
+}
 
 /** A call, with what it is for. */
 interface Job<T> extends Call {
   readonly lane: Lane;
   readonly work: Work<T>;
   readonly options: RunOptions<T> | undefined;
-  readonly unsafe: Unsafe;
+  readonly manner: Manner<T> | undefined;
+  /** Where its signal is one of several, or has a deadline. */
+  readonly guard: Guard | undefined;
   /** How many attempts were sent. */
   attempts: number;
 }
+
+/** A result, or an error. */
+type Result<T> = { value: T; error?: undefined } | { value?: undefined; error: unknown };
 
 /** No options. */
 const NONE: CallOptions = {};
@@ -157,34 +50,39 @@ const same = (_: Call, permit: number) => permit;
 /** What the core answers where an attempt could not be sent by the deadline. */
 const LATE = -2;
 
-/** Why a later attempt is refused; where nothing stands here, it comes too late. */
-const WHYS: Partial<Record<Code, Why>> = { BUDGET: "budget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
+/** Why a later attempt is rejected; where nothing stands here, it comes too late. */
+const WHYS: Partial<Record<Code, Why>> = { RETRY_BUDGET: "retryBudget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
+
+/** A call whose error says nothing of its cause has no more attempts. */
+const FEW_ATTEMPTS = 3;
 
 /** The first 32 calls whose keys wait for room look so often whether there is some, and others at least so often. One that is so late is lost. */
 const LOOK = 5;
 const OFTEN = 200;
 const LOST = 20;
 
-const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
-
 /** A kind of lanes, and how long one of their calls may take before it is taken for lost. */
 export interface Lanes {
   new (key: string, gate: number, house: House): Lane;
-  readonly lease: number;
+  readonly expiry: number;
 }
 
 /** Makes the `tidegate` of an entry: from its core, how many laws that has, and its kind of lanes. */
 export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: Options = {}): Gate => {
-  const now = options.now ?? (() => performance.now());
-  const most = options.keys ?? 1000;
+  checkGate(options);
+  write(new Float64Array(18), options, laws, Kind.expiry);
+  const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
   const lanes = new Map<string, Lane>();
   const listeners: { [E in keyof Events]?: Set<(event: Events[E]) => void> } = {};
-  const causes: Record<Cause, number> = { pace: 0, hold: 0, window: 0, budget: 0 };
+  /** The counters of keys that were forgotten. */
+  const past = nothing();
   let policy: Policy = options;
   let core: Core | undefined;
   let seed = options.seed;
   let closed = false;
   let latest: Lane | undefined;
+  /** Whether the one warning was written, or a timer for it is set. */
+  let warned = false;
   /** Calls whose keys wait for room, each with when it looks again; 0 where it does now. */
   const entries = new Set<{ readonly turn: number; wakes: number }>();
   let turns = 0;
@@ -203,15 +101,42 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       }
     });
   };
+
+  /** Writes the one warning. */
+  const warn = (key: string, ms: number, what: string) => {
+    warned = true;
+    console.warn(`tidegate: a call of ${key || "the gate"} waits ${Math.ceil(ms / 100) / 10} s or more: ${what} (Give calls a deadline, or set warnAfter: Infinity to turn this off.)`);
+  };
+
+  /** Where a place in flight is waited for, nobody knows for how long: perhaps for ever. */
+  const watch = () => {
+    warned = true;
+    const timer = timers.setTimeout(() => {
+      warned = false;
+      const since = now() - warnAfter;
+      for (const { key, waiters } of lanes.values()) {
+        const late = waiters.find((call) => call && call.since <= since && call.deadline !== call.deadline);
+        if (late) return warn(key, warnAfter, "calls in flight have all places. A call inside another one of the same key may wait for ever: give it another key.");
+      }
+    }, warnAfter);
+    (timer as { unref?(): void }).unref?.();
+  };
+
   let house: House | undefined;
   const open = (): House =>
     (house ??= {
       core: (core = load()),
       now,
-      queue: options.queue ?? 10_000,
-      waits(lane, cause, ms) {
-        causes[cause]++;
+      timers,
+      queue,
+      paused: false,
+      waits(lane, { deadline }, cause, ms) {
         emit("wait", () => ({ key: lane.key, cause, ms }));
+        if (warned || deadline === deadline || warnAfter === Infinity) return;
+        if (cause === "concurrency") watch();
+        else if (ms >= warnAfter && cause !== "paused") {
+          warn(lane.key, ms, cause === "cooldown" ? "the server asked for a cooldown." : "the limit is lower than the demand.");
+        }
       },
     });
 
@@ -230,8 +155,8 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     } else {
       if (!hasRoom()) return;
       const core = open().core;
-      write(core.row(), policy, laws, Kind.lease);
-      lane = admit(key, core.open(entropy(), entropy(), now(), house!.queue));
+      write(core.row(), policy, laws, Kind.expiry);
+      lane = admit(key, core.open(entropy(), entropy(), now(), queue));
     }
     lanes.set(key, lane);
     return (latest = lane);
@@ -241,18 +166,37 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     if (slot === -1) throw new TidegateError("MEMORY", "there is no memory for another key: lower the option keys");
     if (slot === -2) throw impossible();
     if (slot < 0) throw new TidegateError("SNAPSHOT", `the snapshot of ${key || "the gate"} is damaged, or of another law`);
+    if (house!.paused) house!.core.pause(slot, true);
     return new Kind(key, slot, house!);
+  };
+
+  /** Forgets a lane, but for its counters. */
+  const retire = (lane: Lane) => {
+    lanes.delete(lane.key);
+    if (latest === lane) latest = undefined;
+    count(past, lane);
+    past.inFlight = 0;
+    lane.close();
+  };
+
+  /** Adds the counters of a lane. */
+  const count = (sum: Stats, { house: { core }, gate, causes }: Lane) => {
+    core.stats(gate);
+    const row = core.row();
+    COUNTERS.forEach((name, i) => name && (sum[name] += row[i]!));
+    for (const cause of CAUSES) {
+      sum.causes[cause] += causes[cause];
+      sum.waits += causes[cause];
+    }
   };
 
   /** Whether there is room for another key, for which the one that was idle longest is forgotten. */
   const hasRoom = (): boolean => {
     if (lanes.size < most) return true;
-    const stale = now() - (policy.lease ?? Kind.lease);
+    const stale = now() - (policy.expiry ?? Kind.expiry);
     for (const lane of lanes.values()) {
       if (lane.isIdle(stale)) {
-        lanes.delete(lane.key);
-        if (latest === lane) latest = undefined;
-        lane.close();
+        retire(lane);
         return true;
       }
     }
@@ -271,7 +215,8 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   };
 
   /** Begins a call once there is room for its key. Each looks for itself: nobody may wake another request's. */
-  const later = async <T>(key: string, deadline: number, work: Work<T>, options: RunOptions<T> | undefined, unsafe: Unsafe): Promise<T> => {
+  const later = async <T>(call: Omit<Job<T>, "lane">, key: string): Promise<T> => {
+    const { deadline, signal } = call;
     const entry = { turn: turns++, wakes: 0 };
     try {
       for (;;) {
@@ -281,10 +226,10 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
         const rank = entry.turn - next(time)!.turn;
         const ms = Math.min(LOOK * (1 + (rank >> 5)), OFTEN, deadline > time ? deadline - time : OFTEN);
         entry.wakes = time + ms;
-        await nap(ms, options?.signal);
+        await nap(timers, ms, signal);
         entry.wakes = 0;
         const lane = lanes.has(key) || next(now()) === entry ? laneOf(key) : undefined;
-        if (lane) return begin(lane, deadline, work, options, unsafe);
+        if (lane) return begin(call, lane);
         if (closed) throw new Closed();
       }
     } finally {
@@ -292,79 +237,120 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     }
   };
 
-  const begin = <T>(lane: Lane, deadline: number, work: Work<T>, options: RunOptions<T> | undefined, unsafe: Unsafe): T | Promise<T> => {
-    const { cost, priority = 0, signal } = options ?? NONE;
-    if (!(priority >= 0 && priority <= 7) || priority % 1) throw new PolicyError(`priority is ${priority}; it is a whole number from 0 to 7`);
-    const call: Job<T> = {
-      lane, work, options, unsafe, deadline, requests: requestsOf(cost), tokens: tokensOf(cost), priority, signal, turn: lane.turns++,
-      attempts: 0, slot: -1, place: -1, then: undefined, done: undefined, fail: undefined, stop: undefined, wakes: 0,
-    };
-    return lane.enter(call, attempt);
-  };
+  const begin = <T>(call: Omit<Job<T>, "lane">, lane: Lane): T | Promise<T> => lane.enter(Object.assign(call, { lane, turn: lane.turns++ }), attempt);
 
-  /** A call and its retries, which `unsafe` forbids. */
-  const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, unsafe?: Unsafe): Promise<T> => {
-    const key = options?.key ?? "";
-    const deadline = options?.deadline === undefined ? NaN : now() + options.deadline;
+  /** A call and its retries. Signals are linked from here to its end. */
+  const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, manner?: Manner<T>, more?: AbortSignal | null): Promise<T> => {
+    let guard: Guard | undefined;
     try {
+      if (options && !manner) checkCall(options);
+      const { key = "", cost, priority = 0, deadline, signal: own } = options ?? NONE;
+      let signal = own ?? more;
+      // A signal of its own takes with it what `fetch` adds to it.
+      if (deadline !== undefined || (signal && manner)) {
+        guard = new Guard([own, more].filter((signal) => !!signal));
+        signal = guard.signal;
+      }
+      const call: Omit<Job<T>, "lane"> = {
+        work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
+        requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
+        then: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
+      };
       const lane = entries.size && next(now()) && !lanes.has(key) ? undefined : laneOf(key);
-      return (lane ? begin(lane, deadline, work, options, unsafe) : later(key, deadline, work, options, unsafe)) as Promise<T>;
+      const result = (lane ? begin(call, lane) : later(call, key)) as Promise<T>;
+      // Where it was sent, it has ended its guard itself.
+      return guard ? result.catch((error) => (guard!.end(), Promise.reject(error))) : result;
     } catch (error) {
+      guard?.end();
       return Promise.reject(error);
     }
   };
 
   /** An attempt of a call that was admitted, and those after it. */
   const attempt = async <T>(call: Job<T>, permit: number): Promise<T> => {
-    const { lane, work, options } = call;
-    const { core } = lane.house;
-    const guard = call.signal || call.deadline > 0 ? new Guard(call.signal, call.deadline - now()) : undefined;
-    let reply: Reply;
-    let end: () => T;
-    call.attempts++;
+    const { lane, work, options, manner, guard, signal } = call;
+    const { key, house: { core } } = lane;
+    const sent = now();
+    const number = ++call.attempts;
+    if (number === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - sent);
     lane.calls++;
+    const waited = sent - call.since || 0;
+    call.since = NaN;
+    emit("sent", () => ({ key, attempt: number, waited }));
+    let result: Result<T>;
     try {
-      const result = work((guard?.signal ?? (work.length ? new AbortController().signal : undefined))!);
-      const value = await (guard ? guard.race(result) : result);
-      reply = options?.outcome?.({ value }) ?? responseIn(value) ?? "ok";
-      end = () => value;
-      lane.settle(permit, report(core, reply, options?.used?.(value)));
+      const value = work((signal ?? (work.length ? new AbortController().signal : undefined))!);
+      result = { value: await (signal ? race(value, signal) : value) };
     } catch (error) {
-      reply = options?.outcome?.({ error }) ?? responseIn(error) ?? (guard?.signal.aborted ? "abandoned" : "failed");
-      end = () => {
-        throw error;
-      };
-      lane.settle(permit, report(core, reply, undefined));
-    } finally {
-      guard?.end();
-      lane.calls--;
+      result = { error };
     }
-    const more = again(call, reply);
+    let reply: Reply | undefined;
+    let cost: Cost | undefined;
+    try {
+      const hasValue = "value" in result;
+      if (options?.outcome) reply = await options.outcome(result as { value?: T; error?: unknown });
+      if (!reply && hasValue && manner) reply = await manner.read(result.value as T);
+      reply ??= responseIn(hasValue ? result.value : result.error) ?? (hasValue ? "ok" : signal?.aborted ? "abandoned" : "failed");
+      if (hasValue && options?.actualCost) checkCost("actualCost", (cost = await options.actualCost(result.value as T)));
+      lane.learn(permit, report(core, reply, cost));
+    } catch (error) {
+      // The caller's own functions have failed.
+      if ("value" in result) discard(result.value);
+      result = { error };
+      lane.learn(permit, report(core, (reply = "abandoned"), undefined));
+    }
+    const { status } = reply as Partial<ResponseLike>;
+    const outcome = OUTCOMES[lane.outcome]!;
+    // The retry is the core's answer to the reply as it stands, which a listener's calls would change.
+    const more = again(call, reply, result.error);
+    emit("settled", () => ({ key, attempt: number, outcome, status, ms: now() - sent }));
+    if (more < 0) return conclude(call, permit, result);
+    lane.release(permit);
     if (lane.waiting) lane.changed();
-    if (more >= 0) return retry(call, more, end);
-    forget(call);
-    return end();
+    return retry(call, more, result);
   };
 
-  /** Tries a call again after a time; `end` is how it ends where it is not admitted again. */
-  const retry = async <T>(call: Job<T>, ms: number, end: (() => T) | undefined): Promise<T> => {
+  /** The end of a call: its result, whose body may be on its way yet. A call that is not in flight has no permit. */
+  const conclude = <T>(call: Job<T>, permit: number | undefined, result: Result<T>): T => {
+    const { lane, guard, manner } = call;
+    let isHeld = permit !== undefined;
+    const free = () => {
+      if (isHeld) lane.release(permit!);
+      isHeld = false;
+      if (lane.waiting) lane.changed();
+    };
+    const end = () => {
+      free();
+      guard?.end();
+    };
+    forget(call);
+    if ("value" in result && manner) {
+      if (lane.waiting) lane.changed();
+      return manner.hold(result.value as T, call.signal, free, end);
+    }
+    end();
+    if ("value" in result) return result.value as T;
+    throw result.error;
+  };
+
+  /** Tries a call again after a time; `result` is its end where it is not admitted again. */
+  const retry = async <T>(call: Job<T>, ms: number, result: Result<T> | undefined): Promise<T> => {
     const { lane } = call;
     let permit;
     lane.calls++;
     try {
-      if (ms) await nap(ms, call.signal);
+      if (ms) await nap(timers, ms, call.signal);
       const next = lane.enter(call, same);
-      // Nobody reads the answer before this one any more, and it would keep its connection.
-      if (discard(end!)) end = undefined;
+      // Nobody reads the response before this one any more, and it would keep its connection.
+      if (discard(result!.value)) result = undefined;
       permit = await next;
     } catch (rejection) {
-      forget(call);
       if (rejection instanceof TidegateError && !(rejection instanceof Closed)) {
-        emit("unretried", () => ({ key: lane.key, attempt: call.attempts, why: WHYS[rejection.code] ?? "deadline" }));
-        if (end) return end();
+        emit("gaveUp", () => ({ key: lane.key, attempt: call.attempts, why: WHYS[rejection.code] ?? "deadline" }));
+        if (result) return conclude(call, undefined, result);
       }
-      if (end) discard(end);
-      throw rejection;
+      discard(result?.value);
+      return conclude<T>(call, undefined, { error: rejection });
     } finally {
       lane.calls--;
     }
@@ -376,52 +362,42 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     if (slot >= 0) lane.house.core.forget(slot);
   };
 
-  /** In how many milliseconds a call that came back is tried again; -1 where it is not. */
-  const again = <T>(call: Job<T>, reply: Reply): number => {
-    const { lane, unsafe, attempts: attempt } = call;
+  /** In how many milliseconds a call that has its outcome is tried again; -1 where it is not. */
+  const again = <T>(call: Job<T>, reply: Reply, error: unknown): number => {
+    const { lane, attempts: attempt, options } = call;
     const { key, outcome, house: { core } } = lane;
-    // It was served, or nobody waits for it any more.
-    if (outcome === 0 || outcome === 4 || lane.closed) return -1;
+    const name = OUTCOMES[outcome]!;
+    const isPushback = name === "throttled" || name === "busy";
+    if (name === "exhausted") emit("gaveUp", () => ({ key, attempt, why: name }));
+    // The server has answered, or nobody waits for it any more.
+    if ((!isPushback && name !== "failed") || lane.closed) return -1;
     const time = now();
-    const pushback = outcome < 3;
-    // The retry is the core's answer to the reply as it stands, which a listener's calls would change.
-    const wanted = !unsafe && (call.options?.retry ?? pushback);
-    const pause = core.pause();
-    const slot = wanted ? core.retry(lane.gate, call.slot, time, call.deadline, call.requests, call.tokens) : -1;
+    const unsafe = call.manner?.unsafe;
+    // A call that the server throttled was not served, so that any method can be sent again.
+    const onlyThrottled = unsafe === "method" || options?.retry === "throttled";
+    const isWanted = unsafe !== "body" && (onlyThrottled ? name === "throttled" : (options?.retry ?? isPushback));
+    const isOver = isBlind(error) && attempt >= FEW_ATTEMPTS;
+    const isRetried = isWanted && !isOver && !isHopeless(error);
+    const cooldown = core.cooldown();
+    const slot = isRetried ? core.retry(lane.gate, call.slot, time, call.deadline, call.requests, call.tokens) : -1;
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
     if (slot >= 0) call.slot = slot;
-    const late = time + ms > call.deadline || slot === LATE;
-    if (pushback) {
+    const isLate = time + ms > call.deadline || slot === LATE;
+    if (isPushback) {
       const { status } = reply as Partial<ResponseLike>;
-      emit("throttled", () => ({ key, attempt, outcome: OUTCOMES[outcome]!, status, pause: pause >= 0 ? pause : undefined }));
+      emit("throttled", () => ({ key, attempt, outcome: name, status, cooldown: cooldown >= 0 ? cooldown : undefined }));
     }
-    if (ms >= 0 && !late) {
-      emit("retry", () => ({ key, attempt: attempt + 1, ms }));
+    if (ms >= 0 && !isLate) {
+      emit("retry", () => ({ key, attempt: attempt + 1, ms: cooldown > ms ? cooldown : ms }));
       return ms;
     }
-    const why = unsafe ?? (late ? "deadline" : wanted ? "attempts" : undefined);
-    if (why) emit("unretried", () => ({ key, attempt, why }));
+    const why = (isWanted ? undefined : unsafe) ?? (isLate ? "deadline" : !isWanted ? undefined : isRetried || isOver ? "attempts" : "error");
+    if (why) emit("gaveUp", () => ({ key, attempt, why }));
     return -1;
   };
 
-  const run: Gate["run"] = (work, options) => go(work, options);
-
-  const fetch: Gate["fetch"] = async (input, init, call) => {
-    const request = typeof input === "object" && "method" in input ? input : undefined;
-    const target = { url: request?.url ?? String(input), method: init?.method ?? request?.method ?? "GET" };
-    const headers = init?.headers ?? request?.headers;
-    const body = init?.body ?? request?.body;
-    const safe = call?.retry ?? (IDEMPOTENT.test(target.method) || (!!headers && new Headers(headers).has("idempotency-key")));
-    // What has been read from a stream cannot be sent again.
-    const once = typeof body === "object" && body !== null && ("getReader" in body || Symbol.asyncIterator in body);
-    const wrapped = options.fetch ?? globalThis.fetch;
-    const work: Work<Response> = (...[signal]) => wrapped(input, signal ? { ...init, signal } : init);
-    const key = call?.key ?? (options.key ?? originOf)(target);
-    const signal = call?.signal ?? init?.signal ?? request?.signal;
-    return go(work, { ...call, key, signal, retry: call?.retry ?? true }, safe ? (once ? "body" : undefined) : "method");
-  };
-
   const tryAcquire: Gate["tryAcquire"] = (options) => {
+    if (options) checkCall(options);
     const lane = laneOf(options?.key ?? "");
     if (!lane) throw full();
     const cost = options?.cost;
@@ -429,31 +405,57 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return permit >= 0 ? new Pass(lane, permit) : null;
   };
 
+  const fetch = fetcher(options, go);
+
+  /** The ways to make a call, with defaults for its options. */
+  const caller = (defaults?: CallOptions): Caller => {
+    const merged = <O extends CallOptions>(options: O | undefined): O | undefined => (defaults && options ? { ...defaults, ...options } : (options ?? (defaults as O | undefined)));
+    const run: Caller["run"] = (work, options) => go(work, merged(options));
+    return {
+      run,
+      fetch: (input, init, options) => fetch(input, init, merged(options)),
+      wrap: (work, options) => (...args) => run(() => work(...args), options),
+      tryAcquire: (options) => tryAcquire(defaults ? { key: defaults.key, cost: defaults.cost, ...options } : options),
+      with(more) {
+        checkCall(more);
+        return caller({ ...defaults, ...more });
+      },
+    };
+  };
+
   const stats: Gate["stats"] = (key) => {
-    const sum = { keys: 0, waiting: 0, interval: 0, causes: { ...causes } } as Stats;
-    for (const name of COUNTERS) sum[name] = 0;
+    const sum = key === undefined ? { ...past, causes: { ...past.causes } } : nothing();
     for (const lane of lanes.values()) {
       if (key !== undefined && lane.key !== key) continue;
-      const { core } = lane.house;
-      core.stats(lane.gate);
-      const row = core.row();
-      COUNTERS.forEach((name, i) => (sum[name] += row[i]!));
+      count(sum, lane);
       sum.keys++;
       sum.waiting += lane.waiting;
-      sum.interval = Math.max(sum.interval, core.interval(lane.gate, 0, now()));
+      sum.interval = Math.max(sum.interval, lane.house.core.interval(lane.gate, 0, now()));
     }
     return sum;
   };
 
+  const peek: Gate["peek"] = (key = "") => {
+    const lane = lanes.get(key);
+    if (!lane) return { wait: house?.paused ? Infinity : 0, cause: house?.paused ? "paused" : undefined, waiting: 0, inFlight: 0 };
+    const { core, paused } = lane.house;
+    const time = now();
+    const cause = paused ? "paused" : CAUSES[core.why(lane.gate, -1, time, NaN, 1, 0) - 1];
+    const { waiting, inFlight } = stats(key);
+    return { wait: paused ? Infinity : core.peek(lane.gate, time), cause, waiting, inFlight };
+  };
+
   const on: Gate["on"] = (event, listener) => {
+    if (!EVENTS.includes(event)) throw new PolicyError(`there is no event "${String(event)}"; the events are ${EVENTS.join(", ")}`);
     const set = ((listeners[event] as Set<typeof listener> | undefined) ??= new Set() as never) as Set<typeof listener>;
     set.add(listener);
     return () => void set.delete(listener);
   };
 
   const setPolicy: Gate["setPolicy"] = (next) => {
+    checkPolicy(next);
     const { core } = open();
-    write(core.row(), next, laws, Kind.lease);
+    write(core.row(), next, laws, Kind.expiry);
     for (const lane of lanes.values()) {
       if (!core.follow(lane.gate, now())) throw impossible();
       lane.changed();
@@ -461,26 +463,43 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     policy = next;
   };
 
-  const snapshot: Gate["snapshot"] = () => {
-    const keys: Record<string, Uint8Array> = {};
-    for (const { key, gate, house } of lanes.values()) {
-      const length = house.core.snapshot(gate, now());
-      keys[key] = house.core.room().slice(0, length);
+  const hold = (paused: boolean) => () => {
+    const { core } = open();
+    house!.paused = paused;
+    for (const lane of lanes.values()) {
+      core.pause(lane.gate, paused);
+      lane.changed();
     }
+  };
+
+  // Each looks for itself, as nobody may wake another request's.
+  const idle: Gate["idle"] = async () => {
+    const isBusy = () => {
+      const stale = now() - (policy.expiry ?? Kind.expiry);
+      return !!entries.size || [...lanes.values()].some((lane) => !lane.isIdle(stale));
+    };
+    while (isBusy()) await nap(timers, LOOK, undefined);
+  };
+
+  const snapshot: Gate["snapshot"] = () => {
+    const keys = [...lanes.values()].map(({ key, gate, house: { core } }): [string, string] => {
+      const length = core.snapshot(gate, now());
+      return [key, btoa(String.fromCharCode(...core.room().subarray(0, length)))];
+    });
     return { at: Date.now(), keys };
   };
 
-  const restore: Gate["restore"] = ({ at, keys }) => {
+  const restore: Gate["restore"] = (snapshot) => {
     if (closed) throw new Closed();
     const { core } = open();
-    for (const [key, record] of Object.entries(keys)) {
+    for (const [key, record] of records(snapshot)) {
       const before = lanes.get(key);
       if (before && !before.isIdle()) continue;
       if (!before && !hasRoom()) throw full();
-      write(core.row(), policy, laws, Kind.lease);
+      write(core.row(), policy, laws, Kind.expiry);
       core.room().set(record.subarray(0, 4096));
-      const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - at, house!.queue));
-      before?.close();
+      const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - snapshot.at, queue));
+      if (before) retire(before);
       lanes.set(key, lane);
       latest = undefined;
     }
@@ -493,12 +512,24 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     lanes.clear();
   };
 
-  return { fetch, run, tryAcquire, stats, on, setPolicy, snapshot, restore, close, [Symbol.dispose]: close };
+  return { ...caller(), stats, peek, on, setPolicy, pause: hold(true), resume: hold(false), idle, snapshot, restore, close, [Symbol.dispose]: close };
 };
 
-/** The origin of a URL, which in a page may be relative. */
-function originOf({ url }: Target): string {
-  return new URL(url, globalThis.location?.href).origin;
+/** The keys and records of a snapshot. */
+function records({ at, keys }: Snapshot): [string, Uint8Array][] {
+  try {
+    if (Number.isFinite(at)) return keys.map(([key, record]) => [String(key), Uint8Array.from(atob(record), (character) => character.charCodeAt(0))]);
+  } catch {
+    // As below.
+  }
+  throw new TidegateError("SNAPSHOT", "this is no snapshot: pass what snapshot() returned, or what JSON.parse makes of it");
+}
+
+/** No counts. */
+function nothing(): Stats {
+  const sum = { keys: 0, waiting: 0, waits: 0, interval: 0, causes: { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 } } as Stats;
+  for (const name of COUNTERS) if (name) sum[name] = 0;
+  return sum;
 }
 
 class Pass implements Permit {
@@ -511,12 +542,14 @@ class Pass implements Permit {
     this.#permit = permit;
   }
 
-  settle(reply: Reply = "ok", used?: Cost): void {
+  settle(reply: Reply = "ok", actualCost?: Cost): void {
     const lane = this.#lane;
     if (!lane) return;
+    checkCost("actualCost", actualCost);
+    const outcome = report(lane.house.core, reply, actualCost);
     this.#lane = undefined;
-    lane.calls--;
-    lane.settle(this.#permit, report(lane.house.core, reply, used));
+    lane.learn(this.#permit, outcome);
+    lane.release(this.#permit);
     if (lane.waiting) lane.changed();
   }
 
@@ -538,22 +571,9 @@ function tokensOf(cost: Cost = 1): number {
   return typeof cost === "object" ? (cost.tokens ?? 0) : 0;
 }
 
-/** Prepares the core's reply for a call that has come back, and tells its outcome's number. */
-function report(core: Core, reply: Reply, used: Cost | undefined): number {
+/** Prepares the core's reply for a call that has its outcome, and returns that outcome's number. */
+function report(core: Core, reply: Reply, cost: Cost | undefined): number {
   const outcome = tell(core, reply);
-  if (used !== undefined) core.used(requestsOf(used), tokensOf(used));
+  if (cost !== undefined) core.used(requestsOf(cost), tokensOf(cost));
   return outcome;
-}
-
-/** Lets go of an answer that nobody will read; whether there was something to let go of. */
-function discard(end: () => unknown): boolean {
-  let body;
-  try {
-    body = (end() as Response | undefined)?.body;
-  } catch {
-    // It was an error, which holds nothing.
-  }
-  if (!body?.cancel) return false;
-  body.cancel().catch(() => {});
-  return true;
 }

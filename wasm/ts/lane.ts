@@ -5,13 +5,14 @@
  */
 
 import type { Core } from "./core.js";
-import { Closed, Late, QueueFull, Refused, type Code } from "./errors.js";
+import type { Timers } from "./wait.js";
+import { Closed, DeadlineExceeded, QueueFull, Rejected, type Code } from "./errors.js";
 
-/** Which gate keeps a call back. */
-export type Cause = "pace" | "hold" | "window" | "budget";
+/** What keeps a call back. */
+export type Cause = (typeof CAUSES)[number];
 
-/** The causes in the core's order. */
-const CAUSES: readonly Cause[] = ["pace", "hold", "window", "budget"];
+/** The causes in the core's order, and one that the core knows as a limit of no calls. */
+export const CAUSES = ["pacing", "cooldown", "concurrency", "retryBudget", "paused"] as const;
 
 /** A call on its way: what it asks for, and where it stands. */
 export interface Call {
@@ -32,7 +33,8 @@ export interface Call {
   done: ((result: any) => void) | undefined;
   fail: ((error: unknown) => void) | undefined;
   stop: (() => void) | undefined;
-  /** When its own timer fires. */
+  /** Since when it waits, NaN where it does not; and when its own timer fires. */
+  since: number;
   wakes: number;
 }
 
@@ -43,8 +45,10 @@ export type Then<C extends Call, T> = (call: C, permit: number) => T | Promise<T
 export interface House {
   readonly core: Core;
   readonly now: () => number;
+  readonly timers: Timers;
   readonly queue: number;
-  waits(lane: Lane, cause: Cause, ms: number): void;
+  paused: boolean;
+  waits(lane: Lane, call: Call, cause: Cause, ms: number): void;
 }
 
 /** See the module. */
@@ -54,6 +58,8 @@ export abstract class Lane {
   waiting = 0;
   /** Calls that were admitted: in flight, or before another attempt. */
   calls = 0;
+  /** How many waits each cause had. */
+  readonly causes: Record<Cause, number> = { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 };
   /** How many calls have come. */
   turns = 0;
   /** The outcome's number of the call that came back last. */
@@ -96,14 +102,16 @@ export abstract class Lane {
     const answer = this.join(call, this.house.now());
     if (answer >= 0) return then(call, answer);
     const ms = this.house.core.given() - this.used;
-    const cause = (this.#cause ??= CAUSES[this.why(call) - 1] ?? "pace");
+    const cause = this.house.paused ? "paused" : (this.#cause ??= CAUSES[(this.why(call) - 1) % 4] ?? "pacing");
+    this.causes[cause]++;
+    call.since = this.used;
     // It waits before anybody hears of it: who hears may close the gate, or change what it waits for.
     const result = this.wait(call, then);
-    this.house.waits(this, cause, ms);
+    this.house.waits(this, call, cause, ms);
     return result;
   }
 
-  /** A permit; or less than 0, where the call waits from now on. Throws where it is refused. */
+  /** A permit; or less than 0, where the call waits from now on. Throws where it is rejected. */
   protected join(call: Call, time: number): number {
     const { slot, deadline, requests, tokens, priority, turn } = call;
     this.used = time;
@@ -134,11 +142,17 @@ export abstract class Lane {
     return this.house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
   }
 
-  /** The call has come back, and the core's reply is prepared: of this outcome's number. See what `changed` then. */
-  settle(permit: number, outcome: number): void {
+  /** The call's headers have come, and the core's reply is prepared: of this outcome's number. See what `changed` then. */
+  learn(permit: number, outcome: number): void {
     this.outcome = outcome;
     // By now the slot may be another's.
-    if (!this.closed) this.house.core.settle(this.gate, permit, this.house.now());
+    if (!this.closed) this.house.core.learn(this.gate, permit, this.house.now());
+  }
+
+  /** The call is over: its place is free. See what `changed` then. */
+  release(permit: number): void {
+    this.calls--;
+    if (!this.closed) this.house.core.release(this.gate, permit);
   }
 
   /** Takes nobody any more. */
@@ -165,17 +179,17 @@ export abstract class Lane {
   #rejection(time: number): Error {
     const { core, queue } = this.house;
     const reason = core.reason();
-    if (reason === 1) return new Late(Math.max(core.late() - time, 1));
+    if (reason === 1) return new DeadlineExceeded(Math.max(core.late() - time, 1));
     if (reason === 6) return new QueueFull(queue, this.key);
     const [code, message] = REASONS[reason - 2] ?? REASONS[3]!;
-    return new Refused(code, message);
+    return new Rejected(code, message);
   }
 }
 
 /** Why a call cannot be admitted, in the core's order from 2 on. */
 const REASONS: readonly [Code, string][] = [
   ["OVER_LIMIT", "the law's limit for this second is used up"],
-  ["BUDGET", "the retry budget is spent"],
+  ["RETRY_BUDGET", "the retry budget is spent"],
   ["TOO_BIG", "the cost is more than the limit's burst, so the call never fits"],
   ["NEVER", "the wait would outlast the clock"],
 ];

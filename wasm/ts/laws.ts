@@ -1,12 +1,12 @@
 /** The entry that has every law by name. */
 
-import { instance, lazily, unpack } from "./core.js";
+import { compile, instance, lazily } from "./core.js";
 import { maker } from "./gate.js";
 import { LAWS } from "./law.js";
 import { PumpedLane } from "./pumped.js";
 import { common, packed } from "#packed/laws";
 
 /** Makes a gate whose policy may name any law. */
-export const tidegate = maker(lazily(() => instance(new WebAssembly.Module(unpack(packed, common)))), LAWS.length, PumpedLane);
+export const tidegate = maker(lazily(() => instance(compile(packed, common))), LAWS.length, PumpedLane);
 
 export * from "./public.js";

@@ -6,7 +6,7 @@
  * overslept; if it does wake, it takes its place again.
  */
 
-import { Closed, Late } from "./errors.js";
+import { Closed, DeadlineExceeded } from "./errors.js";
 import { Lane, type Call, type Then } from "./lane.js";
 import { nap } from "./wait.js";
 
@@ -22,7 +22,7 @@ const OFTEN = 200;
 
 /** See the module. */
 export class LoneLane extends Lane {
-  static readonly lease = 30_000;
+  static readonly expiry = 30_000;
   /** When the first may go, as the core said; 0 where that hangs on a call in flight. */
   #due = 0;
 
@@ -61,13 +61,13 @@ export class LoneLane extends Lane {
         if (error) throw error;
         const rank = this.#rank(call, time);
         const due = Math.max(this.#due, time) + this.#spacing(rank * call.requests, rank * call.tokens, time);
-        if (time >= deadline) throw new Late(Math.max(due - time, 1));
+        if (time >= deadline) throw new DeadlineExceeded(Math.max(due - time, 1));
         const full = this.#due ? 0 : Math.min(this.patience(time) * (1 + (rank >> 5)), OFTEN);
         const left = Math.min(due, deadline > time ? deadline : due) - time;
         // Less than a millisecond is none to a timer.
         const ms = Math.max(left > SOON ? Math.min(left / 2, OFTEN) : left, full, 1);
         call.wakes = time + ms;
-        await nap(ms, signal);
+        await nap(this.house.timers, ms, signal);
         if (this.closed) throw new Closed();
         time = this.house.now();
         call.wakes = 0;

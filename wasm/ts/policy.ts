@@ -10,42 +10,50 @@ export interface Quota {
   /** The period, in milliseconds. */
   per: number;
   /**
-   * How many may leave at once; so many periods are less than 570 years. @defaultValue 1 for requests;
+   * How many may be sent at once; so many periods are less than 570 years. @defaultValue 1 for requests;
    * the whole limit for tokens, or as much of it as that allows
    */
-  burst?: number;
+  burst?: number | undefined;
 }
 
 /** What a gate keeps to. All of it is optional, and can be changed at run time. */
 export interface Policy {
   /**
-   * `"adaptive"` finds an unknown limit, and follows whatever the server tells. `"fixed"` keeps
-   * the quotas of `requests` and `tokens`, exactly. `"backoff"` sets no rate, and `"none"` not even a
-   * delay between attempts; both heed what servers ask for. @defaultValue "adaptive"
+   * `"adaptive"` finds an unknown limit, and follows what the server says of it. `"fixed"` never exceeds
+   * `requests` and `tokens`. `"backoff"` sets no rate, and `"none"` not even a delay between attempts; both
+   * follow a server's Retry-After. @defaultValue "fixed" if `requests` or `tokens` are given, else "adaptive"
    */
-  law?: Law;
-  /** The limit of calls, if you know it: what `fixed` keeps, a scale for `adaptive`. */
-  requests?: Quota;
+  law?: Law | undefined;
+  /** The limit of calls, if you know it: what `fixed` keeps, and where `adaptive` begins. */
+  requests?: Quota | undefined;
   /** The limit of whatever else `cost` counts as `tokens`. */
-  tokens?: Quota;
+  tokens?: Quota | undefined;
   /** At most so many calls in flight for a key, from 1 to 65,535. @defaultValue no limit */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /** After so many milliseconds a call that never ended gives its place back. @defaultValue 300000; in edge workers, where calls die with their request, 30000 */
-  lease?: number;
-  /** The longest pause in milliseconds that a server can ask for. @defaultValue 3600000 */
-  maxHold?: number;
+  expiry?: number | undefined;
+  /** The longest cooldown in milliseconds that a server can ask for. @defaultValue 3600000 */
+  maxCooldown?: number | undefined;
   /**
    * Each call's own delay between attempts: doubling from `base` to `max` milliseconds, full jitter.
    * @defaultValue none for `none`, and for `adaptive`, `autosleeper` and the `heroku` laws, which delay by
    * themselves; else 100 to 20000
    */
-  backoff?: { base?: number; max?: number };
+  backoff?: { base?: number | undefined; max?: number | undefined } | undefined;
   /** At most so many attempts of a call, the first included. @defaultValue 10 */
-  attempts?: number;
+  attempts?: number | undefined;
   /** No attempt later than so many milliseconds after the first failure. @defaultValue no limit */
-  elapsed?: number;
+  elapsed?: number | undefined;
   /** Retries that the successes must pay for: so many per cent, and `reserve` in advance. @defaultValue no limit; a reserve of 10 */
-  budget?: { percent: number; reserve?: number };
+  retryBudget?: { percent: number; reserve?: number | undefined } | undefined;
+}
+
+/** Throws where an object has a name that is none of these. */
+export function among(given: object, names: readonly string[], where: string): void {
+  if (typeof given !== "object" || given === null) throw new PolicyError(`the options ${where} are ${String(given)}; they are an object`);
+  for (const name in given) {
+    if (!names.includes(name)) throw new PolicyError(`there is no option "${name}" ${where}; the options are ${names.join(", ")}`);
+  }
 }
 
 /** What the core counts with. */
@@ -56,11 +64,12 @@ const MANY = 0xffffffff;
 const END = 1.8e13;
 
 /** Writes the row; throws a `PolicyError` that names what is wrong. */
-export function write(row: Float64Array, policy: Policy, laws: number, lease: number, places = 65_535): void {
-  const law = LAWS.indexOf(policy.law ?? "adaptive");
+export function write(row: Float64Array, policy: Policy, laws: number, expiry: number, places = 65_535): void {
+  const { requests, tokens, backoff, retryBudget } = policy;
+  const law = LAWS.indexOf(policy.law ?? (requests || tokens ? "fixed" : "adaptive"));
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
   if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);
-  const { requests, tokens, backoff, budget } = policy;
+  if (policy.law === "fixed" && !requests && !tokens) throw new PolicyError('the law "fixed" keeps the limits that it is given: set requests or tokens, or leave law out to find the limit');
   let at = 0;
   const put = (name: string, value: number | undefined, least: number, most: number, kind = "a number") => {
     if (value !== undefined && !(value >= least && value <= most && (kind !== WHOLE || Number.isInteger(value)))) {
@@ -70,6 +79,7 @@ export function write(row: Float64Array, policy: Policy, laws: number, lease: nu
   };
   const limit = (name: string, quota: Quota | undefined) => {
     row[at++] = law;
+    if (quota) among(quota, ["limit", "per", "burst"], `of ${name}`);
     put(`${name}.limit`, quota && (quota.limit ?? NaN), 1, MANY, WHOLE);
     put(`${name}.per`, quota && (quota.per ?? NaN), 1e-6, 1e12);
     const most = quota ? Math.min(MANY, Math.floor(END / quota.per)) : MANY;
@@ -79,13 +89,13 @@ export function write(row: Float64Array, policy: Policy, laws: number, lease: nu
   limit("requests", requests);
   limit("tokens", tokens);
   put("concurrency", policy.concurrency, 1, places, WHOLE);
-  put("lease", policy.lease ?? lease, 1, 1e12);
-  put("maxHold", policy.maxHold, 1, 1e12);
+  put("expiry", policy.expiry ?? expiry, 1, 1e12);
+  put("maxCooldown", policy.maxCooldown, 1, 1e12);
   put("backoff.base", backoff?.base, 1e-6, 1e12);
   const base = backoff?.base ?? 100;
   put("backoff.max", backoff?.max ?? (base > 20_000 ? base : undefined), base, 1e12);
   put("attempts", policy.attempts, 1, 65_535, WHOLE);
   put("elapsed", policy.elapsed, 0, 1e12);
-  put("budget.percent", budget && (budget.percent ?? NaN), 1, 1e6, WHOLE);
-  put("budget.reserve", budget && (budget.reserve ?? 10), 1, 1e6, WHOLE);
+  put("retryBudget.percent", retryBudget && (retryBudget.percent ?? NaN), 1, 1e6, WHOLE);
+  put("retryBudget.reserve", retryBudget && (retryBudget.reserve ?? 10), 1, 1e6, WHOLE);
 }

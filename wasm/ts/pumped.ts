@@ -5,18 +5,18 @@
 
 import { Closed } from "./errors.js";
 import { Lane, type Call, type Then } from "./lane.js";
-import { delay, turn } from "./wait.js";
+import { delay, listen, turn } from "./wait.js";
 
 /** So many calls may end their wait in one turn of the event loop, for others want turns too. */
 const BATCH = 500;
 
 /** See the module. */
 export class PumpedLane extends Lane {
-  static readonly lease = 300_000;
+  static readonly expiry = 300_000;
   /** How many calls may end their wait before the event loop has a turn. */
   #left = BATCH;
   /** The timer, and when it fires; 0 where none is set. */
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: unknown;
   #wakes = 0;
 
   wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T> {
@@ -26,13 +26,11 @@ export class PumpedLane extends Lane {
       call.fail = fail;
       const { signal } = call;
       if (signal) {
-        const onAbort = () => {
+        call.stop = listen(signal, () => {
           this.leave(call);
           fail(signal.reason);
           this.changed();
-        };
-        signal.addEventListener("abort", onAbort);
-        call.stop = () => signal.removeEventListener("abort", onAbort);
+        });
       }
       this.#pump(this.used);
     });
@@ -45,7 +43,7 @@ export class PumpedLane extends Lane {
 
   override close(): void {
     super.close();
-    clearTimeout(this.#timer);
+    this.house.timers.clearTimeout(this.#timer);
     const error = new Closed();
     const calls = this.waiters.filter((call) => call);
     const some = () => {
@@ -74,11 +72,11 @@ export class PumpedLane extends Lane {
     const due = time - next;
     if (due < Infinity && this.#wakes > time && this.#wakes <= due + 1) return;
     // Where only a call that comes back helps, a timer would keep a program from its end.
-    clearTimeout(this.#timer);
+    this.house.timers.clearTimeout(this.#timer);
     this.#wakes = 0;
     if (due === Infinity) return;
     this.#wakes = due;
-    this.#timer = setTimeout(() => {
+    this.#timer = this.house.timers.setTimeout(() => {
       this.#wakes = 0;
       this.#left = BATCH;
       this.changed();

@@ -50,9 +50,9 @@ const share = sharer(load, PumpedLane, () => {});
  * Makes a gate that shares the budget of each key with all processes whose gates have the same `prefix`
  * on the same server. Make one for the program, and close it before the client.
  */
-export function tidegate({ shared, prefix = "{tidegate}", law, requests, maxHold, concurrency, lease, beat, ...options }: RedisOptions): RedisGate {
+export function tidegate({ shared, prefix = "{tidegate}", law, requests, maxCooldown, concurrency, expiry, heartbeat, ...options }: RedisOptions): RedisGate {
   check(shared);
-  const policy = { law, requests, maxHold, concurrency, lease, beat };
+  const policy = { law, requests, maxCooldown, concurrency, expiry, heartbeat };
   writeShared(new Float64Array(18), policy);
   const { seed, now } = options;
   const post = new Post({ client: shared, prefix, policy, load, seed, now });
@@ -66,9 +66,9 @@ export function tidegate({ shared, prefix = "{tidegate}", law, requests, maxHold
   return { ...gate, budget, close, [Symbol.dispose]: close, [Symbol.asyncDispose]: close };
 }
 
-export { Closed, Late, PolicyError, QueueFull, Refused, TidegateError } from "./errors.js";
+export { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
 export type { Code } from "./errors.js";
-export type { Permit, Target } from "./gate.js";
+export type { Permit, Target } from "./options.js";
 export type { Cause } from "./lane.js";
 export type { Law } from "./law.js";
 export type { Quota } from "./policy.js";

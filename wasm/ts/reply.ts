@@ -1,38 +1,48 @@
 /** What a call came back with, handed to the core: it reads the headers, not we. */
 
 import type { Core } from "./core.js";
+import { PolicyError } from "./errors.js";
 
-/** What became of a call, in the five ways that matter to a throttle. */
-export type Outcome = "ok" | "throttled" | "busy" | "failed" | "abandoned";
+/**
+ * What became of a call. `"ok"`: the server answered. `"throttled"`: over a limit (429). `"busy"`: the server is
+ * overloaded (503). `"failed"`: no usable response. `"abandoned"`: ended on this side. `"exhausted"`: a quota is
+ * used up or unpaid, and waiting does not help soon. `"final"`: the server answered, and another attempt would not
+ * help. The last two are never tried again.
+ */
+export type Outcome = (typeof OUTCOMES)[number];
 
-/** The outcomes in the core's order. */
-export const OUTCOMES: readonly Outcome[] = ["ok", "throttled", "busy", "failed", "abandoned"];
+/** The outcomes in the core's order; behind them, what the core does not tell from `"ok"`. */
+export const OUTCOMES = ["ok", "throttled", "busy", "failed", "abandoned", "exhausted", "final"] as const;
+const FINAL = 6;
 
 /** What looks like a response: of `fetch`, of axios, of Node. */
 export interface ResponseLike {
   readonly status: number;
   readonly headers?: unknown;
+  /** The first bytes of its body, where they may say more than the status. */
+  readonly excerpt?: Uint8Array | undefined;
 }
 
-/** What can be told of a call: an outcome, one with a pause in milliseconds, or the response. */
-export type Reply = Outcome | { readonly outcome: Outcome; readonly retryAfter?: number } | ResponseLike;
+/** A report on a call: an outcome, one with a cooldown in milliseconds, or the response. */
+export type Reply = Outcome | { readonly outcome: Outcome; readonly retryAfter?: number | undefined } | ResponseLike;
 
 /** Prepares the core's reply, and tells its outcome's number. */
 export function tell(core: Core, reply: Reply): number {
-  if (typeof reply !== "object") return told(core, reply, NaN);
+  if (typeof reply !== "object" || !reply) return told(core, reply, NaN);
   if ("outcome" in reply) return told(core, reply.outcome, reply.retryAfter ?? NaN);
-  return read(core, reply.status, reply.headers);
+  return read(core, reply);
 }
 
-function told(core: Core, outcome: Outcome, pause: number): number {
+function told(core: Core, outcome: Outcome, cooldown: number): number {
   const number = OUTCOMES.indexOf(outcome);
-  core.answer(number, pause);
+  if (number < 0) throw new PolicyError(`the outcome is ${String(outcome)}; it is one of ${OUTCOMES.join(", ")}`);
+  core.answer(number === FINAL ? 0 : number, cooldown);
   return number;
 }
 
 let encoder: TextEncoder | undefined;
 
-function read(core: Core, status: number, headers: unknown): number {
+function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
   encoder ??= new TextEncoder();
   const room = core.room();
   core.status(status);
@@ -45,6 +55,11 @@ function read(core: Core, status: number, headers: unknown): number {
   };
   if (typeof (headers as Headers)?.forEach === "function") (headers as Headers).forEach(header);
   else if (headers) for (const [name, value] of Object.entries(headers)) header(value, name);
+  for (let at = 0; excerpt && at < excerpt.length; at += room.length) {
+    const piece = excerpt.subarray(at, at + room.length);
+    room.set(piece);
+    core.body(piece.length);
+  }
   return core.read(Date.now());
 }
 
@@ -56,4 +71,15 @@ export function responseIn(value: unknown): ResponseLike | undefined {
   if (typeof inner?.status === "number") return inner;
   const status = it.status ?? it.statusCode;
   if (typeof status === "number") return { status, headers: it.headers };
+}
+
+/** Whether an error says that another attempt would end the same: an unknown host, a certificate, an impossible argument. */
+export function isHopeless(error: unknown): boolean {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown } };
+  return /ENOTFOUND|CERT|SELF_SIGNED|UNABLE_TO_|INVALID_(ARG|URL|PROTOCOL)/.test(String(cause?.code ?? code));
+}
+
+/** Whether an error is a browser's, which does not say whether the network failed or CORS forbids the call. */
+export function isBlind(error: unknown): boolean {
+  return error instanceof TypeError && /^(Failed to fetch|Load failed|NetworkError)/.test(error.message);
 }

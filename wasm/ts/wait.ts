@@ -1,6 +1,12 @@
-/** Waiting that can be given up. */
+/** Timers and signals: waiting that can be given up. */
 
-import { Late } from "./errors.js";
+import { DeadlineExceeded } from "./errors.js";
+
+/** What a gate sleeps on: `globalThis`, or a test's clock. */
+export interface Timers {
+  setTimeout(then: () => void, ms: number): unknown;
+  clearTimeout(timer: any): void;
+}
 
 /** The longest delay that a timer takes, 24.8 days; longer ones fire at once. */
 const LONGEST = 0x7fffffff;
@@ -15,61 +21,86 @@ export function turn(then: () => void): void {
   ((globalThis as { setImmediate?: typeof setTimeout }).setImmediate ?? setTimeout)(then);
 }
 
-/** Calls back once after any time; the answer stops it. */
-export function after(ms: number, then: () => void): () => void {
-  const sleep = (ms: number): ReturnType<typeof setTimeout> => setTimeout(ms > LONGEST ? () => void (timer = sleep(ms - LONGEST)) : then, delay(ms));
+/** Calls back once after any time; returns what stops it. */
+export function after(timers: Timers, ms: number, then: () => void): () => void {
+  const sleep = (ms: number): unknown => timers.setTimeout(ms > LONGEST ? () => void (timer = sleep(ms - LONGEST)) : then, delay(ms));
   let timer = sleep(ms);
-  return () => clearTimeout(timer);
+  return () => timers.clearTimeout(timer);
+}
+
+/** Who listens to a signal: each signal has one listener of ours, since Node warns of the eleventh. */
+const heard = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Calls back when a signal is aborted; returns what ends that. */
+export function listen(signal: AbortSignal, then: () => void): () => void {
+  let all = heard.get(signal);
+  if (!all) {
+    heard.set(signal, (all = new Set()));
+    signal.addEventListener("abort", onAbort);
+  }
+  // Twice the same function would be once.
+  const one = () => then();
+  all.add(one);
+  return () => {
+    if (!all.delete(one) || all.size) return;
+    heard.delete(signal);
+    signal.removeEventListener("abort", onAbort);
+  };
+}
+
+function onAbort(this: AbortSignal): void {
+  for (const then of heard.get(this) ?? []) then();
 }
 
 /** Sleeps on a timer of its own. */
-export function nap(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
+export function nap(timers: Timers, ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   return new Promise((wake, fail) => {
-    const onAbort = () => {
+    if (signal?.aborted) return fail(signal.reason);
+    const unlink = signal && listen(signal, () => {
       stop();
-      fail(signal!.reason);
-    };
-    const stop = after(ms, () => {
-      signal?.removeEventListener("abort", onAbort);
+      unlink!();
+      fail(signal.reason);
+    });
+    const stop = after(timers, ms, () => {
+      unlink?.();
       wake();
     });
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener("abort", onAbort, { once: true });
   });
 }
 
-/** Ends a call in flight when its signal is aborted, or its time is over. */
+/** What becomes of the work, or the reason of a signal that is aborted first. */
+export function race<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((done, fail) => {
+    if (signal.aborted) fail(signal.reason);
+    const unlink = listen(signal, () => fail(signal.reason));
+    Promise.resolve(work).then(done, fail).finally(unlink);
+  });
+}
+
+/** One signal of several, and of a deadline. */
 export class Guard {
   readonly #own = new AbortController();
-  readonly #given: AbortSignal | null | undefined;
-  readonly #onAbort = () => this.#own.abort(this.#given!.reason);
-  #stop: (() => void) | undefined;
+  readonly #stops: (() => void)[] = [];
 
-  constructor(given: AbortSignal | null | undefined, ms: number) {
-    this.#given = given;
-    given?.addEventListener("abort", this.#onAbort);
-    if (given?.aborted) this.#onAbort();
-    // NaN: there is no deadline.
-    if (ms === ms) this.#stop = after(ms, () => this.#own.abort(new Late(0)));
+  constructor(given: AbortSignal[]) {
+    for (const signal of given) {
+      const abort = () => this.#own.abort(signal.reason);
+      if (signal.aborted) abort();
+      else this.#stops.push(listen(signal, abort));
+    }
   }
 
   get signal(): AbortSignal {
     return this.#own.signal;
   }
 
-  /** What becomes of the work, or of the guard's patience, whichever is first. */
-  race<T>(work: T | PromiseLike<T>): Promise<T> {
-    const { signal } = this;
-    return new Promise((done, fail) => {
-      Promise.resolve(work).then(done, fail);
-      const stop = () => fail(signal.reason);
-      if (signal.aborted) stop();
-      else signal.addEventListener("abort", stop);
-    });
+  /** Aborts after a time. */
+  arm(timers: Timers, ms: number): void {
+    this.#stops.push(after(timers, ms, () => this.#own.abort(new DeadlineExceeded(0))));
   }
 
+  /** Hears nothing any more. */
   end(): void {
-    this.#stop?.();
-    this.#given?.removeEventListener("abort", this.#onAbort);
+    for (const stop of this.#stops.splice(0)) stop();
   }
 }

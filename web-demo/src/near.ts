@@ -1,11 +1,35 @@
-/** Calls `then` once, when the element with this id comes near the view. */
-export function near(id: string, then: (host: HTMLElement) => unknown): void {
+/** Parts of the page that come when they are near the view. */
+
+/**
+ * Calls `then` when the element with this id comes near the view. Where that fails it says so, with a
+ * button that tries again: it loads the page anew, since browsers keep a module that could not be had.
+ */
+export function near(id: string, then: (host: HTMLElement) => Promise<unknown>): void {
   const host = document.getElementById(id);
   if (!host) return;
+  const failed = (error: unknown) => {
+    console.info(error);
+    const [note, retry] = [document.createElement("p"), document.createElement("button")];
+    note.className = "failed";
+    note.setAttribute("role", "alert");
+    note.textContent = "This part could not be loaded. Check your connection. ";
+    [retry.type, retry.textContent] = ["button", "Retry"];
+    retry.addEventListener("click", async () => {
+      retry.disabled = true;
+      // A page that is loaded anew without a connection would be gone.
+      const online = await fetch(location.href, { cache: "no-store" }).catch(() => null);
+      retry.disabled = false;
+      if (!online) return;
+      history.replaceState(null, "", `#${id}`);
+      location.reload();
+    });
+    note.append(retry);
+    host.prepend(note);
+  };
   const observer = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     observer.disconnect();
-    void then(host);
+    then(host).catch(failed);
   }, { rootMargin: "600px" });
   observer.observe(host);
 }

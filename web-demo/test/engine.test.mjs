@@ -90,7 +90,7 @@ for (const kind of Object.keys(kinds)) {
   });
 }
 
-test("what the story's module does not know it refuses, and never takes for something else", async () => {
+test("what the story's module does not know it rejects, and never takes for something else", async () => {
   const Simulator = await simulator();
   const story = new Simulator(await kinds.wasm("story"));
   for (const [scenario, law, code] of [

@@ -89,7 +89,7 @@ function someState(seed) {
         maybe(() => ({ name: "mine", kind: "fixed", parameters: { rate: `${whole(1, 20)}/s`, ...one({}, { burst: "3" }) } })),
         maybe(() => ({ name: "own.2", kind: "backoff", parameters: one({}, { base: "10ms", most: "90s", factor: "1.5", jitter: "equal", attempts: "7" }, { jitter: "none" }) })),
         maybe(() => ({ name: "r_3", kind: "autosleeper", parameters: one({}, { initial: "1ms", up: "1.5", down: "0.6", threshold: "5", spread: "0", faithful: "true" }) })),
-        maybe(() => ({ name: "b4", kind: "tchannel", parameters: one({ recovery: "rate 3" }, { recovery: "value 200", most: "1000", over: "refuse", faithful: "true" }) })),
+        maybe(() => ({ name: "b4", kind: "tchannel", parameters: one({ recovery: "rate 3" }, { recovery: "value 200", most: "1000", over: "reject", faithful: "true" }) })),
       ].filter(Boolean),
       stretches: times(2, () => ({
         name: one("calm", "storm_2"), from: 2 * S, to: 5 * S, show: one(["util", "jain"], ["throttled", "load", "peak"]),
@@ -147,7 +147,7 @@ test("an address that was tampered with is the usual state, and says so", () => 
   assert.deepEqual(url.read("?theme=dark", presets.preset), { state: usual, notices: [] });
 });
 
-test("a file that is no scenario is refused in a sentence that names what is wrong", () => {
+test("a file that is no scenario is rejected in a sentence that names what is wrong", () => {
   for (const [text, part] of [
     ["end = ", "line 1"], ["end = 5\n[server]", "end must be text"], ["", "server. is missing"], ["end='1s'\n[server.castle]", "castle"], ["end='1s'\n[server]\n[[clients]]", "exactly one"],
     ["end='1s'\nbegin='0s'\n[server.bucket]\nburst=1\nrate='1/s'", "begin"], ["end='1s'\n[server.bucket]\nburst=1\nrate='1/fortnight'", "fortnight"],
@@ -166,26 +166,26 @@ test("a file that is no scenario is refused in a sentence that names what is wro
   }
 });
 
-test("a scenario of the repository is read, or refused where only the command line can run it", () => {
+test("a scenario of the repository is read, or rejected where only the command line can run it", () => {
   const scenarios = path.join(import.meta.dirname, "../../tools/sim/scenarios");
-  const refused = [];
+  const rejected = [];
   for (const name of fs.readdirSync(scenarios).filter((name) => name.endsWith(".toml"))) {
     try {
       fromToml.read(fs.readFileSync(path.join(scenarios, name), "utf8"));
     } catch (error) {
       assert.match(error.message, /^the laboratory has no “\w+” of .*; the command line has: /, name);
-      refused.push(name);
+      rejected.push(name);
     }
   }
-  assert.ok(refused.length < 10, refused.join());
+  assert.ok(rejected.length < 10, rejected.join());
 });
 
-test("where one of several worlds is refused the others are closed, those too that open later", async () => {
+test("where one of several worlds is rejected the others are closed, those too that open later", async () => {
   const closed = [];
   const world = (name) => ({ close: () => closed.push(name) });
   const later = new Promise((resolve) => setImmediate(() => resolve(world("later"))));
-  const all = [Promise.resolve(world("first")), Promise.reject(new Error("refused")), later];
-  await assert.rejects(together(all), /^Error: refused$/);
+  const all = [Promise.resolve(world("first")), Promise.reject(new Error("rejected")), later];
+  await assert.rejects(together(all), /^Error: rejected$/);
   assert.deepEqual(closed, ["first", "later"]);
 });
 
@@ -230,9 +230,16 @@ const figures = async (page) => {
 /** The file that the page exports, as the native simulator runs it. */
 async function native(page, { laws, seed }) {
   const file = path.join(folder, "scenario.toml");
-  fs.writeFileSync(file, await page.locator("#lab .take .file").nth(1).textContent());
-  const rows = await simulate(file, "--law", laws.join(), "--seeds", String(seed));
-  return Object.fromEntries(rows.map((row) => [row.law, { metrics: row.metrics, digest: row.digests[0] }]));
+  const run = async (text, laws) => {
+    fs.writeFileSync(file, text);
+    const rows = laws.length ? await simulate(file, "--law", laws.join(), "--seeds", String(seed)) : [];
+    return rows.map((row) => [row.law, { metrics: row.metrics, digest: row.digests[0] }]);
+  };
+  const text = await page.locator("#lab .take .file").nth(1).textContent();
+  const rows = await run(text, laws.filter((law) => law !== "no-gate"));
+  // What has no gate is the law none that is told nothing.
+  const [bare] = laws.includes("no-gate") ? await run(text.replace(/^\[server\.hints\]\n(.+\n)+/m, ""), ["none"]) : [];
+  return Object.fromEntries(bare ? [...rows, ["no-gate", bare[1]]] : rows);
 }
 
 test("every preset shows what the native simulator says of its file, to the last digit", async (t) => {
@@ -264,7 +271,7 @@ test("so does any other state", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-/** Waits for the run that `act` leads to, and returns its figures with the digest, or why the page refuses it. `act` returns null where there is nothing to do. */
+/** Waits for the run that `act` leads to, and returns its figures with the digest, or why the page rejects it. `act` returns null where there is nothing to do. */
 async function rerun(page, law, act) {
   // Another run has another lane, also where it comes to the same figures.
   await page.locator("#lab .lane").evaluateAll((lanes) => lanes.forEach((lane) => { lane.dataset.old = ""; }));
@@ -285,23 +292,23 @@ async function rerun(page, law, act) {
 
 test("every control changes the outcome", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
-  const controls = "#lab .controls .field :is(input, select), #lab .controls .check input";
+  const controls = "#lab .side .field :is(input, select), #lab .side .check input";
   // What is written by hand, and differs from the usual: for laws of one's own.
   const texts = {
-    "Rate": "3/s", "Burst": "4", "First delay": "700ms", "Longest delay": "4s", "Each time, times": "3", "Attempts": "2", "A failure: times": "3", "Then: times": "0.5",
-    "After successes": "3", "Chance adds": "0.7", "But at most": "1ms", "Calls a second": "3", "Grows back by": "value 1",
+    "Rate": "3/s", "Burst": "4", "First delay": "700ms", "Longest delay": "4s", "Factor": "3", "Attempts": "2", "On failure ×": "3", "On success ×": "0.5",
+    "Successes before speeding up": "3", "Jitter ±": "0.7", "Jitter at most": "1ms", "Calls/s at most": "3", "Recovery": "value 1",
   };
   // In one world or another: a group's own law makes no difference where it is the law that is tried.
   const idle = new Set();
   const effective = new Set();
   for (const [query, only, law = "adaptive", passed = []] of [
     ["server=bucket,10/s,20", "Server"], ["server=window,20,10s", "Server"], ["server=queue,2,4,500ms", "Server"], ["server=autoscaling,5/s,40/s,0.7,5s,60s", "Server"],
-    ["server=autoscaling,2/min,43200/d,0.2,5s,60s", "Server", "adaptive", ["It is"]],
-    ["server=window,20,10s&hints=retry-after,remaining,reset,quota", "answers"], ["hints=retry-after:3s", "answers"], ["hints=retry-after:2x", "answers"],
-    ["hints=remaining:5", "answers", "heroku-remaining"], ["hints=remaining:2x", "answers", "heroku-remaining"], ["server=window,20,10s&hints=remaining,reset:5s", "answers"], ["hints=quota:50/1min", "answers"],
+    ["server=autoscaling,2/min,43200/d,0.2,5s,60s", "Server", "adaptive", ["Kind"]],
+    ["server=window,20,10s&hints=retry-after,remaining,reset,quota", "Hints"], ["hints=retry-after:3s", "Hints"], ["hints=retry-after:2x", "Hints"],
+    ["hints=remaining:5", "Hints", "heroku-remaining"], ["hints=remaining:2x", "Hints", "heroku-remaining"], ["server=window,20,10s&hints=remaining,reset:5s", "Hints"], ["hints=quota:50/1min", "Hints"],
     ["clients=5x2,law:aimd,from:1ms", "Clients"],
     ["clients=5x2,work:2&stop=", "Clients"], ["clients=5x2,poisson:4/s", "Clients"], ["clients=5x2,think:500ms", "Clients"], ["clients=5x2,on:1h-5s", "Clients"],
-    ["own=mine:fixed,rate:4/s", "own", "mine"], ["own=mine:backoff", "own", "mine"], ["own=mine:autosleeper", "own", "mine"], ["own=mine:tchannel", "own", "mine"],
+    ["own=mine:fixed,rate:4/s", "Your own", "mine"], ["own=mine:backoff", "Your own", "mine"], ["own=mine:autosleeper", "Your own", "mine"], ["own=mine:tchannel", "Your own", "mine"],
     ["latency=25ms-80ms", "World"], ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
   ]) {
     const load = async () => {
@@ -351,10 +358,10 @@ async function goesOn(page) {
 
 test("what is changed while it runs is kept, in the address and in the file", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&end=5min&laws=none,adaptive&speed=1");
-  for (const name of ["halve the limit", "as many clients join", "half of them leave", "break it for a while"]) {
+  for (const name of ["halve the limit", "double the clients", "halve the clients", "outage"]) {
     await goesOn(page);
     const before = page.url();
-    await button(page, name).click();
+    await page.locator("#lab .now").getByRole("button", { name }).click();
     await page.waitForURL((now) => now.href !== before);
     await page.waitForFunction(() => document.getElementById("lab").dataset.state === "runs");
   }
@@ -409,7 +416,7 @@ test("what is done while it catches up is done where it will be", async (t) => {
     new MutationObserver((_, observer) => {
       if (lab.dataset.state !== "catches-up") return;
       observer.disconnect();
-      press("as many clients join");
+      press("double the clients");
     }).observe(lab, { attributes: true });
     press("halve the limit");
   });
@@ -419,7 +426,7 @@ test("what is done while it catches up is done where it will be", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("what the engine refuses stays said until it is mended, and the run before goes on", async (t) => {
+test("what the engine rejects stays said until it is mended, and the run before goes on", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1&end=10min&laws=none,adaptive,aimd&speed=10");
   const fault = page.locator("#lab .stage > [role=alert]");
   await page.waitForSelector("#lab[data-state=runs]");
@@ -433,7 +440,7 @@ test("what the engine refuses stays said until it is mended, and the run before 
   await page.waitForURL(/laws=adaptive,aimd/);
   await page.waitForTimeout(500);
   assert.match(await fault.textContent(), /The plots show what was before/);
-  assert.equal(await page.locator("#lab .lane").count(), 3, "what is refused takes no lane away");
+  assert.equal(await page.locator("#lab .lane").count(), 3, "what is throttled takes no lane away");
   await page.getByLabel("Join at", { exact: true }).fill("0");
   await page.waitForFunction(() => document.querySelectorAll("#lab .lane").length === 2);
   assert.equal(await fault.textContent(), "");
@@ -471,7 +478,7 @@ test("where a law goes, the focus and the tables of the others stay, and nothing
   await page.waitForFunction(() => document.activeElement.getAttribute("aria-label") === "Remove adaptive");
   assert.deepEqual(await page.locator("#lab .lane > details").evaluateAll((all) => all.map(({ open }) => open)), [false, true]);
   await drawn(2);
-  await page.locator("#lab").getByLabel("Seed").evaluate((input) => {
+  await page.locator("#lab").getByLabel("Seed", { exact: true }).evaluate((input) => {
     input.value = "7";
     input.dispatchEvent(new Event("input", { bubbles: true }));
   });
@@ -494,7 +501,7 @@ test("numbers, picture and scenario can be taken along, and the numbers add up t
   const numbers = await saved(page, /CSV/);
   assert.equal(numbers.name, "e-5.csv");
   const [head, ...lines] = numbers.content.toString().trim().split("\n").map((line) => line.split(","));
-  assert.deepEqual(head, ["law", "from_s", "served", "refused", "left", "mean_wait_s"]);
+  assert.deepEqual(head, ["law", "from_s", "served", "throttled", "sent", "mean_wait_s"]);
   for (const [law, { metrics }] of Object.entries(seen)) {
     const own = lines.filter((line) => line[0] === law);
     const sum = (column) => own.reduce((sum, line) => sum + Number(line[column]), 0);
@@ -521,9 +528,9 @@ test("numbers, picture and scenario can be taken along, and the numbers add up t
   assert.deepEqual(trouble, []);
 });
 
-test("a scenario can be brought by paste and by file, and a wrong one is refused in words", async (t) => {
+test("a scenario can be brought by paste and by file, and a wrong one is rejected in words", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&laws=adaptive,none");
-  await page.getByText("Bring a scenario").click();
+  await page.getByText("Import a scenario").click();
   const text = page.getByLabel("Paste a scenario file, or open one");
   await text.fill("end = \"1min\"\n[server.bucket]\nburst = 5\nrate = \"2/weeks\"");
   await button(page, "Run it").click();
@@ -551,11 +558,158 @@ test("a scenario can be brought by paste and by file, and a wrong one is refused
   assert.deepEqual(trouble, []);
 });
 
+test("an API is modelled by a press and three fields, and its outcome is what five runs gave", async (t) => {
+  const { page, trouble } = await open(t, "?lab=1");
+  const names = await page.locator("#lab [data-model]").evaluateAll((all) => all.map(({ dataset }) => dataset.model));
+  assert.deepEqual(names, ["github", "openai", "anthropic", "stripe", "shopify", "aws", "pool"]);
+  for (const name of names) {
+    await page.locator(`#lab [data-model=${name}]`).click();
+    await page.waitForFunction((name) => document.querySelector(`#lab [data-model=${name}]`).ariaPressed === "true", name);
+    if (name === "stripe") {
+      await page.locator("#lab .model").getByLabel("Programs").fill("3");
+      await page.locator("#lab .model").getByLabel("Workers in each").fill("2");
+      await page.locator("#lab .model").getByLabel("Each worker wants", { exact: true }).fill("5");
+    }
+    await page.waitForFunction(() => /^In 5 runs/.test(document.querySelector("#lab .outcome").textContent) && !document.querySelector("#lab .spread .scroll").hidden);
+    const sentence = await page.locator("#lab .outcome").textContent();
+    const rows = Object.fromEntries(await page.locator("#lab .spread tbody tr").evaluateAll((rows) => rows.map((row) => [row.dataset.law, [...row.querySelectorAll("td")].map((cell) => cell.textContent)])));
+    const [none, gate] = [rows["no-gate"], rows.adaptive];
+    assert.ok(sentence.includes(`wasted ${none[1]} of their calls, with adaptive ${gate[1]}; they used ${none[3]} and ${gate[3]} of the limit.`), `${name}: ${sentence}`);
+    const [own, other, ownUse, otherUse] = [gate[0], none[0], gate[2], none[2]].map(parseFloat);
+    assert.equal(/no gate is needed/.test(sentence), own + other === 0, sentence);
+    assert.equal(/saves nothing/.test(sentence), own >= other && own + other > 0, sentence);
+    if (/loses throughput/.test(sentence)) assert.ok(ownUse < otherUse, sentence);
+    else if (own < other) assert.ok(ownUse >= otherUse - 2.1, sentence);
+    for (const text of Object.values(rows).flat()) assert.ok(!/\d+(\.\d+)? %/.test(text) || parseFloat(text) <= 100, text);
+    t.diagnostic(`${name}: ${sentence}`);
+  }
+  assert.match(await page.locator("#lab .words").textContent(), /3 programs x 2 workers/, "the clients stay");
+  assert.deepEqual(trouble, []);
+});
+
+test("Back takes back what was changed, and the run with it", async (t) => {
+  const { page, trouble } = await open(t, "?lab=1&end=1min&laws=adaptive,no-gate&hammer=rate:20", { still: true });
+  await page.waitForSelector("#lab[data-state=over]");
+  const first = (await figures(page)).adaptive.digest;
+  const over = (end) => page.waitForFunction((end) => {
+    const lab = document.getElementById("lab");
+    return lab.dataset.state === "over" && lab.querySelector(".time").textContent === `${end} of ${end}`;
+  }, end);
+  await page.locator('#lab [data-preset="e-5"]').click();
+  await over("30:00 min");
+  await page.locator('#lab [data-preset="l"]').click();
+  await over("5:00 min");
+  assert.match(page.url(), /preset=l/);
+  assert.match(page.url(), /hammer=rate:20/, "a figure's settings stay in the address");
+  await page.goBack();
+  await over("30:00 min");
+  assert.match(page.url(), /preset=e-5/);
+  await page.goBack();
+  await over("60.0 s");
+  assert.equal((await figures(page)).adaptive.digest, first);
+  assert.equal(await page.locator("#lab .notices").textContent(), "");
+  assert.deepEqual(trouble, []);
+});
+
+test("no share is more than all of it, and no longest wait less than the average", async (t) => {
+  const { page, trouble, address } = await open(t, "?lab=1");
+  for (const query of ["server=window,20,1h&end=4h&laws=no-gate,adaptive,aimd", "preset=e-5", "preset=d-flappy", "preset=h", "preset=autoscaling", "preset=day", "preset=i-4-1-drop", "server=queue,4,16,200ms&laws=no-gate,adaptive"]) {
+    await page.goto(`${address}?lab=1&${query}#lab`);
+    await page.waitForSelector("#lab .lane");
+    await finish(page);
+    await page.getByLabel("All figures, and the digest of each run").check();
+    const shares = await page.locator("#lab .figures td[data-metric]").evaluateAll((cells) => cells.map((cell) => [cell.dataset.metric, cell.firstChild.textContent]));
+    for (const [metric, text] of shares) if (text.endsWith("%")) assert.ok(parseFloat(text) <= 100, `${query}: ${metric} ${text}`);
+    const lines = await page.locator("#lab .lane .so-far").allTextContents();
+    for (const line of lines) for (const [, share] of line.matchAll(/([\d.]+) %/g)) assert.ok(Number(share) <= 100, line);
+    const waits = await page.locator("#lab .lane .plot.waits").evaluateAll((plots) => plots.map(({ series }) => series.data));
+    for (const [, average, longest] of waits) average.forEach((wait, column) => assert.ok(wait === null || wait <= longest[column] + 1e-9, `${query}, column ${column}: ${wait} and ${longest[column]}`));
+  }
+  assert.deepEqual(trouble, []);
+});
+
+test("a burst that leaves its plot is named there", async (t) => {
+  const { page } = await open(t, "?lab=1&preset=day&laws=none,adaptive&at=1h");
+  await page.waitForSelector("#lab[data-state=rests]");
+  for (const lane of await page.locator("#lab .lane").all()) {
+    const [most, axis] = await lane.locator(".plot.served").evaluate(({ series }) => [Math.max(...series.data[1]), series.y.max]);
+    const said = await lane.locator(".peak").innerText();
+    assert.ok(most > axis, `${most} of ${axis}`);
+    assert.ok(Math.abs(Number(/^up to ([\d.]+) ↑$/.exec(said)?.[1]) / most - 1) < 0.01, said);
+  }
+});
+
+test("a run that is over and is made longer goes on to its new end", async (t) => {
+  const { page } = await open(t, "?lab=1&end=2min&laws=adaptive");
+  await finish(page);
+  await page.evaluate(() => { for (const details of document.querySelectorAll("#lab .controls details")) details.open = true; });
+  await rerun(page, "adaptive", () => page.getByLabel("Length of the run", { exact: true }).fill("5"));
+  assert.match(await page.locator("#lab .bar .time").textContent(), /^5:00 min of 5:00 min/);
+});
+
+test("every law is told in a line, in the words of the registry", async (t) => {
+  const { page } = await open(t, "?lab=1&at=1min");
+  await page.waitForSelector("#lab[data-state=rests]");
+  const { lineOf } = await vite.ssrLoadModule("/src/lab/laws.ts");
+  const offered = await page.locator("#lab .add-law option").allTextContents();
+  assert.ok(offered.length > 20, `${offered.length} laws`);
+  for (const law of offered) assert.ok(lineOf(law), `${law} has no line`);
+  const readme = fs.readFileSync(path.join(import.meta.dirname, "../../README.md"), "utf8");
+  const table = [...readme.slice(readme.indexOf("## The laws")).matchAll(/^\| `([\w-]+)` \| (.+) \|$/gm)];
+  assert.ok(table.length >= 13);
+  for (const [, law, line] of table) assert.equal(lineOf(law), line.replaceAll("`", ""), law);
+});
+
+test("no placeholder is cut off", async (t) => {
+  for (const width of [360, 1280]) {
+    const { page } = await open(t, "?lab=1&at=1min&own=mine:backoff&laws=adaptive,mine", { width });
+    await page.waitForSelector("#lab[data-state=rests]");
+    await page.evaluate(() => { for (const details of document.querySelectorAll("#lab details")) details.open = true; });
+    const cut = await page.locator("#lab input[placeholder]:not([placeholder=''])").evaluateAll((inputs) => inputs.filter((input) => {
+      const style = getComputedStyle(input);
+      const pen = document.createElement("canvas").getContext("2d");
+      pen.font = style.font;
+      return pen.measureText(input.placeholder).width > input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    }).map(({ placeholder, labels }) => `${labels[0].textContent}: ${placeholder}`));
+    assert.deepEqual(cut, [], `at ${width} pixels`);
+  }
+});
+
+test("hundreds of runs leave nothing behind", async (t) => {
+  const { page, context } = await open(t, "?lab=1&end=20s&laws=adaptive,no-gate");
+  await page.waitForSelector("#lab[data-state]");
+  const session = await context.newCDPSession(page);
+  await session.send("Performance.enable");
+  const counts = async () => {
+    await page.waitForSelector("#lab[data-state=runs], #lab[data-state=over]");
+    // What has just gone is not collected at once.
+    for (let time = 0; time < 5; time++) {
+      await page.waitForTimeout(400);
+      await session.send("HeapProfiler.collectGarbage");
+    }
+    const { metrics } = await session.send("Performance.getMetrics");
+    return Object.fromEntries(metrics.filter(({ name }) => ["Nodes", "JSEventListeners"].includes(name)).map(({ name, value }) => [name, value]));
+  };
+  const restarts = (times) => page.evaluate(async (times) => {
+    const restart = [...document.querySelectorAll("#lab .bar button")].find((button) => button.textContent === "Restart");
+    for (let time = 0; time < times; time++) {
+      restart.click();
+      await new Promise((done) => setTimeout(done, 60));
+    }
+  }, times);
+  await restarts(20);
+  const before = await counts();
+  await restarts(200);
+  const after = await counts();
+  t.diagnostic(JSON.stringify({ before, after }));
+  assert.ok(after.Nodes <= before.Nodes + 100 && after.JSEventListeners <= before.JSEventListeners + 4);
+});
+
 test("a link that is not understood opens the laboratory all the same", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
   for (const [query, said] of [
     ["?lab=1&server=castle&laws=<script>alert(1)</script>&end=never", /server was not understood.*laws was not understood|end was not understood/s],
-    ["?lab=1&laws=adaptive,telepathy", /laws that there are not: telepathy/], ["?lab=7&preset=nowhere&%E0%A4%A=1", /version/],
+    ["?lab=1&laws=adaptive,telepathy", /unknown laws: telepathy/], ["?lab=7&preset=nowhere&%E0%A4%A=1", /version/],
     ["?lab=1&clients=5x2,law:telepathy", /there is no law/],
   ]) {
     await page.goto(`${address}${query}#lab`);

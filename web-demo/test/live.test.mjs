@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createServer } from "node:net";
-import { browser, live, show, site, visit } from "./harness.mjs";
+import { browser, live, shiftsOf, show, site, visit, watchShifts } from "./harness.mjs";
 
 /** Opens the live section of a page that a demo serves. */
 async function open(t, url, options) {
@@ -14,6 +14,14 @@ async function open(t, url, options) {
   await page.waitForFunction(() => document.querySelector("#live .about")?.textContent.startsWith("Waiting") === false);
   return { page, trouble };
 }
+
+/** A port that nobody listens on. */
+const free = () => new Promise((done) => {
+  const server = createServer().listen(0, "127.0.0.1", () => {
+    const { port } = server.address();
+    server.close(() => done(String(port)));
+  });
+});
 
 /** A moment that the demo wrote down after this was asked. */
 async function later(moment) {
@@ -32,13 +40,13 @@ async function call(page, moment, how, workers, calls) {
   await page.locator("#live [name=workers]").fill(String(workers));
   await page.locator("#live .play").click();
   await page.waitForFunction((calls) => {
-    const [, sent] = /sent ([\d\s]+);/.exec(document.querySelector("#live .mine").textContent) ?? [];
+    const [, sent] = /sent ([\d\s]+) calls?;/.exec(document.querySelector("#live .mine").textContent) ?? [];
     return sent && Number(sent.replace(/\s/g, "")) >= calls;
   }, calls);
   const said = await page.innerText("#live .mine");
   await page.locator("#live .play").click();
   await page.waitForFunction(() => document.querySelector("#live .say").textContent !== "");
-  const [, made, served] = /made ([\d\s]+) calls: ([\d\s]+) were/.exec(await page.innerText("#live .say"));
+  const [, made, served] = /made ([\d\s]+) calls?: ([\d\s]+) served/.exec(await page.innerText("#live .say"));
   const number = (text) => Number(text.replace(/\s/g, ""));
   return { said, made: number(made), served: number(served), counted: (await later(moment)).others };
 }
@@ -53,13 +61,13 @@ test("the reader's workers are served through the gate, and the server counts wh
   assert.ok(counted.offered <= made && made - counted.offered <= 6, `${made} and ${counted.offered}`);
   assert.ok(Math.abs(counted.served - served) <= 6, `${served} and ${counted.served}`);
   assert.ok(served > 50 && served / made > 0.8, `${served} of ${made}`);
-  assert.match(said, /for its (pace|hold|window)/, "the gate tells why calls waited");
-  // A refusal is an answer to a throttle, but an error in the console of a browser.
-  const refused = trouble.filter((line) => line.includes("429"));
-  assert.deepEqual(trouble.filter((line) => !refused.includes(line)), []);
+  assert.match(said, /for (pacing|a cooldown|the concurrency limit)/, "the gate tells why calls waited");
+  // A throttled call is an answer to a throttle, but an error in the console of a browser.
+  const throttled = trouble.filter((line) => line.includes("429"));
+  assert.deepEqual(trouble.filter((line) => !throttled.includes(line)), []);
 });
 
-test("with no gate the same workers are mostly refused", async (t) => {
+test("with no gate the same workers are mostly throttled", async (t) => {
   const { url, moment } = await live(t, "--page", "--limit", "5");
   const { page } = await open(t, url);
   const { made, served, counted } = await call(page, moment, "plain", 6, 150);
@@ -73,12 +81,13 @@ test("the fleet of a running demo is there with its law, its processes and its c
   const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "15");
   const { page, trouble } = await open(t, url);
   for (const law of ["none", "adaptive"]) {
-    await page.waitForFunction((law) => document.querySelector("#live .about").textContent.includes(`with ${law},`), law);
+    await page.waitForFunction((law) => document.querySelector("#live .about").textContent.includes(`law ${law},`), law);
     const adapts = law === "adaptive";
     await page.waitForFunction((adapts) => {
       const callers = document.querySelector("#live .callers");
-      // The reader and four processes, and what they steer by.
-      return callers.querySelectorAll("tbody tr").length === 5 && callers.innerText.includes("rejections") === adapts;
+      // The reader and four processes, and what they are guided by.
+      const guides = [...callers.querySelectorAll("tbody td:last-child")].map((cell) => cell.textContent);
+      return guides.length === 5 && guides.some((guide) => guide !== "–") === adapts;
     }, adapts);
   }
   const [, , , , fleet] = await page.evaluate(() => document.querySelector("#live .plot").series.data);
@@ -93,19 +102,30 @@ test("the reader's workers go on with the next law's server", async (t) => {
   const { url } = await live(t, "--compare", "aimd,adaptive", "--seconds", "10");
   const { page, trouble } = await open(t, url);
   await page.locator("#live .play:not([disabled])").click();
-  await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("with adaptive,"));
+  await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("law adaptive,"));
   // Served some a second, by the second server.
   await page.waitForFunction(() => Number(document.querySelectorAll("#live .callers tbody tr:first-child td")[1].innerText) > 0);
   assert.deepEqual(trouble.filter((line) => !line.includes("429")), []);
 });
 
-test("what the server counted goes on where another demo takes over", async (t) => {
-  const port = await new Promise((done) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => done(String(port)));
-    });
+for (const [width, height] of [[360, 740], [1440, 900]]) {
+  test(`a link to what is live, or below it, leads there at ${width} pixels`, async (t) => {
+    const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "60");
+    for (const id of ["real", "laboratory"]) {
+      const { page } = await visit(t, `${url}#${id}`, { width, height, before: watchShifts, allowed: () => true });
+      await page.waitForFunction(() => document.querySelectorAll("#live .callers tbody tr").length === 5);
+      await page.waitForTimeout(2_000);
+      const top = await page.locator(`#${id}`).evaluate((element) => element.getBoundingClientRect().top);
+      assert.ok(top >= 50 && top < 140, `${id} is ${top} pixels below the top`);
+      const shift = (await shiftsOf(page)).reduce((sum, { value }) => sum + value, 0);
+      t.diagnostic(`${id}: layout shift ${shift.toFixed(4)}`);
+      assert.ok(shift <= 0.02, JSON.stringify(await shiftsOf(page)));
+    }
   });
+}
+
+test("what the server counted goes on where another demo takes over", async (t) => {
+  const port = await free();
   const first = await live(t, "--page", "--page-port", port);
   const { page } = await open(t, first.url);
   const { made } = await call(page, first.moment, "none", 2, 30);
@@ -114,10 +134,32 @@ test("what the server counted goes on where another demo takes over", async (t) 
   await live(t, "--page", "--page-port", port);
   await page.getByRole("button", { name: "Look again" }).click();
   await page.locator("#live .about", { hasText: "calls per" }).waitFor();
-  const [, sent, counted] = /sent ([\d\s]+); the server counted ([-−\d\s]+) from/.exec(await page.innerText("#live .mine")) ?? [];
+  const [, sent, counted] = /sent ([\d\s]+) calls?; the server counted ([-−\d\s]+) from/.exec(await page.innerText("#live .mine")) ?? [];
   const number = (text) => Number(text.replace("−", "-").replace(/\s/g, ""));
   assert.equal(number(sent), made);
   assert.ok(made > 20 && made - number(counted) >= 0 && made - number(counted) <= 2, `${made} and ${counted}`);
+});
+
+test("a server that has been running for longer than the one before it is another one all the same", async (t) => {
+  const port = await free();
+  const first = await live(t, "--page", "--page-port", port);
+  const { page } = await open(t, first.url);
+  await call(page, first.moment, "plain", 2, 30);
+  const { made } = await call(page, first.moment, "plain", 2, 30);
+  const { now } = await first.moment();
+  await first.stop();
+  await page.getByText("The demo is over").waitFor();
+  const second = await live(t, "--page", "--page-port", port);
+  while ((await second.moment()).now <= now + 1) await new Promise((done) => setTimeout(done, 200));
+  await page.getByRole("button", { name: "Look again" }).click();
+  await page.locator("#live .about", { hasText: "calls per" }).waitFor();
+  const [, counted] = /the server counted ([-−\d\s]+) from/.exec(await page.innerText("#live .mine")) ?? [];
+  const count = Number(counted.replace("−", "-").replace(/\s/g, ""));
+  assert.ok(count >= 0 && made - count >= 0 && made - count <= 2, `${made} and ${counted}`);
+  // No line leads over the time in which nothing was heard.
+  await page.waitForFunction(() => document.querySelector("#live .plot").series.data[0].length > 8);
+  const rates = await page.evaluate(() => document.querySelector("#live .plot").series.data[1]);
+  assert.ok(rates.slice(3).includes(null), JSON.stringify(rates));
 });
 
 test("where the engine cannot be had, calling says so, and can be tried again", async (t) => {
@@ -125,7 +167,7 @@ test("where the engine cannot be had, calling says so, and can be tried again", 
   const { page } = await open(t, url, { before: (page) => page.context().route(/\.wasm$/, (route) => route.abort()) });
   await page.locator("#live .play:not([disabled])").click();
   await page.locator("#live .say", { hasText: "cannot call" }).waitFor();
-  assert.equal(await page.innerText("#live .play"), "Call it");
+  assert.equal(await page.innerText("#live .play"), "Start calling");
   assert.ok(await page.locator("#live .play").isEnabled());
 });
 

@@ -55,7 +55,7 @@ test("without JavaScript the text can be read", async (t) => {
   const { page, trouble } = await visit(t, url, { script: false });
   const text = await page.innerText("main");
   assert.ok(text.length > 3000, `${text.length} characters`);
-  assert.ok((await page.locator("h2").count()) >= 8);
+  assert.ok((await page.locator("h2").count()) >= 7);
   assert.match(await page.innerText("body"), /need JavaScript/);
   assert.deepEqual(trouble, []);
 });
@@ -122,6 +122,63 @@ test("nothing moves under the reader's eyes while it loads and while he reads", 
     t.diagnostic(`layout shift ${shifts.reduce((sum, { value }) => sum + value, 0).toFixed(4)} at ${width} pixels`);
     assert.deepEqual(shifts.filter(({ value }) => value >= 0.005), []);
   }
+});
+
+for (const [width, height] of [[360, 740], [1440, 900]]) {
+  test(`a link to a part leads to it and stays there at ${width} pixels`, async (t) => {
+    const { url } = await site(t);
+    for (const id of ["real", "laboratory", "busy-title"]) {
+      const { page } = await visit(t, `${url}#${id}`, { width, height, before: watchShifts });
+      const place = () => page.locator(`#${id}`).evaluate((element) => Math.round(element.getBoundingClientRect().top));
+      await page.waitForTimeout(3000);
+      await page.waitForLoadState("networkidle");
+      const top = await place();
+      assert.ok(top >= 50 && top < 140, `${id} is ${top} pixels below the top`);
+      // And by the navigation, from the top of the page.
+      await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
+      const link = page.locator(`nav a[href="#${id}"]`);
+      await link.click();
+      await page.waitForTimeout(3000);
+      assert.ok(Math.abs(await place() - top) <= 2, `${id} is ${await place()} pixels below the top by the navigation`);
+      const shift = (await shiftsOf(page)).reduce((sum, { value }) => sum + value, 0);
+      t.diagnostic(`${id}: layout shift ${shift.toFixed(4)}`);
+      assert.ok(shift <= 0.02, `${shift}`);
+    }
+  });
+}
+
+test("a part that cannot be loaded says so, and comes when it is tried again", async (t) => {
+  const { url } = await site(t);
+  const { page, context } = await visit(t, url);
+  await runs(page);
+  await page.waitForLoadState("networkidle");
+  await context.setOffline(true);
+  for (const id of ["backoff", "lab"]) {
+    const part = page.locator(`#${id}`);
+    await part.evaluate((element) => element.scrollIntoView({ behavior: "instant" }));
+    const retry = part.getByRole("button", { name: "Retry" });
+    await retry.click();
+    await page.locator(`#${id} .failed button:not([disabled])`).waitFor();
+    assert.match(await part.innerText(), /could not be loaded/, "the page is still there");
+  }
+  await context.setOffline(false);
+  await page.locator("#lab").getByRole("button", { name: "Retry" }).click();
+  await page.locator("#lab .lane .plot canvas").first().waitFor();
+  await show(page, "backoff");
+  await page.locator("#backoff .plot canvas").first().waitFor();
+  assert.equal(await page.getByText("could not be loaded").count(), 0);
+  const font = await page.locator("#lab h4").first().evaluate((heading) => getComputedStyle(heading).fontSize);
+  assert.equal(font, "13px", "its style has come, too");
+});
+
+test("a figure whose engine cannot be had says so, and plays when it is tried again", async (t) => {
+  const { url } = await site(t);
+  const { page, context } = await visit(t, url, { before: (page) => page.context().route(/lab-.*\.wasm$/, (route) => route.abort()) });
+  await show(page, "backoff");
+  await page.locator("#backoff figcaption").getByText("the engine cannot be loaded").waitFor();
+  await context.unroute(/lab-.*\.wasm$/);
+  await page.locator("#backoff .play", { hasText: "Retry" }).click();
+  await page.waitForFunction(() => ["runs", "over"].includes(document.getElementById("backoff").dataset.state));
 });
 
 test("whatever a script puts into a figure, its place has been kept", async (t) => {

@@ -16,8 +16,9 @@ use crate::workspace::{cargo, libraries_of, root};
 use crate::{no_such, setup};
 
 /// The targets of tests/fuzz, and the words that lead a search in each.
-const TARGETS: [(&str, Option<&str>); 5] = [
+const TARGETS: [(&str, Option<&str>); 6] = [
     ("http", Some("http.dict")),
+    ("body", Some("body.dict")),
     ("signals", Some("http.dict")),
     ("events", None),
     ("restore", None),
@@ -54,7 +55,7 @@ pub struct Fuzz {
     /// Print rows `{"target","runs","seconds","reached","inputs"}`
     #[arg(long)]
     json: bool,
-    /// http, signals, events, restore, shared [default: all of them]
+    /// http, body, signals, events, restore, shared [default: all of them]
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
 }

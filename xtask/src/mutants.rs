@@ -15,7 +15,7 @@ use crate::workspace::root;
 
 const TOOL: CargoTool = CargoTool { verb: "mutants", version: "27.1.0", takes: "some minutes" };
 const KNOWN: &str = "tests/golden/mutants.md";
-/// The rules by which calls leave: what every promise rests on.
+/// The rules by which calls are sent: what every promise rests on.
 const FILES: [&str; 6] = [
     "core/src/fixed.rs",
     "core/src/rate.rs",

@@ -12,7 +12,7 @@ use crate::{page, progress, setup};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone.
-const MODULES: [&str; 4] = ["gate", "laws", "pace", "shared"];
+const MODULES: [&str; 4] = ["gate", "laws", "pacing", "shared"];
 
 /// What repeats is neither inlined nor unrolled: LLVM's own thresholds cost an eighth more bytes.
 pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\

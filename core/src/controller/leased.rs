@@ -3,7 +3,7 @@
 use core::borrow::Borrow;
 
 use super::{Controller, pairs_mut};
-use crate::gate::{Permit, WindowPolicy};
+use crate::gate::{ConcurrencyLimit, Permit};
 use crate::law::Law;
 use crate::outcome::Reply;
 use crate::policy::Policy;
@@ -20,27 +20,27 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         waited: bool,
         ago: Span,
     ) {
-        permit.parts.iter_mut().for_each(|part| part.paced &= waited);
+        permit.parts.iter_mut().for_each(|part| part.rate_limited &= waited);
         self.learn_late(now, &mut permit, reply, ago);
         self.release(permit);
     }
 
     /// How many calls may be in flight, and how long a silent one keeps its place.
-    pub(crate) const fn window(&self) -> WindowPolicy {
-        self.window
+    pub(crate) const fn concurrency(&self) -> ConcurrencyLimit {
+        self.concurrency
     }
 
-    /// When the latest pause that a server asked for ends or ended.
-    pub(crate) const fn held_until(&self) -> Instant {
-        self.hold.until()
+    /// When the latest cooldown that a server asked for ends or ended.
+    pub(crate) const fn cooldown_until(&self) -> Instant {
+        self.cooldown.until()
     }
 
     /// Spends whatever burst there is but `left` calls. A debt stays.
     pub(crate) fn forfeit(&mut self, now: Instant, left: u32) {
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
             if let Some(quota) = law.quota(&limit.state) {
-                limit.pace.drain(now, Some(quota));
-                limit.pace.leave_at_most(left, quota);
+                limit.pacing.drain(now, Some(quota));
+                limit.pacing.leave_at_most(left, quota);
             }
         });
     }
@@ -48,6 +48,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// Keeps places for so many calls that are in flight, and whose permits nobody here knows any more:
     /// for `span`, or until a lease would end.
     pub(crate) fn keep_places(&mut self, now: Instant, calls: u16, span: Span) {
-        self.calls.keep(now, calls, span, self.window);
+        self.calls.keep(now, calls, span, self.concurrency);
     }
 }

@@ -1,6 +1,6 @@
 //! One of the limits that a controller keeps.
 
-use crate::gate::{Pace, Part};
+use crate::gate::{Pacing, Part};
 use crate::law::Law;
 use crate::queue::Ahead;
 use crate::rng::Rng;
@@ -12,10 +12,10 @@ use crate::verdict::{Reason, Verdict};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Limit<S> {
     pub(super) state: S,
-    pub(super) pace: Pace,
+    pub(super) pacing: Pacing,
     /// Whether it was what a call waited for since the call before left.
-    pub(super) pressed: bool,
-    /// How often its law has cut. A call in flight remembers it from when it left. More than 65 535
+    pub(super) rate_limited: bool,
+    /// How often its law has cut. A call in flight remembers it from when it was sent. More than 65 535
     /// cuts during one call would make it look fresh.
     pub(super) epoch: u16,
     /// What that was when this law began.
@@ -25,10 +25,10 @@ pub(super) struct Limit<S> {
 impl<S: Copy> Limit<S> {
     pub(super) fn new(law: &impl Law<State = S>, now: Instant) -> Self {
         let state = law.start(now);
-        Self { state, pace: Pace::new(now), pressed: false, epoch: 0, began: 0 }
+        Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
     }
 
-    /// From when on the pace and the law let a call leave; `Err` where that is never. A cost of zero
+    /// From when on the pacing and the law admit a call; `Err` where that is never. A cost of zero
     /// is not subject to them.
     pub(super) fn due(
         &self,
@@ -40,16 +40,16 @@ impl<S: Copy> Limit<S> {
         if cost == 0 {
             return Ok(Instant::ZERO);
         }
-        let pace = self.pace.due(now, cost, law.quota(&self.state));
-        match (law.check(&self.state, now, in_flight), pace) {
-            (Verdict::Refuse(one), Err(two)) => Err(one.max(two)),
-            (Verdict::Refuse(reason), _) | (_, Err(reason)) => Err(reason),
+        let pacing = self.pacing.due(now, cost, law.quota(&self.state));
+        match (law.check(&self.state, now, in_flight), pacing) {
+            (Verdict::Reject(one), Err(two)) => Err(one.max(two)),
+            (Verdict::Reject(reason), _) | (_, Err(reason)) => Err(reason),
             (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
-            (Verdict::Go | Verdict::Full, due) => due,
+            (Verdict::Admit | Verdict::Full, due) => due,
         }
     }
 
-    /// Whether a call left under this law, and not under one that another policy had.
+    /// Whether a call was sent under this law, and not under one that another policy had.
     pub(super) fn has_charged(&self, part: &Part) -> bool {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
@@ -62,10 +62,10 @@ impl<S: Copy> Limit<S> {
         part: &Part,
         newest: bool,
     ) {
-        self.pressed |= part.paced;
-        self.pace.correct(lately(law, now), part.cost, 0, law.quota(&self.state));
+        self.rate_limited |= part.rate_limited;
+        self.pacing.correct(lately(law, now), part.cost, 0, law.quota(&self.state));
         let newest = newest && part.epoch == self.epoch;
-        law.refunded(&mut self.state, &mut self.pace, now, part.cost, newest);
+        law.refunded(&mut self.state, &mut self.pacing, now, part.cost, newest);
     }
 
     /// The earliest instant at which a call of this cost may be sent behind others, as far as is known:
@@ -83,7 +83,9 @@ impl<S: Copy> Limit<S> {
             return due;
         }
         match law.quota(&self.state) {
-            Some(quota) => due.max(self.pace.due_behind(lately(law, now), ahead.cost, cost, quota)),
+            Some(quota) => {
+                due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, quota))
+            }
             None if due > now => {
                 let interval = law.interval(&self.state, now).unwrap_or(Span::ZERO);
                 due.saturating_add(interval.saturating_mul(ahead.calls.into()))
@@ -103,13 +105,13 @@ impl<S: Copy> Limit<S> {
         if cost == 0 {
             return;
         }
-        self.pressed = false;
+        self.rate_limited = false;
         let quota = law.quota(&self.state);
         // A call that is late is charged as if it were not, for the next one is due by the rate.
-        let late = self.pace.had_to_wait(cost, quota);
+        let late = self.pacing.had_to_wait(cost, quota);
         let then = if late { lately(law, now) } else { now };
-        self.pace.charge(then, cost, quota);
-        law.released(&mut self.state, &mut self.pace, now, cost, rng);
+        self.pacing.charge(then, cost, quota);
+        law.released(&mut self.state, &mut self.pacing, now, cost, rng);
     }
 }
 

@@ -3,7 +3,7 @@
 use core::borrow::Borrow;
 
 use super::Controller;
-use crate::gate::{Budget, Hold, Pace};
+use crate::gate::{Cooldown, Pacing, RetryBudget};
 use crate::policy::Policy;
 use crate::snapshot::{self, Field, Reader, Record, SnapshotError};
 use crate::time::{Instant, Span};
@@ -13,9 +13,9 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
     pub const SNAPSHOT_BYTES: usize = snapshot::length(
         Self::GATES_BYTES.saturating_add(Self::LIMIT_BYTES.saturating_mul(LIMITS)),
     );
-    const GATES_BYTES: usize = <Hold as Field>::BYTES + <Option<Budget> as Field>::BYTES;
+    const GATES_BYTES: usize = <Cooldown as Field>::BYTES + <Option<RetryBudget> as Field>::BYTES;
     const LIMIT_BYTES: usize =
-        (<Pace as Field>::BYTES + <bool as Field>::BYTES).saturating_add(L::BYTES);
+        (<Pacing as Field>::BYTES + <bool as Field>::BYTES).saturating_add(L::BYTES);
 
     /// Writes what has been learnt, as of `now`, to the first
     /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how many these are.
@@ -27,14 +27,14 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
     pub fn snapshot(&self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         snapshot::seal(record, now, LIMITS, |out| {
-            self.hold.write(out);
-            self.rules().budget.map(|_| self.budget.clone()).write(out);
+            self.cooldown.write(out);
+            self.rules().retry_budget.map(|_| self.retry_budget.clone()).write(out);
             for (limit, law) in self.limits.iter().zip(self.laws()) {
                 // As of now, so that what passes from now on is what the time away tells.
-                let mut pace = limit.pace.clone();
-                pace.drain(now, law.quota(&limit.state));
-                pace.write(out);
-                limit.pressed.write(out);
+                let mut pacing = limit.pacing.clone();
+                pacing.drain(now, law.quota(&limit.state));
+                pacing.write(out);
+                limit.rate_limited.write(out);
                 law.write(&limit.state, out);
             }
         });
@@ -42,20 +42,24 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
     }
 
     /// The controller of a snapshot that was taken `away` before `now`, under a policy with the same
-    /// laws: paces, holds, budget and what the laws have learnt go on from there. Time that nobody has
-    /// measured (a battery taken out) is no time away: zero is always safe, and costs only waits.
+    /// laws. It continues with the snapshot's pacing, cooldowns, retry budget and learned rate. If the time away is
+    /// unknown, [`SleepClock`](crate::SleepClock) estimates it. Zero never exceeds a limit, but a cooldown does
+    /// not pass while the device sleeps.
+    ///
+    /// Instants before the beginning of the present clock are cut to its beginning. Let a clock that starts
+    /// anew begin late enough for the time away and the time before it, for example at 2^62 ns.
     ///
     /// `seed` is a new one, because two controllers may be made from one snapshot. Of
     /// permits that were admitted before it, only the cooldown that a response names counts.
     ///
     /// ```
     /// use tidegate::law::Adaptive;
-    /// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
     ///
     /// type Gate = Controller<Adaptive>;
     /// let (policy, start) = (Policy::new(Adaptive::DEFAULT), Instant::ZERO);
     /// let mut gate = Gate::new(policy, 7, start);
-    /// let Decision::Go(permit) = gate.poll(start, &Ask::new()) else { panic!() };
+    /// let Decision::Admit(permit) = gate.poll(start, &Call::new()) else { panic!() };
     /// let second = Instant::from_nanos(1_000_000_000);
     /// gate.settle(second, permit, Outcome::Throttled);
     ///
@@ -83,17 +87,17 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
     }
 
     fn read(&mut self, input: &mut Reader<'_>) -> Option<()> {
-        self.hold = Hold::read(input);
-        let saved = Option::<Budget>::read(input);
+        self.cooldown = Cooldown::read(input);
+        let saved = Option::<RetryBudget>::read(input);
         let Policy { laws, rules } = self.policy.borrow();
-        if let (Some(saved), Some(policy)) = (saved, rules.budget) {
-            self.budget = saved.within(policy);
+        if let (Some(saved), Some(policy)) = (saved, rules.retry_budget) {
+            self.retry_budget = saved.within(policy);
         }
         for (limit, law) in self.limits.iter_mut().zip(laws) {
-            limit.pace = Pace::read(input);
-            limit.pressed = bool::read(input);
+            limit.pacing = Pacing::read(input);
+            limit.rate_limited = bool::read(input);
             limit.state = law.read(input)?;
-            limit.pace.drain_for(input.before_the_clock(), law.quota(&limit.state));
+            limit.pacing.drain_for(input.before_the_clock(), law.quota(&limit.state));
         }
         Some(())
     }

@@ -7,39 +7,39 @@ use crate::time::{Instant, Span};
 /// How many calls may be in flight, and for how long each may stay silent.
 ///
 /// ```
-/// use tidegate::{Span, gate::{WindowError, WindowPolicy}};
+/// use tidegate::{Span, gate::{ConcurrencyError, ConcurrencyLimit}};
 ///
-/// let narrow = WindowPolicy::new(4, Span::from_secs(30)).unwrap();
+/// let narrow = ConcurrencyLimit::new(4, Span::from_secs(30)).unwrap();
 /// assert_eq!(narrow.limit(), 4);
-/// assert_eq!(WindowPolicy::new(0, Span::from_secs(30)), Err(WindowError::ZeroLimit));
+/// assert_eq!(ConcurrencyLimit::new(0, Span::from_secs(30)), Err(ConcurrencyError::ZeroLimit));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct WindowPolicy {
+pub struct ConcurrencyLimit {
     limit: u16,
-    lease: Span,
+    expiry: Span,
 }
 
-impl WindowPolicy {
-    /// No limit that anybody asked for (65,535 calls), with leases of five minutes.
-    pub const DEFAULT: Self = Self { limit: u16::MAX, lease: Span::from_secs(300) };
+impl ConcurrencyLimit {
+    /// No limit that anybody asked for (65,535 calls), with expiry times of five minutes.
+    pub const DEFAULT: Self = Self { limit: u16::MAX, expiry: Span::from_secs(300) };
 
-    /// At most `limit` calls in flight. A call that does not settle keeps its place for at least `lease`
+    /// At most `limit` calls in flight. A call that does not settle keeps its place for at least `expiry`
     /// and for less than twice that.
     ///
-    /// Choose the lease longer than the longest call: of a response that comes after it, only the
+    /// Choose the expiry longer than the longest call: of a response that comes after it, only the
     /// cooldown that it names counts.
     ///
     /// # Errors
-    /// [`WindowError::ZeroLimit`]; [`WindowError::ZeroLease`].
-    pub const fn new(limit: u16, lease: Span) -> Result<Self, WindowError> {
+    /// [`ConcurrencyError::ZeroLimit`]; [`ConcurrencyError::ZeroExpiry`].
+    pub const fn new(limit: u16, expiry: Span) -> Result<Self, ConcurrencyError> {
         if limit == 0 {
-            return Err(WindowError::ZeroLimit);
+            return Err(ConcurrencyError::ZeroLimit);
         }
-        if lease.as_nanos() == 0 {
-            return Err(WindowError::ZeroLease);
+        if expiry.as_nanos() == 0 {
+            return Err(ConcurrencyError::ZeroExpiry);
         }
-        Ok(Self { limit, lease })
+        Ok(Self { limit, expiry })
     }
 
     /// The same policy with at most `limit` calls in flight.
@@ -55,51 +55,51 @@ impl WindowPolicy {
 
     /// How long a silent call keeps its place, at least.
     #[must_use]
-    pub const fn lease(self) -> Span {
-        self.lease
+    pub const fn expiry(self) -> Span {
+        self.expiry
     }
 }
 
-impl Default for WindowPolicy {
+impl Default for ConcurrencyLimit {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-/// What is wrong with a window's policy.
+/// What is wrong with a concurrency limit's policy.
 ///
 /// ```
-/// use tidegate::{Span, gate::{WindowError, WindowPolicy}};
+/// use tidegate::{Span, gate::{ConcurrencyError, ConcurrencyLimit}};
 ///
 /// // "Without a limit" is the largest number.
-/// assert_eq!(WindowPolicy::new(0, Span::from_secs(30)), Err(WindowError::ZeroLimit));
-/// assert!(WindowPolicy::new(u16::MAX, Span::from_secs(30)).is_ok());
-/// // "Without a lease" is the longest one, under which a lost call keeps its place for good.
-/// assert_eq!(WindowPolicy::new(4, Span::ZERO), Err(WindowError::ZeroLease));
-/// assert!(WindowPolicy::new(4, Span::MAX).is_ok());
+/// assert_eq!(ConcurrencyLimit::new(0, Span::from_secs(30)), Err(ConcurrencyError::ZeroLimit));
+/// assert!(ConcurrencyLimit::new(u16::MAX, Span::from_secs(30)).is_ok());
+/// // "Without an expiry" is the longest one, under which a lost call keeps its place for good.
+/// assert_eq!(ConcurrencyLimit::new(4, Span::ZERO), Err(ConcurrencyError::ZeroExpiry));
+/// assert!(ConcurrencyLimit::new(4, Span::MAX).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub enum WindowError {
+pub enum ConcurrencyError {
     /// With no call in flight, none could ever be sent.
     ZeroLimit,
-    /// With no lease, a call would no longer count as soon as it was sent.
-    ZeroLease,
+    /// With no expiry, a call would no longer count as soon as it was sent.
+    ZeroExpiry,
 }
 
-impl core::fmt::Display for WindowError {
+impl core::fmt::Display for ConcurrencyError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::ZeroLimit => "a window must let at least 1 call be in flight",
-            Self::ZeroLease => "a window's lease must be at least 1 ns",
+            Self::ZeroLimit => "a concurrency limit must let at least 1 call be in flight",
+            Self::ZeroExpiry => "a concurrency limit's expiry must be at least 1 ns",
         })
     }
 }
 
-impl core::error::Error for WindowError {}
+impl core::error::Error for ConcurrencyError {}
 
-/// Counts the calls in flight. Time is cut into periods of one lease: a call counts in the period in which it
+/// Counts the calls in flight. Time is cut into periods of one expiry: a call counts in the period in which it
 /// was sent and in the next one, and is taken for lost after that. The memory is the same for one call and
 /// for ten thousand, and nothing is ever searched.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -120,49 +120,49 @@ impl InFlight {
         Self { since: now, period, present: 0, before: 0 }
     }
 
-    /// The lease changes from that of `before`. Calls in flight keep their places until their leases end,
-    /// and for two new leases after that at most.
-    pub(crate) fn renew(&mut self, now: Instant, before: WindowPolicy) {
+    /// The expiry changes from that of `before`. Calls in flight keep their places until their expiry times end,
+    /// and for two new expiry times after that at most.
+    pub(crate) fn renew(&mut self, now: Instant, before: ConcurrencyLimit) {
         // Whatever the clock says now: it may have stepped back.
-        self.since = self.since.saturating_add(before.lease).max(now);
+        self.since = self.since.saturating_add(before.expiry).max(now);
     }
 
-    /// So many calls whose permits are lost keep their places for `span`, or for a lease if that is
+    /// So many calls whose permits are lost keep their places for `span`, or for an expiry if that is
     /// shorter.
     #[cfg(feature = "shared")]
-    pub(crate) fn keep(&mut self, now: Instant, calls: u16, span: Span, policy: WindowPolicy) {
-        self.since = now.saturating_sub(policy.lease.saturating_sub(span));
+    pub(crate) fn keep(&mut self, now: Instant, calls: u16, span: Span, policy: ConcurrencyLimit) {
+        self.since = now.saturating_sub(policy.expiry.saturating_sub(span));
         self.before = self.before.saturating_add(calls);
     }
 
-    /// Calls in flight, including those whose lease has ended but whose place was not needed yet.
+    /// Calls in flight, including those whose time has expired but whose place was not needed yet.
     pub(crate) const fn count(&self) -> u16 {
         self.present.saturating_add(self.before)
     }
 
-    /// Calls in flight whose lease has not ended.
-    pub(crate) fn alive(&self, now: Instant, policy: WindowPolicy) -> u16 {
+    /// Calls in flight whose expiry has not ended.
+    pub(crate) fn alive(&self, now: Instant, policy: ConcurrencyLimit) -> u16 {
         let passed = now.saturating_since(self.since);
-        if passed < policy.lease {
+        if passed < policy.expiry {
             self.count()
-        } else if passed.saturating_sub(policy.lease) < policy.lease {
+        } else if passed.saturating_sub(policy.expiry) < policy.expiry {
             self.present
         } else {
             0
         }
     }
 
-    pub(crate) fn is_full(&self, now: Instant, policy: WindowPolicy) -> bool {
+    pub(crate) fn is_full(&self, now: Instant, policy: ConcurrencyLimit) -> bool {
         self.count() >= policy.limit && self.alive(now, policy) >= policy.limit
     }
 
     /// A call is sent. Returns the number of the period, for its permit.
-    pub(crate) fn add(&mut self, now: Instant, policy: WindowPolicy) -> u32 {
+    pub(crate) fn add(&mut self, now: Instant, policy: ConcurrencyLimit) -> u32 {
         let passed = now.saturating_since(self.since);
-        if passed >= policy.lease {
-            let one = passed.saturating_sub(policy.lease) < policy.lease;
+        if passed >= policy.expiry {
+            let one = passed.saturating_sub(policy.expiry) < policy.expiry;
             (self.since, self.before) = match one {
-                true => (self.since.saturating_add(policy.lease), self.present),
+                true => (self.since.saturating_add(policy.expiry), self.present),
                 false => (now, 0),
             };
             self.present = 0;
@@ -188,13 +188,13 @@ impl InFlight {
         self.period.wrapping_sub(period) < 2
     }
 
-    /// When there is room through leases that end alone; `None` where there is room without that.
-    pub(crate) fn ready_at(&self, policy: WindowPolicy) -> Option<Instant> {
+    /// When there is room through expiry times that end alone; `None` where there is room without that.
+    pub(crate) fn ready_at(&self, policy: ConcurrencyLimit) -> Option<Instant> {
         if self.count() < policy.limit {
             return None;
         }
-        let first = self.since.saturating_add(policy.lease);
-        Some(if self.present < policy.limit { first } else { first.saturating_add(policy.lease) })
+        let first = self.since.saturating_add(policy.expiry);
+        Some(if self.present < policy.limit { first } else { first.saturating_add(policy.expiry) })
     }
 }
 
@@ -204,10 +204,10 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    const LEASE: u64 = 100;
+    const EXPIRY: u64 = 100;
 
-    fn policy(limit: u16) -> WindowPolicy {
-        WindowPolicy::new(limit, Span::from_nanos(LEASE)).unwrap()
+    fn policy(limit: u16) -> ConcurrencyLimit {
+        ConcurrencyLimit::new(limit, Span::from_nanos(EXPIRY)).unwrap()
     }
 
     fn at(nanos: u64) -> Instant {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_call_gives_its_place_back_after_one_lease_to_two() {
+    fn a_lost_call_gives_its_place_back_after_one_expiry_time_to_two() {
         let mut calls = InFlight::new(at(0), 7);
         let lost = calls.add(at(0), policy(1));
         assert_eq!(calls.ready_at(policy(1)), Some(at(200)));
@@ -233,7 +233,7 @@ mod tests {
     proptest! {
         /// The model is a list of calls with the instants at which they were sent.
         #[test]
-        fn a_place_is_kept_for_one_lease_at_least_and_for_less_than_two(
+        fn a_place_is_kept_for_one_expiry_at_least_and_for_less_than_two(
             limit in 1..9u16,
             events in prop::collection::vec((0..3u8, any::<usize>(), 0..60u64), 0..300),
         ) {
@@ -245,8 +245,8 @@ mod tests {
                     out.iter().filter(|(sent, _): &&(u64, u32)| now - sent < age).count()
                 };
                 let full = calls.is_full(at(now), policy);
-                prop_assert!(full || younger(LEASE) < usize::from(limit));
-                prop_assert!(!full || younger(2 * LEASE) >= usize::from(limit));
+                prop_assert!(full || younger(EXPIRY) < usize::from(limit));
+                prop_assert!(!full || younger(2 * EXPIRY) >= usize::from(limit));
                 if full {
                     let ready = calls.ready_at(policy).unwrap();
                     prop_assert!(!calls.is_full(ready, policy) && ready > at(now));
@@ -256,7 +256,7 @@ mod tests {
                     out.push((now, calls.add(at(now), policy)));
                 } else if !out.is_empty() {
                     let (sent, period) = out.swap_remove(which % out.len());
-                    prop_assert!(calls.counts(period) || now - sent >= LEASE);
+                    prop_assert!(calls.counts(period) || now - sent >= EXPIRY);
                     calls.remove(period);
                 }
             }

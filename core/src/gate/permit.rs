@@ -6,7 +6,7 @@ use crate::time::Instant;
 ///
 /// It carries what its controller must know of the call when it completes, so that the controller keeps
 /// nothing of it but a count. It is neither `Clone` nor `Copy`, so it cannot be settled twice. One that is
-/// dropped keeps its place until its lease ends.
+/// dropped keeps its place until it expires.
 ///
 /// ```compile_fail
 /// # use tidegate::gate::Permit;
@@ -16,12 +16,12 @@ use crate::time::Instant;
 /// ```
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[must_use = "a permit that is not settled keeps its place until the lease ends"]
+#[must_use = "a permit that is not settled keeps its place until it expires"]
 pub struct Permit<const LIMITS: usize = 1> {
     pub(crate) sent: Instant,
     pub(crate) parts: [Part; LIMITS],
     pub(crate) attempt: u16,
-    /// The period of its lease.
+    /// The period of its expiry.
     pub(crate) period: u32,
     /// How many calls had been admitted before it, in its low 8 bits.
     pub(crate) number: u8,
@@ -36,7 +36,7 @@ pub(crate) struct Part {
     pub(crate) cost: u32,
     /// How often the law had cut the rate. More than 65,535 cuts during one call would make it look fresh.
     pub(crate) epoch: u16,
-    pub(crate) paced: bool,
+    pub(crate) rate_limited: bool,
 }
 
 const _: () = assert!(size_of::<Permit>() == 24);
@@ -63,15 +63,15 @@ impl<const LIMITS: usize> Permit<LIMITS> {
 
 #[cfg(feature = "shared")]
 impl Permit {
-    /// The permit of a call that an [`Isolate`](crate::shared::Isolate) admitted, for a queue in front of it:
-    /// a gate that hands these out gets the isolate's number back from [`lease`](Self::lease).
+    /// The permit of a call that a [`Member`](crate::shared::Member) admitted, for a queue in front of it.
+    /// [`lease`](Self::lease) returns the member's number for the call.
     pub const fn of_lease(number: u64) -> Self {
-        let parts = [Part { cost: 0, epoch: 0, paced: false }];
+        let parts = [Part { cost: 0, epoch: 0, rate_limited: false }];
         let sent = Instant::from_nanos(number);
         Self { sent, parts, attempt: 0, period: 0, number: 0, learnt: false }
     }
 
-    /// The number that `of_lease` was given.
+    /// The number that was given to [`of_lease`](Self::of_lease).
     #[must_use]
     pub const fn lease(&self) -> u64 {
         self.sent.as_nanos()

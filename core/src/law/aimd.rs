@@ -1,7 +1,7 @@
 //! `aimd`: additive increase, multiplicative decrease, in the rate.
 
 use crate::fixed::Ratio;
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::{LawBurst, Quota, QuotaError};
@@ -13,16 +13,16 @@ use crate::time::{Instant, Span};
 ///
 /// ```
 /// use tidegate::law::{Aimd, AimdConfig, Law, Sample};
-/// use tidegate::{Instant, Outcome, Quota, Rng, gate::Pace};
+/// use tidegate::{Instant, Outcome, Quota, Rng, gate::Pacing};
 ///
 /// let most = Quota::per_second(12).unwrap();
 /// let law = Aimd::new(AimdConfig { every: 1, ceiling: most, ..AimdConfig::DEFAULT }).unwrap();
 /// let now = Instant::ZERO;
-/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
-/// let mut after = |outcome, paced| {
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
+/// let mut after = |outcome, rate_limited| {
 ///     let mut sample = Sample::new(now, now, outcome);
-///     sample.paced = paced;
-///     law.observe(&mut state, &mut pace, &sample, &mut rng);
+///     sample.rate_limited = rate_limited;
+///     law.observe(&mut state, &mut pacing, &sample, &mut rng);
 ///     law.interval(&state, now).unwrap()
 /// };
 /// let of = |per_second| Quota::per_second(per_second).unwrap().interval();
@@ -49,42 +49,42 @@ pub struct AimdConfig {
     /// What a cut keeps of the rate; below one.
     pub keep: Ratio,
     /// The backoff that goes with the cuts; `None` only cuts.
-    pub pause: Option<Pause>,
+    pub cooldown: Option<AimdCooldown>,
 }
 
-/// A pause of all calls after each cut, which doubles from cut to cut and is discounted by success.
+/// A cooldown of all calls after each cut, which doubles from cut to cut and is discounted by success.
 ///
-/// The rate answers the load that lasts, the pause the peak that does not: "So with a combination
+/// The rate answers the load that lasts, the cooldown the peak that does not: "So with a combination
 /// of exponential backoff to deal with transient spikes and rate limiting to treat the API limit
 /// with respect we have a much better solution."
 ///
 /// ```
-/// use tidegate::law::{Aimd, AimdConfig, Law, Pause, Sample};
-/// use tidegate::{Instant, Outcome, Rng, Span, gate::Pace};
+/// use tidegate::law::{Aimd, AimdConfig, Law, AimdCooldown, Sample};
+/// use tidegate::{Instant, Outcome, Rng, Span, gate::Pacing};
 ///
-/// let pause = Pause { base: Span::from_millis(10), most: Span::from_millis(50), discount: 3 };
-/// let law = Aimd::new(AimdConfig { pause: Some(pause), ..AimdConfig::DEFAULT }).unwrap();
+/// let cooldown = AimdCooldown { base: Span::from_millis(10), most: Span::from_millis(50), discount: 3 };
+/// let law = Aimd::new(AimdConfig { cooldown: Some(cooldown), ..AimdConfig::DEFAULT }).unwrap();
 /// let now = Instant::ZERO;
 /// let (mut state, mut rng) = (law.start(now), Rng::new(1));
 /// let mut after = |outcome| {
-///     let mut pace = Pace::new(now);
-///     law.observe(&mut state, &mut pace, &Sample::new(now, now, outcome), &mut rng);
-///     pace.ready_at(1, None).map(|until| until.saturating_since(now).as_millis())
+///     let mut pacing = Pacing::new(now);
+///     law.observe(&mut state, &mut pacing, &Sample::new(now, now, outcome), &mut rng);
+///     pacing.ready_at(1, None).map(|until| until.saturating_since(now).as_millis())
 /// };
 /// assert!((10..=20).contains(&after(Outcome::Throttled).unwrap()));
 /// assert!((20..=40).contains(&after(Outcome::Throttled).unwrap()));
 /// assert!((25..=50).contains(&after(Outcome::Throttled).unwrap())); // not 80 ms
-/// // Three successes pause nothing, and take one of the doublings back.
+/// // Three successes cause no cooldown, and take one of the doublings back.
 /// assert_eq!([(); 3].map(|()| after(Outcome::Ok)), [None; 3]);
 /// assert!((25..=50).contains(&after(Outcome::Throttled).unwrap()));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Pause {
-    /// The unit: the n-th cut pauses for 2^n of it, half of which is left to chance. Above zero, and
+pub struct AimdCooldown {
+    /// The unit: the n-th cut sets a cooldown of 2^n of it, half of which is left to chance. Above zero, and
     /// not above `most`.
     pub base: Span,
-    /// The longest pause.
+    /// The longest cooldown.
     pub most: Span,
     /// So many successes take one doubling back; at least 1.
     pub discount: u16,
@@ -104,7 +104,11 @@ impl AimdConfig {
         step: per_second(1),
         every: 10,
         keep: Ratio::HALF,
-        pause: Some(Pause { base: Span::from_millis(10), most: Span::from_secs(10), discount: 10 }),
+        cooldown: Some(AimdCooldown {
+            base: Span::from_millis(10),
+            most: Span::from_secs(10),
+            discount: 10,
+        }),
     };
 }
 
@@ -149,7 +153,7 @@ pub struct Aimd {
     burst: LawBurst,
     every: u16,
     keep: Ratio,
-    pause: Option<Pause>,
+    cooldown: Option<AimdCooldown>,
 }
 
 /// What [`Aimd`] remembers.
@@ -191,7 +195,7 @@ impl Aimd {
             burst: LawBurst::ONE,
             every: 1,
             keep: Ratio::HALF,
-            pause: None,
+            cooldown: None,
         },
     };
 
@@ -213,7 +217,7 @@ impl Aimd {
             burst,
             every: config.every,
             keep: config.keep,
-            pause: config.pause,
+            cooldown: config.cooldown,
         };
         if law.every == 0 {
             return Err(AimdError::ZeroEvery);
@@ -221,10 +225,10 @@ impl Aimd {
         if !law.keep.is_below_one() {
             return Err(AimdError::KeepNotBelowOne);
         }
-        if let Some(pause) = law.pause {
-            let (base, most) = (pause.base.as_nanos(), pause.most.as_nanos());
-            if base == 0 || base > most || pause.discount == 0 {
-                return Err(AimdError::Pause);
+        if let Some(cooldown) = law.cooldown {
+            let (base, most) = (cooldown.base.as_nanos(), cooldown.most.as_nanos());
+            if base == 0 || base > most || cooldown.discount == 0 {
+                return Err(AimdError::Cooldown);
             }
         }
         if law.floor > law.start || law.start > law.ceiling {
@@ -254,41 +258,41 @@ impl Law for Aimd {
     fn observe(
         &self,
         state: &mut AimdState,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         if !sample.fresh {
-            return Move::Held;
+            return Move::Kept;
         }
         if sample.outcome.is_pushback() {
             state.rate = self.keep.floor_of(state.rate).max(self.floor);
             state.successes = 0;
-            if let Some(pause) = self.pause {
-                // Beyond the longest pause there is nothing that success could take back.
-                if pause.doubled(state.cuts) < pause.most {
+            if let Some(cooldown) = self.cooldown {
+                // Beyond the longest cooldown there is nothing that success could take back.
+                if cooldown.doubled(state.cuts) < cooldown.most {
                     state.cuts = state.cuts.saturating_add(1);
                 }
                 state.calm = 0;
-                pace.delay(sample.now, pause.after(state.cuts, rng).min(sample.ceiling));
+                pacing.delay(sample.now, cooldown.after(state.cuts, rng).min(sample.ceiling));
             }
             return Move::Slower;
         }
         if sample.outcome != Outcome::Ok {
-            return Move::Held;
+            return Move::Kept;
         }
         self.discount(state);
-        if !sample.paced {
-            return Move::Held;
+        if !sample.rate_limited {
+            return Move::Kept;
         }
         state.successes = state.successes.saturating_add(1);
         if state.successes < self.every {
-            return Move::Held;
+            return Move::Kept;
         }
         state.successes = 0;
         let before = state.rate;
         state.rate = state.rate.saturating_add(self.step).min(self.ceiling);
-        if state.rate > before { Move::Faster } else { Move::Held }
+        if state.rate > before { Move::Faster } else { Move::Kept }
     }
 }
 
@@ -296,19 +300,19 @@ impl Aimd {
     /// "We could assume that after 10 un-throttled API requests that we can discount our retry,
     /// ultimately getting back to our 0 retry state."
     fn discount(&self, state: &mut AimdState) {
-        let Some(pause) = self.pause else { return };
+        let Some(cooldown) = self.cooldown else { return };
         if state.cuts == 0 {
             return;
         }
         state.calm = state.calm.saturating_add(1);
-        if state.calm >= pause.discount {
+        if state.calm >= cooldown.discount {
             state.calm = 0;
             state.cuts = state.cuts.saturating_sub(1);
         }
     }
 }
 
-impl Pause {
+impl AimdCooldown {
     fn doubled(&self, cuts: u8) -> Span {
         self.base.saturating_mul(1u64.checked_shl(cuts.into()).unwrap_or(u64::MAX))
     }
@@ -322,7 +326,7 @@ impl Pause {
 /// What is wrong with an [`AimdConfig`].
 ///
 /// ```
-/// use tidegate::law::{Aimd, AimdConfig, AimdError, Pause};
+/// use tidegate::law::{Aimd, AimdConfig, AimdError, AimdCooldown};
 /// use tidegate::{Quota, QuotaError, Ratio, Span};
 ///
 /// let config = AimdConfig::DEFAULT;
@@ -335,9 +339,9 @@ impl Pause {
 /// assert_eq!(made(AimdConfig { every: 0, ..config }), AimdError::ZeroEvery);
 /// // "Never cut" is another law: `Fixed`.
 /// assert_eq!(made(AimdConfig { keep: Ratio::ONE, ..config }), AimdError::KeepNotBelowOne);
-/// // "Never pause" is `None`.
-/// let pause = Some(Pause { base: Span::ZERO, most: Span::ZERO, discount: 10 });
-/// assert_eq!(made(AimdConfig { pause, ..config }), AimdError::Pause);
+/// // "No cooldown" is `None`.
+/// let cooldown = Some(AimdCooldown { base: Span::ZERO, most: Span::ZERO, discount: 10 });
+/// assert_eq!(made(AimdConfig { cooldown, ..config }), AimdError::Cooldown);
 /// // The default's start of ten a second is above this ceiling: lower both.
 /// let ceiling = Quota::per_second(5).unwrap();
 /// assert_eq!(made(AimdConfig { ceiling, ..config }), AimdError::StartOutside);
@@ -353,8 +357,8 @@ pub enum AimdError {
     ZeroEvery,
     /// A cut that keeps everything is no cut.
     KeepNotBelowOne,
-    /// The pause's base is zero or above its most, or its discount is zero.
-    Pause,
+    /// The cooldown's base is zero or above its most, or its discount is zero.
+    Cooldown,
     /// The start lies below the floor or above the ceiling.
     StartOutside,
 }
@@ -365,8 +369,8 @@ impl core::fmt::Display for AimdError {
             Self::Burst(_) => "aimd: the start's burst must be 1 to 17592",
             Self::ZeroEvery => "aimd: `every` must be at least 1",
             Self::KeepNotBelowOne => "aimd: `keep` must be below 1",
-            Self::Pause => {
-                "aimd: a pause needs 0 < `base` <= `most`, and a `discount` of at least 1"
+            Self::Cooldown => {
+                "aimd: a cooldown needs 0 < `base` <= `most`, and a `discount` of at least 1"
             }
             Self::StartOutside => "aimd: `start` must lie between `floor` and `ceiling`",
         })
@@ -394,8 +398,8 @@ mod tests {
         }
 
         fn see(&mut self, sample: Sample) -> Move {
-            let mut pace = Pace::new(Instant::ZERO);
-            self.law.observe(&mut self.state, &mut pace, &sample, &mut Rng::new(0))
+            let mut pacing = Pacing::new(Instant::ZERO);
+            self.law.observe(&mut self.state, &mut pacing, &sample, &mut Rng::new(0))
         }
 
         /// Calls a thousand seconds.
@@ -422,7 +426,7 @@ mod tests {
         assert_eq!(bench.see(sample(Outcome::Busy)), Move::Slower);
         assert_eq!(bench.per_1000_s(), 2_500);
         for _ in 0..9 {
-            assert_eq!(bench.see(sample(Outcome::Ok)), Move::Held);
+            assert_eq!(bench.see(sample(Outcome::Ok)), Move::Kept);
         }
         assert_eq!(bench.see(sample(Outcome::Ok)), Move::Faster);
         assert_eq!(bench.per_1000_s(), 3_500);
@@ -435,10 +439,10 @@ mod tests {
         for sample in [
             Sample { fresh: false, ..sample(Outcome::Throttled) },
             Sample { fresh: false, ..sample(Outcome::Ok) },
-            Sample { paced: false, ..sample(Outcome::Ok) },
+            Sample { rate_limited: false, ..sample(Outcome::Ok) },
             sample(Outcome::Failed),
         ] {
-            assert_eq!(bench.see(sample), Move::Held, "{sample:?}");
+            assert_eq!(bench.see(sample), Move::Kept, "{sample:?}");
             assert_eq!(bench.state, before);
         }
     }
@@ -451,7 +455,7 @@ mod tests {
             bench.see(sample(Outcome::Ok));
         }
         assert_eq!(bench.per_1000_s(), 12_000);
-        assert_eq!(bench.see(sample(Outcome::Ok)), Move::Held, "it is at the ceiling");
+        assert_eq!(bench.see(sample(Outcome::Ok)), Move::Kept, "it is at the ceiling");
         for _ in 0..100 {
             bench.see(sample(Outcome::Throttled));
         }
@@ -459,27 +463,30 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_doubles_from_cut_to_cut_and_ten_successes_take_one_doubling_back() {
+    fn the_cooldown_doubles_from_cut_to_cut_and_ten_successes_take_one_doubling_back() {
         let mut bench = Bench::new(AimdConfig::DEFAULT);
         let longest = |bench: &mut Bench| {
             let mut longest = Span::ZERO;
             let before = bench.state;
             for seed in 0..200 {
                 bench.state = before;
-                let mut pace = Pace::new(Instant::ZERO);
+                let mut pacing = Pacing::new(Instant::ZERO);
                 let throttled = sample(Outcome::Throttled);
-                bench.law.observe(&mut bench.state, &mut pace, &throttled, &mut Rng::new(seed));
+                bench.law.observe(&mut bench.state, &mut pacing, &throttled, &mut Rng::new(seed));
                 let quota = bench.law.quota(&bench.state);
                 longest =
-                    longest.max(pace.ready_at(1, quota).unwrap().saturating_since(Instant::ZERO));
+                    longest.max(pacing.ready_at(1, quota).unwrap().saturating_since(Instant::ZERO));
             }
             longest.as_millis()
         };
-        // Half of a pause is left to chance, and no more than half.
+        // Half of a cooldown is left to chance, and no more than half.
         let mut shortest = Span::MAX;
         for seed in 0..200 {
-            shortest =
-                shortest.min(Pause::after(&bench.law.pause.unwrap(), 1, &mut Rng::new(seed)));
+            shortest = shortest.min(AimdCooldown::after(
+                &bench.law.cooldown.unwrap(),
+                1,
+                &mut Rng::new(seed),
+            ));
         }
         assert!((10_000_000..10_500_000).contains(&shortest.as_nanos()), "{shortest:?}");
         // Two hundred draws come within a per cent of the longest.
@@ -495,7 +502,7 @@ mod tests {
             bench.see(sample(Outcome::Throttled));
         }
         assert!(close(longest(&mut bench), 10_000));
-        // However long the outage was, success takes it back from the longest pause on: the next
+        // However long the outage was, success takes it back from the longest cooldown on: the next
         // cut is the ninth of ten again.
         for _ in 0..20 {
             bench.see(sample(Outcome::Ok));
@@ -520,20 +527,29 @@ mod tests {
     #[test]
     fn a_configuration_is_checked_where_it_is_made() {
         let good = AimdConfig::DEFAULT;
-        let pause = good.pause.unwrap();
+        let cooldown = good.cooldown.unwrap();
         let crowded = per_second(10).with_burst(17_593).unwrap();
         for (config, expected) in [
             (AimdConfig { every: 0, ..good }, AimdError::ZeroEvery),
             (AimdConfig { keep: Ratio::ONE, ..good }, AimdError::KeepNotBelowOne),
             (
-                AimdConfig { pause: Some(Pause { base: Span::ZERO, ..pause }), ..good },
-                AimdError::Pause,
+                AimdConfig {
+                    cooldown: Some(AimdCooldown { base: Span::ZERO, ..cooldown }),
+                    ..good
+                },
+                AimdError::Cooldown,
             ),
             (
-                AimdConfig { pause: Some(Pause { most: Span::from_millis(9), ..pause }), ..good },
-                AimdError::Pause,
+                AimdConfig {
+                    cooldown: Some(AimdCooldown { most: Span::from_millis(9), ..cooldown }),
+                    ..good
+                },
+                AimdError::Cooldown,
             ),
-            (AimdConfig { pause: Some(Pause { discount: 0, ..pause }), ..good }, AimdError::Pause),
+            (
+                AimdConfig { cooldown: Some(AimdCooldown { discount: 0, ..cooldown }), ..good },
+                AimdError::Cooldown,
+            ),
             (AimdConfig { floor: per_second(11), ..good }, AimdError::StartOutside),
             (AimdConfig { ceiling: per_second(9), ..good }, AimdError::StartOutside),
             (AimdConfig { start: crowded, ..good }, AimdError::Burst(QuotaError::BurstTooLarge)),

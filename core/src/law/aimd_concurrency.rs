@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 
 use crate::fixed::Ratio;
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -16,18 +16,18 @@ use crate::time::Instant;
 /// ```
 /// use core::num::NonZeroU16;
 /// use tidegate::law::{AimdConcurrency, AimdConcurrencyConfig, Law, Sample};
-/// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pace};
+/// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pacing};
 ///
 /// let start = NonZeroU16::new(9).unwrap();
 /// let law = AimdConcurrency::new(AimdConcurrencyConfig { start, keep: Ratio::HALF, ..AimdConcurrencyConfig::DEFAULT }).unwrap();
 /// let now = Instant::ZERO;
-/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let failed = Sample::new(now, now, Outcome::Failed);
-/// let windows = [(); 5].map(|()| {
-///     law.observe(&mut state, &mut pace, &failed, &mut rng);
-///     law.window(&state, Instant::ZERO).unwrap().get()
+/// let limits = [(); 5].map(|()| {
+///     law.observe(&mut state, &mut pacing, &failed, &mut rng);
+///     law.concurrency(&state, Instant::ZERO).unwrap().get()
 /// });
-/// assert_eq!(windows, [4, 2, 1, 1, 1]); // rounded down, but never shut
+/// assert_eq!(limits, [4, 2, 1, 1, 1]); // rounded down, but never shut
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -55,14 +55,14 @@ impl Default for AimdConcurrencyConfig {
     }
 }
 
-/// A window that a law moves: one more call in flight for each window's worth of successes, a part
+/// A concurrency limit that a law moves: one more call in flight after as many successes as it allows calls, a part
 /// fewer when the server pushes back or a call fails.
 ///
 /// It fits servers that queue (databases, workers of a fixed number), where what hurts is how many
 /// calls stand in line and not how many come in a second. The dynamic limit that "Go: Rate-limiting
 /// (done right)" (joaodlf.com, 2017) recommends and cannot have, because a channel's capacity is
-/// fixed; the arithmetic is TCP's congestion avoidance, with the keep of Netflix' AIMD limit. The
-/// window opens only when it was what calls waited for.
+/// fixed; the arithmetic is TCP's congestion avoidance, with the keep of Netflix' AIMD limit. The concurrency
+/// limit opens only when it was what calls waited for.
 ///
 /// ```
 /// use tidegate::law::{AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError};
@@ -78,25 +78,25 @@ pub struct AimdConcurrency {
     config: AimdConcurrencyConfig,
 }
 
-/// What [`AimdConcurrency`] remembers: its window, and the successes towards one more.
+/// What [`AimdConcurrency`] remembers: its concurrency limit, and the successes towards one more.
 ///
 /// ```
 /// use tidegate::law::{AimdConcurrency, Law, Move, Sample};
-/// use tidegate::{Instant, Outcome, Rng, gate::Pace};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
 /// let (law, now) = (AimdConcurrency::DEFAULT, Instant::ZERO);
-/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let served = Sample::new(now, now, Outcome::Ok);
-/// let moves = [(); 9].map(|()| law.observe(&mut state, &mut pace, &served, &mut rng));
-/// // Four successes open the window from four to five, and it takes five more to open it to six.
+/// let moves = [(); 9].map(|()| law.observe(&mut state, &mut pacing, &served, &mut rng));
+/// // Four successes open the concurrency limit from four to five, and it takes five more to open it to six.
 /// let opened = moves.iter().enumerate().filter(|(_, moved)| **moved == Move::Faster);
 /// assert!(opened.map(|(i, _)| i + 1).eq([4, 9]));
-/// assert_eq!(law.window(&state, Instant::ZERO).unwrap().get(), 6);
+/// assert_eq!(law.concurrency(&state, Instant::ZERO).unwrap().get(), 6);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdConcurrencyState {
-    window: NonZeroU16,
+    concurrency: NonZeroU16,
     successes: u16,
 }
 
@@ -129,43 +129,43 @@ impl Law for AimdConcurrency {
     type State = AimdConcurrencyState;
 
     fn start(&self, _: Instant) -> AimdConcurrencyState {
-        AimdConcurrencyState { window: self.config.start, successes: 0 }
+        AimdConcurrencyState { concurrency: self.config.start, successes: 0 }
     }
 
     fn quota(&self, _: &AimdConcurrencyState) -> Option<Quota> {
         None
     }
 
-    fn window(&self, state: &AimdConcurrencyState, _: Instant) -> Option<NonZeroU16> {
-        Some(state.window)
+    fn concurrency(&self, state: &AimdConcurrencyState, _: Instant) -> Option<NonZeroU16> {
+        Some(state.concurrency)
     }
 
     fn observe(
         &self,
         state: &mut AimdConcurrencyState,
-        _: &mut Pace,
+        _: &mut Pacing,
         sample: &Sample<'_>,
         _: &mut Rng,
     ) -> Move {
         if !sample.fresh {
-            return Move::Held;
+            return Move::Kept;
         }
         if sample.outcome != Outcome::Ok {
-            let kept = self.config.keep.floor_of(u64::from(state.window.get()));
+            let kept = self.config.keep.floor_of(u64::from(state.concurrency.get()));
             let kept = u16::try_from(kept).ok().and_then(NonZeroU16::new);
-            state.window = kept.unwrap_or(NonZeroU16::MIN);
+            state.concurrency = kept.unwrap_or(NonZeroU16::MIN);
             state.successes = 0;
             return Move::Slower;
         }
-        if !sample.paced || state.window >= self.config.most {
-            return Move::Held;
+        if !sample.rate_limited || state.concurrency >= self.config.most {
+            return Move::Kept;
         }
         state.successes = state.successes.saturating_add(1);
-        if state.successes < state.window.get() {
-            return Move::Held;
+        if state.successes < state.concurrency.get() {
+            return Move::Kept;
         }
         state.successes = 0;
-        state.window = state.window.saturating_add(1);
+        state.concurrency = state.concurrency.saturating_add(1);
         Move::Faster
     }
 }
@@ -207,42 +207,44 @@ impl core::fmt::Display for AimdConcurrencyError {
 
 impl core::error::Error for AimdConcurrencyError {}
 
-fields!(AimdConcurrencyState { window: NonZeroU16, successes: u16 });
-record!(AimdConcurrency, AimdConcurrencyState where |law, state| state.window <= law.config.most);
+fields!(AimdConcurrencyState { concurrency: NonZeroU16, successes: u16 });
+record!(AimdConcurrency, AimdConcurrencyState where |law, state| state.concurrency <= law.config.most);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_did_not_wait_for_the_window_does_not_open_it() {
+    fn what_did_not_wait_for_the_concurrency_limit_does_not_open_it() {
         let law = AimdConcurrency::DEFAULT;
         let mut state = law.start(Instant::ZERO);
         let served = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Ok);
-        for sample in [Sample { paced: false, ..served }, Sample { fresh: false, ..served }] {
+        for sample in [Sample { rate_limited: false, ..served }, Sample { fresh: false, ..served }]
+        {
             for _ in 0..100 {
-                let mut pace = Pace::new(Instant::ZERO);
-                let moved = law.observe(&mut state, &mut pace, &sample, &mut Rng::new(0));
-                assert_eq!(moved, Move::Held);
+                let mut pacing = Pacing::new(Instant::ZERO);
+                let moved = law.observe(&mut state, &mut pacing, &sample, &mut Rng::new(0));
+                assert_eq!(moved, Move::Kept);
             }
         }
         assert_eq!(state, law.start(Instant::ZERO));
     }
 
-    fn windows(outcomes: &[(Outcome, usize)]) -> u16 {
+    fn limits(outcomes: &[(Outcome, usize)]) -> u16 {
         let law = AimdConcurrency::DEFAULT;
         let mut state = law.start(Instant::ZERO);
         for (outcome, times) in outcomes {
             for _ in 0..*times {
                 let sample = Sample::new(Instant::ZERO, Instant::ZERO, *outcome);
-                law.observe(&mut state, &mut Pace::new(Instant::ZERO), &sample, &mut Rng::new(0));
+                law.observe(&mut state, &mut Pacing::new(Instant::ZERO), &sample, &mut Rng::new(0));
             }
         }
-        state.window.get()
+        state.concurrency.get()
     }
 
     #[test]
-    fn the_window_opens_by_one_for_each_windows_worth_of_successes_and_shrinks_by_a_part() {
+    fn the_concurrency_limit_opens_by_one_for_each_concurrency_limits_worth_of_successes_and_shrinks_by_a_part()
+     {
         use Outcome::{Busy, Failed, Ok};
         for (outcomes, expected) in [
             (&[][..], 4),
@@ -253,7 +255,7 @@ mod tests {
             (&[(Failed, 50)], 1),                   // and never to nothing
             (&[(Ok, 2_000_000)], 1_000),
         ] {
-            assert_eq!(windows(outcomes), expected, "{outcomes:?}");
+            assert_eq!(limits(outcomes), expected, "{outcomes:?}");
         }
     }
 }

@@ -31,10 +31,10 @@ macro_rules! registry {
         /// let gate: Controller = Controller::new(Policy::new(law), 1, Instant::ZERO);
         /// let state = gate.states().next().unwrap();
         /// assert!(matches!(state, AnyState::AimdConcurrency(_)));
-        /// assert_eq!(law.window(state, Instant::ZERO).unwrap().get(), 4);
+        /// assert_eq!(law.concurrency(state, Instant::ZERO).unwrap().get(), 4);
         /// // To another law it is no state, and nothing that stops a call either.
         /// let other = AnyLaw::from(Aimd::DEFAULT);
-        /// assert_eq!((other.quota(state), other.window(state, Instant::ZERO)), (None, None));
+        /// assert_eq!((other.quota(state), other.concurrency(state, Instant::ZERO)), (None, None));
         /// ```
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -83,13 +83,13 @@ macro_rules! registry {
             fn check(&self, state: &AnyState, now: Instant, in_flight: u16) -> Verdict {
                 match (self, state) {
                     $((Self::$law(law), AnyState::$law(state)) => law.check(state, now, in_flight),)*
-                    _ => Verdict::Go,
+                    _ => Verdict::Admit,
                 }
             }
 
-            fn window(&self, state: &AnyState, now: Instant) -> Option<NonZeroU16> {
+            fn concurrency(&self, state: &AnyState, now: Instant) -> Option<NonZeroU16> {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.window(state, now),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.concurrency(state, now),)*
                     _ => None,
                 }
             }
@@ -104,13 +104,13 @@ macro_rules! registry {
             fn released(
                 &self,
                 state: &mut AnyState,
-                pace: &mut Pace,
+                pacing: &mut Pacing,
                 now: Instant,
                 cost: u32,
                 rng: &mut Rng,
             ) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pace, now, cost, rng),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pacing, now, cost, rng),)*
                     _ => {}
                 }
             }
@@ -125,13 +125,13 @@ macro_rules! registry {
             fn refunded(
                 &self,
                 state: &mut AnyState,
-                pace: &mut Pace,
+                pacing: &mut Pacing,
                 now: Instant,
                 cost: u32,
                 newest: bool,
             ) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.refunded(state, pace, now, cost, newest),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.refunded(state, pacing, now, cost, newest),)*
                     _ => {}
                 }
             }
@@ -139,15 +139,15 @@ macro_rules! registry {
             fn observe(
                 &self,
                 state: &mut AnyState,
-                pace: &mut Pace,
+                pacing: &mut Pacing,
                 sample: &Sample<'_>,
                 rng: &mut Rng,
             ) -> Move {
                 match (self, &mut *state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.observe(state, pace, sample, rng),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.observe(state, pacing, sample, rng),)*
                     _ => {
                         *state = self.start(sample.now);
-                        Move::Held
+                        Move::Kept
                     }
                 }
             }

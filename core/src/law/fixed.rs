@@ -1,6 +1,6 @@
 //! `fixed`: a hard-coded rate, or none.
 
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
@@ -24,7 +24,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// No rate at all: calls leave when they like.
+    /// No rate at all: calls are sent when they like.
     pub const UNLIMITED: Self = Self { quota: None };
 
     /// Ten calls a second, one at a time.
@@ -35,7 +35,7 @@ impl Fixed {
         },
     };
 
-    /// Calls leave at `quota`.
+    /// Calls are sent at `quota`.
     #[must_use]
     pub const fn new(quota: Quota) -> Self {
         Self { quota: Some(quota) }
@@ -51,8 +51,8 @@ impl Law for Fixed {
         self.quota
     }
 
-    fn observe(&self, (): &mut (), _: &mut Pace, _: &Sample<'_>, _: &mut Rng) -> Move {
-        Move::Held
+    fn observe(&self, (): &mut (), _: &mut Pacing, _: &Sample<'_>, _: &mut Rng) -> Move {
+        Move::Kept
     }
 }
 

@@ -1,8 +1,8 @@
-//! The laws: how the pace moves when outcomes arrive.
+//! The laws: how the pacing moves when outcomes arrive.
 //!
 //! A law is arithmetic and nothing else. What every law needs alike (one cut per congestion event,
 //! growth only where the law was the limit) is found out once, by the controller, and handed over as
-//! [`Sample::fresh`] and [`Sample::paced`]. A law that is kept as its source has it may disregard
+//! [`Sample::fresh`] and [`Sample::rate_limited`]. A law that is kept as its source has it may disregard
 //! them, and then says so.
 
 mod adaptive;
@@ -21,7 +21,7 @@ mod published {
 }
 
 pub use adaptive::{Adaptive, AdaptiveState};
-pub use aimd::{Aimd, AimdConfig, AimdError, AimdState, Pause};
+pub use aimd::{Aimd, AimdConfig, AimdCooldown, AimdError, AimdState};
 pub use aimd_concurrency::{
     AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError, AimdConcurrencyState,
 };
@@ -89,7 +89,7 @@ any::registry! {
 use core::fmt::Debug;
 use core::num::NonZeroU16;
 
-use crate::gate::{HoldPolicy, Pace};
+use crate::gate::{CooldownPolicy, Pacing};
 use crate::hint::Hint;
 use crate::outcome::Outcome;
 use crate::policy::Policy;
@@ -102,14 +102,14 @@ use crate::verdict::Verdict;
 /// A control law: a constant that moves a small state.
 ///
 /// ```
-/// use tidegate::{Instant, Outcome, Quota, Rng, gate::Pace};
+/// use tidegate::{Instant, Outcome, Quota, Rng, gate::Pacing};
 /// use tidegate::law::{Aimd, Law, Move, Sample};
 ///
 /// let law = Aimd::DEFAULT; // starts at ten a second, halves when it is throttled
 /// let now = Instant::ZERO;
-/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let throttled = Sample::new(now, now, Outcome::Throttled);
-/// assert_eq!(law.observe(&mut state, &mut pace, &throttled, &mut rng), Move::Slower);
+/// assert_eq!(law.observe(&mut state, &mut pacing, &throttled, &mut rng), Move::Slower);
 /// let quota = law.quota(&state).unwrap();
 /// let per_second = quota.count() as u128 * 1_000_000_000 / quota.period().as_nanos() as u128;
 /// assert_eq!(per_second, 5);
@@ -125,18 +125,18 @@ pub trait Law {
     fn quota(&self, state: &Self::State) -> Option<Quota>;
 
     /// Whether the law has a reason of its own to keep a call back, besides its quota. It is asked
-    /// together with the pace, and held to the same contracts. What it has to say of calls in flight
-    /// it says with [`window`](Self::window): here, `Full` counts for nothing.
+    /// together with the pacing, and held to the same contracts. What it has to say of calls in flight
+    /// it says with [`concurrency`](Self::concurrency): here, `Full` counts for nothing.
     fn check(&self, _: &Self::State, _: Instant, _in_flight: u16) -> Verdict {
-        Verdict::Go
+        Verdict::Admit
     }
 
     /// How many calls may be in flight at `now`; `None` where the law sets no limit.
-    fn window(&self, _: &Self::State, _now: Instant) -> Option<NonZeroU16> {
+    fn concurrency(&self, _: &Self::State, _now: Instant) -> Option<NonZeroU16> {
         None
     }
 
-    /// When [`window`](Self::window) is next wider than at `now` if no call settles until then; `None`
+    /// When [`concurrency`](Self::concurrency) is next wider than at `now` if no call settles until then; `None`
     /// where it does not grow by time.
     fn widens_at(&self, _: &Self::State, _now: Instant) -> Option<Instant> {
         None
@@ -155,19 +155,19 @@ pub trait Law {
         self.quota(state).map(Quota::interval)
     }
 
-    /// A call of this cost, which is not zero, has left, and the pace has been charged for it.
-    fn released(&self, _: &mut Self::State, _: &mut Pace, _: Instant, _: u32, _: &mut Rng) {}
+    /// A call of this cost, which is not zero, has left, and the pacing has been charged for it.
+    fn released(&self, _: &mut Self::State, _: &mut Pacing, _: Instant, _: u32, _: &mut Rng) {}
 
-    /// A call has come back that took `used` of what was `charged` for it, or more. The pace has been
+    /// A call has come back that took `used` of what was `charged` for it, or more. The pacing has been
     /// corrected; a law that releases calls by itself corrects what it has planned.
     fn corrected(&self, _: &mut Self::State, _now: Instant, _charged: u32, _used: u32) {}
 
-    /// A call was not sent after all, and the pace has its cost back. `newest` where no other call was
+    /// A call was not sent after all, and the pacing has its cost back. `newest` where no other call was
     /// admitted and nothing was cut since.
     fn refunded(
         &self,
         state: &mut Self::State,
-        _: &mut Pace,
+        _: &mut Pacing,
         now: Instant,
         cost: u32,
         _newest: bool,
@@ -175,12 +175,12 @@ pub trait Law {
         self.corrected(state, now, cost, 0);
     }
 
-    /// A call has come back. The pace has drained up to `sample.now` at the old rate. Calls that were
-    /// abandoned, and those that cost nothing of this limit, are not shown to the law.
+    /// A call has come back. The pacing has drained up to `sample.now` at the old rate. Calls that were
+    /// abandoned or found a quota exhausted, and those that cost nothing of this limit, are not shown to the law.
     fn observe(
         &self,
         state: &mut Self::State,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move;
@@ -190,17 +190,17 @@ pub trait Law {
 ///
 /// ```
 /// use tidegate::law::{Aimd, Law, Move, Sample};
-/// use tidegate::{Instant, Outcome, Rng, gate::Pace};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
 /// let (law, now) = (Aimd::DEFAULT, Instant::ZERO);
-/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
-/// let refused = Sample::new(now, now, Outcome::Throttled);
-/// assert_eq!(law.observe(&mut state, &mut pace, &refused, &mut rng), Move::Slower);
-/// // Another call of the same burst, which left before the cut: it tells nothing new.
-/// let mut late = refused;
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
+/// let throttled = Sample::new(now, now, Outcome::Throttled);
+/// assert_eq!(law.observe(&mut state, &mut pacing, &throttled, &mut rng), Move::Slower);
+/// // Another call of the same burst, which was sent before the cut: it tells nothing new.
+/// let mut late = throttled;
 /// late.fresh = false;
 /// let before = state;
-/// assert_eq!(law.observe(&mut state, &mut pace, &late, &mut rng), Move::Held);
+/// assert_eq!(law.observe(&mut state, &mut pacing, &late, &mut rng), Move::Kept);
 /// assert_eq!(state, before);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -209,21 +209,21 @@ pub trait Law {
 pub struct Sample<'a> {
     /// When the answer arrived.
     pub now: Instant,
-    /// When the call left.
+    /// When the call was sent.
     pub sent: Instant,
     /// What it had been charged of this limit; never zero.
     pub cost: u32,
-    /// What became of it; never [`Outcome::Abandoned`], which teaches nothing.
+    /// What became of it; never [`Outcome::Abandoned`] or [`Outcome::Exhausted`], which teach nothing.
     pub outcome: Outcome,
     /// What the server said of this limit.
     pub hint: &'a Hint,
-    /// Whether the call left after the latest cut. One that left before it belongs to the
+    /// Whether the call was sent after the latest cut. One that was sent before it belongs to the
     /// congestion that was cut for already, and must not cut again.
     pub fresh: bool,
     /// Whether this limit was what a call had to wait for, longest of all, since the call before
     /// left. Only then was the law the limit, and only then may it grow.
-    pub paced: bool,
-    /// How many attempts of the same call had come back before, as [`Ask::attempt`](crate::Ask::attempt)
+    pub rate_limited: bool,
+    /// How many attempts of the same call had come back before, as [`Call::attempt`](crate::Call::attempt)
     /// counts them.
     pub attempt: u16,
     /// How many other calls are in flight.
@@ -233,19 +233,19 @@ pub struct Sample<'a> {
     /// How long before `now` the server gave its hint: where a controller leases calls to others, it
     /// hears of their answers late, and lives ahead of the clock.
     #[cfg(feature = "shared")]
-    pub told_ago: Span,
+    pub hinted_ago: Span,
 }
 
 impl Sample<'_> {
     /// When the server gave its hint.
-    pub(crate) const fn told_at(&self) -> Instant {
+    pub(crate) const fn hinted_at(&self) -> Instant {
         #[cfg(feature = "shared")]
-        return self.now.saturating_sub(self.told_ago);
+        return self.now.saturating_sub(self.hinted_ago);
         #[cfg(not(feature = "shared"))]
         self.now
     }
 
-    /// A fresh and paced first attempt of cost 1 without a hint.
+    /// A fresh and rate-limited first attempt of cost 1 without a hint.
     #[must_use]
     pub const fn new(now: Instant, sent: Instant, outcome: Outcome) -> Self {
         Self {
@@ -255,12 +255,12 @@ impl Sample<'_> {
             outcome,
             hint: &Hint::NONE,
             fresh: true,
-            paced: true,
+            rate_limited: true,
             attempt: 0,
             in_flight: 0,
-            ceiling: HoldPolicy::DEFAULT.ceiling(),
+            ceiling: CooldownPolicy::DEFAULT.ceiling(),
             #[cfg(feature = "shared")]
-            told_ago: Span::ZERO,
+            hinted_ago: Span::ZERO,
         }
     }
 }
@@ -268,13 +268,13 @@ impl Sample<'_> {
 /// What a law made of a sample.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy};
+/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};
 ///
 /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
 /// let mut now = Instant::ZERO;
 /// let mut moves = [(0, 0); 22].map(|_| loop {
-///     match gate.poll(now, &Ask::new()) {
-///         Decision::Go(permit) => {
+///     match gate.poll(now, &Call::new()) {
+///         Decision::Admit(permit) => {
 ///             gate.settle(now, permit, Outcome::Ok);
 ///             break (gate.stats().slower, gate.stats().faster);
 ///         }
@@ -282,7 +282,7 @@ impl Sample<'_> {
 ///         other => panic!("{other:?}"),
 ///     }
 /// }).into_iter();
-/// // The first call did not wait. Then each ten make the law faster; all others were held.
+/// // The first call did not wait. Then each ten make the law faster; all others kept it.
 /// assert_eq!(moves.position(|counted| counted == (0, 1)), Some(10));
 /// assert_eq!(moves.position(|counted| counted == (0, 2)), Some(9));
 /// ```
@@ -290,9 +290,9 @@ impl Sample<'_> {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Move {
     /// It keeps its rate.
-    Held,
-    /// It cut its rate or its window: calls that left before now belong to this congestion.
+    Kept,
+    /// It cut its rate or its concurrency limit: calls that were sent before now belong to this congestion.
     Slower,
-    /// It raised its rate or opened its window.
+    /// It raised its rate or raised its concurrency limit.
     Faster,
 }

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU16;
 
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -10,10 +10,10 @@ use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::Instant;
 
-/// A window steered by delay: it closes when the client's own calls stand in line at the server, before
-/// the line is full and the server refuses.
+/// A concurrency limit steered by delay: it closes when the client's own calls stand in line at the server, before
+/// the line is full and the server throttles.
 ///
-/// It fits servers that queue. A refusal for coming too often ([`Outcome::Throttled`]) says nothing
+/// It fits servers that queue. A call that is throttled by a rate limit ([`Outcome::Throttled`]) says nothing
 /// of a queue and does not move it; put it beside a law that heeds those,
 /// `adaptive` say: [`Policy::beside`](crate::Policy::beside).
 ///
@@ -23,13 +23,13 @@ use crate::time::Instant;
 /// Little's law a client with L calls in flight has `L * (1 - b / R)` of them in line and `L * b / R`
 /// under way; Vegas holds the first number between α and β. This law does the same, round by round,
 /// with L *measured* (the round trips of a round, summed, over the time the round took), so that the
-/// number is right too where the window is not what limits the client. What differs from Vegas, and
+/// number is right too where the concurrency limit is not what limits the client. What differs from Vegas, and
 /// from `VegasLimit` and `Gradient2Limit` of Netflix' concurrency-limits:
 ///
 /// - **R and b are means of rounds.** The shortest single round trip of a server whose work varies
-///   is a third of the mean without any queue; measured against that, a large window looks like a
+///   is a third of the mean without any queue; measured against that, a large concurrency limit looks like a
 ///   queue and collapses, as `VegasLimit` does at 16 workers and one client. A round has at least 32
-///   calls, and four windows' worth.
+///   calls, and four concurrency limits' worth.
 /// - **b allows for the error of a mean.** It is the least of `mean + 3/2 error` over the last 32 to
 ///   64 rounds, and a queue counts beyond one `error` more. The error is the calls' deviation over
 ///   √n, and the deviation is taken from successive calls: two of them meet nearly the same queue,
@@ -45,22 +45,22 @@ use crate::time::Instant;
 ///   call. It grows only where calls waited for it and half of it was in use.
 /// - **Open at first.** No call waits before a line of more than α has also made a round a quarter
 ///   longer than b, or the server was [`Outcome::Busy`] or a call failed: what does not queue never
-///   has a window. Until then a round counts if it is two windows long: of calls that left together
+///   has a concurrency limit. Until then a round counts if it is two concurrency limits long: of calls that were sent together
 ///   the fastest are back first.
 ///
-/// Where a call is refused as busy or fails, a quarter of the window goes, once until the next one is
+/// Where a call is throttled as busy or fails, a quarter of the concurrency limit goes, once until the next one is
 /// served: an outage is not a queue.
 ///
 /// # Bounds
 ///
-/// Once closed the window is 1 to 16 383. A round, and thus any latency that a broken clock can
+/// Once closed the concurrency limit is 1 to 16 383. A round, and thus any latency that a broken clock can
 /// show, at most halves it, and adds an eighth at most; a b that was too small is forgotten within
 /// 64 rounds. Many clients that keep a line standing for longer than that take a part of it for the
-/// round trip, as under any Vegas, and the line may grow until the server refuses; more than
+/// round trip, as under any Vegas, and the line may grow until the server throttles; more than
 /// one call of each client stands in line if that is what it takes to have one in flight.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, law::Vegas};
+/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, law::Vegas};
 ///
 /// let mut gate: Controller<Vegas> = Controller::new(Policy::new(Vegas), 7, Instant::ZERO);
 /// // Four callers and a server with one worker: from 10 ms a call to 40 ms, for all stand in line.
@@ -68,7 +68,7 @@ use crate::time::Instant;
 /// let mut out = std::collections::VecDeque::new();
 /// for call in 0..1_000 {
 ///     let callers = if call < 100 { 1 } else { 4 };
-///     while out.len() < callers && let Decision::Go(permit) = gate.poll(now, &Ask::new()) {
+///     while out.len() < callers && let Decision::Admit(permit) = gate.poll(now, &Call::new()) {
 ///         out.push_back(permit);
 ///     }
 ///     now = Instant::from_nanos(now.as_nanos() + 10_000_000);
@@ -86,8 +86,8 @@ pub struct Vegas;
 /// use tidegate::law::{Law, Vegas};
 /// use tidegate::Instant;
 ///
-/// // Open: it has no window before it has seen a queue.
-/// assert_eq!(Vegas.window(&Vegas.start(Instant::ZERO), Instant::ZERO), None);
+/// // Open: it has no concurrency limit before it has seen a queue.
+/// assert_eq!(Vegas.concurrency(&Vegas.start(Instant::ZERO), Instant::ZERO), None);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -95,10 +95,10 @@ pub struct VegasState {
     round: Round,
     base: Base,
     /// While open: the calls in flight in the latest round; zero before the first.
-    window: u16,
+    concurrency: u16,
     open: bool,
-    /// Whether a refusal was heeded and nothing served since.
-    refused: bool,
+    /// Whether a throttled call was heeded and nothing served since.
+    throttled: bool,
 }
 
 const _: () = assert!(size_of::<VegasState>() <= 48);
@@ -120,8 +120,8 @@ struct Round {
     differences: u64,
     latest: u32,
     calls: u16,
-    /// Whether any of its calls waited for the window.
-    paced: bool,
+    /// Whether any of its calls waited for the concurrency limit.
+    rate_limited: bool,
 }
 
 /// What a round has shown; calls have 8 bits of fraction.
@@ -136,7 +136,7 @@ struct Reading {
 
 impl Round {
     const fn new(now: Instant) -> Self {
-        Self { began: now, sum: 0, differences: 0, latest: 0, calls: 0, paced: false }
+        Self { began: now, sum: 0, differences: 0, latest: 0, calls: 0, rate_limited: false }
     }
 
     fn add(&mut self, sample: &Sample<'_>) {
@@ -152,7 +152,7 @@ impl Round {
         self.latest = micros;
         self.sum = self.sum.saturating_add(micros.into());
         self.calls = self.calls.saturating_add(1);
-        self.paced |= sample.paced;
+        self.rate_limited |= sample.rate_limited;
     }
 
     /// `None` where the clock has not moved, or moved back.
@@ -203,31 +203,31 @@ impl Base {
 }
 
 impl VegasState {
-    fn close_to(&mut self, window: u16) -> Move {
-        let window = window.clamp(1, MOST);
-        let moved = self.open || window < self.window;
+    fn close_to(&mut self, concurrency: u16) -> Move {
+        let concurrency = concurrency.clamp(1, MOST);
+        let moved = self.open || concurrency < self.concurrency;
         self.open = false;
-        self.window = window;
-        if moved { Move::Slower } else { Move::Held }
+        self.concurrency = concurrency;
+        if moved { Move::Slower } else { Move::Kept }
     }
 
-    fn refuse(&mut self, now: Instant) -> Move {
-        if self.refused || self.window == 0 {
-            return Move::Held;
+    fn throttle(&mut self, now: Instant) -> Move {
+        if self.throttled || self.concurrency == 0 {
+            return Move::Kept;
         }
-        self.refused = true;
+        self.throttled = true;
         self.round = Round::new(now);
-        self.close_to(self.window.saturating_mul(3) / 4)
+        self.close_to(self.concurrency.saturating_mul(3) / 4)
     }
 
     /// A round is over.
-    fn judge(&mut self, reading: &Reading, paced: bool) -> Move {
+    fn judge(&mut self, reading: &Reading, rate_limited: bool) -> Move {
         let in_flight = reading.in_flight(reading.mean);
         if self.open {
-            self.window = whole(in_flight);
-            // Of calls that left together the fastest are back first.
+            self.concurrency = whole(in_flight);
+            // Of calls that were sent together the fastest are back first.
             if reading.calls << 8 < in_flight.saturating_mul(2) {
-                return Move::Held;
+                return Move::Kept;
             }
         }
         let base = self.base.learn(reading);
@@ -238,17 +238,18 @@ impl VegasState {
         let allowed = alpha.saturating_add(reading.in_flight(reading.error));
         if in_line > allowed {
             if self.open && reading.mean <= base.saturating_add(base / 4) {
-                return Move::Held;
+                return Move::Kept;
             }
-            let fewer = self.window.saturating_sub(1);
-            return self.close_to(whole(under_way).max(self.window / 2).min(fewer));
+            let fewer = self.concurrency.saturating_sub(1);
+            return self.close_to(whole(under_way).max(self.concurrency / 2).min(fewer));
         }
-        let in_use = in_flight.saturating_mul(2) >= u64::from(self.window) << 8;
-        if self.open || !paced || !in_use || self.window >= MOST {
-            return Move::Held;
+        let in_use = in_flight.saturating_mul(2) >= u64::from(self.concurrency) << 8;
+        if self.open || !rate_limited || !in_use || self.concurrency >= MOST {
+            return Move::Kept;
         }
-        let step = if in_line.saturating_mul(2) < allowed { (self.window / 8).max(1) } else { 1 };
-        self.window = self.window.saturating_add(step).min(MOST);
+        let step =
+            if in_line.saturating_mul(2) < allowed { (self.concurrency / 8).max(1) } else { 1 };
+        self.concurrency = self.concurrency.saturating_add(step).min(MOST);
         Move::Faster
     }
 }
@@ -263,50 +264,50 @@ impl Law for Vegas {
 
     fn start(&self, now: Instant) -> VegasState {
         let (round, base) = (Round::new(now), Base::new());
-        VegasState { round, base, window: 0, open: true, refused: false }
+        VegasState { round, base, concurrency: 0, open: true, throttled: false }
     }
 
     fn quota(&self, _: &VegasState) -> Option<Quota> {
         None
     }
 
-    fn window(&self, state: &VegasState, _: Instant) -> Option<NonZeroU16> {
-        if state.open { None } else { NonZeroU16::new(state.window) }
+    fn concurrency(&self, state: &VegasState, _: Instant) -> Option<NonZeroU16> {
+        if state.open { None } else { NonZeroU16::new(state.concurrency) }
     }
 
     fn observe(
         &self,
         state: &mut VegasState,
-        _: &mut Pace,
+        _: &mut Pacing,
         sample: &Sample<'_>,
         _: &mut Rng,
     ) -> Move {
         if !sample.fresh {
-            return Move::Held;
+            return Move::Kept;
         }
         match sample.outcome {
-            Outcome::Ok => state.refused = false,
-            Outcome::Busy | Outcome::Failed => return state.refuse(sample.now),
-            Outcome::Throttled | Outcome::Abandoned => return Move::Held,
+            Outcome::Ok => state.throttled = false,
+            Outcome::Busy | Outcome::Failed => return state.throttle(sample.now),
+            Outcome::Throttled | Outcome::Abandoned | Outcome::Exhausted => return Move::Kept,
         }
         state.round.add(sample);
-        if state.round.calls < state.window.saturating_mul(4).max(ROUND) {
-            return Move::Held;
+        if state.round.calls < state.concurrency.saturating_mul(4).max(ROUND) {
+            return Move::Kept;
         }
         let round = core::mem::replace(&mut state.round, Round::new(sample.now));
         match round.read(sample.now) {
-            Some(reading) => state.judge(&reading, round.paced),
-            None => Move::Held,
+            Some(reading) => state.judge(&reading, round.rate_limited),
+            None => Move::Kept,
         }
     }
 }
 
 // The round and the base say nothing of the path after some unknown time.
-fields!(VegasState { window: u16, open: bool, refused: bool } else |now| {
+fields!(VegasState { concurrency: u16, open: bool, throttled: bool } else |now| {
     round: Round::new(now),
     base: Base::new(),
 });
-record!(Vegas, VegasState where |_law, state| state.window <= MOST);
+record!(Vegas, VegasState where |_law, state| state.concurrency <= MOST);
 
 #[cfg(test)]
 mod tests {
@@ -327,26 +328,26 @@ mod tests {
             Self { state: Vegas.start(Instant::ZERO), now: 3_600_000_000, rng: Rng::new(1) }
         }
 
-        fn window(&self) -> Option<u16> {
-            Vegas.window(&self.state, Instant::ZERO).map(NonZeroU16::get)
+        fn concurrency(&self) -> Option<u16> {
+            Vegas.concurrency(&self.state, Instant::ZERO).map(NonZeroU16::get)
         }
 
-        fn come_back(&mut self, micros: u64, outcome: Outcome, paced: bool) -> Move {
+        fn come_back(&mut self, micros: u64, outcome: Outcome, rate_limited: bool) -> Move {
             let now = Instant::from_nanos(self.now * 1_000);
             let sent = Instant::from_nanos(self.now.saturating_sub(micros) * 1_000);
-            let sample = Sample { paced, ..Sample::new(now, sent, outcome) };
-            Vegas.observe(&mut self.state, &mut Pace::new(now), &sample, &mut self.rng)
+            let sample = Sample { rate_limited, ..Sample::new(now, sent, outcome) };
+            Vegas.observe(&mut self.state, &mut Pacing::new(now), &sample, &mut self.rng)
         }
 
-        /// So many calls, `in_flight` of them at a time (fewer where the window says so), each as
+        /// So many calls, `in_flight` of them at a time (fewer where the concurrency limit says so), each as
         /// long as `latency` says of the calls in flight.
         fn run(&mut self, calls: u32, in_flight: u16, latency: impl Fn(u64, &mut Rng) -> u64) {
             for _ in 0..calls {
-                let window = self.window().unwrap_or(u16::MAX);
-                let flying = u64::from(in_flight.min(window));
+                let concurrency = self.concurrency().unwrap_or(u16::MAX);
+                let flying = u64::from(in_flight.min(concurrency));
                 let micros = latency(flying, &mut self.rng);
                 self.now += micros / flying;
-                self.come_back(micros, Outcome::Ok, window <= in_flight);
+                self.come_back(micros, Outcome::Ok, concurrency <= in_flight);
             }
         }
     }
@@ -360,15 +361,15 @@ mod tests {
     fn a_client_alone_on_a_server_of_ten_keeps_about_ten_in_flight() {
         let mut life = Life::new();
         life.run(100, 5, ten);
-        assert_eq!(life.window(), None, "open before there is a queue");
+        assert_eq!(life.concurrency(), None, "open before there is a queue");
         life.run(20_000, 100, ten);
-        let windows: Vec<u16> = (0..200)
+        let limits: Vec<u16> = (0..200)
             .map(|_| {
                 life.run(20, 100, ten);
-                life.window().unwrap()
+                life.concurrency().unwrap()
             })
             .collect();
-        assert!(windows.iter().all(|window| (9..=13).contains(window)), "{windows:?}");
+        assert!(limits.iter().all(|concurrency| (9..=13).contains(concurrency)), "{limits:?}");
     }
 
     #[test]
@@ -382,21 +383,21 @@ mod tests {
         for in_flight in [1, 3, 10, 100] {
             let mut life = Life::new();
             life.run(50_000, in_flight, jitter);
-            assert_eq!(life.window(), None, "{in_flight} in flight");
+            assert_eq!(life.concurrency(), None, "{in_flight} in flight");
             // Closed by a failure, it opens to what is used, and stays there.
             life.come_back(100_000, Outcome::Failed, false);
             life.run(100_000, in_flight, jitter);
-            let window = life.window().unwrap();
-            assert!(window * 2 > in_flight, "{window} for {in_flight}");
+            let concurrency = life.concurrency().unwrap();
+            assert!(concurrency * 2 > in_flight, "{concurrency} for {in_flight}");
         }
     }
 
     #[test]
-    fn the_fastest_of_a_hundred_calls_that_left_together_are_no_base() {
+    fn the_fastest_of_a_hundred_calls_that_were_sent_together_are_no_base() {
         let mut life = Life::new();
         life.run(32, 100, |_, _| 50_000);
         life.run(5_000, 100, |_, _| 100_000);
-        assert_eq!(life.window(), None);
+        assert_eq!(life.concurrency(), None);
     }
 
     #[test]
@@ -405,23 +406,23 @@ mod tests {
             let mut life = Life::new();
             life.run(100, 5, ten);
             life.run(5_000, 100, ten);
-            let before = life.window().unwrap();
+            let before = life.concurrency().unwrap();
             // As many calls fit into the longer way as into the shorter one, times the factor.
             let far = |in_flight: u64, _: &mut Rng| in_flight.max(10 * factor) * 10_000;
             life.run(20_000, 100, far);
-            let window = u64::from(life.window().unwrap());
-            assert!(window >= 8 * factor, "from {before} to {window}, factor {factor}");
+            let concurrency = u64::from(life.concurrency().unwrap());
+            assert!(concurrency >= 8 * factor, "from {before} to {concurrency}, factor {factor}");
         }
     }
 
     #[test]
     fn it_opens_by_an_eighth_where_less_than_half_of_what_is_allowed_stands_in_line() {
-        let after = |window: u16, base: u32, calls: u64| {
-            let mut state = VegasState { window, open: false, ..Vegas.start(Instant::ZERO) };
+        let after = |concurrency: u16, base: u32, calls: u64| {
+            let mut state = VegasState { concurrency, open: false, ..Vegas.start(Instant::ZERO) };
             state.base.latest = base;
             let reading = Reading { mean: 1_000, error: 0, took: 4_000, calls };
             let moved = state.judge(&reading, true);
-            (moved, state.window)
+            (moved, state.concurrency)
         };
         assert_eq!(after(80, 1_000, 320), (Move::Faster, 90), "nothing stands in line");
         assert_eq!(after(80, 975, 320), (Move::Faster, 81), "two of the three that may");
@@ -437,7 +438,7 @@ mod tests {
             for _ in 0..1_000 {
                 life.come_back(0, Outcome::Ok, true);
             }
-            (life.state.base, life.window())
+            (life.state.base, life.concurrency())
         };
         // The round that has begun before ends in it, and none after that.
         let before = stand_still(&mut life);
@@ -445,67 +446,67 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_wait_for_the_window_does_not_open_it() {
+    fn what_did_not_wait_for_the_concurrency_limit_does_not_open_it() {
         let mut life = Life::new();
         life.run(100, 5, ten);
         life.come_back(100_000, Outcome::Busy, false);
-        let window = life.window().unwrap();
+        let concurrency = life.concurrency().unwrap();
         for _ in 0..10_000 {
             life.now += 20_000;
             assert_ne!(life.come_back(100_000, Outcome::Ok, false), Move::Faster);
         }
-        assert_eq!(life.window(), Some(window));
+        assert_eq!(life.concurrency(), Some(concurrency));
     }
 
     #[test]
-    fn an_outage_takes_a_quarter_and_a_refusal_of_the_rate_nothing() {
+    fn an_outage_takes_a_quarter_and_a_throttled_call_of_the_rate_nothing() {
         let mut life = Life::new();
         life.run(640, 10, ten);
         for outcome in [Outcome::Throttled, Outcome::Throttled] {
-            assert_eq!(life.come_back(1_000, outcome, true), Move::Held);
+            assert_eq!(life.come_back(1_000, outcome, true), Move::Kept);
         }
-        assert_eq!(life.window(), None);
+        assert_eq!(life.concurrency(), None);
         for outcome in [Outcome::Failed, Outcome::Busy, Outcome::Failed] {
             life.come_back(1_000, outcome, true);
-            assert_eq!(life.window(), Some(7));
+            assert_eq!(life.concurrency(), Some(7));
         }
         life.come_back(100_000, Outcome::Ok, true);
         assert_eq!(life.come_back(1_000, Outcome::Busy, true), Move::Slower);
-        assert_eq!(life.window(), Some(5));
+        assert_eq!(life.concurrency(), Some(5));
     }
 
     #[test]
-    fn a_round_trip_of_ages_costs_half_of_the_window_at_the_most() {
+    fn a_round_trip_of_ages_costs_half_of_the_concurrency_limit_at_the_most() {
         let mut life = Life::new();
         life.run(100, 5, ten);
         life.run(5_000, 100, ten);
-        let before = life.window().unwrap();
+        let before = life.concurrency().unwrap();
         // The clock jumps by a year: everything in flight seems to have taken that long.
         life.now += 31_536_000_000_000;
         life.come_back(u64::MAX, Outcome::Ok, true);
         life.run(u32::from(before) * 4, 100, ten);
-        let hurt = life.window().unwrap();
+        let hurt = life.concurrency().unwrap();
         assert!(hurt >= before / 2 && hurt <= before + 1, "from {before} to {hurt}");
         life.run(20_000, 100, ten);
-        assert!((9..=13).contains(&life.window().unwrap()));
+        assert!((9..=13).contains(&life.concurrency().unwrap()));
     }
 
     proptest! {
         #[test]
-        fn the_window_is_within_its_bounds_and_moves_as_it_says(
+        fn the_concurrency_limit_is_within_its_bounds_and_moves_as_it_says(
             events in prop::collection::vec((0..6u8, any::<u64>(), any::<u64>(), any::<[bool; 2]>()), 1..3_000),
         ) {
             let (mut state, mut rng) = (Vegas.start(Instant::ZERO), Rng::new(1));
-            for (kind, now, sent, [fresh, paced]) in events {
+            for (kind, now, sent, [fresh, rate_limited]) in events {
                 let shift = u32::from(kind) * 9;
                 let (now, sent) = (Instant::from_nanos(now >> shift), Instant::from_nanos(sent >> shift));
                 let outcome = match kind { 0 => Outcome::Busy, 1 => Outcome::Throttled, _ => Outcome::Ok };
-                let before = Vegas.window(&state, Instant::ZERO).map_or(u16::MAX, NonZeroU16::get);
-                let sample = Sample { fresh, paced, ..Sample::new(now, sent, outcome) };
-                let moved = Vegas.observe(&mut state, &mut Pace::new(now), &sample, &mut rng);
-                let after = Vegas.window(&state, Instant::ZERO).map_or(u16::MAX, NonZeroU16::get);
+                let before = Vegas.concurrency(&state, Instant::ZERO).map_or(u16::MAX, NonZeroU16::get);
+                let sample = Sample { fresh, rate_limited, ..Sample::new(now, sent, outcome) };
+                let moved = Vegas.observe(&mut state, &mut Pacing::new(now), &sample, &mut rng);
+                let after = Vegas.concurrency(&state, Instant::ZERO).map_or(u16::MAX, NonZeroU16::get);
                 match moved {
-                    Move::Held => prop_assert_eq!(before, after),
+                    Move::Kept => prop_assert_eq!(before, after),
                     Move::Slower => prop_assert!(fresh && after < before && (before == u16::MAX || after >= before / 2)),
                     Move::Faster => prop_assert!(fresh && after > before && after <= before + (before / 8).max(1)),
                 }

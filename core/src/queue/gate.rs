@@ -7,7 +7,7 @@ use crate::gate::Permit;
 use crate::law::Law;
 use crate::policy::Policy;
 use crate::time::Instant;
-use crate::verdict::{Ask, Decision};
+use crate::verdict::{Call, Decision};
 
 /// The calls that wait before another: how many have a cost of one limit, and what they cost of it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -35,16 +35,16 @@ impl Ahead {
 /// A [`Controller`], or one of several that a frontend keeps.
 pub trait Gate<const LIMITS: usize = 1> {
     /// [`Controller::poll`].
-    fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>>;
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>>;
 
     /// [`Controller::refund`].
     fn refund(&mut self, now: Instant, permit: Permit<LIMITS>);
 
     /// [`Controller::ready_at`].
-    fn ready_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant>;
+    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant>;
 
-    /// The earliest instant at which `ask` may be sent behind others, whatever is in flight.
-    fn due_behind(&self, now: Instant, ask: &Ask<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant;
+    /// The earliest instant at which `call` may be sent behind others, whatever is in flight.
+    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant;
 
     /// The queue has rejected a call that was not polled for.
     fn count_rejection(&mut self);
@@ -53,20 +53,20 @@ pub trait Gate<const LIMITS: usize = 1> {
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Gate<LIMITS>
     for Controller<L, LIMITS, P>
 {
-    fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Decision<Permit<LIMITS>> {
-        self.poll(now, ask)
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+        self.poll(now, call)
     }
 
     fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
         self.refund(now, permit);
     }
 
-    fn ready_at(&self, now: Instant, ask: &Ask<LIMITS>) -> Option<Instant> {
-        self.ready_at(now, ask)
+    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+        self.ready_at(now, call)
     }
 
-    fn due_behind(&self, now: Instant, ask: &Ask<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
-        self.due_behind(now, ask, ahead)
+    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
+        self.due_behind(now, call, ahead)
     }
 
     fn count_rejection(&mut self) {

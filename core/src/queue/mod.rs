@@ -6,15 +6,15 @@
 //!
 //! ```
 //! use tidegate::queue::{Queue, Slot, Step, Turn};
-//! use tidegate::{Ask, Controller, Instant, Outcome, Policy, Quota, law::Fixed};
+//! use tidegate::{Call, Controller, Instant, Outcome, Policy, Quota, law::Fixed};
 //!
 //! let (law, now) = (Fixed::new(Quota::per_second(10).unwrap()), Instant::ZERO);
 //! let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, now);
 //! let mut queue = Queue::new([Slot::EMPTY; 4]);
-//! let (place, ask) = (queue.place(0), Ask::new());
-//! let one = queue.join(now, &mut gate, &ask, place).unwrap();
+//! let (place, call) = (queue.place(0), Call::new());
+//! let one = queue.join(now, &mut gate, &call, place).unwrap();
 //! let urgent = queue.place(7);
-//! let urgent = queue.join(now, &mut gate, &ask, urgent).unwrap();
+//! let urgent = queue.join(now, &mut gate, &call, urgent).unwrap();
 //! assert_eq!(queue.poll(now, &mut gate), Step::Wake(urgent));
 //! let due = Instant::from_nanos(100_000_000);
 //! assert_eq!(queue.poll(now, &mut gate), Step::Sleep(Some(due)));
@@ -29,7 +29,7 @@
 //! let Turn::Admitted(permit) = queue.take(one) else { panic!() };
 //! gate.settle(due, permit, Outcome::Failed);
 //! queue.changed();
-//! let next = gate.retry(due, &ask, Outcome::Failed).unwrap();
+//! let next = gate.retry(due, &call, Outcome::Failed).unwrap();
 //! queue.join(due, &mut gate, &next, place).unwrap();
 //! assert_eq!(queue.poll(due, &mut gate), Step::Sleep(Some(next.not_before())));
 //! ```
@@ -68,7 +68,7 @@ pub use storage::{Slot, Storage};
 
 use crate::gate::Permit;
 use crate::time::{Instant, Span};
-use crate::verdict::{Ask, Decision, Reason};
+use crate::verdict::{Call, Decision, Reason};
 use storage::{NONE, State};
 
 /// How many priorities there are: 0 to 7, and 7 is first. A larger one counts as 7.
@@ -212,27 +212,27 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         &mut self,
         now: Instant,
         gate: &mut (impl Gate<LIMITS> + ?Sized),
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         place: Place,
     ) -> Result<Ticket, Reason> {
-        if ask.attempt() == 0 && ask.not_after() < Instant::MAX {
+        if call.attempt() == 0 && call.not_after() < Instant::MAX {
             let ahead = self.slots.ahead(place.priority());
             if ahead.iter().any(|ahead| ahead.calls > 0) {
-                let turn = gate.due_behind(now, ask, &ahead);
-                if turn > ask.not_after() {
+                let turn = gate.due_behind(now, call, &ahead);
+                if turn > call.not_after() {
                     gate.count_rejection();
                     return Err(Reason::Late(turn));
                 }
             }
         }
-        self.enter(ask, place).ok_or(Reason::QueueFull)
+        self.enter(call, place).ok_or(Reason::QueueFull)
     }
 
     /// The same without a look at those before it, which is less code: a call that would miss its deadline
     /// is rejected when it is known that it does. `None` where the storage has no room.
-    pub fn enter(&mut self, ask: &Ask<LIMITS>, place: Place) -> Option<Ticket> {
-        let (costs, attempt) = (ask.costs, ask.attempt);
-        let (deadline, not_before) = (ask.deadline, ask.not_before);
+    pub fn enter(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
+        let (costs, attempt) = (call.costs, call.attempt);
+        let (deadline, not_before) = (call.deadline, call.not_before);
         let slot = self.slots.claim(attempt > 0)?;
         // A call behind others, without a deadline or a backoff, changes nothing for the queue.
         let is_plain = deadline == Instant::MAX && not_before == Instant::ZERO;
@@ -256,12 +256,12 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         ticket: Ticket,
     ) -> Option<Instant> {
         let slot = self.slots.get(ticket.slot).filter(|slot| slot.is_of(ticket))?;
-        let (ask, place) = (slot.ask()?, slot.place()?);
+        let (call, place) = (slot.call()?, slot.place()?);
         let mut ahead = self.slots.ahead(place.priority());
-        for (ahead, cost) in ahead.iter_mut().zip(ask.costs) {
+        for (ahead, cost) in ahead.iter_mut().zip(call.costs) {
             ahead.subtract(cost);
         }
-        Some(gate.due_behind(now, &ask, &ahead))
+        Some(gate.due_behind(now, &call, &ahead))
     }
 
     /// The next thing to do. Call it until it says `Sleep`.
@@ -307,7 +307,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         self.slots.vacate(ticket.slot).into_turn()
     }
 
-    /// Tells the queue that the gate changed: a call was settled or refunded, or its policy, its window or
+    /// Tells the queue that the gate changed: a call was settled or refunded, or its policy, its concurrency limit or
     /// all of it is another. Poll after this.
     pub const fn changed(&mut self) {
         self.asleep = Instant::ZERO;
@@ -319,19 +319,19 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         let mut reach = now;
         self.asleep = Instant::ZERO;
         // No call overtakes the first one, so no other call can be admitted before it.
-        if let Some(ask) = self.slots.get(first).and_then(Slot::ask) {
-            match gate.poll(now, &ask) {
+        if let Some(call) = self.slots.get(first).and_then(Slot::call) {
+            match gate.poll(now, &call) {
                 Decision::Wait(until) => (reach, wake) = (until, wake.min(until)),
                 Decision::Full => {
-                    reach = gate.due_behind(now, &ask, &[Ahead::default(); LIMITS]);
-                    wake = wake.min(gate.ready_at(now, &ask).unwrap_or(Instant::MAX));
+                    reach = gate.due_behind(now, &call, &[Ahead::default(); LIMITS]);
+                    wake = wake.min(gate.ready_at(now, &call).unwrap_or(Instant::MAX));
                 }
                 decision => return self.end(first, decision),
             }
         }
         if let Some(late) = self.slots.late(reach) {
             gate.count_rejection();
-            return self.end(late, Decision::Refuse(Reason::Late(reach)));
+            return self.end(late, Decision::Reject(Reason::Late(reach)));
         }
         self.asleep = wake.max(now.saturating_add(Span::from_nanos(1)));
         Ticket::NONE
@@ -344,8 +344,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         let State::Waiting { place, .. } = *state else { return Ticket::NONE };
         let arrival = place.arrival();
         match decision {
-            Decision::Go(permit) => *state = State::Admitted { arrival, permit },
-            Decision::Refuse(reason) => *state = State::Rejected { arrival, reason },
+            Decision::Admit(permit) => *state = State::Admitted { arrival, permit },
+            Decision::Reject(reason) => *state = State::Rejected { arrival, reason },
             Decision::Wait(_) | Decision::Full => {} // not reached
         }
         Ticket { slot, arrival }

@@ -6,7 +6,7 @@ use super::gate::Ahead;
 use super::{Place, Ticket, Turn};
 use crate::gate::Permit;
 use crate::time::Instant;
-use crate::verdict::{Ask, Reason};
+use crate::verdict::{Call, Reason};
 
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
@@ -70,10 +70,10 @@ impl<const LIMITS: usize> Slot<LIMITS> {
     }
 
     /// What a call that waits for its turn asks the gate.
-    pub(super) fn ask(&self) -> Option<Ask<LIMITS>> {
+    pub(super) fn call(&self) -> Option<Call<LIMITS>> {
         match self.0 {
             State::Waiting { costs, attempt, deadline, .. } => {
-                Some(Ask { attempt, deadline, ..Ask::of(costs) })
+                Some(Call { attempt, deadline, ..Call::of(costs) })
             }
             _ => None,
         }

@@ -4,9 +4,9 @@ use core::num::NonZeroU64;
 
 use heapless::Vec;
 
-use super::isolate::Isolate;
+use super::member::Member;
 use super::members::Members;
-use super::message::{Departure, GRANT_BYTES, Grant, LEASE_MOST, MessageError, Report, Request};
+use super::message::{GRANT_BYTES, Grant, LEASE_MOST, Lease, MessageError, Report, Request};
 use super::ramp::Ramp;
 use super::source::{Leases, Source};
 use super::steady::Steady;
@@ -15,75 +15,75 @@ use crate::outcome::Outcome;
 use crate::time::{Instant, Span};
 use crate::verdict::Decision;
 
-/// Holds one budget for many isolates, and leases them parts of it.
+/// Holds one budget for many members, and leases them parts of it.
 ///
-/// A lease is a list of departures: instants, each of which is the right to one call from then on.
+/// A grant is a list of leases: instants, each of which is the right to one call from then on.
 /// They come from a [`Source`], which is a [`Controller`](crate::Controller) with any law, asked a little ahead of the
-/// clock: so its pace and its burst hold for the whole fleet exactly as they would for one client.
+/// clock: so its pacing and its burst hold for the whole fleet exactly as they would for one client.
 ///
 /// It has no clock and sends nothing: give it each request that arrives, and send back what it
 /// answers. See the [module](super) for the rules.
 ///
 /// ```
-/// use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, Leases, REQUEST_BYTES};
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota};
+/// use tidegate::shared::{Coordinator, GRANT_BYTES, Member, Leases, REQUEST_BYTES};
+/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota};
 ///
 /// let now = Instant::ZERO;
 /// let mut desk: Coordinator =
 ///     Coordinator::new(Leases::new(Controller::new(Policy::named("fixed").unwrap(), 7, now)), now);
-/// let mut isolate: Isolate = Isolate::new(42, Quota::per_second(1).unwrap(), now);
+/// let mut member: Member = Member::new(42, Quota::per_second(1).unwrap(), now);
 ///
 /// // The first call finds nothing in hand, and has to wait for a round trip.
-/// assert_eq!(isolate.poll(now, &Ask::new()), Decision::Full);
+/// assert_eq!(member.poll(now, &Call::new()), Decision::Full);
 /// let (mut request, mut grant) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
-/// let length = isolate.request(now, 1, &mut request).unwrap();
+/// let length = member.request(now, 1, &mut request).unwrap();
 /// let length = desk.answer(now, &request[..length], &mut grant).unwrap();
-/// isolate.hear(now, &grant[..length]).unwrap();
-/// let Decision::Go(permit) = isolate.poll(now, &Ask::new()) else { panic!() };
-/// isolate.settle(now, permit, Outcome::Ok); // which the next request reports
+/// member.hear(now, &grant[..length]).unwrap();
+/// let Decision::Admit(permit) = member.poll(now, &Call::new()) else { panic!() };
+/// member.settle(now, permit, Outcome::Ok); // which the next request reports
 /// ```
 #[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Coordinator<S = Leases, const ISOLATES: usize = 1024> {
+pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024> {
     source: S,
-    members: Members<ISOLATES>,
-    /// The latest departure granted: the source has lived up to here.
+    members: Members<MEMBERS>,
+    /// The latest lease granted: the source has lived up to here.
     front: Instant,
     /// How far ahead its latest snapshot says that it grants, which then holds; and the one before.
     recorded: Span,
     recorded_before: Span,
     clock: Steady,
-    beat: Span,
+    heartbeat: Span,
     /// When it was made, or last came back from being away.
     began: Instant,
-    /// How many isolates there may be that have not come back since; zero when that is over.
+    /// How many members there may be that have not come back since; zero when that is over.
     crowd: u16,
-    /// What is left of departures for isolates that are present, in one by how many are known.
+    /// What is left of leases for members that are present, in one by how many are known.
     carry: u16,
     ramp: Ramp,
     /// What the server says of a bucket that came back before this is not news any more.
     news_from: Instant,
 }
 
-/// An isolate asks so often at least, where the fleet is small and calls are frequent.
-const BEAT: Span = Span::from_millis(500);
+/// A member asks so often at least, where the fleet is small and calls are frequent.
+const HEARTBEAT: Span = Span::from_millis(500);
 /// And less often in a large fleet: so that requests come this far apart.
 const REQUESTS_APART: Span = Span::from_millis(2);
 /// But never less often than this for the sake of slow limits: nobody would see anything change.
-const BEAT_MOST: Span = Span::from_secs(10);
-/// A silent isolate keeps its share for so long. It is longer than isolates take to come back after
+const HEARTBEAT_MOST: Span = Span::from_secs(10);
+/// A silent member keeps its share for so long. It is longer than members take to come back after
 /// an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
 const GRACE: Span = Span::from_secs(10);
-/// A request and its answer may take so long before what an isolate has in hand is used up sooner.
+/// A request and its answer may take so long before what a member has in hand is used up sooner.
 const WAY: Span = Span::from_micros(62_500);
-/// A round trip may take so long before an isolate that waits for it counts as silent.
+/// A round trip may take so long before a member that waits for it counts as silent.
 const LATE: Span = Span::from_secs(1);
 
 /// A bucket that is empty in less than so many times what it takes to hear of it cannot be steered by.
 const OLD_NEWS: u64 = 10;
 
-impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
-    /// A coordinator that has heard of no isolate yet.
+impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
+    /// A coordinator that has heard of no member yet.
     #[must_use]
     pub const fn new(source: S, now: Instant) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             recorded: Span::MAX,
             recorded_before: Span::MAX,
             clock: Steady::new(now),
-            beat: BEAT,
+            heartbeat: HEARTBEAT,
             began: now,
             crowd: 0,
             carry: 0,
@@ -102,11 +102,11 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         }
     }
 
-    /// The same coordinator, whose isolates ask so often at least: half a second unless told. More
+    /// The same coordinator, whose members ask so often at least: half a second unless told. More
     /// often follows the server closer, and costs more messages.
     #[must_use]
-    pub fn beat(self, beat: Span) -> Self {
-        Self { beat, ..self }
+    pub fn heartbeat(self, heartbeat: Span) -> Self {
+        Self { heartbeat, ..self }
     }
 
     /// Answers a request: writes the grant to the beginning of `grant`, which has room for
@@ -140,12 +140,12 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             return Ok(0);
         }
         let terms = self.terms(now);
-        let mut departures = Vec::new();
+        let mut leases = Vec::new();
         if !request.leaving {
-            self.lease(now, &terms, &request, &mut departures);
-            let granted = u16::try_from(departures.len()).unwrap_or(u16::MAX);
+            self.lease(now, &terms, &request, &mut leases);
+            let granted = u16::try_from(leases.len()).unwrap_or(u16::MAX);
             let missing = request.want.saturating_sub(granted);
-            self.members.note(now, request.isolate, granted, missing);
+            self.members.note(now, request.member, granted, missing);
         }
         let head = Grant {
             sequence: request.sequence,
@@ -153,30 +153,30 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
             keep: terms.again,
             interval: terms.interval,
             fleet: terms.known.max(self.members.lately()),
-            pause: self.source.held_until().saturating_since(now),
+            cooldown: self.source.cooldown_until().saturating_since(now),
         };
-        head.write(now, &departures, grant).ok_or(MessageError::Length)
+        head.write(now, &leases, grant).ok_or(MessageError::Length)
     }
 
-    /// What the departures come from.
+    /// What the leases come from.
     pub const fn source(&self) -> &S {
         &self.source
     }
 
-    /// What the departures come from, to change its policy.
+    /// What the leases come from, to change its policy.
     pub const fn source_mut(&mut self) -> &mut S {
         &mut self.source
     }
 
-    /// How many isolates share the budget.
+    /// How many members share the budget.
     #[must_use]
-    pub fn isolates(&self) -> u16 {
+    pub fn members(&self) -> u16 {
         self.members.count().max(self.crowd)
     }
 
     /// Takes note of who is there. False where the request has been answered before.
     ///
-    /// Where nobody at all was heard for several beats, this coordinator may have been away, and those
+    /// Where nobody at all was heard for several heartbeats, this coordinator may have been away, and those
     /// that it knew have fallen back on themselves. They come back one by one, and each tells how many
     /// they were: until that is over the budget has to do for all of them.
     fn welcome(&mut self, now: Instant, silence: Span, request: &Request) -> bool {
@@ -187,12 +187,12 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         }
         self.members.forget(now, terms.grace());
         let back = now.saturating_since(self.began) <= terms.grace();
-        let room = u16::try_from(ISOLATES).unwrap_or(u16::MAX);
+        let room = u16::try_from(MEMBERS).unwrap_or(u16::MAX);
         self.crowd = if back { self.crowd.max(request.alone.min(room)) } else { 0 };
         self.members.hear(now, request)
     }
 
-    /// Passes on what became of a departure, and how long ago that was to somebody who lives ahead.
+    /// Passes on what became of a lease, and how long ago that was to somebody who lives ahead.
     ///
     /// How full a bucket is counts for nothing where it drains before the news of it has come; and else it
     /// is told once for each time that the news takes, for a law that steers by it moves with each answer.
@@ -219,30 +219,30 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         }
     }
 
-    /// Takes departures from the source for an isolate, as far ahead as they may lie.
+    /// Takes leases from the source for a member, as far ahead as they may lie.
     fn lease(
         &mut self,
         now: Instant,
         terms: &Terms,
         request: &Request,
-        departures: &mut Vec<Departure, LEASE_MOST>,
+        leases: &mut Vec<Lease, LEASE_MOST>,
     ) {
-        let end = now.saturating_add(terms.lead().min(self.recorded));
+        let end = now.saturating_add(terms.lookahead().min(self.recorded));
         let present = self.members.present(now, terms.silent_after());
         let most = if present > 0 { self.allowance(now, end, terms, request) } else { 0 };
         let mut at = self.ahead(now);
-        // A departure takes two questions, more where others call without us, and a law may have its
+        // A lease takes two questions, more where others call without us, and a law may have its
         // reasons to say `Wait` once more.
         for _ in 0..const { LEASE_MOST * 8 } {
-            if departures.len() >= most {
+            if leases.len() >= most {
                 break;
             }
             match self.source.poll(at) {
-                Decision::Go(permit) => {
+                Decision::Admit(permit) => {
                     self.front = at;
                     self.ramp.grant_one();
                     if self.is_for(present, terms.known) {
-                        let _ = departures.push(Departure { permit, at });
+                        let _ = leases.push(Lease { permit, at });
                     } else {
                         // The call of somebody who may be calling without us. It stays charged.
                         let lost = Outcome::Abandoned.into();
@@ -255,12 +255,12 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         }
     }
 
-    /// How many departures one isolate gets: all that it wants, but no more than an even part of what
+    /// How many leases one member gets: all that it wants, but no more than an even part of what
     /// there is while others wait as well, and less of that where it got some a moment ago. What is not
     /// handed out stays for them.
     fn allowance(&mut self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> usize {
         let want = usize::from(request.want).min(LEASE_MOST);
-        let others = self.members.others_short(now, terms.silent_after(), request.isolate);
+        let others = self.members.others_short(now, terms.silent_after(), request.member);
         let interval = terms.interval.and_then(|span| NonZeroU64::new(span.as_nanos()));
         let Some(interval) = interval else {
             return want.min(self.ramp.room(now, terms.again).into());
@@ -270,16 +270,15 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         }
         let room = div_rem(end.saturating_since(self.ahead(now)).as_nanos(), interval).0;
         let (part, rest) = div_rem(room, NonZeroU64::MIN.saturating_add(others.into()));
-        // At least one: a slow limit has less than one for each within the lead, at any time.
+        // At least one: a slow limit has less than one for each within the lookahead, at any time.
         let part = part.saturating_add(u64::from(rest > 0)).max(1);
         let soon = terms.again.halved(2);
-        let since =
-            self.members.short_for(now, request.isolate).map_or(soon, |span| span.min(soon));
+        let since = self.members.short_for(now, request.member).map_or(soon, |span| span.min(soon));
         let part = mul_div_floor(part, since.as_nanos(), soon.as_nanos());
         want.min(usize::try_from(part).unwrap_or(LEASE_MOST))
     }
 
-    /// Whether the next departure is for one of the isolates that are `present`. Those that are known
+    /// Whether the next lease is for one of the members that are `present`. Those that are known
     /// and silent have as large a part each, for they may be calling without us.
     fn is_for(&mut self, present: u16, known: u16) -> bool {
         self.carry = self.carry.saturating_add(present.min(known));
@@ -290,20 +289,20 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         here
     }
 
-    /// Grants no departure before `front` from now on, nor further ahead than `lead` until its next snapshot.
-    pub(super) const fn begin(&mut self, front: Instant, lead: Span) {
-        (self.front, self.recorded) = (front, lead);
+    /// Grants no lease before `front` from now on, nor further ahead than `lookahead` until its next snapshot.
+    pub(super) const fn begin(&mut self, front: Instant, lookahead: Span) {
+        (self.front, self.recorded) = (front, lookahead);
     }
 
     /// How far ahead it grants from now on, or has granted already. This holds until it is asked again.
-    pub(super) fn record_lead(&mut self, now: Instant) -> Span {
+    pub(super) fn record_lookahead(&mut self, now: Instant) -> Span {
         self.recorded_before = self.recorded;
-        self.recorded = self.terms(now).lead().max(self.front.saturating_since(now));
+        self.recorded = self.terms(now).lookahead().max(self.front.saturating_since(now));
         self.recorded
     }
 
     /// Grants no further ahead than the snapshot before the latest one says, nor than that.
-    pub(super) fn unrecord_lead(&mut self) {
+    pub(super) fn unrecord_lookahead(&mut self) {
         self.recorded = self.recorded.min(self.recorded_before);
     }
 
@@ -312,7 +311,7 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         self.clock.clone().tell(now).1
     }
 
-    /// The latest departure granted.
+    /// The latest lease granted.
     pub(super) const fn front(&self) -> Instant {
         self.front
     }
@@ -322,54 +321,54 @@ impl<S: Source, const ISOLATES: usize> Coordinator<S, ISOLATES> {
         now.max(self.front)
     }
 
-    /// How far ahead it grants where there is a single isolate.
-    pub(super) fn least_lead(&self, now: Instant) -> Span {
-        self.terms_of(1, now).lead()
+    /// How far ahead it grants where there is a single member.
+    pub(super) fn least_lookahead(&self, now: Instant) -> Span {
+        self.terms_of(1, now).lookahead()
     }
 
     pub(super) fn terms(&self, now: Instant) -> Terms {
-        self.terms_of(self.isolates(), now)
+        self.terms_of(self.members(), now)
     }
 
     fn terms_of(&self, known: u16, now: Instant) -> Terms {
         let interval = self.source.interval(self.ahead(now));
         let share = interval.unwrap_or(Span::ZERO).saturating_mul(known.into());
         let apart = REQUESTS_APART.saturating_mul(known.into());
-        Terms { known, interval, again: self.beat.max(share.min(BEAT_MOST)).max(apart) }
+        Terms { known, interval, again: self.heartbeat.max(share.min(HEARTBEAT_MOST)).max(apart) }
     }
 }
 
-impl<const SLOTS: usize, const ISOLATES: usize> Coordinator<Isolate<SLOTS>, ISOLATES> {
-    /// [`Isolate::request`] of a coordinator that leases what it has leased itself: what waits is what
-    /// its own isolates still want.
+impl<const SLOTS: usize, const MEMBERS: usize> Coordinator<Member<SLOTS>, MEMBERS> {
+    /// [`Member::request`] of a coordinator that leases what it has leased itself: what waits is what
+    /// its own members still want.
     pub fn request(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
         let missing = self.members.missing();
         self.source.request(now, missing, room)
     }
 }
 
-/// What holds for all isolates at present.
+/// What holds for all members at present.
 pub(super) struct Terms {
     known: u16,
     interval: Option<Span>,
-    /// How often isolates ask: not more often than there is something for each of them.
+    /// How often members ask: not more often than there is something for each of them.
     again: Span,
 }
 
 impl Terms {
-    /// How far ahead of the clock departures are granted: an isolate that asks every beat has
+    /// How far ahead of the clock leases are granted: a member that asks every heartbeat has
     /// half of one left when the answer comes, if the way takes no longer than [`WAY`].
-    pub(super) fn lead(&self) -> Span {
+    pub(super) fn lookahead(&self) -> Span {
         self.again.saturating_add(self.again.halved(1)).saturating_add(WAY)
     }
 
-    /// After such a silence an isolate is not there.
+    /// After such a silence a member is not there.
     fn silent_after(&self) -> Span {
-        self.lead().saturating_add(LATE)
+        self.lookahead().saturating_add(LATE)
     }
 
-    /// For so long a silent isolate has its share all the same.
+    /// For so long a silent member has its share all the same.
     fn grace(&self) -> Span {
-        GRACE.max(self.lead().saturating_mul(2))
+        GRACE.max(self.lookahead().saturating_mul(2))
     }
 }

@@ -1,4 +1,4 @@
-//! The link: when an isolate asks its coordinator, for how much, and what it does without an answer.
+//! The link: when a member asks its coordinator, for how much, and what it does without an answer.
 
 use super::message::{Grant, LEASE_MOST};
 use crate::fixed::mul_div_floor;
@@ -6,7 +6,7 @@ use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// What an isolate knows of its coordinator. At most one request is on its way at a time.
+/// What a member knows of its coordinator. At most one request is on its way at a time.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Link {
@@ -20,23 +20,23 @@ pub(super) struct Link {
     touched: Instant,
     /// Whether there is anything to keep up.
     active: bool,
-    /// Whether a call found no departure.
+    /// Whether a call found no lease.
     lacks: bool,
     /// Whether the latest grant was all that was wanted. Where it was not, asking again soon gets no
     /// more, and only takes from others.
     satisfied: bool,
-    /// Whether a refusal is to be told.
-    refused: bool,
+    /// Whether a rejection is to be told.
+    throttled: bool,
     /// Answers missed in a row.
     misses: u8,
-    /// Whether calls have left without a lease since the latest answer.
+    /// Whether calls have been sent without a lease since the latest answer.
     fell_back: bool,
     told: Option<Told>,
     round_trip: Span,
-    /// Calls that left since `since`, the latest answer.
+    /// Calls that were sent since `since`, the latest answer.
     used: u32,
     since: Instant,
-    /// How many left lately: a second, with 16 bits of fraction.
+    /// How many were sent lately: a second, with 16 bits of fraction.
     rate: u64,
 }
 
@@ -70,7 +70,7 @@ const BACK_OFF: Span = Span::from_millis(250);
 pub(super) const BACK_OFF_MOST: Span = Span::from_secs(4);
 /// So many misses in a row, and it goes on without.
 const DOWN: u8 = 2;
-/// After so long without a call what is in hand is better used by others. It does not grow with the beat,
+/// After so long without a call what is in hand is better used by others. It does not grow with the heartbeat,
 /// which is long where many share a little: those are not to keep what each uses now and then.
 const IDLE: Span = Span::from_secs(1);
 /// How often to ask before the coordinator has said so.
@@ -87,7 +87,7 @@ impl Link {
             active: false,
             lacks: false,
             satisfied: true,
-            refused: false,
+            throttled: false,
             misses: 0,
             fell_back: false,
             told: None,
@@ -110,8 +110,8 @@ impl Link {
         self.used = self.used.saturating_add(1);
     }
 
-    pub(super) const fn is_refused(&mut self) {
-        self.refused = true;
+    pub(super) const fn is_throttled(&mut self) {
+        self.throttled = true;
     }
 
     pub(super) const fn falls_back(&mut self) {
@@ -134,7 +134,7 @@ impl Link {
         self.misses >= DOWN
     }
 
-    /// Of how many isolates its share was when it fell back; zero where it did not.
+    /// Of how many members its share was when it fell back; zero where it did not.
     pub(super) fn fell_back_from(&self) -> u16 {
         if self.fell_back { self.told.map_or(1, |told| told.fleet.max(1)) } else { 0 }
     }
@@ -146,7 +146,7 @@ impl Link {
         Quota::per(1, interval).ok()
     }
 
-    /// How many isolates it was told of last, and the time between two calls of them all.
+    /// How many members it was told of last, and the time between two calls of them all.
     pub(super) fn fleet(&self) -> Option<(u16, Option<Span>)> {
         self.told.map(|told| (told.fleet, told.interval))
     }
@@ -179,11 +179,11 @@ impl Link {
         }
         let sooner = |part: u32| latest.saturating_add(self.again().halved(part));
         let next = if self.lacks && self.satisfied { self.next.min(sooner(3)) } else { self.next };
-        let next = if self.refused || reports >= LEASE_MOST { next.min(sooner(2)) } else { next };
+        let next = if self.throttled || reports >= LEASE_MOST { next.min(sooner(2)) } else { next };
         Some(next)
     }
 
-    /// How many departures it takes until the answer to the next request but one: those that wait, and
+    /// How many leases it takes until the answer to the next request but one: those that wait, and
     /// a quarter more than left of late.
     pub(super) fn need(&self, waiting: u16) -> u16 {
         // Nobody asks again before it has heard.
@@ -199,14 +199,14 @@ impl Link {
     }
 
     /// A request leaves.
-    pub(super) fn ask(&mut self, now: Instant, want: u16, reports: usize, leaving: bool) {
+    pub(super) fn call(&mut self, now: Instant, want: u16, reports: usize, leaving: bool) {
         self.sequence = self.next_sequence();
         let usual = self.round_trip.saturating_mul(4).max(PATIENCE.0);
         let patience = usual.saturating_mul(1 << self.misses.min(2)).min(PATIENCE.1);
         let until = now.saturating_add(patience);
         self.asking = Some(Asking { want, reports, leaving, until });
         self.latest = Some(now);
-        (self.lacks, self.refused) = (false, false);
+        (self.lacks, self.throttled) = (false, false);
     }
 
     /// An answer has come: what it is an answer to, `None` where it is not waited for.
@@ -227,7 +227,7 @@ impl Link {
         self.misses = 0;
         self.fell_back = false;
         self.count(now);
-        // A little sooner each, or all isolates that began together would ask together for ever.
+        // A little sooner each, or all members that began together would ask together for ever.
         let again = self.again();
         self.next =
             latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));
@@ -253,8 +253,8 @@ impl Link {
         self.next = now.saturating_add(rng.between(most.halved(1), most));
     }
 
-    /// Learns how many calls leave in a second, slowly: where one call in a while counted at once, each of
-    /// many isolates that call now and then would keep what others need.
+    /// Learns how many calls are sent in a second, slowly: where one call in a while counted at once, each of
+    /// many members that call now and then would keep what others need.
     fn count(&mut self, now: Instant) {
         let least = self.again().halved(1);
         let passed = now.saturating_since(self.since).max(least).as_nanos();

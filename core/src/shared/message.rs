@@ -1,4 +1,4 @@
-//! The messages: what an isolate and its coordinator tell each other, as bytes.
+//! The messages: what a member and its coordinator tell each other, as bytes.
 //!
 //! Written and read by this file alone. Whoever carries them needs to know no more than their kind
 //! and their greatest length; the layout is in the module's own page.
@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::snapshot::{Reader, Writer};
 use crate::time::{Instant, Span};
 
-/// A grant has at most so many departures, and a request at most so many reports.
+/// A grant has at most so many leases, and a request at most so many reports.
 pub const LEASE_MOST: usize = MOST as usize;
 
 /// The same, as a request counts.
@@ -19,7 +19,7 @@ pub(super) const MOST: u16 = 64;
 pub const REQUEST_BYTES: usize = REQUEST_HEAD + LEASE_MOST * REPORT_MOST + CHECK;
 
 /// No grant is longer.
-pub const GRANT_BYTES: usize = GRANT_HEAD + LEASE_MOST * DEPARTURE + CHECK;
+pub const GRANT_BYTES: usize = GRANT_HEAD + LEASE_MOST * LEASE + CHECK;
 
 const VERSION: u8 = 1;
 const REQUEST: u8 = 1;
@@ -28,15 +28,16 @@ const REQUEST_HEAD: usize = 20;
 const REPORT_LEAST: usize = 18;
 const REPORT_MOST: usize = REPORT_LEAST + 5 * 8;
 const GRANT_HEAD: usize = 41;
-const DEPARTURE: usize = 16;
+const LEASE: usize = 16;
 const CHECK: usize = 4;
 
 const LEAVING: u8 = 1;
 const WAITED: u8 = 0x80;
 const NO_RETRY: u8 = 32;
+const CONCURRENCY: u8 = 64;
 const NO_INTERVAL: u64 = u64::MAX;
 
-/// No departure lies further ahead than this: whoever says so is no coordinator.
+/// No lease lies further ahead than this: whoever says so is no coordinator.
 const FURTHEST: Span = Span::from_secs(3_600);
 
 /// What is wrong with a message. Nothing of it was acted on.
@@ -78,27 +79,27 @@ impl core::fmt::Display for MessageError {
 
 impl core::error::Error for MessageError {}
 
-/// What an isolate asks for.
+/// What a member asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Request {
-    pub(super) isolate: u64,
+    pub(super) member: u64,
     /// Rises from request to request.
     pub(super) sequence: u32,
-    /// How many departures it could use besides those that it has.
+    /// How many leases it could use besides those that it has.
     pub(super) want: u16,
-    /// How many isolates it was told of before it fell back on itself; zero where it did not.
+    /// How many members it was told of before it fell back on itself; zero where it did not.
     pub(super) alone: u16,
-    /// It has no more to do, and has no departure left.
+    /// It has no more to do, and has no lease left.
     pub(super) leaving: bool,
 }
 
-/// What became of one departure.
+/// What became of one lease.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Report {
     pub(super) permit: u64,
     /// When its call came back, or it was given up.
     pub(super) at: Instant,
-    /// [`Outcome::Abandoned`] too where no call has left with it, and none will.
+    /// [`Outcome::Abandoned`] too where no call has been sent with it, and none will.
     pub(super) outcome: Outcome,
     /// Whether the call had to wait for it.
     pub(super) waited: bool,
@@ -112,19 +113,19 @@ pub(super) struct Grant {
     pub(super) sequence: u32,
     /// When to ask again at the latest.
     pub(super) again: Span,
-    /// How long after its instant a departure may still be used.
+    /// How long after its instant a lease may still be used.
     pub(super) keep: Span,
     /// The time between two calls of the whole fleet; `None` where nothing is kept apart.
     pub(super) interval: Option<Span>,
-    /// How many isolates there are.
+    /// How many members there are.
     pub(super) fleet: u16,
-    /// For how long nothing leaves at all, whatever was granted before.
-    pub(super) pause: Span,
+    /// For how long nothing is sent at all, whatever was granted before.
+    pub(super) cooldown: Span,
 }
 
 /// The right to one call, from an instant on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Departure {
+pub(super) struct Lease {
     pub(super) permit: u64,
     pub(super) at: Instant,
 }
@@ -143,7 +144,7 @@ impl Request {
             out.u8(VERSION);
             out.u8(REQUEST);
             out.u8(if self.leaving { LEAVING } else { 0 });
-            out.u64(self.isolate);
+            out.u64(self.member);
             out.u32(self.sequence);
             out.u16(self.want);
             out.u16(self.alone);
@@ -158,7 +159,7 @@ impl Request {
         let flags = input.u8();
         let request = Self {
             leaving: flags & LEAVING > 0,
-            isolate: input.u64(),
+            member: input.u64(),
             sequence: input.u32(),
             want: input.u16(),
             alone: input.u16(),
@@ -179,7 +180,7 @@ impl Report {
     }
 
     fn numbers(&self) -> [Option<u64>; 5] {
-        let Hint { retry_after, remaining, reset, limit, period, no_retry: _ } = self.hint;
+        let Hint { retry_after, remaining, reset, limit, period, .. } = self.hint;
         let nanos = |span: Option<Span>| span.map(Span::as_nanos);
         [nanos(retry_after), remaining, nanos(reset), limit, nanos(period)]
     }
@@ -193,9 +194,13 @@ impl Report {
             Outcome::Busy => 2,
             Outcome::Failed => 3,
             Outcome::Abandoned => 4,
+            Outcome::Exhausted => 5,
         };
         out.u8(if self.waited { code | WAITED } else { code });
         let mut flags = if self.hint.no_retry { NO_RETRY } else { 0 };
+        if self.hint.concurrency {
+            flags |= CONCURRENCY;
+        }
         for (bit, number) in self.numbers().iter().enumerate() {
             flags |= u8::from(number.is_some()) << bit;
         }
@@ -214,10 +219,11 @@ impl Report {
             2 => Outcome::Busy,
             3 => Outcome::Failed,
             4 => Outcome::Abandoned,
+            5 => Outcome::Exhausted,
             _ => return None,
         };
         let flags = input.u8();
-        if flags > 63 {
+        if flags > 127 {
             return None;
         }
         let mut number = |bit: u8| (flags & bit > 0).then(|| input.u64());
@@ -228,6 +234,7 @@ impl Report {
         hint.limit = number(8);
         hint.period = number(16).map(Span::from_nanos);
         hint.no_retry = flags & NO_RETRY > 0;
+        hint.concurrency = flags & CONCURRENCY > 0;
         input.is_whole().then_some(Self { permit, at, outcome, waited, hint })
     }
 }
@@ -257,13 +264,8 @@ impl Iterator for Reports<'_> {
 }
 
 impl Grant {
-    pub(super) fn write(
-        &self,
-        now: Instant,
-        departures: &[Departure],
-        room: &mut [u8],
-    ) -> Option<usize> {
-        let length = departures.len().saturating_mul(DEPARTURE);
+    pub(super) fn write(&self, now: Instant, leases: &[Lease], room: &mut [u8]) -> Option<usize> {
+        let length = leases.len().saturating_mul(LEASE);
         seal(room, length.saturating_add(const { GRANT_HEAD + CHECK }), now, |out| {
             out.u8(VERSION);
             out.u8(GRANT);
@@ -272,20 +274,20 @@ impl Grant {
             out.u64(self.keep.min(FURTHEST).as_nanos());
             out.u64(self.interval.map_or(NO_INTERVAL, Span::as_nanos));
             out.u16(self.fleet);
-            out.u64(self.pause.min(FURTHEST).as_nanos());
-            out.u8(u8::try_from(departures.len()).unwrap_or(u8::MAX));
-            for departure in departures {
-                out.u64(departure.permit);
-                out.instant(departure.at);
+            out.u64(self.cooldown.min(FURTHEST).as_nanos());
+            out.u8(u8::try_from(leases.len()).unwrap_or(u8::MAX));
+            for lease in leases {
+                out.u64(lease.permit);
+                out.instant(lease.at);
             }
         })
     }
 
-    /// The grant and its departures, all of which are sound.
+    /// The grant and its leases, all of which are sound.
     pub(super) fn read(
         message: &[u8],
         now: Instant,
-    ) -> Result<(Self, impl Iterator<Item = Departure>), MessageError> {
+    ) -> Result<(Self, impl Iterator<Item = Lease>), MessageError> {
         let mut input = unseal(message, GRANT, GRANT_HEAD, GRANT_BYTES, now)?;
         let grant = Self {
             sequence: input.u32(),
@@ -293,22 +295,22 @@ impl Grant {
             keep: Span::from_nanos(input.u64()),
             interval: Some(input.u64()).filter(|nanos| *nanos != NO_INTERVAL).map(Span::from_nanos),
             fleet: input.u16(),
-            pause: Span::from_nanos(input.u64()),
+            cooldown: Span::from_nanos(input.u64()),
         };
         let count = usize::from(input.u8());
         let body = message.get(GRANT_HEAD..message.len().saturating_sub(CHECK)).unwrap_or_default();
-        let departures = move || {
-            body.chunks_exact(DEPARTURE).map(move |bytes| {
+        let leases = move || {
+            body.chunks_exact(LEASE).map(move |bytes| {
                 let mut input = Reader::new(bytes, now, Span::ZERO);
-                Departure { permit: input.u64(), at: input.instant() }
+                Lease { permit: input.u64(), at: input.instant() }
             })
         };
         let latest = now.saturating_add(FURTHEST);
         let sound = count <= LEASE_MOST
-            && body.len() == count.saturating_mul(DEPARTURE)
-            && [grant.again, grant.keep, grant.pause].iter().all(|span| *span <= FURTHEST)
-            && departures().all(|departure| departure.at <= latest);
-        if sound { Ok((grant, departures())) } else { Err(MessageError::Damaged) }
+            && body.len() == count.saturating_mul(LEASE)
+            && [grant.again, grant.keep, grant.cooldown].iter().all(|span| *span <= FURTHEST)
+            && leases().all(|lease| lease.at <= latest);
+        if sound { Ok((grant, leases())) } else { Err(MessageError::Damaged) }
     }
 }
 

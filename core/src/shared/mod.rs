@@ -1,8 +1,8 @@
 #![doc = include_str!("../../docs/shared.md")]
 
 mod coordinator;
-mod isolate;
 mod link;
+mod member;
 mod members;
 mod message;
 mod ramp;
@@ -12,6 +12,6 @@ mod source;
 mod steady;
 
 pub use coordinator::Coordinator;
-pub use isolate::Isolate;
+pub use member::Member;
 pub use message::{GRANT_BYTES, LEASE_MOST, MessageError, REQUEST_BYTES};
 pub use source::{Leases, Source};

@@ -2,7 +2,7 @@
 
 use crate::time::{Instant, Span};
 
-/// How many calls may leave where nothing is kept apart: at most twice as many from beat to beat as were
+/// How many calls may be sent where nothing is kept apart: at most twice as many from heartbeat to heartbeat as were
 /// served in the one before. A fleet that is told of no limit would otherwise meet it all at once.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -27,9 +27,9 @@ impl Ramp {
         self.served = self.served.saturating_add(1);
     }
 
-    /// How many more may leave in this beat.
-    pub(super) fn room(&mut self, now: Instant, beat: Span) -> u16 {
-        if now.saturating_since(self.from) >= beat {
+    /// How many more may be sent in this heartbeat.
+    pub(super) fn room(&mut self, now: Instant, heartbeat: Span) -> u16 {
+        if now.saturating_since(self.from) >= heartbeat {
             let room = self.served.saturating_mul(2).max(Self::LEAST);
             *self = Self { from: now, room, served: 0 };
         }
@@ -42,27 +42,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twice_what_was_served_may_leave_in_the_next_beat() {
-        let beat = Span::from_millis(500);
+    fn twice_what_was_served_may_be_sent_in_the_next_heartbeat() {
+        let heartbeat = Span::from_millis(500);
         let mut ramp = Ramp::new(Instant::ZERO);
         let mut now = Instant::ZERO;
         for most in [64, 128, 256] {
-            assert_eq!(ramp.room(now, beat), most);
+            assert_eq!(ramp.room(now, heartbeat), most);
             for left in (0..most).rev() {
                 ramp.grant_one();
                 ramp.serve_one();
-                assert_eq!(ramp.room(now, beat), left);
+                assert_eq!(ramp.room(now, heartbeat), left);
             }
-            now = now.saturating_add(beat);
+            now = now.saturating_add(heartbeat);
         }
-        // Of 512 a quarter is served, and then half as many may leave.
-        assert_eq!(ramp.room(now, beat), 512);
+        // Of 512 a quarter is served, and then half as many may be sent.
+        assert_eq!(ramp.room(now, heartbeat), 512);
         for _ in 0..128 {
             ramp.serve_one();
         }
-        now = now.saturating_add(beat);
-        assert_eq!(ramp.room(now, beat), 256);
+        now = now.saturating_add(heartbeat);
+        assert_eq!(ramp.room(now, heartbeat), 256);
         // Nobody calls, and it begins anew.
-        assert_eq!(ramp.room(now.saturating_add(Span::from_secs(9)), beat), 64);
+        assert_eq!(ramp.room(now.saturating_add(Span::from_secs(9)), heartbeat), 64);
     }
 }

@@ -13,19 +13,19 @@ use crate::time::{Instant, Span};
 const PLACES_KEPT: Span = Span::from_secs(30);
 
 /// What is added to the source's record: the number of its next permit, its calls in flight, how far ahead it grants, and the latest
-/// departure that it has granted.
+/// lease that it has granted.
 const ADDED: usize = 4 + 2 + 8 + 8;
 const CHECK: usize = 4;
 
-impl<L: Record + Copy, const LEASES: usize, const ISOLATES: usize>
-    Coordinator<Leases<L, LEASES>, ISOLATES>
+impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
+    Coordinator<Leases<L, LEASES>, MEMBERS>
 {
     /// How long a snapshot of this kind of coordinator is.
     pub const SNAPSHOT_BYTES: usize = Controller::<L>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
 
     /// Writes what has been learnt, as of `now`, to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of
     /// `record`, and returns how many these are. Take one every ten seconds or so while there are
-    /// requests: until the next one it grants no further ahead than this one says. Who the isolates are
+    /// requests: until the next one it grants no further ahead than this one says. Who the members are
     /// is not part of it: they tell that themselves.
     ///
     /// # Errors
@@ -37,12 +37,12 @@ impl<L: Record + Copy, const LEASES: usize, const ISOLATES: usize>
         let (before, check) = record
             .split_at_mut_checked(Self::SNAPSHOT_BYTES.saturating_sub(CHECK))
             .ok_or(SnapshotError::Length)?;
-        let lead = self.record_lead(now);
+        let lookahead = self.record_lookahead(now);
         if let Some(added) = before.get_mut(length..) {
             let mut out = Writer::new(added, now);
             out.u32(self.source().next_number());
             out.u16(self.source().controller().in_flight());
-            out.u64(lead.as_nanos());
+            out.u64(lookahead.as_nanos());
             out.instant(self.front());
         }
         Writer::new(check, now).u32(fnv1a(before.iter().copied()));
@@ -52,14 +52,14 @@ impl<L: Record + Copy, const LEASES: usize, const ISOLATES: usize>
     /// The latest snapshot could not be stored, and what there is of it is the one before: it goes on
     /// granting no further ahead than that one says.
     pub fn snapshot_was_lost(&mut self) {
-        self.unrecord_lead();
+        self.unrecord_lookahead();
     }
 
     /// The coordinator of a snapshot that was taken `away` before `now`, under a policy with the same laws.
     ///
     /// Where the one before has `ended` with that snapshot, or come to rest, nothing was granted after it,
     /// and this one goes on at once from where that was. Else it may have granted until just now, as far
-    /// ahead as its snapshot says: all of that leaves before this one grants the first departure of its own,
+    /// ahead as its snapshot says: all of that is sent before this one grants the first lease of its own,
     /// so the two never add up, however old the snapshot is.
     ///
     /// ```
@@ -104,36 +104,36 @@ impl<L: Record + Copy, const LEASES: usize, const ISOLATES: usize>
         let skipped = (1u32 << 24).wrapping_add(Rng::new(seed).next_u32() >> 8);
         let number = input.u32().wrapping_add(skipped);
         let in_flight = input.u16();
-        let lead = Span::from_nanos(input.u64());
+        let lookahead = Span::from_nanos(input.u64());
         let front = input.instant();
-        // Calls that were out keep their places in the window, half of which stays for new ones.
-        let most = source.window().limit() / 2;
+        // Calls that were out keep their places, half of which stays for new ones.
+        let most = source.concurrency().limit() / 2;
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
         let mut made = Self::new(Leases::numbered(source, number), now);
         if ended {
-            made.begin(front, lead);
+            made.begin(front, lookahead);
         } else {
-            made.follow(now, lead);
+            made.follow(now, lookahead);
         }
         Ok(made)
     }
 
     /// The same coordinator, in the place of one whose snapshot does not fit, and which may have granted
-    /// until `away` before `now`: all of that leaves before this one grants the first departure of its own.
+    /// until `away` before `now`: all of that is sent before this one grants the first lease of its own.
     ///
-    /// Its lead is taken to be this one's, of a single isolate.
+    /// Its lookahead is taken to be this one's, of a single member.
     #[must_use]
     pub fn in_place_of_another(mut self, now: Instant, away: Span) -> Self {
-        let lead = self.least_lead(now);
-        self.follow(now.saturating_sub(away), lead);
+        let lookahead = self.least_lookahead(now);
+        self.follow(now.saturating_sub(away), lookahead);
         self
     }
 
     /// Nobody knows what was granted after a snapshot: when the one before `ended` its burst was spent,
-    /// and its last departure was due a lead after that.
-    fn follow(&mut self, ended: Instant, lead: Span) {
-        let front = ended.saturating_add(lead);
+    /// and its last lease was due a lookahead after that.
+    fn follow(&mut self, ended: Instant, lookahead: Span) {
+        let front = ended.saturating_add(lookahead);
         self.source_mut().controller_mut().forfeit(front, 0);
-        self.begin(front, lead);
+        self.begin(front, lookahead);
     }
 }

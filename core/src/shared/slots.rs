@@ -5,9 +5,9 @@ use crate::time::{Instant, Span};
 /// Up to `SLOTS` calls in flight, each under a number that names it for good: one that is unknown or
 /// repeated names no call.
 ///
-/// A call that does not settle keeps its place for a lease, and then for as long as nobody needs it.
+/// A call that does not settle keeps its place for an expiry, and then for as long as nobody needs it.
 /// Taking and releasing a place takes the same time whatever `SLOTS` is; only where all are taken, those
-/// whose lease has ended are looked for.
+/// whose time has expired are looked for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Slots<T, const SLOTS: usize> {
@@ -50,18 +50,18 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         self.next_number
     }
 
-    /// Calls in flight, with those whose lease has ended but whose place nobody has needed yet.
+    /// Calls in flight, with those whose time has expired but whose place nobody has needed yet.
     pub(super) const fn in_flight(&self) -> u16 {
         self.in_flight
     }
 
-    /// Whether there is no room, also where the leases that have ended do not count.
-    pub(super) fn is_full(&self, now: Instant, lease: Span) -> bool {
-        self.in_flight >= Self::END && !self.slots.iter().any(|slot| slot.has_ended(now, lease))
+    /// Whether there is no room, also where the expiry times that have ended do not count.
+    pub(super) fn is_full(&self, now: Instant, expiry: Span) -> bool {
+        self.in_flight >= Self::END && !self.slots.iter().any(|slot| slot.has_ended(now, expiry))
     }
 
-    /// When the first lease ends, where there is no room.
-    pub(super) fn ready_at(&self, lease: Span) -> Option<Instant> {
+    /// When the first expiry ends, where there is no room.
+    pub(super) fn ready_at(&self, expiry: Span) -> Option<Instant> {
         if self.in_flight < Self::END {
             return None;
         }
@@ -69,13 +69,13 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
             Slot::Taken { since, .. } => Some(*since),
             Slot::Free { .. } => None,
         });
-        starts.min().map(|first| first.saturating_add(lease))
+        starts.min().map(|first| first.saturating_add(expiry))
     }
 
     /// Takes a place for `call`, below 2^48. `Err` gives the call back where there is no room.
-    pub(super) fn take(&mut self, now: Instant, lease: Span, call: T) -> Result<u64, T> {
+    pub(super) fn take(&mut self, now: Instant, expiry: Span, call: T) -> Result<u64, T> {
         if self.in_flight >= Self::END {
-            self.expire(now, lease);
+            self.expire(now, expiry);
         }
         let index = if self.freed < Self::END { self.freed } else { self.untouched };
         let number = self.next_number;
@@ -94,7 +94,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
     }
 
     /// Gives the place back and returns what was kept there; `None` for a number that is unknown, was
-    /// released before, or whose lease ended and place was needed.
+    /// released before, or whose expiry ended and place was needed.
     #[expect(clippy::cast_possible_truncation, reason = "the halves; what is above names no slot")]
     pub(super) fn release(&mut self, raw: u64) -> Option<T> {
         let index = if raw >> 48 == 0 { (raw >> 32) as u16 } else { u16::MAX };
@@ -111,9 +111,9 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         }
     }
 
-    fn expire(&mut self, now: Instant, lease: Span) {
+    fn expire(&mut self, now: Instant, expiry: Span) {
         for (index, slot) in (0..Self::END).zip(&mut self.slots) {
-            if slot.has_ended(now, lease) {
+            if slot.has_ended(now, expiry) {
                 *slot = Slot::Free { next: self.freed };
                 self.freed = index;
                 self.in_flight = self.in_flight.saturating_sub(1);
@@ -123,9 +123,9 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
 }
 
 impl<T> Slot<T> {
-    fn has_ended(&self, now: Instant, lease: Span) -> bool {
+    fn has_ended(&self, now: Instant, expiry: Span) -> bool {
         match self {
-            Self::Taken { since, .. } => since.saturating_add(lease) <= now,
+            Self::Taken { since, .. } => since.saturating_add(expiry) <= now,
             Self::Free { .. } => false,
         }
     }
@@ -137,12 +137,12 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    const LEASE: Span = Span::from_secs(300);
+    const EXPIRY: Span = Span::from_secs(300);
 
     #[test]
     fn a_number_too_large_names_no_call() {
         let mut slots: Slots<u8, 2> = Slots::new(0);
-        let raw = slots.take(Instant::ZERO, LEASE, 7).unwrap();
+        let raw = slots.take(Instant::ZERO, EXPIRY, 7).unwrap();
         for bit in 32..64 {
             assert_eq!(slots.release(raw | 1 << bit), None, "bit {bit}");
         }
@@ -161,14 +161,14 @@ mod tests {
             let (mut now, mut call) = (Instant::ZERO, 0);
             for (kind, raw, step) in events {
                 now = now.saturating_add(Span::from_secs(step));
-                let alive = |entry: &(u64, Instant, u64)| entry.1.saturating_add(LEASE) > now;
+                let alive = |entry: &(u64, Instant, u64)| entry.1.saturating_add(EXPIRY) > now;
                 match kind % 3 {
                     0 => {
                         let full = out.len() >= 5;
                         let room = !full || !out.iter().all(alive);
-                        prop_assert_eq!(slots.is_full(now, LEASE), !room);
-                        prop_assert_eq!(slots.ready_at(LEASE).is_some(), full);
-                        let taken = slots.take(now, LEASE, call);
+                        prop_assert_eq!(slots.is_full(now, EXPIRY), !room);
+                        prop_assert_eq!(slots.ready_at(EXPIRY).is_some(), full);
+                        let taken = slots.take(now, EXPIRY, call);
                         prop_assert_eq!(taken.is_ok(), room);
                         if full {
                             out.retain(alive);

@@ -1,4 +1,4 @@
-//! Where departures come from.
+//! Where leases come from.
 
 use super::slots::Slots;
 use crate::controller::Controller;
@@ -6,26 +6,26 @@ use crate::gate::Permit;
 use crate::law::{AnyLaw, Law};
 use crate::outcome::Reply;
 use crate::time::{Instant, Span};
-use crate::verdict::{Ask, Decision};
+use crate::verdict::{Call, Decision};
 
-/// What a [`Coordinator`](super::Coordinator) takes departures from: [`Leases`] of a
-/// [`Controller`], which holds the budget itself, or an [`Isolate`](super::Isolate), which has a lease of it from another
+/// What a [`Coordinator`](super::Coordinator) takes leases from: [`Leases`] of a
+/// [`Controller`], which holds the budget itself, or an [`Member`](super::Member), which has a lease of it from another
 /// coordinator. That is how coordinators form a tree.
 pub trait Source {
-    /// Whether a call may leave at `at`, which may lie ahead of the clock.
+    /// Whether a call may be sent at `at`, which may lie ahead of the clock.
     fn poll(&mut self, at: Instant) -> Decision<u64>;
 
     /// A call came back `ago`, which is counted from `at`. Only where it `waited` was the rate what kept
-    /// it back. False where nobody has left with this permit, or it was settled before.
+    /// it back. False where no call was sent with this permit, or it was settled before.
     fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool;
 
-    /// The time between two departures at present; `None` where nothing is kept apart.
+    /// The time between two leases at present; `None` where nothing is kept apart.
     fn interval(&self, at: Instant) -> Option<Span>;
 
-    /// Before when nothing leaves at all.
-    fn held_until(&self) -> Instant;
+    /// Before when nothing is sent at all.
+    fn cooldown_until(&self) -> Instant;
 
-    /// Calls have left that this source knows nothing of: whatever it had saved up is spent, but the
+    /// Calls have been sent that this source knows nothing of: whatever it had saved up is spent, but the
     /// next call. (It may hear this often, and must not be kept from that one each time.)
     fn forfeit(&mut self, at: Instant);
 }
@@ -79,13 +79,13 @@ impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
 
 impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
     fn poll(&mut self, at: Instant) -> Decision<u64> {
-        if self.permits.is_full(at, self.controller.window().lease()) {
+        if self.permits.is_full(at, self.controller.concurrency().expiry()) {
             return Decision::Full;
         }
-        match self.controller.poll(at, &Ask::new()) {
-            Decision::Go(permit) => {
-                match self.permits.take(at, self.controller.window().lease(), permit) {
-                    Ok(number) => Decision::Go(number),
+        match self.controller.poll(at, &Call::new()) {
+            Decision::Admit(permit) => {
+                match self.permits.take(at, self.controller.concurrency().expiry(), permit) {
+                    Ok(number) => Decision::Admit(number),
                     Err(permit) => {
                         self.controller.refund(at, permit); // not reached: there was room
                         Decision::Full
@@ -94,7 +94,7 @@ impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
             }
             Decision::Wait(until) => Decision::Wait(until),
             Decision::Full => Decision::Full,
-            Decision::Refuse(reason) => Decision::Refuse(reason),
+            Decision::Reject(reason) => Decision::Reject(reason),
         }
     }
 
@@ -108,8 +108,8 @@ impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
         self.controller.intervals(at).next().flatten()
     }
 
-    fn held_until(&self) -> Instant {
-        self.controller.held_until()
+    fn cooldown_until(&self) -> Instant {
+        self.controller.cooldown_until()
     }
 
     fn forfeit(&mut self, at: Instant) {

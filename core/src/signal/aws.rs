@@ -51,7 +51,12 @@ pub fn outcome(code: impl AsRef<[u8]>) -> Option<Outcome> {
             byte => sum = digest::and(sum, *byte),
         }
     }
-    TABLE.of_digest(sum)
+    of_digest(sum)
+}
+
+/// The same of a bare code's digest.
+pub(super) fn of_digest(code: u32) -> Option<Outcome> {
+    TABLE.of_digest(code)
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ const DEFAULT_MAX_AGE: Span = Span::from_secs(60);
 /// What a response code and its Max-Age option say about the call. `code` is the byte of the
 /// header: the class in the upper three bits, the detail in the lower five (RFC 7252 section 3).
 ///
-/// - 4.29 too many requests is [`Throttled`](Outcome::Throttled), and Max-Age is the pause (RFC
+/// - 4.29 too many requests is [`Throttled`](Outcome::Throttled), and Max-Age is the cooldown (RFC
 ///   8516).
-/// - 5.03 service unavailable is [`Busy`](Outcome::Busy), and Max-Age is the pause (RFC 7252
+/// - 5.03 service unavailable is [`Busy`](Outcome::Busy), and Max-Age is the cooldown (RFC 7252
 ///   section 5.9.3.4).
 /// - Any other 5.xx is [`Failed`](Outcome::Failed).
 /// - All else was answered, hence [`Ok`](Outcome::Ok).
@@ -36,8 +36,8 @@ pub fn reply<const LIMITS: usize>(code: u8, max_age: Option<u32>) -> Reply<LIMIT
         _ => Outcome::Ok,
     };
     if outcome.is_pushback() {
-        let pause = max_age.map_or(DEFAULT_MAX_AGE, |age| Span::from_secs(u64::from(age)));
-        outcome.with(Hint::retry_after(pause))
+        let cooldown = max_age.map_or(DEFAULT_MAX_AGE, |age| Span::from_secs(u64::from(age)));
+        outcome.with(Hint::retry_after(cooldown))
     } else {
         outcome.into()
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_an_outcome_and_only_a_refusal_a_pause() {
+    fn every_code_has_an_outcome_and_only_a_rejection_a_cooldown() {
         for code in 0..=u8::MAX {
             let expected = match code {
                 0x9D => Outcome::Throttled,
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_longest_max_age_is_136_years() {
         let age = max_age(&[0xFF; 4]);
-        let pause = reply::<1>(0x9D, age).hints[0].retry_after;
-        assert_eq!(pause, Some(Span::from_secs(u64::from(u32::MAX))));
+        let cooldown = reply::<1>(0x9D, age).hints[0].retry_after;
+        assert_eq!(cooldown, Some(Span::from_secs(u64::from(u32::MAX))));
     }
 }

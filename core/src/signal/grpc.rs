@@ -33,7 +33,7 @@ pub const fn outcome(code: u32) -> Outcome {
 
 /// The status code together with the trailer `grpc-retry-pushback-ms`, where there is one.
 ///
-/// A number is the pause before the next attempt. One that is negative, and all that is not a
+/// A number is the cooldown before the next attempt. One that is negative, and all that is not a
 /// 32-bit number in ASCII, asks for no further attempt ([`Hint::no_retry`]; gRFC A6, "Pushback").
 /// Beside a call that was served the trailer means nothing.
 ///
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pushback_is_a_pause_or_the_end() {
+    fn a_pushback_is_a_cooldown_or_the_end() {
         let cases: [(&[u8], Option<u64>); 10] = [
             (b"0", Some(0)),
             (b"7", Some(7)),

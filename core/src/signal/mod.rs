@@ -6,10 +6,11 @@
 //! proportion to its length.
 //!
 //! Servers are untrusted. Garbage is ignored (and counted by [`http`]), numbers saturate, and
-//! nothing in a hint stops a client for good: how long a pause may be is for
-//! [`gate::HoldPolicy`](crate::gate::HoldPolicy) to say, which cuts it to its ceiling.
+//! nothing in a hint stops a client for good: how long a cooldown may be is for
+//! [`gate::CooldownPolicy`](crate::gate::CooldownPolicy) to say, which cuts it to its ceiling.
 
 pub mod aws;
+pub mod body;
 pub mod coap;
 pub mod grpc;
 pub mod http;

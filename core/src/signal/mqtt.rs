@@ -13,7 +13,7 @@ use crate::Outcome;
 ///   connection rate exceeded are [`Throttled`](Outcome::Throttled).
 /// - 0x80 unspecified error, 0x83 implementation specific error, 0x8B server shutting down and
 ///   0x8D keep alive timeout are [`Failed`](Outcome::Failed).
-/// - All else was answered, hence [`Ok`](Outcome::Ok): the same packet would be refused again.
+/// - All else was answered, hence [`Ok`](Outcome::Ok): the same packet would be rejected again.
 ///
 /// MQTT has no delay to go with a code; the policy's backoff and law decide.
 ///
@@ -39,14 +39,14 @@ pub const fn outcome(reason: u8) -> Outcome {
 /// 65 535 where it names none (MQTT 5.0 section 3.2.2.3.3). `None` for a zero, which is a protocol
 /// error.
 ///
-/// It is for the window, which counts calls in flight:
+/// It is for the concurrency limit, which counts calls in flight:
 ///
 /// ```
-/// use tidegate::{Controller, Instant, Policy, Span, gate::WindowPolicy, signal::mqtt};
+/// use tidegate::{Controller, Instant, Policy, Span, gate::ConcurrencyLimit, signal::mqtt};
 ///
 /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
 /// let most = mqtt::receive_maximum(Some(10)).unwrap();
-/// gate.set_window(WindowPolicy::new(most.get(), Span::from_secs(60)).unwrap(), Instant::ZERO);
+/// gate.set_concurrency(ConcurrencyLimit::new(most.get(), Span::from_secs(60)).unwrap(), Instant::ZERO);
 /// assert_eq!(mqtt::receive_maximum(None).unwrap().get(), 65_535);
 /// assert_eq!(mqtt::receive_maximum(Some(0)), None);
 /// ```

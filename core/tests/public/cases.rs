@@ -1,10 +1,10 @@
 //! Cases of a controller that no client of the oracle's vectors comes to.
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{Gate, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, Gate};
 use tidegate::law::{Aimd, AimdConfig, Fixed, Law, Over, Tchannel, TchannelConfig};
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Span, Verdict,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Span, Verdict,
 };
 
 use crate::{SECOND, at};
@@ -14,38 +14,39 @@ fn after(now: Instant, nanos: u64) -> Instant {
 }
 
 #[test]
-fn a_full_window_does_not_hide_that_the_wait_behind_it_is_too_long() {
-    let window = WindowPolicy::new(1, Span::from_secs(300)).unwrap();
+fn a_full_concurrency_limit_does_not_hide_that_the_wait_behind_it_is_too_long() {
+    let concurrency = ConcurrencyLimit::new(1, Span::from_secs(300)).unwrap();
     let law = Fixed::new(Quota::per_minute(1).unwrap());
-    let mut gate: Controller<Fixed> = Controller::new(Policy::new(law).window(window), 1, at(0));
-    assert!(matches!(gate.poll(at(0), &Ask::new()), Decision::Go(_)));
+    let mut gate: Controller<Fixed> =
+        Controller::new(Policy::new(law).concurrency(concurrency), 1, at(0));
+    assert!(matches!(gate.poll(at(0), &Call::new()), Decision::Admit(_)));
     let (soon, later) = (at(59 * SECOND), at(60 * SECOND));
-    let late = Verdict::Refuse(Reason::Late(later));
-    assert_eq!(gate.check(at(0), &Ask::new().deadline(soon)), late);
-    assert_eq!(gate.why(at(0), &Ask::new().deadline(soon)), Some(Gate::Pace));
-    assert_eq!(gate.check(at(0), &Ask::new().deadline(later)), Verdict::Full);
+    let late = Verdict::Reject(Reason::Late(later));
+    assert_eq!(gate.check(at(0), &Call::new().deadline(soon)), late);
+    assert_eq!(gate.why(at(0), &Call::new().deadline(soon)), Some(Gate::Pacing));
+    assert_eq!(gate.check(at(0), &Call::new().deadline(later)), Verdict::Full);
 }
 
 #[test]
 fn time_that_has_passed_drained_at_the_old_rate() {
-    let law = Aimd::new(AimdConfig { pause: None, ..AimdConfig::DEFAULT }).unwrap();
+    let law = Aimd::new(AimdConfig { cooldown: None, ..AimdConfig::DEFAULT }).unwrap();
     let mut gate: Controller<Aimd> = Controller::new(Policy::new(law), 1, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
     // Of the 100 ms between calls 60 have passed; the other 40 take twice as long at half the rate.
     let millis = |millis: u64| at(millis * SECOND / 1_000);
     gate.settle(millis(60), permit, Outcome::Throttled);
-    assert_eq!(gate.check(millis(60), &Ask::new()), Verdict::Wait(millis(142)));
+    assert_eq!(gate.check(millis(60), &Call::new()), Verdict::Wait(millis(142)));
 }
 
 #[test]
-fn a_laws_window_is_the_window_where_it_is_the_narrower_one() {
-    let window = |limit| WindowPolicy::new(limit, Span::from_secs(30)).unwrap();
+fn a_laws_concurrency_limit_is_the_concurrency_limit_where_it_is_the_narrower_one() {
+    let concurrency = |limit| ConcurrencyLimit::new(limit, Span::from_secs(30)).unwrap();
     for (limit, expected) in [(2, 2), (4, 4), (100, 4)] {
-        let policy = Policy::named("aimd-concurrency").unwrap().window(window(limit));
+        let policy = Policy::named("aimd-concurrency").unwrap().concurrency(concurrency(limit));
         let mut gate: Controller = Controller::new(policy, 1, at(0));
-        while let Decision::Go(_) = gate.poll(at(0), &Ask::new()) {}
+        while let Decision::Admit(_) = gate.poll(at(0), &Call::new()) {}
         assert_eq!(gate.in_flight(), expected);
-        assert_eq!(gate.poll(at(0), &Ask::new()), Decision::Full);
+        assert_eq!(gate.poll(at(0), &Call::new()), Decision::Full);
     }
 }
 
@@ -60,12 +61,12 @@ fn the_time_for_retries_runs_from_the_first_failure() {
     let mut gate: Controller = Controller::new(policy, 1, at(0));
     // The first attempt takes a minute to fail; the time begins then.
     let mut now = at(60 * SECOND);
-    let mut ask = Ask::new();
+    let mut call = Call::new();
     let mut retries = 0;
-    while let Ok(next) = gate.retry(now, &ask, Outcome::Failed) {
+    while let Ok(next) = gate.retry(now, &call, Outcome::Failed) {
         retries += 1;
         assert_eq!(next.not_before(), after(now, 2 * SECOND));
-        (ask, now) = (next, next.not_before());
+        (call, now) = (next, next.not_before());
     }
     assert_eq!(retries, 2); // at 62 and 64 s, and 64 s is just in time
     assert_eq!(gate.stats().retries, 2);
@@ -75,23 +76,23 @@ fn the_time_for_retries_runs_from_the_first_failure() {
 fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
     let policy = Policy::named("none").unwrap().elapsed(Some(Span::from_secs(5)));
     let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
     let asked = Hint::retry_after(Span::from_secs(60));
     gate.settle(at(0), permit, Outcome::Throttled.with(asked));
     // It would be late, so the caller keeps its response.
-    let retry = gate.retry(at(0), &Ask::new(), Outcome::Throttled);
+    let retry = gate.retry(at(0), &Call::new(), Outcome::Throttled);
     assert!(matches!(retry, Err(Reason::Late(_))), "{retry:?}");
     assert_eq!(gate.stats().retries, 0);
-    let hasty = Ask::new().deadline(at(5 * SECOND));
-    let Decision::Refuse(Reason::Late(until)) = gate.poll(at(0), &hasty) else { panic!() };
+    let hasty = Call::new().deadline(at(5 * SECOND));
+    let Decision::Reject(Reason::Late(until)) = gate.poll(at(0), &hasty) else { panic!() };
     assert!(until >= at(60 * SECOND));
-    assert_eq!(gate.why(at(0), &hasty), Some(Gate::Hold));
+    assert_eq!(gate.why(at(0), &hasty), Some(Gate::Cooldown));
     // A call's own deadline still counts where it is the earlier one.
     let mut gate: Controller = Controller::new(policy, 1, at(0));
-    let soon = Ask::new().deadline(at(SECOND));
+    let soon = Call::new().deadline(at(SECOND));
     let next = gate.retry(at(0), &soon, Outcome::Failed).unwrap();
-    assert_eq!(gate.check(at(SECOND), &next), Verdict::Go);
-    assert!(matches!(gate.check(at(2 * SECOND), &next), Verdict::Refuse(Reason::Late(_))));
+    assert_eq!(gate.check(at(SECOND), &next), Verdict::Admit);
+    assert!(matches!(gate.check(at(2 * SECOND), &next), Verdict::Reject(Reason::Late(_))));
 }
 
 #[test]
@@ -104,14 +105,14 @@ fn a_policy_can_live_in_flash() {
 }
 
 #[test]
-fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
+fn a_law_that_rejects_does_not_hide_when_the_next_call_may_be_sent() {
     let one = TchannelConfig { most: core::num::NonZeroU32::MIN, ..TchannelConfig::DEFAULT };
-    let law = Tchannel::new(TchannelConfig { over: Over::Refuse, ..one }).unwrap();
+    let law = Tchannel::new(TchannelConfig { over: Over::Reject, ..one }).unwrap();
     let mut gate: Controller<Tchannel> = Controller::new(Policy::new(law), 1, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
-    // It has had its call of this second. The server's wish lasts for longer.
+    let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
+    // It has had its call of this second. The server's request lasts for longer.
     gate.settle(at(0), permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5))));
-    let Verdict::Wait(until) = gate.check(at(2 * SECOND), &Ask::new()) else { panic!() };
+    let Verdict::Wait(until) = gate.check(at(2 * SECOND), &Call::new()) else { panic!() };
     assert_eq!(gate.next_at(at(2 * SECOND)), Some(until));
 }
 
@@ -119,8 +120,8 @@ fn a_law_that_refuses_does_not_hide_when_the_next_call_may_leave() {
 fn a_call_from_before_a_cut_does_not_cut_again_under_another_law() {
     let [aimd, concurrency] = ["aimd", "aimd-concurrency"].map(|name| Policy::named(name).unwrap());
     let mut gate: Controller = Controller::new(concurrency, 1, at(0));
-    let [one, two] = [(); 2].map(|()| match gate.poll(at(0), &Ask::new()) {
-        Decision::Go(permit) => permit,
+    let [one, two] = [(); 2].map(|()| match gate.poll(at(0), &Call::new()) {
+        Decision::Admit(permit) => permit,
         other => panic!("{other:?}"),
     });
     gate.settle(at(SECOND), one, Outcome::Throttled);
@@ -128,4 +129,43 @@ fn a_call_from_before_a_cut_does_not_cut_again_under_another_law() {
     gate.set_policy(aimd, at(SECOND));
     gate.settle(at(SECOND), two, Outcome::Throttled);
     assert_eq!(gate.stats().slower, 1);
+}
+
+#[test]
+fn a_call_ends_at_once_where_the_server_names_a_wait_beyond_its_deadline() {
+    // GitHub: "API rate limit exceeded", and the window ends in 40 minutes.
+    let reset = Span::from_secs(2_400);
+    let reply = Outcome::Throttled.with(Hint::remaining(0).and_reset(reset));
+    for ceiling in [Span::from_secs(1), Span::from_secs(3_600)] {
+        let policy = Policy::named("adaptive").unwrap().ceiling(ceiling).unwrap();
+        for (deadline, in_time) in [(10, false), (2_399, false), (4_000, true)] {
+            let mut gate: Controller = Controller::new(policy, 1, at(0));
+            let call = Call::new().deadline(at(deadline * SECOND));
+            let Decision::Admit(permit) = gate.poll(at(0), &call) else { panic!() };
+            gate.settle(at(0), permit, reply);
+            match gate.retry(at(0), &call, reply) {
+                Ok(_) => assert!(in_time),
+                Err(Reason::Late(until)) => {
+                    assert!(!in_time && until >= after(at(0), reset.as_nanos()))
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_exhausted_quota_ends_the_call_and_teaches_no_rate() {
+    for name in ["adaptive", "aimd", "aimd-concurrency", "vegas", "tchannel", "heroku-gradual"] {
+        let mut gate: Controller = Controller::new(Policy::named(name).unwrap(), 1, at(0));
+        let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
+        let before = gate.clone();
+        let reply = Outcome::Exhausted.with(Hint::retry_after(Span::from_secs(600)));
+        gate.settle(at(0), permit, reply);
+        assert!(gate.states().eq(before.states()), "{name}");
+        assert_eq!(gate.retry(at(0), &Call::new(), reply), Err(Reason::Exhausted));
+        // Others wait until the quota is renewed.
+        assert!(gate.next_at(at(0)) >= Some(at(600 * SECOND)), "{name}");
+        assert_eq!((gate.stats().exhausted, gate.stats().settled()), (1, 1));
+    }
 }

@@ -2,7 +2,7 @@
 
 use tidegate::gate::Permit;
 use tidegate::law::Adaptive;
-use tidegate::{AsReply, Ask, Controller, Decision, Policy, Span, Verdict};
+use tidegate::{AsReply, Call, Controller, Decision, Policy, Span, Verdict};
 
 use crate::{MILLIS, at};
 
@@ -23,8 +23,8 @@ impl Client {
     /// Waits until a call is admitted.
     pub(crate) fn admitted(&mut self) -> Permit {
         loop {
-            match self.gate.poll(at(self.now), &Ask::new()) {
-                Decision::Go(permit) => return permit,
+            match self.gate.poll(at(self.now), &Call::new()) {
+                Decision::Admit(permit) => return permit,
                 Decision::Wait(until) => self.now = until.as_nanos(),
                 other => panic!("{other:?}"),
             }
@@ -40,8 +40,8 @@ impl Client {
 
     /// How long the next call has to wait.
     pub(crate) fn wait(&self) -> u64 {
-        match self.gate.check(at(self.now), &Ask::new()) {
-            Verdict::Go => 0,
+        match self.gate.check(at(self.now), &Call::new()) {
+            Verdict::Admit => 0,
             Verdict::Wait(until) => until.as_nanos() - self.now,
             other => panic!("{other:?}"),
         }

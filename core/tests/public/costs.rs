@@ -2,7 +2,7 @@
 
 use tidegate::law::Adaptive;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reply, Rng, Span,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reply, Rng, Span,
 };
 
 use crate::SECOND;
@@ -39,7 +39,7 @@ impl Bucket {
 }
 
 /// What came of one client after a minute of learning: units served of those there were, and
-/// refusals of all calls, both in thousandths.
+/// throttled calls of all calls, both in thousandths.
 fn run(rate: u64, hints: bool, cost: impl FnMut(&mut Rng) -> u32) -> (u64, u64) {
     run_law(Adaptive::DEFAULT, rate, hints, cost)
 }
@@ -55,16 +55,16 @@ fn run_law(
     let mut chance = Rng::new(3);
     let mut now = Instant::ZERO;
     let mut gate: Controller<Adaptive> = Controller::new(Policy::new(law), 7, now);
-    let (mut units, mut calls, mut refused) = (0, 0, 0);
+    let (mut units, mut calls, mut throttled) = (0, 0, 0);
     let (warm, end) = (Instant::from_nanos(60 * SECOND), Instant::from_nanos(660 * SECOND));
     let mut next = cost(&mut chance);
     while now < end {
-        match gate.poll(now, &Ask::new().cost(next)) {
-            Decision::Go(permit) => {
+        match gate.poll(now, &Call::new().cost(next)) {
+            Decision::Admit(permit) => {
                 let served = bucket.take(now, next);
                 if now >= warm {
                     calls += 1;
-                    refused += u64::from(!served);
+                    throttled += u64::from(!served);
                     units += if served { u64::from(next) } else { 0 };
                 }
                 let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
@@ -86,17 +86,17 @@ fn run_law(
             other => panic!("{other:?}"),
         }
     }
-    (units * 1_000 / (rate * 600), refused * 1_000 / calls)
+    (units * 1_000 / (rate * 600), throttled * 1_000 / calls)
 }
 
 #[test]
 fn a_limit_in_units_is_used_whatever_a_call_costs() {
     // Ten calls a second in each row, however large they are.
     for size in [1, 7, 100, 1_000, 65_536, 20_000_000] {
-        let (used, refused) = run(10 * u64::from(size), false, |_| size);
+        let (used, throttled) = run(10 * u64::from(size), false, |_| size);
         assert!(
-            used >= 950 && refused <= 30,
-            "size {size}: {used} of 1000 used, {refused} refused"
+            used >= 950 && throttled <= 30,
+            "size {size}: {used} of 1000 used, {throttled} throttled"
         );
     }
 }
@@ -106,8 +106,8 @@ fn a_known_quota_is_counted_in_what_calls_cost() {
     for size in [1, 1_000, 20_000_000] {
         let rate = 10 * u64::from(size);
         let law = Adaptive::with_quota(Quota::per_second(rate).unwrap());
-        let (used, refused) = run_law(law, rate, false, |_| size);
-        assert!(used >= 950 && refused <= 5, "size {size}: {used} used, {refused} refused");
+        let (used, throttled) = run_law(law, rate, false, |_| size);
+        assert!(used >= 950 && throttled <= 5, "size {size}: {used} used, {throttled} throttled");
     }
 }
 
@@ -115,8 +115,11 @@ fn a_known_quota_is_counted_in_what_calls_cost() {
 fn calls_of_mixed_sizes_use_a_limit_nearly_as_well() {
     let mixed = |rng: &mut Rng| 100 + rng.next_u32() % 1_900;
     for hints in [false, true] {
-        let (used, refused) = run(10_000, hints, mixed);
-        assert!(used >= 900 && refused <= 50, "hints {hints}: {used} used, {refused} refused");
+        let (used, throttled) = run(10_000, hints, mixed);
+        assert!(
+            used >= 900 && throttled <= 50,
+            "hints {hints}: {used} used, {throttled} throttled"
+        );
     }
 }
 
@@ -129,11 +132,11 @@ fn the_law_follows_when_calls_become_a_thousand_times_as_large() {
     };
     // Calls of 2 units of 20 000 a second are not kept back by the bucket, and last until 850 are the
     // most that there can be; those of 2 000 are.
-    let (used, refused) = run(20_000, false, growing);
-    assert!(used >= 750 && refused <= 30, "{used} used, {refused} refused");
+    let (used, throttled) = run(20_000, false, growing);
+    assert!(used >= 750 && throttled <= 30, "{used} used, {throttled} throttled");
 }
 
-/// A server of language models: requests and tokens of a minute each, and a refusal charges nothing.
+/// A server of language models: requests and tokens of a minute each, and a throttled call charges nothing.
 #[test]
 fn each_of_two_limits_is_fed_by_its_own_hints() {
     let quota = |limit| Hint::quota(limit, Span::from_secs(60));
@@ -147,12 +150,12 @@ fn each_of_two_limits_is_fed_by_its_own_hints() {
         let mut now = Instant::ZERO;
         let mut gate: Controller<Adaptive, 2> =
             Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
-        let (mut calls, mut refused, mut used) = (0u64, 0u64, [0u64; 2]);
+        let (mut calls, mut throttled, mut used) = (0u64, 0u64, [0u64; 2]);
         // The clock of the buckets runs sixty times as fast, so that their second is a minute.
         let (warm, end) = (Instant::from_nanos(600 * SECOND), Instant::from_nanos(4_200 * SECOND));
         while now < end {
-            match gate.poll(now, &Ask::of([1, size])) {
-                Decision::Go(permit) => {
+            match gate.poll(now, &Call::of([1, size])) {
+                Decision::Admit(permit) => {
                     let at = Instant::from_nanos(now.as_nanos() / 60);
                     let costs = [1, size];
                     let fits = server.iter_mut().zip(costs).all(|(bucket, cost)| {
@@ -165,7 +168,7 @@ fn each_of_two_limits_is_fed_by_its_own_hints() {
                     }
                     if now >= warm {
                         calls += 1;
-                        refused += u64::from(!fits);
+                        throttled += u64::from(!fits);
                         for (used, cost) in used.iter_mut().zip(costs) {
                             *used += if fits { u64::from(cost) } else { 0 };
                         }
@@ -185,9 +188,12 @@ fn each_of_two_limits_is_fed_by_its_own_hints() {
         }
         let most = [used[0] * 1_000 / (requests * 60), used[1] * 1_000 / (tokens * 60)];
         let most = most.into_iter().max().unwrap_or(0);
-        let refused = refused * 1_000 / calls;
-        assert!(most >= 930 && refused <= 40, "{what}: {most} of 1000 used, {refused} refused");
-        assert!(!hints || refused <= 5, "{what}: {refused} refused");
+        let throttled = throttled * 1_000 / calls;
+        assert!(
+            most >= 930 && throttled <= 40,
+            "{what}: {most} of 1000 used, {throttled} throttled"
+        );
+        assert!(!hints || throttled <= 5, "{what}: {throttled} throttled");
     }
 }
 
@@ -196,15 +202,15 @@ fn what_a_call_really_took_is_waited_for() {
     let next = |used: u32| {
         let mut gate: Controller<Adaptive> =
             Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);
-        let ask = Ask::new().cost(100);
+        let call = Call::new().cost(100);
         let mut now = Instant::from_nanos(SECOND);
-        let Decision::Go(first) = gate.poll(now, &ask) else { panic!() };
+        let Decision::Admit(first) = gate.poll(now, &call) else { panic!() };
         now = now.saturating_add(ROUND_TRIP);
         gate.settle(now, first, Outcome::Throttled);
-        let Decision::Wait(until) = gate.poll(now, &ask) else { panic!() };
-        let Decision::Go(second) = gate.poll(until, &ask) else { panic!() };
+        let Decision::Wait(until) = gate.poll(now, &call) else { panic!() };
+        let Decision::Admit(second) = gate.poll(until, &call) else { panic!() };
         gate.settle(until, second, Outcome::Ok.using([used]));
-        match gate.poll(until, &ask) {
+        match gate.poll(until, &call) {
             Decision::Wait(then) => then.saturating_since(until).as_nanos(),
             _ => 0,
         }

@@ -3,24 +3,24 @@
 use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{
     Aimd, AimdConcurrency, AimdConfig, AnyLaw, Fixed, Law, Tchannel, TchannelConfig,
 };
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
 
 use crate::{SECOND, at};
 
-/// Follows its waits until `ask` leaves, and returns when that was.
-fn leave<L: Law + Copy, const LIMITS: usize>(
+/// Follows its waits until `call` leaves, and returns when that was.
+fn admit<L: Law + Copy, const LIMITS: usize>(
     gate: &mut Controller<L, LIMITS>,
     mut now: Instant,
-    ask: &Ask<LIMITS>,
+    call: &Call<LIMITS>,
     outcome: Outcome,
 ) -> Instant {
     loop {
-        match gate.poll(now, ask) {
-            Decision::Go(permit) => {
+        match gate.poll(now, call) {
+            Decision::Admit(permit) => {
                 gate.settle(now, permit, outcome);
                 return now;
             }
@@ -38,7 +38,7 @@ fn of_two_limits_the_one_that_was_waited_for_grows() {
     let mut gate: Controller<Aimd, 2> = Controller::new(Policy::of(laws), 1, at(0));
     let mut now = at(0);
     for _ in 0..200 {
-        now = leave(&mut gate, now, &Ask::new(), Outcome::Ok);
+        now = admit(&mut gate, now, &Call::new(), Outcome::Ok);
     }
     assert_eq!(now, at(199 * SECOND));
     let rate = |law: Aimd, state| law.quota(state).unwrap();
@@ -49,10 +49,10 @@ fn of_two_limits_the_one_that_was_waited_for_grows() {
 #[test]
 fn one_wait_paces_one_call() {
     let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
-    let mut now = leave(&mut gate, at(0), &Ask::new(), Outcome::Ok);
-    now = leave(&mut gate, now, &Ask::new(), Outcome::Ok);
+    let mut now = admit(&mut gate, at(0), &Call::new(), Outcome::Ok);
+    now = admit(&mut gate, now, &Call::new(), Outcome::Ok);
     for _ in 0..100 {
-        now = leave(&mut gate, at(now.as_nanos() + SECOND), &Ask::new(), Outcome::Ok);
+        now = admit(&mut gate, at(now.as_nanos() + SECOND), &Call::new(), Outcome::Ok);
     }
     assert_eq!(gate.stats().waits, 1);
     assert_eq!(gate.stats().faster, 0);
@@ -60,16 +60,16 @@ fn one_wait_paces_one_call() {
 
 #[test]
 fn a_calls_own_backoff_is_not_the_law() {
-    // The pace of 100 ms is over long before the backoff of 500 ms is.
+    // The pacing of 100 ms is over long before the backoff of 500 ms is.
     let half = Span::from_millis(500);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, half, half).unwrap();
     let policy = Policy::named("aimd").unwrap().backoff(Some(backoff));
     let mut gate: Controller = Controller::new(policy, 1, at(0));
     let mut now = at(0);
     for _ in 0..100 {
-        now = leave(&mut gate, now, &Ask::new(), Outcome::Failed);
-        let again = gate.retry(now, &Ask::new(), Outcome::Failed).unwrap();
-        now = leave(&mut gate, now, &again, Outcome::Ok).saturating_add(half);
+        now = admit(&mut gate, now, &Call::new(), Outcome::Failed);
+        let again = gate.retry(now, &Call::new(), Outcome::Failed).unwrap();
+        now = admit(&mut gate, now, &again, Outcome::Ok).saturating_add(half);
     }
     assert_eq!(gate.stats().faster, 0);
 }
@@ -77,10 +77,10 @@ fn a_calls_own_backoff_is_not_the_law() {
 #[test]
 fn callers_that_will_not_wait_let_the_rate_grow_back_too() {
     let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
-    leave(&mut gate, at(0), &Ask::new(), Outcome::Throttled);
+    admit(&mut gate, at(0), &Call::new(), Outcome::Throttled);
     for millis in 1..10_000 {
         let now = at(millis * 1_000_000);
-        if let Decision::Go(permit) = gate.poll(now, &Ask::new().deadline(now)) {
+        if let Decision::Admit(permit) = gate.poll(now, &Call::new().deadline(now)) {
             gate.settle(now, permit, Outcome::Ok);
         }
     }
@@ -89,20 +89,20 @@ fn callers_that_will_not_wait_let_the_rate_grow_back_too() {
 
 #[test]
 fn a_crowd_grows_as_far_as_there_is_room_for_it() {
-    let eight = WindowPolicy::new(8, Span::from_secs(60)).unwrap();
-    let policy = Policy::new(AimdConcurrency::DEFAULT).window(eight);
+    let eight = ConcurrencyLimit::new(8, Span::from_secs(60)).unwrap();
+    let policy = Policy::new(AimdConcurrency::DEFAULT).concurrency(eight);
     let mut gate: Controller<AimdConcurrency> = Controller::new(policy, 1, at(0));
     let mut out = VecDeque::new();
     for _ in 0..10_000 {
-        match gate.poll(at(0), &Ask::new()) {
-            Decision::Go(permit) => out.push_back(permit),
+        match gate.poll(at(0), &Call::new()) {
+            Decision::Admit(permit) => out.push_back(permit),
             Decision::Full => gate.settle(at(0), out.pop_front().unwrap(), Outcome::Ok),
             other => panic!("{other:?}"),
         }
     }
     // One more than the policy lets be in flight: beyond that it cannot feel whether it is the limit.
     assert_eq!(
-        AimdConcurrency::DEFAULT.window(gate.states().next().unwrap(), at(0)).unwrap().get(),
+        AimdConcurrency::DEFAULT.concurrency(gate.states().next().unwrap(), at(0)).unwrap().get(),
         9
     );
 }
@@ -111,24 +111,24 @@ fn a_crowd_grows_as_far_as_there_is_room_for_it() {
 fn what_costs_nothing_of_a_limit_neither_waits_for_it_nor_moves_it() {
     let mut gate: Controller<Aimd, 2> = Controller::new(Policy::of([Aimd::DEFAULT; 2]), 1, at(0));
     let start = *gate.states().next().unwrap();
-    leave(&mut gate, at(0), &Ask::of([1, 0]), Outcome::Throttled);
+    admit(&mut gate, at(0), &Call::of([1, 0]), Outcome::Throttled);
     assert_ne!(*gate.states().next().unwrap(), start);
     assert_eq!(*gate.states().nth(1).unwrap(), start);
     // A law with a reason of its own is not asked either.
     let one = TchannelConfig { most: core::num::NonZeroU32::MIN, ..TchannelConfig::DEFAULT };
     let policy = Policy::new(Tchannel::new(one).unwrap());
     let mut gate: Controller<Tchannel> = Controller::new(policy, 1, at(0));
-    leave(&mut gate, at(0), &Ask::new(), Outcome::Ok);
-    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Wait(at(SECOND)));
-    assert_eq!(gate.check(at(0), &Ask::new().cost(0)), Verdict::Go);
+    admit(&mut gate, at(0), &Call::new(), Outcome::Ok);
+    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Wait(at(SECOND)));
+    assert_eq!(gate.check(at(0), &Call::new().cost(0)), Verdict::Admit);
 }
 
 #[test]
-fn what_costs_nothing_of_a_limit_is_not_kept_back_by_its_window() {
+fn what_costs_nothing_of_a_limit_is_not_kept_back_by_its_concurrency_limit() {
     let policy = Policy::of([AnyLaw::from(Fixed::UNLIMITED), AimdConcurrency::DEFAULT.into()]);
     let mut gate: Controller<AnyLaw, 2> = Controller::new(policy, 7, at(0));
-    let both = Ask::new();
-    while matches!(gate.poll(at(0), &both), Decision::Go(_)) {}
+    let both = Call::new();
+    while matches!(gate.poll(at(0), &both), Decision::Admit(_)) {}
     assert_eq!(gate.check(at(0), &both), Verdict::Full);
-    assert_eq!(gate.check(at(0), &Ask::of([1, 0])), Verdict::Go);
+    assert_eq!(gate.check(at(0), &Call::of([1, 0])), Verdict::Admit);
 }

@@ -21,10 +21,13 @@ mod promises;
 mod recovery;
 #[cfg(feature = "shared")]
 mod shared;
+mod signal_bodies;
 mod signal_captures;
 mod signal_common;
 mod signal_dates;
 mod signal_hostile;
+mod signal_providers;
+mod sleeps;
 mod snapshots;
 mod waits;
 

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use tidegate::gate::HoldPolicy;
+use tidegate::gate::CooldownPolicy;
 use tidegate::law::Fixed;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,
 };
 
 use crate::client::{Client, Gate, POLICY};
@@ -23,7 +23,7 @@ proptest! {
         let mut client = Client::new(seed);
         for gap in gaps {
             client.now += gap * MILLIS;
-            prop_assert_eq!(client.gate.check(at(client.now), &Ask::new()), Verdict::Go);
+            prop_assert_eq!(client.gate.check(at(client.now), &Call::new()), Verdict::Admit);
             let hint = Hint::quota(limit, Span::from_secs(period));
             let hint = hint.and_remaining(gap % limit).and_reset(Span::from_secs(gap % period));
             client.call(Outcome::Ok.with::<1>(hint));
@@ -45,8 +45,8 @@ proptest! {
             client.now += period * SECOND;
         }
         for sent in 0..8 {
-            let decision = client.gate.poll(at(client.now), &Ask::new());
-            prop_assert!(matches!(decision, Decision::Go(_)), "{:?} after {}", decision, sent);
+            let decision = client.gate.poll(at(client.now), &Call::new());
+            prop_assert!(matches!(decision, Decision::Admit(_)), "{:?} after {}", decision, sent);
         }
     }
 
@@ -57,8 +57,8 @@ proptest! {
         ceiling in 1u64..100,
         replies in prop::collection::vec((any::<bool>(), 0u64..10_000, any::<bool>()), 1..40),
     ) {
-        let hold = HoldPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
-        let policy = Policy::named(law).unwrap().backoff(None).hold(hold);
+        let cooldown = CooldownPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
+        let policy = Policy::named(law).unwrap().backoff(None).cooldown(cooldown);
         let (mut gate, mut now) = (Controller::<_>::new(policy, seed, at(0)), 1);
         let interval = |gate: &mut Controller<_>, now| {
             gate.intervals(at(now)).next().flatten().map_or(0, Span::as_nanos)
@@ -67,8 +67,8 @@ proptest! {
         let mut spaced = 0;
         for (ok, seconds, told) in replies {
             let permit = loop {
-                match gate.poll(at(now), &Ask::new()) {
-                    Decision::Go(permit) => break permit,
+                match gate.poll(at(now), &Call::new()) {
+                    Decision::Admit(permit) => break permit,
                     Decision::Wait(until) => {
                         let wait = until.as_nanos() - now;
                         // What the law has learnt may be longer: here, by successes alone.
@@ -103,7 +103,7 @@ proptest! {
         let (mut served, mut rejected) = (0, 0);
         for round in 0..300 {
             let mut sent = Vec::new();
-            while let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) {
+            while let Decision::Admit(permit) = gate.poll(at(now), &Call::new()) {
                 sent.push(permit);
             }
             // Rejections come back at once, and what is served 50 ms later.
@@ -134,8 +134,8 @@ proptest! {
         let (mut on_their_way, mut left, mut rejected) = (VecDeque::new(), limit, 0);
         let end = now + reset * SECOND;
         loop {
-            let verdict = match gate.poll(at(now), &Ask::new()) {
-                Decision::Go(permit) => {
+            let verdict = match gate.poll(at(now), &Call::new()) {
+                Decision::Admit(permit) => {
                     on_their_way.push_back((now + round_trip * MILLIS, permit));
                     continue;
                 }
@@ -194,8 +194,8 @@ fn a_burst_begins_with_ten_calls_and_slow_calls_hold_up_no_others() {
     let (mut gate, mut now, mut sent) = (Client::new(7).gate, SECOND, 0);
     let mut first = 0;
     while sent < 100 {
-        match gate.poll(at(now), &Ask::new()) {
-            Decision::Go(_) => sent += 1,
+        match gate.poll(at(now), &Call::new()) {
+            Decision::Admit(_) => sent += 1,
             Decision::Full => {
                 first = if first == 0 { sent } else { first };
                 let next = gate.next_at(at(now)).unwrap().as_nanos();
@@ -222,7 +222,7 @@ fn fortnight(sleeps: bool) -> u32 {
         }
         level = (level + (wake - latest) * 100).min(5 * DAY);
         latest = wake;
-        if let Decision::Go(permit) = gate.poll(at(wake), &Ask::new()) {
+        if let Decision::Admit(permit) = gate.poll(at(wake), &Call::new()) {
             let fits = level >= DAY;
             level -= if fits { DAY } else { 0 };
             served += u32::from(fits);
@@ -357,8 +357,8 @@ fn fleet(clients: u64, mut server: Server, says: Says, seed: u64) -> Vec<u64> {
         if client.now > 2 * half {
             return fleet.into_iter().map(|(_, served)| served).collect();
         }
-        match client.gate.poll(at(client.now), &Ask::new()) {
-            Decision::Go(permit) => {
+        match client.gate.poll(at(client.now), &Call::new()) {
+            Decision::Admit(permit) => {
                 let fits = server.take(client.now);
                 *served += u64::from(fits && client.now > half);
                 let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
@@ -401,8 +401,8 @@ fn a_rate_is_kept_by_timers_that_fire_late() {
         let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, at(0));
         let (mut now, mut calls) = (at(0), 0);
         while now < at(10 * SECOND) {
-            match gate.poll(now, &Ask::new()) {
-                Decision::Go(permit) => {
+            match gate.poll(now, &Call::new()) {
+                Decision::Admit(permit) => {
                     calls += 1;
                     gate.settle(now, permit, Outcome::Ok);
                 }

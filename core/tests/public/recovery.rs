@@ -55,7 +55,7 @@ fn a_client_that_was_told_nonsense_for_an_hour_makes_a_hundred_calls_within_thre
 }
 
 #[test]
-fn a_server_that_tells_what_is_left_with_refusals_alone_is_probed_all_the_same() {
+fn a_server_that_tells_what_is_left_with_rejections_alone_is_probed_all_the_same() {
     let mut client = Client::new(7);
     client.call(Outcome::Ok);
     for _ in 0..4 {
@@ -104,7 +104,7 @@ fn a_period_of_years_is_not_believed_for_longer_than_a_day() {
 }
 
 #[test]
-fn a_refusal_that_tells_of_a_period_leaves_everybodys_pace_after_it() {
+fn a_rejection_that_tells_of_a_period_leaves_everybodys_pace_after_it() {
     let mut client = Client::new(7);
     client.call(Outcome::Ok);
     let mut used_up = Hint::remaining(0).and_reset(Span::from_secs(3_599));

@@ -8,7 +8,7 @@ use core::time::Duration;
 use tidegate::signal::http::{Answer, Limit, Name, Reading};
 use tidegate::{Hint, Span};
 
-fn shown(hint: &Hint) -> String {
+pub fn shown(hint: &Hint) -> String {
     let count = |name, count: Option<u64>| count.map(|count| format!(" {name} {count}"));
     let time = |name, time: Option<Span>| {
         time.map(|time| format!(" {name} {:?}", Duration::from_nanos(time.as_nanos())))
@@ -20,18 +20,20 @@ fn shown(hint: &Hint) -> String {
         time("reset", hint.reset),
         time("retry-after", hint.retry_after),
         hint.no_retry.then(|| " no-retry".to_owned()),
+        hint.concurrency.then(|| " concurrency".to_owned()),
     ];
     parts.into_iter().flatten().collect()
 }
 
 /// A limit and its name, which is a digest and so known by what is expected: `NAME` or `NAME of PARTITION`.
-fn named(limit: &Limit, expected: Option<&&str>) -> String {
+pub fn named(limit: &Limit, expected: Option<&&str>) -> String {
     let told = expected.and_then(|line| line.split_once(" = ")).map_or("", |(told, _)| told);
     let (name, partition) = told.split_once(" of ").map_or((told, None), |(a, b)| (a, Some(b)));
     let known = limit.name == Name::of(name)
         && partition.is_none_or(|partition| limit.partition == Some(Name::of(partition)));
     let name = if known { told } else { "another" };
-    format!("{name} = {:?}{}", limit.unit, shown(&limit.hint))
+    let cost = limit.cost.map_or(String::new(), |cost| format!(" cost {cost}"));
+    format!("{name} = {:?}{}{cost}", limit.unit, shown(&limit.hint))
 }
 
 fn read(status: &str, headers: &[&str]) -> Answer {

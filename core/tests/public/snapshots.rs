@@ -3,7 +3,7 @@
 
 use tidegate::law::{AnyLaw, Fixed};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
 
 use crate::{SECOND, at};
 
@@ -22,7 +22,7 @@ fn restored(policy: Policy, record: &[u8]) -> Result<(), SnapshotError> {
 }
 
 #[test]
-fn each_law_refuses_the_records_of_the_others() {
+fn each_law_rejects_the_records_of_the_others() {
     let law = |name| core::mem::discriminant(&Policy::named(name).unwrap().laws()[0]);
     for written in Policy::NAMES {
         let gate = Gate::new(Policy::named(written).unwrap(), 1, at(9));
@@ -46,16 +46,16 @@ fn a_refund_of_what_another_law_has_charged_is_no_credit() {
         Policy::new(AnyLaw::from(Fixed::new(quota)))
     };
     let mut gate = Gate::new(fixed(100), 1, at(0));
-    let Decision::Go(old) = gate.poll(at(0), &Ask::new().cost(100)) else { panic!() };
+    let Decision::Admit(old) = gate.poll(at(0), &Call::new().cost(100)) else { panic!() };
     gate.set_policy(fixed(50), at(0));
-    let Decision::Go(new) = gate.poll(at(0), &Ask::new().cost(50)) else { panic!() };
+    let Decision::Admit(new) = gate.poll(at(0), &Call::new().cost(50)) else { panic!() };
     gate.settle(at(0), old, Outcome::Ok.using([0]));
-    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Wait(at(SECOND)));
+    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Wait(at(SECOND)));
     gate.settle(at(0), new, Outcome::Ok.using([49]));
-    assert_eq!(gate.check(at(0), &Ask::new()), Verdict::Go);
-    // A refusal of a call that left before is none of the new law's.
+    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Admit);
+    // A rejection of a call that was sent before is none of the new law's.
     let mut gate = Gate::new(Policy::named("none").unwrap(), 1, at(0));
-    let Decision::Go(old) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    let Decision::Admit(old) = gate.poll(at(0), &Call::new()) else { panic!() };
     gate.set_policy(Policy::named("aimd").unwrap(), at(0));
     let before = gate.intervals(at(0)).next();
     gate.settle(at(0), old, Outcome::Throttled);

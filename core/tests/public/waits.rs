@@ -1,6 +1,6 @@
 //! How long one answer can keep a client of `adaptive` back, and what silence is taken for.
 
-use tidegate::{Ask, Decision, Hint, Outcome, Reply, Span};
+use tidegate::{Call, Decision, Hint, Outcome, Reply, Span};
 
 use crate::client::{Client, Gate, POLICY};
 use crate::{DAY, HOUR, MILLIS, SECOND, at};
@@ -9,12 +9,12 @@ fn secs(count: u64) -> Span {
     Span::from_secs(count)
 }
 
-fn later(wish: u64) -> Reply {
-    Outcome::Throttled.with(Hint::retry_after(secs(wish)))
+fn later(request: u64) -> Reply {
+    Outcome::Throttled.with(Hint::retry_after(secs(request)))
 }
 
 /// A client alone at a server of ten calls a second, told nothing, for ten minutes.
-fn paced() -> Client {
+fn rate_limited() -> Client {
     let mut client = Client::new(7);
     let (mut level, mut latest) = (10 * SECOND, 0);
     while client.now < 600 * SECOND {
@@ -30,7 +30,7 @@ fn paced() -> Client {
 }
 
 #[test]
-fn a_first_call_that_is_refused_after_days_waits_for_about_what_it_was_asked() {
+fn a_first_call_that_is_rejected_after_days_waits_for_about_what_it_was_asked() {
     for seed in 0..50 {
         let mut client = Client::new(seed);
         client.now = 3 * DAY;
@@ -43,7 +43,7 @@ fn a_first_call_that_is_refused_after_days_waits_for_about_what_it_was_asked() {
 #[test]
 fn a_night_without_calls_does_not_count_as_a_slow_server_with_a_restart_or_without() {
     for restart in [false, true] {
-        let mut client = paced();
+        let mut client = rate_limited();
         let mut record = [0; Gate::SNAPSHOT_BYTES];
         client.gate.snapshot(at(client.now), &mut record).unwrap();
         client.now += 8 * HOUR;
@@ -61,7 +61,7 @@ fn a_night_without_calls_does_not_count_as_a_slow_server_with_a_restart_or_witho
 
 #[test]
 fn an_outage_that_tells_when_to_come_back_is_no_measurement() {
-    let mut client = paced();
+    let mut client = rate_limited();
     let before = client.interval();
     for _ in 0..20 {
         client.call(Outcome::Busy.with::<1>(Hint::retry_after(secs(30))));
@@ -169,7 +169,7 @@ fn a_late_timer_slows_no_fast_client_down() {
             for (permit, outcome) in in_flight.drain(..) {
                 gate.settle(at(now), permit, outcome);
             }
-            while let Decision::Go(permit) = gate.poll(at(now), &Ask::new()) {
+            while let Decision::Admit(permit) = gate.poll(at(now), &Call::new()) {
                 let fits = level >= SECOND;
                 level -= if fits { SECOND } else { 0 };
                 served += u64::from(fits && now >= HALF * SECOND);

@@ -7,7 +7,7 @@ use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
 use proptest::prelude::*;
 use tidegate::backoff::Backoff;
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
 use tidegate_embassy::{KeyedThrottle, Throttle};
@@ -18,11 +18,14 @@ type Uplink = Throttle<NoopRawMutex, Fixed, 8>;
 /// Ten a second, two at a time, and a backoff between attempts.
 fn uplink() -> Uplink {
     let law = Fixed::new(Quota::per_second(10).unwrap());
-    let window = WindowPolicy::new(2, Span::from_secs(30)).unwrap();
-    Uplink::seeded(leak(Policy::new(law).window(window).backoff(Some(Backoff::DEFAULT))), 7)
+    let concurrency = ConcurrencyLimit::new(2, Span::from_secs(30)).unwrap();
+    Uplink::seeded(
+        leak(Policy::new(law).concurrency(concurrency).backoff(Some(Backoff::DEFAULT))),
+        7,
+    )
 }
 
-/// Calls five times, for 300 ms a call: six of these keep the window full.
+/// Calls five times, for 300 ms a call: six of these keep the concurrency limit full.
 async fn other(uplink: &Uplink, served: &Cell<u32>) {
     for _ in 0..5 {
         let work = async || {
@@ -66,7 +69,7 @@ fn ends_within(polls: u64, victim: impl AsyncFn(&Uplink)) -> bool {
     assert_eq!(uplink.in_flight(), 0, "dropped after {polls} polls, it leaves a call in flight");
     assert_eq!(uplink.waiting(), 0, "dropped after {polls} polls, it leaves a place in line");
     let stats = uplink.stats();
-    assert_eq!(stats.gone, stats.settled() + stats.abandoned, "dropped after {polls} polls");
+    assert_eq!(stats.admitted, stats.settled() + stats.abandoned, "dropped after {polls} polls");
     ended.get()
 }
 
@@ -239,7 +242,7 @@ proptest! {
         prop_assert_eq!(tasks.left(), 0);
         prop_assert_eq!((uplink.in_flight(), uplink.waiting()), (0, 0));
         let stats = uplink.stats();
-        prop_assert_eq!(stats.gone, stats.settled() + stats.abandoned);
+        prop_assert_eq!(stats.admitted, stats.settled() + stats.abandoned);
         let came: Vec<u64> = order.borrow().iter().map(|number| stayers[*number].0).collect();
         prop_assert!(came.is_sorted(), "{came:?}");
     }

@@ -7,11 +7,11 @@ use std::cell::{Cell, RefCell};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant};
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Hint, Outcome, Policy, Quota, Span};
-use tidegate_embassy::{KeyedThrottle, Refusal};
+use tidegate_embassy::{KeyedThrottle, Rejection};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 8>;
@@ -61,7 +61,7 @@ fn whoever_waits_for_a_key_that_had_to_go_is_served_all_the_same() {
 }
 
 #[test]
-fn another_policy_and_window_hold_for_every_key_and_for_those_who_wait_already() {
+fn another_policy_and_concurrency_limit_hold_for_every_key_and_for_those_who_wait_already() {
     let time = Time::begin();
     let apis = apis();
     let done_at = RefCell::new(Vec::new());
@@ -79,7 +79,7 @@ fn another_policy_and_window_hold_for_every_key_and_for_those_who_wait_already()
     tasks.run(&time, far());
     assert_eq!(*done_at.borrow(), [0, 0, 500, 500]);
 
-    apis.set_window(WindowPolicy::new(1, Span::from_secs(60)).unwrap());
+    apis.set_concurrency(ConcurrencyLimit::new(1, Span::from_secs(60)).unwrap());
     for key in [0, 2] {
         let first = apis.call(key).try_acquire();
         assert!(apis.call(key).try_acquire().is_none());
@@ -98,7 +98,7 @@ fn a_key_goes_on_from_its_own_snapshot_and_wakes_who_waits_for_it() {
     let fresh = apis.call(1).try_acquire().unwrap();
     assert_eq!(apis.snapshot(&2, &mut record), Ok(Apis::SNAPSHOT_BYTES));
 
-    // What is restored may leave at once, and has no call in flight.
+    // What is restored may be sent at once, and has no call in flight.
     let mut tasks = Tasks::new();
     tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.turn();
@@ -155,25 +155,25 @@ fn whoever_comes_to_a_key_that_had_to_go_wakes_who_sleeps_on_what_its_gates_said
 fn a_task_that_does_not_run_holds_nobody_up_but_by_its_permit() {
     let time = Time::begin();
     let apis = held();
-    apis.set_window(WindowPolicy::new(1, Span::from_secs(600)).unwrap());
+    apis.set_concurrency(ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap());
     let mut first = pin!(apis.call(1).acquire());
     assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     evict_the_first(&apis);
-    let refused_at = Cell::new(None);
+    let rejected_at = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
         // It admits the first one, whose permit is the only one there is.
         let late = apis.call(1).with_timeout(Duration::from_secs(1)).acquire().await;
-        assert!(matches!(late, Err(Refusal::Late(_))));
-        refused_at.set(Some(Instant::now()));
+        assert!(matches!(late, Err(Rejection::Late(_))));
+        rejected_at.set(Some(Instant::now()));
     });
     tasks.run(&time, far());
     let tick = Duration::from_ticks(1);
-    assert_eq!(refused_at.get(), Some(Instant::from_secs(1) + tick));
+    assert_eq!(rejected_at.get(), Some(Instant::from_secs(1) + tick));
     assert!(tasks.polls() <= 3, "{} polls", tasks.polls());
 
     // With room for two, the next one is served at once.
-    apis.set_window(WindowPolicy::new(2, Span::from_secs(600)).unwrap());
+    apis.set_concurrency(ConcurrencyLimit::new(2, Span::from_secs(600)).unwrap());
     tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.turn();
     assert_eq!((tasks.left(), apis.waiting(), apis.in_flight(&1)), (0, 1, 1));

@@ -8,16 +8,16 @@ use std::cell::{Cell, RefCell};
 use embassy_futures::join::join;
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Outcome, Policy, Quota, Span};
-use tidegate_embassy::{Refusal, Throttle, time};
+use tidegate_embassy::{Rejection, Throttle, time};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 /// Ten a second; two at a time, for 30 s at most.
 fn policy() -> Policy<Fixed> {
     Policy::new(Fixed::new(Quota::per_second(10).unwrap()))
-        .window(WindowPolicy::new(2, Span::from_secs(30)).unwrap())
+        .concurrency(ConcurrencyLimit::new(2, Span::from_secs(30)).unwrap())
 }
 
 fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
@@ -53,11 +53,11 @@ fn sixteen_tasks_take_turns_for_a_thousand_rounds() {
 }
 
 #[test]
-fn one_task_more_than_there_are_places_is_refused_and_the_others_are_served() {
+fn one_task_more_than_there_are_places_is_rejected_and_the_others_are_served() {
     let time = Time::begin();
     let throttle = throttle::<3>();
     let served = Cell::new(0);
-    let refused = Cell::new(0);
+    let rejected = Cell::new(0);
     let mut tasks = Tasks::new();
     for _ in 0..5 {
         tasks.spawn(async {
@@ -66,15 +66,15 @@ fn one_task_more_than_there_are_places_is_refused_and_the_others_are_served() {
                     served.set(served.get() + 1);
                     permit.settle(Outcome::Ok);
                 }
-                Err(refusal) => {
-                    assert_eq!(refusal, Refusal::LineFull);
-                    refused.set(refused.get() + 1);
+                Err(rejection) => {
+                    assert_eq!(rejection, Rejection::LineFull);
+                    rejected.set(rejected.get() + 1);
                 }
             }
         });
     }
     tasks.run(&time, far());
-    assert_eq!((served.get(), refused.get()), (4, 1));
+    assert_eq!((served.get(), rejected.get()), (4, 1));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_call_that_comes_back_wakes_who_waits_for_room() {
 }
 
 #[test]
-fn a_call_that_never_comes_back_makes_room_after_two_leases_at_most() {
+fn a_call_that_never_comes_back_makes_room_after_two_expiry_times_at_most() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     core::mem::forget(throttle.try_acquire().unwrap());
@@ -151,34 +151,34 @@ fn a_call_that_never_comes_back_makes_room_after_two_leases_at_most() {
 }
 
 #[test]
-fn a_deadline_that_cannot_be_met_is_refused_at_once_and_one_that_passes_in_line_then() {
+fn a_deadline_that_cannot_be_met_is_rejected_at_once_and_one_that_passes_in_line_then() {
     let clock = Time::begin();
     let throttle = throttle::<4>();
     let one = throttle.try_acquire().unwrap();
-    let refused_at = Cell::new(None);
+    let rejected_at = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
         let hasty = throttle.with_timeout(Duration::from_millis(99)).acquire().await;
-        assert_eq!(hasty.unwrap_err(), Refusal::Late(due(100)));
+        assert_eq!(hasty.unwrap_err(), Rejection::Late(due(100)));
         assert_eq!(Instant::now(), Instant::from_ticks(0));
-        // First in line, then behind nobody's fault but a full window's.
+        // First in line, then behind nobody's fault but a full concurrency limit's.
         let two = throttle.acquire().await.unwrap();
         let late = throttle.with_timeout(Duration::from_secs(2)).acquire().await;
-        assert!(matches!(late, Err(Refusal::Late(_))));
-        refused_at.set(Some(Instant::now()));
+        assert!(matches!(late, Err(Rejection::Late(_))));
+        rejected_at.set(Some(Instant::now()));
         two.settle(Outcome::Ok);
     });
     tasks.run(&clock, far());
     assert_eq!(tasks.left(), 0);
-    let refused_at = refused_at.get().unwrap();
-    assert!(refused_at > Instant::from_millis(2_100));
-    assert!(refused_at <= Instant::from_millis(2_100) + Duration::from_ticks(2));
+    let rejected_at = rejected_at.get().unwrap();
+    assert!(rejected_at > Instant::from_millis(2_100));
+    assert!(rejected_at <= Instant::from_millis(2_100) + Duration::from_ticks(2));
     assert_eq!(throttle.waiting(), 0);
     one.settle(Outcome::Ok);
 }
 
 #[test]
-fn who_would_stand_behind_too_many_is_refused_at_once() {
+fn who_would_stand_behind_too_many_is_rejected_at_once() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
@@ -190,7 +190,7 @@ fn who_would_stand_behind_too_many_is_refused_at_once() {
     tasks.spawn(async {
         // The two before it leave after one minute and after two.
         let late = throttle.with_timeout(Duration::from_secs(179)).acquire().await;
-        assert_eq!(late.unwrap_err(), Refusal::Late(Instant::from_secs(180)));
+        assert_eq!(late.unwrap_err(), Rejection::Late(Instant::from_secs(180)));
         assert_eq!(Instant::now(), Instant::from_ticks(0));
         let permit = throttle.with_timeout(Duration::from_secs(180)).acquire().await;
         permit.unwrap().settle(Outcome::Ok);
@@ -201,26 +201,26 @@ fn who_would_stand_behind_too_many_is_refused_at_once() {
 }
 
 #[test]
-fn who_stands_behind_others_is_refused_when_the_wait_of_the_first_says_that_it_is_late() {
+fn who_stands_behind_others_is_rejected_when_the_wait_of_the_first_says_that_it_is_late() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
-    let refused_at = Cell::new(None);
+    let rejected_at = Cell::new(None);
     let mut tasks = Tasks::new();
     for _ in 0..3 {
         tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
     }
     tasks.spawn(async {
         let late = throttle.with_timeout(Duration::from_secs(90)).acquire().await;
-        assert!(matches!(late, Err(Refusal::Late(_))));
-        refused_at.set(Some(Instant::now()));
+        assert!(matches!(late, Err(Rejection::Late(_))));
+        rejected_at.set(Some(Instant::now()));
     });
     tasks.turn();
     // It looked well when it came.
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
     tasks.run(&time, far());
-    // The second of the others may leave after 120 s, which is known when the first one leaves.
-    assert_eq!(refused_at.get(), Some(Instant::from_secs(60)));
+    // The second of the others may be sent after 120 s, which is known when the first one is sent.
+    assert_eq!(rejected_at.get(), Some(Instant::from_secs(60)));
     assert_eq!((tasks.left(), throttle.stats().ok), (0, 4));
 }
 
@@ -261,7 +261,7 @@ fn a_deadline_holds_behind_a_task_that_does_not_run() {
     let mut tasks = Tasks::new();
     tasks.spawn(async {
         let call = throttle.with_timeout(Duration::from_secs(125));
-        assert!(matches!(call.acquire().await, Err(Refusal::Late(_))));
+        assert!(matches!(call.acquire().await, Err(Rejection::Late(_))));
     });
     tasks.run(&time, far());
     assert_eq!(
@@ -271,7 +271,7 @@ fn a_deadline_holds_behind_a_task_that_does_not_run() {
 }
 
 #[test]
-fn a_policy_that_is_faster_or_a_window_that_opens_is_felt_at_once() {
+fn a_policy_that_is_faster_or_a_concurrency_limit_that_opens_is_felt_at_once() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
@@ -283,13 +283,13 @@ fn a_policy_that_is_faster_or_a_window_that_opens_is_felt_at_once() {
     tasks.run(&time, far());
     assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(1)));
 
-    throttle.set_window(WindowPolicy::new(1, Span::from_secs(30)).unwrap());
+    throttle.set_concurrency(ConcurrencyLimit::new(1, Span::from_secs(30)).unwrap());
     time.pass(Duration::from_secs(1));
     let held = throttle.try_acquire().unwrap();
     tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.run(&time, Instant::from_secs(5));
     assert_eq!(tasks.left(), 1);
-    throttle.set_window(WindowPolicy::new(2, Span::from_secs(30)).unwrap());
+    throttle.set_concurrency(ConcurrencyLimit::new(2, Span::from_secs(30)).unwrap());
     tasks.run(&time, far());
     assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(5)));
     held.settle(Outcome::Ok);

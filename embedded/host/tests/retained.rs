@@ -2,9 +2,9 @@
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant};
-use tidegate::law::Fixed;
+use tidegate::law::{Adaptive, Fixed};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Outcome, Policy, Quota};
+use tidegate::{Hint, Outcome, Policy, Quota, Span};
 use tidegate_embassy::Throttle;
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
@@ -28,7 +28,7 @@ fn fall_asleep(at: u64) -> [u8; Uplink::SNAPSHOT_BYTES] {
     record
 }
 
-/// Wakes up `away` later with a clock at zero, and tells when the next call leaves.
+/// Wakes up `away` later with a clock at zero, and tells when the next call is sent.
 fn next_after(record: &[u8], away: Duration) -> Instant {
     let time = Time::begin();
     let uplink = Uplink::new(policy(), || 8);
@@ -97,4 +97,71 @@ fn a_permit_from_between_snapshot_and_restore_is_not_taken_for_a_later_one() {
     assert_eq!((stats.ok, stats.late, uplink.in_flight()), (1, 1, 1));
     fresh.settle(Outcome::Ok);
     assert_eq!((uplink.stats().ok, uplink.in_flight()), (2, 0));
+}
+
+type Sleeper = Throttle<NoopRawMutex, Adaptive>;
+
+/// A reading each time the device wakes up, within ten seconds, from a server of 100 a day that names the end
+/// of the day, for a fortnight. The device's clock begins anew with each boot. Returns how many were served, and
+/// how many calls were throttled.
+fn readings(asleep: u64, knows: bool) -> (u64, u64) {
+    const DAY: u64 = 86_400;
+    let policy = leak(Policy::new(Adaptive::DEFAULT));
+    let (mut record, mut real) = (None::<[u8; Sleeper::SLEEP_BYTES]>, 7 * 3_600);
+    let (mut left, mut day, mut served, mut throttled) = (100, 0, 0, 0);
+    while real < 14 * DAY {
+        let time = Time::begin();
+        let uplink = Sleeper::seeded(policy, real);
+        if let Some(record) = &record {
+            let away = knows.then_some(Duration::from_secs(asleep));
+            uplink.wake_up(policy, real, record, away).unwrap();
+        }
+        let reading = async || {
+            let now = real + Instant::now().as_secs();
+            if now / DAY > day {
+                (left, day) = (100, now / DAY);
+            }
+            let wait = Hint::retry_after(Span::from_secs(DAY - now % DAY));
+            if left == 0 {
+                throttled += 1;
+                return Outcome::Throttled.with(wait);
+            }
+            (left, served) = (left - 1, served + 1);
+            Outcome::Ok.into()
+        };
+        {
+            let mut tasks = Tasks::new();
+            let sent = uplink.with_timeout(Duration::from_secs(10));
+            tasks.spawn(async { _ = sent.run(reading).await });
+            tasks.run(&time, far());
+        }
+        real += Instant::now().as_secs() + asleep;
+        let mut kept = [0; Sleeper::SLEEP_BYTES];
+        assert_eq!(uplink.fall_asleep(&mut kept), Ok(kept.len()));
+        record = Some(kept);
+    }
+    (served, throttled)
+}
+
+#[test]
+fn a_device_that_does_not_know_how_long_it_slept_uses_its_quota_all_the_same() {
+    for asleep in [300, 600, 3_600] {
+        let ((known, usual), (served, throttled)) =
+            (readings(asleep, true), readings(asleep, false));
+        assert!(served * 10 >= known * 9, "{asleep} s: {served} of {known}");
+        assert!(throttled <= usual + served / 50, "{asleep} s: {throttled} of {served}, {usual}");
+    }
+}
+
+#[test]
+fn a_record_of_another_length_or_with_a_bent_sleep_changes_nothing() {
+    let _time = Time::begin();
+    let policy = leak(Policy::new(Adaptive::DEFAULT));
+    let uplink = Sleeper::seeded(policy, 7);
+    let mut record = [0; Sleeper::SLEEP_BYTES];
+    assert_eq!(uplink.fall_asleep(&mut record[1..]), Err(SnapshotError::Length));
+    uplink.fall_asleep(&mut record).unwrap();
+    assert_eq!(uplink.wake_up(policy, 8, &record[..9], None), Err(SnapshotError::Length));
+    record[Sleeper::SLEEP_BYTES - 9] ^= 1;
+    assert_eq!(uplink.wake_up(policy, 8, &record, None), Err(SnapshotError::Damaged));
 }

@@ -5,16 +5,16 @@ use std::cell::{Cell, RefCell};
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
-use tidegate_embassy::{Refusal, Throttle, time};
+use tidegate_embassy::{Rejection, Throttle, time};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 /// Ten a second; two at a time, for 30 s at most.
 fn policy() -> Policy<Fixed> {
     Policy::new(Fixed::new(Quota::per_second(10).unwrap()))
-        .window(WindowPolicy::new(2, Span::from_secs(30)).unwrap())
+        .concurrency(ConcurrencyLimit::new(2, Span::from_secs(30)).unwrap())
 }
 
 fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
@@ -79,9 +79,11 @@ fn each_attempt_asks_the_gates_anew() {
     let tenth = Span::from_millis(100);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, tenth, tenth).unwrap();
     let unlimited = Policy::new(Fixed::UNLIMITED).backoff(Some(backoff));
-    throttle.set_policy(leak(unlimited.window(WindowPolicy::new(1, Span::from_secs(30)).unwrap())));
+    throttle.set_policy(leak(
+        unlimited.concurrency(ConcurrencyLimit::new(1, Span::from_secs(30)).unwrap()),
+    ));
     let mut tasks = Tasks::new();
-    // While the one is backed off, the other fills the window.
+    // While the one is backed off, the other fills the concurrency limit.
     tasks.spawn(async {
         for _ in 0..3 {
             let answer = throttle.run(async || {
@@ -112,8 +114,8 @@ fn a_policys_time_is_up_for_a_retry_that_waits_in_line_too() {
     let throttle = throttle::<8>();
     let second = Span::from_secs(1);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
-    let window = WindowPolicy::new(2, Span::from_secs(600)).unwrap();
-    let unlimited = Policy::new(Fixed::UNLIMITED).window(window);
+    let concurrency = ConcurrencyLimit::new(2, Span::from_secs(600)).unwrap();
+    let unlimited = Policy::new(Fixed::UNLIMITED).concurrency(concurrency);
     throttle.set_policy(leak(unlimited.backoff(Some(backoff)).elapsed(Some(Span::from_secs(5)))));
     let ended_at = Cell::new(None);
     let mut tasks = Tasks::new();
@@ -154,20 +156,22 @@ fn a_retry_that_finds_no_place_in_line_comes_again_when_the_gates_open() {
     }
     tasks.run(&time, far());
     assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
-    // At a call a minute, the last of seven leaves after six.
+    // At a call a minute, the last of seven is sent after six.
     assert_eq!(Instant::now(), Instant::from_secs(360) + Duration::from_millis(50));
     assert!(tasks.polls() <= 40, "{} polls", tasks.polls());
 }
 
-/// A retry finds the window full, and another call in the one place there is to wait; these come back
+/// A retry finds the concurrency limit full, and another call in the one place there is to wait; these come back
 /// after so long. When it ended, and how.
-fn without_a_place(takes: Duration, timeout: Duration) -> (Instant, Result<Outcome, Refusal>) {
+fn without_a_place(takes: Duration, timeout: Duration) -> (Instant, Result<Outcome, Rejection>) {
     let time = Time::begin();
     let throttle = throttle::<1>();
     let second = Span::from_secs(1);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
-    let window = WindowPolicy::new(1, Span::from_secs(600)).unwrap();
-    throttle.set_policy(leak(Policy::new(Fixed::UNLIMITED).window(window).backoff(Some(backoff))));
+    let concurrency = ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap();
+    throttle.set_policy(leak(
+        Policy::new(Fixed::UNLIMITED).concurrency(concurrency).backoff(Some(backoff)),
+    ));
     let ended = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
@@ -217,7 +221,7 @@ fn a_call_whose_deadline_passes_under_way_is_given_up_and_not_said_to_be_unsent(
             sent.set(sent.get() + 1);
             Timer::after_secs(3_600).await;
         });
-        assert_eq!(answer.await, Err(Refusal::GivenUp));
+        assert_eq!(answer.await, Err(Rejection::GivenUp));
         assert_eq!(Instant::now(), Instant::from_secs(1));
     });
     tasks.run(&time, far());
@@ -230,8 +234,10 @@ fn the_gates_learn_of_who_waits_again_when_a_retry_went_before_it() {
     let throttle = throttle::<8>();
     let second = Span::from_secs(1);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
-    let window = WindowPolicy::new(1, Span::from_secs(600)).unwrap();
-    throttle.set_policy(leak(Policy::new(Fixed::UNLIMITED).window(window).backoff(Some(backoff))));
+    let concurrency = ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap();
+    throttle.set_policy(leak(
+        Policy::new(Fixed::UNLIMITED).concurrency(concurrency).backoff(Some(backoff)),
+    ));
     let mut tasks = Tasks::new();
     tasks.spawn(async {
         let mut attempts = 0;

@@ -11,11 +11,11 @@ use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::{Duration, Instant};
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Aimd, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Policy, Reply, Span, Stats};
-use tidegate_embassy::{Acquire, Call, KeyedThrottle, Permit, Refusal, Throttle, time};
+use tidegate_embassy::{Acquire, Call, KeyedThrottle, Permit, Rejection, Throttle, time};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -52,7 +52,7 @@ pub static KEYED: Table = Table {
     leave: |_| (),
     settle: |permit, reply| permit.settle(reply),
     set_policy: KeyedThrottle::set_policy,
-    set_window: KeyedThrottle::set_window,
+    set_concurrency: KeyedThrottle::set_concurrency,
     snapshot: KeyedThrottle::snapshot,
     restore: KeyedThrottle::restore,
     stats: KeyedThrottle::stats,
@@ -88,12 +88,13 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
     poll: for<'a> fn(
         Pin<&mut Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>>,
         &mut Context<'_>,
-    ) -> Poll<Result<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Refusal>>,
+    )
+        -> Poll<Result<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Rejection>>,
     /// Drops it, wherever it stands.
     leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>),
     settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
     set_policy: fn(&Uplink<L, WAITERS, LIMITS>, &'static Policy<L, LIMITS>),
-    set_window: fn(&Uplink<L, WAITERS, LIMITS>, WindowPolicy),
+    set_concurrency: fn(&Uplink<L, WAITERS, LIMITS>, ConcurrencyLimit),
     stats: fn(&Uplink<L, WAITERS, LIMITS>) -> Stats,
     interval: fn(&Uplink<L, WAITERS, LIMITS>) -> Option<Duration>,
     next_at: fn(&Uplink<L, WAITERS, LIMITS>) -> Option<Instant>,
@@ -107,6 +108,14 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
         &[u8],
         Duration,
     ) -> Result<(), SnapshotError>,
+    fall_asleep: fn(&Uplink<L, WAITERS, LIMITS>, &mut [u8]) -> Result<usize, SnapshotError>,
+    wake_up: fn(
+        &Uplink<L, WAITERS, LIMITS>,
+        &'static Policy<L, LIMITS>,
+        u64,
+        &[u8],
+        Option<Duration>,
+    ) -> Result<(), SnapshotError>,
     /// The control: this one can panic, and the image with it must not link.
     #[cfg(feature = "bad")]
     bad: fn(u64, u64) -> u64,
@@ -116,7 +125,7 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
         &'static Uplink<L, WAITERS, LIMITS>,
         fn() -> Reply<LIMITS>,
         &mut Context<'_>,
-    ) -> Poll<Result<Reply<LIMITS>, Refusal>>,
+    ) -> Poll<Result<Reply<LIMITS>, Rejection>>,
 }
 
 type Uplink<L, const WAITERS: usize, const LIMITS: usize> = Throttle<Mutex, L, WAITERS, LIMITS>;
@@ -134,7 +143,7 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
         leave: |_| (),
         settle: |permit, reply| permit.settle(reply),
         set_policy: Throttle::set_policy,
-        set_window: Throttle::set_window,
+        set_concurrency: Throttle::set_concurrency,
         stats: Throttle::stats,
         interval: Throttle::interval,
         next_at: Throttle::next_at,
@@ -142,6 +151,8 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
         waiting: Throttle::waiting,
         snapshot: Throttle::snapshot,
         restore: Throttle::restore,
+        fall_asleep: Throttle::fall_asleep,
+        wake_up: Throttle::wake_up,
         #[cfg(feature = "bad")]
         bad: |dividend, divisor| dividend / divisor,
         #[cfg(feature = "run")]
@@ -163,11 +174,11 @@ pub struct Table {
     poll: for<'a> fn(
         Pin<&mut Acquire<'a, Apis>>,
         &mut Context<'_>,
-    ) -> Poll<Result<Permit<'a, Apis>, Refusal>>,
+    ) -> Poll<Result<Permit<'a, Apis>, Rejection>>,
     leave: for<'a> fn(Acquire<'a, Apis>),
     settle: for<'a> fn(Permit<'a, Apis>, Reply),
     set_policy: fn(&Apis, &'static Policy<Aimd>),
-    set_window: fn(&Apis, WindowPolicy),
+    set_concurrency: fn(&Apis, ConcurrencyLimit),
     snapshot: fn(&Apis, &u32, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(&Apis, &u32, &[u8], Duration) -> Result<(), SnapshotError>,
     stats: fn(&Apis, &u32) -> Option<Stats>,

@@ -38,12 +38,12 @@ mod tests {
     }
 
     #[test]
-    fn a_response_tells_its_outcome_and_its_pause() {
+    fn a_response_tells_its_outcome_and_its_cooldown() {
         const BUSY: u8 = 5 << 5 | 3;
         // An option that comes before Max-Age, Max-Age in two bytes, and a payload that looks like one.
         let behind = [0x41, 7, 0xA2, 0x01, 0x2C, 0xFF, 0xD1, 0x01, 9];
         assert_eq!(said(BUSY, &behind), (Outcome::Busy, Some(Span::from_secs(300))));
-        // Without it, the minute that RFC 7252 gives; and with a success, no pause at all.
+        // Without it, the minute that RFC 7252 gives; and with a success, no cooldown at all.
         assert_eq!(said(BUSY, &[]), (Outcome::Busy, Some(Span::from_secs(60))));
         assert_eq!(said(2 << 5 | 5, &behind), (Outcome::Ok, None));
     }

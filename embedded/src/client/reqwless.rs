@@ -9,6 +9,9 @@ use crate::replied::Replied;
 
 /// Reads status and headers in the common dialects. For others, for several limits, or for what the
 /// clock says, read them yourself with [`Reading`](tidegate::signal::http::Reading).
+///
+/// The body is not read: an image that does not need it does not carry its parser. Where an API tells a throttle
+/// only there, give the reply and the first bytes of the body to [`refined`](crate::refined).
 impl<C: Read, const LIMITS: usize> Replied<LIMITS> for Response<'_, '_, C> {
     fn reply(&self) -> Reply<LIMITS> {
         let mut reading = CommonReading::new(self.status.0);
@@ -22,6 +25,7 @@ impl<C: Read, const LIMITS: usize> Replied<LIMITS> for Response<'_, '_, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refined;
     use reqwless::request::Method;
     use std::io::Cursor;
     use std::vec::Vec;
@@ -48,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_tells_its_outcome_and_its_pause() {
+    fn a_response_tells_its_outcome_and_its_cooldown() {
         let told =
             reply("HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n");
         assert_eq!(told.outcome, Outcome::Throttled);
@@ -57,5 +61,26 @@ mod tests {
             reply("HTTP/1.1 200 OK\r\nRateLimit: \"a\";r=3;t=10\r\ncontent-length: 0\r\n\r\n");
         assert_eq!(told.outcome, Outcome::Ok);
         assert_eq!(told.hints[0].remaining, Some(3));
+    }
+
+    #[test]
+    fn the_first_bytes_of_a_body_say_what_the_status_does_not() {
+        let body = r#"{"message":"You have exceeded a secondary rate limit."}"#;
+        let text = std::format!(
+            "HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut wire = Wire(Cursor::new(text.into_bytes()));
+        let mut room = [0; 1_024];
+        let told = embassy_futures::block_on(async {
+            let response = Response::read(&mut wire, Method::GET, &mut room).await.unwrap();
+            let (status, reply): (u16, Reply) = (response.status.0, response.reply());
+            assert_eq!(reply.outcome, Outcome::Ok);
+            let mut first = [0; 128];
+            let read = response.body().reader().read(&mut first).await.unwrap();
+            refined(reply, status, first.get(..read).unwrap())
+        });
+        assert_eq!(told.outcome, Outcome::Throttled);
+        assert_eq!(told.hints[0].retry_after, Some(Span::from_secs(60)));
     }
 }

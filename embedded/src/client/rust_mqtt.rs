@@ -23,7 +23,7 @@ impl<const LIMITS: usize> Replied<LIMITS> for ReasonCode {
 }
 
 /// The broker's reason where it ended the connection, a failure where the connection is lost; and
-/// nothing to learn from where the client itself refused.
+/// nothing to learn from where the client itself rejected.
 impl<const PROPERTIES: usize, A, const LIMITS: usize> Replied<LIMITS>
     for MqttError<'_, PROPERTIES, A>
 {

@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 use serde_json::{Value, json};
 use tidegate::gate::{Gate, Permit};
 use tidegate::law::AnyLaw;
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Reason, Reply, Span, Stats};
+use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Reason, Reply, Span, Stats};
 
-use crate::policy::{laws, policy, window};
+use crate::policy::{concurrency, laws, policy};
 use crate::value::{
     Read, at, field, flag, given, instant, list, number, object, same, small, span, spelt, text,
 };
@@ -29,7 +29,7 @@ pub(crate) fn play(vector: &Vector<'_>) -> Played {
 struct Play<const LIMITS: usize> {
     gate: Controller<AnyLaw, LIMITS>,
     policy: Value,
-    asks: BTreeMap<u64, Ask<LIMITS>>,
+    calls: BTreeMap<u64, Call<LIMITS>>,
     /// By their order, also of the controllers before a restore.
     permits: BTreeMap<u64, Permit<LIMITS>>,
     admitted: u64,
@@ -47,7 +47,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
         Ok(Box::new(Self {
             gate: Controller::new(policy(asked)?, seed, now),
             policy: asked.clone(),
-            asks: BTreeMap::from([(0, Ask::new())]),
+            calls: BTreeMap::from([(0, Call::new())]),
             permits: BTreeMap::new(),
             admitted: 0,
             saved: Vec::new(),
@@ -64,14 +64,14 @@ impl<const LIMITS: usize> Play<LIMITS> {
     fn step(&mut self, event: &Value) -> Read<()> {
         let argument = |place| at(event, place);
         let verb = text(argument(0)?)?;
-        if verb == "ask" {
+        if verb == "call" {
             let costs = list(argument(2)?)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
             let costs = costs.try_into().map_err(|_| "a cost for each limit")?;
-            let mut ask = Ask::of(costs);
+            let mut call = Call::of(costs);
             if let Some(deadline) = given(argument(3)?, instant)? {
-                ask = ask.deadline(deadline);
+                call = call.deadline(deadline);
             }
-            self.asks.insert(number(argument(1)?)?, ask);
+            self.calls.insert(number(argument(1)?)?, call);
             return Ok(());
         }
         let mut now = instant(argument(1)?)?;
@@ -81,7 +81,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 return same("the next instant", argument(2)?, &next);
             }
             "why" => {
-                let why = self.gate.why(now, self.ask(argument(2)?)?).map_or(Value::Null, gate);
+                let why = self.gate.why(now, self.call(argument(2)?)?).map_or(Value::Null, gate);
                 return same("the reason", argument(3)?, &why);
             }
             "intervals" => {
@@ -92,9 +92,9 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 return same("the intervals", argument(2)?, &Value::from(intervals));
             }
             "poll" => {
-                let ask = *self.ask(argument(2)?)?;
-                let pure = decision(&self.gate, now, &ask);
-                let answer = self.poll(now, &ask);
+                let call = *self.call(argument(2)?)?;
+                let pure = decision(&self.gate, now, &call);
+                let answer = self.poll(now, &call);
                 same("the answer", argument(3)?, &answer)?;
                 same("the answer of a check", &at(&answer, 0)?.clone(), &pure)?;
             }
@@ -103,10 +103,10 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 self.gate.settle(now, permit, reply(argument(3)?)?);
             }
             "retry" => {
-                let (ask, into) = (*self.ask(argument(2)?)?, number(argument(4)?)?);
-                let again = self.gate.retry(now, &ask, reply(argument(3)?)?).ok();
+                let (call, into) = (*self.call(argument(2)?)?, number(argument(4)?)?);
+                let again = self.gate.retry(now, &call, reply(argument(3)?)?).ok();
                 if let Some(again) = again {
-                    self.asks.insert(into, again);
+                    self.calls.insert(into, again);
                 }
                 same(
                     "the next attempt",
@@ -115,33 +115,35 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 )?;
             }
             "calls" => {
-                let ask = *self.ask(argument(2)?)?;
+                let call = *self.call(argument(2)?)?;
                 let times = (span(argument(4)?)?, span(argument(5)?)?);
                 let count = number(argument(6)?)?;
-                let (gone, end) = self.calls(now, &ask, reply(argument(3)?)?, times, count);
-                let answer = json!([spelt(gone), spelt(end.as_nanos())]);
+                let (admitted, end) = self.calls(now, &call, reply(argument(3)?)?, times, count);
+                let answer = json!([spelt(admitted), spelt(end.as_nanos())]);
                 same("how far calls went", argument(7)?, &answer)?;
                 now = end;
             }
             "queue" => {
                 let (callers, work) = (small(argument(3)?)?, span(argument(4)?)?);
                 let count = number(argument(5)?)?;
-                let (gone, end) = self.queue(now, reply(argument(2)?)?, callers, work, count);
-                let answer = json!([spelt(gone), spelt(end.as_nanos())]);
+                let (admitted, end) = self.queue(now, reply(argument(2)?)?, callers, work, count);
+                let answer = json!([spelt(admitted), spelt(end.as_nanos())]);
                 same("how far the queue went", argument(6)?, &answer)?;
                 now = end;
             }
             "retries" => {
-                let (mut ask, reply) = (*self.ask(argument(2)?)?, reply(argument(3)?)?);
+                let (mut call, reply) = (*self.call(argument(2)?)?, reply(argument(3)?)?);
                 for _ in 0..number(argument(5)?)? {
-                    let Ok(again) = self.gate.retry(now, &ask, reply) else { break };
-                    ask = again;
+                    let Ok(again) = self.gate.retry(now, &call, reply) else { break };
+                    call = again;
                 }
-                self.asks.insert(number(argument(4)?)?, ask);
-                let answer = json!([spelt(ask.not_before().as_nanos()), ask.attempt()]);
+                self.calls.insert(number(argument(4)?)?, call);
+                let answer = json!([spelt(call.not_before().as_nanos()), call.attempt()]);
                 same("the latest attempt", argument(6)?, &answer)?;
             }
-            "window" => self.gate.set_window(window(argument(2)?, argument(3)?)?, now),
+            "concurrency" => {
+                self.gate.set_concurrency(concurrency(argument(2)?, argument(3)?)?, now)
+            }
             "policy" => self.set_policy(now, argument(2)?)?,
             "save" => self.saved = self.record(now)?,
             "restore" => {
@@ -184,26 +186,26 @@ impl<const LIMITS: usize> Play<LIMITS> {
     fn calls(
         &mut self,
         mut now: Instant,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         reply: Reply<LIMITS>,
         (took, gap): (Span, Span),
         count: u64,
     ) -> (u64, Instant) {
-        let mut gone = 0;
-        while gone < count {
-            match self.gate.poll(now, ask) {
+        let mut admitted = 0;
+        while admitted < count {
+            match self.gate.poll(now, call) {
                 Decision::Wait(until) => now = until,
-                Decision::Go(permit) => {
+                Decision::Admit(permit) => {
                     self.admitted += 1;
                     now = now.saturating_add(took);
                     self.gate.settle(now, permit, reply);
                     now = now.saturating_add(gap);
-                    gone += 1;
+                    admitted += 1;
                 }
-                Decision::Full | Decision::Refuse(_) => break,
+                Decision::Full | Decision::Reject(_) => break,
             }
         }
-        (gone, now)
+        (admitted, now)
     }
 
     /// So many calls of so many callers, who stand in one line before a server that works on one call
@@ -216,11 +218,11 @@ impl<const LIMITS: usize> Play<LIMITS> {
         work: Span,
         count: u64,
     ) -> (u64, Instant) {
-        let (mut gone, mut free, mut line) = (0, now, VecDeque::new());
-        while gone < count {
+        let (mut admitted, mut free, mut line) = (0, now, VecDeque::new());
+        while admitted < count {
             while line.len() < callers
-                && gone + (line.len() as u64) < count
-                && let Decision::Go(permit) = self.gate.poll(now, &Ask::new())
+                && admitted + (line.len() as u64) < count
+                && let Decision::Admit(permit) = self.gate.poll(now, &Call::new())
             {
                 self.admitted += 1;
                 free = free.max(now).saturating_add(work);
@@ -229,28 +231,28 @@ impl<const LIMITS: usize> Play<LIMITS> {
             let Some((done, permit)) = line.pop_front() else { break };
             now = now.max(done);
             self.gate.settle(now, permit, reply);
-            gone += 1;
+            admitted += 1;
         }
-        (gone, now)
+        (admitted, now)
     }
 
-    fn poll(&mut self, now: Instant, ask: &Ask<LIMITS>) -> Value {
-        match self.gate.poll(now, ask) {
-            Decision::Go(permit) => {
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Value {
+        match self.gate.poll(now, call) {
+            Decision::Admit(permit) => {
                 let number = self.admitted;
                 self.admitted += 1;
                 self.permits.insert(number, permit);
-                json!(["go", spelt(number)])
+                json!(["admit", spelt(number)])
             }
             Decision::Wait(until) => json!(["wait", spelt(until.as_nanos())]),
             Decision::Full => json!(["full"]),
-            Decision::Refuse(Reason::Late(until)) => json!(["late", spelt(until.as_nanos())]),
-            Decision::Refuse(reason) => json!([refusal(reason)]),
+            Decision::Reject(Reason::Late(until)) => json!(["late", spelt(until.as_nanos())]),
+            Decision::Reject(reason) => json!([rejection(reason)]),
         }
     }
 
-    fn ask(&self, name: &Value) -> Read<&Ask<LIMITS>> {
-        self.asks.get(&number(name)?).ok_or_else(|| format!("there is no ask {name}"))
+    fn call(&self, name: &Value) -> Read<&Call<LIMITS>> {
+        self.calls.get(&number(name)?).ok_or_else(|| format!("there is no ask {name}"))
     }
 
     fn record(&self, now: Instant) -> Read<Vec<u8>> {
@@ -264,22 +266,22 @@ impl<const LIMITS: usize> Play<LIMITS> {
 fn decision<const LIMITS: usize>(
     gate: &Controller<AnyLaw, LIMITS>,
     now: Instant,
-    ask: &Ask<LIMITS>,
+    call: &Call<LIMITS>,
 ) -> Value {
     use tidegate::Verdict;
-    Value::from(match gate.check(now, ask) {
-        Verdict::Go => "go",
+    Value::from(match gate.check(now, call) {
+        Verdict::Admit => "admit",
         Verdict::Wait(_) => "wait",
         Verdict::Full => "full",
-        Verdict::Refuse(reason) => refusal(reason),
+        Verdict::Reject(reason) => rejection(reason),
     })
 }
 
-fn refusal(reason: Reason) -> &'static str {
+fn rejection(reason: Reason) -> &'static str {
     match reason {
         Reason::Late(_) => "late",
         Reason::OverLimit => "over-limit",
-        Reason::Budget => "budget",
+        Reason::RetryBudget => "retry_budget",
         Reason::TooBig => "too-big",
         Reason::Never => "never",
         _ => "another",
@@ -288,19 +290,19 @@ fn refusal(reason: Reason) -> &'static str {
 
 fn gate(gate: Gate) -> Value {
     Value::from(match gate {
-        Gate::Pace => "pace",
-        Gate::Hold => "hold",
-        Gate::Window => "window",
-        Gate::Budget => "budget",
+        Gate::Pacing => "pacing",
+        Gate::Cooldown => "cooldown",
+        Gate::Concurrency => "concurrency",
+        Gate::RetryBudget => "retry_budget",
         _ => "another",
     })
 }
 
 /// `[not before, not after, attempt]`.
-fn attempt<const LIMITS: usize>(ask: &Ask<LIMITS>) -> Value {
-    let last = ask.not_after();
+fn attempt<const LIMITS: usize>(call: &Call<LIMITS>) -> Value {
+    let last = call.not_after();
     let last = if last == Instant::MAX { Value::Null } else { spelt(last.as_nanos()) };
-    json!([spelt(ask.not_before().as_nanos()), last, ask.attempt()])
+    json!([spelt(call.not_before().as_nanos()), last, call.attempt()])
 }
 
 fn reply<const LIMITS: usize>(value: &Value) -> Read<Reply<LIMITS>> {
@@ -327,6 +329,7 @@ fn outcome(value: &Value) -> Read<Outcome> {
         "busy" => Outcome::Busy,
         "failed" => Outcome::Failed,
         "abandoned" => Outcome::Abandoned,
+        "exhausted" => Outcome::Exhausted,
         other => return Err(format!("there is no outcome `{other}`")),
     })
 }
@@ -341,6 +344,7 @@ fn hint(value: &Value) -> Read<Hint> {
             "limit" => hint.limit = given(value, number)?,
             "period" => hint.period = given(value, span)?,
             "no_retry" => hint.no_retry = flag(value)?,
+            "concurrency" => hint.concurrency = flag(value)?,
             _ => {}
         }
     }
@@ -348,19 +352,20 @@ fn hint(value: &Value) -> Read<Hint> {
 }
 
 fn stats(stats: &Stats) -> Value {
-    let Stats { gone, waits, waited, full, refused, ok, throttled, busy, .. } = *stats;
-    let Stats { failed, abandoned, late, slower, faster, retries, .. } = *stats;
+    let Stats { admitted, waits, waited, full, rejected, ok, throttled, busy, .. } = *stats;
+    let Stats { failed, abandoned, exhausted, late, slower, faster, retries, .. } = *stats;
     json!([
-        gone,
+        admitted,
         waits,
         spelt(waited.as_nanos()),
         full,
-        refused,
+        rejected,
         ok,
         throttled,
         busy,
         failed,
         abandoned,
+        exhausted,
         late,
         slower,
         faster,

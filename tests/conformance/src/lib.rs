@@ -7,7 +7,7 @@
 extern crate alloc;
 
 mod controller;
-mod pace;
+mod pacing;
 mod policy;
 mod schedule;
 mod signal;
@@ -63,7 +63,7 @@ pub fn play(line: &str) -> Played {
     let played = match field(fields, "kind").and_then(text)? {
         "controller" => controller::play(&vector),
         "policy" => policy::play(fields),
-        "pace" => pace::play(&vector),
+        "pacing" => pacing::play(&vector),
         "backoff" => schedule::backoff(fields),
         "chance" => schedule::chance(fields),
         "ticks" => schedule::ticks(fields),

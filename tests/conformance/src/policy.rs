@@ -8,11 +8,11 @@ use core::num::NonZeroU16;
 
 use serde_json::Value;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
-    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AnyLaw, Autosleeper,
-    AutosleeperConfig, AutosleeperVariant, Fixed, Heroku, HerokuConfig, Over, Pause, Recovery,
-    Strategy, Tchannel, TchannelConfig, TchannelVariant,
+    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
+    Autosleeper, AutosleeperConfig, AutosleeperVariant, Fixed, Heroku, HerokuConfig, Over,
+    Recovery, Strategy, Tchannel, TchannelConfig, TchannelVariant,
 };
 use tidegate::{Policy, Quota, Ratio};
 
@@ -29,25 +29,24 @@ pub(crate) fn laws(value: &Value) -> Read<usize> {
 /// The policy, or why it is none: what a constructor calls the error is the whole of that.
 pub(crate) fn policy<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
     let mut policy = named(value)?;
-    let mut window = None;
+    let mut concurrency = None;
     for (key, value) in object(value)? {
         policy = match &**key {
-            "hold" => {
-                policy.hold(made(HoldPolicy::new(span(at(value, 0)?)?, ratio(at(value, 1)?)?))?)
-            }
-            "window" => {
-                window =
-                    Some(made(WindowPolicy::new(small(at(value, 0)?)?, span(at(value, 1)?)?))?);
+            "cooldown" => policy
+                .cooldown(made(CooldownPolicy::new(span(at(value, 0)?)?, ratio(at(value, 1)?)?))?),
+            "concurrency" => {
+                concurrency =
+                    Some(made(ConcurrencyLimit::new(small(at(value, 0)?)?, span(at(value, 1)?)?))?);
                 policy
             }
-            "budget" => policy.budget(given(value, budget)?),
+            "retry_budget" => policy.retry_budget(given(value, retry_budget)?),
             "backoff" => policy.backoff(given(value, backoff)?),
             "attempts" => policy.attempts(given(value, small::<u16>)?.and_then(NonZeroU16::new)),
             "elapsed" => policy.elapsed(given(value, span)?),
             _ => policy,
         };
     }
-    Ok(window.map_or(policy, |window| policy.window(window)))
+    Ok(concurrency.map_or(policy, |concurrency| policy.concurrency(concurrency)))
 }
 
 fn named<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
@@ -74,12 +73,12 @@ fn made<T, E: Debug>(result: Result<T, E>) -> Read<T> {
     result.map_err(|error| format!("{error:?}"))
 }
 
-pub(crate) fn window(limit: &Value, lease: &Value) -> Read<WindowPolicy> {
-    made(WindowPolicy::new(small(limit)?, span(lease)?))
+pub(crate) fn concurrency(limit: &Value, expiry: &Value) -> Read<ConcurrencyLimit> {
+    made(ConcurrencyLimit::new(small(limit)?, span(expiry)?))
 }
 
-fn budget(value: &Value) -> Read<BudgetPolicy> {
-    made(BudgetPolicy::new(ratio(at(value, 0)?)?, small(at(value, 1)?)?))
+fn retry_budget(value: &Value) -> Read<RetryBudgetPolicy> {
+    made(RetryBudgetPolicy::new(ratio(at(value, 0)?)?, small(at(value, 1)?)?))
 }
 
 /// `[growth, jitter, base, most]`.
@@ -138,10 +137,10 @@ fn aimd(value: &Value) -> Read<Aimd> {
             "step" => config.step = quota(value)?,
             "every" => config.every = small(value)?,
             "keep" => config.keep = ratio(value)?,
-            "pause" => {
-                config.pause = given(value, |value| {
+            "cooldown" => {
+                config.cooldown = given(value, |value| {
                     let (base, most) = (span(at(value, 0)?)?, span(at(value, 1)?)?);
-                    Ok(Pause { base, most, discount: small(at(value, 2)?)? })
+                    Ok(AimdCooldown { base, most, discount: small(at(value, 2)?)? })
                 })?;
             }
             _ => {}
@@ -157,7 +156,7 @@ fn tchannel(value: &Value) -> Read<Tchannel> {
             ("most", _) => config.most = small::<u32>(value)?.try_into().map_err(|_| "no most")?,
             ("rate", _) => config.recovery = Recovery::Rate(small(value)?),
             ("value", _) => config.recovery = Recovery::Value(small(value)?),
-            ("over", Some("refuse")) => config.over = Over::Refuse,
+            ("over", Some("reject")) => config.over = Over::Reject,
             ("variant", Some("faithful")) => config.variant = TchannelVariant::Faithful,
             _ => {}
         }
@@ -225,7 +224,7 @@ fn autosleeper(value: &Value) -> Read<Autosleeper> {
     made(Autosleeper::new(config))
 }
 
-/// A policy that is refused, by the name of the error; or taken.
+/// A policy that is rejected, by the name of the error; or taken.
 pub(crate) fn play(vector: &Value) -> Played {
     let asked = field(vector, "policy")?;
     let answer = match policy::<1>(asked) {

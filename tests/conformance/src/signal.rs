@@ -83,6 +83,7 @@ fn outcome(outcome: Outcome) -> Value {
         Outcome::Busy => "busy",
         Outcome::Failed => "failed",
         Outcome::Abandoned => "abandoned",
+        Outcome::Exhausted => "exhausted",
     })
 }
 
@@ -101,8 +102,10 @@ fn hint(hint: &Hint) -> Value {
             said.insert(name.into(), spelt(number));
         }
     }
-    if hint.no_retry {
-        said.insert("no_retry".into(), Value::from(true));
+    for (name, is_told) in [("no_retry", hint.no_retry), ("concurrency", hint.concurrency)] {
+        if is_told {
+            said.insert(name.into(), Value::from(true));
+        }
     }
     Value::from(said)
 }
@@ -117,5 +120,9 @@ fn limit(limit: Limit) -> Value {
         Unit::InFlight => "in-flight",
         _ => "other",
     };
-    Value::from([Value::from(unit), hint(&limit.hint)])
+    let mut said = hint(&limit.hint);
+    if let (Some(cost), Some(said)) = (limit.cost, said.as_object_mut()) {
+        said.insert("cost".into(), Value::from(cost));
+    }
+    Value::from([Value::from(unit), said])
 }

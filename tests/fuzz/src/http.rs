@@ -1,7 +1,7 @@
 //! Any response: a status, a clock and headers, under every profile.
 
 use tidegate::signal::http::{Answer, CommonReading, Name, Profile, Reading, Unit, Which};
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
+use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
 
 use tidegate_promises::Input;
 
@@ -14,9 +14,9 @@ const ROOM: usize = 8;
 
 const LAWS: [&str; 4] = ["adaptive", "aimd", "backoff", "vegas"];
 
-/// The longest that a response may make a new client wait: two hours after a rejection (one for the pause,
+/// The longest that a response may make a new client wait: two hours after a rejection (one for the cooldown,
 /// one to spread a fleet), and 30 hours after a success, which is a day and a quarter of it.
-const MOST_REFUSED: Span = Span::from_secs(7_200);
+const MOST_THROTTLED: Span = Span::from_secs(7_200);
 const MOST_SERVED: Span = Span::from_secs(108_000);
 
 type Header<'a> = (&'a [u8], &'a [u8]);
@@ -129,14 +129,14 @@ fn consistent(answer: &Answer) {
         assert_eq!(reply.outcome, answer.outcome);
         let [hint] = reply.hints;
         assert_eq!(
-            (hint.retry_after, hint.no_retry),
-            (answer.hint.retry_after, answer.hint.no_retry)
+            (hint.retry_after, hint.no_retry, hint.concurrency),
+            (answer.hint.retry_after, answer.hint.no_retry, answer.hint.concurrency)
         );
     }
 }
 
 /// What holds for a hint.
-fn sound(outcome: Outcome, hint: Hint) {
+pub(crate) fn sound(outcome: Outcome, hint: Hint) {
     assert_ne!(hint.limit, Some(0), "a limit of nothing");
     assert_ne!(hint.period, Some(Span::ZERO), "a period of nothing");
     if let (Some(remaining), Some(limit)) = (hint.remaining, hint.limit) {
@@ -149,23 +149,23 @@ fn sound(outcome: Outcome, hint: Hint) {
 }
 
 /// How long a client waits whose first answer this is.
-fn keeps_nobody_for_good(law: &str, reply: Reply) {
+pub(crate) fn keeps_nobody_for_good(law: &str, reply: Reply) {
     let policy = Policy::named(law).expect("a law of this name");
     let (start, now) = (Instant::ZERO, Instant::from_nanos(50_000_000));
     let mut gate: Controller = Controller::new(policy, 7, start);
-    let Decision::Go(permit) = gate.poll(start, &Ask::new()) else {
+    let Decision::Admit(permit) = gate.poll(start, &Call::new()) else {
         panic!("the first call of {law} waits")
     };
     gate.settle(now, permit, reply);
-    let ask = match reply.outcome {
-        Outcome::Ok => Ask::new(),
-        _ => gate.retry(now, &Ask::new(), reply).unwrap_or_default(),
+    let call = match reply.outcome {
+        Outcome::Ok => Call::new(),
+        _ => gate.retry(now, &Call::new(), reply).unwrap_or_default(),
     };
-    match gate.check(now, &ask) {
-        Verdict::Go => {}
+    match gate.check(now, &call) {
+        Verdict::Admit => {}
         Verdict::Wait(until) => {
             let wait = until.saturating_since(now);
-            let most = if reply.outcome.is_pushback() { MOST_REFUSED } else { MOST_SERVED };
+            let most = if reply.outcome.is_pushback() { MOST_THROTTLED } else { MOST_SERVED };
             assert!(wait <= most, "{law} waits {wait:?} after {reply:?}");
         }
         other => panic!("{law} answers {other:?}"),

@@ -5,6 +5,7 @@
 //! for bytes that break one, led by what they reach in the code; `cargo xtask test fuzz` tries
 //! again all that a search has kept.
 
+mod body;
 mod http;
 pub mod pack;
 mod shared;
@@ -20,8 +21,9 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target { name: "http", try_with: http::try_with },
+    Target { name: "body", try_with: body::try_with },
     Target { name: "signals", try_with: signals::try_with },
     Target { name: "events", try_with: tidegate_promises::events },
     Target { name: "restore", try_with: tidegate_promises::records },

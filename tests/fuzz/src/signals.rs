@@ -79,9 +79,9 @@ fn coap_response(code: u8, option: &[u8]) {
     let max_age = coap::max_age(option);
     assert_eq!(max_age, expected);
     let reply: Reply = coap::reply(code, max_age);
-    let pause = reply.outcome.is_pushback();
+    let cooldown = reply.outcome.is_pushback();
     let seconds = Span::from_secs(max_age.unwrap_or(60).into());
-    assert_eq!(reply.hints[0].retry_after, pause.then_some(seconds));
+    assert_eq!(reply.hints[0].retry_after, cooldown.then_some(seconds));
 }
 
 fn mqtt_codes(reason: u8, most: u16) {

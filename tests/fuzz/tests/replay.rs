@@ -25,6 +25,11 @@ fn every_response_that_was_kept_is_read_consistently() {
 }
 
 #[test]
+fn every_body_that_was_kept_is_read_alike_in_any_chunks() {
+    replay("body");
+}
+
+#[test]
 fn every_signal_that_was_kept_is_read_as_its_oracle_reads_it() {
     replay("signals");
 }
@@ -35,7 +40,7 @@ fn every_sequence_of_events_that_was_kept_finds_every_contract_held() {
 }
 
 #[test]
-fn every_record_that_was_kept_is_refused_or_gone_on_from() {
+fn every_record_that_was_kept_is_rejected_or_gone_on_from() {
     replay("restore");
 }
 

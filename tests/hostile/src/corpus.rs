@@ -30,7 +30,7 @@ const NAMES: [&str; 6] = [
 const FRAMES: [&str; 4] = ["content-length", "transfer-encoding", "connection", "upgrade"];
 
 /// Every response of the corpus of the repository; then each of its headers alone, for one byte that
-/// an HTTP parser refuses hides all others; and then each value under the names that are read.
+/// an HTTP parser throttles hides all others; and then each value under the names that are read.
 ///
 /// # Errors
 /// Those of reading its file.

@@ -11,7 +11,7 @@ pub struct Mood {
 /// What is done with a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
-    /// A refusal, or another answer, that is whole: its status and headers.
+    /// A throttled call, or another answer, that is whole: its status and headers.
     Answer(u16, &'static str),
     /// These two in turn, for so many milliseconds each.
     Flap(u64),

@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// After this long a client has learnt what it deals with.
 const START: usize = 3;
 /// So many calls a second to a server that serves none are hammering.
-const MOST_REFUSED: u64 = 50;
+const MOST_THROTTLED: u64 = 50;
 /// A client that takes more than a quarter of a processor spins.
 const MOST_PROCESSOR: f64 = 0.25;
 /// And more memory than this it hoards.
@@ -154,7 +154,7 @@ impl Ordeal {
         // Each worker's calls take their deadline at most.
         let least = WORKERS * (time.as_secs() / DEADLINE.as_secs()).saturating_sub(1);
         ensure!(self.answered + self.given_up >= least, "calls do not end");
-        ensure!(mood.serves() || self.busiest <= MOST_REFUSED, "the client hammers");
+        ensure!(mood.serves() || self.busiest <= MOST_THROTTLED, "the client hammers");
         ensure!(self.longest_wait_us <= MOST_WAIT_US, "the client is stopped");
         if !mood.serves() {
             ensure!(self.processor.is_none_or(|part| part <= MOST_PROCESSOR), "the client spins");

@@ -13,20 +13,23 @@ use core::num::{NonZeroU16, NonZeroU32};
 use core::ops::{Deref, DerefMut};
 
 use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
-use tidegate::gate::{BudgetError, BudgetPolicy, Gate, HoldError, HoldPolicy, Permit};
-use tidegate::gate::{WindowError, WindowPolicy};
+use tidegate::gate::{ConcurrencyError, ConcurrencyLimit};
+use tidegate::gate::{
+    CooldownError, CooldownPolicy, Gate, Permit, RetryBudgetError, RetryBudgetPolicy,
+};
 use tidegate::law::{
     Aimd, AimdConfig, AimdError, AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed,
     Law,
 };
 use tidegate::queue::{self, Growing, Node, Place, Queue, Slot, Step, Storage, Ticket, Turn};
-use tidegate::shared::{Coordinator, Isolate, Leases, MessageError};
+use tidegate::shared::{Coordinator, Leases, Member, MessageError};
+use tidegate::signal::body::{self, Body};
 use tidegate::signal::http::{Answer, CommonReading, Profile, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy, Quota, QuotaError, Ratio,
+    Call, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy, Quota, QuotaError, Ratio,
     Reason, Reply, Rng, Span, Verdict,
 };
 
@@ -76,19 +79,21 @@ pub static MANY: Calls<Controller<Aimd, 2>, Many> = Calls::ALL;
 /// One budget for many, whose messages are anybody's.
 #[unsafe(no_mangle)]
 pub static SHARED: Shared = Shared {
-    isolate: Isolate::new,
-    poll: Isolate::poll,
-    settle: |isolate, now, permit, reply| isolate.settle(now, permit, reply),
-    retry: |isolate, now, ask, outcome| isolate.retry(now, ask, outcome),
-    request_at: Isolate::request_at,
-    request: Isolate::request,
-    leave: Isolate::leave,
-    hear: Isolate::hear,
-    miss: Isolate::miss,
-    next_at: Isolate::next_at,
-    coordinator: |source, now, beat| Coordinator::new(Leases::new(source), now).beat(beat),
+    member: Member::new,
+    poll: Member::poll,
+    settle: |member, now, permit, reply| member.settle(now, permit, reply),
+    retry: |member, now, call, outcome| member.retry(now, call, outcome),
+    request_at: Member::request_at,
+    request: Member::request,
+    leave: Member::leave,
+    hear: Member::hear,
+    miss: Member::miss,
+    next_at: Member::next_at,
+    coordinator: |source, now, heartbeat| {
+        Coordinator::new(Leases::new(source), now).heartbeat(heartbeat)
+    },
     answer: Coordinator::answer,
-    isolates: Coordinator::isolates,
+    members: Coordinator::members,
     snapshot: Coordinator::snapshot,
     restore: Coordinator::restore,
     in_place: Coordinator::in_place_of_another,
@@ -102,9 +107,9 @@ pub static PARTS: Parts = Parts {
     named: Policy::named,
     settled: |seed, now| Controller::new(Policy::of([Aimd::DEFAULT; 2]), seed, now),
     quota: |count, period, burst| Quota::per(count, period)?.with_burst(burst),
-    window: WindowPolicy::new,
-    hold: HoldPolicy::new,
-    budget: BudgetPolicy::new,
+    concurrency: ConcurrencyLimit::new,
+    cooldown: CooldownPolicy::new,
+    retry_budget: RetryBudgetPolicy::new,
     backoff: Backoff::new,
     aimd: Aimd::new,
     autosleeper: Autosleeper::new,
@@ -130,6 +135,11 @@ pub static SIGNALS: Signals = Signals {
     common: CommonReading::new,
     common_header: |reading, name, value| reading.header(name, value),
     common_finish: CommonReading::finish,
+    is_worth: |status, content_type| body::is_worth(status, content_type),
+    feed: |body, bytes| body.feed(bytes),
+    refine: Body::refine,
+    body: Reading::body,
+    points: Body::points,
     last: |answer| answer.limits().last().map(|limit| limit.hint),
     unit: Answer::of,
     about: |answer, units| answer.about(units),
@@ -146,19 +156,19 @@ pub static SIGNALS: Signals = Signals {
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<L: Law, const LIMITS: usize> {
     new: fn(Policy<L, LIMITS>, u64, Instant) -> Controller<L, LIMITS>,
-    check: fn(&Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Verdict,
-    why: fn(&Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Option<Gate>,
-    poll: fn(&mut Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Decision<Permit<LIMITS>>,
+    check: fn(&Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Verdict,
+    why: fn(&Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Option<Gate>,
+    poll: fn(&mut Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Decision<Permit<LIMITS>>,
     settle: fn(&mut Controller<L, LIMITS>, Instant, Permit<LIMITS>, Reply<LIMITS>),
     learn: fn(&mut Controller<L, LIMITS>, Instant, &mut Permit<LIMITS>, Reply<LIMITS>),
     refund: fn(&mut Controller<L, LIMITS>, Instant, Permit<LIMITS>),
-    ready_at: fn(&Controller<L, LIMITS>, Instant, &Ask<LIMITS>) -> Option<Instant>,
+    ready_at: fn(&Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Option<Instant>,
     retry: fn(
         &mut Controller<L, LIMITS>,
         Instant,
-        &Ask<LIMITS>,
+        &Call<LIMITS>,
         Outcome,
-    ) -> Result<Ask<LIMITS>, Reason>,
+    ) -> Result<Call<LIMITS>, Reason>,
     next_at: fn(&Controller<L, LIMITS>, Instant) -> Option<Instant>,
     set_policy: fn(&mut Controller<L, LIMITS>, Policy<L, LIMITS>, Instant),
     snapshot: fn(&Controller<L, LIMITS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
@@ -200,9 +210,9 @@ type Gates = Keyed<u32, Fixed, 4>;
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Table {
     new: fn(Policy<Fixed>, u64) -> Gates,
-    poll: fn(&mut Gates, Instant, &u32, &Ask) -> Decision,
+    poll: fn(&mut Gates, Instant, &u32, &Call) -> Decision,
     settle: fn(&mut Gates, Instant, &u32, Permit, Reply),
-    retry: fn(&mut Gates, Instant, &u32, &Ask, Outcome) -> Result<Ask, Reason>,
+    retry: fn(&mut Gates, Instant, &u32, &Call, Outcome) -> Result<Call, Reason>,
     get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
 }
 
@@ -244,8 +254,8 @@ pub struct Calls<G, Q> {
     place: fn(&mut Q, u8) -> Place,
     first: fn(&mut Q, Instant) -> Option<usize>,
     waiting: fn(&Q) -> usize,
-    join: fn(&mut Q, Instant, &mut G, &Ask<2>, Place) -> Result<Ticket, Reason>,
-    enter: fn(&mut Q, &Ask<2>, Place) -> Option<Ticket>,
+    join: fn(&mut Q, Instant, &mut G, &Call<2>, Place) -> Result<Ticket, Reason>,
+    enter: fn(&mut Q, &Call<2>, Place) -> Option<Ticket>,
     poll: fn(&mut Q, Instant, &mut G) -> Step,
     take: fn(&mut Q, Ticket) -> Turn<2>,
     cancel: fn(&mut Q, Instant, &mut G, Ticket),
@@ -265,24 +275,24 @@ impl<G: queue::Gate<2>, S: Storage<2>> Calls<G, Queue<S, 2>> {
 }
 
 type Desk = Coordinator<Leases<AnyLaw, 8>, 4>;
-type Branch = Coordinator<Isolate<8>, 4>;
+type Branch = Coordinator<Member<8>, 4>;
 
 /// The verbs of a shared budget.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Shared {
-    isolate: fn(u64, Quota, Instant) -> Isolate<8>,
-    poll: fn(&mut Isolate<8>, Instant, &Ask) -> Decision<u64>,
-    settle: fn(&mut Isolate<8>, Instant, u64, Reply),
-    retry: fn(&mut Isolate<8>, Instant, &Ask, Outcome) -> Result<Ask, Reason>,
-    request_at: fn(&Isolate<8>) -> Option<Instant>,
-    request: fn(&mut Isolate<8>, Instant, u16, &mut [u8]) -> Option<usize>,
-    leave: fn(&mut Isolate<8>, Instant, &mut [u8]) -> Option<usize>,
-    hear: fn(&mut Isolate<8>, Instant, &[u8]) -> Result<(), MessageError>,
-    miss: fn(&mut Isolate<8>, Instant),
-    next_at: fn(&Isolate<8>) -> Option<Instant>,
+    member: fn(u64, Quota, Instant) -> Member<8>,
+    poll: fn(&mut Member<8>, Instant, &Call) -> Decision<u64>,
+    settle: fn(&mut Member<8>, Instant, u64, Reply),
+    retry: fn(&mut Member<8>, Instant, &Call, Outcome) -> Result<Call, Reason>,
+    request_at: fn(&Member<8>) -> Option<Instant>,
+    request: fn(&mut Member<8>, Instant, u16, &mut [u8]) -> Option<usize>,
+    leave: fn(&mut Member<8>, Instant, &mut [u8]) -> Option<usize>,
+    hear: fn(&mut Member<8>, Instant, &[u8]) -> Result<(), MessageError>,
+    miss: fn(&mut Member<8>, Instant),
+    next_at: fn(&Member<8>) -> Option<Instant>,
     coordinator: fn(Controller<AnyLaw>, Instant, Span) -> Desk,
     answer: fn(&mut Desk, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>,
-    isolates: fn(&Desk) -> u16,
+    members: fn(&Desk) -> u16,
     snapshot: fn(&mut Desk, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(Policy<AnyLaw>, u64, &[u8], Instant, Span, bool) -> Result<Desk, SnapshotError>,
     in_place: fn(Desk, Instant, Span) -> Desk,
@@ -296,9 +306,9 @@ pub struct Parts {
     named: fn(&str) -> Option<Policy>,
     settled: fn(u64, Instant) -> Controller<Aimd, 2>,
     quota: fn(u64, Span, u32) -> Result<Quota, QuotaError>,
-    window: fn(u16, Span) -> Result<WindowPolicy, WindowError>,
-    hold: fn(Span, Ratio) -> Result<HoldPolicy, HoldError>,
-    budget: fn(Ratio, u32) -> Result<BudgetPolicy, BudgetError>,
+    concurrency: fn(u16, Span) -> Result<ConcurrencyLimit, ConcurrencyError>,
+    cooldown: fn(Span, Ratio) -> Result<CooldownPolicy, CooldownError>,
+    retry_budget: fn(Ratio, u32) -> Result<RetryBudgetPolicy, RetryBudgetError>,
     backoff: fn(Growth, Jitter, Span, Span) -> Result<Backoff, BackoffError>,
     aimd: fn(AimdConfig) -> Result<Aimd, AimdError>,
     autosleeper: fn(AutosleeperConfig) -> Result<Autosleeper, AutosleeperError>,
@@ -324,6 +334,11 @@ pub struct Signals {
     common: fn(u16) -> CommonReading,
     common_header: fn(&mut CommonReading, &[u8], &[u8]),
     common_finish: fn(&mut CommonReading, Option<u32>) -> Reply<2>,
+    is_worth: fn(u16, &[u8]) -> bool,
+    feed: fn(&mut Body, &[u8]),
+    refine: fn(&Body, u16, Reply<2>) -> Reply<2>,
+    body: fn(&mut Reading, &Body),
+    points: fn(&Body) -> Hint,
     last: fn(&Answer) -> Option<Hint>,
     unit: fn(&Answer, Unit) -> Hint,
     about: fn(&Answer, [Unit; 2]) -> Reply<2>,

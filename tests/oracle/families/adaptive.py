@@ -17,7 +17,7 @@ CONFIGS = [
 ]
 
 
-NARROW = {"named": "adaptive", "window": [32, 300 * SECOND]}
+NARROW = {"named": "adaptive", "concurrency": [32, 300 * SECOND]}
 """So that a client that nothing limits is full at some time."""
 
 
@@ -70,7 +70,7 @@ class Bucket:
         quota = {"limit": self.size, "period": self.window or self.size * self.interval}
         return {
             "nothing": {},
-            "pauses": {} if served else {"after": after},
+            "retry-after": {} if served else {"after": after},
             "what is left": {"left": self.left},
             "all": {"left": self.left, **quota, "reset": after},
         }[kind]
@@ -88,7 +88,7 @@ SERVERS = [
 def worlds():
     turn = 0
     for server, make, trip, flags in SERVERS:
-        for kind in ("nothing", "pauses", "what is left", "all"):
+        for kind in ("nothing", "retry-after", "what is left", "all"):
             for workers in (1, 3, 14):
                 turn += 1
                 draws = [(turn, []), (DRAW_MIN, ["DrawMin"]), (DRAW_MAX, ["DrawMax"])]
@@ -105,8 +105,8 @@ def world(script, bucket, kind, trip, workers, price=lambda: (0, 1)):
     for _ in range(28 // workers + 1):
         replies = []
         for _ in range(workers):
-            ask, cost = price()
-            if script.go(ask, most=3)[0] == "go":
+            call, cost = price()
+            if script.admit(call, most=3)[0] == "admit":
                 served = bucket.take(script.now, cost)
                 outcome = "ok" if served else "throttled"
                 replies.append({"outcome": outcome, **bucket.hint(kind, script.now, served)})
@@ -120,12 +120,12 @@ def world(script, bucket, kind, trip, workers, price=lambda: (0, 1)):
 def tokens():
     """Costs that rise and fall by orders of magnitude."""
     for number in range(8):
-        dice, kind = Dice(number), ["nothing", "pauses", "what is left", "all"][number % 4]
+        dice, kind = Dice(number), ["nothing", "retry-after", "what is left", "all"][number % 4]
         script = scripted(f"of tokens, {number}", "HugeCost", seed=number)
         prices = [1, 2, 3, 48, 900, 5000, 70_000, U32][: 3 + number % 6]
-        asks = [(script.ask(index + 1, [price]), price) for index, price in enumerate(prices)]
+        described = [(script.describe(index + 1, [price]), price) for index, price in enumerate(prices)]
         bucket = Bucket(200_000, 20_000)
-        world(script, bucket, kind, 80 * MS, 1 + number % 2, lambda: dice.of(asks))
+        world(script, bucket, kind, 80 * MS, 1 + number % 2, lambda: dice.of(described))
         yield script
 
 
@@ -133,15 +133,15 @@ def tokens():
 
 
 def fill(script):
-    """Polls until nothing more may leave."""
-    while script.poll()[0] == "go":
+    """Polls until nothing more may be sent."""
+    while script.poll()[0] == "admit":
         pass
     script.next_at()
 
 
 def slow_start():
     for outcome in ("ok", "busy", "failed"):
-        script = scripted(f"slow start, and calls that end {outcome}", "LeaseEnds")
+        script = scripted(f"slow start, and calls that end {outcome}", "ExpiryEnds")
         fill(script)
         # Each success admits one more.
         script.after(20 * MS)
@@ -154,7 +154,7 @@ def slow_start():
             fill(script)
             script.settle(outcome)
         yield script
-    script = scripted("slow start for an hour", "Silence", "LeaseEnds")
+    script = scripted("slow start for an hour", "Silence", "ExpiryEnds")
     fill(script)
     for wait in (SECOND, 4 * SECOND, HOUR):
         script.after(wait)
@@ -171,7 +171,7 @@ def at_once():
             script = scripted(f"at a server of {places} calls at once, {seed}", seed=seed)
             for _ in range(90 // (places + 1) + 4):
                 sent = 0
-                while script.poll()[0] == "go":
+                while script.poll()[0] == "admit":
                     sent += 1
                 script.next_at()
                 script.after(2 * MS)
@@ -190,7 +190,7 @@ def few_left():
     """What is left narrows slow start where it is less than half of the most that ever was."""
     for most in (9, 10):
         for left in (0, 1, 3, 4, 5, 6):
-            script = scripted(f"slow start, and {left} left of {most}", "LeaseEnds")
+            script = scripted(f"slow start, and {left} left of {most}", "ExpiryEnds")
             script.call(told(left=most), 20 * MS)
             fill(script)
             script.after(20 * MS)
@@ -209,21 +209,21 @@ def two_windows():
     two = {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None}
     for costs in ([1, 0], [0, 1], [1, 1], [0, 0]):
         name = f"costs {costs}, and little left of the first limit"
-        script = scripted(name, "LeaseEnds", policy=two)
-        script.ask(1, costs)
+        script = scripted(name, "ExpiryEnds", policy=two)
+        script.describe(1, costs)
         for left in (20, 3):
-            script.go()
+            script.admit()
             script.after(20 * MS)
             script.settle(told(hints=[{"left": left}, {}]))
-        for ask in (1, 0):
-            while script.poll(ask=ask)[0] == "go":
+        for call in (1, 0):
+            while script.poll(call=call)[0] == "admit":
                 pass
-            script.why(ask)
+            script.why(call)
             script.next_at()
         for _ in range(4):
             script.after(20 * MS)
             script.settle()
-            script.poll(ask=1)
+            script.poll(call=1)
         yield script
 
 
@@ -231,7 +231,7 @@ def weeks():
     """Intervals of weeks, and the longest that is learnt."""
     for gap in (DAY, 30 * DAY, 90 * DAY):
         for ending in ({}, {"after": 2 * DAY}):
-            policy = {"named": "adaptive", "hold": [400 * DAY, [0, 1]]}
+            policy = {"named": "adaptive", "cooldown": [400 * DAY, [0, 1]]}
             name = f"a call each {gap} ns, and rejected with {ending}"
             script = scripted(name, "LongRun", "SlowRate", policy=policy)
             script.calls(17, "ok", 20 * MS, gap)
@@ -244,7 +244,7 @@ def weeks():
                 script.calls(1, "ok", 20 * MS)
                 script.intervals()
             yield script
-    policy = {"named": "adaptive", "hold": [400 * DAY, [0, 1]]}
+    policy = {"named": "adaptive", "cooldown": [400 * DAY, [0, 1]]}
     script = scripted("calls that become years apart", "LongRun", "SlowRate", policy=policy)
     for gap, calls in ((1000 * SECOND, 17), (15 * HOUR, 17), (30 * DAY, 17), (200 * DAY, 40)):
         script.calls(calls, "ok", 20 * MS, gap)
@@ -262,7 +262,7 @@ def weeks():
 def rescaled():
     """A quota of a longer period makes no client slower than the longest cooldown."""
     for ceiling in (SECOND, 20 * SECOND, HOUR):
-        policy = {"named": "adaptive", "hold": [ceiling, [0, 1]]}
+        policy = {"named": "adaptive", "cooldown": [ceiling, [0, 1]]}
         for interval in (5 * SECOND, 12 * SECOND):
             name = f"a call each {interval} ns, {ceiling} ns at most, and a longer period"
             script = paced(name, interval=interval, policy=policy)
@@ -279,13 +279,13 @@ def rescaled():
 
 
 def room():
-    """When there is room in flight: by a lease that ends, or by a law that opens."""
+    """When there is room in flight: by an expiry that ends, or by a law that opens."""
     two = [{"law": "adaptive"}, {"law": "aimd-concurrency", "start": 1}]
-    for lease in (50 * MS, 2**28, SECOND):
+    for expiry in (50 * MS, 2**28, SECOND):
         for laws in ([{"law": "adaptive"}], two):
-            policy = {"laws": laws, "backoff": None, "window": [65_535, lease]}
-            name = f"leases of {lease} ns, and {len(laws)} limits"
-            script = scripted(name, "LeaseEnds", policy=policy)
+            policy = {"laws": laws, "backoff": None, "concurrency": [65_535, expiry]}
+            name = f"expiry times of {expiry} ns, and {len(laws)} limits"
+            script = scripted(name, "ExpiryEnds", policy=policy)
             for wait in (0, MS, 5 * SECOND):
                 script.after(wait)
                 fill(script)
@@ -329,7 +329,7 @@ def first_rejections():
             script.calls(20, "ok", 20 * MS, 10 * MS)
             for _ in range(4):
                 for _ in range(workers):
-                    script.go()
+                    script.admit()
                 script.after(20 * MS)
                 for number in range(workers):
                     script.settle("ok" if number % taken == 1 else "throttled")
@@ -384,7 +384,7 @@ def misses():
         for count in (2, 3, 4, 9, 45):
             for ending in ("throttled", "busy", "failed"):
                 name = f"{served} served for each {count} that end {ending}"
-                script = paced(name, "Outage", "RefusedForEver", took=8 * MS, seed=count)
+                script = paced(name, "Outage", "ThrottledForEver", took=8 * MS, seed=count)
                 for _ in range(3):
                     script.calls(count, ending, 8 * MS)
                     script.next_at()
@@ -400,7 +400,7 @@ def misses():
         yield script
 
 
-def pauses():
+def retry_afters():
     """A silence of the program, a timer that is late, and a program that is slower than its rate."""
     for gap in (0, MS, 3 * MS, 60 * MS, SECOND, HOUR):
         for interval in (MS // 4, 50 * MS):
@@ -424,7 +424,7 @@ def cooldowns():
         for after in sorted({SECOND, SECOND + 1, twice, twice + 1, 9 * SECOND, HOUR, END}):
             for served in (0, 5, 8, 40):
                 name = f"{after} ns asked for after {served} calls of {took} ns"
-                script = scripted(name, "ServerPause", seed=served)
+                script = scripted(name, "ServerCooldown", seed=served)
                 script.calls(served, "ok", took, 10 * MS)
                 for _ in range(2):
                     script.call(throttled(after=after), took)
@@ -435,17 +435,17 @@ def cooldowns():
                 script.calls(3, "ok", took)
                 yield script
     for served in (2, 16, 90):
-        script = paced(f"cooldowns after each {served} calls", "ServerPause", "LongRun")
+        script = paced(f"cooldowns after each {served} calls", "ServerCooldown", "LongRun")
         for outcome in ("throttled", "busy"):
-            for wish in ({"after": 3 * SECOND}, {"left": 0, "reset": 4 * SECOND}):
+            for request in ({"after": 3 * SECOND}, {"left": 0, "reset": 4 * SECOND}):
                 script.calls(served, "ok", 5 * MS)
-                script.calls(2, {"outcome": outcome, **wish}, 5 * MS)
+                script.calls(2, {"outcome": outcome, **request}, 5 * MS)
                 script.intervals()
         script.calls(served, "ok", 5 * MS)
         yield script
-    script = scripted("a cooldown while others are in flight", "ServerPause", "LatePermit")
+    script = scripted("a cooldown while others are in flight", "ServerCooldown", "LatePermit")
     for _ in range(5):
-        script.go()
+        script.admit()
     script.after(20 * MS)
     for reply in (throttled(after=5 * SECOND), "ok", throttled(after=9 * SECOND), "busy", "failed"):
         script.settle(reply)
@@ -457,9 +457,9 @@ def ceilings():
     """No cooldown and no wait of a probe is longer than the policy's longest."""
     for ceiling in (1, 30 * MS, 5 * SECOND, HOUR, END):
         for draw, seed in (("DrawMin", DRAW_MIN), ("DrawMax", DRAW_MAX)):
-            policy = {"named": "adaptive", "hold": [ceiling, [0, 1]]}
+            policy = {"named": "adaptive", "cooldown": [ceiling, [0, 1]]}
             name = f"{ceiling} ns at most, {draw}"
-            script = scripted(name, "ServerPause", draw, policy=policy, seed=seed)
+            script = scripted(name, "ServerCooldown", draw, policy=policy, seed=seed)
             for _ in range(2):
                 script.calls(1, throttled(after=7 * SECOND), 9 * MS)
                 script.calls(12, "ok", 9 * MS)
@@ -516,11 +516,11 @@ def mixed_costs():
         for costs in ([1, 3, 1], [1, 1000, 20], [64, 1, 64], [5000, 70_000, 2], [2**31, 1, U32]):
             script = scripted(f"told {hint}, costs {costs}", "HugeCost", "LongRun")
             for index, cost in enumerate(costs):
-                script.ask(index + 1, [cost])
-                script.calls(40, told(**hint), 3 * MS, 10 * MS, ask=index + 1)
+                script.describe(index + 1, [cost])
+                script.calls(40, told(**hint), 3 * MS, 10 * MS, call=index + 1)
             for index in (1, 2, 3):
-                script.calls(1, throttled(**hint), 3 * MS, ask=index)
-                script.calls(40, told(**hint), 3 * MS, ask=index)
+                script.calls(1, throttled(**hint), 3 * MS, call=index)
+                script.calls(40, told(**hint), 3 * MS, call=index)
                 script.intervals()
             yield script
 
@@ -530,15 +530,15 @@ def corrections():
     for cost in (1, 20, 21):
         for used in (0, 2, 19, 22, 40, 10_000, U32):
             script = scripted(f"{cost} asked and {used} used", "CostCorrected", "HugeCost")
-            script.ask(1, [cost])
-            script.calls(20, told(used=[used]), MS, 50 * MS, ask=1)
-            script.calls(1, "throttled", MS, ask=1)
-            script.calls(20, "ok", MS, ask=1)
+            script.describe(1, [cost])
+            script.calls(20, told(used=[used]), MS, 50 * MS, call=1)
+            script.calls(1, "throttled", MS, call=1)
+            script.calls(20, "ok", MS, call=1)
             for _ in range(3):
-                script.go(1)
+                script.admit(1)
                 script.after(MS)
                 script.settle(told(used=[used]))
-                script.poll(ask=1)
+                script.poll(call=1)
                 script.settle()
             yield script
 
@@ -570,7 +570,7 @@ def moves():
             script.calls(3, "ok", 30 * MS)
             script.intervals()
             yield script
-    # The law's own bytes come after the gates, the pace, and the tag of the law.
+    # The law's own bytes come after the gates, the pacing, and the tag of the law.
     for phase in ("open", "paced"):
         for place in range(48, 148, 1 if phase == "paced" else 2):
             script = scripted(f"restored {phase} with another byte {place}", "HostileRecord")
@@ -590,7 +590,7 @@ def moves():
 def vectors():
     yield from scripts("adaptive", CONFIGS)
     for family in (worlds, tokens, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
-                   first_rejections, epochs, chance, misses, pauses, cooldowns, ceilings, quotas, remaining,
+                   first_rejections, epochs, chance, misses, retry_afters, cooldowns, ceilings, quotas, remaining,
                    mixed_costs, corrections, moves):  # fmt: skip
         for script in family():
             yield script.vector()

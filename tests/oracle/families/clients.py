@@ -15,12 +15,12 @@ def steady(script):
 def growing(script):
     for _ in range(14):
         script.poll()
-        script.go()
+        script.admit()
         script.after(5 * MS)
         script.settle()
 
 
-def refused_for_ever(script):
+def throttled_for_ever(script):
     for _ in range(7):
         script.call("throttled", took=MS)
     script.why()
@@ -28,7 +28,7 @@ def refused_for_ever(script):
 
 
 def burst_of_failures(script):
-    script.go()
+    script.admit()
     script.after(MS)
     for _ in range(6):
         script.poll()
@@ -36,23 +36,23 @@ def burst_of_failures(script):
         if script.outs:
             script.after(MS)
             script.settle(outcome)
-    script.go()
+    script.admit()
 
 
 def late_permits(script):
     for _ in range(3):
-        script.go()
+        script.admit()
     script.settle("throttled", permit=script.outs[-1] if script.outs else None)
     script.after(HOUR)
-    script.go()
+    script.admit()
     script.settle({"outcome": "throttled", "after": MS})
-    script.go()
+    script.admit()
 
 
-def leases(script):
-    script.set_window(2, SECOND)
-    script.go()
-    script.go()
+def expiries(script):
+    script.set_concurrency(2, SECOND)
+    script.admit()
+    script.admit()
     script.poll()
     script.next_at()
     script.why()
@@ -73,7 +73,7 @@ def time_backwards(script):
         script.poll(max(0, script.now - back))
         if script.outs:
             script.settle("ok", now=max(0, script.now - MS))
-    script.go()
+    script.admit()
     script.next_at()
 
 
@@ -107,15 +107,15 @@ def polled_too_often(script):
 
 def costs(script):
     heavy = [
-        script.ask(index + 1, [cost] * script.limits)
+        script.describe(index + 1, [cost] * script.limits)
         for index, cost in enumerate((0, 2, 2**32 - 1))
     ]
-    for ask in [0, *heavy, *heavy]:
-        script.go(ask, most=2)
+    for call in [0, *heavy, *heavy]:
+        script.admit(call, most=2)
     for outcome, used in [("ok", 3), ("throttled", 0), ("ok", 2**32 - 1), ("abandoned", 5)]:
         if script.outs:
             script.settle({"outcome": outcome, "used": [used] * script.limits})
-    script.go(most=2)
+    script.admit(most=2)
 
 
 def reboot(script):
@@ -125,7 +125,7 @@ def reboot(script):
     script.save()
     # The clock begins anew, and the time away is longer than it has run.
     script.restore(now=5 * SECOND, away=90 * SECOND)
-    script.go()
+    script.admit()
     script.save()
     script.restore(now=20 * SECOND, away=MS, seed=9)
     script.settle("ok")
@@ -153,40 +153,40 @@ def damaged_records(script):
 def another_policy(script):
     script.call("throttled", took=MS)
     script.save()
-    script.go(most=2)
+    script.admit(most=2)
     other = {"laws": [{"law": "fixed", "quota": [3, SECOND, 2]}] * script.limits}
     script.restore(now=script.now, away=0, policy=other)
     script.set_policy(other)
     if script.outs:
         script.settle({"outcome": "throttled", "used": [4] * script.limits})
-    script.go(most=2)
+    script.admit(most=2)
     script.set_policy(script.policy)
-    script.go(most=2)
+    script.admit(most=2)
     if script.outs:
         script.settle("ok")
 
 
 def deadlines(script):
     script.call("throttled", took=MS)
-    soon = script.ask(1, deadline=script.now + 5 * MS)
-    later = script.ask(2, deadline=script.now + HOUR)
-    script.poll(ask=soon)
+    soon = script.describe(1, deadline=script.now + 5 * MS)
+    later = script.describe(2, deadline=script.now + HOUR)
+    script.poll(call=soon)
     script.why(soon)
-    script.poll(ask=later)
+    script.poll(call=later)
     script.why(later)
-    script.poll(script.now + 6 * MS, ask=soon)
+    script.poll(script.now + 6 * MS, call=soon)
 
 
 def attempts(script):
-    ask = 0
+    call = 0
     for turn in range(5):
-        if script.go(ask, most=3)[0] != "go":
+        if script.admit(call, most=3)[0] != "admit":
             break
         script.after(MS)
         script.settle("throttled" if turn % 2 else "failed")
-        if script.retry(ask, "failed", into=1) is None:
+        if script.retry(call, "failed", into=1) is None:
             break
-        ask = 1
+        call = 1
     script.retry(0, "ok", into=2)
     script.retry(0, {"outcome": "throttled", "no_retry": True}, into=2)
 
@@ -205,10 +205,11 @@ def outage(script):
 def silence(script):
     script.call("ok", took=MS)
     script.call("throttled", took=MS)
-    script.go()
-    script.settle("ok", now=script.now + MS)
-    for pause in (HOUR, DAY, YEAR):
-        script.after(pause)
+    script.admit()
+    script.after(MS)
+    script.settle("ok")
+    for cooldown in (HOUR, DAY, YEAR):
+        script.after(cooldown)
         script.intervals()
         for _ in range(3):
             script.poll()
@@ -216,22 +217,63 @@ def silence(script):
             script.settle("ok")
 
 
-def held_by_hints(script):
-    for wish in ({"after": 2 * SECOND}, {"after": 2 * HOUR}, {"left": 0, "reset": 5 * SECOND}):
-        script.call({"outcome": "throttled", **wish}, took=MS)
+def cooled_by_hints(script):
+    for request in ({"after": 2 * SECOND}, {"after": 2 * HOUR}, {"left": 0, "reset": 5 * SECOND}):
+        script.call({"outcome": "throttled", **request}, took=MS)
     script.poll()
     script.why()
     script.next_at()
     script.call({"outcome": "ok", "after": HOUR, "left": 3}, took=MS)
-    script.go()
+    script.admit()
+
+
+def exhausted(script):
+    script.call("exhausted", took=MS)
+    script.intervals()
+    script.retry(0, "exhausted", into=1)
+    for used_up in ({"after": 2 * HOUR}, {"left": 0, "reset": DAY}, {"used": [3] * script.limits}):
+        reply = {"outcome": "exhausted", **used_up}
+        script.call(reply, took=MS)
+        script.retry(0, reply, into=1)
+        script.poll()
+        script.why()
+    script.intervals()
+
+
+def told_beyond_the_deadline(script):
+    """The wait is longer than the call has time, whatever the ceiling makes of it."""
+    told = {"outcome": "throttled", "after": 2 * DAY}
+    for call, deadline in enumerate((10 * SECOND, 30 * HOUR, 60 * HOUR), 1):
+        script.describe(call, deadline=script.now + deadline)
+        script.admit(call)
+        if script.outs:
+            script.settle(told)
+        script.retry(call, told, into=9)
+    free = script.describe(4, [0] * script.limits, deadline=script.now + 30 * HOUR)
+    script.retry(free, told, into=9)
+
+
+def too_many_in_flight(script):
+    for number in range(12):
+        concurrency = {"outcome": "throttled", "concurrency": True}
+        script.call(concurrency if number in (3, 4, 9) else "ok", took=20 * MS)
+    script.intervals()
+    for _ in range(4):
+        script.admit(most=2)
+    script.settle({"outcome": "throttled", "concurrency": True, "after": SECOND, "left": 0})
+    script.settle({"outcome": "busy", "concurrency": True})
+    script.settle({"outcome": "ok", "concurrency": True})
+    script.poll()
+    script.why()
+    script.intervals()
 
 
 def hostile(index):
     def client(script):
-        name, wish = HOSTILE[index]
+        name, request = HOSTILE[index]
         del name
         for outcome in ("ok", "throttled", "busy"):
-            script.call({"outcome": outcome, **wish}, took=MS)
+            script.call({"outcome": outcome, **request}, took=MS)
             script.next_at()
         script.poll()
 
@@ -241,18 +283,18 @@ def hostile(index):
 def any_day(seed):
     def client(script):
         dice = Dice(seed)
-        ask = 0
+        call = 0
         for _ in range(16):
             script.after(dice.below(400) * MS)
             if not script.outs or dice.below(3) > 0:
-                script.poll(ask=ask)
+                script.poll(call=call)
             elif dice.below(2):
                 outcome = dice.of(OUTCOMES)
                 script.settle(outcome, permit=dice.of(script.outs))
-                ask = script.retry(ask, outcome, into=1) or 0
+                call = script.retry(call, outcome, into=1) or 0
             else:
-                wish = {"outcome": dice.of(OUTCOMES), "left": dice.below(40)}
-                script.settle(wish, permit=dice.of(script.outs))
+                request = {"outcome": dice.of(OUTCOMES), "left": dice.below(40)}
+                script.settle(request, permit=dice.of(script.outs))
         script.intervals()
 
     return client
@@ -261,10 +303,10 @@ def any_day(seed):
 CLIENTS = [
     ("a steady client", [], steady),
     ("a client that waits for the law", [], growing),
-    ("refused for ever", ["RefusedForEver"], refused_for_ever),
+    ("rejected for ever", ["ThrottledForEver"], throttled_for_ever),
     ("a burst of failures", ["BurstOfFailures"], burst_of_failures),
     ("permits settled late, or never", ["LatePermit"], late_permits),
-    ("leases that end", ["LeaseEnds"], leases),
+    ("expiry times that end", ["ExpiryEnds"], expiries),
     ("a clock that steps back", ["TimeBackwards"], time_backwards),
     ("the end of time", ["ClockAtMax"], clock_at_max),
     ("polls without need", ["PollTooOften"], polled_too_often),
@@ -276,10 +318,13 @@ CLIENTS = [
     ("retries", ["Retries"], attempts),
     ("an outage", ["Outage"], outage),
     ("hours, days and years of silence", ["Silence"], silence),
-    ("pauses that the server asked for", ["ServerPause"], held_by_hints),
+    ("cooldowns that the server asked for", ["ServerCooldown"], cooled_by_hints),
     *(
-        (f"a server that says {wish[0]}", ["HostileHint"], hostile(index))
-        for index, wish in enumerate(HOSTILE)
+        (f"a server that says {request[0]}", ["HostileHint"], hostile(index))
+        for index, request in enumerate(HOSTILE)
     ),
     *((f"any day, {seed}", [], any_day(seed)) for seed in range(4)),
+    ("a quota that is exhausted", ["Exhausted"], exhausted),
+    ("waits beyond the deadline", ["Deadline", "ServerCooldown"], told_beyond_the_deadline),
+    ("too many calls in flight", ["BurstOfFailures"], too_many_in_flight),
 ]

@@ -1,10 +1,10 @@
-"""The gates one by one: the pace alone, and the others behind a law that sets no rate."""
+"""The gates one by one: the pacing alone, and the others behind a law that sets no rate."""
 
 import policy as policies
 from controller import Controller
 from exact import DAY, END, HOUR, MS, SECOND, U32, U64, YEAR
 from families.tools import DRAW_MAX, DRAW_MIN, SEEDS, Dice
-from pace import Never, Pace, Quota
+from pacing import Never, Pacing, Quota
 from script import Script
 
 QUOTAS = [
@@ -55,42 +55,42 @@ COSTS = [
 ]
 
 
-def pace_answer(pace, now, cost, quota):
+def pacing_answer(pacing, now, cost, quota):
     try:
-        due = pace.due(now, cost, quota)
+        due = pacing.due(now, cost, quota)
     except Never as never:
         return [never.reason]
-    return ["wait", due] if due > now else ["go"]
+    return ["wait", due] if due > now else ["admit"]
 
 
-class PaceScript:
-    """As a script of a controller, of a pace alone."""
+class PacingScript:
+    """As a script of a controller, of pacing alone."""
 
     def __init__(self, name, flags, quota, now):
         self.name, self.flags, self.told, self.start = name, flags, quota, now
         self.quota = Quota(*quota) if quota else None
-        self.pace, self.events = Pace(now), []
+        self.pacing, self.events = Pacing(now), []
 
-    def ask(self, verb, now, cost):
-        answer = pace_answer(self.pace, now, cost, self.quota)
-        if verb == "take" and answer == ["go"]:
-            self.pace.charge(now, cost, self.quota)
+    def query(self, verb, now, cost):
+        answer = pacing_answer(self.pacing, now, cost, self.quota)
+        if verb == "take" and answer == ["admit"]:
+            self.pacing.charge(now, cost, self.quota)
         self.events.append([verb, now, cost, answer])
         return answer
 
     def do(self, verb, now, *numbers):
         if verb in ("charge", "correct"):
-            getattr(self.pace, verb)(now, *numbers, self.quota)
+            getattr(self.pacing, verb)(now, *numbers, self.quota)
         elif verb == "delay":
-            self.pace.delay(now, *numbers)
+            self.pacing.delay(now, *numbers)
         else:
-            self.pace.drain(now, self.quota)
+            self.pacing.drain(now, self.quota)
         self.events.append([verb, now, *numbers])
 
     def vector(self):
         return {
             "name": self.name,
-            "kind": "pace",
+            "kind": "pacing",
             "flags": self.flags,
             "quota": self.told,
             "now": self.start,
@@ -98,30 +98,30 @@ class PaceScript:
         }
 
 
-def paces():
+def pacings():
     for quota_name, quota, quota_flags in QUOTAS:
         burst = (quota + [1])[2] if quota else 1
         for clock_name, clock_flags, clock in CLOCKS:
             for cost_name, cost_flags, cost in COSTS:
-                name = f"pace {quota_name}, calls {clock_name}, costs {cost_name}"
+                name = f"pacing {quota_name}, calls {clock_name}, costs {cost_name}"
                 flags = sorted({*quota_flags, *clock_flags, *cost_flags})
-                script = PaceScript(name, flags, quota, 0)
+                script = PacingScript(name, flags, quota, 0)
                 now, wait = 0, None
                 for turn in range(7):
                     now = clock(now, turn, wait)
                     verb = "take" if quota and turn % 3 else "check"
-                    answer = script.ask(verb, now, cost(burst, turn))
-                    if verb == "check" and answer == ["go"]:
+                    answer = script.query(verb, now, cost(burst, turn))
+                    if verb == "check" and answer == ["admit"]:
                         script.do("charge", now, cost(burst, turn))
                     wait = answer[1] if answer[0] == "wait" else None
                 yield script.vector()
         yield corrections(quota_name, quota, quota_flags)
-        yield pauses(quota_name, quota, quota_flags)
+        yield delays(quota_name, quota, quota_flags)
 
 
 def corrections(name, quota, flags):
     """A refund never fills more than the bucket, and a debt has an end."""
-    script = PaceScript(f"pace {name}, costs corrected", [*flags, "CostCorrected"], quota, 5)
+    script = PacingScript(f"pacing {name}, costs corrected", [*flags, "CostCorrected"], quota, 5)
     for charged, used in [
         (0, 1),
         (1, 0),
@@ -134,35 +134,35 @@ def corrections(name, quota, flags):
         (5, 5),
     ]:
         script.do("correct", 5, charged, used)
-        script.ask("check", 5, 1)
-        script.ask("check", YEAR, 1)
+        script.query("check", 5, 1)
+        script.query("check", YEAR, 1)
     return script.vector()
 
 
-def pauses(name, quota, flags):
-    """A law's pause stands beside the bucket, and ends before time does."""
-    script = PaceScript(f"pace {name}, pauses", [*flags, "ClockAtMax"], quota, 9)
+def delays(name, quota, flags):
+    """A law's cooldown stands beside the bucket, and ends before time does."""
+    script = PacingScript(f"pacing {name}, cooldowns", [*flags, "ClockAtMax"], quota, 9)
     for now, span in [(9, 100), (50, 10), (40, 90), (60, END), (END - 5, 3)]:
         script.do("delay", now, span)
-        script.ask("check", now, 1)
+        script.query("check", now, 1)
         if quota:
-            script.ask("take", now, 1)
-        script.ask("check", now, 0)
+            script.query("take", now, 1)
+        script.query("check", now, 0)
         script.do("drain", now + 1)
-    script.ask("check", END - 1, 1)
-    script.ask("check", END, 1)
+    script.query("check", END - 1, 1)
+    script.query("check", END, 1)
     return script.vector()
 
 
 FREE = {"laws": [{"law": "fixed"}], "backoff": None}
 
 
-def windows():
+def limits():
     for limit in (1, 2, 3, 32, 65_535):
-        for lease in (1, SECOND, END):
-            name = f"window of {limit}, leases of {lease} ns"
+        for expiry in (1, SECOND, END):
+            name = f"window of {limit}, expiry times of {expiry} ns"
             script = Script(
-                name, ["LeaseEnds", "LatePermit"], {**FREE, "window": [limit, lease]}, now=SECOND
+                name, ["ExpiryEnds", "LatePermit"], {**FREE, "concurrency": [limit, expiry]}, now=SECOND
             )
             for turn in range(min(limit, 32) + 1):
                 script.poll(script.now + (turn % 3 == 0))
@@ -170,18 +170,18 @@ def windows():
             script.why()
             for permit in script.outs[: 3 if limit > 3 else 1]:
                 script.settle("abandoned" if permit % 2 else "ok", permit=permit)
-            script.poll(script.now + min(lease, DAY))
+            script.poll(script.now + min(expiry, DAY))
             script.poll()
             script.next_at()
-            script.set_window(max(1, limit // 2), lease)
+            script.set_concurrency(max(1, limit // 2), expiry)
             script.poll()
             script.next_at()
             script.poll(END)
             yield script.vector()
     dice = Dice(5)
     for number in range(30):
-        policy = {**FREE, "window": [1 + dice.below(5), 1 + dice.below(4 * SECOND)]}
-        script = Script(f"window at random, {number}", ["LeaseEnds", "LatePermit"], policy)
+        policy = {**FREE, "concurrency": [1 + dice.below(5), 1 + dice.below(4 * SECOND)]}
+        script = Script(f"concurrency limit at random, {number}", ["ExpiryEnds", "LatePermit"], policy)
         for _ in range(16):
             script.after(dice.below(SECOND))
             if dice.below(3):
@@ -194,13 +194,13 @@ def windows():
         yield script.vector()
 
 
-def holds():
+def cooldowns():
     for ceiling in (1, SECOND, HOUR, END):
         for spread in ([0, 1], [1, 8], [1, 1], [4_294_967_294, 4_294_967_295]):
             for draw, flags, seed in SEEDS:
                 name = f"hold of {ceiling} ns at most, spread {spread}, {draw}"
                 script = Script(
-                    name, ["HostileHint", *flags], {**FREE, "hold": [ceiling, spread]}, seed, SECOND
+                    name, ["HostileHint", *flags], {**FREE, "cooldown": [ceiling, spread]}, seed, SECOND
                 )
                 for asked in (0, 1, ceiling - 1, ceiling, SECOND, 100 * YEAR, END):
                     script.poll(script.now + MS)
@@ -214,30 +214,30 @@ def holds():
                 yield script.vector()
 
 
-def budgets():
+def retry_budgets():
     for ratio in ([1, 10], [1, 3], [2, 5], [1, 1], [7, 2], [U32, 1], [1, U32]):
         for reserve in (1, 3, U32):
             name = f"budget of {ratio}, {reserve} saved"
             script = Script(
-                name, ["Retries"], {**FREE, "budget": [ratio, reserve], "backoff": None}
+                name, ["Retries"], {**FREE, "retry_budget": [ratio, reserve], "backoff": None}
             )
             script.poll()
             script.settle("failed")
             retry = script.retry(0, "failed", into=1)
             for turn in range(6):
-                if script.poll(ask=retry)[0] == "go":
+                if script.poll(call=retry)[0] == "admit":
                     script.settle("ok" if turn % 3 == 2 else "failed")
             for _ in range(3):
                 script.poll()
                 script.settle("ok")
-            script.poll(ask=retry)
+            script.poll(call=retry)
             script.why(retry)
             yield script.vector()
 
 
 def records():
     """Records at every distance of clocks, and by another's hand."""
-    policy = {**FREE, "laws": [{"law": "fixed", "quota": [1, HOUR, 3]}], "budget": [[1, 2], 4]}
+    policy = {**FREE, "laws": [{"law": "fixed", "quota": [1, HOUR, 3]}], "retry_budget": [[1, 2], 4]}
     for wrote in (0, SECOND, DAY, END - DAY):
         for reads in (0, 1, HOUR, END - 1, END):
             for away in (0, 1, HOUR, 300 * YEAR, END):
@@ -293,5 +293,5 @@ def extremes():
 
 
 def vectors():
-    for family in (paces, windows, holds, budgets, records, extremes):
+    for family in (pacings, limits, cooldowns, retry_budgets, records, extremes):
         yield from family()

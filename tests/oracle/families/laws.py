@@ -26,9 +26,9 @@ def long_runs(law, configs):
             script = Script(
                 f"{law} {config}: hundreds of calls of {spacing} ns", ["LongRun"], policy, 3
             )
-            for served, refused in [(30, 1), (5, 4), (400, 2), (1, 30), (90, 3)]:
+            for served, rejected in [(30, 1), (5, 4), (400, 2), (1, 30), (90, 3)]:
                 script.calls(served, {"outcome": "ok", "left": 9 * served}, spacing)
-                script.calls(refused, "throttled" if served % 2 else "busy", spacing)
+                script.calls(rejected, "throttled" if served % 2 else "busy", spacing)
                 script.intervals()
             script.after(5 * SECOND)
             script.calls(60, "ok", spacing)
@@ -48,7 +48,7 @@ def recoveries():
                 name = f"tchannel {variant}, {recovery}, {most} at most: seconds, days and years"
                 script = Script(name, ["Silence", "LongRun"], {"laws": [law], "backoff": None})
                 script.calls(min(most, 9), "ok")
-                for pause in (
+                for cooldown in (
                     0,
                     SECOND,
                     2 * SECOND,
@@ -59,7 +59,7 @@ def recoveries():
                     200_000 * DAY,
                 ):
                     script.calls(3, "throttled")
-                    script.after(pause)
+                    script.after(cooldown)
                     script.calls(4, "ok", 1)
                 yield script.vector()
 
@@ -68,10 +68,10 @@ def silences():
     """How far `autosleeper` comes down in silence: each stretch of it is shorter than the one before."""
     for config, policy in LAWS["autosleeper"].SITUATIONS:
         threshold = policy.get("laws", [{}])[0].get("threshold", 10)
-        for refused in (1, 4, 12):
-            script = Script(f"autosleeper {config}: silences after {refused}", ["Silence"], policy)
+        for rejected in (1, 4, 12):
+            script = Script(f"autosleeper {config}: silences after {rejected}", ["Silence"], policy)
             for stretches in (1, 2, 3, 5, 9, 19):
-                script.calls(refused, "throttled", MS)
+                script.calls(rejected, "throttled", MS)
                 delay = script.gate.intervals(script.now)[0] or 0
                 script.at(max(script.now, script.gate.next_at(script.now) or 0))
                 # One nanosecond too short, and half a stretch more.

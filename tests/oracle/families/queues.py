@@ -19,14 +19,14 @@ SERVERS = [
 ]
 
 
-def queue(script, workers, phases, work, refuses):
+def queue(script, workers, phases, work, rejects):
     """Callers stand in one line; the first worker that is free takes the first of them."""
     dice, line, free = Dice(workers), [], [script.now] * workers
     for callers in phases:
         for turn in range(42):
             while len(line) < callers:
                 answer = script.poll()
-                if answer[0] != "go":
+                if answer[0] != "admit":
                     break
                 worker = min(range(workers), key=lambda index: free[index])
                 free[worker] = max(free[worker], script.now) + work(dice)
@@ -36,9 +36,9 @@ def queue(script, workers, phases, work, refuses):
                 continue
             done, permit = min(line)
             line.remove((done, permit))
-            refused = refuses and turn % 29 == 28
+            rejected = rejects and turn % 29 == 28
             script.settle(
-                dice.of(["busy", "failed", "throttled"]) if refused else "ok",
+                dice.of(["busy", "failed", "throttled"]) if rejected else "ok",
                 max(script.now, done),
                 permit,
             )
@@ -50,11 +50,11 @@ def queue(script, workers, phases, work, refuses):
 def vectors():
     for law, policy in LAWS:
         for server, workers, phases, work in SERVERS:
-            for refuses in (False, True):
-                name = f"{law} before {server}{', which refuse at times' if refuses else ''}"
-                flags = ["LongRun", "BurstOfFailures"] if refuses else ["LongRun"]
+            for rejects in (False, True):
+                name = f"{law} before {server}{', which reject at times' if rejects else ''}"
+                flags = ["LongRun", "BurstOfFailures"] if rejects else ["LongRun"]
                 script = Script(name, flags, policy, DRAW_MAX, now=SECOND)
-                queue(script, workers, phases, work, refuses)
+                queue(script, workers, phases, work, rejects)
                 yield script.vector()
     yield from wide()
     yield from steady()

@@ -117,12 +117,12 @@ POLICIES = [
     ("a base at the most", ["BaseOverCap"], schedule("linear", "full", SECOND, SECOND)),
     ("a factor below one", [], schedule(["exponential", 1, 2], "full", 1, SECOND)),
     ("a spread above one", [], schedule("linear", ["spread", 6, 5], 1, SECOND)),
-    ("a hold of nothing", [], {**one("fixed"), "hold": [0, [0, 1]]}),
-    ("a hold spread beyond itself", [], {**one("fixed"), "hold": [SECOND, [9, 8]]}),
-    ("a window of nothing", [], {**one("fixed"), "window": [0, SECOND]}),
-    ("a lease of nothing", [], {**one("fixed"), "window": [4, 0]}),
-    ("a budget without a reserve", [], {**one("fixed"), "budget": [[1, 2], 0]}),
-    ("a budget that earns nothing", [], {**one("fixed"), "budget": [[0, 3], 4]}),
+    ("a cooldown of nothing", [], {**one("fixed"), "cooldown": [0, [0, 1]]}),
+    ("a cooldown spread beyond itself", [], {**one("fixed"), "cooldown": [SECOND, [9, 8]]}),
+    ("a concurrency limit of nothing", [], {**one("fixed"), "concurrency": [0, SECOND]}),
+    ("an expiry of nothing", [], {**one("fixed"), "concurrency": [4, 0]}),
+    ("a retry budget without a reserve", [], {**one("fixed"), "retry_budget": [[1, 2], 0]}),
+    ("a retry budget that earns nothing", [], {**one("fixed"), "retry_budget": [[0, 3], 4]}),
     ("a quota of nothing", [], one("fixed", quota=[0, SECOND])),
     ("a quota in no time", [], one("fixed", quota=[1, 0])),
     ("a burst of nothing", [], one("fixed", quota=[1, SECOND, 0])),
@@ -135,9 +135,9 @@ POLICIES = [
     ("aimd that starts above its ceiling", [], one("aimd", ceiling=[9, SECOND])),
     ("aimd with too large a burst", ["HugeCost"], one("aimd", start=[10, SECOND, 17_593])),
     ("aimd with the largest burst", ["HugeCost"], one("aimd", start=[10, SECOND, 17_592])),
-    ("aimd with a pause above its most", ["BaseOverCap"], one("aimd", pause=[2, 1, 1])),
-    ("aimd with a pause of nothing", [], one("aimd", pause=[0, 1, 1])),
-    ("aimd that never discounts", [], one("aimd", pause=[1, 1, 0])),
+    ("aimd with a cooldown above its most", ["BaseOverCap"], one("aimd", cooldown=[2, 1, 1])),
+    ("aimd with a cooldown of nothing", [], one("aimd", cooldown=[0, 1, 1])),
+    ("aimd that never discounts", [], one("aimd", cooldown=[1, 1, 0])),
     ("tchannel that does not recover", [], one("tchannel", rate=0)),
     ("tchannel that triples nothing", [], one("tchannel", value=0)),
     ("tchannel by one, promised", [], one("tchannel", rate=1)),
@@ -188,12 +188,12 @@ def attempts():
             f"attempts past all counting, {growth}", ["AttemptSaturates", "Retries"], policy
         )
         for count in (1, 65_533, 1, 1, 3):
-            script.retries(count, ask=0 if count == 65_533 else 1 if script.events else 0, into=1)
-        script.poll(ask=1)
+            script.retries(count, call=0 if count == 65_533 else 1 if script.events else 0, into=1)
+        script.poll(call=1)
         yield script.vector()
     for name in NAMED:
         script = Script(f"attempts by default, {name}", ["Retries"], {"named": name})
-        script.retries(12, ask=0)
+        script.retries(12, call=0)
         script.retry(1)
         yield script.vector()
 

@@ -18,7 +18,7 @@ MOMENTS = """0|1|30|120|0.5|1.999999999|1.9999999999|007|999999999|1000000000|17
 7ns|1.5h|1h,2h|2562047h47m16.854775807s|99999999999h|1d|6m0|6m 0s|m|5mss|1h-1m|\xff|5\x00|{}"""
 
 DATES = """Mon, 03 Mar 2025 09:01:00 GMT|Monday, 03-Mar-25 09:01:00 GMT|Mon Mar  3 09:01:00 2025|Mon Mar 03 09:01:00 2025|
-2025-03-03T09:01:00Z|2025-03-03t09:01:00z|2025-03-03 09:01:00Z|2025-03-03T09:01:00.25Z|2025-03-03T10:01:00+01:00|
+2025-03-03T09:01:00Z|2025-03-03T09:01Z|2025-03-03 09:01+01:00|2025-03-03T09:01.5Z|2025-03-03T09:01:61Z|2025-03-03t09:01:00z|2025-03-03 09:01:00Z|2025-03-03T09:01:00.25Z|2025-03-03T10:01:00+01:00|
 2025-03-03T03:31:00-05:30|Sun, 06 Nov 1994 08:49:37 GMT|Sunday, 06-Nov-94 08:49:37 GMT|Sun Nov  6 08:49:37 1994|
 Sun, 06 Nov 1969 08:49:37 GMT|Thu, 01 Jan 1970 00:00:00 GMT|Fri, 31 Dec 9999 23:59:60 GMT|Tue, 29 Feb 2028 00:00:00 GMT|
 Tue, 29 Feb 2027 00:00:00 GMT|Tue, 29 Feb 2000 00:00:00 GMT|Mon, 29 Feb 2100 00:00:00 GMT|Mon, 31 Apr 2025 00:00:00 GMT|
@@ -39,7 +39,7 @@ default;r=50;t=30|*x;r=5|"default";r=50;t=30.5|"default";r=50.9|"default";r=-1|"
 limit=100|remaining=50|LIMIT=100, Remaining=50|limit=100, remaining=50, reset=5;x=1|limit=100;w=60, remaining=50, reset=5|limit="100"|x=5|
 x=5, remaining=2|50|50;r=3|"a";r=1, 5|"a";r=1,|,"a";r=1||"a";r=18446744073709551615|"a";r=18446744073709551616|"a";"b";r=7|
 "a";r=7;"b"|"a";r=7;foo|"a";r=7;foo=bar|"a";r=7;foo=-1|"a";r=7;foo=@5|"a";r=7;foo=(1)|"a";r=7;q=9|"a";r=9;q=7|"a";r=0;q=0|
-"a";r=1;w=0|"a";r=1;w=0.0000000001|"a";r=7;qu="tokens"|"\xe4";r=5|"a"\t;r=5|"a";\tr=5"""
+"a";r=1;w=0|"a";r=1;w=0.0000000001|"a";r=7;qu="tokens"|"a";a=50;w=30;c=2|"a";a=5;w=30;t=9|"a";a=5;q=9;w=30|"a";c=2|"a";a=5;c=4294967299|"a";r=5;c=x|"a";r=7;a=5|"\xe4";r=5|"a"\t;r=5|"a";\tr=5"""
 
 POLICIES = """"default";q=100;w=60|"default";q=100|"default";w=60|"a";q=10;w=1, "b";q=1000;w=86400|"a";q=10;w=1;qu="requests"|
 "a";q=10;qu="content-bytes"|"a";q=10;qu="concurrent-requests"|"a";q=10;qu="tokens"|"a";q=10;qu="input-tokens"|"a";q=10;qu="quarks"|
@@ -60,12 +60,26 @@ x-ratelimit-bucket|x-ratelimit-used|x-ratelimit-resource|x-ratelimit-limits|x-ra
 x-ratelimit|ratelimitlimit|ratelimit-policy-x|x-ratelimit-retry-after-x|x-ratelimit-retry-after|X-Rate-Limit-Retry-After-Seconds|
 x-rate-limit-retry-after|retry-after-ms|x-ms-retry-after-ms|x-amz-retry-after|Retry-After|retry-after-x|Age|age-x|content-length|
 x-ratelimit-requests-reset-after|x-ratelimit-reset-after-requests|x-ratelimit-limit-req-10-seconds|x-ratelimit-daily-limit|
+fastly-ratelimit-remaining|x-app-limit-24hour-limit|x-user-limit-24hour-remaining|x-user-limit-24hour-reset|sforce-limit-info|
+x-hubspot-ratelimit-max|x-hubspot-ratelimit-remaining|x-hubspot-ratelimit-daily|x-hubspot-ratelimit-daily-remaining|
+x-hubspot-ratelimit-secondly-remaining|x-hubspot-ratelimit-interval-milliseconds|x-hubspot-ratelimit-secondly|ratelimitbysize-limit|
+ratelimitbysize-reset|ratelimitbysize-query-cost|x-ratelimitbysize-remaining-minute|x-ratelimitbysize-limit-month|x-complexity|x-complexity-x|x-ratelimit-tokens-query-cost|
+anthropic-ratelimit-unified-5h-utilization|anthropic-ratelimit-unified-7d-status|anthropic-ratelimit-unified-status|x-ratelimit-utilization|
 x-ratelimit-limit-concurrent-requests|x-ratelimit-limit-bytes-day|x-ratelimit-limit-input-output-tokens|x-ratelimit-remaining-limit"""
 
 ODDS = [
     ("X-Shopify-Shop-Api-Call-Limit", "32/40|40/40|41/40|0/0|32/|/40|32|32/40/1| 32/40 |3.5/40.5|-1/40|32 / 40"),
     ("Stripe-Should-Retry", "true|false|FALSE|False|0|| false |falsely|false,true"),
     ("x-should-retry", "false|true|no"),
+    ("Sforce-Limit-Info", "api-usage=18/15000|api-usage=25/15000; per-app-api-usage=17/250(appName=x)|api-usage=|api-usage|=1/2|a=1/2x|a=3/2,b"),
+    ("Stripe-Rate-Limited-Reason", "global-concurrency|endpoint-rate|concurrency|a concurrency||concurrency,x"),
+    ("Twilio-Concurrent-Requests", "5|0||x y"),
+    ("x-complexity", "143|1.9|-1|4294967296||x"),
+    ("ratelimitbysize-query-cost", "0|32|99999999999"),
+    ("X-HubSpot-RateLimit-Interval-Milliseconds", "10000|0|0.5|1e4||10000, 5"),
+    ("anthropic-ratelimit-unified-5h-utilization", "0|0.42|0.9999|1|1.02|42%|-1|"),
+    ("anthropic-ratelimit-unified-5h-status", "allowed|allowed_warning|rejected|Rejected||rejected now"),
+    ("X-App-Usage", '{"call_count":28,"estimated_time_to_regain_access":19}|{"a":[{"estimated_time_to_regain_access": 3},{"estimated_time_to_regain_access" :7}]}|{"estimated_time_to_regain_access":0}|{}||"'),
     ("Age", "0|1|0.9|1.5|-1|x||18446744073709551616|0, 5"),
     ("x-amzn-errortype", "ThrottlingException|com.amazon#SlowDown|SlowDown:http://x|RequestTimeout| SlowDown |slowdown|Other|"),
     ("Date", "0|1740992400|Mon, 03 Mar 2025 09:00:00 GMT|5s|1740992400, 1740992401|garbage|"),
@@ -96,19 +110,19 @@ def vector(name, flags, status, headers, profile="auto", clock=None):
     }
 
 
-def pauses():
+def cooldowns():
     for header in ("Retry-After", "retry-after-ms", "X-RateLimit-Retry-After"):
         for value in items(MOMENTS) + items(DATES):
             name = f"{header} of {value!r}"
             yield vector(name, ["HostileHint"], 429, [(header, value)], clock=CLOCK)
     for index, value in enumerate(items(MOMENTS) + items(DATES)):
         status = (503, 200, 403, 500)[index % 4]
-        yield vector(f"pause of {value!r} by {status}", [], status, [DATE, ("retry-after", value)])
-        yield vector(f"pause of {value!r} without a clock", [], 429, [("Retry-After", value)])
+        yield vector(f"cooldown of {value!r} by {status}", [], status, [DATE, ("retry-after", value)])
+        yield vector(f"cooldown of {value!r} without a clock", [], 429, [("Retry-After", value)])
     for coarse in ("1", "2", "3", "Mon, 03 Mar 2025 09:00:02 GMT"):
         for fine in ("1", "999", "1000", "1001", "1999", "2000", "2500"):
             both = [("Retry-After", coarse), ("retry-after-ms", fine)]
-            yield vector(f"pauses of {coarse} s and {fine} ms", [], 429, both, clock=CLOCK)
+            yield vector(f"cooldowns of {coarse} s and {fine} ms", [], 429, both, clock=CLOCK)
 
 
 def resets():
@@ -161,7 +175,7 @@ def statuses():
     for status in map(int, STATUSES.split()):
         for what, headers in [
             ("alone", []),
-            ("with a pause", [("Retry-After", "7")]),
+            ("with a cooldown", [("Retry-After", "7")]),
             ("with nothing left", [("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "9")]),
         ]:
             yield vector(f"status {status} {what}", [], status, headers)
@@ -319,5 +333,5 @@ def grpc_vector(code, pushback):
 
 
 def http():
-    for family in (pauses, resets, lists, names, statuses, mixtures, contradictions, drawn):
+    for family in (cooldowns, resets, lists, names, statuses, mixtures, contradictions, drawn):
         yield from family()

@@ -2,8 +2,8 @@
 
 from exact import DAY, END, HOUR, MS, SECOND, part, within
 from laws.base import MOST_BURST, PER, PUSHBACK, Law, below_one, quota_wrong
-from pace import Quota
-from record import Refused
+from pacing import Quota
+from record import Rejected
 
 
 def law_rate(count, period):
@@ -12,7 +12,7 @@ def law_rate(count, period):
 
 
 class Aimd(Law):
-    """Additive increase, multiplicative decrease, and a pause that doubles from cut to cut."""
+    """Additive increase, multiplicative decrease, and a cooldown that doubles from cut to cut."""
 
     TAG = 1
     NAME = "aimd"
@@ -23,16 +23,16 @@ class Aimd(Law):
         "step": [1, SECOND],
         "every": 10,
         "keep": [1, 2],
-        "pause": [10 * MS, 10 * SECOND, 10],
+        "cooldown": [10 * MS, 10 * SECOND, 10],
     }
     NAMED = {
         "aimd": {"laws": [{"law": "aimd"}]},
     }
     SITUATIONS = [
         ("by default", {"named": "aimd"}),
-        ("without a pause", {"laws": [{"law": "aimd", "pause": None, "every": 1}]}),
-        # The longest pause is reached exactly.
-        ("with a pause of whole doublings", {"laws": [{"law": "aimd", "pause": [MS, 4 * MS, 2]}]}),
+        ("without a cooldown", {"laws": [{"law": "aimd", "cooldown": None, "every": 1}]}),
+        # The longest cooldown is reached exactly.
+        ("with a cooldown of whole doublings", {"laws": [{"law": "aimd", "cooldown": [MS, 4 * MS, 2]}]}),
         (
             "between close bounds",
             {
@@ -58,7 +58,7 @@ class Aimd(Law):
                         "floor": [1, DAY],
                         "step": [1, HOUR],
                         "every": 2,
-                        "pause": [1, END, 1],
+                        "cooldown": [1, END, 1],
                     }
                 ]
             },
@@ -78,9 +78,9 @@ class Aimd(Law):
             return "ZeroEvery"
         if not below_one(config["keep"]):
             return "KeepNotBelowOne"
-        pause = config["pause"]
-        if pause and (pause[0] == 0 or pause[0] > pause[1] or pause[2] == 0):
-            return "Pause"
+        cooldown = config["cooldown"]
+        if cooldown and (cooldown[0] == 0 or cooldown[0] > cooldown[1] or cooldown[2] == 0):
+            return "Cooldown"
         rates = [law_rate(*config[name][:2]) for name in ("floor", "start", "ceiling")]
         return None if rates == sorted(rates) else "StartOutside"
 
@@ -93,19 +93,19 @@ class Aimd(Law):
     def quota(self):
         return Quota(self.rate, PER, self.config["burst"])
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         if not sample.fresh:
             return None
         if sample.outcome in PUSHBACK:
-            self.cut(pace, sample, chance)
+            self.cut(pacing, sample, chance)
             return "slower"
         if sample.outcome != "ok":
             return None
-        if self.config["pause"] and self.doublings > 0:
+        if self.config["cooldown"] and self.doublings > 0:
             self.calm += 1
-            if self.calm >= self.config["pause"][2]:
+            if self.calm >= self.config["cooldown"][2]:
                 self.calm, self.doublings = 0, self.doublings - 1
-        if not sample.paced:
+        if not sample.rate_limited:
             return None
         self.successes += 1
         if self.successes < self.config["every"]:
@@ -114,17 +114,17 @@ class Aimd(Law):
         self.rate = min(within(self.rate + self.config["step"]), self.config["ceiling"])
         return "faster" if self.rate > before else None
 
-    def cut(self, pace, sample, chance):
+    def cut(self, pacing, sample, chance):
         self.rate = max(part(self.config["keep"], self.rate), self.config["floor"])
         self.successes = 0
-        if self.config["pause"]:
-            base, most, _ = self.config["pause"]
+        if self.config["cooldown"]:
+            base, most, _ = self.config["cooldown"]
             self.calm = 0
-            # Past the longest pause there is nothing that successes could take back.
+            # Past the longest cooldown there is nothing that successes could take back.
             if base << self.doublings < most:
                 self.doublings += 1
-            pause = min(base << self.doublings, most)
-            pace.delay(sample.now, min(chance.between(pause // 2, pause), sample.ceiling))
+            cooldown = min(base << self.doublings, most)
+            pacing.delay(sample.now, min(chance.between(cooldown // 2, cooldown), sample.ceiling))
 
     def write(self, out):
         out.u64(self.rate)
@@ -136,4 +136,4 @@ class Aimd(Law):
         self.rate, self.successes = source.u64(), source.u16()
         self.doublings, self.calm = source.u8(), source.u16()
         if not self.config["floor"] <= self.rate <= self.config["ceiling"]:
-            raise Refused("OtherPolicy")
+            raise Rejected("OtherPolicy")

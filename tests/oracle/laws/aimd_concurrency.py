@@ -2,11 +2,11 @@
 
 from exact import part
 from laws.base import Law, below_one
-from record import Refused
+from record import Rejected
 
 
 class AimdConcurrency(Law):
-    """A window that a window's worth of successes opens by one."""
+    """A concurrency limit that a limit's worth of successes opens by one."""
 
     TAG = 3
     NAME = "aimd-concurrency"
@@ -33,16 +33,16 @@ class AimdConcurrency(Law):
     def __init__(self, config, now):
         self.config, self.open, self.successes = config, config["start"], 0
 
-    def window(self, now):
+    def concurrency(self, now):
         return self.open
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         if not sample.fresh:
             return None
         if sample.outcome != "ok":
             self.open, self.successes = max(1, part(self.config["keep"], self.open)), 0
             return "slower"
-        if not sample.paced or self.open >= self.config["most"]:
+        if not sample.rate_limited or self.open >= self.config["most"]:
             return None
         self.successes += 1
         if self.successes < self.open:
@@ -57,4 +57,4 @@ class AimdConcurrency(Law):
     def read(self, source):
         self.open, self.successes = source.u16(), source.u16()
         if not 1 <= self.open <= self.config["most"]:
-            raise Refused("OtherPolicy")
+            raise Rejected("OtherPolicy")

@@ -112,12 +112,12 @@ class Autosleeper(Law):
     def lower(self):
         return part(self.config["down"], self.now_delay)
 
-    def keep_back(self, pace, now, chance):
+    def keep_back(self, pacing, now, chance):
         delay = self.spread(self.now_delay, self.config["most"], chance)
-        pace.delay(now, delay)
+        pacing.delay(now, delay)
         self.quiet_from = max(self.quiet_from, within(now + delay))
 
-    def released(self, pace, now, cost, chance):
+    def released(self, pacing, now, cost, chance):
         if self.faithful:
             return
         # Silence lowers the delay as successes would have; 256 steps are enough for any policy.
@@ -128,16 +128,16 @@ class Autosleeper(Law):
                 break
             silence -= stretch
             self.now_delay = self.or_none(self.lower())
-        self.keep_back(pace, now, chance)
+        self.keep_back(pacing, now, chance)
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         if self.faithful:
             moved = self.observe_faithfully(sample, chance)
-            pace.delay(sample.now, self.now_delay)
+            pacing.delay(sample.now, self.now_delay)
             return moved
         moved = self.observe_mended(sample)
         if moved == "slower":
-            self.keep_back(pace, sample.now, chance)
+            self.keep_back(pacing, sample.now, chance)
         self.quiet_from = max(self.quiet_from, sample.now)
         return moved
 
@@ -164,7 +164,7 @@ class Autosleeper(Law):
             self.now_delay = min(self.higher(), self.config["most"])
             self.successes = 0
             return "slower"
-        if self.now_delay == 0 or not sample.paced:
+        if self.now_delay == 0 or not sample.rate_limited:
             return None
         self.successes = within(self.successes + 1, U16)
         if self.successes < self.config["threshold"]:

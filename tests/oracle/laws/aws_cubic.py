@@ -4,8 +4,8 @@ from fractions import Fraction
 
 from exact import SECOND, U32, U64, floor, part, since, within
 from laws.base import MOST_BURST, PER, Law
-from pace import Quota
-from record import Refused
+from pacing import Quota
+from record import Rejected
 
 ONE = 1 << 20
 FLOOR = ONE // 2
@@ -45,7 +45,7 @@ class AwsCubic(Law):
     }
     SITUATIONS = [
         ("by default", {"named": "aws-cubic"}),
-        ("beside a window", {"laws": [{"law": "aws-cubic"}, {"law": "aimd-concurrency"}]}),
+        ("beside a concurrency limit", {"laws": [{"law": "aws-cubic"}, {"law": "aimd-concurrency"}]}),
     ]
 
     def __init__(self, config, now):
@@ -76,16 +76,16 @@ class AwsCubic(Law):
         change = part((4, 10), within(square * distance >> 20))
         return within(self.plateau + (change if elapsed >= turn else -change))
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         self.measure(sample.now)
         before, was_on = self.rate, self.on
-        refused = sample.outcome in ("throttled", "busy")
+        rejected = sample.outcome in ("throttled", "busy")
         if not was_on:
             passed = min(since(self.counted, sample.now), 2 * SECOND)
             filled = self.tokens + floor(Fraction(passed * self.rate, SECOND))
             self.tokens = min(filled, max(self.rate, ONE))
             self.counted = max(self.counted, sample.now)
-        if refused:
+        if rejected:
             self.plateau = min(self.measured, before) if was_on else self.measured
             self.cut_at, self.on = sample.now, True
             aimed = part((7, 10), self.plateau)
@@ -95,14 +95,14 @@ class AwsCubic(Law):
         new = quota(self.rate)
         if was_on:
             # The room in the bucket stays, as far as there is room for it.
-            room = quota(before).burst - pace.fill
-            pace.fill = max(Fraction(0), min(new.burst - room, Fraction(U64, PER)))
+            room = quota(before).burst - pacing.fill
+            pacing.fill = max(Fraction(0), min(new.burst - room, Fraction(U64, PER)))
         elif self.on:
-            pace.fill = max(Fraction(0), new.burst - Fraction(self.tokens, ONE))
+            pacing.fill = max(Fraction(0), new.burst - Fraction(self.tokens, ONE))
         else:
             self.tokens = min(self.tokens, max(self.rate, ONE))
             return None
-        return "slower" if refused else "faster" if self.rate > before else None
+        return "slower" if rejected else "faster" if self.rate > before else None
 
     def write(self, out):
         out.u64(self.rate)
@@ -119,4 +119,4 @@ class AwsCubic(Law):
         self.cut_at, self.measured = source.instant(), source.u64()
         self.half_second, self.responses = source.then // HALF_SECOND, 0
         if self.rate < FLOOR:
-            raise Refused("OtherPolicy")
+            raise Rejected("OtherPolicy")

@@ -55,21 +55,21 @@ class Law:
         return min(now, self.LATE)
 
     def check(self, now, in_flight):
-        """The instant from which on the law lets a call leave."""
+        """The instant from which on the law admits a call."""
         return 0
 
-    def window(self, now):
+    def concurrency(self, now):
         return None
 
     def widens_at(self, now):
-        """When the window is next wider by time."""
+        """When the concurrency limit is next wider by time."""
         return None
 
     def interval(self, now):
         quota = self.quota()
         return None if quota is None else -(-quota.period // quota.count)
 
-    def released(self, pace, now, cost, chance):
+    def released(self, pacing, now, cost, chance):
         pass
 
     def corrected(self, now, charged, used):

@@ -2,7 +2,7 @@
 
 from exact import DAY, MS, SECOND
 from laws.base import Law, quota_wrong
-from pace import Quota
+from pacing import Quota
 
 
 class Fixed(Law):
@@ -33,14 +33,14 @@ class Fixed(Law):
             },
         ),
         (
-            "with a budget and all limits of a call",
+            "with a retry budget and all limits of a call",
             {
                 "laws": [{"law": "fixed", "quota": [20, SECOND]}],
-                "budget": [[1, 3], 2],
+                "retry_budget": [[1, 3], 2],
                 "attempts": 4,
                 "elapsed": 3 * SECOND,
-                "window": [3, 10 * SECOND],
-                "hold": [60 * SECOND, [1, 2]],
+                "concurrency": [3, 10 * SECOND],
+                "cooldown": [60 * SECOND, [1, 2]],
                 "backoff": [["exponential", 3, 2], ["spread", 1, 5], 100 * MS, SECOND],
             },
         ),
@@ -56,7 +56,7 @@ class Fixed(Law):
     def quota(self):
         return self.limit
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         return None
 
     def write(self, out):

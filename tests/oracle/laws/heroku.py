@@ -98,29 +98,29 @@ class Heroku(Law):
 
     def __init__(self, config, now):
         self.config, self.sleep, self.run = config, config["start"], 0
-        self.raised = self.refused_at = now
+        self.raised = self.rejected_at = now
 
     def interval(self, now):
         return self.sleep or None
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         sleep, moved = self.sleep, None
         if sample.outcome == "ok":
             moved = self.served(sample)
             sleep = self.sleep
         elif sample.outcome in ("throttled", "busy"):
-            sleep, moved = self.refused(sample)
+            sleep, moved = self.throttled(sample)
         most = within(sleep + part(self.config["jitter"], sleep))
-        pace.delay(sample.now, chance.between(sleep, most))
+        pacing.delay(sample.now, chance.between(sleep, most))
         return moved
 
-    def refused(self, sample):
+    def throttled(self, sample):
         config = self.config
         if config["once_per_event"] and not sample.fresh:
             return self.sleep, None
         first = self.run == 0
-        together = config["once_per_event"] and sample.sent < self.refused_at
-        self.refused_at = sample.now
+        together = config["once_per_event"] and sample.sent < self.rejected_at
+        self.rejected_at = sample.now
         self.run = within(self.run + 1, U16)
         if config["spare_first"] and sample.attempt == 0 and (first or together):
             return self.sleep, None
@@ -157,8 +157,8 @@ class Heroku(Law):
         out.u64(self.sleep)
         out.u16(self.run)
         out.instant(self.raised)
-        out.instant(self.refused_at)
+        out.instant(self.rejected_at)
 
     def read(self, source):
         self.sleep, self.run = source.u64(), source.u16()
-        self.raised, self.refused_at = source.instant(), source.instant()
+        self.raised, self.rejected_at = source.instant(), source.instant()

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 from exact import END, SECOND, U32, U64, floor, since, within
 from laws.base import Law
-from pace import Never
-from record import Refused
+from pacing import Never
+from record import Rejected
 
 GRAIN = Fraction(1, 2**36)
 MOST_HALVINGS, MOST_STREAK = 20, 8
@@ -23,16 +23,16 @@ class Tchannel(Law):
         ("by default", {"named": "tchannel"}),
         ("faithful", {"laws": [{"law": "tchannel", "most": 40, "rate": 3, "variant": "faithful"}]}),
         (
-            "faithful, by value, refusing",
+            "faithful, by value, throttling",
             {
                 "laws": [
-                    {"law": "tchannel", "most": 9, "value": 1, "variant": "faithful", "over": "refuse"}
+                    {"law": "tchannel", "most": 9, "value": 1, "variant": "faithful", "over": "reject"}
                 ]
             },
         ),
         (
-            "two a second, refusing",
-            {"laws": [{"law": "tchannel", "most": 2, "rate": 2, "over": "refuse"}]},
+            "two a second, throttling",
+            {"laws": [{"law": "tchannel", "most": 2, "rate": 2, "over": "reject"}]},
         ),
         ("one a second", {"laws": [{"law": "tchannel", "most": 1, "rate": 14}]}),
         ("by a small value", {"laws": [{"law": "tchannel", "most": 1000, "value": 1}]}),
@@ -118,7 +118,7 @@ class Tchannel(Law):
         state.pass_time(now)
         if state.room() > 0:
             return 0
-        if self.config["over"] == "refuse":
+        if self.config["over"] == "reject":
             raise Never("over-limit")
         for _ in range(64):
             state.end_second()
@@ -128,11 +128,11 @@ class Tchannel(Law):
             raise Never("never")
         return state.second
 
-    def released(self, pace, now, cost, chance):
+    def released(self, pacing, now, cost, chance):
         self.pass_time(now)
         self.sent = within(self.sent + 1, U32)
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         before = self.limit
         self.pass_time(sample.now)
         if sample.outcome in ("throttled", "busy") and (sample.fresh or self.faithful):
@@ -154,4 +154,4 @@ class Tchannel(Law):
         self.streak, self.quiet = source.u8(), source.u8()
         most = 0 if self.faithful else MOST_STREAK
         if not (GRAIN <= self.limit <= self.most and self.streak <= most and self.quiet <= most):
-            raise Refused("OtherPolicy")
+            raise Rejected("OtherPolicy")

@@ -1,10 +1,10 @@
-"""`vegas`: a window that delay steers, round by round. Times in microseconds, rounded down."""
+"""`vegas`: a concurrency limit that delay steers, round by round. Times in microseconds, rounded down."""
 
 from math import isqrt
 
 from exact import U16, U32, since, within
 from laws.base import Law
-from record import Refused
+from record import Rejected
 
 ROUND, MOST, ROUNDS = 32, U16 // 4, 32
 
@@ -23,32 +23,32 @@ class Vegas(Law):
     SITUATIONS = [("by default", {"named": "vegas"})]
 
     def __init__(self, config, now):
-        self.open, self.refused, self.size = True, False, 0
+        self.open, self.throttled, self.size = True, False, 0
         self.bases, self.rounds = [U32, U32], 0  # Of the period before, and of the latest.
         self.begin(now)
 
     def begin(self, now):
-        self.began, self.took, self.paced = now, [], False
+        self.began, self.took, self.rate_limited = now, [], False
 
-    def window(self, now):
+    def concurrency(self, now):
         return None if self.open or self.size == 0 else self.size
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         if not sample.fresh or sample.outcome == "throttled":
             return None
         if sample.outcome != "ok":
-            return self.refuse(sample.now)
-        self.refused = False
+            return self.throttle(sample.now)
+        self.throttled = False
         if not self.took:
             self.began = max(self.began, sample.sent)
         self.took.append(min(since(sample.sent, sample.now) // 1000, U32))
-        self.paced |= sample.paced
+        self.rate_limited |= sample.rate_limited
         if len(self.took) < max(ROUND, within(4 * self.size, U16)):
             return None
-        began, took, paced = self.began, self.took, self.paced
+        began, took, rate_limited = self.began, self.took, self.rate_limited
         self.begin(sample.now)
         lasted = since(began, sample.now) // 1000
-        return self.judge(took, lasted, paced) if lasted > 0 else None
+        return self.judge(took, lasted, rate_limited) if lasted > 0 else None
 
     def close_to(self, size):
         size = max(1, min(size, MOST))
@@ -56,10 +56,10 @@ class Vegas(Law):
         self.open, self.size = False, size
         return "slower" if moved else None
 
-    def refuse(self, now):
-        if self.refused or self.size == 0:
+    def throttle(self, now):
+        if self.throttled or self.size == 0:
             return None
-        self.refused = True
+        self.throttled = True
         self.begin(now)
         return self.close_to(within(3 * self.size, U16) // 4)
 
@@ -70,7 +70,7 @@ class Vegas(Law):
         self.bases[1] = min(self.bases[1], mean + 3 * error // 2)
         return min(self.bases)
 
-    def judge(self, took, lasted, paced):
+    def judge(self, took, lasted, rate_limited):
         calls = len(took)
         mean = sum(took) // calls
         jumps = sum(abs(a - b) for a, b in zip(took, took[1:]))
@@ -95,7 +95,7 @@ class Vegas(Law):
                 return None
             return self.close_to(min(max(whole(under_way), self.size // 2), max(0, self.size - 1)))
         in_use = 2 * flying >= self.size * 256
-        if self.open or not paced or not in_use or self.size >= MOST:
+        if self.open or not rate_limited or not in_use or self.size >= MOST:
             return None
         step = max(1, self.size // 8) if 2 * line < allowed else 1
         self.size = min(self.size + step, MOST)
@@ -104,10 +104,10 @@ class Vegas(Law):
     def write(self, out):
         out.u16(self.size)
         out.u8(self.open)
-        out.u8(self.refused)
+        out.u8(self.throttled)
 
     def read(self, source):
-        self.size, self.open, self.refused = source.u16(), source.flag(), source.flag()
+        self.size, self.open, self.throttled = source.u16(), source.flag(), source.flag()
         self.begin(source.then)
         if self.size > MOST:
-            raise Refused("OtherPolicy")
+            raise Rejected("OtherPolicy")

@@ -10,6 +10,8 @@ def http_status(status):
         return "throttled"
     if status in (503, 529):
         return "busy"
+    if status in (501, 505, 508):
+        return "ok"
     return "failed" if status == 408 or 500 <= status <= 599 else "ok"
 
 
@@ -46,8 +48,8 @@ def coap(code, option):
     kind, detail = divmod(code, 32)
     if (kind, detail) not in ((4, 29), (5, 3)):
         return age, "failed" if kind == 5 else "ok", {}
-    pause = 60 if age is None else age
-    return age, "throttled" if kind == 4 else "busy", {"after": pause * SECOND}
+    cooldown = 60 if age is None else age
+    return age, "throttled" if kind == 4 else "busy", {"after": cooldown * SECOND}
 
 
 AWS_THROTTLES = """BandwidthLimitExceeded EC2ThrottledException LimitExceededException

@@ -16,7 +16,8 @@ DATES = [
     f"{DAYS}, (?P<day>[0-9]{{2}}) {MONTH} (?P<year>[0-9]{{4}}) {CLOCK} GMT",
     f"{DAYS}, (?P<day>[0-9]{{2}})-{MONTH}-(?P<short>[0-9]{{2}}) {CLOCK} GMT",
     f"{DAYS} {MONTH} (?P<day> [0-9]|[0-9]{{2}}) {CLOCK} (?P<year>[0-9]{{4}})",
-    f"(?P<year>[0-9]+)-(?P<month>[0-9]{{2}})-(?P<day>[0-9]{{2}})[Tt ]{CLOCK}(?:\\.(?P<part>[0-9]+))?"
+    "(?P<year>[0-9]+)-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})[Tt ](?P<h>[0-9]{2}):(?P<m>[0-9]{2})"
+    "(?::(?P<s>[0-9]{2}))?(?:\\.(?P<part>[0-9]+))?"
     "(?:[Zz]|(?P<zone>[+-][0-9]{2}:[0-9]{2}))",
 ]
 NUMBER = "[0-9]+(?:\\.[0-9]+)?"
@@ -65,7 +66,7 @@ def instant(found):
         year = int(told["year"])
     month = MONTHS.index(told["name"]) + 1 if told.get("name") else int(told["month"])
     seconds = midnight(year, month, int(told["day"])) * 86_400
-    seconds += clock(int(told["h"]), int(told["m"]), int(told["s"]))
+    seconds += clock(int(told["h"]), int(told["m"]), int(told["s"] or 0))
     if told.get("zone"):
         sign, offset = told["zone"][0], told["zone"][1:].split(":")
         ahead = clock(int(offset[0]), int(offset[1]), 0)

@@ -2,11 +2,11 @@
 
 import re
 
-from exact import SECOND, within
+from exact import SECOND, U32, within
 from record import fnv1a
 from signals.codes import aws, http_status
 from signals.dates import AT, IN, NUMBER, Garbage, behind_comma, moments, scaled
-from signals.limits import UNITS, Draft, name_of
+from signals.limits import COUNTS, UNITS, Draft, name_of
 from signals.names import header
 from signals.structured import item
 
@@ -16,9 +16,9 @@ TOLD, COLLECTED = 4, 8
 class Reading:
     def __init__(self, status, profile):
         self.status, self.profile, self.ignored = status, profile, 0
-        self.cached = self.no_retry = False
+        self.cached = self.no_retry = self.concurrency = self.exhausted = False
         self.code = self.date = None
-        self.pause, self.fine, self.limits = Draft(), Draft(), []
+        self.cooldown, self.fine, self.limits = Draft(), Draft(), []
 
     def header(self, name, value):
         known = header(name)
@@ -32,10 +32,12 @@ class Reading:
             return
         self.cached |= twin.cached
         self.no_retry |= twin.no_retry
+        self.concurrency |= twin.concurrency
+        self.exhausted |= twin.exhausted
         self.code = twin.code
         if twin.date is not None:
             self.date = twin.date if self.date is None else max(self.date, twin.date)
-        self.pause.merge(twin.pause)
+        self.cooldown.merge(twin.cooldown)
         self.fine.merge(twin.fine)
         for draft in twin.limits:
             self.add(draft)
@@ -56,7 +58,7 @@ class Reading:
         kind, name, qualifier = known
         self.code = code
         draft = Draft(name_of(qualifier or name))
-        draft.count(qualifier, not qualifier or name == "x-ms")
+        draft.count(qualifier, name if name in COUNTS else None if qualifier else "requests")
         if kind == "age":
             self.cached = scaled(whole(NUMBER, value).partition(".")[0], 0) > 0
         elif kind == "retry":
@@ -65,23 +67,46 @@ class Reading:
             said = aws(value)
             if code is None or said == "throttled":
                 self.code = said
+        elif kind == "reason":
+            self.concurrency = whole("[!-~]*", value).endswith("concurrency") or name == "twilio"
+        elif kind == "status":
+            if whole("[!-~]*", value) == "rejected":
+                self.exhausted = True
+                draft.tell("left", 0)
+        elif kind == "usage":
+            for minutes in re.findall('"estimated_time_to_regain_access"[ \t]*:[ \t]*([0-9]+)', value):
+                if int(minutes) > 0:
+                    self.cooldown.tell(IN, within(scaled(minutes, 0) * 60 * SECOND))
+        elif kind == "period":
+            draft.tell("period", scaled(whole(NUMBER, value), 6))
+            if draft.told["period"] == 0:
+                raise Garbage
+        elif kind == "cost":
+            draft.tell("cost", within(scaled(whole(NUMBER, value).partition(".")[0], 0), U32))
+        elif kind == "utilization":
+            draft.tell("limit", 1000)
+            draft.tell("left", within(1000 - scaled(whole(NUMBER, value), 3)))
         elif kind == "used/limit":
-            used, limit = whole(f"{NUMBER}/{NUMBER}", value).split("/")
+            named = f"(?:[A-Za-z]+[^=]*=({NUMBER})/({NUMBER})(?:[;,].*)?)|({NUMBER})/({NUMBER})"
+            found = re.fullmatch(named, value, re.DOTALL)
+            if not found:
+                raise Garbage
+            used, limit = (part for part in found.groups() if part is not None)
             used, limit = (scaled(number.partition(".")[0], 0) for number in (used, limit))
             draft.tell("limit", limit)
             draft.tell("left", within(limit - used))
         elif kind in ("service", "policy", "limit", "remaining"):
             self.list(kind, value, draft)
         else:
-            profile = {"date": None, "pause": None, "fine": "delta-millis", "reset": self.profile}
+            profile = {"date": None, "cooldown": None, "fine": "delta-millis", "reset": self.profile}
             for part, nanos in moments(value, profile.get(kind, "delta")).items():
                 draft.tell(part, nanos)
         if kind == "date":
             if AT not in draft.told:
                 raise Garbage
             self.date = draft.told[AT]
-        elif kind in ("pause", "delay"):
-            self.pause.merge(draft)
+        elif kind in ("cooldown", "delay"):
+            self.cooldown.merge(draft)
         elif kind == "fine":
             self.fine.merge(draft)
         elif draft.tells():
@@ -95,6 +120,8 @@ class Reading:
             what, content, at = item(value, at, quota)
             if what == "text" and named and needed in quota.told:
                 quota.name = name_of(content)
+                if kind == "service" and not {IN, "limit"} & set(quota.told) and "period" in quota.told:
+                    quota.tell(IN, quota.told.pop("period"))
                 if kind == "policy" and "unit" not in quota.told:
                     quota.tell("unit", 0)
                 self.limits.append(quota)
@@ -126,28 +153,33 @@ class Reading:
             limits = self.joined()
             self.ignored += sum(draft.settle(now) for draft in limits)
             limits = sorted((draft for draft in limits if draft.tells()), key=Draft.slack)[:TOLD]
-        pause = self.waited(now)
+        cooldown = self.waited(now)
         answers = [[UNITS[draft.get("unit", 0)], draft.hint()] for draft in limits]
         hint = next((dict(hint) for unit, hint in answers if unit == "requests"), {})
+        hint.pop("cost", None)
         outcome = self.code or http_status(self.status)
+        if self.code is None and self.status == 429 and self.exhausted:
+            outcome = "exhausted"
         if (
             self.code is None
             and self.status == 403
-            and (pause is not None or hint.get("left") == 0)
+            and (cooldown is not None or hint.get("left") == 0)
         ):
             outcome = "throttled"
-        if pause is not None and outcome != "ok":
-            hint["after"] = pause
+        if cooldown is not None and outcome != "ok":
+            hint["after"] = cooldown
             if answers:
-                answers[0][1]["after"] = pause
+                answers[0][1]["after"] = cooldown
         if self.no_retry:
             hint["no_retry"] = True
+        if self.concurrency and outcome == "throttled":
+            hint["concurrency"] = True
         return outcome, hint, answers, self.ignored
 
     def waited(self, now):
-        """Of two pauses that differ by less than a second the finer one, else the longer one."""
-        self.ignored += self.pause.settle(now) + self.fine.settle(now)
-        coarse, fine = self.pause.get(IN), self.fine.get(IN)
+        """Of two cooldowns that differ by less than a second the finer one, else the longer one."""
+        self.ignored += self.cooldown.settle(now) + self.fine.settle(now)
+        coarse, fine = self.cooldown.get(IN), self.fine.get(IN)
         if coarse is None or fine is None:
             return coarse if fine is None else fine
         return coarse if coarse - fine >= SECOND else fine

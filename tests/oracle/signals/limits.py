@@ -27,6 +27,19 @@ CAREFUL = {
     IN: most,
     AT: most,
     "pk": most,
+    "cost": most,
+}
+# What a limit counts where its name does not say, and whether that is of a day.
+COUNTS = {
+    "x-ms": ("requests", False),
+    "api-usage": ("requests", True),
+    "app-limit-24hour": ("requests", True),
+    "user-limit-24hour": ("requests", True),
+    "daily": ("requests", True),
+    "minute": ("tokens", False),
+    "tokens-minute": ("tokens", False),
+    "complexity": ("other", False),
+    "twilio": ("in-flight", False),
 }
 
 
@@ -50,9 +63,12 @@ class Draft:
     def tells(self):
         return self.loose or bool(set(self.told) - {"unit", "pk"})
 
-    def count(self, name, calls):
-        """What is counted, and in which period, as far as a name tells."""
-        seen = set()
+    def count(self, name, counts=None):
+        """What is counted, and in which period, as far as a name tells, and what else is known."""
+        unit, is_daily = COUNTS.get(counts, (counts, False))
+        seen = {{"requests": "req", "tokens": "token", "in-flight": "concurrent"}.get(unit)}
+        if is_daily:
+            self.tell("period", PERIODS["day"] * SECOND)
         for word in re.findall("[A-Za-z]+", name):
             known = next((known for known in WORDS if word.lower().startswith(known)), None)
             seen.add(known)
@@ -64,7 +80,7 @@ class Draft:
             unit = "in-flight"
         elif "bytes" in seen:
             unit = "bytes"
-        elif calls or seen & {"req", "month", *PERIODS}:
+        elif seen & {"req", "month", *PERIODS}:
             unit = "requests"
         else:
             unit = "other"
@@ -104,7 +120,7 @@ class Draft:
         return share, fewest, -self.get(IN, 0), -self.get("period", 0), self.name
 
     def hint(self):
-        parts = [("left", "left"), ("reset", IN), ("limit", "limit"), ("period", "period")]
+        parts = [("left", "left"), ("reset", IN), ("limit", "limit"), ("period", "period"), ("cost", "cost")]
         return {name: self.told[part] for name, part in parts if part in self.told}
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from exact import U32, within
 from signals.dates import IN, NUMBER, Garbage, scaled
 from signals.limits import name_of
 from signals.names import NUMBERS
@@ -14,6 +15,8 @@ PARAMETERS = {
     "r": "remaining",
     "t": "reset",
     "w": "window",
+    "a": "remaining",
+    "c": "cost",
 }
 
 
@@ -56,8 +59,10 @@ def parameter(text, at, key, draft):
         draft.tell(IN, scaled(value, 9))
     elif kind == "number" and term == "window" and scaled(value, 9) > 0:
         draft.tell("period", scaled(value, 9))
+    elif kind == "number" and term == "cost":
+        draft.tell("cost", within(scaled(value.partition(".")[0], 0), U32))
     elif kind == "text" and term == "unit":
-        draft.count(value, False)
+        draft.count(value)
     elif kind == "text" and term == "partition":
         draft.tell("pk", name_of(value))
     else:

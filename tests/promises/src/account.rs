@@ -39,7 +39,7 @@ impl Account {
 
     /// No stretch of time has more than the burst and its rate allow, for it and for the 2 ms that timers
     /// may be late by.
-    pub fn leave(&mut self, cost: u32, quota: Quota) {
+    pub fn admit(&mut self, cost: u32, quota: Quota) {
         if cost == 0 {
             return;
         }
@@ -81,7 +81,7 @@ impl Retries {
         self.earned += 1;
     }
 
-    pub fn leave(&mut self, (numerator, denominator, reserve): (u64, u64, u64)) {
+    pub fn admit(&mut self, (numerator, denominator, reserve): (u64, u64, u64)) {
         self.spent += 1;
         let paid = reserve * denominator + self.earned * numerator;
         assert!(

@@ -48,13 +48,15 @@ impl Bounds {
         }
     }
 
-    pub fn hold(self, law: &AnyLaw, state: &AnyState, now: Instant) {
+    pub fn contain(self, law: &AnyLaw, state: &AnyState, now: Instant) {
         let kept = match (self, state) {
             (Self::Rate(least, most), _) => law.quota(state).is_some_and(|quota| {
                 let rate = rate(quota);
                 least <= rate && rate <= most
             }),
-            (Self::Calls(most), _) => law.window(state, now).is_some_and(|window| window <= most),
+            (Self::Calls(most), _) => {
+                law.concurrency(state, now).is_some_and(|concurrency| concurrency <= most)
+            }
             (Self::Delay(least, most), AnyState::Autosleeper(state)) => {
                 let delay = state.delay();
                 delay == Span::ZERO || (least..=most).contains(&delay)

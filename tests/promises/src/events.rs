@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use tidegate::{Ask, Instant, Outcome, Span};
+use tidegate::{Instant, Outcome, Span};
 
 use crate::hints::{outcome, reply};
 use crate::input::Input;
@@ -64,14 +64,14 @@ fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) 
         println!("event {kind:#04x} at {:?} of {:#?}", world.now, world.gate);
     }
     match kind & 15 {
-        0 => _ = world.ask(Call::plain()),
+        0 => _ = world.poll(Call::plain()),
         1 => {
             world.pass(Span::from_millis(7 << which));
-            world.ask(Call::plain());
+            world.poll(Call::plain());
         }
         2 => world.wait_as_told(),
-        3 => _ = world.ask(call(world.now, input)),
-        4 => world.ask_again(which),
+        3 => _ = world.poll(call(world.now, input)),
+        4 => world.poll_again(which),
         5 => world.settle(0, Outcome::Ok.into()),
         6 => world.settle(0, Outcome::Throttled.into()),
         7 => {
@@ -88,7 +88,7 @@ fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) 
             world.set_clock(Instant::from_nanos(back));
         }
         10 => world.set_clock(input.instant()),
-        11 | 12 => world.set_window(terms::window(input)),
+        11 | 12 => world.set_concurrency(terms::concurrency(input)),
         13 if which < 8 => world.set_policy(Terms::of(input)),
         13 => world.set_policy(world.terms),
         14 if which < 8 => world.sleep(Span::ZERO, input.span()),
@@ -101,11 +101,11 @@ fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) 
 fn call<const LIMITS: usize>(now: Instant, input: &mut Input<'_>) -> Call<LIMITS> {
     let flags = input.u8();
     let costs = [(); LIMITS].map(|()| input.small());
-    let ask = Ask::of(costs);
-    let ask = match flags & 3 {
-        0 => ask,
-        1 => ask.deadline(input.instant()),
-        _ => ask.deadline(now.saturating_add(input.span())),
+    let call = tidegate::Call::of(costs);
+    let call = match flags & 3 {
+        0 => call,
+        1 => call.deadline(input.instant()),
+        _ => call.deadline(now.saturating_add(input.span())),
     };
-    Call { ask, costs }
+    Call { core: call, costs }
 }

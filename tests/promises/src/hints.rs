@@ -5,12 +5,13 @@ use tidegate::{Hint, Outcome, Reply};
 use crate::input::Input;
 
 pub fn outcome(byte: u8) -> Outcome {
-    match byte % 8 {
-        0 | 1 => Outcome::Ok,
-        2..=4 => Outcome::Throttled,
-        5 => Outcome::Busy,
-        6 => Outcome::Failed,
-        _ => Outcome::Abandoned,
+    match byte % 16 {
+        0 | 1 | 8 | 9 => Outcome::Ok,
+        2..=4 | 10..=12 => Outcome::Throttled,
+        5 | 13 => Outcome::Busy,
+        6 | 14 => Outcome::Failed,
+        7 => Outcome::Abandoned,
+        _ => Outcome::Exhausted,
     }
 }
 
@@ -43,6 +44,9 @@ fn hint(input: &mut Input<'_>) -> Hint {
     }
     if tells(4) {
         hint.period = Some(input.span());
+    }
+    if tells(6) {
+        hint = hint.and_concurrency();
     }
     if tells(5) { hint.and_no_retry() } else { hint }
 }

@@ -55,7 +55,7 @@ fn goes_on<const LIMITS: usize>(
     let record = record_of(&gate, now);
     let again: Result<Kept<LIMITS>, _> =
         Controller::restore(terms.policy, 9, &record, now, Span::ZERO);
-    assert!(again.is_ok_and(|again| again.in_flight() == 0), "its own record is refused");
+    assert!(again.is_ok_and(|again| again.in_flight() == 0), "its own record is rejected");
     let mut world = World::with(gate, terms, now);
     world.doubts_its_memory();
     happen(&mut world, input);

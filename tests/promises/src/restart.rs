@@ -1,6 +1,6 @@
 //! Restarts in the midst of it: what was written down goes on, on this clock or another.
 
-use tidegate::{Ask, Controller, Instant, Span, Verdict};
+use tidegate::{Call, Controller, Instant, Span, Verdict};
 
 use crate::account::Account;
 use crate::world::{Kept, World};
@@ -16,7 +16,7 @@ pub fn record_of<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Vec<
 
 /// How long a plain call waits, where that ends before the end of time on every early clock.
 fn wait<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Option<Span> {
-    let Verdict::Wait(until) = gate.check(now, &Ask::new()) else { return None };
+    let Verdict::Wait(until) = gate.check(now, &Call::new()) else { return None };
     Some(until.saturating_since(now)).filter(|wait| wait.as_nanos() < EARLY.as_nanos())
 }
 
@@ -34,9 +34,9 @@ impl<const LIMITS: usize> World<LIMITS> {
         if self.latest.max(there) < EARLY {
             let past = self.now.saturating_add(away);
             assert_eq!(record_of(&again, there), record_of(&same, past));
-            // What would end past the end of time is refused instead.
-            let told = (again.check(there, &Ask::new()), same.check(past, &Ask::new()));
-            if !matches!(told, (Verdict::Refuse(_), _) | (_, Verdict::Refuse(_))) {
+            // What would end past the end of time is rejected instead.
+            let told = (again.check(there, &Call::new()), same.check(past, &Call::new()));
+            if !matches!(told, (Verdict::Reject(_), _) | (_, Verdict::Reject(_))) {
                 assert_eq!(wait(&again, there), wait(&same, past));
             }
         }
@@ -51,11 +51,11 @@ impl<const LIMITS: usize> World<LIMITS> {
         // On a clock that is behind, the second in which one law has yet to halve may not have ended.
         let told = self.latest.max(there) < EARLY && !self.halves_where_a_second_ends();
         if let (true, Some(before)) = (told, wait(&same, self.now)) {
-            match again.check(there, &Ask::new()) {
-                Verdict::Go => panic!("{before:?} were left to wait, and it leaves at once"),
+            match again.check(there, &Call::new()) {
+                Verdict::Admit => panic!("{before:?} were left to wait, and it leaves at once"),
                 Verdict::Wait(until) => assert!(until.saturating_since(there) >= before),
                 // It would wait beyond the end of time.
-                Verdict::Full | Verdict::Refuse(_) => {}
+                Verdict::Full | Verdict::Reject(_) => {}
             }
         }
         self.wake(again, there, Span::ZERO);
@@ -65,18 +65,19 @@ impl<const LIMITS: usize> World<LIMITS> {
         match Controller::restore(self.terms.policy, (1 << 40) + self.restarts, record, there, away)
         {
             Ok(again) => again,
-            Err(error) => panic!("its own record is refused: {error}"),
+            Err(error) => panic!("its own record is rejected: {error}"),
         }
     }
 
-    /// But for a window that was full of calls of which nothing is known any more.
+    /// But for a concurrency limit that was full of calls of which nothing is known any more.
     fn says_what_would_have_been_said(&self, again: &Kept<LIMITS>) {
         if self.latest >= EARLY || self.halves_where_a_second_ends() {
             return;
         }
         for later in [0, 1, 1_000_000_000, 3_600_000_000_000] {
             let then = self.now.saturating_add(Span::from_nanos(later));
-            let (said, says) = (self.gate.check(then, &Ask::new()), again.check(then, &Ask::new()));
+            let (said, says) =
+                (self.gate.check(then, &Call::new()), again.check(then, &Call::new()));
             // What lies past the end of early clocks is nearer in a record.
             let far = matches!(said, Verdict::Wait(until) if until >= EARLY);
             let same = said == says || said == Verdict::Full || far;
@@ -86,11 +87,11 @@ impl<const LIMITS: usize> World<LIMITS> {
 
     fn wake(&mut self, again: Kept<LIMITS>, there: Instant, away: Span) {
         assert_eq!(again.in_flight(), 0);
-        let left = self.held.saturating_since(self.now);
+        let left = self.cooldown.saturating_since(self.now);
         let then = Instant::from_nanos(there.as_nanos().saturating_sub(away.as_nanos()));
         // The end of time stays the end of time.
-        if self.held < Instant::MAX {
-            self.held = then.saturating_add(left);
+        if self.cooldown < Instant::MAX {
+            self.cooldown = then.saturating_add(left);
         }
         for account in &mut self.accounts {
             account.wake(self.now, there, away);

@@ -1,6 +1,6 @@
 //! Calls that come back, with anything and in any order.
 
-use tidegate::{Ask, Hint, Instant, Outcome, Reason, Reply, Span, Verdict};
+use tidegate::{Hint, Instant, Outcome, Reason, Reply, Span, Verdict};
 
 use crate::restart::record_of;
 use crate::world::{Call, Flying, Kept, World};
@@ -14,10 +14,11 @@ impl<const LIMITS: usize> World<LIMITS> {
         let before = self.gate.clone();
         self.gate.settle(self.now, flying.permit.twin(), reply);
         if self.gate.in_flight() == before.in_flight() {
-            let ended = flying.sent.saturating_add(self.lease) <= self.latest;
+            let ended = flying.sent.saturating_add(self.expiry) <= self.latest;
             assert!(flying.stale || ended, "a call in flight is late");
             assert!(self.gate.states().eq(before.states()), "a late call has taught a law");
-            if reply.outcome.is_retryable() && reply.hints.iter().any(|hint| hint.pause().is_some())
+            if !matches!(reply.outcome, Outcome::Ok | Outcome::Abandoned)
+                && reply.hints.iter().any(|hint| hint.cooldown().is_some())
             {
                 self.heeds(&flying.call, &reply);
             } else {
@@ -43,17 +44,24 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert_eq!(self.gate.in_flight() + 1, before.in_flight(), "it gave its place back");
         // Of several limits each has its own cuts, and the counter does not say whose it was.
         // What a served call tells is news whenever it left, and no congestion.
-        let told = LIMITS == 1 && !self.terms.cuts_for_each_refusal && reply.outcome != Outcome::Ok;
+        let told =
+            LIMITS == 1 && !self.terms.cuts_for_each_throttled && reply.outcome != Outcome::Ok;
         if self.gate.stats().slower > before.stats().slower && told {
-            assert_eq!(flying.cuts, before.stats().slower, "it left before the latest cut");
+            assert_eq!(flying.cuts, before.stats().slower, "it was sent before the latest cut");
         }
         if reply.outcome == Outcome::Abandoned {
             let record = |gate| record_of(gate, self.now);
             assert_eq!(record(&self.gate), record(before), "an abandoned call has taught");
-            // Room in the window is all that has changed.
-            let verdict = before.check(self.now, &Ask::new());
-            assert!(verdict == Verdict::Full || self.gate.check(self.now, &Ask::new()) == verdict);
+            // Room in the concurrency limit is all that has changed.
+            let verdict = before.check(self.now, &tidegate::Call::new());
+            assert!(
+                verdict == Verdict::Full
+                    || self.gate.check(self.now, &tidegate::Call::new()) == verdict
+            );
             return;
+        }
+        if reply.outcome == Outcome::Exhausted && reply.used.is_none() {
+            assert!(self.gate.states().eq(before.states()), "a quota that is used up taught a law");
         }
         let used = reply.used.unwrap_or(flying.call.costs);
         for (limit, account) in self.accounts.iter_mut().enumerate() {
@@ -70,36 +78,36 @@ impl<const LIMITS: usize> World<LIMITS> {
     /// What a server asks for is a floor, up to the policy's ceiling.
     fn heeds(&mut self, call: &Call<LIMITS>, reply: &Reply<LIMITS>) {
         let concerned = reply.hints.iter().zip(call.costs).filter(|(_, cost)| *cost > 0);
-        let Some(asked) = concerned.filter_map(|(hint, _)| hint.pause()).max() else { return };
-        let (ceiling, spread) = (self.terms.hold.ceiling(), self.terms.spread);
-        self.held = self.held.max(self.now.saturating_add(ceiling));
+        let Some(asked) = concerned.filter_map(|(hint, _)| hint.cooldown()).max() else { return };
+        let (ceiling, spread) = (self.terms.cooldown.ceiling(), self.terms.spread);
+        self.cooldown = self.cooldown.max(self.now.saturating_add(ceiling));
         let least = ceiling.saturating_sub(Span::from_nanos(spread.floor_of(ceiling.as_nanos())));
         let floor = if asked < ceiling { asked } else { least };
-        // The last instant of all is kept free, so that every hold ends.
+        // The last instant of all is kept free, so that every cooldown ends.
         let last = Instant::from_nanos(u64::MAX - 1);
         let until = self.now.saturating_add(floor).min(last);
         let free = [(); LIMITS].map(|()| 0);
-        match self.gate.check(self.now, &Ask::of(free)) {
-            Verdict::Go => assert!(until <= self.now, "a wish for {asked:?} was not heeded"),
+        match self.gate.check(self.now, &tidegate::Call::of(free)) {
+            Verdict::Admit => assert!(until <= self.now, "a request for {asked:?} was not heeded"),
             Verdict::Wait(told) => assert!(told >= until, "{asked:?} was cut short"),
-            Verdict::Full | Verdict::Refuse(_) => {}
+            Verdict::Full | Verdict::Reject(_) => {}
         }
     }
 
     fn retry(&mut self, call: &Call<LIMITS>, reply: &Reply<LIMITS>) {
         let before = self.gate.clone();
-        let next = self.gate.retry(self.now, &call.ask, *reply).ok();
+        let next = self.gate.retry(self.now, &call.core, *reply).ok();
         assert!(self.gate.states().eq(before.states()), "a plan for a retry teaches a law");
         let Some(next) = next else { return };
         assert!(
             reply.outcome.is_retryable() && !reply.hints.iter().any(|hint: &Hint| hint.no_retry)
         );
-        assert_eq!(next.attempt(), call.ask.attempt() + 1);
+        assert_eq!(next.attempt(), call.core.attempt() + 1);
         assert!(self.terms.attempts.is_none_or(|most| next.attempt() < most.get()));
         let most = self.now.saturating_add(self.terms.backoff.unwrap_or(Span::ZERO));
         assert!(next.not_before() >= self.now && next.not_before() <= most, "a backoff too long");
         let verdict = self.gate.check(self.now, &next);
-        assert!(!matches!(verdict, Verdict::Refuse(Reason::Late(_))), "a retry that is late");
-        self.waiting.push(Call { ask: next, ..*call });
+        assert!(!matches!(verdict, Verdict::Reject(Reason::Late(_))), "a retry that is late");
+        self.waiting.push(Call { core: next, ..*call });
     }
 }

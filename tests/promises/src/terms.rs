@@ -3,18 +3,18 @@
 use core::num::{NonZeroU16, NonZeroU32};
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
-    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AnyLaw, Autosleeper,
-    AutosleeperConfig, AutosleeperVariant, AwsCubic, Fixed, Heroku, HerokuConfig, Over, Pause,
-    Recovery, Strategy, Tchannel, TchannelConfig, TchannelVariant, Vegas,
+    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
+    Autosleeper, AutosleeperConfig, AutosleeperVariant, AwsCubic, Fixed, Heroku, HerokuConfig,
+    Over, Recovery, Strategy, Tchannel, TchannelConfig, TchannelVariant, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
 use crate::bounds::Bounds;
 use crate::input::Input;
 
-const DEFAULT_HOLD: (HoldPolicy, Ratio) = (HoldPolicy::DEFAULT, EIGHTH);
+const DEFAULT_COOLDOWN: (CooldownPolicy, Ratio) = (CooldownPolicy::DEFAULT, EIGHTH);
 const EIGHTH: Ratio = match Ratio::new(1, 8) {
     Some(eighth) => eighth,
     None => Ratio::ZERO,
@@ -28,13 +28,13 @@ pub struct Terms<const LIMITS: usize> {
     /// The quota of a limit whose law keeps one as it stands.
     pub quotas: [Option<Quota>; LIMITS],
     pub bounds: [Bounds; LIMITS],
-    /// Whether a law cuts for every refusal, as its source does and its documentation says.
-    pub cuts_for_each_refusal: bool,
-    pub hold: HoldPolicy,
+    /// Whether a law cuts for every rejection, as its source does and its documentation says.
+    pub cuts_for_each_throttled: bool,
+    pub cooldown: CooldownPolicy,
     pub spread: Ratio,
-    pub window: WindowPolicy,
+    pub concurrency: ConcurrencyLimit,
     /// What a success pays in, what a retry costs, and for how many there is at the start.
-    pub budget: Option<(u64, u64, u64)>,
+    pub retry_budget: Option<(u64, u64, u64)>,
     /// The longest delay of a backoff.
     pub backoff: Option<Span>,
     pub attempts: Option<NonZeroU16>,
@@ -47,25 +47,27 @@ impl<const LIMITS: usize> Terms<LIMITS> {
         let laws = [(); LIMITS].map(|()| law(input));
         let which = input.u8();
         let given = |bit: u8| which & 1 << bit != 0;
-        let (hold, spread) = if given(0) { hold(input) } else { DEFAULT_HOLD };
-        let window = if given(1) { window(input) } else { few() };
-        let budget = given(2).then(|| budget(input));
+        let (cooldown, spread) = if given(0) { cooldown(input) } else { DEFAULT_COOLDOWN };
+        let concurrency = if given(1) { concurrency(input) } else { few() };
+        let retry_budget = given(2).then(|| retry_budget(input));
         let most = if given(3) { None } else { Some(backoff(input)) };
         let attempts = if given(4) { NonZeroU16::new(input.u8().into()) } else { None };
         let elapsed = given(5).then(|| input.span());
-        let policy = Policy::of(laws.each_ref().map(|made| made.law)).hold(hold).window(window);
-        let policy = policy.budget(budget.map(|(budget, _)| budget));
+        let policy = Policy::of(laws.each_ref().map(|made| made.law))
+            .cooldown(cooldown)
+            .concurrency(concurrency);
+        let policy = policy.retry_budget(retry_budget.map(|(retry_budget, _)| retry_budget));
         let policy = policy.attempts(attempts).elapsed(elapsed);
         Self {
             policy: policy.backoff(most.map(|(backoff, _)| backoff)),
             laws: laws.each_ref().map(|made| made.law),
             quotas: laws.each_ref().map(|made| made.quota),
             bounds: laws.each_ref().map(|made| made.bounds),
-            cuts_for_each_refusal: laws.iter().any(|made| made.cuts_for_each_refusal),
-            hold,
+            cuts_for_each_throttled: laws.iter().any(|made| made.cuts_for_each_throttled),
+            cooldown,
             spread,
-            window,
-            budget: budget.map(|(_, told)| told),
+            concurrency,
+            retry_budget: retry_budget.map(|(_, told)| told),
             backoff: most.map(|(_, most)| most),
             attempts,
             longest: None,
@@ -77,21 +79,21 @@ impl<const LIMITS: usize> Terms<LIMITS> {
 pub struct Made {
     pub law: AnyLaw,
     pub quota: Option<Quota>,
-    pub cuts_for_each_refusal: bool,
+    pub cuts_for_each_throttled: bool,
     pub bounds: Bounds,
 }
 
 impl Made {
     pub fn plain(law: impl Into<AnyLaw>, bounds: Bounds) -> Self {
-        Self { law: law.into(), quota: None, cuts_for_each_refusal: false, bounds }
+        Self { law: law.into(), quota: None, cuts_for_each_throttled: false, bounds }
     }
 
     pub fn fixed(quota: Quota) -> Self {
         Self { quota: Some(quota), ..Self::plain(Fixed::new(quota), Bounds::None) }
     }
 
-    pub fn faithful(self, cuts_for_each_refusal: bool) -> Self {
-        Self { cuts_for_each_refusal, ..self }
+    pub fn faithful(self, cuts_for_each_throttled: bool) -> Self {
+        Self { cuts_for_each_throttled, ..self }
     }
 }
 
@@ -178,7 +180,7 @@ fn heroku_of(input: &mut Input<'_>) -> Made {
 }
 
 fn aimd(input: &mut Input<'_>) -> Made {
-    let pauses = input.u8() & 1 != 0;
+    let cooldowns = input.u8() & 1 != 0;
     let config = AimdConfig {
         start: quota(input),
         floor: quota(input),
@@ -186,7 +188,7 @@ fn aimd(input: &mut Input<'_>) -> Made {
         step: quota(input),
         every: input.u16(),
         keep: ratio(input),
-        pause: pauses.then(|| Pause {
+        cooldown: cooldowns.then(|| AimdCooldown {
             base: input.span(),
             most: input.span(),
             discount: input.u16(),
@@ -224,7 +226,7 @@ fn tchannel(input: &mut Input<'_>) -> Made {
     let config = TchannelConfig {
         most: NonZeroU32::new(input.small()).unwrap_or(NonZeroU32::MIN),
         recovery: if flags & 2 != 0 { Recovery::Rate(recovery) } else { Recovery::Value(recovery) },
-        over: if flags & 4 != 0 { Over::Refuse } else { Over::Wait },
+        over: if flags & 4 != 0 { Over::Reject } else { Over::Wait },
         variant: if faithful { TchannelVariant::Faithful } else { TchannelVariant::Promised },
     };
     let (law, config) =
@@ -251,34 +253,36 @@ fn autosleeper(input: &mut Input<'_>) -> Made {
     Made::plain(law, Bounds::of_autosleeper(&config)).faithful(faithful)
 }
 
-/// Any hold, and how far chance moves it.
-fn hold(input: &mut Input<'_>) -> (HoldPolicy, Ratio) {
+/// Any cooldown, and how far chance moves it.
+fn cooldown(input: &mut Input<'_>) -> (CooldownPolicy, Ratio) {
     let (ceiling, spread) = (input.span(), ratio(input));
-    HoldPolicy::new(ceiling, spread).map_or(DEFAULT_HOLD, |hold| (hold, spread))
+    CooldownPolicy::new(ceiling, spread).map_or(DEFAULT_COOLDOWN, |cooldown| (cooldown, spread))
 }
 
-/// A window that is soon full.
-fn few() -> WindowPolicy {
-    WindowPolicy::new(3, WindowPolicy::DEFAULT.lease()).unwrap_or_default()
+/// A concurrency limit that is soon full.
+fn few() -> ConcurrencyLimit {
+    ConcurrencyLimit::new(3, ConcurrencyLimit::DEFAULT.expiry()).unwrap_or_default()
 }
 
-/// Any window; the default where the bytes make none.
-pub fn window(input: &mut Input<'_>) -> WindowPolicy {
-    WindowPolicy::new(input.u8().into(), input.span()).unwrap_or(WindowPolicy::DEFAULT)
+/// Any concurrency limit; the default where the bytes make none.
+pub fn concurrency(input: &mut Input<'_>) -> ConcurrencyLimit {
+    ConcurrencyLimit::new(input.u8().into(), input.span()).unwrap_or(ConcurrencyLimit::DEFAULT)
 }
 
 /// Any budget, and its numbers; a retry for each success where the bytes make none.
-fn budget(input: &mut Input<'_>) -> (BudgetPolicy, (u64, u64, u64)) {
+fn retry_budget(input: &mut Input<'_>) -> (RetryBudgetPolicy, (u64, u64, u64)) {
     let (numerator, denominator) = match (input.u8(), input.u8()) {
         (_, 0) => (1, 2),
         told => told,
     };
     let reserve = input.u8();
     let made = Ratio::new(numerator.into(), denominator.into());
-    match made.map(|ratio| BudgetPolicy::new(ratio, reserve.into())) {
-        Some(Ok(budget)) => (budget, (numerator.into(), denominator.into(), reserve.into())),
-        _ => match BudgetPolicy::new(Ratio::ONE, 1) {
-            Ok(budget) => (budget, (1, 1, 1)),
+    match made.map(|ratio| RetryBudgetPolicy::new(ratio, reserve.into())) {
+        Some(Ok(retry_budget)) => {
+            (retry_budget, (numerator.into(), denominator.into(), reserve.into()))
+        }
+        _ => match RetryBudgetPolicy::new(Ratio::ONE, 1) {
+            Ok(retry_budget) => (retry_budget, (1, 1, 1)),
             Err(error) => unreachable!("{error}"),
         },
     }
@@ -314,7 +318,7 @@ mod tests {
 
     #[test]
     fn every_named_law_is_among_those_that_bytes_make() {
-        let bare = |policy: Policy| policy.backoff(None).hold(HoldPolicy::DEFAULT);
+        let bare = |policy: Policy| policy.backoff(None).cooldown(CooldownPolicy::DEFAULT);
         let laws: Vec<AnyLaw> = (0..=255).map(|kind| law(&mut Input::new(&[kind])).law).collect();
         for name in Policy::NAMES {
             let named = bare(Policy::named(name).unwrap());

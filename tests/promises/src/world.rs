@@ -1,8 +1,8 @@
 //! A controller and its client, and what every call that is asked for is promised.
 
-use tidegate::gate::{Gate, Permit, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, Gate, Permit};
 use tidegate::law::AnyLaw;
-use tidegate::{Ask, Controller, Decision, Instant, Reason, Span, Verdict};
+use tidegate::{Controller, Decision, Instant, Reason, Span, Verdict};
 
 use crate::account::{Account, Retries};
 use crate::bounds::Bounds;
@@ -18,13 +18,13 @@ pub type Kept<const LIMITS: usize> = Controller<AnyLaw, LIMITS>;
 /// A call that is asked for, or was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<const LIMITS: usize> {
-    pub ask: Ask<LIMITS>,
+    pub core: tidegate::Call<LIMITS>,
     pub costs: [u32; LIMITS],
 }
 
 impl<const LIMITS: usize> Call<LIMITS> {
     pub const fn plain() -> Self {
-        Self { ask: Ask::new(), costs: [1; LIMITS] }
+        Self { core: tidegate::Call::new(), costs: [1; LIMITS] }
     }
 }
 
@@ -39,12 +39,12 @@ pub struct World<const LIMITS: usize> {
     pub flying: Vec<Flying<LIMITS>>,
     /// When the last one that had to wait may be sent.
     pub told: Instant,
-    /// No hold ends later: each raise adds the policy's ceiling to the clock at most.
-    pub held: Instant,
+    /// No cooldown ends later: each raise adds the policy's ceiling to the clock at most.
+    pub cooldown: Instant,
     pub accounts: [Account; LIMITS],
     pub retries: Retries,
-    /// The shortest lease that any window had.
-    pub lease: Span,
+    /// The shortest expiry that any concurrency limit had.
+    pub expiry: Span,
     pub restarts: u64,
     /// A digest of all answers.
     answers: u64,
@@ -83,10 +83,10 @@ impl<const LIMITS: usize> World<LIMITS> {
             waiting: Vec::new(),
             flying: Vec::new(),
             told: now,
-            held: Instant::ZERO,
+            cooldown: Instant::ZERO,
             accounts: [Account::new(); LIMITS],
             retries: Retries::NONE,
-            lease: terms.window.lease(),
+            expiry: terms.concurrency.expiry(),
             restarts: 0,
             answers: 0,
         }
@@ -94,8 +94,8 @@ impl<const LIMITS: usize> World<LIMITS> {
 
     /// Forgets what was known: the state now comes from a record that anybody may have written.
     pub fn doubts_its_memory(&mut self) {
-        self.held = Instant::MAX;
-        self.terms.budget = None;
+        self.cooldown = Instant::MAX;
+        self.terms.retry_budget = None;
         self.terms.quotas = [None; LIMITS];
         self.terms.bounds = [Bounds::None; LIMITS];
     }
@@ -117,36 +117,36 @@ impl<const LIMITS: usize> World<LIMITS> {
     /// Sleeps until what the last poll said, and asks again.
     pub fn wait_as_told(&mut self) {
         self.set_clock(self.told.max(self.now));
-        self.ask_again(usize::MAX);
+        self.poll_again(usize::MAX);
     }
 
-    pub fn ask_again(&mut self, which: usize) {
+    pub fn poll_again(&mut self, which: usize) {
         if !self.waiting.is_empty() {
             let which = which.min(self.waiting.len() - 1);
             let call = self.waiting.remove(which);
-            self.ask(call);
+            self.poll(call);
         }
     }
 
     /// Returns whether it was sent; where it has to wait, it is asked for again.
-    pub fn ask(&mut self, call: Call<LIMITS>) -> bool {
+    pub fn poll(&mut self, call: Call<LIMITS>) -> bool {
         let before = self.gate.clone();
-        let verdict = self.gate.check(self.now, &call.ask);
-        let why = self.gate.why(self.now, &call.ask);
+        let verdict = self.gate.check(self.now, &call.core);
+        let why = self.gate.why(self.now, &call.core);
         assert_eq!(self.gate, before, "to ask is to change nothing");
-        assert!(verdict != Verdict::Go || why.is_none(), "{why:?} stands in nobody's way");
-        self.a_deadline_rejects_what_would_be_late(&call.ask, verdict);
-        let decision = self.gate.poll(self.now, &call.ask);
+        assert!(verdict != Verdict::Admit || why.is_none(), "{why:?} stands in nobody's way");
+        self.a_deadline_rejects_what_would_be_late(&call.core, verdict);
+        let decision = self.gate.poll(self.now, &call.core);
         self.note(&decision);
         match decision {
-            Decision::Go(permit) => {
-                assert_eq!(verdict, Verdict::Go);
-                self.leave(call, permit, &before);
+            Decision::Admit(permit) => {
+                assert_eq!(verdict, Verdict::Admit);
+                self.admit(call, permit, &before);
                 return true;
             }
             Decision::Wait(until) => {
                 assert_eq!(verdict, Verdict::Wait(until));
-                self.a_wait_is_long_enough_and_no_longer(&call.ask, until, why);
+                self.a_wait_is_long_enough_and_no_longer(&call.core, until, why);
                 self.waiting.push(call);
             }
             Decision::Full => {
@@ -154,41 +154,45 @@ impl<const LIMITS: usize> World<LIMITS> {
                 self.told = self.gate.next_at(self.now).unwrap_or(self.now);
                 self.waiting.push(call);
             }
-            Decision::Refuse(reason) => {
-                assert_eq!(verdict, Verdict::Refuse(reason));
-                assert!(reason != Reason::Budget || call.ask.attempt() > 0, "it is no retry");
+            Decision::Reject(reason) => {
+                assert_eq!(verdict, Verdict::Reject(reason));
+                assert!(reason != Reason::RetryBudget || call.core.attempt() > 0, "it is no retry");
             }
         }
         // It may note that the law is the limit now, and no more.
         assert!(self.gate.states().eq(before.states()), "a poll that was kept back has taught");
-        self.has_cost_nothing(&before, &call.ask);
+        self.has_cost_nothing(&before, &call.core);
         false
     }
 
     /// What was not sent has cost nothing: every later answer is what it would have been.
-    pub fn has_cost_nothing(&self, before: &Kept<LIMITS>, ask: &Ask<LIMITS>) {
+    pub fn has_cost_nothing(&self, before: &Kept<LIMITS>, call: &tidegate::Call<LIMITS>) {
         assert_eq!(self.gate.in_flight(), before.in_flight());
         for later in [0, 1, SECOND / 7, 4_000 * SECOND] {
             let later = self.now.saturating_add(Span::from_nanos(later));
-            for ask in [ask, &Ask::new()] {
-                assert_eq!(self.gate.check(later, ask), before.check(later, ask));
+            for call in [call, &tidegate::Call::new()] {
+                assert_eq!(self.gate.check(later, call), before.check(later, call));
             }
         }
     }
 
     /// At once, with the time that it would have taken; and nothing that would be in time.
-    fn a_deadline_rejects_what_would_be_late(&self, ask: &Ask<LIMITS>, verdict: Verdict) {
-        let last = ask.not_after();
+    fn a_deadline_rejects_what_would_be_late(
+        &self,
+        call: &tidegate::Call<LIMITS>,
+        verdict: Verdict,
+    ) {
+        let last = call.not_after();
         match verdict {
             Verdict::Wait(until) => assert!(until <= last, "it waits past its deadline"),
-            Verdict::Refuse(Reason::Late(at)) => assert!(at > last, "it would be in time"),
+            Verdict::Reject(Reason::Late(at)) => assert!(at > last, "it would be in time"),
             _ => {}
         }
-        if ask.attempt() == 0 && last < Instant::MAX {
-            let free = self.gate.check(self.now, &ask.deadline(Instant::MAX));
+        if call.attempt() == 0 && last < Instant::MAX {
+            let free = self.gate.check(self.now, &call.deadline(Instant::MAX));
             let expected = match free {
-                Verdict::Wait(until) if until > last => Verdict::Refuse(Reason::Late(until)),
-                Verdict::Go if self.now > last => Verdict::Refuse(Reason::Late(self.now)),
+                Verdict::Wait(until) if until > last => Verdict::Reject(Reason::Late(until)),
+                Verdict::Admit if self.now > last => Verdict::Reject(Reason::Late(self.now)),
                 other => other,
             };
             let full = free == Verdict::Full; // what stands behind it may be too late
@@ -196,27 +200,27 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    fn leave(&mut self, call: Call<LIMITS>, permit: Permit<LIMITS>, before: &Kept<LIMITS>) {
+    fn admit(&mut self, call: Call<LIMITS>, permit: Permit<LIMITS>, before: &Kept<LIMITS>) {
         let in_flight = self.gate.in_flight();
         assert!(in_flight > 0 && in_flight <= before.in_flight() + 1);
-        let limit = self.terms.window.limit();
+        let limit = self.terms.concurrency.limit();
         assert!(in_flight <= limit, "{in_flight} in flight, where {limit} may be");
         let alive = |flying: &&Flying<LIMITS>| {
-            !flying.stale && flying.sent.saturating_add(self.lease) > self.latest
+            !flying.stale && flying.sent.saturating_add(self.expiry) > self.latest
         };
         let others = self.flying.iter().filter(alive).count();
         assert!(others < usize::from(limit), "{others} others, where {limit} may be");
-        assert_eq!(self.gate.stats().gone, before.stats().gone + 1);
+        assert_eq!(self.gate.stats().admitted, before.stats().admitted + 1);
         let limits = self.accounts.iter_mut().zip(call.costs).zip(self.terms.quotas);
         // A limit that the call costs nothing of does not see its time either.
         for ((account, cost), quota) in limits.filter(|((_, cost), _)| *cost > 0) {
             account.see(self.now);
             if let Some(quota) = quota {
-                account.leave(cost, quota);
+                account.admit(cost, quota);
             }
         }
-        if let (true, Some(budget)) = (call.ask.attempt() > 0, self.terms.budget) {
-            self.retries.leave(budget);
+        if let (true, Some(retry_budget)) = (call.core.attempt() > 0, self.terms.retry_budget) {
+            self.retries.admit(retry_budget);
         }
         let cuts = self.gate.stats().slower;
         let charged = [true; LIMITS];
@@ -225,7 +229,7 @@ impl<const LIMITS: usize> World<LIMITS> {
 
     fn a_wait_is_long_enough_and_no_longer(
         &mut self,
-        ask: &Ask<LIMITS>,
+        call: &tidegate::Call<LIMITS>,
         until: Instant,
         why: Option<Gate>,
     ) {
@@ -233,29 +237,29 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.told = until;
         let wait = until.saturating_since(self.now);
         assert!(self.terms.longest.is_none_or(|longest| wait <= longest), "it waits {wait:?}");
-        if why == Some(Gate::Hold) {
-            assert!(until <= self.held.max(ask.not_before()), "a hold above its ceiling");
+        if why == Some(Gate::Cooldown) {
+            assert!(until <= self.cooldown.max(call.not_before()), "a cooldown above its ceiling");
         }
         if LIMITS > 1 && self.halves_where_a_second_ends() {
             return;
         }
-        let then = self.gate.check(until, ask);
-        let same = self.gate.why(until, ask) == why;
+        let then = self.gate.check(until, call);
+        let same = self.gate.why(until, call) == why;
         assert!(
             !(matches!(then, Verdict::Wait(_)) && same),
             "{why:?} said {until:?}, then {then:?}"
         );
         let sooner = Instant::from_nanos(until.as_nanos() - 1);
-        assert_ne!(self.gate.check(sooner, ask), Verdict::Go, "the wait is longer than needed");
+        assert_ne!(self.gate.check(sooner, call), Verdict::Admit, "the wait is longer than needed");
     }
 
-    pub fn set_window(&mut self, window: WindowPolicy) {
+    pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit) {
         let before = self.gate.in_flight();
-        self.gate.set_window(window, self.now);
+        self.gate.set_concurrency(concurrency, self.now);
         assert_eq!(self.gate.in_flight(), before, "a call in flight was forgotten");
-        self.terms.window = window;
-        self.terms.policy = self.terms.policy.window(window);
-        self.lease = self.lease.min(window.lease());
+        self.terms.concurrency = concurrency;
+        self.terms.policy = self.terms.policy.concurrency(concurrency);
+        self.expiry = self.expiry.min(concurrency.expiry());
     }
 
     pub fn set_policy(&mut self, mut terms: Terms<LIMITS>) {
@@ -275,45 +279,45 @@ impl<const LIMITS: usize> World<LIMITS> {
                 self.flying.iter_mut().for_each(|flying| flying.charged[limit] = false);
             }
         }
-        self.lease = self.lease.min(terms.window.lease());
+        self.expiry = self.expiry.min(terms.concurrency.expiry());
         // What was saved up under the budget before is not known.
-        let budget = terms.budget.filter(|_| terms.policy == self.terms.policy);
-        self.terms = Terms { budget, ..terms };
+        let retry_budget = terms.retry_budget.filter(|_| terms.policy == self.terms.policy);
+        self.terms = Terms { retry_budget, ..terms };
     }
 
     /// As its source has it, one law halves its limit where a second ends: it may let a call go now
     /// and not later, when another limit's wait is over.
     pub fn halves_where_a_second_ends(&self) -> bool {
         let halves = |law: &AnyLaw| matches!(law, AnyLaw::Tchannel(_));
-        self.terms.cuts_for_each_refusal && self.terms.laws.iter().any(halves)
+        self.terms.cuts_for_each_throttled && self.terms.laws.iter().any(halves)
     }
 
     /// What holds of every state.
     pub fn every_promise_holds(&self) {
         let laws = self.terms.laws.iter().zip(self.terms.bounds).zip(self.gate.states());
-        laws.for_each(|((law, bounds), state)| bounds.hold(law, state, self.now));
+        laws.for_each(|((law, bounds), state)| bounds.contain(law, state, self.now));
         self.the_next_instant_is_honest();
     }
 
     /// A plain call is sent at `next_at` and not before, costs no more than a dearer one, and what may be
     /// sent now may be sent later.
     fn the_next_instant_is_honest(&self) {
-        // A refusal by this law hides a cooldown. It never sets one itself, but a record may contain one.
+        // A rejection by this law hides a cooldown. It never sets one itself, but a record may contain one.
         let tchannel = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)));
-        let made_up = self.held == Instant::MAX;
+        let made_up = self.cooldown == Instant::MAX;
         if self.halves_where_a_second_ends() || (tchannel && made_up) {
             return;
         }
-        let plain = Ask::new();
+        let plain = tidegate::Call::new();
         let verdict = self.gate.check(self.now, &plain);
-        if self.gate.check(self.now, &Ask::of([2; LIMITS])) == Verdict::Go {
-            assert_eq!(verdict, Verdict::Go, "two calls' worth may be sent, and one may not");
+        if self.gate.check(self.now, &tidegate::Call::of([2; LIMITS])) == Verdict::Admit {
+            assert_eq!(verdict, Verdict::Admit, "two calls' worth may be sent, and one may not");
         }
-        if verdict == Verdict::Go {
+        if verdict == Verdict::Admit {
             for later in [1, SECOND / 7, 4_000 * SECOND] {
                 let later =
                     self.gate.check(self.now.saturating_add(Span::from_nanos(later)), &plain);
-                assert_eq!(later, Verdict::Go, "it may be sent now, and not later");
+                assert_eq!(later, Verdict::Admit, "it may be sent now, and not later");
             }
         }
         let (Verdict::Wait(_) | Verdict::Full) = verdict else { return };
@@ -324,9 +328,13 @@ impl<const LIMITS: usize> World<LIMITS> {
             return; // there is no later instant at which to see
         }
         assert!(next > self.now, "the next instant is past");
-        assert_eq!(self.gate.check(next, &plain), Verdict::Go, "at the instant that was told");
+        assert_eq!(self.gate.check(next, &plain), Verdict::Admit, "at the instant that was told");
         let sooner = Instant::from_nanos(next.as_nanos() - 1);
-        assert_ne!(self.gate.check(sooner, &plain), Verdict::Go, "it could have been sent sooner");
+        assert_ne!(
+            self.gate.check(sooner, &plain),
+            Verdict::Admit,
+            "it could have been sent sooner"
+        );
     }
 
     /// A call that waits as told is sent after a few polls, and does not spin.
@@ -336,17 +344,17 @@ impl<const LIMITS: usize> World<LIMITS> {
             return; // the clock is near its end
         }
         for _ in 0..POLLS {
-            match gate.poll(now, &Ask::new()) {
-                Decision::Go(_) => return,
+            match gate.poll(now, &tidegate::Call::new()) {
+                Decision::Admit(_) => return,
                 Decision::Wait(until) => now = until,
                 Decision::Full => match gate.next_at(now) {
-                    Some(Instant::MAX) => return, // a lease that never ends
+                    Some(Instant::MAX) => return, // an expiry that never ends
                     Some(next) => now = next,
                     None => panic!("full, and for no reason"),
                 },
-                // A wait beyond the end of time, and a law that refuses instead of waiting.
-                Decision::Refuse(Reason::Never | Reason::OverLimit) => return,
-                Decision::Refuse(reason) => panic!("a plain call is refused: {reason}"),
+                // A wait beyond the end of time, and a law that rejects instead of waiting.
+                Decision::Reject(Reason::Never | Reason::OverLimit) => return,
+                Decision::Reject(reason) => panic!("a plain call is rejected: {reason}"),
             }
         }
         panic!("still waiting at {now:?}: {gate:?}");
@@ -354,10 +362,10 @@ impl<const LIMITS: usize> World<LIMITS> {
 
     fn note(&mut self, decision: &Decision<Permit<LIMITS>>) {
         let told = match decision {
-            Decision::Go(_) => 1,
+            Decision::Admit(_) => 1,
             Decision::Wait(until) => until.as_nanos(),
             Decision::Full => 2,
-            Decision::Refuse(_) => 3,
+            Decision::Reject(_) => 3,
         };
         self.answers = (self.answers ^ told).wrapping_mul(0x0100_0000_01B3);
     }

@@ -1,4 +1,4 @@
 """The lemmas, a file for each part of the core, with its models; in the order of the table."""
 
-from lemmas import numbers, chance, clocks, pace, gates, schedules  # isort: skip # noqa: F401
-from lemmas import logs, probes, slots  # isort: skip # noqa: F401
+from lemmas import numbers, chance, clocks, pacing, gates, schedules  # isort: skip # noqa: F401
+from lemmas import logs, probes, intervals  # isort: skip # noqa: F401

@@ -126,7 +126,7 @@ def the_generator_loses_no_state(given, turn=turned):
 
 @lemma("rng.rs Rng::next_u32", turn=lambda low, high: (low & high, high))
 def the_generator_never_comes_to_rest(given, turn=turned):
-    """From no other state does it come to the one of zeros, which it would never leave."""
+    """From no other state does it come to the one of zeros, which it would never be sent."""
     low, high = given.bits("low high", 32)
     given.that(z3.Or(low != 0, high != 0))
     after = turn(low, high)

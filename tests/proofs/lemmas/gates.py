@@ -1,4 +1,4 @@
-"""The budget and the hold."""
+"""The budget and the cooldown."""
 
 from lemma import LAST, U32, U64, all_of, implies, ite, least, lemma, minus, most, step, within
 from lemmas.chance import drawn
@@ -9,7 +9,7 @@ def deposit(saved, numerator, brim):
     return ite(within(saved + numerator) < brim, within(saved + numerator), brim)
 
 
-def a_budget(dice):
+def a_retry_budget(dice):
     numerator, denominator, reserve = dice.u32(1), dice.u32(1), dice.u32(1)
     return [
         numerator,
@@ -19,14 +19,14 @@ def a_budget(dice):
     ]
 
 
-@step("budget", a_budget)
-def budget(numerator, denominator, reserve, saved):
+@step("retry_budget", a_retry_budget)
+def retry_budget(numerator, denominator, reserve, saved):
     brim = denominator * reserve
     goes = int(saved >= denominator)
     return goes, brim, deposit(saved, numerator, brim), minus(saved, denominator)
 
 
-@lemma("gate/budget.rs Budget::deposit", put=lambda saved, numerator, brim: saved + numerator)
+@lemma("gate/retry_budget.rs RetryBudget::deposit", put=lambda saved, numerator, brim: saved + numerator)
 def the_budget_stays_within_its_brim(given, put=deposit):
     """Full at the start, it is never fuller than its reserve, and never below nothing."""
     numerator, denominator, reserve = given.numbers("numerator denominator reserve", 1, U32)
@@ -37,10 +37,10 @@ def the_budget_stays_within_its_brim(given, put=deposit):
     return all_of(brim <= U64, after <= brim, minus(saved, denominator) <= brim)
 
 
-@lemma("gate/budget.rs Budget::check", enough=lambda saved, cost: saved > 0)
+@lemma("gate/retry_budget.rs RetryBudget::check", enough=lambda saved, cost: saved > 0)
 def successes_pay_for_retries(given, enough=lambda saved, cost: saved >= cost):
     """What the retries so far have cost is no more than the reserve and what the successes have paid
-    in: if it was not, then so it is after each retry that may leave, and after each success."""
+    in: if it was not, then so it is after each retry that may be sent, and after each success."""
     numerator, cost = given.numbers("numerator denominator", 1, U32)
     brim, saved = given.number("brim", 1, U64), given.number("saved", 0, U64)
     spent, paid = given.numbers("spent paid", 0, 2**128)
@@ -50,9 +50,9 @@ def successes_pay_for_retries(given, enough=lambda saved, cost: saved >= cost):
     return all_of(implies(enough(saved, cost), retried), served)
 
 
-@lemma("gate/budget.rs Budget::deposit", put=lambda saved, more, brim: saved + more)
+@lemma("gate/retry_budget.rs RetryBudget::deposit", put=lambda saved, more, brim: saved + more)
 def a_split_deposit_pays_no_more_than_one(given, put=deposit):
-    """Two successes one after the other leave what both at once would have left."""
+    """Two successes one after the other leave what both at once would have been sent."""
     one, two = given.numbers("one two", 1, U32)
     brim = given.number("brim", 1, U32 * U32)
     saved = given.number("saved", 0, U64)
@@ -60,8 +60,8 @@ def a_split_deposit_pays_no_more_than_one(given, put=deposit):
     return put(put(saved, one, brim), two, brim) == least(saved + one + two, brim)
 
 
-def pause(asked, ceiling, reach, word):
-    """`HoldPolicy::pause`: upward from what the server asked for, downward from the ceiling."""
+def spread(asked, ceiling, reach, word):
+    """`CooldownPolicy::cooldown`: upward from what the server asked for, downward from the ceiling."""
     below = asked < ceiling
     low = ite(below, asked, minus(ceiling, reach))
     high = ite(below, least(within(asked + reach), ceiling), ceiling)
@@ -72,24 +72,24 @@ def raised(until, now, span):
     return most(until, least(within(now + span), LAST))
 
 
-def a_hold(dice):
+def a_cooldown(dice):
     ceiling = dice.u64(1) >> dice.randrange(64) or 1
     asked = dice.choice([dice.u64(), dice.number(0, ceiling), max(0, ceiling - 1)])
     part = dice.ratio(most_one=True)
     return [ceiling, *part, dice.instant(), *dice.state(), dice.instant(), asked]
 
 
-@step("hold", a_hold)
-def hold(ceiling, numerator, denominator, until, _l, _h, now, asked, word):
+@step("cooldown", a_cooldown)
+def cooldown(ceiling, numerator, denominator, until, _l, _h, now, asked, word):
     reach = floor_of(numerator, denominator, min(asked, ceiling))
-    return raised(until, now, pause(asked, ceiling, reach, word))
+    return raised(until, now, spread(asked, ceiling, reach, word))
 
 
 @lemma(
-    "gate/hold.rs HoldPolicy::pause",
+    "gate/cooldown.rs CooldownPolicy::cooldown",
     wait=lambda asked, ceiling, reach, word: drawn(word, asked, asked + reach),
 )
-def a_pause_is_as_long_as_the_server_asks_and_below_the_ceiling(given, wait=pause):
+def a_cooldown_is_as_long_as_the_server_asks_and_below_the_ceiling(given, wait=spread):
     """A Retry-After below the ceiling is a floor, one above it is cut to the ceiling: whatever a
     server says, the client is not stopped for longer than the policy allows."""
     asked, ceiling, reach = given.numbers("asked ceiling reach", 0, U64)
@@ -100,9 +100,9 @@ def a_pause_is_as_long_as_the_server_asks_and_below_the_ceiling(given, wait=paus
     return all_of(made >= floor, made <= ceiling)
 
 
-@lemma("gate/hold.rs Hold::raise", longer=lambda until, now, span: within(now + span))
-def a_hold_is_never_taken_back_and_never_for_ever(given, longer=raised):
-    """A second pause does not end the first one sooner, and none lasts until the end of time."""
+@lemma("gate/cooldown.rs Cooldown::raise", longer=lambda until, now, span: within(now + span))
+def a_cooldown_is_never_taken_back_and_never_for_ever(given, longer=raised):
+    """A second cooldown does not end the first one sooner, and none lasts until the end of time."""
     now, span = given.numbers("now span", 0, U64)
     until = given.number("until", 0, LAST)
     after = longer(until, now, span)

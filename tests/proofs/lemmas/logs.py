@@ -102,12 +102,12 @@ def a_span_is_right_to_a_fiftieth_of_a_per_cent(given, mantissa=mantissa_of):
 def a_coarse_logarithm_is_taken_back_to_a_256th(given, back=power):
     """Of every count below 2^23; rounded down."""
 
-    def holds(log):
+    def cooldowns(log):
         first = (256 | log & 255) << (log >> 8) >> 8
         counts = [count for count in (first, first + 1) if coarse(count) == log]
         return all(count * 255 < back(log) <= count * 256 for count in counts)
 
-    return all(holds(log) for log in range(23 << 8))
+    return all(cooldowns(log) for log in range(23 << 8))
 
 
 @lemma("law/adaptive/log.rs Log::of_cut", cut_of=lambda cut: 16 * OCTAVE - log_of(65_536 - cut))

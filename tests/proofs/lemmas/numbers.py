@@ -219,7 +219,7 @@ def clamped(burst):
 
 @lemma("rate.rs LawBurst::clamped", clamp=lambda burst: within(burst, U32))
 def a_laws_burst_of_periods_fits(given, clamp=clamped):
-    """Whatever burst a law comes to, so many of its periods fit 64 bits, and at least one call may
-    leave."""
+    """Whatever burst a law comes to, so many of its periods fit 64 bits, and at least one call may be
+    sent."""
     burst = given.number("burst", 0, U64)
     return all_of(clamp(burst) >= 1, clamp(burst) * LAW_PERIOD <= U64)

@@ -60,7 +60,7 @@ def a_probe(dice):
 
 
 @step("probe_cut", lambda dice: [*a_probe(dice), a_log(dice)])
-def probe_cut(length, shortest, progress, successes, _ignored, _gap, pauses, base, interval):
+def probe_cut(length, shortest, progress, successes, _ignored, _gap, cooldowns, base, interval):
     base, interval = signed(base), signed(interval)
     late = successes >= 256
     length = next_length(length, late, progress >= power(aim(length, shortest) - 768))
@@ -68,17 +68,17 @@ def probe_cut(length, shortest, progress, successes, _ignored, _gap, pauses, bas
     cut = of_cut(max(power(depth_of(aim(length, shortest)) + 2048), 65_536 // (successes + 2)))
     back = taken_back(base, interval)
     grown, base = sum32(back, cut) & U32, sum32(interval, back) & U32
-    return grown, length, shortest, 0, 0, 0, 0, pauses, base
+    return grown, length, shortest, 0, 0, 0, 0, cooldowns, base
 
 
 @step(
     "probe_grow",
     lambda dice: [*a_probe(dice), dice.randint(-512, 512) & U32, dice.randint(-8192, 0) & U32],
 )
-def probe_grow(length, shortest, progress, successes, ignored, gap, pauses, base, weight, most):
+def probe_grow(length, shortest, progress, successes, ignored, gap, cooldowns, base, weight, most):
     weight, most = signed(weight), signed(most)
     progress = within(progress + power(weight), U32)
-    probe = length, shortest, progress, successes, ignored, gap, pauses, base
+    probe = length, shortest, progress, successes, ignored, gap, cooldowns, base
     goal = aim(length, shortest)
     if progress == power(goal):
         return 0, *probe

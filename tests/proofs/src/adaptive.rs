@@ -12,10 +12,10 @@ mod open;
 #[path = "../../../core/src/law/adaptive/probe.rs"]
 mod probe;
 
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Adaptive, AdaptiveState, Law};
 use crate::numbers::Kind::{self, At, Byte, Four, Two};
-use crate::numbers::{Numbers, told, told_field};
+use crate::numbers::{Numbers, hinted, hinted_field};
 use crate::{Hint, Instant, Outcome};
 
 use cost::Usual;
@@ -47,12 +47,12 @@ pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
 
 fn number(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     Some(match step {
-        "log" => told_field(&Log::of(of.u64()), LOG),
+        "log" => hinted_field(&Log::of(of.u64()), LOG),
         "span" => vec![of.field::<Log>(LOG)?.span().as_nanos()],
         "coarse" => vec![log::coarse(of.u32()) as u64],
         "power" => vec![log::power(of.i32()).into()],
-        "growth" => told_field(&Log::of_growth(of.i32()), LOG),
-        "cut" => told_field(&Log::of_cut(of.u32()), LOG),
+        "growth" => hinted_field(&Log::of_growth(of.i32()), LOG),
+        "cut" => hinted_field(&Log::of_cut(of.u32()), LOG),
         _ => return None,
     })
 }
@@ -66,13 +66,13 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
                 "probe_cut" => probe.cut(of.field(LOG)?),
                 _ => probe.grow(of.i32(), of.i32()),
             };
-            answer = told_field(&moved, LOG);
-            answer.extend(told_field(&probe, PROBE));
+            answer = hinted_field(&moved, LOG);
+            answer.extend(hinted_field(&probe, PROBE));
         }
         "usual" => {
             let mut usual: Usual = of.field(USUAL)?;
             answer = vec![(usual.see(of.u32()) as u32).into()];
-            answer.extend(told_field(&usual, USUAL));
+            answer.extend(hinted_field(&usual, USUAL));
         }
         "open" => {
             let open: Open = of.field(OPEN)?;
@@ -84,7 +84,7 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         "respond" => {
             let mut open: Open = of.field(OPEN)?;
             answer = vec![open.respond(of.span(), of.flag(), of.u16()).as_nanos()];
-            answer.extend(told_field(&open, OPEN));
+            answer.extend(hinted_field(&open, OPEN));
         }
         _ => return None,
     }
@@ -102,16 +102,16 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     }
     let mut rng = of.rng()?;
     let word = u64::from(rng.clone().next_u32());
-    let (now, mut pace) = (of.instant(), Pace::new(Instant::ZERO));
+    let (now, mut pacing) = (of.instant(), Pacing::new(Instant::ZERO));
     let draws = match step {
         "advance" => {
-            LAW.released(&mut state, &mut pace, now, 1, &mut rng);
+            LAW.released(&mut state, &mut pacing, now, 1, &mut rng);
             true
         }
         "back_off" => {
             let mut sample = crate::law::Sample::new(now, now, Outcome::Throttled);
             sample.ceiling = of.span();
-            LAW.observe(&mut state, &mut pace, &sample, &mut rng);
+            LAW.observe(&mut state, &mut pacing, &sample, &mut rng);
             true
         }
         "shift" => {
@@ -121,7 +121,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         }
         _ => return None,
     };
-    let after = told(&LAW, &state, PACED);
+    let after = hinted(&LAW, &state, PACED);
     Some(draws.then_some(word).into_iter().chain([after[17], after[18]]).collect())
 }
 
@@ -134,10 +134,10 @@ fn cool_down(of: &mut Numbers) -> Option<Vec<u64>> {
     let mut sample = crate::law::Sample::new(now, now, Outcome::Throttled);
     (sample.hint, sample.ceiling) = (&hint, of.span());
     let mut state: AdaptiveState = LAW.start(now);
-    LAW.observe(&mut state, &mut Pace::new(Instant::ZERO), &sample, &mut rng);
+    LAW.observe(&mut state, &mut Pacing::new(Instant::ZERO), &sample, &mut rng);
     let until = match LAW.check(&state, now, 0) {
         crate::Verdict::Wait(until) => until,
-        crate::Verdict::Go => now,
+        crate::Verdict::Admit => now,
         _ => Instant::MAX,
     };
     Some(vec![word, until.as_nanos()])

@@ -48,7 +48,7 @@ pub use policy::Policy;
 pub use rate::{Quota, QuotaError};
 pub use rng::Rng;
 pub use time::{Instant, Span};
-pub use verdict::{Ask, Decision, Reason, Verdict};
+pub use verdict::{Call, Decision, Reason, Verdict};
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::process::ExitCode;

@@ -129,14 +129,14 @@ pub enum Kind {
 }
 
 /// What a law's state holds, as numbers.
-pub fn told<L: Record>(law: &L, state: &L::State, kinds: &[Kind]) -> Vec<u64> {
+pub fn hinted<L: Record>(law: &L, state: &L::State, kinds: &[Kind]) -> Vec<u64> {
     let mut record = [0; 128];
     law.write(state, &mut Writer::new(&mut record, MIDDLE));
     numbers(&record, kinds)
 }
 
 /// What a part of a state holds, as numbers.
-pub fn told_field(field: &impl Field, kinds: &[Kind]) -> Vec<u64> {
+pub fn hinted_field(field: &impl Field, kinds: &[Kind]) -> Vec<u64> {
     let mut record = [0; 128];
     field.write(&mut Writer::new(&mut record, MIDDLE));
     numbers(&record, kinds)

@@ -1,81 +1,81 @@
 //! Steps of the gates: a state, an event, and the state after it.
 
-use crate::gate::{Budget, BudgetPolicy, Hold, HoldPolicy, Pace};
+use crate::gate::{Cooldown, CooldownPolicy, Pacing, RetryBudget, RetryBudgetPolicy};
 use crate::numbers::Kind::{self, At, Eight};
-use crate::numbers::{Numbers, told_field};
+use crate::numbers::{Numbers, hinted_field};
 use crate::{Reason, Verdict};
 
-const PACE: &[Kind] = &[Eight, At, At];
-const BUDGET: &[Kind] = &[Eight];
+const PACING: &[Kind] = &[Eight, At, At];
+const RETRY_BUDGET: &[Kind] = &[Eight];
 const HOLD: &[Kind] = &[At];
 
 /// What the step answers; `None` where it is none of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     match step {
-        "pace_check" | "pace_take" | "pace_correct" | "pace_delay" | "pace_resize"
-        | "pace_room" => pace(step, of),
-        "budget" => budget(of),
-        "hold" => hold(of),
+        "pacing_check" | "pacing_take" | "pacing_correct" | "pacing_delay" | "pacing_resize"
+        | "pacing_room" => pacing(step, of),
+        "retry_budget" => retry_budget(of),
+        "cooldown" => cooldown(of),
         _ => None,
     }
 }
 
 fn verdict(verdict: Verdict) -> [u64; 2] {
     match verdict {
-        Verdict::Go => [0, 0],
+        Verdict::Admit => [0, 0],
         Verdict::Wait(until) => [1, until.as_nanos()],
         Verdict::Full => [2, 0],
-        Verdict::Refuse(Reason::OverLimit) => [4, 0],
-        Verdict::Refuse(Reason::TooBig) => [6, 0],
-        Verdict::Refuse(_) => [7, 0],
+        Verdict::Reject(Reason::OverLimit) => [4, 0],
+        Verdict::Reject(Reason::TooBig) => [6, 0],
+        Verdict::Reject(_) => [7, 0],
     }
 }
 
-fn pace(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
-    let mut pace: Pace = of.field(PACE)?;
+fn pacing(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
+    let mut pacing: Pacing = of.field(PACING)?;
     let mut answer = Vec::new();
     match step {
-        "pace_check" => {
+        "pacing_check" => {
             let (now, cost) = (of.instant(), of.u32());
-            answer.extend(verdict(pace.check(now, cost, Some(of.quota()?))));
+            answer.extend(verdict(pacing.check(now, cost, Some(of.quota()?))));
         }
-        "pace_take" => {
+        "pacing_take" => {
             let (now, cost) = (of.instant(), of.u32());
-            answer.extend(verdict(pace.take(now, cost, &of.quota()?)));
+            answer.extend(verdict(pacing.take(now, cost, &of.quota()?)));
         }
-        "pace_correct" => {
+        "pacing_correct" => {
             let (now, charged, used) = (of.instant(), of.u32(), of.u32());
-            pace.correct(now, charged, used, Some(of.quota()?));
+            pacing.correct(now, charged, used, Some(of.quota()?));
         }
-        "pace_delay" => pace.delay(of.instant(), of.span()),
-        "pace_resize" => pace.resize(of.quota()?, of.quota()?),
-        _ => pace.leave_room(of.u64(), of.quota()?),
+        "pacing_delay" => pacing.delay(of.instant(), of.span()),
+        "pacing_resize" => pacing.resize(of.quota()?, of.quota()?),
+        _ => pacing.leave_room(of.u64(), of.quota()?),
     }
-    answer.extend(told_field(&pace, PACE));
+    answer.extend(hinted_field(&pacing, PACING));
     Some(answer)
 }
 
-/// Whether a retry may leave, and what is saved after a success, and after a retry.
-fn budget(of: &mut Numbers) -> Option<Vec<u64>> {
-    let policy = BudgetPolicy::new(of.ratio(), of.u32()).ok()?;
-    let saved: Budget = of.field(BUDGET)?;
+/// Whether a retry may be sent, and what is saved after a success, and after a retry.
+fn retry_budget(of: &mut Numbers) -> Option<Vec<u64>> {
+    let policy = RetryBudgetPolicy::new(of.ratio(), of.u32()).ok()?;
+    let saved: RetryBudget = of.field(RETRY_BUDGET)?;
     let (mut more, mut less) = (saved.clone(), saved.clone());
     more.deposit(policy);
     less.withdraw(policy);
-    let mut answer = vec![u64::from(saved.check(policy) == Verdict::Go)];
-    answer.extend(told_field(&Budget::new(policy), BUDGET));
-    answer.extend(told_field(&more, BUDGET));
-    answer.extend(told_field(&less, BUDGET));
+    let mut answer = vec![u64::from(saved.check(policy) == Verdict::Admit)];
+    answer.extend(hinted_field(&RetryBudget::new(policy), RETRY_BUDGET));
+    answer.extend(hinted_field(&more, RETRY_BUDGET));
+    answer.extend(hinted_field(&less, RETRY_BUDGET));
     Some(answer)
 }
 
-fn hold(of: &mut Numbers) -> Option<Vec<u64>> {
-    let policy = HoldPolicy::new(of.span(), of.ratio()).ok()?;
-    let mut hold: Hold = of.field(HOLD)?;
+fn cooldown(of: &mut Numbers) -> Option<Vec<u64>> {
+    let policy = CooldownPolicy::new(of.span(), of.ratio()).ok()?;
+    let mut cooldown: Cooldown = of.field(HOLD)?;
     let mut rng = of.rng()?;
     let word = rng.clone().next_u32();
-    hold.raise(of.instant(), of.span(), policy, &mut rng);
+    cooldown.raise(of.instant(), of.span(), policy, &mut rng);
     let mut answer = vec![word.into()];
-    answer.extend(told_field(&hold, HOLD));
+    answer.extend(hinted_field(&cooldown, HOLD));
     Some(answer)
 }

@@ -1,7 +1,7 @@
 //! `AutoSleeper`: a delay that scales up on failure and down on success.
 
 use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperState, AutosleeperVariant};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Rng, Span};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Ratio, Rng, Span};
 
 use crate::published::AUTOSLEEPER;
 use crate::ratio;
@@ -44,18 +44,18 @@ impl Worker {
         Self { gate, now: Instant::ZERO, slept: 0 }
     }
 
-    /// Calls, and sleeps until the next call may leave; returns how long.
+    /// Calls, and sleeps until the next call may be sent; returns how long.
     ///
     /// # Panics
-    /// The core lets no call leave at the instant that it named.
+    /// The core admits no call at the instant that it named.
     pub fn call(&mut self, outcome: Outcome) -> Span {
         let delayed = self.delay() > Span::ZERO;
-        let Decision::Go(permit) = self.gate.poll(self.now, &Ask::new()) else {
+        let Decision::Admit(permit) = self.gate.poll(self.now, &Call::new()) else {
             panic!("a worker that has slept long enough may call")
         };
         self.gate.settle(self.now, permit, outcome);
         let since = self.now;
-        if let Decision::Wait(until) = self.gate.poll(self.now, &Ask::new()) {
+        if let Decision::Wait(until) = self.gate.poll(self.now, &Call::new()) {
             self.now = until;
         }
         // As the source counts: a step down that ends the delay still "sleeps", for no time.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tidegate::gate::Permit;
 use tidegate::law::{AwsCubic, AwsCubicState};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
 
 use crate::at_millis;
 use crate::published::AWS;
@@ -41,7 +41,7 @@ impl Client {
     /// Sends calls whose answers come later; the limiter must not be on.
     fn send(&mut self, calls: u32) {
         for _ in 0..calls {
-            let Decision::Go(permit) = self.gate.poll(self.now, &Ask::new()) else {
+            let Decision::Admit(permit) = self.gate.poll(self.now, &Call::new()) else {
                 panic!("nothing waits before the first throttling response")
             };
             self.flights.push_back(permit);
@@ -55,9 +55,9 @@ impl Client {
     }
 
     /// Calls one after the other that come back at once, with a pause before each.
-    fn calls(&mut self, calls: u32, pause: Span, outcome: Outcome) {
+    fn calls(&mut self, calls: u32, cooldown: Span, outcome: Outcome) {
         for _ in 0..calls {
-            self.pass(pause);
+            self.pass(cooldown);
             self.send(1);
             self.answer(outcome);
         }
@@ -69,9 +69,9 @@ impl Client {
         let (mut sent, mut seen) = (0, Vec::new());
         let mut last = None;
         while let Some(mark) = marks.get(seen.len()) {
-            match self.gate.poll(self.now, &Ask::new()) {
+            match self.gate.poll(self.now, &Call::new()) {
                 Decision::Wait(until) => self.now = until,
-                Decision::Go(permit) => {
+                Decision::Admit(permit) => {
                     self.pass(trip);
                     let answered = self.now.saturating_since(start);
                     // What comes back later than the mark is not yet counted there.
@@ -91,7 +91,7 @@ impl Client {
 
 /// The rates at 5, 6, ... 11 s after a cut at ten calls a second.
 ///
-/// The rate is also bound by twice of what is measured, so that calls which had left before the cut
+/// The rate is also bound by twice of what is measured, so that calls which had been sent before the cut
 /// keep coming back, forty a second.
 ///
 /// # Panics
@@ -158,7 +158,7 @@ pub fn recorded() -> Recorded {
     hundred.pass(Span::from_secs(60));
     let idle = hundred.run(ten, &marks("idle"));
     let back = Instant::from_nanos(hundred.now.as_nanos() - Span::from_secs(3_600).as_nanos());
-    let next = match hundred.gate.poll(back, &Ask::new()) {
+    let next = match hundred.gate.poll(back, &Call::new()) {
         Decision::Wait(until) => until.saturating_since(hundred.now),
         _ => Span::ZERO,
     };

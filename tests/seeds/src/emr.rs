@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::{Aimd, AimdConfig, AnyLaw, AwsCubic, Fixed, Law};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Ratio, Rng, Span};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Ratio, Rng, Span};
 
 use crate::of_seeds;
 use crate::published::EMR;
@@ -12,7 +12,7 @@ use crate::report::{Report, Table};
 use crate::statistics::mean;
 use crate::world::{Answer, Server, Stranger, World};
 
-/// "Typical response times around 100ms", refusals included. Around, because with exactly 100 ms and
+/// "Typical response times around 100ms", throttled calls included. Around, because with exactly 100 ms and
 /// exactly four a second each call would meet its token to the nanosecond.
 const TRIP: Span = Span::from_millis(100);
 /// "1000 clusters".
@@ -123,7 +123,7 @@ fn bursts(now: Instant, chance: &mut Rng) -> Instant {
 pub fn clients() -> Vec<(&'static str, Policy)> {
     let unlimited = Policy::new(AnyLaw::Fixed(Fixed::UNLIMITED)).backoff(None);
     let four = Fixed::new(per_second(4));
-    let alone = AimdConfig { pause: None, ..AimdConfig::DEFAULT };
+    let alone = AimdConfig { cooldown: None, ..AimdConfig::DEFAULT };
     let gentle = AimdConfig {
         step: Quota::per(1, Span::from_secs(50)).expect("a quota"),
         every: 1,
@@ -183,7 +183,7 @@ pub fn scan(policy: Policy, environment: Environment, seed: u64) -> Scan {
     let (served, throttled) = world.strangers;
     Scan {
         seconds: crate::seconds(thread.done.unwrap_or(GIVE_UP).saturating_since(Instant::ZERO)),
-        own: 100.0 * f64::from(thread.refused) / f64::from(thread.sent),
+        own: 100.0 * f64::from(thread.throttled) / f64::from(thread.sent),
         others: (served + throttled > 0)
             .then(|| 100.0 * f64::from(throttled) / f64::from(served + throttled)),
     }
@@ -205,7 +205,7 @@ pub fn scans(policy: Policy, environment: Environment) -> Scan {
 /// calls a thousand seconds.
 ///
 /// # Panics
-/// The core does not say when the next call may leave.
+/// The core does not say when the next call may be sent.
 pub fn rates(outcome: Outcome) -> impl Iterator<Item = u64> {
     let law = Aimd::DEFAULT;
     let mut gate: Controller<Aimd> =
@@ -214,8 +214,8 @@ pub fn rates(outcome: Outcome) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {
         let quota = gate.states().next().and_then(|state| law.quota(state))?;
         loop {
-            match gate.poll(now, &Ask::new()) {
-                Decision::Go(permit) => break gate.settle(now, permit, outcome),
+            match gate.poll(now, &Call::new()) {
+                Decision::Admit(permit) => break gate.settle(now, permit, outcome),
                 Decision::Wait(until) => now = until,
                 other => panic!("an open window answered {other:?}"),
             }
@@ -235,12 +235,12 @@ pub fn longest_wait() -> f64 {
     let most = NonZeroU16::new(12);
     let policy = Policy::new(Fixed::UNLIMITED).backoff(Some(doubling())).attempts(most);
     let mut gate: Controller<Fixed> = Controller::new(policy, 1, Instant::ZERO);
-    let mut ask = Ask::new();
+    let mut call = Call::new();
     // The first wait is 2^0 units long.
     for _ in 0..=10 {
-        ask = gate.retry(Instant::ZERO, &ask, Outcome::Throttled).expect("a retry");
+        call = gate.retry(Instant::ZERO, &call, Outcome::Throttled).expect("a retry");
     }
-    crate::seconds(ask.not_before().saturating_since(Instant::ZERO))
+    crate::seconds(call.not_before().saturating_since(Instant::ZERO))
 }
 
 fn claims() -> Table {
@@ -272,7 +272,7 @@ fn claims() -> Table {
             row("seconds at the limit", "the limit", whole(scans(fixed, alone).seconds)),
             row(
                 "throttled at a fixed 4/s, alone",
-                "fixed, refused",
+                "fixed, throttled",
                 whole(scans(fixed, alone).own),
             ),
             row(

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::{AimdConcurrency, Fixed, Law};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Ratio, Span};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Ratio, Span};
 
 use crate::published::GO;
 use crate::report::{Report, Table};
@@ -29,14 +29,14 @@ pub fn waits(schedule: Backoff, elapsed: Option<Span>, most: usize, seed: u64) -
     let endless = Policy::new(Fixed::UNLIMITED).attempts(None);
     let policy = endless.backoff(Some(schedule)).elapsed(elapsed);
     let mut gate: Controller<Fixed> = Controller::new(policy, seed, Instant::ZERO);
-    let (mut now, mut ask, mut waits) = (Instant::ZERO, Ask::new(), Vec::new());
+    let (mut now, mut call, mut waits) = (Instant::ZERO, Call::new(), Vec::new());
     while waits.len() < most {
-        match gate.poll(now, &ask) {
-            Decision::Go(permit) => {
+        match gate.poll(now, &call) {
+            Decision::Admit(permit) => {
                 gate.settle(now, permit, Outcome::Failed);
-                let Ok(next) = gate.retry(now, &ask, Outcome::Failed) else { break };
+                let Ok(next) = gate.retry(now, &call, Outcome::Failed) else { break };
                 waits.push(next.not_before().saturating_since(now));
-                ask = next;
+                call = next;
             }
             Decision::Wait(until) => now = until,
             other => panic!("an open window answered {other:?}"),
@@ -96,10 +96,10 @@ pub fn attempts(initial: Span) -> Vec<f64> {
 }
 
 /// The window of the law `aimd-concurrency` after each answer of a database that has time for so many writes at
-/// once and lets all above it time out, while more writes are waiting than it lets leave.
+/// once and lets all above it time out, while more writes are waiting than it admits.
 ///
 /// # Panics
-/// Nothing is in flight, and still no call may leave.
+/// Nothing is in flight, and still no call may be sent.
 #[must_use]
 pub fn windows(capacity: usize, answers: usize) -> Vec<u16> {
     let law = AimdConcurrency::DEFAULT;
@@ -108,13 +108,13 @@ pub fn windows(capacity: usize, answers: usize) -> Vec<u16> {
     let (mut flights, mut windows) = (VecDeque::new(), Vec::new());
     for tick in 0..answers as u64 {
         let now = at_millis(tick);
-        while let Decision::Go(permit) = gate.poll(now, &Ask::new()) {
+        while let Decision::Admit(permit) = gate.poll(now, &Call::new()) {
             flights.push_back((permit, flights.len() < capacity));
         }
         let (permit, in_time) = flights.pop_front().expect("a call in flight");
         gate.settle(now, permit, if in_time { Outcome::Ok } else { Outcome::Failed });
         windows.extend(
-            gate.states().filter_map(|state| law.window(state, Instant::ZERO)).map(u16::from),
+            gate.states().filter_map(|state| law.concurrency(state, Instant::ZERO)).map(u16::from),
         );
     }
     windows
@@ -199,7 +199,7 @@ fn differences_table() -> Table {
 
 fn window_table() -> Table {
     let windows = windows(20, 2_000);
-    let reached = windows.iter().position(|window| *window > 20).unwrap_or(windows.len());
+    let reached = windows.iter().position(|concurrency| *concurrency > 20).unwrap_or(windows.len());
     let settled = &windows[1_000..];
     // Each opening by one takes a window's worth of answers.
     let widest = self::windows(usize::MAX, 520_000).into_iter().max().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use tidegate::gate::Permit;
 use tidegate::law::{Over, Recovery, Tchannel, TchannelConfig, TchannelState, TchannelVariant};
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reason, Span};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Reason, Span};
 
 use crate::report::{Report, Table};
 
@@ -50,7 +50,7 @@ pub struct Row {
 /// What happened in a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Second {
-    /// Calls that left.
+    /// Calls that were sent.
     pub sent: u64,
     /// Calls that came back busy.
     pub busy: u64,
@@ -68,7 +68,7 @@ pub const DOCUMENT: [(Pattern, Recovery); 4] = [
 
 impl Row {
     /// The line that the document's program prints. Recovering, it does not round the limit before
-    /// it takes it from the traffic, which is why 4999 are throttled where nothing leaves.
+    /// it takes it from the traffic, which is why 4999 are throttled where nothing is sent.
     #[must_use]
     pub fn line(&self) -> String {
         let Second { sent, busy, limit } = self.second;
@@ -128,7 +128,7 @@ fn recovery_name(recovery: Recovery) -> String {
     }
 }
 
-/// A client with calls to make every second, and the controller that lets them leave.
+/// A client with calls to make every second, and the controller that admits them.
 struct Client {
     gate: Controller<Tchannel>,
     /// Calls whose answers are late: one comes in at the start of each second, served.
@@ -139,7 +139,7 @@ struct Client {
 impl Client {
     fn new(variant: TchannelVariant, recovery: Recovery) -> Self {
         let config =
-            TchannelConfig { recovery, over: Over::Refuse, variant, ..TchannelConfig::DEFAULT };
+            TchannelConfig { recovery, over: Over::Reject, variant, ..TchannelConfig::DEFAULT };
         let law = Tchannel::new(config).expect("the document's configuration");
         let policy = Policy::new(law).backoff(None);
         Self {
@@ -149,21 +149,21 @@ impl Client {
         }
     }
 
-    /// Offers a second's calls. `busy` says whether the n-th call that leaves comes back busy.
+    /// Offers a second's calls. `busy` says whether the n-th call that is sent comes back busy.
     fn second(&mut self, busy: impl Fn(u64) -> bool) -> Second {
         // The controller counts seconds when it is spoken to: with the late answer it takes note
-        // of the new one, even if it lets no call leave in it.
+        // of the new one, even if it admits no call in it.
         if let Some(permit) = self.late.pop() {
             self.gate.settle(self.now, permit, Outcome::Ok);
         }
         let limit = self.gate.states().next().map_or(0, TchannelState::limit_q36);
-        let (mut sent, mut refused) = (0, 0);
+        let (mut sent, mut throttled) = (0, 0);
         for _ in 0..OFFERED {
-            match self.gate.poll(self.now, &Ask::new()) {
-                Decision::Go(permit) => {
+            match self.gate.poll(self.now, &Call::new()) {
+                Decision::Admit(permit) => {
                     sent += 1;
                     if busy(sent) {
-                        refused += 1;
+                        throttled += 1;
                         self.gate.settle(self.now, permit, Outcome::Busy);
                     } else if self.now == Instant::ZERO && sent > OFFERED - LATE {
                         self.late.push(permit);
@@ -171,12 +171,12 @@ impl Client {
                         self.gate.settle(self.now, permit, Outcome::Ok);
                     }
                 }
-                Decision::Refuse(Reason::OverLimit) => {}
-                other => panic!("a limit that refuses answered {other:?}"),
+                Decision::Reject(Reason::OverLimit) => {}
+                other => panic!("a limit that throttles answered {other:?}"),
             }
         }
         self.now = self.now.saturating_add(Span::from_secs(1));
-        Second { sent, busy: refused, limit }
+        Second { sent, busy: throttled, limit }
     }
 }
 
@@ -217,7 +217,7 @@ pub fn closed_loop(variant: TchannelVariant, recovery: Recovery, capacity: u64) 
 /// The figures of this source.
 ///
 /// # Panics
-/// The core lets another number of calls leave than its limit says.
+/// The core lets another number of calls are sent than its limit says.
 #[must_use]
 pub fn report() -> Report {
     let faithful =

@@ -2,7 +2,7 @@
 //! and a server with a limit.
 
 use tidegate::gate::Permit;
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Rng, Span};
+use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Rng, Span};
 
 use crate::agenda::Agenda;
 
@@ -28,7 +28,7 @@ pub type Stranger = fn(Instant, &mut Rng) -> Instant;
 #[derive(Debug)]
 enum Event {
     /// A thread asks its controller.
-    Ask(usize),
+    Call(usize),
     /// A thread's call arrives at the server.
     Arrive(usize, Span),
     /// A thread's call comes back.
@@ -41,12 +41,12 @@ enum Event {
 #[derive(Debug)]
 pub struct Thread {
     gate: usize,
-    ask: Ask,
+    call: Call,
     flight: Option<Permit>,
     /// Calls that arrived at the server.
     pub sent: u32,
     /// Those of them that were throttled.
-    pub refused: u32,
+    pub throttled: u32,
     /// The longest time that its controller made it wait.
     pub longest: Span,
     /// When it made its last call, if it has.
@@ -57,7 +57,7 @@ impl Thread {
     /// Calls that were served.
     #[must_use]
     pub const fn served(&self) -> u32 {
-        self.sent - self.refused
+        self.sent - self.throttled
     }
 }
 
@@ -108,13 +108,13 @@ impl<S: Server> World<S> {
         self.gates.push(Controller::new(policy, seed, self.now));
         for _ in 0..threads {
             let first = self.now.saturating_add(self.chance.between(Span::ZERO, stagger));
-            self.agenda.enter(first, Event::Ask(self.threads.len()));
+            self.agenda.enter(first, Event::Call(self.threads.len()));
             self.threads.push(Thread {
                 gate,
-                ask: Ask::new(),
+                call: Call::new(),
                 flight: None,
                 sent: 0,
-                refused: 0,
+                throttled: 0,
                 longest: Span::ZERO,
                 done: None,
             });
@@ -137,7 +137,7 @@ impl<S: Server> World<S> {
             }
             self.now = at;
             match event {
-                Event::Ask(number) => self.ask(number),
+                Event::Call(number) => self.call(number),
                 Event::Arrive(number, back) => self.arrive(number, back),
                 Event::Return(number, answer) => self.come_back(number, answer, &done),
                 Event::Stranger => self.stranger_calls(),
@@ -145,10 +145,10 @@ impl<S: Server> World<S> {
         }
     }
 
-    fn ask(&mut self, number: usize) {
+    fn call(&mut self, number: usize) {
         let thread = &mut self.threads[number];
-        match self.gates[thread.gate].poll(self.now, &thread.ask) {
-            Decision::Go(permit) => {
+        match self.gates[thread.gate].poll(self.now, &thread.call) {
+            Decision::Admit(permit) => {
                 thread.flight = Some(permit);
                 let half = Span::from_nanos(self.trip.as_nanos() / 2);
                 let whole = self.chance.between(half, self.trip.saturating_add(half));
@@ -159,7 +159,7 @@ impl<S: Server> World<S> {
             }
             Decision::Wait(until) => {
                 thread.longest = thread.longest.max(until.saturating_since(self.now));
-                self.agenda.enter(until, Event::Ask(number));
+                self.agenda.enter(until, Event::Call(number));
             }
             other => panic!("a policy without a window or a budget answered {other:?}"),
         }
@@ -169,7 +169,7 @@ impl<S: Server> World<S> {
         let answer = self.server.hit(self.now);
         let thread = &mut self.threads[number];
         thread.sent += 1;
-        thread.refused += u32::from(!answer.served);
+        thread.throttled += u32::from(!answer.served);
         self.agenda.enter(self.now.saturating_add(back), Event::Return(number, answer));
     }
 
@@ -186,12 +186,12 @@ impl<S: Server> World<S> {
         if let Some(permit) = thread.flight.take() {
             gate.settle(self.now, permit, outcome.with(hint));
         }
-        thread.ask = gate.retry(self.now, &thread.ask, outcome).unwrap_or_default();
+        thread.call = gate.retry(self.now, &thread.call, outcome).unwrap_or_default();
         if answer.served && done(thread, answer) {
             thread.done = Some(self.now);
             return;
         }
-        self.ask(number);
+        self.call(number);
     }
 
     fn stranger_calls(&mut self) {

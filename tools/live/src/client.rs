@@ -23,7 +23,7 @@ use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
 use tidegate::law::{AnyLaw, AnyState};
 use tidegate::queue::{Ticket, Turn};
 use tidegate::signal::http::{Answer, Reading, Unit};
-use tidegate::{Ask, Hint, Instant, Outcome, Policy, Reply, Span};
+use tidegate::{Call, Hint, Instant, Outcome, Policy, Reply, Span};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
@@ -121,7 +121,7 @@ struct Office<const LIMITS: usize> {
 /// More than any honest answer of this API is long. Nobody reads it, so what is longer is not taken.
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// How long a worker does something else when a call of its was refused at once.
+/// How long a worker does something else when a call of its was throttled at once.
 const REST: Duration = Duration::from_millis(50);
 
 impl<const LIMITS: usize> Office<LIMITS> {
@@ -263,12 +263,12 @@ pub fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
 fn tier(state: &AnyState) -> Option<Tier> {
     let AnyState::Adaptive(state) = state else { return None };
     let state = format!("{state:?}");
-    let told = state.split_once("told: ").map_or("", |(_, told)| told);
+    let hinted = state.split_once("hinted: ").map_or("", |(_, hinted)| hinted);
     Some(if state.contains("phase: Open(") {
         Tier::Open
-    } else if !told.contains("left: 4294967295") {
+    } else if !hinted.contains("left: 4294967295") {
         Tier::Remaining
-    } else if !told.contains("unit: Log(0)") {
+    } else if !hinted.contains("unit: Log(0)") {
         Tier::Quota
     } else {
         Tier::Blind
@@ -293,9 +293,9 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
     let asked = Clock::now();
     let costs = office.costs();
     let deadline = office.deadline();
-    let mut ask = Ask::of(costs).deadline(deadline);
+    let mut call = Call::of(costs).deadline(deadline);
     let place = office.with(|waiting, _| waiting.place());
-    while let Ok((ticket, waker)) = office.with(|waiting, now| waiting.join(now, &ask, place)) {
+    while let Ok((ticket, waker)) = office.with(|waiting, now| waiting.join(now, &call, place)) {
         let turn = tokio::select! {
             biased;
             () = reached(phase, Phase::Over) => {
@@ -307,12 +307,12 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
         let sent = asked.elapsed();
         let reply = office.attempt(costs, deadline).await;
         let next = office.with(|waiting, now| {
-            let next = waiting.settle(now, permit, &ask, reply);
+            let next = waiting.settle(now, permit, &call, reply);
             office.tally().steered_by(waiting.gate().states().filter_map(tier));
             next
         });
         if let Some(next) = next {
-            ask = next;
+            call = next;
             continue;
         }
         let mut tally = office.tally();

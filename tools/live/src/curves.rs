@@ -21,7 +21,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The share of the calls that the policy refused.
+    /// The share of the calls that the policy throttled.
     pub fn throttled_share(&self) -> f64 {
         if self.offered > 0.0 { self.throttled / self.offered } else { 0.0 }
     }

@@ -16,7 +16,7 @@ pub struct Report {
     pub law: String,
     /// Served calls over those that could have been served.
     pub utilisation: f64,
-    /// The policy's refusals over all answers.
+    /// The policy's throttled calls over all answers.
     pub throttled: f64,
     /// The same of the second half of the run, when the laws have found their rates.
     pub settled: f64,
@@ -186,7 +186,7 @@ impl fmt::Display for Table<'_> {
         f.write_str(
             "\n\
              utilisation  calls served, of those the API could have served\n\
-             throttled    calls that the API refused, of all that it got\n\
+             throttled    calls that the API throttled, of all that it got\n\
              settled      the same of the second half of the run, without the start\n\
              jain         fairness between processes: 1 when all were served the same\n\
              wait         from first asking for a call to sending the attempt that succeeded\n\

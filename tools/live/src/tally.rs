@@ -13,7 +13,7 @@ pub struct Tally {
     pub answered: u64,
     /// Those that the controller gave up; with these laws there must be none.
     pub given_up: u64,
-    /// The wait last handed out, in microseconds; nothing once a call has left without one.
+    /// The wait last handed out, in microseconds; nothing once a call has been sent without one.
     pub wait_us: u64,
     /// Attempts that came back with a response of whatever kind.
     pub responses: u64,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate::gate::Permit;
 use tidegate::law::AnyLaw;
 use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
-use tidegate::{Ask, Controller, Instant, Policy, Reason, Reply};
+use tidegate::{Call, Controller, Instant, Policy, Reason, Reply};
 use tokio::sync::Notify;
 
 /// A controller and the queue in front of it. Every event admits what is due and wakes those that it
@@ -39,10 +39,10 @@ impl<const LIMITS: usize> Waiting<LIMITS> {
     pub fn join(
         &mut self,
         now: Instant,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         place: Place,
     ) -> Result<(Ticket, Arc<Notify>), Reason> {
-        let ticket = self.queue.join(now, &mut self.gate, ask, place)?;
+        let ticket = self.queue.join(now, &mut self.gate, call, place)?;
         if self.wakers.len() <= ticket.slot() {
             self.wakers.resize_with(ticket.slot() + 1, Arc::default);
         }
@@ -60,11 +60,11 @@ impl<const LIMITS: usize> Waiting<LIMITS> {
         &mut self,
         now: Instant,
         permit: Permit<LIMITS>,
-        ask: &Ask<LIMITS>,
+        call: &Call<LIMITS>,
         reply: Reply<LIMITS>,
-    ) -> Option<Ask<LIMITS>> {
+    ) -> Option<Call<LIMITS>> {
         self.gate.settle(now, permit, reply);
-        let next = self.gate.retry(now, ask, reply).ok();
+        let next = self.gate.retry(now, call, reply).ok();
         self.queue.changed();
         self.look(now);
         next

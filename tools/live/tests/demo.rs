@@ -5,10 +5,14 @@ mod common;
 use common::{demo_json, end, number, outcome, tidegate_live};
 
 #[test]
-fn an_unlimited_fleet_is_mostly_refused_and_an_adaptive_one_is_not_and_neither_loses_a_call() {
+fn an_unlimited_fleet_is_mostly_throttled_and_an_adaptive_one_is_not_and_neither_loses_a_call() {
     let document = demo_json(&["--seconds", "4"]);
     let runs = document["runs"].as_array().expect("runs is a list");
-    assert_eq!(runs.len(), 2, "without a wish, nothing is compared with what the library is for");
+    assert_eq!(
+        runs.len(),
+        2,
+        "without a request, nothing is compared with what the library is for"
+    );
     for (run, law) in runs.iter().zip(["none", "adaptive"]) {
         assert_eq!(run["law"], law);
         for share in ["utilisation", "throttled", "settled", "jain"] {
@@ -28,7 +32,7 @@ fn an_unlimited_fleet_is_mostly_refused_and_an_adaptive_one_is_not_and_neither_l
 }
 
 #[test]
-fn every_call_and_every_refusal_of_every_process_is_accounted_for_under_each_policy() {
+fn every_call_and_every_throttled_call_of_every_process_is_accounted_for_under_each_policy() {
     for policy in [
         &["--policy", "gcra", "--hints", "openai"][..],
         &["--policy", "window", "--limit", "30", "--hints", "ietf"],

@@ -11,16 +11,16 @@ use std::thread;
 struct Case {
     hints: &'static str,
     api: &'static [&'static str],
-    told: Told,
+    hinted: Hinted,
     /// The best that the law could steer by.
     tier: &'static str,
 }
 
 /// Which responses tell something of the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Told {
+enum Hinted {
     No,
-    Refusals,
+    Throttled,
     All,
 }
 
@@ -31,23 +31,23 @@ const TWO: &[&str] = &["--policy", "window", "--limit", "40", "--period", "1s", 
 const TOKENS: &[&str] = &["--limit", "80", "--burst", "20", "--tokens", "30000/1s"];
 
 const CASES: [Case; 17] = [
-    Case { hints: "none", api: BUCKET, told: Told::No, tier: "blind" },
-    Case { hints: "none", api: PERIOD, told: Told::No, tier: "blind" },
-    Case { hints: "retry-after", api: PERIOD, told: Told::Refusals, tier: "blind" },
-    Case { hints: "retry-date", api: PERIOD, told: Told::Refusals, tier: "blind" },
-    Case { hints: "aws", api: PERIOD, told: Told::Refusals, tier: "blind" },
-    Case { hints: "quota", api: BUCKET, told: Told::All, tier: "quota" },
-    Case { hints: "remaining", api: BUCKET, told: Told::All, tier: "remaining" },
-    Case { hints: "ietf", api: BUCKET, told: Told::All, tier: "remaining" },
-    Case { hints: "openai", api: BUCKET, told: Told::All, tier: "remaining" },
-    Case { hints: "discord", api: PERIOD, told: Told::All, tier: "remaining" },
-    Case { hints: "github", api: PERIOD, told: Told::All, tier: "remaining" },
-    Case { hints: "ratelimit", api: PERIOD, told: Told::All, tier: "remaining" },
-    Case { hints: "ietf", api: PERIOD, told: Told::All, tier: "remaining" },
-    Case { hints: "ietf", api: TWO, told: Told::All, tier: "remaining" },
-    Case { hints: "retry-after", api: TOKENS, told: Told::Refusals, tier: "blind" },
-    Case { hints: "openai", api: TOKENS, told: Told::All, tier: "remaining" },
-    Case { hints: "ietf", api: TOKENS, told: Told::All, tier: "remaining" },
+    Case { hints: "none", api: BUCKET, hinted: Hinted::No, tier: "blind" },
+    Case { hints: "none", api: PERIOD, hinted: Hinted::No, tier: "blind" },
+    Case { hints: "retry-after", api: PERIOD, hinted: Hinted::Throttled, tier: "blind" },
+    Case { hints: "retry-date", api: PERIOD, hinted: Hinted::Throttled, tier: "blind" },
+    Case { hints: "aws", api: PERIOD, hinted: Hinted::Throttled, tier: "blind" },
+    Case { hints: "quota", api: BUCKET, hinted: Hinted::All, tier: "quota" },
+    Case { hints: "remaining", api: BUCKET, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "ietf", api: BUCKET, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "openai", api: BUCKET, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "discord", api: PERIOD, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "github", api: PERIOD, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "ratelimit", api: PERIOD, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "ietf", api: PERIOD, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "ietf", api: TWO, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "retry-after", api: TOKENS, hinted: Hinted::Throttled, tier: "blind" },
+    Case { hints: "openai", api: TOKENS, hinted: Hinted::All, tier: "remaining" },
+    Case { hints: "ietf", api: TOKENS, hinted: Hinted::All, tier: "remaining" },
 ];
 
 #[test]
@@ -65,16 +65,16 @@ impl Case {
         let args = [&fleet[..], self.api, &["--law", "adaptive", "--hints", self.hints]].concat();
         let document = demo_json(&args);
         let run = &document["runs"][0];
-        let Case { hints, api, told, tier } = self;
+        let Case { hints, api, hinted, tier } = self;
         let at = format!("{hints} {api:?}: {run}");
 
         assert_eq!(number(run, "lost"), 0.0, "{at}");
         assert_eq!(number(run, "ignored"), 0.0, "{at}");
         let (responses, answered) = (number(run, "responses"), number(run, "answered"));
-        let expected = match told {
-            Told::No => 0.0,
-            Told::Refusals => responses - answered,
-            Told::All => responses,
+        let expected = match hinted {
+            Hinted::No => 0.0,
+            Hinted::Throttled => responses - answered,
+            Hinted::All => responses,
         };
         assert_eq!(number(run, "told"), expected, "{at}");
         let tiers = ["open", "blind", "quota", "remaining"].map(|tier| count(run, tier));

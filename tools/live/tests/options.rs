@@ -6,7 +6,7 @@ use common::outcome;
 use std::net::TcpListener;
 
 /// Asserts exit status 2, nothing on stdout, and one line on stderr that has all of `words`.
-fn assert_refused(args: &[&str], words: &[&str]) {
+fn assert_rejected(args: &[&str], words: &[&str]) {
     let output = outcome(args);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
@@ -72,7 +72,7 @@ fn what_makes_no_sense_is_one_sentence_and_exit_status_two() {
         (&["--keep", "--json"], &["--keep", "--json"]),
         (&["--page-port", "seven"], &["--page-port"]),
     ] {
-        assert_refused(&[&["demo"], args].concat(), words);
+        assert_rejected(&[&["demo"], args].concat(), words);
     }
 }
 
@@ -85,7 +85,7 @@ fn a_taken_port_is_one_sentence_that_names_it_and_the_way_out() {
         &["demo", "--json", "--port", &port],
         &["serve", "--port", &port],
     ] {
-        assert_refused(args, &[&format!("127.0.0.1:{port}"), "--port"]);
+        assert_rejected(args, &[&format!("127.0.0.1:{port}"), "--port"]);
     }
 }
 

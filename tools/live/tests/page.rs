@@ -50,7 +50,7 @@ impl Shown {
         Shown { child: Some(child), output, page, folder }
     }
 
-    fn ask(&self, path: &str, host: &str, more: &str) -> (String, Vec<u8>) {
+    fn call(&self, path: &str, host: &str, more: &str) -> (String, Vec<u8>) {
         let mut stream = TcpStream::connect(self.page).unwrap();
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n");
@@ -62,7 +62,7 @@ impl Shown {
     }
 
     fn get(&self, path: &str) -> (String, Vec<u8>) {
-        self.ask(path, &self.page.to_string(), "")
+        self.call(path, &self.page.to_string(), "")
     }
 
     /// The moments as they come, until the last.
@@ -107,7 +107,7 @@ fn the_files_have_their_types_and_what_is_named_by_its_content_is_kept() {
         assert!(cache.contains(keep), "{path}: {cache}");
     }
     let (_, plain) = shown.get("/assets/a-1234.js");
-    let (head, packed) = shown.ask("/assets/a-1234.js", &page, "Accept-Encoding: br, gzip\r\n");
+    let (head, packed) = shown.call("/assets/a-1234.js", &page, "Accept-Encoding: br, gzip\r\n");
     assert!(head.contains("content-encoding: gzip\r\n"), "{head}");
     assert!(packed.starts_with(&[0x1f, 0x8b]) && packed.len() < plain.len() / 10);
     let (_, index) = shown.get("/");
@@ -130,10 +130,10 @@ fn nothing_else_of_the_disk_is_served_and_nobody_elses_host_name_is_answered() {
         assert!(head.starts_with("HTTP/1.1 404"), "{path}: {head}");
     }
     for path in ["/", "/api", "/events", "/assets/a-1234.js"] {
-        let (head, _) = shown.ask(path, "rebound.example.org", "");
+        let (head, _) = shown.call(path, "rebound.example.org", "");
         assert!(head.starts_with("HTTP/1.1 403"), "{path}: {head}");
     }
-    let (head, _) = shown.ask("/", "localhost:8433", "");
+    let (head, _) = shown.call("/", "localhost:8433", "");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
 }
 

@@ -88,7 +88,7 @@ fn a_bucket_tells_what_is_left_only_when_it_is_asked_to() {
 }
 
 #[test]
-fn two_limits_are_told_of_apart_and_the_one_that_is_used_up_refuses() {
+fn two_limits_are_told_of_apart_and_the_one_that_is_used_up_throttles() {
     let two = ["--policy", "window", "--limit", "100", "--also", "1/1h", "--hints", "ietf"];
     let api = Api::start(&two);
     let first = api.get("/");
@@ -99,7 +99,7 @@ fn two_limits_are_told_of_apart_and_the_one_that_is_used_up_refuses() {
 }
 
 #[test]
-fn github_refuses_with_403_and_aws_with_400() {
+fn github_throttles_with_403_and_aws_with_400() {
     for (hints, status, code) in
         [("github", 403, "x-ratelimit-remaining: 0"), ("aws", 400, "ThrottlingException")]
     {
@@ -119,7 +119,7 @@ fn what_is_asked_for_twice_is_counted_twice_by_its_key() {
         api.get_with("/", &format!("Idempotency-Key: {key}\r\n"));
     }
     let counts = api.get("/counts");
-    // The last was refused, so that nothing of it was done.
+    // The last was throttled, so that nothing of it was done.
     let works = r#""works":{"one":{"served":1,"delivered":1},"two":{"served":2,"delivered":2}}"#;
     assert!(counts.contains(works), "{counts}");
 }
@@ -133,7 +133,7 @@ fn in_an_outage_everybody_gets_503() {
 #[test]
 fn a_page_of_this_machine_sees_every_hint_and_a_foreign_one_sees_nothing() {
     let api = Api::start(&["--hints", "ietf"]);
-    let ask = |method: &str, origin: &str| {
+    let request = |method: &str, origin: &str| {
         let mut stream = TcpStream::connect(&api.1).unwrap();
         let wants =
             "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: x-client";
@@ -144,18 +144,18 @@ fn a_page_of_this_machine_sees_every_hint_and_a_foreign_one_sees_nothing() {
         answer
     };
     let (here, foreign) = ("http://127.0.0.1:8433", "https://example.org");
-    let preflight = ask("OPTIONS", here);
+    let preflight = request("OPTIONS", here);
     assert!(preflight.starts_with("HTTP/1.1 200"), "{preflight}");
     assert!(preflight.contains("access-control-allow-headers: x-client\r\n"), "{preflight}");
-    let answer = ask("GET", here);
+    let answer = request("GET", here);
     assert!(answer.contains(&format!("access-control-allow-origin: {here}\r\n")), "{answer}");
     let exposed = answer.lines().find(|line| line.starts_with("access-control-expose-headers"));
     for name in ["ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-reset-after"] {
         let exposed = exposed.expect("some are exposed");
         assert!(exposed.split([',', ':']).any(|word| word.trim() == name), "{name}: {exposed}");
     }
-    assert!(!ask("GET", foreign).contains("access-control-allow-origin"));
-    assert!(!ask("OPTIONS", foreign).contains("access-control-allow-origin"));
+    assert!(!request("GET", foreign).contains("access-control-allow-origin"));
+    assert!(!request("OPTIONS", foreign).contains("access-control-allow-origin"));
     let counts = api.get("/counts");
     assert!(counts.contains(r#""offered":2"#), "a preflight is no call: {counts}");
 }

@@ -8,13 +8,13 @@ use tidegate::Instant;
 /// What happens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Event {
-    /// A thread asks its throttle whether its call may leave.
-    Ask(u32),
+    /// A thread asks its throttle whether its call may be sent.
+    Poll(u32),
     /// The call of a thread arrives at the server.
     Arrive(u32),
     /// The call of a thread comes back.
     Return(u32),
-    /// A process looks whether calls it had no room for may leave now.
+    /// A process looks whether calls it had no room for may be sent now.
     Wake(u32),
     /// A stranger's call arrives at the server.
     Stranger,
@@ -147,7 +147,7 @@ const fn page_of(entry: u128) -> u64 {
 
 fn pack(at: Instant, order: u64, event: Event) -> u128 {
     let (kind, index) = match event {
-        Event::Ask(index) => (0, index),
+        Event::Poll(index) => (0, index),
         Event::Arrive(index) => (1, index),
         Event::Return(index) => (2, index),
         Event::Wake(index) => (3, index),
@@ -163,7 +163,7 @@ const fn unpack(entry: u128) -> (Instant, Event) {
     let low = entry as u64;
     let index = low as u32 & ((1 << INDEX_BITS) - 1);
     let event = match (low >> INDEX_BITS) & ((1 << KIND_BITS) - 1) {
-        0 => Event::Ask(index),
+        0 => Event::Poll(index),
         1 => Event::Arrive(index),
         2 => Event::Return(index),
         3 => Event::Wake(index),
@@ -183,14 +183,14 @@ mod tests {
     fn events_come_by_time_and_then_in_the_order_they_were_entered() {
         let mut agenda = Agenda::new();
         let at = Instant::from_nanos;
-        agenda.enter(at(5), Event::Ask(9));
+        agenda.enter(at(5), Event::Poll(9));
         agenda.enter(at(3), Event::Return((1 << 21) - 1));
         agenda.enter(at(5), Event::Arrive(2));
         agenda.enter(Instant::MAX, Event::Stranger);
         assert_eq!(agenda.take(at(2)), None);
         assert_eq!(agenda.take(at(9)), Some((at(3), Event::Return((1 << 21) - 1))));
         agenda.enter(at(5), Event::Wake(0));
-        for event in [Event::Ask(9), Event::Arrive(2), Event::Wake(0)] {
+        for event in [Event::Poll(9), Event::Arrive(2), Event::Wake(0)] {
             assert_eq!(agenda.take(at(9)), Some((at(5), event)));
         }
         assert_eq!(agenda.take(at(9)), None);
@@ -208,7 +208,7 @@ mod tests {
             // From nothing to an hour ahead, each power of two as likely as the others.
             let reach = 1 << chance.between(Span::ZERO, Span::from_nanos(42)).as_nanos();
             let at = now.saturating_add(chance.between(Span::ZERO, Span::from_nanos(reach)));
-            agenda.enter(at, Event::Ask(order));
+            agenda.enter(at, Event::Poll(order));
             map.insert((at, order), ());
             if order % 5 > 0 || map.len() > 100 {
                 let Some(((at, order), ())) = map.pop_first() else { continue };
@@ -216,7 +216,7 @@ mod tests {
                 if order % 7 == 0 && at > now {
                     assert_eq!(agenda.take(now), None);
                 }
-                assert_eq!(agenda.take(at), Some((at, Event::Ask(order))));
+                assert_eq!(agenda.take(at), Some((at, Event::Poll(order))));
                 now = at;
             }
         }

@@ -1,6 +1,6 @@
 //! A client's threads: each has at most one call outstanding, and a reason to make the next one.
 
-use tidegate::{Ask, Hint, Instant, Outcome, Span};
+use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::chance::{Chance, Stream};
 use crate::scenario::{Clients, Demand};
@@ -17,7 +17,7 @@ const ON_WITHIN: Span = Span::from_millis(200);
 pub enum State {
     /// It has no call to make for now.
     Idle,
-    /// Its call waits until the throttle lets it leave.
+    /// Its call waits until the throttle admits it.
     Waiting,
     /// Its call waits until another one of its process has come back.
     Parked,
@@ -67,7 +67,7 @@ pub struct Thread {
 /// An attempt on its way, or back from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// The permit it left with.
+    /// The permit it was sent with.
     pub permit: u64,
     /// What it comes back with.
     pub response: Response,
@@ -84,8 +84,8 @@ impl Thread {
             state: State::Idle,
             call: Call {
                 thread: own,
-                ask: Ask::new(),
-                ask_of_two: Ask::new(),
+                core: tidegate::Call::new(),
+                core_of_two: tidegate::Call::new(),
                 attempt: 0,
                 not_before: blank,
             },
@@ -121,8 +121,8 @@ impl Thread {
             self.deadline.map_or(Instant::MAX, |deadline| self.begun.saturating_add(deadline));
         self.call = Call {
             thread: self.call.thread,
-            ask: Ask::new().deadline(deadline),
-            ask_of_two: Ask::new().deadline(deadline),
+            core: tidegate::Call::new().deadline(deadline),
+            core_of_two: tidegate::Call::new().deadline(deadline),
             attempt: 0,
             not_before: Instant::ZERO,
         };

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use tidegate::gate::{Pace, Permit};
+use tidegate::gate::{Pacing, Permit};
 use tidegate::law::{AnyLaw, Law, Move, Sample};
 use tidegate::{Controller, Decision, Instant, Outcome, Policy, Quota, Rng};
 
 use crate::peer;
 use crate::place::Place;
-use crate::throttle::{Answer, AskOf, Call, Outlook, Response, Throttle};
+use crate::throttle::{Answer, Call, CallOf, Outlook, Response, Throttle};
 
 /// Whether a law sleeps in each thread by itself.
 fn is_per_thread(policy: &Policy) -> bool {
@@ -81,8 +81,8 @@ impl Law for Unlimited {
         None
     }
 
-    fn observe(&self, (): &mut (), _: &mut Pace, _: &Sample<'_>, _: &mut Rng) -> Move {
-        Move::Held
+    fn observe(&self, (): &mut (), _: &mut Pacing, _: &Sample<'_>, _: &mut Rng) -> Move {
+        Move::Kept
     }
 }
 
@@ -103,7 +103,7 @@ fn shared(name: &str) -> Option<Policy> {
 /// A controller for all threads of a process.
 fn real<const LAWS: usize>(policy: Policy<AnyLaw, LAWS>, place: &Place) -> Box<dyn Throttle>
 where
-    Call: AskOf<LAWS>,
+    Call: CallOf<LAWS>,
 {
     let &Place { seed, from: now, .. } = place;
     Box::new(Permits::new(Controller::new(policy, seed, now), place.threads))
@@ -131,17 +131,17 @@ impl<L: Law, const LAWS: usize> Permits<L, LAWS> {
 impl<L, const LAWS: usize> Throttle for Permits<L, LAWS>
 where
     L: Law + Copy,
-    Call: AskOf<LAWS>,
+    Call: CallOf<LAWS>,
 {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        match self.gate.poll(now, call.ask()) {
-            Decision::Go(permit) => {
+        match self.gate.poll(now, call.core()) {
+            Decision::Admit(permit) => {
                 *self.permit(call.thread) = Some(permit);
-                Answer::Go(call.thread.into())
+                Answer::Admit(call.thread.into())
             }
             Decision::Wait(until) => Answer::Wait(until),
             Decision::Full => Answer::Full,
-            Decision::Refuse(reason) => Answer::Refuse(reason),
+            Decision::Reject(reason) => Answer::Reject(reason),
         }
     }
 
@@ -155,9 +155,9 @@ where
         if response.outcome == Outcome::Ok {
             return false;
         }
-        match self.gate.retry(now, call.ask(), response.outcome) {
+        match self.gate.retry(now, call.core(), response.outcome) {
             Ok(next) => {
-                call.ask_next(next);
+                call.set_core(next);
                 true
             }
             Err(_) => false,

@@ -40,7 +40,7 @@ struct Picture {
     lines: Vec<[[f64; PARTS]; 2]>,
 }
 
-/// A call: when it left, how long it had waited, and whether it was served.
+/// A call: when it was sent, how long it had waited, and whether it was served.
 struct Dot {
     sent: f64,
     waited: f64,
@@ -139,7 +139,8 @@ impl Picture {
         let axis = (NO_WAIT..longest * 1.3).log_scale();
         let mut chart = panel(area, clock, self.end, axis, "delay", &|waited| span_name(*waited))?;
         let mut names = Vec::new();
-        for (served, colour, name) in [(true, BLUE, "served"), (false, RED, "refused or failed")] {
+        for (served, colour, name) in [(true, BLUE, "served"), (false, RED, "throttled or failed")]
+        {
             let dots = self.dots.iter().filter(|dot| dot.served == served);
             let dots = dots.map(|dot| {
                 Circle::new(

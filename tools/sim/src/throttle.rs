@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use crate::peer::Telemetry;
-use tidegate::{Ask, Hint, Instant, Outcome, Reason, Span};
+use tidegate::{Hint, Instant, Outcome, Reason, Span};
 
 /// What a client process asks before each call, and tells after it.
 ///
@@ -34,57 +34,57 @@ pub trait Throttle {
 /// The answer to [`Throttle::poll`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Answer {
-    /// The call leaves now. The number comes back when it settles.
-    Go(u64),
+    /// The call is sent now. The number comes back when it settles.
+    Admit(u64),
     /// Ask again at this instant, which lies after now.
     Wait(Instant),
     /// Ask again when a call of this process has settled, or at [`Throttle::next_at`].
     Full,
-    /// The call will not leave; it is lost.
-    Refuse(Reason),
+    /// The call will not be sent; it is lost.
+    Reject(Reason),
 }
 
-/// One call of a client thread, from the first ask until it is served or given up.
+/// One call of a client thread, from the first call until it is served or given up.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The thread that makes the call, counted from 0 within its process.
     pub thread: u32,
-    /// The ask that a controller is polled with.
-    pub ask: Ask,
+    /// The call that a controller is polled with.
+    pub core: tidegate::Call,
     /// The same of a controller that keeps two laws.
-    pub ask_of_two: Ask<2>,
+    pub core_of_two: tidegate::Call<2>,
     /// How many attempts have come back already: 0 for a first attempt. The world counts.
     pub attempt: u32,
-    /// When a peer that sleeps between attempts lets this one leave.
+    /// When a peer that sleeps between attempts admits this one.
     pub not_before: Instant,
 }
 
-/// The ask of a controller that keeps so many laws.
-pub trait AskOf<const LAWS: usize> {
-    /// The ask.
-    fn ask(&self) -> &Ask<LAWS>;
+/// The call of a controller that keeps so many laws.
+pub trait CallOf<const LAWS: usize> {
+    /// The call.
+    fn core(&self) -> &tidegate::Call<LAWS>;
 
     /// Replaces it by that of the next attempt.
-    fn ask_next(&mut self, next: Ask<LAWS>);
+    fn set_core(&mut self, next: tidegate::Call<LAWS>);
 }
 
-impl AskOf<1> for Call {
-    fn ask(&self) -> &Ask {
-        &self.ask
+impl CallOf<1> for Call {
+    fn core(&self) -> &tidegate::Call {
+        &self.core
     }
 
-    fn ask_next(&mut self, next: Ask) {
-        self.ask = next;
+    fn set_core(&mut self, next: tidegate::Call) {
+        self.core = next;
     }
 }
 
-impl AskOf<2> for Call {
-    fn ask(&self) -> &Ask<2> {
-        &self.ask_of_two
+impl CallOf<2> for Call {
+    fn core(&self) -> &tidegate::Call<2> {
+        &self.core_of_two
     }
 
-    fn ask_next(&mut self, next: Ask<2>) {
-        self.ask_of_two = next;
+    fn set_core(&mut self, next: tidegate::Call<2>) {
+        self.core_of_two = next;
     }
 }
 
@@ -95,7 +95,7 @@ pub struct Response {
     pub outcome: Outcome,
     /// What the server said about its limit.
     pub hint: Hint,
-    /// When the call left.
+    /// When the call was sent.
     pub sent: Instant,
     /// How long this attempt had waited for its throttle before it left.
     pub waited: Span,
@@ -146,7 +146,7 @@ pub struct Member {
 pub struct Ledger {
     /// Whether anybody has opened the account.
     pub open: bool,
-    /// Calls that may leave at once.
+    /// Calls that may be sent at once.
     pub tokens: f64,
     /// Up to when `tokens` has been counted.
     pub at: Instant,

@@ -20,21 +20,21 @@ pub struct Step {
 /// What can happen to a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum What {
-    /// Its throttle lets it leave, after it has waited this long.
-    Left(Span),
+    /// Its throttle admits it, after it has waited this long.
+    Sent(Span),
     /// Its throttle tells it to ask again then.
     Waits(Instant),
     /// Its throttle has no room for it.
     Full,
-    /// Its throttle will not let it leave.
-    Refused(Reason),
+    /// Its throttle will not admit it.
+    Rejected(Reason),
     /// It arrives at the server, which decides.
     Decided(Outcome),
     /// It is back at its client, having left then.
     Back {
         /// What became of it.
         outcome: Outcome,
-        /// When it had left.
+        /// When it had been sent.
         sent: Instant,
         /// How long it had waited for its throttle.
         waited: Span,
@@ -49,10 +49,10 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} p{} t{} ", Point(self.at.as_nanos()), self.process, self.thread)?;
         match self.what {
-            What::Left(waited) => write!(f, "leaves after {} s", Point(waited.as_nanos())),
+            What::Sent(waited) => write!(f, "is sent after {} s", Point(waited.as_nanos())),
             What::Waits(until) => write!(f, "waits until {}", Point(until.as_nanos())),
             What::Full => f.write_str("finds no room"),
-            What::Refused(reason) => write!(f, "is refused: {reason}"),
+            What::Rejected(reason) => write!(f, "is rejected: {reason}"),
             What::Decided(outcome) => write!(f, "arrives: {}", word(outcome)),
             What::Back { outcome, .. } => write!(f, "is back: {}", word(outcome)),
             What::GivenUp => f.write_str("is given up"),
@@ -77,6 +77,7 @@ const fn word(outcome: Outcome) -> &'static str {
         Outcome::Busy => "busy",
         Outcome::Failed => "failed",
         Outcome::Abandoned => "abandoned",
+        Outcome::Exhausted => "exhausted",
     }
 }
 
@@ -93,11 +94,11 @@ impl Digest {
     /// Adds a step.
     pub fn add(&mut self, step: &Step) {
         let (code, value) = match step.what {
-            What::Left(waited) => (0, waited.as_nanos()),
+            What::Sent(waited) => (0, waited.as_nanos()),
             What::Waits(until) => (1, until.as_nanos()),
             What::Full => (2, 0),
-            What::Refused(Reason::Late(leaves)) => (3, leaves.as_nanos()),
-            What::Refused(_) => (3, 0),
+            What::Rejected(Reason::Late(leaves)) => (3, leaves.as_nanos()),
+            What::Rejected(_) => (3, 0),
             What::Decided(outcome) => (4, outcome as u64),
             What::Back { outcome, .. } => (5, outcome as u64),
             What::GivenUp => (6, 0),

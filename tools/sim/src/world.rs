@@ -20,9 +20,9 @@ use crate::server::Server;
 use crate::throttle::{Answer, Response, Throttle};
 use crate::trace::{Digest, Step, What};
 
-/// A refused call is lost; its thread makes the next one after this pause at the earliest, as one
+/// A rejected call is lost; its thread makes the next one after this pause at the earliest, as one
 /// that goes through its own error handling would.
-const REFUSED: Span = Span::from_millis(100);
+const REJECTED: Span = Span::from_millis(100);
 
 /// A run of a scenario with a law and a seed. It borrows its scenario, or shares it.
 pub struct World<S> {
@@ -97,7 +97,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 for own in 0..group.threads {
                     let number = u32::try_from(threads.len()).ok()?;
                     let mut thread = Thread::new(group, process, number, own, seed);
-                    agenda.enter(thread.first(from), Event::Ask(number));
+                    agenda.enter(thread.first(from), Event::Poll(number));
                     threads.push(thread);
                 }
             }
@@ -146,7 +146,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             };
             self.now = at;
             match event {
-                Event::Ask(thread) => self.ask(thread, watch).map(|_| ()),
+                Event::Poll(thread) => self.poll(thread, watch).map(|_| ()),
                 Event::Arrive(thread) => self.arrive(thread, watch),
                 Event::Return(thread) => self.take_back(thread, watch),
                 Event::Wake(process) => self.wake(process, watch),
@@ -201,8 +201,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         self.threads.iter().map(|thread| thread.process)
     }
 
-    /// Lets a thread ask whether its call may leave. False where the throttle has no room for it.
-    fn ask(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<bool, Breach> {
+    /// Lets a thread ask whether its call may be sent. False where the throttle has no room for it.
+    fn poll(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<bool, Breach> {
         let now = self.now;
         let thread = &mut self.threads[index as usize];
         if now >= thread.to {
@@ -217,7 +217,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let process = &mut self.processes[number as usize];
         let answer = process.throttle.poll(now, &thread.call);
         let what = match answer {
-            Answer::Go(permit) => {
+            Answer::Admit(permit) => {
                 let waited = now.saturating_since(thread.asked);
                 thread.state = State::Away;
                 thread.flight.permit = permit;
@@ -226,14 +226,14 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
                 self.agenda.enter(now.saturating_add(way), Event::Arrive(index));
                 self.tally.left(index, now, waited);
-                What::Left(waited)
+                What::Sent(waited)
             }
             Answer::Wait(until) if until <= now => {
                 return Err(Breach::ZeroWait { process: number, until });
             }
             Answer::Wait(until) => {
                 thread.state = State::Waiting;
-                self.agenda.enter(until, Event::Ask(index));
+                self.agenda.enter(until, Event::Poll(index));
                 What::Waits(until)
             }
             Answer::Full => {
@@ -252,10 +252,10 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 }
                 What::Full
             }
-            Answer::Refuse(reason) => {
+            Answer::Reject(reason) => {
                 self.books.lose();
-                self.end_call(index, now.saturating_add(REFUSED), false);
-                What::Refused(reason)
+                self.end_call(index, now.saturating_add(REJECTED), false);
+                What::Rejected(reason)
             }
         };
         self.check_permits(number)?;
@@ -314,7 +314,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             self.wake(number, watch)?;
         }
         if again {
-            return self.ask(index, watch).map(|_| ());
+            return self.poll(index, watch).map(|_| ());
         }
         if outcome == Outcome::Ok {
             self.books.serve();
@@ -324,7 +324,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             self.note(index, What::GivenUp, watch);
         }
         match self.end_call(index, now, outcome == Outcome::Ok) {
-            Some(next) if next == now => self.ask(index, watch).map(|_| ()),
+            Some(next) if next == now => self.poll(index, watch).map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -339,7 +339,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             Some(next) => {
                 thread.state = State::Idle;
                 if next > now {
-                    self.agenda.enter(next, Event::Ask(index));
+                    self.agenda.enter(next, Event::Poll(index));
                 }
             }
             None => {
@@ -366,7 +366,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
     /// Lets the calls that a process had no room for ask again, the longest parked first.
     fn wake(&mut self, process: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
         while let Some(index) = self.processes[process as usize].parked.pop_back() {
-            if !self.ask(index, watch)? {
+            if !self.poll(index, watch)? {
                 // It was parked anew as the last to come; it stays the first to go.
                 let parked = &mut self.processes[process as usize].parked;
                 parked.rotate_left(1);

@@ -26,7 +26,7 @@ impl Throttle for Defective {
             Defect::IsFullThoughIdle => Answer::Full,
             _ => {
                 self.out += if self.defect == Defect::CountsTwice { 2 } else { 1 };
-                Answer::Go(0)
+                Answer::Admit(0)
             }
         }
     }
@@ -90,7 +90,7 @@ impl Throttle for OneAtATime {
             return Answer::Full;
         }
         self.0 = 1;
-        Answer::Go(0)
+        Answer::Admit(0)
     }
 
     fn settle(&mut self, _: Instant, _: u64, _: &Response) {
@@ -120,7 +120,7 @@ fn calls_that_find_no_room_leave_in_turn_as_others_settle() {
     let mut world = World::with(&scenario, 1, |_| throttle.take()).unwrap();
     world
         .advance(Instant::MAX, &mut |step| {
-            if matches!(step.what, tidegate_sim::trace::What::Left(_)) {
+            if matches!(step.what, tidegate_sim::trace::What::Sent(_)) {
                 order.push(step.thread);
             }
         })

@@ -24,7 +24,7 @@ fn seeded(seed: u64, name: &str, law: &'static str, change: impl FnOnce(&mut Fle
 }
 
 #[test]
-fn eight_isolates_use_a_limit_whole_and_evenly() {
+fn eight_members_use_a_limit_whole_and_evenly() {
     // `adaptive` has to find the limit, and in this minute it is still on its way.
     for (law, least) in [("fixed", 0.97), ("adaptive", 0.9)] {
         let [is] = &figures("eight", law, |_| ())[..] else { panic!() };
@@ -51,7 +51,7 @@ fn what_the_server_tells_is_of_use_to_a_fleet() {
 }
 
 #[test]
-fn no_fault_lets_more_calls_leave_than_the_limit_and_the_leases() {
+fn no_fault_admits_more_calls_than_the_limit_and_the_leases() {
     for name in ["eight-crash", "eight-evict", "eight-outage", "eight-lossy", "eight-step"] {
         for (index, is) in figures(name, "fixed", |_| ()).iter().enumerate() {
             // The quota's burst is of five calls.
@@ -70,7 +70,7 @@ fn an_outage_costs_little_and_its_end_is_no_burst() {
 }
 
 #[test]
-fn a_thousand_isolates_use_a_limit_whole_with_a_known_number_of_messages() {
+fn a_thousand_members_use_a_limit_whole_with_a_known_number_of_messages() {
     let short = |fleet: &mut Fleet| {
         fleet.end = "90s".parse().unwrap();
         fleet.stretches[0].from = "60s".parse().unwrap();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tidegate_sim::{Scenario, World};
 
-/// Between them: Poisson, think and work, logarithms and exponentials, hints, refusals at several
+/// Between them: Poisson, think and work, logarithms and exponentials, hints, rejections at several
 /// servers, integer laws and peers that count in floats.
 const RUNS: [(&str, &str, u64); 5] = [
     ("strangers", "aimd", 1),

@@ -155,15 +155,15 @@ fn calls_that_pile_up_at_the_client_have_waited_since_they_arose() {
 }
 
 #[test]
-fn a_call_that_would_leave_after_its_deadline_is_lost_and_the_next_one_is_made() {
+fn a_call_that_would_be_sent_after_its_deadline_is_lost_and_the_next_one_is_made() {
     // Ten threads at ten calls a second, each with a latency of 100 ms: all must wait.
     let scenario = generous("threads = 20\ndeadline = '50ms'");
-    let (mut refused, mut left) = (0, 0);
+    let (mut rejected, mut left) = (0, 0);
     let mut world = World::new(&scenario, "fixed", 1).unwrap();
     world
         .advance(Instant::MAX, &mut |step| match step.what {
-            What::Refused(_) => refused += 1,
-            What::Left(waited) => {
+            What::Rejected(_) => rejected += 1,
+            What::Sent(waited) => {
                 assert!(waited <= Span::from_millis(50));
                 left += 1;
             }
@@ -171,8 +171,8 @@ fn a_call_that_would_leave_after_its_deadline_is_lost_and_the_next_one_is_made()
         })
         .unwrap();
     let run = world.finish();
-    assert_eq!(run.metrics.get("lost"), Some(f64::from(refused)));
-    assert!(refused > 1_000 && left > 900, "{refused} refused, {left} left");
+    assert_eq!(run.metrics.get("lost"), Some(f64::from(rejected)));
+    assert!(rejected > 1_000 && left > 900, "{rejected} rejected, {left} left");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn calls_are_withdrawn_when_their_client_leaves_and_not_lost() {
     world
         .advance(Instant::MAX, &mut |step| match step.what {
             What::Withdrawn => withdrawn += 1,
-            What::Left(_) => last = step.at,
+            What::Sent(_) => last = step.at,
             _ => {}
         })
         .unwrap();

@@ -5,6 +5,7 @@ use ::reqwest::{Request, Response};
 use async_trait::async_trait;
 use reqwest_middleware::{Error as MiddlewareError, Middleware, Next, Result};
 
+use crate::adapter::reqwest::peeked;
 use crate::classify::Classify;
 use crate::drive::drive;
 use crate::layer::ThrottleLayer;
@@ -44,7 +45,13 @@ where
         let given = extensions.clone();
         let send = |request| {
             let (next, mut extensions) = (next.clone(), given.clone());
-            async move { (next.run(request, &mut extensions).await, extensions) }
+            async move {
+                let result = match next.run(request, &mut extensions).await {
+                    Ok(response) => Ok(peeked(response).await),
+                    lost => lost,
+                };
+                (result, extensions)
+            }
         };
         let driven = drive(call, request, rules.until, repeat, classify, send).await;
         let ((result, left), guard) =

@@ -4,8 +4,9 @@ use std::fmt;
 use std::future::Future;
 
 use ::reqwest::{
-    Client, Error as ReqwestError, Request, RequestBuilder, Response, ResponseBuilderExt,
+    Body, Client, Error as ReqwestError, Request, RequestBuilder, Response, ResponseBuilderExt, Url,
 };
+use tidegate::signal::body;
 use tidegate::signal::http::outcome;
 use tidegate::{Outcome, Reply};
 
@@ -14,8 +15,9 @@ use crate::classify::{Classify, Standard};
 use crate::drive::{Guard, Until, drive};
 use crate::error::Error;
 use crate::gate::Gate;
+use crate::peek::peek;
 use crate::request::{Describe, Repeat, retried};
-use crate::response::{Guarded, Hold, read};
+use crate::response::{Guarded, Hold, read_with};
 use crate::timer::Timer;
 
 impl<const LIMITS: usize, T: Timer> Describe<Request, LIMITS, T> for Standard {
@@ -33,7 +35,7 @@ impl Repeat<Request> for Standard {
 
 impl<const LIMITS: usize> Classify<Response, LIMITS> for Standard {
     fn classify(&self, response: &Response) -> Reply<LIMITS> {
-        read(response.status(), response.headers()).into()
+        read_with(response.status(), response.headers(), response.extensions()).into()
     }
 }
 
@@ -56,14 +58,29 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self {
         let Some(mut guard) = guard else { return self };
         guard.learn();
-        let url = ::http::Response::builder().url(self.url().clone()).body(());
-        let (mut parts, body) = ::http::Response::from(self).into_parts();
-        if let Ok(url) = url {
-            parts.extensions.extend(url.into_parts().0.extensions);
-        }
-        let body = ::reqwest::Body::wrap(Guarded::new(body, Some(guard)));
-        ::http::Response::from_parts(parts, body).into()
+        let url = self.url().clone();
+        let response = ::http::Response::from(self);
+        response_of(&url, response.map(|body| Body::wrap(Guarded::new(body, Some(guard)))))
     }
+}
+
+/// The response of this address, which a response of `http` does not keep.
+fn response_of(url: &Url, mut response: ::http::Response<Body>) -> Response {
+    if let Ok(made) = ::http::Response::builder().url(url.clone()).body(()) {
+        response.extensions_mut().extend(made.into_parts().0.extensions);
+    }
+    response.into()
+}
+
+/// The same response, whose body has been looked at where it may say more.
+pub(crate) async fn peeked(response: Response) -> Response {
+    let content_type = response.headers().get(::http::header::CONTENT_TYPE);
+    let content_type = content_type.map_or(&b""[..], |it| it.as_bytes());
+    if !body::is_worth(response.status().as_u16(), content_type) {
+        return response;
+    }
+    let url = response.url().clone();
+    response_of(&url, peek(response.into(), false).await.map(Body::wrap))
 }
 
 /// Sends a request of reqwest through a gate.
@@ -107,7 +124,10 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
     request: Request,
 ) -> Result<Response, SendError> {
     let repeat = |request: &mut Request| Standard.repeat(request);
-    let send = |request| client.execute(request);
+    let send = |request| {
+        let sent = client.execute(request);
+        async { Ok(peeked(sent.await?).await) }
+    };
     let driven = drive(call, request, Until::Guard, repeat, Standard, send).await;
     let (result, guard) = driven.map_err(SendError::NotSent)?;
     Ok(result.map_err(SendError::Failed)?.hold(guard))

@@ -7,4 +7,4 @@ const gate = tidegate();
 const get = (url) => gate.run((signal) => axios.get(url, { signal }), { key: "api" });
 
 const answers = await Promise.all(Array.from({ length: 40 }, () => get(process.argv[2])));
-console.log(JSON.stringify({ served: answers.filter(({ status }) => status === 200).length, gone: gate.stats().gone }));
+console.log(JSON.stringify({ served: answers.filter(({ status }) => status === 200).length, admitted: gate.stats().admitted }));

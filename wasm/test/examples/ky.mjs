@@ -6,4 +6,4 @@ const gate = tidegate();
 const api = ky.create({ prefixUrl: process.argv[2], fetch: gate.fetch, retry: 0 });
 
 const answers = await Promise.all(Array.from({ length: 40 }, () => api.get("")));
-console.log(JSON.stringify({ served: answers.filter(({ status }) => status === 200).length, gone: gate.stats().gone }));
+console.log(JSON.stringify({ served: answers.filter(({ status }) => status === 200).length, admitted: gate.stats().admitted }));

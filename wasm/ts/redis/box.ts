@@ -50,7 +50,7 @@ export class Box {
         this.why = why;
         if (this.#client) end(this.#client);
         this.#client = undefined;
-        if (!this.#closed) await new Promise((go) => setTimeout(go, PAUSE));
+        if (!this.#closed) await new Promise((admit) => setTimeout(admit, PAUSE));
       }
     }
   }

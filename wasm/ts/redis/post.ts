@@ -123,7 +123,7 @@ export class Post {
       if (this.#seats.get(key) === seat) this.#seats.delete(key);
       this.#remember(key, text(desk.snapshot()));
     };
-    const seat: Seat = new Seat(client, key, keys, id, desk, (policy.beat ?? 0) * 4, lost);
+    const seat: Seat = new Seat(client, key, keys, id, desk, (policy.heartbeat ?? 0) * 4, lost);
     this.#seats.set(key, seat);
     if (this.#closed) await seat.leave();
   }

@@ -1,9 +1,10 @@
-/** The gate of a process that shares its budgets: calls leave with departures that were leased. */
+/** The gate of a process that shares its budgets: calls are sent with leases that were leased. */
 
 import type { Exports } from "../core.js";
 import { PolicyError } from "../errors.js";
-import { maker, type CallOptions, type Events, type Gate, type Options, type RunOptions, type Stats } from "../gate.js";
+import { maker } from "../gate.js";
 import { LAWS } from "../law.js";
+import type { CallOptions, Events, FetchOptions, Gate, Options, RunOptions, Stats } from "../options.js";
 import { write, type Quota } from "../policy.js";
 import type { Carrier, Keep } from "./carrier.js";
 import { made, type LeaseCore } from "./core.js";
@@ -11,7 +12,7 @@ import { leased, type LeasedLane, type SolidLanes } from "./lane.js";
 import { steady } from "./steady.js";
 
 /** What a shared gate is made with: all optional. What the budget keeps to is said where the budget is. */
-export interface SharedOptions extends Pick<Options, "key" | "keys" | "queue" | "attempts" | "fetch" | "now"> {
+export interface SharedOptions extends Pick<Options, "key" | "keys" | "queue" | "attempts" | "warnAfter" | "fetch" | "now"> {
   /**
    * What this process may send by itself while no coordinator has told it of its share yet.
    * @defaultValue one call a second
@@ -22,8 +23,11 @@ export interface SharedOptions extends Pick<Options, "key" | "keys" | "queue" | 
 /** What a call of a shared gate may say. It costs one call of the budget. */
 export type SharedCallOptions = Omit<CallOptions, "cost">;
 
+/** What `fetch` of a shared gate may say besides. A call's place is free at the headers, when its outcome is reported. */
+export type SharedFetchOptions = Omit<FetchOptions, "cost" | "actualCost" | "release">;
+
 /** What `run` of a shared gate may say besides. */
-export type SharedRunOptions<T> = Omit<RunOptions<T>, "cost" | "used">;
+export type SharedRunOptions<T> = Omit<RunOptions<T>, "cost" | "actualCost">;
 
 /** What happened, by the name of the event. */
 export interface SharedEvents extends Events {
@@ -32,41 +36,41 @@ export interface SharedEvents extends Events {
 }
 
 /** What has been counted in this process, over all keys or for one; the budget's own counters are where it is. */
-export interface SharedStats extends Omit<Stats, "slower" | "faster"> {
+export interface SharedStats extends Omit<Stats, "slowdowns" | "speedups"> {
   /** Requests that were sent to the coordinator, and how many of those were not answered. */
   asked: number;
   missed: number;
-  /** Calls that found no departure in hand when they were first in line. */
+  /** Calls that found no lease in hand when they were first in line. */
   without: number;
-  /** Calls that a message kept back: they waited for an answer, and their departure was due when it came. */
+  /** Calls that a message kept back: they waited for an answer, and their lease was due when it came. */
   delayed: number;
-  /** Calls that left without a lease, and how many of the keys have no coordinator at present. */
+  /** Calls that were sent without a lease, and how many of the keys have no coordinator at present. */
   alone: number;
   cut: number;
-  /** Departures in hand. */
+  /** Leases in hand. */
   inHand: number;
   /** How many share the budget, as far as this process was told. The largest of all keys. */
-  isolates: number;
+  members: number;
 }
 
 /** A gate that shares the budget of each key with other processes. */
 export interface SharedGate extends Pick<Gate, "close"> {
   /** As `fetch`: within the shared budget, retried where that is safe, and telling all others what the server says. */
-  readonly fetch: (input: RequestInfo | URL, init?: RequestInit, options?: SharedCallOptions) => Promise<Response>;
-  /** Runs any call when it may leave; the signal is aborted when the call is given up. */
+  readonly fetch: (input: string | URL | Request, init?: RequestInit, options?: SharedFetchOptions) => Promise<Response>;
+  /** Runs any call when it may be sent; the signal is aborted when the call is given up. */
   readonly run: <T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options?: SharedRunOptions<T>) => Promise<T>;
-  /** A permit, if a departure is in hand and due; else null, and one is asked for. */
+  /** A permit, if a lease is in hand and due; else null, and one is asked for. */
   readonly tryAcquire: (options?: Pick<CallOptions, "key">) => ReturnType<Gate["tryAcquire"]>;
   /** The counters, of all keys or of one. */
   readonly stats: (key?: string) => SharedStats;
-  /** Listens; the answer stops it. */
+  /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof SharedEvents>(event: E, listener: (event: SharedEvents[E]) => void) => () => void;
   readonly [Symbol.dispose]: () => void;
 }
 
 /** Where the counters of a lease begin, behind those of every gate, and their names. */
 const BEHIND = 13;
-const COUNTERS = ["alone", "delayed", "asked", "missed", "isolates"] as const;
+const COUNTERS = ["alone", "delayed", "asked", "missed", "members"] as const;
 
 /** Makes the `tidegate` of an entry: from its module, its kind of lanes, and what keeps a process alive. */
 export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
@@ -85,8 +89,8 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
     const policy = { ...options, now: steady(options.now ?? (() => performance.now())), law: "fixed", requests: alone } as const;
     const gate = maker(() => (core ??= made(load())), LAWS.length, Leased)(policy);
     const stats: SharedGate["stats"] = (key) => {
-      const { slower, faster, ...rest } = gate.stats(key);
-      const sum: SharedStats = { ...rest, asked: 0, missed: 0, without: 0, delayed: 0, alone: 0, cut: 0, inHand: 0, isolates: 0 };
+      const { slowdowns, speedups, ...rest } = gate.stats(key);
+      const sum: SharedStats = { ...rest, asked: 0, missed: 0, without: 0, delayed: 0, alone: 0, cut: 0, inHand: 0, members: 0 };
       for (const { key: its, gate, house } of lanes) if (key === undefined || its === key) add(sum, house.core as LeaseCore, gate);
       return sum;
     };
@@ -114,7 +118,7 @@ function add(sum: SharedStats, core: LeaseCore, gate: number): void {
   const row = core.row();
   COUNTERS.forEach((name, i) => {
     const told = row[BEHIND + i]!;
-    sum[name] = name === "isolates" ? Math.max(sum[name], told) : sum[name] + told;
+    sum[name] = name === "members" ? Math.max(sum[name], told) : sum[name] + told;
   });
   sum.without += core.without(gate);
   sum.inHand += core.in_hand(gate);

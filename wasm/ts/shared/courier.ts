@@ -1,5 +1,5 @@
 /**
- * The courier of one isolate: sees that its requests leave when they are due, and that it hears the
+ * The courier of one member: sees that its requests leave when they are due, and that it hears the
  * answers.
  *
  * Where timers die with the request that made them, the one who carries may be gone: then whoever
@@ -22,20 +22,20 @@ const LOOK = 5;
 const OFTEN = 200;
 
 /** Whose requests are carried. */
-export interface Isolate {
+export interface Member {
   readonly key: string;
   /** The core's slot. */
   readonly gate: number;
-  /** How many calls wait for a departure. */
+  /** How many calls wait for a lease. */
   wanting(): number;
-  /** Something was heard, or is not to be heard any more: calls may leave. */
+  /** Something was heard, or is not to be heard any more: calls may be sent. */
   changed(time: number): void;
 }
 
 /** See the module. */
 export class Courier {
   readonly #core: LeaseCore;
-  readonly #isolate: Isolate;
+  readonly #member: Member;
   readonly #carry: Carrier;
   readonly #keep: Keep;
   readonly #now: () => number;
@@ -49,23 +49,23 @@ export class Courier {
   #away: Uint8Array | undefined;
   #closed = false;
 
-  constructor(core: LeaseCore, isolate: Isolate, carry: Carrier, keep: Keep, now: () => number, missed: (error: unknown) => void) {
+  constructor(core: LeaseCore, member: Member, carry: Carrier, keep: Keep, now: () => number, missed: (error: unknown) => void) {
     this.#core = core;
-    this.#isolate = isolate;
+    this.#member = member;
     this.#carry = carry;
     this.#keep = keep;
     this.#now = now;
     this.#missed = missed;
   }
 
-  /** Whether an answer is waited for, which may bring departures. */
+  /** Whether an answer is waited for, which may bring leases. */
   get isAsking(): boolean {
     return this.#soon || !!this.#away;
   }
 
   /** After whatever may have changed when a request is due: by a fresh call, or by what it began before. */
   look(time: number, fresh: boolean): void {
-    const due = this.#core.request_at(this.#isolate.gate);
+    const due = this.#core.request_at(this.#member.gate);
     // NaN: none is, until a call asks or settles.
     if (due <= time) {
       // All that ask in one turn are counted together.
@@ -74,7 +74,7 @@ export class Courier {
     } else if (due > time) this.#sleep(due, time, fresh);
   }
 
-  /** How soon to look again for somebody who lacks a departure. */
+  /** How soon to look again for somebody who lacks a lease. */
   patience(time: number): number {
     return this.#away || this.#soon ? LOOK : Math.min(Math.max(this.#wakes - time, LOOK), OFTEN);
   }
@@ -83,7 +83,7 @@ export class Courier {
   close(): void {
     this.#closed = true;
     this.#release();
-    const length = this.#core.leave(this.#isolate.gate, this.#now());
+    const length = this.#core.leave(this.#member.gate, this.#now());
     if (length) this.#keep(this.#send(this.#core.room().slice(0, length)).catch(() => {}));
   }
 
@@ -118,7 +118,7 @@ export class Courier {
     this.#soon = false;
     if (this.#closed) return;
     const time = this.#now();
-    const length = this.#core.request(this.#isolate.gate, this.#isolate.wanting(), time);
+    const length = this.#core.request(this.#member.gate, this.#member.wanting(), time);
     if (length > 0) {
       const request = this.#core.room().slice(0, length);
       this.#away = request;
@@ -127,7 +127,7 @@ export class Courier {
     if (length < 0) this.#misses(time, new TidegateError("AWAY", "no answer has come in time"));
     // Never at once again: a clock that stands still while nobody sleeps may stand a little before an
     // instant of the same number.
-    const due = this.#core.request_at(this.#isolate.gate);
+    const due = this.#core.request_at(this.#member.gate);
     if (due === due) this.#sleep(Math.max(due, time + 1), time, false);
   }
 
@@ -144,29 +144,29 @@ export class Courier {
     const isLatest = request === this.#away;
     if (this.#hears(grant, time)) {
       if (isLatest) this.#away = undefined;
-      this.#isolate.changed(time);
+      this.#member.changed(time);
     } else if (isLatest) {
-      this.#core.miss(this.#isolate.gate, time);
+      this.#core.miss(this.#member.gate, time);
       this.#misses(time, why);
     }
     this.look(time, false);
   }
 
   async #send(request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
-    return this.#carry(this.#isolate.key, request);
+    return this.#carry(this.#member.key, request);
   }
 
   /** Nothing is on its way any more. */
   #misses(time: number, why: unknown): void {
     this.#away = undefined;
     this.#missed(why);
-    this.#isolate.changed(time);
+    this.#member.changed(time);
   }
 
   #hears(grant: Uint8Array | undefined, time: number): boolean {
     const room = this.#core.room();
     if (!grant?.length || grant.length > room.length) return false;
     room.set(grant);
-    return !!this.#core.hear(this.#isolate.gate, grant.length, this.#isolate.wanting(), time);
+    return !!this.#core.hear(this.#member.gate, grant.length, this.#member.wanting(), time);
   }
 }

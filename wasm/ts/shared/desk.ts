@@ -1,4 +1,4 @@
-/** The desk: one budget that isolates lease from. It knows neither how requests reach it nor where it is kept. */
+/** The desk: one budget that members lease from. It knows neither how requests reach it nor where it is kept. */
 
 import type { Exports } from "../core.js";
 import { PolicyError, TidegateError } from "../errors.js";
@@ -27,7 +27,7 @@ export type DeskStats = Record<(typeof COUNTERS)[number], number> & {
 
 /** The counters in the core's order. */
 const COUNTERS = [
-  "gone", "ok", "throttled", "busy", "failed", "abandoned", "slower", "faster", "inFlight", "isolates", "interval",
+  "admitted", "ok", "throttled", "busy", "failed", "abandoned", "slowdowns", "speedups", "inFlight", "members", "interval",
 ] as const;
 
 /** See the module. */
@@ -43,9 +43,9 @@ export class Desk {
     const core = (this.#core = made(load()));
     this.#now = now;
     const [high, low] = seed === undefined ? crypto.getRandomValues(new Uint32Array(2)) : [0, seed >>> 0];
-    const beat = writeShared(core.row(), policy);
+    const heartbeat = writeShared(core.row(), policy);
     if (from) core.room().set(from.record.subarray(0, 4096));
-    const begun = from ? core.budget_restore(high!, low!, now(), beat, from.record.length, from.away, from.ended) : core.budget_open(high!, low!, now(), beat);
+    const begun = from ? core.budget_restore(high!, low!, now(), heartbeat, from.record.length, from.away, from.ended) : core.budget_open(high!, low!, now(), heartbeat);
     if (!begun) throw impossible();
     this.resumed = !!from && begun === 1;
   }
@@ -76,8 +76,8 @@ export class Desk {
 
   /** Follows another policy from now on. A law that stays the same keeps what it has learnt. */
   follow(policy: SharedPolicy): void {
-    const beat = writeShared(this.#core.row(), policy);
-    if (!this.#core.budget_follow(this.#now(), beat)) throw impossible();
+    const heartbeat = writeShared(this.#core.row(), policy);
+    if (!this.#core.budget_follow(this.#now(), heartbeat)) throw impossible();
   }
 
   /** The counters, and the time between two calls by the law in milliseconds (`interval`; 0 where nothing is kept apart). */

@@ -1,6 +1,6 @@
-/** A lane whose calls leave with what was leased: of either kind, with a courier. */
+/** A lane whose calls are sent with what was leased: of either kind, with a courier. */
 
-import { Refused } from "../errors.js";
+import { Rejected } from "../errors.js";
 import type { Lanes } from "../gate.js";
 import type { Call, House, Lane, Then } from "../lane.js";
 import type { Carrier, Keep } from "./carrier.js";
@@ -15,7 +15,7 @@ interface SolidLane extends Lane {
 /** Kinds of such lanes. */
 export interface SolidLanes {
   new (key: string, gate: number, house: House): SolidLane;
-  readonly lease: number;
+  readonly expiry: number;
 }
 
 /** One of those that `leased` makes. */
@@ -81,8 +81,8 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
       return answer;
     }
 
-    override settle(permit: number, outcome: number): void {
-      super.settle(permit, outcome);
+    override learn(permit: number, outcome: number): void {
+      super.learn(permit, outcome);
       if (!this.closed) this.#courier.look(this.house.now(), true);
     }
 
@@ -96,5 +96,5 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
 };
 
 function check(requests: number, tokens: number): void {
-  if (requests !== 1 || tokens) throw new Refused("TOO_BIG", "a shared budget counts calls: leave the option cost away");
+  if (requests !== 1 || tokens) throw new Rejected("TOO_BIG", "a shared budget counts calls: leave the option cost away");
 }

@@ -102,7 +102,7 @@ export interface Bins {
   throttled: Float64Array;
   /** The same of each process, without strangers: all processes of a bin, then those of the next. */
   byProcess: { offered: Float64Array; served: Float64Array };
-  /** Calls that left in the bin, and how long they had waited for it together, s. */
+  /** Calls that were sent in the bin, and how long they had waited for it together, s. */
   left: Float64Array;
   waited: Float64Array;
 }
@@ -117,7 +117,7 @@ export interface Steps {
   /**
    * - `Left`: how long it had waited, s
    * - `Waits`: until when, s
-   * - `Refused`: when it could leave, s; NaN where that is not why
+   * - `Rejected`: when it could be sent, s; NaN where that is not why
    * - `Decided`, `Back`: an `Outcome`
    * - others: NaN
    */
@@ -126,14 +126,14 @@ export interface Steps {
 
 /** What can happen to a call. */
 export const What = {
-  /** Its throttle lets it leave. */
+  /** Its throttle admits it. */
   Left: 0,
   /** Its throttle tells it to ask again later. */
   Waits: 1,
   /** Its throttle has no room for it until another one of its process is back. */
   Full: 2,
-  /** Its throttle will not let it leave. */
-  Refused: 3,
+  /** Its throttle will not admit it. */
+  Rejected: 3,
   /** It arrives at the server, which decides. */
   Decided: 4,
   /** It is back at its client. */

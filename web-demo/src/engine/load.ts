@@ -8,7 +8,7 @@ export interface Loaded {
   start(): Simulator;
 }
 
-/** A content security policy may forbid WebAssembly: then this, the smallest module, is refused. */
+/** A content security policy may forbid WebAssembly: then this, the smallest module, is rejected. */
 function mayCompile(): boolean {
   try {
     return new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0)) instanceof WebAssembly.Module;

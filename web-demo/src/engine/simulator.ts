@@ -20,7 +20,7 @@ export interface Exports {
   close(world: number): void;
 }
 
-const REFUSALS = { [-1]: "scenario", [-2]: "law", [-3]: "broken" } as const;
+const REJECTIONS = { [-1]: "scenario", [-2]: "law", [-3]: "broken" } as const;
 
 export class Simulator {
   readonly #exports: Exports;
@@ -74,7 +74,7 @@ export class Simulator {
 
   #check(answer: number): number {
     if (answer >= 0) return answer;
-    throw new EngineError(REFUSALS[answer as keyof typeof REFUSALS], this.#text());
+    throw new EngineError(REJECTIONS[answer as keyof typeof REJECTIONS], this.#text());
   }
 
   #text(): string {

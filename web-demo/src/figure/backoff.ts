@@ -1,7 +1,8 @@
 /** Figure 2: a job of many calls, by backoff alone and otherwise. */
 
-import { number, seconds } from "../plot/number";
+import { clock, number } from "../plot/number";
 import { LOOKS } from "../plot/series";
+import { calls, wasted } from "./claims";
 import { Curves, Gather } from "./curves";
 import type { Knobs } from "./knobs";
 import { part } from "./part";
@@ -9,49 +10,65 @@ import { Reads, written } from "./reads";
 import { file, rate, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
-/** The ways to do the job, as the rows of the figure name them, and their laws. */
+/** The ways to do the job, as the rows of the figure name them, their laws, and their looks. */
 const WAYS = [
-  ["hammering", "none"],
-  ["backoff that forgets", "forgets"],
-  ["backoff that remembers", "remembers"],
-  ["tidegate", "adaptive"],
+  ["no gate", "none", 1],
+  ["backoff that forgets", "forgets", 2],
+  ["delay that remembers", "remembers", 3],
+  ["tidegate", "adaptive", 0],
 ] as const;
 const END = 4000;
 const PITCH = 10;
+/** A job that takes so many times as long is called slower. */
+const SLOWER = 1.1;
 
 export function backoff(host: HTMLElement): Act {
   const curves = new Curves(host,
     { label: "time", time: true, format: (at) => `${number(at, 5)} s`, min: 0 },
     { label: "calls made", format: (calls) => number(calls, 6), min: 0 },
-    WAYS.map(([label], index) => ({ label, ...LOOKS[index]! })));
+    WAYS.map(([label, , look]) => ({ label, ...LOOKS[look]! })));
   const reads = new Reads(part(host, ".reads"));
   let gathers: Gather[] = [];
   return {
-    speed: 120,
+    speed: 40,
     open: true,
     stride: PITCH,
-    specs: (knobs, seed) => WAYS.map(([, law]) => ({ law, seed, scenario: world(knobs) })),
+    specs: (knobs) => WAYS.map(([, law]) => ({ law, seed: knobs.number("seed"), scenario: world(knobs) })),
     begin() {
       curves.clear();
       gathers = WAYS.map((_, line) => new Gather(PITCH, (index) => curves.put(line, index, PITCH, gathers[line]!.total.offered)));
     },
     take: (frame, index) => gathers[index]!.take(frame),
     paint: () => curves.paint(),
-    measure: (metrics) => reads.show(metrics),
-    sentence: (metrics: Metrics[]) => WAYS.map(([name], index) =>
-      `${name}: ${seconds(metrics[index]!.time_s)}, ${written("throttled", metrics[index]!)} refused`).join("; ") + ".",
+    measure(metrics, _, over) {
+      reads.show(metrics);
+      return says(metrics, over);
+    },
   };
 }
 
-/** The world of figure 2. A backoff that remembers stays at its longest wait, as the article has it. */
+function says([none, forgets, remembers, gate]: Metrics[], over: boolean): string {
+  const [own, other] = [wasted(gate!), wasted(none!)];
+  if (!over) return `So far, no gate has wasted ${calls(other)}, the backoff that forgets ${calls(wasted(forgets!))}, the delay that remembers ${calls(wasted(remembers!))}, and tidegate ${calls(own)}.`;
+  const took = (metrics: Metrics) => (metrics.time_s == null ? `was not done after ${clock(END)}` : `was done after ${written("time_s", metrics)}`);
+  const all = `With tidegate the job ${took(gate!)} and wasted ${calls(own)}; without a gate it ${took(none!)} and wasted ${calls(other)}. `
+    + `The backoff that forgets wasted ${calls(wasted(forgets!))}, the delay that remembers ${calls(wasted(remembers!))}.`;
+  if (own + other === 0) return `${all} Nothing was throttled: this job needs no gate.`;
+  const slower = (gate!.time_s ?? Infinity) > SLOWER * (none!.time_s ?? Infinity);
+  return all + (own >= other ? " Here tidegate saves nothing." : "") + (slower ? " Here tidegate loses time." : "");
+}
+
+/** The world of figure 2. What remembers is the law of the article, with its own numbers unless the reader turns them. */
 function world(knobs: Knobs): string {
   const [base, most] = [knobs.number("base"), knobs.number("most")];
   const strangers = knobs.number("strangers");
   const way = knobs.number("trip") / 2;
+  const remembers = `initial = "1ms", most = ${time(Math.max(base, most))}, up = ${knobs.number("up").toFixed(2)}, down = ${knobs.number("down").toFixed(2)}, `
+    + `threshold = ${knobs.number("threshold")}, spread = 0.0, faithful = true`;
   return file(
-    { title: '"a scan by backoff alone"', end: time(END), stop_when_work_is_done: true, latency: `{ constant = ${time(way)} }` },
+    { title: '"a job by backoff alone"', end: time(END), stop_when_work_is_done: true, latency: `{ constant = ${time(way)} }` },
     table("laws.forgets", { backoff: `{ base = ${time(base)}, most = ${time(Math.max(base, most))}, factor = 2.0, jitter = "none" }` }),
-    table("laws.remembers", { backoff: `{ base = ${time(Math.max(base, most))}, most = ${time(Math.max(base, most))}, factor = 1.0, jitter = "none" }` }),
+    table("laws.remembers", { autosleeper: `{ ${remembers} }` }),
     table("server", { strangers: strangers > 0 ? rate(strangers) : undefined }),
     table("server.bucket", { burst: knobs.number("burst"), rate: rate(knobs.number("rate")) }),
     table("[clients]", { demand: `{ work = ${knobs.number("work")} }`, counted: true }),

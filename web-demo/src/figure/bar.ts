@@ -1,14 +1,14 @@
-/** The row under a figure: play, step, restart, speed, seed, and how far it is. */
+/** The row under a figure: play, step, restart, and how far it is. Speed and seed are among the settings. */
 
 import { clock } from "../plot/number";
 import { part } from "./part";
 
-interface Wishes {
+interface Actions {
   play(): void;
   step(): void;
   restart(): void;
   speed(speed: number): void;
-  seed(): void;
+  share(what: string): void;
 }
 
 const FACTORS = [0.1, 0.25, 0.5, 1, 2, 4, 10, 20];
@@ -16,39 +16,37 @@ const FACTORS = [0.1, 0.25, 0.5, 1, 2, 4, 10, 20];
 export class Bar {
   readonly #play: HTMLButtonElement;
   readonly #step: HTMLButtonElement;
-  readonly #seed: HTMLInputElement;
   readonly #time: HTMLElement;
   readonly #way: HTMLProgressElement;
   #written = "";
 
-  constructor(host: HTMLElement, speed: number, wishes: Wishes) {
+  /** `more` is where the settings are that few need. */
+  constructor(host: HTMLElement, more: HTMLElement, speed: number, actions: Actions) {
     host.innerHTML = `<progress max="1" value="0" aria-hidden="true"></progress>
-<button type="button" class="play">Play</button><button type="button" class="step">Step</button><button type="button" class="restart">Restart</button>
-<label>Speed <select>${FACTORS.map((factor) => `<option value="${speed * factor}"${factor === 1 ? " selected" : ""}>${says(speed * factor)}</option>`).join("")}</select></label>
-<label>Seed <input type="number" name="seed" min="0" max="9007199254740991" step="1" value="1" inputmode="numeric"></label>
-<span class="time"></span>`;
+<button type="button" class="play">Play</button><button type="button" class="step">Step</button><button type="button" class="restart">Restart</button><span class="time"></span>`;
+    more.insertAdjacentHTML("beforeend", `<label><span>seed</span><input type="number" name="seed" min="0" max="9007199254740991" step="1" value="1" inputmode="numeric" required></label>
+<label><span>speed</span><select class="speed">${FACTORS.map((factor) => `<option value="${speed * factor}"${factor === 1 ? " selected" : ""}>${says(speed * factor)}</option>`).join("")}</select></label>
+<p class="share"><button type="button">Copy link</button> <button type="button">Copy image</button> <output></output></p>`);
     this.#play = part(host, ".play");
     this.#step = part(host, ".step");
-    this.#seed = part(host, "input");
     this.#time = part(host, ".time");
     this.#way = part(host, "progress");
-    const select = part<HTMLSelectElement>(host, "select");
-    this.#play.addEventListener("click", wishes.play);
-    this.#step.addEventListener("click", wishes.step);
-    part(host, ".restart").addEventListener("click", wishes.restart);
-    select.addEventListener("change", () => wishes.speed(Number(select.value)));
-    this.#seed.addEventListener("change", wishes.seed);
+    const select = part<HTMLSelectElement>(more, ".speed");
+    this.#play.addEventListener("click", actions.play);
+    this.#step.addEventListener("click", actions.step);
+    part(host, ".restart").addEventListener("click", actions.restart);
+    select.addEventListener("change", () => actions.speed(Number(select.value)));
+    // A speed makes no other run.
+    select.addEventListener("input", (event) => event.stopPropagation());
+    part(more, ".share").addEventListener("click", ({ target }) => {
+      if (target instanceof HTMLButtonElement) actions.share(target.textContent);
+    });
   }
 
-  get seed(): number {
-    const seed = Math.trunc(Number(this.#seed.value));
-    return Number.isSafeInteger(seed) && seed >= 0 ? seed : 1;
-  }
-
-  show({ runs, over }: { runs: boolean; over: boolean }): void {
-    this.#play.textContent = runs ? "Pause" : over ? "Again" : "Play";
+  show({ runs, over, failed }: { runs: boolean; over: boolean; failed: boolean }): void {
+    this.#play.textContent = failed ? "Retry" : runs ? "Pause" : over ? "Again" : "Play";
     this.#play.classList.toggle("runs", runs);
-    this.#step.disabled = over;
+    this.#step.disabled = over || failed;
   }
 
   /** How far it is, on the way to an end that is not known where it is `open`. */

@@ -1,9 +1,8 @@
-/** Figure 5: a server that becomes slow and recovers, and two ways to come back to it. */
+/** Figure 4: a server that becomes slow and recovers, and how callers come back to it. */
 
-import type { Frame } from "../engine";
-import { Dots } from "../plot/dots";
 import { number } from "../plot/number";
 import { LOOKS, type Line } from "../plot/series";
+import { calls, wasted } from "./claims";
 import { Curves, Gather } from "./curves";
 import type { Knobs } from "./knobs";
 import { part } from "./part";
@@ -11,69 +10,79 @@ import { Reads, written } from "./reads";
 import { file, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
-const LAWS = ["fourfold", "steady", "adaptive"];
-const LINES: Line[] = ["times", "plus", "tidegate"].map((label, index) => ({ label, ...LOOKS[index]! }));
+/** The laws, as the rows of the figure name them. */
+const LAWS = [["tidegate", "adaptive"], ["multiply", "fourfold"], ["add", "steady"]] as const;
+const LINES: Line[] = [...LAWS.map(([label], index) => ({ label, ...LOOKS[index]! })), { label: "the server serves", tone: "soft", dash: [4, 3], width: 1 }];
 const THREADS = 500;
-/** One dot is so many calls, that a trickle looks like one beside a flood. */
-const CROWD = 50;
+const OFFERED = THREADS * 10;
+const HEALTHY = 10_000;
 const END = 40;
 const SLOW_FROM = 2;
 
 export function busy(host: HTMLElement): Act {
-  const dots = [...host.querySelectorAll("canvas")].map((canvas) => new Dots(canvas, canvas.parentElement?.querySelector("output")));
   const curves = new Curves(host,
     { label: "time", time: true, format: (at) => `${number(at)} s`, min: 0, max: END },
-    { label: "calls served/s", format: (calls) => number(calls, 6), min: 0 },
+    { label: "calls served/s", format: (calls) => number(calls, 6), min: 0, max: 1.1 * OFFERED },
     LINES);
   const reads = new Reads(part(host, ".reads"));
-  const one = part<HTMLElement>(host, ".perdot");
   let gathers: Gather[] = [];
-  let looked = 0;
-  /** A recovery that takes all the time there is has not been seen. */
-  const back = (metrics: Metrics): Metrics => ({ ...metrics, recovery_s: (metrics.recovery_s ?? looked) < looked ? metrics.recovery_s! : null });
   return {
-    steps: true,
-    speed: 1,
+    speed: 2,
     stride: 1,
-    lead: Dots.lead,
-    specs: (knobs, seed) => LAWS.map((law) => ({ law, seed, scenario: world(knobs) })),
-    begin(worlds, knobs) {
+    specs: (knobs) => LAWS.map(([, law]) => ({ law, seed: knobs.number("seed"), scenario: world(knobs) })),
+    begin(_, knobs) {
       curves.clear();
-      looked = END - SLOW_FROM - knobs.number("slow");
-      gathers = LAWS.map((_, line) => new Gather(1, (index, { served }) => curves.put(line, index, 1, served)));
-      dots.forEach((canvas, index) => canvas.begin(worlds[index]!, { full: knobs.number("burst"), way: 0.05, crowd: CROWD }));
+      const end = SLOW_FROM + knobs.number("slow");
+      gathers = LAWS.map((_, line) => new Gather(1, (index, { served }) => {
+        curves.put(line, index, 1, served);
+        curves.put(LAWS.length, index, 1, index >= SLOW_FROM && index < end ? knobs.number("rate") : HEALTHY);
+      }));
     },
-    take(frame: Frame, index) {
-      gathers[index]!.take(frame);
-      dots[index]?.take(frame);
+    take: (frame, index) => gathers[index]!.take(frame),
+    paint: () => curves.paint(),
+    measure(metrics, knobs, over) {
+      const looked = END - SLOW_FROM - knobs.number("slow");
+      const seen = metrics.map((row) => ({ ...row, recovery_s: (row.recovery_s ?? looked) < looked ? row.recovery_s! : null }));
+      reads.show(seen);
+      return says(seen, looked, over);
     },
-    paint(now, speed) {
-      for (const canvas of dots) canvas.paint(now, speed);
-      const text = `One dot is ${dots[0]?.callsPerDot} calls.`;
-      if (one.textContent !== text) one.textContent = text;
-      curves.paint();
-    },
-    measure: (metrics) => reads.show(metrics.map(back)),
-    sentence: (metrics: Metrics[]) => ["Times", "Plus", "tidegate"].map((name, index) =>
-      `${name}: ${written("overload_util", metrics[index]!)} of the slow server used, back after ${written("recovery_s", back(metrics[index]!))}`).join("; ") + ".",
   };
 }
 
-/** The world of figure 5: one process, as in the article, whose threads offer ten calls a second each. */
+/** `looked` is for how many seconds a recovery was looked for: one that takes them all has not been seen. */
+function says(metrics: Metrics[], looked: number, over: boolean): string {
+  const each = (write: (metrics: Metrics) => string) => LAWS.map(([name], index) => `${name} ${write(metrics[index]!)}`).join(", ");
+  if (!over) return `Wasted so far: ${each((row) => calls(wasted(row)))}.`;
+  const [own, ...others] = metrics;
+  const name = (row: Metrics) => LAWS[metrics.indexOf(row)]![0];
+  const used = (row: Metrics) => written("overload_util", row);
+  const share = (row: Metrics) => parseFloat(used(row));
+  const back = (row: Metrics) => row.recovery_s ?? Infinity;
+  const better = others.filter((row) => share(row) > share(own!)).map((row) => `${name(row)} used more than tidegate`);
+  const sooner = others.filter((row) => back(row) < back(own!)).map((row) => `${name(row)} was back before tidegate`);
+  const loses = [...better, ...sooner].join(", and ");
+  return `Of what the slow server could serve, was used: ${each(used)}. Back at the full rate after: `
+    + `${each((row) => (row.recovery_s == null ? `more than ${looked} s` : written("recovery_s", row)))}.`
+    + (loses ? ` Here ${loses}.` : "");
+}
+
+/** The world of figure 4: one process, as in the article, whose threads offer ten calls a second each. */
 function world(knobs: Knobs): string {
   const [from, to, end] = [SLOW_FROM, SLOW_FROM + knobs.number("slow"), END];
-  const offered = THREADS * 10;
-  const law = (recovery: string) => `{ recovery = ${recovery}, over = "refuse", faithful = true }`;
+  const burst = knobs.number("burst");
+  const law = (recovery: string) => `{ recovery = ${recovery}, over = "reject", faithful = true }`;
   return file(
-    { title: '"busy responses and recovery"', end: time(end), offered: `"${offered}/s"` },
-    table("laws.fourfold", { tchannel: law(`{ rate = ${knobs.number("times")} }`) }),
+    { title: '"busy responses and recovery"', end: time(end), offered: `"${OFFERED}/s"` },
+    // Its source adds a multiple of the limit to the limit.
+    table("laws.fourfold", { tchannel: law(`{ rate = ${knobs.number("times") - 1} }`) }),
     table("laws.steady", { tchannel: law(`{ value = ${knobs.number("plus")} }`) }),
     table("server.bucket", {
-      burst: knobs.number("burst"), rate: '"10000/s"',
-      steps: `[{ at = ${time(from)}, rate = "${knobs.number("rate")}/s" }, { at = ${time(to)}, rate = "10000/s" }]`,
+      burst, rate: `"${HEALTHY}/s"`,
+      steps: `[{ at = ${time(from)}, rate = "${knobs.number("rate")}/s" }, { at = ${time(to)}, rate = "${HEALTHY}/s" }]`,
     }),
     table("[clients]", { processes: 1, threads: THREADS }),
-    table("[convergence]", { name: '"recovery_s"', toward: '"up"', at: time(to), until: time(end), width: '"2s"', rate: `"${offered * 0.99}/s"` }),
-    table("[stretch]", { name: '"overload"', from: time(from), to: time(to), show: '["util", "throttled"]', offered: `"${offered}/s"` }),
+    table("[convergence]", { name: '"recovery_s"', toward: '"up"', at: time(to), until: time(end), width: '"2s"', rate: `"${OFFERED * 0.99}/s"` }),
+    // What the server has saved up when it becomes slow can be served then, too.
+    table("[stretch]", { name: '"overload"', from: time(from), to: time(to), show: '["util"]', offered: `"${OFFERED}/s"`, credit: burst }),
   );
 }

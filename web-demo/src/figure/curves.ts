@@ -14,7 +14,7 @@ export class Curves {
   /** `host` is the figure, in which `.plot`, `.legend` and `details` stand. */
   constructor(host: HTMLElement, x: Axis, y: Axis, lines: Line[]) {
     this.series = new Series(part(host, ".plot"), x, y, lines, host.querySelector<HTMLElement>(".legend"));
-    this.#changed = textTable(part(host, "details"), () => this.series.table());
+    this.#changed = textTable(part(host, "details:not(.more)"), () => this.series.table());
     this.#rows = [[], ...lines.map(() => [])];
   }
 
@@ -32,13 +32,6 @@ export class Curves {
     }
     const row = rows[line];
     if (row) row[index] = value;
-    this.#fresh = true;
-  }
-
-  /** Adds a point of its own, whose axis is not before those that are there. */
-  push(at: number, values: (number | null)[]): void {
-    this.#rows[0].push(at);
-    values.forEach((value, line) => (this.#rows[line + 1] as (number | null)[] | undefined)?.push(value));
     this.#fresh = true;
   }
 

@@ -1,34 +1,43 @@
-/** Figure 1: the same clients before the same server, hammering and throttled. */
+/** Figure 1: the same clients before the same server, without a gate and with tidegate. The reader may be one of them. */
 
 import type { Frame, World } from "../engine";
-import { Dots } from "../plot/dots";
+import { Dots, sum } from "../plot/dots";
 import { textTable } from "../plot/table";
+import { compare } from "./claims";
 import type { Knobs } from "./knobs";
 import { part } from "./part";
-import { Reads, written } from "./reads";
+import { Reads } from "./reads";
 import { file, rate, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
 const LAWS = ["none", "adaptive"];
+/** So many calls of one's own may a run have. */
+const MOST = 100;
 
 export function hammer(host: HTMLElement): Act {
   const dots = [...host.querySelectorAll("canvas")].map((canvas) => new Dots(canvas, canvas.parentElement?.querySelector("output")));
   const reads = new Reads(part(host, ".reads"));
   const last: (Frame | undefined)[] = [];
-  const changed = textTable(part(host, "details"), () => ({
-    head: ["client", "hammering: served", "refused", "with tidegate: served", "refused"],
+  /** When the reader's calls were sent. */
+  let mine: number[] = [];
+  const changed = textTable(part(host, "details:not(.more)"), () => ({
+    head: ["client", "no gate: served", "throttled", "with tidegate: served", "throttled"],
     rows: Array.from(last[0]?.served ?? [], (_, client) => [client + 1, ...last.flatMap((frame) =>
       [frame?.served[client] ?? 0, frame?.throttled[client] ?? 0])]),
   }));
+  const own = (knobs: Knobs, frame: Frame | undefined) => {
+    const [served, throttled] = [frame?.served, frame?.throttled].map((all) => sum(all?.subarray(knobs.number("clients")) ?? []));
+    return `${served} of ${served! + throttled!}`;
+  };
   return {
-    steps: true,
+    steps: 2,
     speed: 1,
     stride: 0.2,
     lead: Dots.lead,
-    specs: (knobs, seed) => LAWS.map((law) => ({ law, seed, scenario: world(knobs) })),
+    specs: (knobs) => LAWS.map((law) => ({ law, seed: knobs.number("seed"), scenario: world(knobs, mine) })),
     begin(worlds: World[], knobs: Knobs) {
       last.length = 0;
-      dots.forEach((canvas, index) => canvas.begin(worlds[index]!, { full: knobs.number("burst"), way: knobs.number("way") }));
+      dots.forEach((canvas, index) => canvas.begin(worlds[index]!, { full: knobs.number("burst"), way: knobs.number("way"), clients: knobs.number("clients") }));
       changed();
     },
     take(frame, index) {
@@ -38,22 +47,27 @@ export function hammer(host: HTMLElement): Act {
     paint(now, speed) {
       for (const canvas of dots) canvas.paint(now, speed);
     },
-    measure(metrics) {
-      reads.show(metrics);
+    measure([none, adaptive]: Metrics[], knobs, over) {
+      reads.show([none!, adaptive!]);
       changed();
+      const [without, gated] = last.map((frame) => own(knobs, frame));
+      return compare("tidegate", adaptive!, none!, over) + (mine.length ? ` Of your calls, ${without} were served without a gate, ${gated} beside tidegate.` : "");
     },
-    sentence: ([none, adaptive]: Metrics[]) =>
-      `Hammering: ${written("util", none!)} of the server used, ${written("throttled", none!)} of the calls refused. ` +
-      `With tidegate: ${written("util", adaptive!)} used, ${written("throttled", adaptive!)} refused.`,
+    send(at) {
+      if (at === null) mine = [];
+      else if (mine.length < MOST) mine.push(at);
+    },
+    ease: (factor) => dots.forEach((canvas) => canvas.ease(factor)),
   };
 }
 
-/** The world of figure 1. */
-function world(knobs: Knobs): string {
+/** The world of figure 1. A call of the reader's is a client that comes for one attempt, and goes. */
+function world(knobs: Knobs, mine: number[]): string {
   const way = knobs.number("way");
   return file(
     { title: '"hammering an API"', end: '"60s"', bin: '"1s"', latency: `{ uniform = [${time(way * 0.75)}, ${time(way * 1.25)}] }` },
     table("server.bucket", { burst: knobs.number("burst"), rate: rate(knobs.number("rate")) }),
     table("[clients]", { processes: knobs.number("clients"), threads: knobs.number("threads") }),
+    ...mine.map((at) => table("[clients]", { law: '"none"', from: time(at), to: time(at + 0.03) })),
   );
 }

@@ -8,8 +8,6 @@ type Figure = (host: HTMLElement) => Act;
 export const FIGURES: Record<string, () => Promise<Figure>> = {
   hammer: async () => hammer,
   backoff: async () => (await import("./backoff")).backoff,
-  delay: async () => (await import("./delay")).delay,
   limit: async () => (await import("./limit")).limit,
   busy: async () => (await import("./busy")).busy,
-  tiers: async () => (await import("./tiers")).tiers,
 };

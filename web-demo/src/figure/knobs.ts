@@ -9,21 +9,21 @@ export class Knobs {
   constructor(readonly form: HTMLFormElement) {
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", () => this.write());
+    // What cannot be is not left standing as if it were what runs.
+    form.addEventListener("change", ({ target }) => {
+      if (target instanceof HTMLInputElement && !target.checkValidity()) target.value = target.defaultValue;
+    }, true);
     form.addEventListener("reset", () => queueMicrotask(() => this.write()));
     this.write();
   }
 
   number(name: string): number {
-    const input = this.#field(name);
-    const stops = input.dataset.stops?.split(" ");
-    const value = stops ? stops[Number(input.value)] : input.value;
-    const factor = Number(input.dataset.times ?? 1);
-    return Number(value) * factor;
+    const input = this.#field(name) as HTMLInputElement;
+    return shown(input) * Number(input.dataset.times ?? 1);
   }
 
   text(name: string): string {
-    const field = this.form.elements.namedItem(name);
-    return field ? (field as HTMLInputElement | RadioNodeList).value : "";
+    return this.#field(name).value;
   }
 
   flag(name: string): boolean {
@@ -33,9 +33,10 @@ export class Knobs {
   /** Writes every range's value beside it, for eyes and for screen readers. */
   write(): void {
     for (const input of this.form.querySelectorAll<HTMLInputElement>("input[type=range]")) {
-      const stops = input.dataset.stops?.split(" ");
-      const shown = Number(stops ? stops[Number(input.value)] : input.value);
-      const words = input.dataset.zero && shown === 0 ? input.dataset.zero : `${number(shown, 6)} ${input.dataset.unit ?? ""}`.trim();
+      const value = shown(input);
+      let unit = input.dataset.unit ?? "";
+      if (value === 1) unit = unit.replace(/^calls/, "call");
+      const words = input.dataset.zero && value === 0 ? input.dataset.zero : `${number(value, 6)} ${unit}`.trim();
       input.setAttribute("aria-valuetext", words);
       const output = input.parentElement?.querySelector("output");
       if (output) output.textContent = words;
@@ -47,4 +48,10 @@ export class Knobs {
     if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) throw new Error(`There is no control "${name}".`);
     return field;
   }
+}
+
+/** What cannot be is as usual. */
+function shown(input: HTMLInputElement): number {
+  const value = input.checkValidity() ? input.value : input.defaultValue;
+  return Number(input.dataset.stops?.split(" ")[Number(value)] ?? value);
 }

@@ -20,6 +20,7 @@ export class Reads {
     metrics.forEach((values, row) => {
       for (const cell of this.#rows[row]?.querySelectorAll<HTMLElement>("[data-metric]") ?? []) {
         const text = written(cell.dataset.metric!, values);
+        cell.dataset.value = String(values[cell.dataset.metric!]);
         if (cell.textContent !== text) cell.textContent = text;
       }
     });

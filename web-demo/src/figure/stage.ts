@@ -14,9 +14,9 @@ export type Metrics = Record<string, number | null>;
 /** What a figure is, apart from how it is played. */
 export interface Act {
   /** The worlds that it shows, side by side, for what the knobs say. */
-  specs(knobs: Knobs, seed: number): WorldSpec[];
-  /** Whether it wants every step of every call. */
-  steps?: boolean;
+  specs(knobs: Knobs): WorldSpec[];
+  /** Of so many of the worlds it wants every step of every call. */
+  steps?: number;
   /** Virtual seconds that pass in a second of the reader's, unless the reader wants another speed. */
   speed: number;
   /** Virtual seconds that the step button goes on by. */
@@ -31,10 +31,12 @@ export interface Act {
   take(frame: Frame, index: number): void;
   /** Shows the present; `speed` is 0 while the figure rests. */
   paint(now: number, speed: number): void;
-  /** Shows the figures of each world. The last ones of a run come with `over`. */
-  measure(metrics: Metrics[], over: boolean): void;
-  /** The run in one sentence, read out when it is over. */
-  sentence(metrics: Metrics[]): string;
+  /** Shows the figures of each world, and returns what they say: no sentence that they do not bear out. */
+  measure(metrics: Metrics[], knobs: Knobs, over: boolean): string;
+  /** A call of the reader's own, from `at` on; null: there are none any more. Where one can be sent. */
+  send?(at: number | null): void;
+  /** Draws less where the machine is slow: 1, or 2, 4, 8 times less. */
+  ease?(factor: number): void;
 }
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -43,6 +45,7 @@ export class Stage {
   readonly #knobs: Knobs;
   readonly #bar: Bar;
   readonly #say: HTMLElement;
+  readonly #caption: HTMLElement;
   #worlds: World[] = [];
   #done: boolean[] = [];
   #run = 0; // tells answers for an earlier run
@@ -58,30 +61,58 @@ export class Stage {
   #beat = 0; // when the clock last ticked, in the reader's time; 0 while it rests
   #last = 0; // the latest moment that any world has told of
   #measured = 0;
+  #frame = 16; // how long a frame takes of late, ms
+  #ease = 1; // how many times less is drawn
+  #eased = 0; // when that was last looked at
+  #failed = false;
+  #frames = 0;
+  #timer = 0;
+  #aim = 0; // where it was to go when it was opened
+  #recalled: Promise<void> | null = null; // until the settings are those of the address
 
   constructor(readonly host: HTMLElement, readonly act: Act) {
     this.#speed = act.speed;
-    this.#knobs = new Knobs(part(host, "form"));
     this.#say = part(host, ".say");
-    this.#bar = new Bar(part(host, ".bar"), act.speed, {
+    this.#caption = part(host, "figcaption");
+    const more = part(host, ".more > .knobs");
+    this.#bar = new Bar(part(host, ".bar"), more, act.speed, {
       play: () => this.#toggle(),
       step: () => this.#step(),
       restart: () => { this.#wanted = !still.matches || this.#wanted; void this.#open(0); },
       speed: (speed) => { this.#speed = speed; },
-      seed: () => void this.#again(),
+      share: (what) => void this.#share(what, part(more, "output")),
     });
-    let timer = 0;
-    this.#knobs.form.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = window.setTimeout(() => void this.#again(), 150);
+    const { form } = this.#knobs = new Knobs(part(host, "form"));
+    if (location.search.includes(host.id)) this.#recalled = this.#address("recall");
+    form.addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = window.setTimeout(() => void this.#again(), 150);
     });
+    // A drag is one step back in the history, not fifty.
+    form.addEventListener("change", () => void this.#address("remember"));
+    addEventListener("popstate", () => void this.#address("recall"));
+    if (act.send) {
+      const send = () => void this.#send();
+      part(host, ".send").addEventListener("click", send);
+      for (const canvas of host.querySelectorAll("canvas")) canvas.addEventListener("click", send);
+    }
     new IntersectionObserver((entries) => {
       this.#inView = entries.at(-1)?.isIntersecting ?? false;
       if (this.#inView && !this.#opened) void this.#open(still.matches ? Infinity : 0);
       this.#turn();
-    }, { rootMargin: "0px", threshold: 0.15 }).observe(host);
+    }, { rootMargin: "0px", threshold: 0.05 }).observe(host);
     document.addEventListener("visibilitychange", () => this.#turn());
     still.addEventListener("change", () => { this.#wanted = !still.matches; this.#turn(); });
+  }
+
+  async #address(act: "recall" | "remember"): Promise<void> {
+    const acts = await import("./link").catch(() => null);
+    acts?.[act](this.host.id, this.#knobs.form);
+  }
+
+  async #share(what: string, done: HTMLElement): Promise<void> {
+    done.textContent = await import("./share").then(({ share }) => share(what, this.host, this.#knobs.form))
+      .catch((error: unknown) => `That did not work: ${String(error)}.`);
   }
 
   get #moves(): boolean {
@@ -89,7 +120,7 @@ export class Stage {
   }
 
   #toggle(): void {
-    if (this.#over) {
+    if (this.#over || this.#failed) {
       this.#wanted = true;
       void this.#open(0);
     } else {
@@ -109,39 +140,75 @@ export class Stage {
   #again(): Promise<void> {
     if (!this.#opened) return Promise.resolve();
     if (this.#wanted) return this.#open(0);
-    return this.#open(this.#over ? Infinity : this.#now);
+    return this.#open(this.#over ? Infinity : Math.max(this.#now, this.#aim));
+  }
+
+  /** The worlds of the settings; nothing where others have been asked for meanwhile. */
+  async #build(run: number): Promise<World[] | null> {
+    try {
+      const specs = this.act.specs(this.#knobs);
+      const opened = await engine();
+      const worlds = await together(specs.map((spec, index) => opened.open(spec, { steps: index < (this.act.steps ?? 0) })));
+      if (run === this.#run) return worlds;
+      for (const world of worlds) world.close();
+    } catch (error) {
+      if (run === this.#run) this.#fail(error);
+    }
+    return null;
   }
 
   /** Opens new worlds and goes to a point in time at once. */
   async #open(to: number): Promise<void> {
     const run = ++this.#run;
-    this.#opened = true;
+    [this.#opened, this.#failed, this.#aim] = [true, false, to];
     for (const world of this.#worlds) world.close();
     this.#worlds = [];
     [this.host.dataset.state, this.host.dataset.run] = ["opens", String(run)];
-    try {
-      const specs = this.act.specs(this.#knobs, this.#bar.seed);
-      const opened = await engine();
-      const worlds = await together(specs.map((spec) => opened.open(spec, { steps: this.act.steps })));
-      if (run !== this.#run) return worlds.forEach((world) => world.close());
-      this.#worlds = worlds;
-    } catch (error) {
-      if (run === this.#run) this.#fail(error);
-      return;
-    }
-    this.#done = this.#worlds.map(() => false);
+    this.act.send?.(null);
+    await this.#recalled;
+    clearTimeout(this.#timer); // what was recalled runs now
+    const worlds = await this.#build(run);
+    if (!worlds) return;
+    this.#worlds = worlds;
+    this.#done = worlds.map(() => false);
     [this.#now, this.#known, this.#last, this.#measured, this.#busy, this.#over] = [0, 0, 0, 0, false, false];
-    this.#end = Math.max(...this.#worlds.map((world) => world.end));
+    this.#end = Math.max(...worlds.map((world) => world.end));
     this.#say.textContent = "";
-    this.act.begin(this.#worlds, this.#knobs);
+    this.act.begin(worlds, this.#knobs);
     if (to > 0) await this.#reach(Math.min(to, this.#end));
     else await this.#advance(this.#lead());
     this.#turn();
   }
 
+  /**
+   * A call of the reader's own. The same worlds are run again with it, up to the present, and take the
+   * place of those that are shown: a run is fast and always the same, so nothing of the past changes.
+   */
+  async #send(): Promise<void> {
+    if (!this.#worlds.length || this.#over) return;
+    const [run, known, before] = [++this.#run, this.#known, this.#worlds];
+    this.#busy = true; // nothing goes on but what is known already
+    this.act.send!(this.#now);
+    const worlds = await this.#build(run);
+    if (!worlds) return;
+    const frames = await Promise.all(worlds.map((world) => world.advance(Math.min(known, world.end)))).catch((error: unknown) => {
+      if (run === this.#run) this.#fail(error);
+    });
+    if (!frames || run !== this.#run) return worlds.forEach((world) => world.close());
+    for (const world of before) world.close();
+    this.#worlds = worlds;
+    this.#done = frames.map(({ over }) => over);
+    this.act.begin(worlds, this.#knobs);
+    frames.forEach((frame, index) => this.act.take(frame, index));
+    this.#busy = false;
+    if (!this.#moves) await this.#measure();
+    this.#turn();
+  }
+
   /** Starts or stops the clock, as reader, view and run have it. */
   #turn(): void {
-    this.#bar.show({ runs: this.#wanted && !this.#over, over: this.#over });
+    this.#bar.show({ runs: this.#wanted && !this.#over, over: this.#over, failed: this.#failed });
+    this.host.querySelector(".send")?.toggleAttribute("disabled", this.#over);
     if (!this.#worlds.length) return;
     this.host.dataset.state = this.#over ? "over" : this.#moves ? "runs" : "rests";
     if (this.#moves && !this.#beat) {
@@ -158,18 +225,30 @@ export class Stage {
     }
     const passed = Math.min(0.1, Math.max(0, time - this.#beat) / 1000);
     this.#beat = time;
+    this.#adapt(time, 1000 * passed);
     const lead = this.#lead();
     const reach = this.#known >= this.#end ? this.#end : Math.max(this.#now, this.#known - lead);
     this.#now = Math.min(this.#now + passed * this.#speed, reach);
     // A piece of time is asked for before the present one has been shown.
     if (!this.#busy) void this.#advance(this.#now + lead + this.#speed / 20);
-    this.#paint(this.#speed);
+    if (++this.#frames % Math.min(2, this.#ease) === 0) this.#paint(this.#speed);
     if (time - this.#measured > 250) {
       this.#measured = time;
       void this.#measure();
     }
     if (this.#now >= this.#end) void this.#finish();
     else requestAnimationFrame((next) => this.#tick(next));
+  }
+
+  /** Checks once a second, and draws less, every other frame, where frames take longer than 33 ms. */
+  #adapt(time: number, frame: number): void {
+    this.#frame += (frame - this.#frame) * 0.1;
+    if (time - this.#eased < 1000) return;
+    this.#eased = time;
+    if (this.#frame <= 33 || this.#ease >= 8) return;
+    this.#ease *= 2;
+    this.host.dataset.ease = String(this.#ease);
+    this.act.ease?.(this.#ease);
   }
 
   #lead(): number {
@@ -220,26 +299,27 @@ export class Stage {
     }
   }
 
-  async #measure(over = false): Promise<Metrics[] | null> {
+  /** Shows the figures so far, and what they say. False where another run has begun. */
+  async #measure(): Promise<boolean> {
     const run = this.#run;
     const metrics = await Promise.all(this.#worlds.map((world) => world.metrics()));
-    if (run !== this.#run || !metrics.length) return null;
-    this.act.measure(metrics, over);
-    return metrics;
+    if (run !== this.#run || !metrics.length) return false;
+    this.#caption.textContent = this.act.measure(metrics, this.#knobs, this.#over);
+    return true;
   }
 
   async #finish(): Promise<void> {
     [this.#over, this.#beat] = [true, 0];
-    const metrics = await this.#measure(true);
-    if (!metrics) return;
-    this.#say.textContent = this.act.sentence(metrics);
+    if (!await this.#measure()) return;
+    this.#say.textContent = this.#caption.textContent;
     this.#turn();
   }
 
   #fail(error: unknown): void {
     for (const world of this.#worlds) world.close();
-    [this.#worlds, this.#beat] = [[], 0];
+    [this.#worlds, this.#beat, this.#failed] = [[], 0, true];
     this.host.dataset.state = "failed";
-    this.#say.textContent = error instanceof Error ? error.message : String(error);
+    this.#caption.textContent = this.#say.textContent = `${error instanceof Error ? error.message : String(error)}.`;
+    this.#turn();
   }
 }

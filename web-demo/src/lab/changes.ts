@@ -26,8 +26,8 @@ export function scale(scenario: Scenario, at: Time, factor: number): Scenario {
 
 /** Why a server's capacity takes no steps; null: it does. */
 export function noSteps(limit: Limit): string | null {
-  if (limit.kind === "window") return "a window's limit stays as it is; choose a bucket or a queue for a capacity that changes";
-  if (limit.kind === "autoscaling") return "a server that scales by itself has no steps; choose a bucket or a queue for those";
+  if (limit.kind === "window") return "a window's limit is constant; choose a bucket or a queue for a limit that changes";
+  if (limit.kind === "autoscaling") return "an autoscaling server has no steps; choose a bucket or a queue";
   return null;
 }
 
@@ -46,7 +46,7 @@ export function fail(scenario: Scenario, from: Time, length: Time): Scenario {
 /** As many clients as there were at first join, of the same kind. */
 export function join(scenario: Scenario, from: Time): Scenario {
   const like = scenario.clients[0]!;
-  if (from >= scenario.end) throw new Fault("the run is over; whoever joins must come before its end");
+  if (from >= scenario.end) throw new Fault("the run is over; clients can only join before its end");
   return changed(scenario, { clients: [...scenario.clients, { ...like, from, to: null }] });
 }
 
@@ -55,7 +55,7 @@ export function leave(scenario: Scenario, at: Time): Scenario {
   const there = ({ from, to }: Group) => from < at && (to === null || to > at);
   const present = scenario.clients.filter(there).reduce((sum, group) => sum + group.processes, 0);
   let leaving = Math.floor(present / 2);
-  if (at <= 0 || leaving === 0) throw new Fault("there are no two clients here, so half of them cannot leave");
+  if (at <= 0 || leaving === 0) throw new Fault("there are fewer than two clients, so half of them cannot leave");
   // From the last to the first, so that who came last goes first; a group that is split stays in its place.
   const clients = [...scenario.clients].reverse().flatMap((group) => {
     if (!there(group) || leaving === 0) return [group];
@@ -73,7 +73,7 @@ export interface Happening { at: Time; words: string; without: Scenario }
 export function happenings(scenario: Scenario): Happening[] {
   const { limit, outages, clients } = scenario;
   const all: Happening[] = outages.map((outage) => ({
-    at: outage.from, words: `nothing works for ${spoken(outage.to - outage.from)}`,
+    at: outage.from, words: `outage of ${spoken(outage.to - outage.from)}`,
     without: measured(changed(scenario, { outages: outages.filter((other) => other !== outage) })),
   }));
   if (limit.kind === "bucket") {
@@ -84,7 +84,7 @@ export function happenings(scenario: Scenario): Happening[] {
   }
   if (limit.kind === "queue") {
     all.push(...limit.steps.map((step) => ({
-      at: step.at, words: `a call takes the server ${spoken(step.service)}`,
+      at: step.at, words: `a call takes ${spoken(step.service)} in the server`,
       without: stepped(scenario, { ...limit, steps: limit.steps.filter((other) => other !== step) }),
     })));
   }
@@ -102,7 +102,7 @@ const SETTLING = ["recovery_s", "up_s", "down_s"];
 
 /**
  * With the measures that follow from outages and steps: how long until nine tenths of the new rate
- * are served, or until hardly anything is refused at it. They are looked for until the next change.
+ * are served, or until hardly anything is throttled at it. They are looked for until the next change.
  */
 export function measured(scenario: Scenario): Scenario {
   const { limit, outages, bin, end } = scenario;

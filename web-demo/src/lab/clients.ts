@@ -7,7 +7,7 @@ import { SECOND, type Time } from "./units";
 import { whatClients } from "./words";
 
 const DEMANDS = [
-  ["closed", "nonstop"], ["work", "a fixed job"], ["poisson", "at random"], ["think", "with pauses"], ["on_off", "on and off"],
+  ["closed", "continuous"], ["work", "a fixed job"], ["poisson", "random"], ["think", "with pauses"], ["on_off", "on and off"],
 ] as const;
 
 function demand(kind: Demand["kind"]): Demand {
@@ -26,8 +26,8 @@ export function groups(change: Change<State>, laws: string[]): Field<State>[] {
   const list = varying<State>(h("div", { class: "groups" }),
     ({ scenario }) => [...scenario.clients.map((group) => group.demand.kind), ...scenario.own.map(({ name }) => name)].join(),
     ({ scenario }) => scenario.clients.map((_, index) => group(change, [...laws, ...scenario.own.map(({ name }) => name)], index, scenario.clients.length > 1, () => regroup((clients) => clients.filter((_, other) => other !== index)))));
-  const add = button("Another group", () => regroup((clients) => [...clients, { ...clients.at(-1)! }]));
-  const done = flag<State>("The run ends when all fixed work is done", change, {
+  const add = button("Add a group", () => regroup((clients) => [...clients, { ...clients.at(-1)! }]));
+  const done = flag<State>("End the run when all jobs are done", change, {
     get: ({ scenario }) => scenario.stopWhenDone,
     set: (state, stopWhenDone) => ({ ...state, scenario: changed(state.scenario, { stopWhenDone }) }),
   });
@@ -50,9 +50,9 @@ function group(change: Change<State>, laws: string[], index: number, removable: 
     own((group) => get(group.demand as D), (group, value: T) => ({ demand: set(group.demand as D, value) }));
   const kinds: Record<Demand["kind"], () => Field<State>[]> = {
     closed: () => [],
-    work: () => [number("Calls of each worker", change, wants<Kind<"work">, number>(({ calls }) => calls, (d, calls) => ({ ...d, calls })), { least: 1 })],
-    poisson: () => [rate("Each worker calls", change, wants<Kind<"poisson">, Kind<"poisson">["rate"] | null>(({ rate }) => rate, (d, rate) => (rate && rate.calls > 0 ? { ...d, rate } : d)))],
-    think: () => [time("Pause, on average", change, wants<Kind<"think">, Time | null>(({ time }) => time, (d, time) => ({ ...d, time: time! })))],
+    work: () => [number("Calls per worker", change, wants<Kind<"work">, number>(({ calls }) => calls, (d, calls) => ({ ...d, calls })), { least: 1 })],
+    poisson: () => [rate("Calls per worker", change, wants<Kind<"poisson">, Kind<"poisson">["rate"] | null>(({ rate }) => rate, (d, rate) => (rate && rate.calls > 0 ? { ...d, rate } : d)))],
+    think: () => [time("Mean pause", change, wants<Kind<"think">, Time | null>(({ time }) => time, (d, time) => ({ ...d, time: time! })))],
     on_off: () => [
       time("On for", change, wants<Kind<"on_off">, Time | null>(({ on }) => on, (d, on) => ({ ...d, on: on! })), { least: 1_000 }),
       time("Off for", change, wants<Kind<"on_off">, Time | null>(({ off }) => off, (d, off) => ({ ...d, off: off! }))),
@@ -62,19 +62,19 @@ function group(change: Change<State>, laws: string[], index: number, removable: 
   const main: Field<State>[] = [
     number("Programs", change, own(({ processes }) => processes, (_, processes: number) => ({ processes })), { least: 1, most: 2_000 }),
     number("Workers in each", change, own(({ threads }) => threads, (_, threads: number) => ({ threads })), { least: 1, most: 1_000 }),
-    choice("They call", change, own(({ demand }) => demand.kind, (_, kind: Demand["kind"]) => ({ demand: demand(kind) })), DEMANDS),
+    choice("Load", change, own(({ demand }) => demand.kind, (_, kind: Demand["kind"]) => ({ demand: demand(kind) })), DEMANDS),
     demanded,
   ];
   const more: Field<State>[] = [
-    time("Join at", change, own(({ from }): Time | null => from || null, (_, from) => ({ from: from ?? 0 })), { empty: "the start" }),
-    time("Leave at", change, own(({ to }) => to, (_, to) => ({ to })), { empty: "the end" }),
-    choice("Law", change, own(({ law }) => law ?? "", (_, law: string) => ({ law: law || null })), [["", "as tried"], ...laws.map((law) => [law, law] as const)]),
-    time("A call is late after", change, own(({ deadline }) => deadline, (_, deadline) => ({ deadline })), { least: 1_000, empty: "never" }),
+    time("Join at", change, own(({ from }): Time | null => from || null, (_, from) => ({ from: from ?? 0 })), { empty: "start" }),
+    time("Leave at", change, own(({ to }) => to, (_, to) => ({ to })), { empty: "end" }),
+    choice("Law", change, own(({ law }) => law ?? "", (_, law: string) => ({ law: law || null })), [["", "the lane’s"], ...laws.map((law) => [law, law] as const)]),
+    time("Deadline", change, own(({ deadline }) => deadline, (_, deadline) => ({ deadline })), { least: 1_000, empty: "none" }),
   ];
   const legend = h("legend");
   const element = h("fieldset", {}, legend, ...main.map((field) => field.element),
-    h("details", { class: "more" }, h("summary", {}, "When, and by what law"), h("div", { class: "fields" }, ...more.map((field) => field.element))),
-    removable && button("Remove this group", remove));
+    h("details", { class: "more" }, h("summary", {}, "Times, law and deadline"), h("div", { class: "fields" }, ...more.map((field) => field.element))),
+    removable && button("Remove the group", remove));
   return {
     element,
     sync: (state) => {

@@ -22,7 +22,7 @@ export function bounded(text: string, most: number, what: string): number {
 
 export function law(text: string): string {
   if (/^[a-z0-9][a-z0-9._+-]{0,39}$/.test(text)) return text;
-  throw new Fault(`“${short(text)}” is no name of a law`);
+  throw new Fault(`“${short(text)}” is not a law name`);
 }
 
 export const span = (from: Time, to: Time) => `${timeText(from)}-${timeText(to)}`;

@@ -15,10 +15,10 @@ const wide = matchMedia("(min-width: 60rem)");
 export function controls(change: Change<State>, laws: string[]): Field<State> {
   const sections: [string, Field<State>[], boolean][] = [
     ["Server", server(change), true],
-    ["What its answers tell", hints(change), false],
+    ["Hints in responses", hints(change), false],
     ["Clients", groups(change, laws), true],
-    ["Laws of your own", mine(change), false],
-    ["What happens, and when", [events(change)], true],
+    ["Your own laws", mine(change), false],
+    ["Events", [events(change)], true],
     ["World", world(change), false],
   ];
   const element = h("div", { class: "controls" }, ...sections.map(([title, fields, open]) =>
@@ -28,7 +28,7 @@ export function controls(change: Change<State>, laws: string[]): Field<State> {
 }
 
 const KINDS = [
-  ["bucket", "token bucket"], ["window", "fixed window"], ["queue", "workers, queue"], ["autoscaling", "autoscaling"],
+  ["bucket", "token bucket"], ["window", "fixed window"], ["queue", "workers and a queue"], ["autoscaling", "autoscaling"],
 ] as const;
 
 /** A limit of another kind, about as large as the one before. */
@@ -48,44 +48,44 @@ function server(change: Change<State>): Field<State>[] {
     get: (state: State) => get(state.scenario.limit as Bucket),
     set: (state: State, value: T): State => ({ ...state, scenario: measured(changed(state.scenario, { limit: set(state.scenario.limit as Bucket, value) })) }),
   });
-  const kind = choice("It is", change, of(({ limit }) => limit.kind, (scenario, kind: Limit["kind"]) => ({ limit: other(scenario.limit, kind) })), KINDS);
+  const kind = choice("Kind", change, of(({ limit }) => limit.kind, (scenario, kind: Limit["kind"]) => ({ limit: other(scenario.limit, kind) })), KINDS);
   const kinds: Record<Limit["kind"], () => Field<State>[]> = {
     bucket: () => [
       rate("Limit", change, restepped(({ rate }) => rate, (limit, rate) => (rate ? { ...limit, rate } : limit))),
       number("Burst", change, limit<Bucket, number>(({ burst }) => burst, (limit, burst) => ({ ...limit, burst, start: limit.start === null ? null : Math.min(limit.start, burst) })), { least: 1, most: 1e6 }, "calls"),
-      optional("Full at first", change, limit<Bucket, number | null>(({ start }) => start, (limit, start) => ({ ...limit, start: start === null ? null : Math.min(start, limit.burst) })), { most: 1e6 }, "full"),
+      optional("Tokens at start", change, limit<Bucket, number | null>(({ start }) => start, (limit, start) => ({ ...limit, start: start === null ? null : Math.min(start, limit.burst) })), { most: 1e6 }, "full"),
     ],
     window: () => [
       number("Limit", change, of((s) => (s.limit as { limit: number }).limit, (s, limit: number) => ({ limit: { ...s.limit, limit } as Limit })), { least: 1, most: 1e6 }, "calls"),
-      time("In each", change, of((s): Time | null => (s.limit as { width: Time }).width, (s, width) => ({ limit: { ...s.limit, width: width!, phase: null } as Limit })), { least: 1_000 }),
+      time("Per", change, of((s): Time | null => (s.limit as { width: Time }).width, (s, width) => ({ limit: { ...s.limit, width: width!, phase: null } as Limit })), { least: 1_000 }),
     ],
     queue: () => [
       number("Workers", change, limit<Queue, number>(({ workers }) => workers, (limit, workers) => ({ ...limit, workers })), { least: 1, most: 10_000 }),
-      number("Places to wait", change, limit<Queue, number>(({ places }) => places, (limit, places) => ({ ...limit, places })), { most: 100_000 }),
+      number("Queue length", change, limit<Queue, number>(({ places }) => places, (limit, places) => ({ ...limit, places })), { most: 100_000 }),
       time("A call takes", change, limit<Queue, Time | null>(({ service }) => service, (limit, service) => ({ ...limit, service: service! })), { least: 1 }),
     ],
     autoscaling: () => [
       rate("At least", change, of((s) => (s.limit.kind === "autoscaling" ? s.limit.least : null), (s, least) => ({ limit: { ...s.limit, least } as Limit }))),
       rate("At most", change, of((s) => (s.limit.kind === "autoscaling" ? s.limit.most : null), (s, most) => ({ limit: { ...s.limit, most } as Limit }))),
-      number("Aims to have used", change, of((s) => (s.limit.kind === "autoscaling" ? s.limit.target * 100 : 0), (s, target: number) => ({ limit: { ...s.limit, target: target / 100 } as Limit })), { least: 1, most: 100 }, "%"),
-      time("Looks every", change, of((s): Time | null => (s.limit.kind === "autoscaling" ? s.limit.period : 0), (s, period) => ({ limit: { ...s.limit, period } as Limit })), { least: 1_000 }),
-      time("Saves up for", change, of((s): Time | null => (s.limit.kind === "autoscaling" ? s.limit.credit : 0), (s, credit) => ({ limit: { ...s.limit, credit } as Limit })), { least: 1_000 }),
+      number("Target use", change, of((s) => (s.limit.kind === "autoscaling" ? s.limit.target * 100 : 0), (s, target: number) => ({ limit: { ...s.limit, target: target / 100 } as Limit })), { least: 1, most: 100 }, "%"),
+      time("Adjusts every", change, of((s): Time | null => (s.limit.kind === "autoscaling" ? s.limit.period : 0), (s, period) => ({ limit: { ...s.limit, period } as Limit })), { least: 1_000 }),
+      time("Credit of", change, of((s): Time | null => (s.limit.kind === "autoscaling" ? s.limit.credit : 0), (s, credit) => ({ limit: { ...s.limit, credit } as Limit })), { least: 1_000 }),
     ],
   };
   return [
     kind,
     varying(h("div", { class: "fields" }), ({ scenario }) => scenario.limit.kind, ({ scenario }) => kinds[scenario.limit.kind]()),
-    rate("Strangers call at", change, of(({ strangers }) => strangers, (_, strangers) => ({ strangers: strangers && strangers.calls > 0 ? strangers : null })), "none"),
+    rate("Other callers", change, of(({ strangers }) => strangers, (_, strangers) => ({ strangers: strangers && strangers.calls > 0 ? strangers : null })), "none"),
   ];
 }
 
 function events(change: Change<State>): Field<State> {
   const list = h("ul", { class: "events" });
-  const point = h("input", { type: "number", min: 0, step: "any", value: 60, "aria-label": "At how many seconds" });
+  const point = h("input", { type: "number", min: 0, step: "any", value: 60, "aria-label": "Time in seconds" });
   const what = h("select", { "aria-label": "What happens" },
-    h("option", { value: "0.5" }, "the limit halves"), h("option", { value: "2" }, "the limit doubles"), h("option", { value: "0.1" }, "a tenth of the limit stays"),
+    h("option", { value: "0.5" }, "the limit halves"), h("option", { value: "2" }, "the limit doubles"), h("option", { value: "0.1" }, "the limit falls to a tenth"),
     h("option", { value: "fail" }, "an outage begins"));
-  const length = h("input", { type: "number", min: 0.001, step: "any", value: 60, "aria-label": "Seconds that the outage lasts" });
+  const length = h("input", { type: "number", min: 0.001, step: "any", value: 60, "aria-label": "Length of the outage in seconds" });
   const lasts = h("span", { hidden: true }, " for ", length, " s");
   what.addEventListener("change", () => { lasts.hidden = what.value !== "fail"; });
   const add = button("Add", () => {
@@ -94,7 +94,7 @@ function events(change: Change<State>): Field<State> {
     change((state) => ({ ...state, scenario: what.value === "fail"
       ? fail(state.scenario, at, Math.max(1, Math.round((length.valueAsNumber || 60) * SECOND)))
       : scale(state.scenario, at, Number(what.value)) }));
-  }, "Add what happens");
+  }, "Add the event");
   const note = h("p", { class: "note" });
   const element = h("div", {}, list, h("p", { class: "add" }, "At ", point, " s ", what, lasts, " ", add), note);
   return {
@@ -109,12 +109,12 @@ function events(change: Change<State>): Field<State> {
       const shown = all.slice(0, 40).map(({ at, words, without }) => h("li", {},
         h("span", {}, h("b", {}, spoken(at)), ` ${words}`),
         button("×", () => change((state) => ({ ...state, scenario: without })), `Remove: ${spoken(at)} ${words}`)));
-      list.replaceChildren(...(shown.length ? shown : [h("li", { class: "note" }, "Nothing yet: all stays as it is.")]));
+      list.replaceChildren(...(shown.length ? shown : [h("li", { class: "note" }, "None yet.")]));
     },
   };
 }
 
-const LATENCIES = [["uniform", "even"], ["constant", "constant"], ["exponential", "exponential"], ["lognormal", "lognormal"]] as const;
+const LATENCIES = [["uniform", "uniform"], ["constant", "constant"], ["exponential", "exponential"], ["lognormal", "lognormal"]] as const;
 
 function latency(kind: Latency["kind"]): Latency {
   switch (kind) {
@@ -134,7 +134,7 @@ function world(change: Change<State>): Field<State>[] {
       time("From", change, is<Kind<"uniform">, Time | null>(({ least }) => least, (l, least) => ({ ...l, least: least!, most: Math.max(least!, l.most) }))),
       time("To", change, is<Kind<"uniform">, Time | null>(({ most }) => most, (l, most) => ({ ...l, most: most!, least: Math.min(most!, l.least) }))),
     ],
-    constant: () => [time("It takes", change, is<Kind<"constant">, Time | null>(({ time }) => time, (l, time) => ({ ...l, time: time! })))],
+    constant: () => [time("Latency", change, is<Kind<"constant">, Time | null>(({ time }) => time, (l, time) => ({ ...l, time: time! })))],
     exponential: () => [time("Mean", change, is<Kind<"exponential">, Time | null>(({ mean }) => mean, (l, mean) => ({ ...l, mean: mean! })))],
     lognormal: () => [
       time("Median", change, is<Kind<"lognormal">, Time | null>(({ median }) => median, (l, median) => ({ ...l, median: median! }))),
@@ -142,8 +142,8 @@ function world(change: Change<State>): Field<State>[] {
     ],
   };
   return [
-    time("The run takes", change, of((s): Time | null => s.end, (s, end) => ({ end: end!, bin: bins(end!, s.bin) })), { least: SECOND }),
-    choice("Latency, each way", change, of(({ latency }) => latency.kind, (_, kind: Latency["kind"]) => ({ latency: latency(kind) })), LATENCIES),
+    time("Length of the run", change, of((s): Time | null => s.end, (s, end) => ({ end: end!, bin: bins(end!, s.bin) })), { least: SECOND }),
+    choice("One-way latency", change, of(({ latency }) => latency.kind, (_, kind: Latency["kind"]) => ({ latency: latency(kind) })), LATENCIES),
     varying(h("div", { class: "fields" }), ({ scenario }) => scenario.latency.kind, ({ scenario }) => kinds[scenario.latency.kind]()),
     number("Seed", change, { get: ({ seed }) => seed, set: (state, seed) => ({ ...state, seed }) }, { most: Number.MAX_SAFE_INTEGER }),
     fixed(h("p", { class: "note" }, "The same scenario, law and seed give the same run on every machine.")),

@@ -6,7 +6,7 @@ import { of } from "./lens";
 import type { Hints, Honesty, Quota, State } from "./state";
 import { MINUTE, SECOND, type Time } from "./units";
 
-const HOW = [["absent", "not told"], ["honest", "the truth"], ["times", "a multiple"], ["always", "a fixed lie"]] as const;
+const HOW = [["absent", "not sent"], ["honest", "true"], ["times", "a multiple"], ["always", "a fixed lie"]] as const;
 type How = (typeof HOW)[number][0];
 
 const how = (told: Honesty<unknown>): How => (typeof told === "string" ? told : "times" in told ? "times" : "always");
@@ -14,8 +14,8 @@ const how = (told: Honesty<unknown>): How => (typeof told === "string" ? told : 
 /** What each hint is called, and what the lie is unless another is chosen. */
 const HINTS: { [K in keyof Hints]: [string, Extract<Hints[K], { always: unknown }>["always"]] } = {
   retryAfter: ["Retry-After", 10 * SECOND],
-  remaining: ["Calls left", 5],
-  reset: ["Time of reset", 10 * SECOND],
+  remaining: ["Remaining", 5],
+  reset: ["Reset", 10 * SECOND],
   quota: ["Limit and period", { limit: 1_000, period: MINUTE }],
 };
 
@@ -37,7 +37,7 @@ function hint<K extends keyof Hints>(change: Change<State>, key: K): Field<State
   const fields: Record<How, () => Field<State>[]> = {
     absent: () => [],
     honest: () => [],
-    times: () => [number(`${name}: so many times`, change, value(({ times }: { times: number }) => times, (_, times) => ({ times })), { most: 1e6, step: "any" })],
+    times: () => [number(`${name} ×`, change, value(({ times }: { times: number }) => times, (_, times) => ({ times })), { most: 1e6, step: "any" })],
     always: () => {
       if (key === "remaining") {
         return [number(`${name}: always`, change, value(({ always }: { always: number }) => always, (_, always) => ({ always })), {}, "calls")];
@@ -47,7 +47,7 @@ function hint<K extends keyof Hints>(change: Change<State>, key: K): Field<State
       }
       return [
         number(`${name}: always`, change, value(({ always }: { always: Quota }) => always.limit, ({ always }: { always: Quota }, limit) => ({ always: { ...always, limit } })), {}, "calls"),
-        time("in each", change, value(({ always }: { always: Quota }): Time | null => always.period, ({ always }: { always: Quota }, period) => ({ always: { ...always, period } })), { least: 1 }),
+        time("per", change, value(({ always }: { always: Quota }): Time | null => always.period, ({ always }: { always: Quota }, period) => ({ always: { ...always, period } })), { least: 1 }),
       ];
     },
   };

@@ -1,20 +1,25 @@
 /** The laboratory: a state, and what shows it. The state goes down, wishes for another come up. */
 
 import "./lab.css";
+import { address } from "../address";
 import { engine, type EngineError } from "../engine";
 import { fail, join, leave, noSteps, scale } from "./changes";
 import { controls } from "./controls";
 import { fresh, h, say } from "./dom";
 import { reason, type Field } from "./fields";
 import type { Lane } from "./lane";
+import { NO_GATE } from "./laws";
+import { model } from "./model";
+import { modelOf } from "./models";
 import { PRESETS, preset } from "./presets";
 import { Race } from "./race";
+import { Spread } from "./spread";
 import { MOST_LAWS, checked, type Scenario, type State } from "./state";
 import { Figures } from "./table";
 import { Take } from "./take";
 import { Transport } from "./transport";
 import { Fault, SECOND, spoken } from "./units";
-import { LONGEST, read, write } from "./url";
+import { LONGEST, isOwn, pairsOf, read } from "./url";
 import { Card, heading, scaleOf } from "./view";
 import { title } from "./words";
 
@@ -28,6 +33,8 @@ class Laboratory {
   #state: State;
   #cards: Card[] = [];
   #turn = 0;
+  #compared = ""; // what runs
+  #entered = ""; // what ran when the address was written
   #timer = 0;
   #laws: string[] = [];
   #controls: Field<State> | null = null;
@@ -35,10 +42,12 @@ class Laboratory {
   readonly #figures = new Figures();
   readonly #transport: Transport;
   readonly #take: Take;
+  readonly #model: Field<State>;
+  readonly #spread = new Spread(() => this.#state);
   readonly #notices = h("div", { class: "notices", role: "status" });
   readonly #tooLong = h("p", { class: "fault too-long", role: "status" });
   readonly #fault = h("p", { class: "fault", role: "alert" });
-  readonly #presets = h("div", { class: "presets", role: "group", "aria-label": "Try this" });
+  readonly #presets = h("div", { class: "presets", role: "group", "aria-label": "Examples" });
   readonly #hint = h("p", { class: "hint" });
   readonly #words = h("p", { class: "words" });
   readonly #lanes = h("div", { class: "lanes" });
@@ -51,12 +60,14 @@ class Laboratory {
   constructor(readonly host: HTMLElement) {
     const { state, notices } = read(location.search, preset);
     this.#state = state;
+    this.#model = model((edit) => this.#change(edit, 150));
+    addEventListener("popstate", () => this.#return());
     this.#race = new Race({
       lanes: (lanes) => this.#show(lanes),
       moved: () => this.#paint(),
       measured: () => this.#measured(),
       rests: () => this.#rests(),
-      refused: (error) => this.#refused(error),
+      rejected: (error) => this.#rejected(error),
     });
     this.#transport = new Transport({
       play: () => this.#toggle(),
@@ -71,13 +82,13 @@ class Laboratory {
     const at = () => this.#race.at;
     this.#steps = [
       instant("halve the limit", (scenario) => scale(scenario, at(), 0.5)),
-      instant("double it", (scenario) => scale(scenario, at(), 2)),
+      instant("double the limit", (scenario) => scale(scenario, at(), 2)),
     ];
     this.#instants = [
       ...this.#steps,
-      instant("break it for a while", (scenario) => fail(scenario, at(), Math.max(1_000, Math.round(scenario.end / 20 / 1_000) * 1_000))),
-      instant("as many clients join", (scenario) => join(scenario, at())),
-      instant("half of them leave", (scenario) => leave(scenario, at())),
+      instant("outage", (scenario) => fail(scenario, at(), Math.max(1_000, Math.round(scenario.end / 20 / 1_000) * 1_000))),
+      instant("double the clients", (scenario) => join(scenario, at())),
+      instant("halve the clients", (scenario) => leave(scenario, at())),
     ];
     this.#now.append(h("span", {}, "Now:"), ...this.#instants);
     notices.forEach((notice) => this.#notices.append(h("p", {}, notice)));
@@ -86,11 +97,12 @@ class Laboratory {
   async start(): Promise<void> {
     this.#presets.append(...PRESETS.map(({ name, title }) =>
       h("button", { type: "button", "data-preset": name, onclick: () => this.#try(name) }, title)));
-    const add = h("div", { class: "add-law" }, h("label", { for: this.#add.id }, "Another law "), this.#add,
+    const add = h("div", { class: "add-law" }, h("label", { for: this.#add.id }, "Add a law "), this.#add,
       h("button", { type: "button", onclick: () => this.#change((state) => ({ ...state, laws: [...state.laws, this.#add.value] })) }, "Add"));
     this.host.classList.add("lab");
     this.host.replaceChildren(
-      h("div", { class: "try" }, h("h3", {}, "Try this"), this.#presets, this.#hint),
+      this.#model.element, this.#spread.element,
+      h("div", { class: "try" }, h("h3", {}, "Or try an example"), this.#presets, this.#hint),
       this.#notices,
       h("div", { class: "bench" },
         this.#side,
@@ -102,6 +114,7 @@ class Laboratory {
     this.#lanes.append(...this.#state.laws.map(() => h("article", { class: "lane" })));
     this.#figures.expect(this.#state.laws.length);
     this.#sync();
+    this.#entered = this.#compared;
     let laws: string[];
     try {
       laws = await (await engine()).laws();
@@ -109,16 +122,16 @@ class Laboratory {
       say(this.#fault, `The laboratory cannot run here: ${reason(error)}.`);
       return;
     }
-    laws.push("adaptive+vegas");
+    laws.push("adaptive+vegas", NO_GATE);
     this.#laws = laws;
     const known = [...laws, ...this.#state.scenario.own.map(({ name }) => name)];
     const unknown = this.#state.laws.filter((law) => !known.includes(law) && !isPair(law, laws));
     if (unknown.length) {
       const rest = this.#state.laws.filter((law) => !unknown.includes(law));
       this.#state = { ...this.#state, laws: rest.length ? rest : preset(this.#state.base)!.laws };
-      this.#notices.append(h("p", {}, `The link names laws that there are not: ${unknown.join(", ")}.`));
+      this.#notices.append(h("p", {}, `The link names unknown laws: ${unknown.join(", ")}.`));
     }
-    this.#controls = controls((edit) => this.#change(edit, 150), laws);
+    this.#controls = controls((edit) => this.#change(edit, 150), laws.filter((law) => law !== NO_GATE));
     this.#side.append(this.#controls.element);
     this.#sync();
     const { at } = this.#state;
@@ -130,7 +143,7 @@ class Laboratory {
     try {
       const next = edit(this.#state);
       checked(next.scenario);
-      if (next.laws.length === 0 || next.laws.length > MOST_LAWS) throw new Fault(`from one to ${MOST_LAWS} laws run side by side`);
+      if (next.laws.length === 0 || next.laws.length > MOST_LAWS) throw new Fault(`one to ${MOST_LAWS} laws can run side by side`);
       this.#set({ ...next, laws: [...new Set(next.laws)] }, patience);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
@@ -152,18 +165,36 @@ class Laboratory {
     }, patience);
   }
 
-  /** The address of the state. Throws a [`Fault`] where it would be longer than what is read again. */
-  #link(): string {
-    const query = new URLSearchParams(location.search);
-    const others = [...query].filter(([key]) => key === "theme").map(([key, value]) => `&${key}=${value}`).join("");
-    const search = write(this.#state, preset) + others;
-    if (search.length > LONGEST) throw new Fault("this scenario is too long for a link; save it as a file instead");
-    return `${location.origin}${location.pathname}${search}#${this.host.id}`;
+  /** The reader has gone back or forth in the history. */
+  #return(): void {
+    clearTimeout(this.#timer);
+    const { state } = read(location.search, preset);
+    if (this.#search(state) === this.#search(this.#state)) return;
+    this.#state = state;
+    this.#sync();
+    this.#entered = this.#compared;
+    void this.#race.show(state, state.at !== null ? state.at / SECOND : null);
   }
 
+  /** What the address says of a state; `null` where it is too long. */
+  #search(state: State): string | null {
+    const link = address(isOwn, pairsOf(state, preset), this.host.id);
+    return new URL(link).search.length > LONGEST ? null : link;
+  }
+
+  /** The address of the state. Throws a [`Fault`] where it would be longer than what is read again. */
+  #link(): string {
+    const link = this.#search(this.#state);
+    if (link === null) throw new Fault("this scenario is too long for a link; save it as a file instead");
+    return link;
+  }
+
+  /** Puts the state into the address: another run as an entry of its own, to go back from. */
   #remember(): void {
     try {
-      history.replaceState(null, "", this.#link());
+      const link = this.#link();
+      if (link !== location.href) history[this.#entered === this.#compared ? "replaceState" : "pushState"](null, "", link);
+      this.#entered = this.#compared;
       say(this.#tooLong, "");
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
@@ -211,18 +242,24 @@ class Laboratory {
 
   #sync(): void {
     const { scenario, base, laws } = this.#state;
+    const isModel = modelOf(this.#state) !== undefined;
     this.#controls?.sync(this.#state);
     this.#transport.sync(this.#state);
     for (const button of this.#presets.querySelectorAll<HTMLElement>("button")) {
-      button.setAttribute("aria-pressed", String(button.dataset.preset === base));
+      button.setAttribute("aria-pressed", String(!isModel && button.dataset.preset === base));
     }
-    say(this.#hint, PRESETS.find(({ name }) => name === base)?.hint ?? "");
+    say(this.#hint, isModel ? "" : PRESETS.find(({ name }) => name === base)?.hint ?? "");
     say(this.#words, scenario.title || title(scenario));
     this.#offer([...this.#laws, ...scenario.own.map(({ name }) => name)].filter((law) => !laws.includes(law)));
     const why = noSteps(scenario.limit);
     for (const button of this.#steps) button.title = why ?? "";
     (this.#add.nextElementSibling as HTMLButtonElement | null)?.toggleAttribute("disabled", laws.length >= MOST_LAWS);
     this.#take.sync(this.#state);
+    this.#model.sync(this.#state);
+    // Where it stands and how fast it runs makes no other run.
+    const key = JSON.stringify([scenario, laws, this.#state.seed]);
+    if (key !== this.#compared) this.#spread.renew(isModel);
+    this.#compared = key;
   }
 
   /** Laws that do not run yet can be added. */
@@ -234,6 +271,12 @@ class Laboratory {
     if (laws.includes(before)) this.#add.value = before;
   }
 
+  /** A card, whose button remembers its law and nothing else: what it saw beside it would stay as long as it. */
+  #card(lane: Lane, index: number): Card {
+    const { law } = lane;
+    return new Card(lane, index, () => this.#drop(law));
+  }
+
   #show(lanes: Lane[]): void {
     const old = new Map(this.#cards.map((card, index) => [card.lane, [card, index] as const]));
     const open = this.#cards.filter((card) => card.open).map((card) => card.lane.law);
@@ -241,7 +284,7 @@ class Laboratory {
     const cards = lanes.map((lane, index) => {
       const known = old.get(lane);
       if (known && known[1] === index) { old.delete(lane); return known[0]; }
-      const card = new Card(lane, index, () => this.#drop(lane.law));
+      const card = this.#card(lane, index);
       card.open = open.includes(lane.law);
       return card;
     });
@@ -282,9 +325,9 @@ class Laboratory {
     this.#figures.show(lanes, over ? "Figures of the whole run" : `Figures so far, after ${spoken(Math.round(now * SECOND))}`);
   }
 
-  #refused(error: EngineError | null): void {
+  #rejected(error: EngineError | null): void {
     const before = this.#race.lanes.length ? " The plots show what was before." : "";
-    // Where nothing runs yet, it may be one of the laws that is refused.
+    // Where nothing runs yet, it may be one of the laws that is rejected.
     if (error && !before) this.#lanes.replaceChildren(...this.#state.laws.map((law) => h("article", { class: "lane" }, heading(law, null, () => this.#drop(law)))));
     say(this.#fault, error ? `${error.message.replace(/^the scenario, line \d+: /, "")}.${before}` : "");
   }

@@ -18,9 +18,12 @@ export interface Columns {
   /** Calls a second. */
   served: (number | null)[];
   capacity: (number | null)[];
-  /** The share of calls that arrived which were refused or failed. */
-  refused: (number | null)[];
-  /** Seconds that calls had waited when they left, on average; and the longest that any client has still to wait. */
+  /** The share of calls that arrived which were throttled or failed. */
+  throttled: (number | null)[];
+  /**
+   * Seconds that calls had waited when they left, on average; and the longest wait that was seen: that of
+   * a bin on average, or what a client has still to wait.
+   */
   waited: (number | null)[];
   longest: (number | null)[];
   /** The share of the client that got least, and of the one that got most; 1 is an even share. */
@@ -35,7 +38,7 @@ export function columnWidth(scenario: Scenario): number {
 }
 
 export class Lane {
-  readonly columns: Columns = { at: [], served: [], refused: [], capacity: [], waited: [], longest: [], least: [], most: [] };
+  readonly columns: Columns = { at: [], served: [], throttled: [], capacity: [], waited: [], longest: [], least: [], most: [] };
   /** Every bin of the run so far, for the file of numbers. */
   readonly bins: { served: number[]; throttled: number[]; left: number[]; waited: number[] } = { served: [], throttled: [], left: [], waited: [] };
   frame: Frame | null = null;
@@ -49,7 +52,7 @@ export class Lane {
   readonly #members: { from: number; to: number; stranger: boolean }[];
   #column = 0;
 
-  constructor(readonly law: string, readonly world: World, scenario: Scenario, readonly width: number) {
+  constructor(readonly law: string, readonly world: World, readonly scenario: Scenario, readonly width: number) {
     this.#members = scenario.clients.flatMap(({ processes, from, to, law }) =>
       Array.from({ length: processes }, () => ({ from: from / SECOND, to: (to ?? Infinity) / SECOND, stranger: law !== null })));
   }
@@ -78,7 +81,7 @@ export class Lane {
 
   /** Ends a column that begins with this bin, and is so many seconds wide. */
   #close(first: number, seconds: number): void {
-    const { at, served, refused, capacity, waited, longest, least, most } = this.columns;
+    const { at, served, throttled, capacity, waited, longest, least, most } = this.columns;
     const { frame, bins } = this;
     const end = first + Math.round(this.width / this.world.bin);
     const sum = (numbers: number[]) => numbers.slice(first, end).reduce((sum, number) => sum + number, 0);
@@ -86,13 +89,16 @@ export class Lane {
     at.push(start + seconds);
     const [good, bad] = [sum(bins.served), sum(bins.throttled)];
     served.push(good / seconds);
-    refused.push(good + bad > 0 ? bad / (good + bad) : null);
+    throttled.push(good + bad > 0 ? bad / (good + bad) : null);
     capacity.push(this.#rate);
     this.#rate = frame!.rate;
     const left = sum(bins.left);
     waited.push(left > 0 ? sum(bins.waited) / left : null);
-    const still = frame!.waiting.reduce((most, wait) => (wait > most ? wait : most), -1);
-    longest.push(still < 0 ? null : still);
+    let seen = frame!.waiting.reduce((most, wait) => (wait > most ? wait : most), -1);
+    for (let bin = first; bin < Math.min(end, bins.left.length); bin++) {
+      if (bins.left[bin]! > 0) seen = Math.max(seen, bins.waited[bin]! / bins.left[bin]!);
+    }
+    longest.push(seen < 0 ? null : seen);
     this.#totals.push(frame!.served);
     const shares = this.#shares(start + seconds);
     least.push(shares?.[0] ?? null);

@@ -1,5 +1,8 @@
 /** Metrics: what their names mean, which way is better, and how they are written. */
 
+import type { Scenario } from "./state";
+import { SECOND } from "./units";
+
 /** What people want to know first, in this order. */
 const TELLING = [
   "util", "throttled", "ss_throttled", "jain_process", "jain_worker", "wait_p50_ms", "wait_p99_ms",
@@ -12,35 +15,56 @@ const USUAL = [
   "server_p99_ms", "time_s", "stdev_worker", "calls",
 ];
 
+/**
+ * The share of the calls that the server could serve. The engine's `util` takes a fixed window as if it
+ * flowed evenly; but a run that is as long as four windows has calls of five, the first and the last cut
+ * off. Where the windows begin is not told: there are as few as what was served allows.
+ */
+export function used(metrics: Record<string, number | null>, { limit, measureFrom }: Scenario, now: number): number | null {
+  const share = metrics.util;
+  if (share == null) return null;
+  if (limit.kind !== "window" || measureFrom > 0) return Math.min(1, share);
+  const width = limit.width / SECOND;
+  const served = (share * limit.limit * now) / width;
+  return served / (limit.limit * Math.max(Math.floor(now / width + 1e-9) + 1, Math.ceil(served / limit.limit - 1e-9)));
+}
+
+/** A metric as it is shown: a share of what could be is never more than all of it. */
+export function fair(name: string, metrics: Record<string, number | null>, scenario: Scenario, now: number): number | null | undefined {
+  const figure = metrics[name];
+  if (name === "util") return used(metrics, scenario, now);
+  return figure != null && name.endsWith("_util") ? Math.min(1, figure) : figure;
+}
+
 const MEANINGS: Record<string, string> = {
-  util: "of the calls that the server could serve, so many were",
-  throttled: "of all calls that arrived, so many were refused or failed",
-  ss_util: "used, in the second half of the run",
-  ss_throttled: "refused, in the second half of the run",
-  jain_process: "fairness between programs: 1 when all were served the same",
-  jain_worker: "fairness between workers: 1 when all were served the same",
-  time_over_limit: "time for the work, over the least it could take",
-  throttles: "calls refused or failed",
-  wait_p50_ms: "half of the calls waited for their throttle no longer",
-  wait_p99_ms: "99 calls in 100 waited for their throttle no longer",
-  wait_max_ms: "the longest that a call waited for its throttle",
-  latency_p50_ms: "half of the calls were served within this, all attempts together",
-  latency_p99_ms: "99 calls in 100 were served within this",
-  latency_mean_ms: "from a call’s beginning until it was served, on average",
-  server_p50_ms: "half of the calls stood in the server no longer",
-  server_p99_ms: "99 calls in 100 stood in the server no longer",
+  util: "calls served, of those that the server could serve",
+  throttled: "calls throttled or failed, of all calls that arrived",
+  ss_util: "limit used in the second half of the run",
+  ss_throttled: "throttled in the second half of the run",
+  jain_process: "fairness between programs (Jain’s index): 1 when all are served the same, 1/n when one of n gets everything",
+  jain_worker: "fairness between workers (Jain’s index): 1 when all are served the same",
+  time_over_limit: "time for the job, over the shortest possible",
+  throttles: "calls throttled or failed",
+  wait_p50_ms: "median wait at the gate",
+  wait_p99_ms: "99th percentile of the wait at the gate",
+  wait_max_ms: "longest wait at the gate",
+  latency_p50_ms: "median latency, all attempts of a call together",
+  latency_p99_ms: "99th percentile of the latency",
+  latency_mean_ms: "mean latency, from the start of a call until it is served",
+  server_p50_ms: "median time in the server",
+  server_p99_ms: "99th percentile of the time in the server",
   peak_1s: "calls in the busiest second",
-  recovery_s: "after an outage, until nine tenths of the limit were served again",
-  up_s: "after the limit grew, until nine tenths of it were served",
-  down_s: "after the limit shrank, until hardly a call was refused",
+  recovery_s: "after an outage, until 90 % of the limit is served again",
+  up_s: "after the limit grew, until 90 % of it is served",
+  down_s: "after the limit shrank, until at most 5 % are throttled",
   lost: "calls given up for good",
-  time_s: "when the work was done",
-  stdev_worker: "how far workers’ numbers of calls spread",
+  time_s: "when the job was done",
+  stdev_worker: "standard deviation of the calls of the workers",
   calls: "calls that arrived at the server",
 };
 
 const STRETCH: Record<string, string> = {
-  util: "used, in the stretch", throttled: "refused, in the stretch", throttles: "calls refused, in the stretch",
+  util: "used, in the stretch", throttled: "throttled, in the stretch", throttles: "calls throttled, in the stretch",
   load: "calls a second, in the stretch", peak: "the busiest bin, in calls a second, of the stretch", jain: "fairness, in the stretch",
 };
 
@@ -60,12 +84,12 @@ export function meaning(name: string): string {
   if (said) return said;
   const end = Object.keys(STRETCH).find((end) => name.endsWith(`_${end}`));
   if (end) return `${STRETCH[end]} “${name.slice(0, -end.length - 1).replaceAll("_", " ")}”`;
-  return "how long it took to come to that, from the change on";
+  return "how long that took after the change";
 }
 
 /** How a column is headed. */
 export const head = (name: string): string =>
-  ({ jain_process: "fair, programs", jain_worker: "fair, workers", util: "used", throttled: "refused", ss_util: "used, 2nd half", ss_throttled: "refused, 2nd half" })[name]
+  ({ jain_process: "fairness, programs", jain_worker: "fairness, workers", util: "used", throttled: "throttled", ss_util: "used, 2nd half", ss_throttled: "throttled, 2nd half" })[name]
   ?? name.replace(/_(ms|s)$/, "").replace(/_p(\d+)$/, " p$1").replaceAll("_", " ");
 
 export const isBetterHigh = (name: string): boolean => name.split("_").some((part) => part === "util" || part === "jain");

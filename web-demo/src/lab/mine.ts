@@ -6,7 +6,7 @@ import { MOST_LAWS, changed, type Limit, type State } from "./state";
 import { freshName, parameter, parametersOf, type Kind, type OwnLaw } from "./ownlaws";
 import { Fault, HOUR, decimal } from "./units";
 
-const ADD: [Kind, string][] = [["fixed", "A fixed rate"], ["backoff", "A backoff"], ["autosleeper", "AutoSleeper's"], ["tchannel", "TChannel's"]];
+const ADD: [Kind, string][] = [["fixed", "Fixed rate"], ["backoff", "Backoff"], ["autosleeper", "AutoSleeper"], ["tchannel", "TChannel"]];
 
 export function mine(change: Change<State>): Field<State>[] {
   const list = varying<State>(h("div", { class: "groups" }),
@@ -51,8 +51,8 @@ function own(change: Change<State>, { name, kind }: OwnLaw, index: number): Fiel
     const id = fresh();
     const choices = typeof type !== "string" ? type : type === "flag" ? ["false", "true"] : null;
     const control = choices
-      ? h("select", { id }, h("option", { value: "" }, "as usual"), ...choices.map((choice) => h("option", { value: choice }, { true: "yes", false: "no" }[choice] ?? choice)))
-      : h("input", { type: "text", id, placeholder: usual || "as usual", autocomplete: "off", spellcheck: "false" });
+      ? h("select", { id }, h("option", { value: "" }, "default"), ...choices.map((choice) => h("option", { value: choice }, { true: "yes", false: "no" }[choice] ?? choice)))
+      : h("input", { type: "text", id, placeholder: usual || "default", autocomplete: "off", spellcheck: "false" });
     control.addEventListener(choices ? "change" : "input", () => {
       const text = control.value.trim();
       try {

@@ -17,15 +17,15 @@ type Type = "time" | "rate" | "count" | "factor" | "flag" | "recovery" | readonl
 export const PARAMETERS = {
   fixed: { rate: ["rate", "Rate", "10/s"], burst: ["count", "Burst", "1"] },
   backoff: {
-    base: ["time", "First delay", "100ms"], most: ["time", "Longest delay", "20s"], factor: ["factor", "Each time, times", "2"],
-    jitter: [["full", "equal", "none"], "Jitter", "full"], attempts: ["count", "Attempts", "any number"],
+    base: ["time", "First delay", "100ms"], most: ["time", "Longest delay", "20s"], factor: ["factor", "Factor", "2"],
+    jitter: [["full", "equal", "none"], "Jitter", "full"], attempts: ["count", "Attempts", "unlimited"],
   },
   autosleeper: {
-    initial: ["time", "First delay", ""], most: ["time", "Longest delay", ""], up: ["factor", "A failure: times", ""], down: ["factor", "Then: times", ""],
-    threshold: ["count", "After successes", ""], spread: ["factor", "Chance adds", ""], most_spread: ["time", "But at most", ""], faithful: ["flag", "As its source", "no"],
+    initial: ["time", "First delay", ""], most: ["time", "Longest delay", ""], up: ["factor", "On failure ×", ""], down: ["factor", "On success ×", ""],
+    threshold: ["count", "Successes before speeding up", ""], spread: ["factor", "Jitter ±", ""], most_spread: ["time", "Jitter at most", ""], faithful: ["flag", "As in its source", "no"],
   },
   tchannel: {
-    most: ["count", "Calls a second", ""], recovery: ["recovery", "Grows back by", ""], over: [["wait", "refuse"], "Over the limit", ""], faithful: ["flag", "As its source", "no"],
+    most: ["count", "Calls/s at most", ""], recovery: ["recovery", "Recovery", ""], over: [["wait", "reject"], "Over the limit", ""], faithful: ["flag", "As in its source", "no"],
   },
 } as const satisfies Record<string, Record<string, readonly [Type, string, string]>>;
 
@@ -46,12 +46,12 @@ export function written(kind: Kind, name: string, text: string): string {
   return `{ ${how} = ${number} }`;
 }
 
-/** A parameter of somebody's file or address, as it is kept; an unknown one is refused by name. */
+/** A parameter of somebody's file or address, as it is kept; an unknown one is rejected by name. */
 export function parameter(kind: Kind, name: string, value: unknown): string {
   const type = typeOf(kind, name);
   const text = typeof value === "object" && value !== null ? Object.entries(value).map(([how, number]) => `${how} ${String(number)}`).join() : String(value);
   const fits = (pattern: RegExp) => {
-    if (!pattern.test(text)) throw new Fault(`“${text.slice(0, 40)}” is no ${name} of ${kind}`);
+    if (!pattern.test(text)) throw new Fault(`“${text.slice(0, 40)}” is not a valid ${name} of ${kind}`);
     return text;
   };
   if (typeof type !== "string") return fits(new RegExp(`^(${type.join("|")})$`));
@@ -74,12 +74,12 @@ function typeOf(kind: Kind, name: string): Type {
 export function kindOf(text: string): Kind {
   const kind = KINDS.find((kind) => kind === text);
   if (kind) return kind;
-  throw new Fault(`a law of one's own is one of ${KINDS.join(", ")}`);
+  throw new Fault(`a custom law is one of ${KINDS.join(", ")}`);
 }
 
 export function nameOf(text: string): string {
   if (/^[a-z0-9][a-z0-9._-]{0,39}$/.test(text)) return text;
-  throw new Fault(`“${text.slice(0, 40)}” is no name of a law here: small letters, digits, dots, - and _ make one`);
+  throw new Fault(`“${text.slice(0, 40)}” is not a valid law name; use lower-case letters, digits, dots, - and _`);
 }
 
 /** A name that no law has yet. */

@@ -6,6 +6,7 @@
 import { engine, EngineError, type Engine } from "../engine";
 import { together } from "../engine/together";
 import { Lane, columnWidth } from "./lane";
+import { worldOf } from "./laws";
 import { pace, type State } from "./state";
 import { write } from "./toml";
 import { SECOND, fromSeconds, type Time } from "./units";
@@ -21,7 +22,7 @@ export interface Watcher {
   /** It stands still: because it is over, was stopped, or is not seen. */
   rests(): void;
   /** The engine takes no such scenario or law; null: it does. */
-  refused(error: EngineError | null): void;
+  rejected(error: EngineError | null): void;
 }
 
 /** What is run: where these are the same, so are the lanes. */
@@ -66,13 +67,13 @@ export class Race {
     return this.#to ?? Math.max(this.now, this.#target);
   }
 
-  /** Shows a state: from the start, or as far as before. What the engine refuses changes nothing. */
+  /** Shows a state: from the start, or as far as before. What the engine rejects changes nothing. */
   async show(state: State, to: number | null = null): Promise<void> {
     const cast: Cast = { text: write(state.scenario), seed: state.seed, laws: state.laws };
     this.#state = state;
     if (to !== null) this.#to = to;
     else if (alike(this.#opening, cast)) return;
-    else if (this.#to === null && !this.#opening && alike(this.#shown, cast)) return this.watcher.refused(null);
+    else if (this.#to === null && !this.#opening && alike(this.#shown, cast)) return this.watcher.rejected(null);
     this.#opening = cast;
     try {
       const lanes = await this.#open(state, cast);
@@ -83,11 +84,11 @@ export class Race {
       if (this.#opening !== cast) return;
       this.#opening = null;
       if (this.lanes.length) this.#to = null;
-      return this.watcher.refused(error instanceof EngineError ? error : new EngineError("broken", String(error)));
+      return this.watcher.rejected(error instanceof EngineError ? error : new EngineError("broken", String(error)));
     }
     const goal = this.#to ?? (this.over ? Infinity : this.#goal);
     [this.#shown, this.#opening, this.#to] = [cast, null, null];
-    this.watcher.refused(null);
+    this.watcher.rejected(null);
     this.#width = columnWidth(state.scenario);
     this.end = state.scenario.end / SECOND;
     this.#target = Math.min(goal, this.end);
@@ -105,9 +106,12 @@ export class Race {
     const opened = this.#engine;
     const stays = this.#to === null && this.#shown !== null && isSameWorld(this.#shown, cast);
     const kept = new Map(stays ? this.lanes.map((lane) => [lane.law, lane]) : []);
-    const { text, seed } = cast;
+    const { seed } = cast;
     const missing = state.laws.filter((law) => !kept.has(law));
-    const worlds = await together(missing.map((law) => opened.open({ scenario: text, law, seed })));
+    const worlds = await together(missing.map((name) => {
+      const [law, scenario] = worldOf(name, state.scenario);
+      return opened.open({ scenario: write(scenario), law, seed });
+    }));
     const lanes = worlds.map((world, index) => new Lane(missing[index]!, world, state.scenario, columnWidth(state.scenario)));
     await Promise.all(lanes.map((lane) => guarded(lane, async () => lane.take(await lane.world.advance(0)))));
     return state.laws.map((law) => kept.get(law) ?? lanes[missing.indexOf(law)]!);

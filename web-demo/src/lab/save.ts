@@ -3,6 +3,7 @@
 import { clock } from "../plot/number";
 import { tone, type Tone } from "../plot/theme";
 import type { Lane } from "./lane";
+import { NO_GATE } from "./laws";
 import type { State } from "./state";
 import type { Card } from "./view";
 
@@ -18,15 +19,18 @@ export function download(name: string, content: Blob): void {
 }
 
 /** How to run the same on the command line. */
-export const command = (state: State): string =>
-  `cargo run --release -p tidegate-sim -- run ${fileName(state)}.toml --law ${state.laws.join()} --seeds ${state.seed}`;
+export function command(state: State): string {
+  const laws = state.laws.filter((law) => law !== NO_GATE);
+  const run = `cargo run --release -p tidegate-sim -- run ${fileName(state)}.toml --law ${laws.join() || "none"} --seeds ${state.seed}`;
+  return laws.length < state.laws.length ? `${run}\n# ${NO_GATE} is the law none with a file that has no [server.hints]` : run;
+}
 
 /**
- * A line for each bin of each law. The calls of all bins that a law served and was refused add up to
+ * A line for each bin of each law. The calls of all bins that a law served and was throttled add up to
  * its metric `calls`.
  */
 export function csv(lanes: Lane[]): string {
-  const lines = ["law,from_s,served,refused,left,mean_wait_s"];
+  const lines = ["law,from_s,served,throttled,sent,mean_wait_s"];
   for (const { law, bins, world } of lanes) {
     bins.served.forEach((served, index) => {
       const from = Math.round(index * world.bin * 1e6) / 1e6;

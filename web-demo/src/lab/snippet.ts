@@ -1,6 +1,7 @@
 /** The lines that put a law to work in somebody's program. */
 
 import { LAWS, type Law } from "tidegate";
+import { NO_GATE } from "./laws";
 import type { OwnLaw } from "./ownlaws";
 import { PERIODS, rate, time } from "./units";
 
@@ -10,6 +11,7 @@ const isLaw = (law: string): law is Law => (LAWS as readonly string[]).includes(
 const entry = (law: Law) => (LAWS.indexOf(law) < 4 ? "tidegate" : "tidegate/laws");
 
 export function snippet(law: string, own: OwnLaw[]): string {
+  if (law === NO_GATE) return `const answer = await fetch("https://api.example.com/things");`;
   const mine = own.find(({ name }) => name === law);
   if (mine) return ownSnippet(mine);
   if (isLaw(law)) {
@@ -19,14 +21,14 @@ export function snippet(law: string, own: OwnLaw[]): string {
   }
   const [one, other] = law.split("+");
   if (one && other && isLaw(one) && isLaw(other)) {
-    return `// Two laws on one controller are in the Rust crate.
+    return `// Two laws on one controller: in the Rust crate only.
 use tidegate::{Controller, Instant, Policy};
 
 let one = Policy::named("${one}").unwrap();
 let both = one.beside(&Policy::named("${other}").unwrap());
 let mut gate = Controller::new(both, seed, now);`;
   }
-  return `// ${law} is somebody else's, ported to compare with: it is in no package of ours.
+  return `// ${law} is somebody else’s, ported for comparison: it is in none of our packages.
 // tools/sim/src/peer/mod.rs names its source.`;
 }
 
@@ -48,5 +50,5 @@ function ownSnippet({ kind, parameters }: OwnLaw): string {
     const attempts = parameters.attempts ? `, attempts: ${parameters.attempts}` : "";
     return lines(kind, `law: "backoff"${delays && `, backoff: { ${delays} }`}${attempts}`);
   }
-  return `// The npm package keeps ${kind} as it is; these parameters are in the Rust crate's policies alone.`;
+  return `// The npm package has ${kind} with its default parameters; these are in the Rust crate only.`;
 }

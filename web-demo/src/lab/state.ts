@@ -158,7 +158,7 @@ function fitted(scenario: Scenario): Scenario {
   };
 }
 
-/** Refuses what is too much for a page. What cannot be at all, the engine refuses in its own words. */
+/** Rejects what is too much for a page. What cannot be at all, the engine rejects in its own words. */
 export function checked(scenario: Scenario): Scenario {
   const { clients, end, bin, limit } = scenario;
   const processes = clients.reduce((sum, group) => sum + group.processes, 0);
@@ -166,7 +166,7 @@ export function checked(scenario: Scenario): Scenario {
   const bins = Math.ceil(end / bin);
   const parts = [clients, scenario.own, scenario.outages, scenario.stretches, scenario.convergences, "steps" in limit ? limit.steps : []];
   const too = (is: number, most: number, what: string) => {
-    if (is > most) throw new Fault(`${decimal(is)} ${what} are more than a page can show; ${decimal(most)} are the most here, and the command line takes more`);
+    if (is > most) throw new Fault(`${decimal(is)} ${what} are too many for a page, which takes ${decimal(most)}; the command line takes more`);
   };
   too(processes, MOST.processes, "processes");
   too(threads, MOST.threads, "workers");

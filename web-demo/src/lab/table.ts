@@ -1,7 +1,7 @@
 /** The table of figures: a row for each law, and the best of each column marked. */
 
 import { h } from "./dom";
-import { best, head, meaning, shown, written } from "./metric";
+import { best, fair, head, meaning, shown, written } from "./metric";
 import type { Lane } from "./lane";
 
 export class Figures {
@@ -33,12 +33,13 @@ export class Figures {
     if (key !== this.#key) this.#build(lanes, names);
     this.#key = key;
     if (this.#caption.textContent !== caption) this.#caption.textContent = caption;
-    const bests = names.map((name) => best(name, lanes.map((lane) => lane.metrics[name])));
+    const figure = (lane: Lane, name: string) => fair(name, lane.metrics, lane.scenario, lane.now);
+    const bests = names.map((name) => best(name, lanes.map((lane) => figure(lane, name))));
     lanes.forEach((lane, row) => {
       const cells = this.#table.tBodies[0]!.rows[row]!.cells;
       names.forEach((name, column) => {
         const cell = cells[column + 1]!;
-        const text = lane.failed ? "broke" : written(name, lane.metrics[name]);
+        const text = lane.failed ? "broke" : written(name, figure(lane, name));
         const isBest = bests[column]!.includes(row);
         if (cell.firstChild!.textContent !== text) cell.firstChild!.textContent = text;
         cell.dataset.value = String(lane.metrics[name]);

@@ -27,6 +27,10 @@ export class Take {
   constructor(present: () => Present, link: () => string, bring: (scenario: Scenario) => void) {
     const button = (label: string, press: () => unknown) => h("button", { type: "button", onclick: () => void this.#attempt(press) }, label);
     const file = (name: string, type: string, content: BlobPart) => download(name, new Blob([content], { type }));
+    const image = () => {
+      const { state, race, cards } = present();
+      return picture(cards, state.scenario.title || title(state.scenario), race.now);
+    };
     const open = h("input", { type: "file", accept: ".toml", id: fresh() });
     open.addEventListener("change", async () => {
       const chosen = open.files?.[0];
@@ -37,14 +41,15 @@ export class Take {
     });
     this.#law.addEventListener("change", () => say(this.#snippet, snippet(this.#law.value, present().state.scenario.own)));
     this.element = h("div", { class: "take" },
-      h("h3", {}, "Take it with you"),
+      h("h3", {}, "Export and share"),
       h("p", { class: "buttons" },
         button("Copy the link", () => this.#copy(link(), "The link is copied.")),
         button("Save the scenario (TOML)", () => file(`${fileName(present().state)}.toml`, "application/toml", write(present().state.scenario))),
         button("Save the numbers (CSV)", () => file(`${fileName(present().state)}.csv`, "text/csv", csv(present().race.lanes))),
-        button("Save the plots (PNG)", async () => {
-          const { state, race, cards } = present();
-          download(`${fileName(state)}.png`, await picture(cards, state.scenario.title || title(state.scenario), race.now));
+        button("Save the plots (PNG)", async () => download(`${fileName(present().state)}.png`, await image())),
+        button("Copy the plots", async () => {
+          await navigator.clipboard.write([new ClipboardItem({ "image/png": await image() })]);
+          say(this.#done, "The plots are copied.");
         })),
       this.#done,
       h("details", {}, h("summary", {}, "The scenario as a file, and how to run it"), this.#command, this.#toml,
@@ -54,7 +59,7 @@ export class Take {
       h("details", {}, h("summary", {}, "Use a law in your program"),
         h("p", { class: "buttons" }, h("label", { for: this.#law.id }, "Law "), this.#law, button("Copy the lines", () => this.#copy(this.#snippet.textContent ?? "", "The lines are copied."))),
         this.#snippet),
-      h("details", {}, h("summary", {}, "Bring a scenario"),
+      h("details", {}, h("summary", {}, "Import a scenario"),
         h("label", { for: this.#text.id }, "Paste a scenario file, or open one"), this.#text,
         h("p", { class: "buttons" }, h("button", { type: "button", onclick: () => this.#bring(bring) }, "Run it"),
           h("label", { for: open.id, class: "sr" }, "A scenario file"), open),

@@ -15,7 +15,7 @@ export interface Wishes {
 export interface Standing { now: number; end: number; over: boolean; playing: boolean; behind: boolean; reached: number }
 
 const SPEEDS: [number, string][] = [
-  [0, "the run in 20 s"], [1, "as it is"], [10, "10 s a second"], [60, "1 min a second"], [600, "10 min a second"], [3_600, "1 h a second"], [86_400, "1 day a second"],
+  [0, "run in 20 s"], [1, "real time"], [10, "10 s/s"], [60, "1 min/s"], [600, "10 min/s"], [3_600, "1 h/s"], [86_400, "1 d/s"],
 ];
 
 export class Transport {
@@ -45,7 +45,7 @@ export class Transport {
 
   sync({ speed }: State): void {
     if (![...this.#speed.options].some((option) => Number(option.value) === speed)) {
-      this.#speed.append(h("option", { value: speed }, `${speed} s a second`));
+      this.#speed.append(h("option", { value: speed }, `${speed} s/s`));
     }
     this.#speed.value = String(speed);
   }
@@ -57,6 +57,6 @@ export class Transport {
     this.#way.value = now / end;
     // What a browser cannot do is said, for else the speed would be a lie.
     const slow = playing && !behind && reached > 0 && reached < pace(state) * 0.6;
-    say(this.#time, `${clock(now)} of ${clock(end)}${behind ? ", catching up" : slow ? ` (this device does ${number(reached, 2)} s a second)` : ""}`);
+    say(this.#time, `${clock(now)} of ${clock(end)}${behind ? ", catching up" : slow ? ` (this device reaches ${number(reached, 2)} s/s)` : ""}`);
   }
 }

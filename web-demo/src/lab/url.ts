@@ -5,6 +5,7 @@
  * and is told in a sentence, so that no link breaks the page and none quietly shows something else.
  */
 
+import { escaped } from "../address";
 import {
   bounded, law, readConvergence, readGroup, readHints, readLatency, readLimit, readOwn, readSpan, readStretch, short, span, whole,
   writeConvergence, writeGroup, writeHints, writeLatency, writeLimit, writeOwn, writeStretch,
@@ -61,8 +62,18 @@ const KEYS: Record<string, Key> = {
 /** The presets by their names. That of no name is what the laboratory opens with. */
 export type Presets = (name: string) => State | undefined;
 
-/** The query of an address that holds a state. */
-export function write(state: State, presets: Presets): string {
+/** Whether a key of the address is the laboratory's. */
+export const isOwn = (key: string): boolean => Object.hasOwn(KEYS, key) || OTHER_KEYS.includes(key);
+
+/** Keys of the page's other parts. */
+const FOREIGN = ["theme", "hammer", "backoff", "limit", "busy"];
+
+/** The query of an address that holds a state and nothing else. */
+export const write = (state: State, presets: Presets): string =>
+  "?" + pairsOf(state, presets).map(([name, value]) => `${name}=${escaped(value)}`).join("&");
+
+/** What an address says of a state. */
+export function pairsOf(state: State, presets: Presets): [string, string][] {
   const base = presets(state.base)!;
   const said: [string, string][] = [["lab", VERSION]];
   if (state.base) said.push(["preset", state.base]);
@@ -76,11 +87,8 @@ export function write(state: State, presets: Presets): string {
   if (state.seed !== base.seed) said.push(["seed", decimal(state.seed)]);
   if (state.speed !== base.speed) said.push(["speed", decimal(state.speed)]);
   if (state.at !== null) said.push(["at", timeText(state.at)]);
-  return "?" + said.map(([name, value]) => `${name}=${escaped(value)}`).join("&");
+  return said;
 }
-
-/** What a query leaves as it is may stand in an address as it is, and be read there. */
-const escaped = (text: string) => encodeURIComponent(text).replace(/%(?:2C|2F|3A|3B|40)/g, decodeURIComponent);
 
 /** The state that an address holds, and a sentence for each thing in it that was not understood. */
 export function read(query: string, presets: Presets): { state: State; notices: string[] } {
@@ -88,11 +96,11 @@ export function read(query: string, presets: Presets): { state: State; notices: 
   const said = pairs(query, notices);
   const name = said.get("preset") ?? "";
   const base = presets(name) ?? presets("")!;
-  if (base.base !== name) notices.push(`The link begins with a preset “${short(name)}” that there is not; it shows the usual one.`);
+  if (base.base !== name) notices.push(`The link names an unknown preset “${short(name)}”; this is the default.`);
   const state = structuredClone(base);
   if (!said.has("lab")) return { state, notices };
   if (said.get("lab") !== VERSION) {
-    notices.push(`The link is of version “${short(said.get("lab")!)}” of the laboratory, and this one reads version ${VERSION}; what it says may have another meaning.`);
+    notices.push(`The link is of version “${short(said.get("lab")!)}” of the laboratory, and this page reads version ${VERSION}; its meaning may differ.`);
   }
   const attempt = (key: string, read: (text: string) => void) => {
     const text = said.get(key);
@@ -101,7 +109,7 @@ export function read(query: string, presets: Presets): { state: State; notices: 
       read(text);
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault;
-      notices.push(`In the link, ${key} was not understood: ${fault.message}. It is as usual.`);
+      notices.push(`In the link, ${key} was not understood: ${fault.message}. The default is used.`);
     }
   };
   if (Object.keys(KEYS).some((name) => said.has(name))) state.scenario.title = "";
@@ -113,13 +121,13 @@ export function read(query: string, presets: Presets): { state: State; notices: 
   attempt("speed", (text) => { state.speed = bounded(text, 1e7, "the speed"); });
   attempt("at", (text) => { state.at = Math.min(time(text), state.scenario.end); });
   for (const key of said.keys()) {
-    if (!Object.hasOwn(KEYS, key) && !OTHER_KEYS.includes(key)) notices.push(`The link says “${short(key)}”, which the laboratory does not know.`);
+    if (!isOwn(key) && !FOREIGN.includes(key)) notices.push(`The link has an unknown key “${short(key)}”.`);
   }
   try {
     checked(state.scenario);
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault;
-    notices.push(`The link asks for too much: ${fault.message}. The scenario is the usual one.`);
+    notices.push(`The link asks for too much: ${fault.message}. This is the default scenario.`);
     state.scenario = structuredClone(base.scenario);
     state.at = null;
   }
@@ -129,7 +137,7 @@ export function read(query: string, presets: Presets): { state: State; notices: 
 function pairs(query: string, notices: string[]): Map<string, string> {
   const said = new Map<string, string>();
   if (query.length > LONGEST) {
-    notices.push("The link is too long to be one of the laboratory; it shows the usual state.");
+    notices.push("The link is too long; this is the default state.");
     return said;
   }
   for (const part of query.replace(/^\?/, "").split("&").filter(Boolean)) {
@@ -154,5 +162,5 @@ export function readSeed(text: string): number {
 function readLaws(text: string): string[] {
   const laws = [...new Set(text.split(",").filter(Boolean).map(law))];
   if (laws.length > 0 && laws.length <= MOST_LAWS) return laws;
-  throw new Fault(`from one to ${MOST_LAWS} laws run side by side`);
+  throw new Fault(`one to ${MOST_LAWS} laws can run side by side`);
 }

@@ -5,6 +5,8 @@ import { clock, number, percent, seconds } from "../plot/number";
 import { textTable, type Table } from "../plot/table";
 import type { Tone } from "../plot/theme";
 import { h, say } from "./dom";
+import { lineOf } from "./laws";
+import { fair } from "./metric";
 import type { Lane } from "./lane";
 import { Strip } from "./strip";
 
@@ -33,7 +35,7 @@ export class Card {
   #unit = "s";
   readonly #time: Axis = { label: "time", format: (value) => (value === 0 ? `0 ${this.#unit}` : number(value, 6)), min: 0, max: 1, bare: true };
   readonly #calls: Axis = { label: "calls/s", format: number, min: 0, max: 1, bare: true };
-  readonly #refused: Axis = { label: "refused", format: (share) => percent(share), min: 0, max: 1, bare: true };
+  readonly #throttled: Axis = { label: "throttled", format: (share) => percent(share), min: 0, max: 1, bare: true };
   readonly #waits: Axis = { label: "wait", format: (power) => (Number.isInteger(power) ? seconds(10 ** power) : ""), min: Math.log10(SHORTEST), max: 0, bare: true };
   readonly #shares: Axis = { label: "share", format: number, min: 0, max: 2, bare: true };
   readonly #details: HTMLDetailsElement;
@@ -42,6 +44,9 @@ export class Card {
   readonly #tell: () => void;
   readonly #watch: IntersectionObserver;
   #scale = EMPTY;
+  #gone = false;
+  /** What a burst comes to that leaves the plot. */
+  readonly #peak = h("span", { class: "peak" });
   /** Whether anything of it is in view: what is not need not be painted. */
   seen = true;
 
@@ -54,14 +59,14 @@ export class Card {
       return { name, caption, element, legend, series };
     };
     const plots = [
-      plot("served", "Served, calls a second", this.#calls, [
-        { label: "served", tone, width: 1.5, fill: true }, { label: "the limit", tone: "soft", dash: [5, 4], width: 1.25 },
+      plot("served", "Served, calls/s", this.#calls, [
+        { label: "served", tone, width: 1.5, fill: true }, { label: "limit", tone: "soft", dash: [5, 4], width: 1.25 },
       ]),
-      plot("refused", "Refused", this.#refused, [{ label: "refused", tone: "refused", width: 1.5, fill: true }]),
-      plot("waits", "Wait for the throttle", this.#waits, [
-        { label: "on average", tone, width: 1.5 }, { label: "longest", tone: "soft", dash: [2, 3], width: 1.25 },
+      plot("throttled", "Throttled", this.#throttled, [{ label: "throttled", tone: "throttled", width: 1.5, fill: true }]),
+      plot("waits", "Wait at the gate", this.#waits, [
+        { label: "average", tone, width: 1.5 }, { label: "longest seen", tone: "soft", dash: [2, 3], width: 1.25 },
       ]),
-      plot("shares", "Shares of clients", this.#shares, [
+      plot("shares", lane.world.processes > 1 ? "Shares of clients, 1 is even" : "Shares of clients: there is only one", this.#shares, [
         { label: "least", tone, width: 1.5 }, { label: "most", tone: "soft", dash: [2, 3], width: 1.25 },
       ]),
     ];
@@ -69,16 +74,19 @@ export class Card {
     this.#details = h("details", {}, h("summary", {}, `Numbers of ${lane.law}`));
     this.element = h("article", { class: "lane", "data-law": lane.law, "aria-label": lane.law },
       heading(lane.law, tone, remove),
+      h("p", { class: "law-line" }, lineOf(lane.law) ?? "a law of your own"),
       this.#line,
       ...plots.map(({ caption, element, legend }) => h("div", {}, h("div", { class: "caption" }, h("h4", {}, caption), legend), element)),
-      h("div", {}, h("div", { class: "caption" }, h("h4", {}, "Clients now, by how long they wait")), this.#strip.element),
+      h("div", {}, h("div", { class: "caption" }, h("h4", {}, "Waits of the clients now")), this.#strip.element),
       this.#details);
     // The plots need their places in the page before they are made.
     this.plots = [];
     queueMicrotask(() => {
+      if (this.#gone) return;
       this.plots.push(...plots.map(({ name, series }) => ({ name, series: series() })));
       this.paint(this.#scale);
     });
+    plots[0]!.element.append(this.#peak);
     this.#watch = new IntersectionObserver((entries) => {
       this.seen = entries.at(-1)!.isIntersecting;
       if (this.seen) this.paint(this.#scale);
@@ -89,16 +97,18 @@ export class Card {
 
   paint(scale: Scale): void {
     this.#scale = scale;
-    const { at, served, refused, capacity, waited, longest, least, most } = this.lane.columns;
+    const { at, served, throttled, capacity, waited, longest, least, most } = this.lane.columns;
     this.#unit = UNITS.find(([least]) => scale.end >= least)![1];
     const size = SIZES[this.#unit]!;
     this.#time.max = scale.end / size;
     this.#calls.max = scale.calls;
+    const peak = Math.max(0, ...served.map((calls) => calls ?? 0));
+    say(this.#peak, peak > scale.calls ? `up to ${number(peak)} ↑` : "");
     this.#waits.max = scale.wait;
     const time = at.map((at) => at / size);
     const rows: Rows[] = [
       [time, served, capacity],
-      [time, refused],
+      [time, throttled],
       [time, waited.map(power), longest.map(power)],
       [time, least, most.map((share) => share && Math.min(share, 2))],
     ];
@@ -108,15 +118,16 @@ export class Card {
   }
 
   measured(): void {
-    const { metrics, failed } = this.lane;
-    const fair = metrics.jain_process ?? metrics.jain_worker;
+    const { metrics, failed, scenario, now } = this.lane;
+    const jain = metrics.jain_process ?? metrics.jain_worker;
     const parts = [
-      `used ${percent(metrics.util)}`, `refused ${percent(metrics.throttled)}`, fair != null && `fair ${fair.toFixed(2)}`,
+      `used ${percent(fair("util", metrics, scenario, now))}`, `throttled ${percent(metrics.throttled)}`, jain != null && `fairness ${jain.toFixed(2)}`,
     ];
     say(this.#line, failed || parts.filter(Boolean).join(", "));
   }
 
   destroy(): void {
+    this.#gone = true;
     this.#watch.disconnect();
     for (const { series } of this.plots) series.destroy();
     this.#strip.destroy();
@@ -137,10 +148,10 @@ export class Card {
   }
 
   #table(): Table {
-    const { at, served, capacity, refused, waited, longest, least, most } = this.lane.columns;
-    const head = ["time", "served, calls/s", "the server gives, calls/s", "refused", "wait on average", "longest wait", "least share", "most"];
+    const { at, served, capacity, throttled, waited, longest, least, most } = this.lane.columns;
+    const head = ["time", "served, calls/s", "the limit, calls/s", "throttled", "average wait", "longest wait seen", "least share", "most"];
     const row = (index: number) => [
-      clock(at[index]!), number(served[index]), number(capacity[index]), percent(refused[index]),
+      clock(at[index]!), number(served[index]), number(capacity[index]), percent(throttled[index]),
       seconds(waited[index]), seconds(longest[index]), number(least[index]), number(most[index]),
     ];
     return { head, rows: at.map((_, index) => row(index)) };

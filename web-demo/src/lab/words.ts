@@ -7,12 +7,12 @@ import { decimal, spoken, spokenRate } from "./units";
 export function title(scenario: Scenario): string {
   const { limit, outages, strangers, hints } = scenario;
   const steps = "steps" in limit ? limit.steps.length : 0;
-  const told = toldHints(hints);
+  const told = givenHints(hints);
   const changes = [
     steps > 0 && `a capacity that changes ${times(steps)}`,
     outages.length > 0 && `an outage ${outages.length === 1 ? `of ${spoken(outages[0]!.to - outages[0]!.from)}` : times(outages.length)}`,
-    strangers && `strangers at ${spokenRate(strangers)}`,
-    told && `with ${told} on its answers`,
+    strangers && `other callers at ${spokenRate(strangers)}`,
+    told && `responses carry ${told}`,
   ];
   const own = [whatLimit(limit), ...changes.filter(Boolean)].join(", ");
   return `${own}; ${scenario.clients.map(whatClients).join(", ")}, for ${spoken(scenario.end)}`;
@@ -26,14 +26,14 @@ const ONE: Record<string, string> = { "1 s": "second", "1 min": "minute", "1 h":
 export function whatLimit(limit: Limit): string {
   switch (limit.kind) {
     case "bucket": return `${spokenRate(limit.rate)} with a burst of ${decimal(limit.burst)}`;
-    case "window": return `${decimal(limit.limit)} calls in each ${ONE[spoken(limit.width)] ?? spoken(limit.width)} of the server's clock`;
-    case "queue": return `${some(limit.workers, "worker", "workers")} of ${spoken(limit.service)} with ${some(limit.places, "place", "places")} to wait`;
+    case "window": return `${some(limit.limit, "call", "calls")} in each ${ONE[spoken(limit.width)] ?? spoken(limit.width)} of the server's clock`;
+    case "queue": return `${some(limit.workers, "worker", "workers")} of ${spoken(limit.service)} with ${some(limit.places, "place", "places")} in the queue`;
     case "autoscaling": return `a server that scales from ${spokenRate(limit.least)} to ${spokenRate(limit.most)}`;
   }
 }
 
 export function whatClients(group: Group): string {
-  const law = group.law === null ? "" : ` of ${group.law}`;
+  const law = group.law === null ? "" : ` with ${group.law}`;
   const who = `${some(group.processes, "program", "programs")} x ${some(group.threads, "worker", "workers")}${law}`;
   const from = group.from > 0 && `from ${spoken(group.from)}`;
   const to = group.to !== null && `until ${spoken(group.to)}`;
@@ -54,7 +54,7 @@ function whatDemand(demand: Demand): string {
 const HINTS: Record<keyof Hints, string> =
   { retryAfter: "Retry-After", remaining: "the calls left", reset: "the time of the reset", quota: "the limit" };
 
-function toldHints(hints: Hints): string {
+function givenHints(hints: Hints): string {
   const keys = (Object.keys(HINTS) as (keyof Hints)[]).filter((key) => hints[key] !== "absent");
   const names = keys.map((key) => HINTS[key] + (hints[key] === "honest" ? "" : " (not the truth)"));
   return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : (names[0] ?? "");

@@ -33,7 +33,24 @@ export class Rates {
     const first = this.#samples[0]!;
     const time = at - first.at;
     this.rates = counts.map((count, line) => (time >= LEAST ? Math.max(0, count - first.counts[line]!) / time : 0));
-    [at, ...this.rates, allowed].forEach((value, row) => this.rows[row]!.push(value));
+    this.#push(at, time >= LEAST ? this.rates : this.rates.map(() => null), allowed);
+    this.#forget(at);
+  }
+
+  /** Nothing is heard for a while: no line leads over it, and no rate. */
+  pause(): void {
+    const [at] = this.rows[0].slice(-1);
+    this.#samples.length = 0;
+    if (at !== undefined) this.#push(at, this.rows.slice(2).map(() => null), null);
+  }
+
+  #push(at: number, rates: (number | null)[], allowed: number | null): void {
+    const [times, ...rows] = this.rows;
+    times.push(at);
+    [...rates, allowed].forEach((value, row) => rows[row]!.push(value));
+  }
+
+  #forget(at: number): void {
     const gone = this.rows[0].findIndex((time) => time >= at - REACH);
     if (gone > 0) for (const row of this.rows) row.splice(0, gone);
   }

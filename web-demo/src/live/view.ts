@@ -1,5 +1,7 @@
 /** What the live section shows, and its controls. */
 
+import type { Cause } from "tidegate";
+import { calls } from "../figure/claims";
 import { part } from "../figure/part";
 import { number, percent, seconds } from "../plot/number";
 import { Series, type Line } from "../plot/series";
@@ -11,10 +13,10 @@ import { Workers, type Counts, type How } from "./workers";
 const LINES: Line[] = [
   { label: "your calls", tone: "s3", dash: [2, 3] },
   { label: "served to you", tone: "s1", fill: true },
-  { label: "refused to you", tone: "s2", dash: [7, 4] },
+  { label: "throttled to you", tone: "s2", dash: [7, 4] },
   { label: "served to the fleet", tone: "s4", dash: [10, 3, 2, 3] },
-  { label: "refused to the fleet", tone: "s6", dash: [1, 4] },
-  { label: "what the API allows all", tone: "s5", dash: [4, 2], width: 1 },
+  { label: "throttled to the fleet", tone: "s6", dash: [1, 4] },
+  { label: "API limit", tone: "s5", dash: [4, 2], width: 1 },
 ];
 
 /** The plot reaches to so many times what the API allows. */
@@ -22,23 +24,26 @@ const STEEP = 5;
 
 const HOWS: [How, string][] = [
   ["adaptive", "tidegate: adaptive"],
-  ["backoff", "tidegate: backoff alone"],
-  ["none", "tidegate: none, but it retries"],
-  ["plain", "no gate: fetch as it is"],
+  ["backoff", "tidegate: backoff only"],
+  ["none", "tidegate: no limit, but it retries"],
+  ["plain", "no gate: plain fetch"],
 ];
+
+/** Why calls wait, in words. */
+const CAUSES: Record<Cause, string> = { pacing: "pacing", cooldown: "a cooldown", concurrency: "the concurrency limit", retryBudget: "the retry budget", paused: "a pause" };
 
 const FRAME = `<figure>
 <p class="about"></p>
 <ul class="legend"></ul>
 <div class="plot"></div>
 <form class="bar knobs" aria-label="Your workers">
-<button type="button" class="play">Call it</button>
+<button type="button" class="play">Start calling</button>
 <label><span>your workers <output>6</output></span><input type="range" name="workers" min="1" max="24" value="6"></label>
-<label><span>between them and the API</span><select name="how">${HOWS.map(([how, name]) => `<option value="${how}">${name}</option>`).join("")}</select></label>
+<label><span>gate</span><select name="how">${HOWS.map(([how, name]) => `<option value="${how}">${name}</option>`).join("")}</select></label>
 </form>
-<figcaption><b>What you see:</b> calls a second over real sockets, yours and those of the demo's processes, which do not know of each other. Nobody is told what the API allows.</figcaption>
+<figcaption>Calls a second over real sockets: yours, and those of the demo’s processes. None of them knows of the others, and none knows the limit.</figcaption>
 <div class="scroll-x" tabindex="0" role="region" aria-label="Callers at present"><table class="callers"><caption class="sr">Callers at present</caption>
-<thead><tr><th scope="col">caller</th><th scope="col">calls/s</th><th scope="col">served/s</th><th scope="col">refused of all</th><th scope="col">last wait</th><th scope="col">steers by</th></tr></thead><tbody></tbody></table></div>
+<thead><tr><th scope="col">caller</th><th scope="col">calls/s</th><th scope="col">served/s</th><th scope="col">throttled</th><th scope="col">last wait</th><th scope="col">guided by</th></tr></thead><tbody></tbody></table></div>
 <p class="note mine"></p>
 <details><summary>The last minute as a table</summary></details>
 <p class="say" aria-live="polite"></p>
@@ -58,6 +63,9 @@ export class View {
   /** What the server had counted of others when the reader began, less what earlier servers counted since. */
   #before = 0;
   #began = 0;
+  /** When the API began, by the reader's clock; and whether it has been out of sight since it was heard. */
+  #since = Infinity;
+  #lost = false;
   readonly #opened = performance.now();
 
   constructor(host: HTMLElement) {
@@ -99,15 +107,15 @@ export class View {
 
   #rest(): void {
     this.#workers.stop();
-    const { sent, served, refused } = this.#workers.counts;
+    const { sent, served, throttled } = this.#workers.counts;
     const time = (performance.now() - this.#began) / 1000;
-    this.#parts.say.textContent = `In ${seconds(time)} you made ${number(sent, 6)} calls: ${number(served, 6)} were served, and ${percent(refused / Math.max(1, sent))} refused.`;
+    this.#parts.say.textContent = `In ${seconds(time)} you made ${calls(sent)}: ${number(served, 6)} served, ${percent(throttled / Math.max(1, sent))} throttled.`;
     this.#turn();
   }
 
   #turn(): void {
     const { play } = this.#parts;
-    play.textContent = this.#workers.running ? "Stop" : "Call it";
+    play.textContent = this.#workers.running ? "Stop" : "Start calling";
     play.disabled = !this.#workers.running && !this.#moment?.api;
   }
 
@@ -119,12 +127,18 @@ export class View {
     if (!moment.api !== !before?.api) this.#turn();
     if (moment.api) {
       const last = this.#heard;
-      if (moment.api.url !== last?.api?.url || moment.now < last.now) {
+      // After a silence another server may have run for longer than the one before; but it began later.
+      const since = at - moment.now;
+      const isLater = this.#lost && since > this.#since + 1;
+      if (moment.api.url !== last?.api?.url || moment.now < last.now || isLater) {
         // A new server has counted nothing yet.
         this.#before -= last?.others.offered ?? 0;
         this.#processes = moment.processes.map(() => new Rates(2));
+        this.#since = since;
       }
-      this.#heard = moment;
+      // A message can be late, but not early.
+      this.#since = Math.min(this.#since, since);
+      [this.#heard, this.#lost] = [moment, false];
     }
     const { counts } = this.#workers;
     const fleet = { served: 0, throttled: 0 };
@@ -133,10 +147,10 @@ export class View {
       fleet.throttled += process.throttled;
       (this.#processes[index] ??= new Rates(2)).note(at, [process.offered, process.served], 0);
     });
-    this.#record.note(at, [counts.sent, counts.served, counts.refused, fleet.served, fleet.throttled], moment.allowed);
+    this.#record.note(at, [counts.sent, counts.served, counts.throttled, fleet.served, fleet.throttled], moment.allowed);
     this.#series.x.min = Math.max(0, at - REACH);
     this.#series.x.max = Math.max(REACH, at);
-    // Who hammers may leave the plot at its top, or all the others would be flat.
+    // A caller without a gate may leave the plot at its top, or all others would be flat.
     const [, ...rows] = this.#record.rows;
     const allowed = Math.max(1, ...(rows.at(-1) as number[]));
     this.#series.y.max = Math.min(STEEP * allowed, 1.1 * Math.max(allowed, ...(rows.flat() as number[])));
@@ -147,11 +161,11 @@ export class View {
 
   #say(moment: Moment, counts: Counts): void {
     const { about, body, mine, how } = this.#parts;
-    const fleet = moment.run ? `The fleet: ${moment.processes.length} processes of ${moment.run.workers} workers with ${moment.run.law}, ${number(Math.min(moment.now, moment.run.seconds), 3)} of ${number(moment.run.seconds)} s.` : "No fleet is running.";
+    const fleet = moment.run ? `The fleet: ${moment.processes.length} processes with ${moment.run.workers} workers each, law ${moment.run.law}, ${number(Math.min(moment.now, moment.run.seconds), 3)} of ${number(moment.run.seconds)} s.` : "No fleet is running.";
     about.textContent = moment.api ? `The API: ${moment.api.about}. ${fleet}` : `${fleet} Its run is over …`;
     const [sent = 0, served = 0] = this.#record.rates;
     const pace = this.#workers.pace;
-    const rows = [["you", rate(sent), rate(served), share(counts.refused, counts.sent), pace ? seconds(counts.wait / 1000) : "–", "–"]];
+    const rows = [["you", rate(sent), rate(served), share(counts.throttled, counts.sent), pace ? seconds(counts.wait / 1000) : "–", "–"]];
     if (this.#workers.running) rows[0]![0] = `you, ${how.value}`;
     moment.processes.forEach((process, index) => {
       const [offered = 0, served = 0] = this.#processes[index]?.rates ?? [];
@@ -160,21 +174,22 @@ export class View {
     fill(body, rows);
     const counted = moment.others.offered - this.#before;
     const waits = Object.entries(counts.waits).filter(([, { times }]) => times > 0)
-      .map(([cause, { times, ms }]) => `${number(times, 6)} times for its ${cause}${ms > 0 ? `, ${seconds(ms / times / 1000)} on average` : ""}`).join("; ");
-    mine.textContent = counts.sent === 0 ? "" : `You sent ${number(counts.sent, 6)}; the server counted ${number(counted, 6)} from outside the fleet. `
-      + (waits && `The gate let calls wait ${waits}. `) + (pace?.interval ? `Its pace is a call each ${seconds(pace.interval / 1000)}.` : "");
+      .map(([cause, { times, ms }]) => `${number(times, 6)} ${times === 1 ? "time" : "times"} for ${CAUSES[cause as Cause]}${ms / times > 0.001 ? `, ${seconds(ms / times / 1000)} on average` : ""}`).join("; ");
+    mine.textContent = counts.sent === 0 ? "" : `You sent ${calls(counts.sent)}; the server counted ${number(counted, 6)} from outside the fleet. `
+      + (waits && `Calls waited ${waits}. `) + (pace?.interval ? `Pacing: one call every ${seconds(pace.interval / 1000)}.` : "");
   }
 
   #over(): void {
     this.#workers.stop();
     this.#workers.url = null;
-    this.#moment = null;
+    [this.#moment, this.#lost] = [null, true];
+    for (const record of [this.#record, ...this.#processes]) record.pause();
     this.#turn();
     const { about } = this.#parts;
     const again = document.createElement("button");
     [again.type, again.textContent] = ["button", "Look again"];
     again.addEventListener("click", () => this.#listen());
-    about.innerHTML = "The demo is over. <code>cargo xtask demo --keep</code> leaves an API and this page when its laws have run. ";
+    about.innerHTML = "The demo is over. <code>cargo xtask demo --keep</code> keeps the API and this page after the last law. ";
     about.append(again);
   }
 }

@@ -10,7 +10,7 @@ export interface Counts {
   /** Calls that went out over the wire. */
   sent: number;
   served: number;
-  refused: number;
+  throttled: number;
   /** Neither: the server was down, or away. */
   failed: number;
   /** How many waits each reason has caused, and how long they were together. */
@@ -19,10 +19,10 @@ export interface Counts {
   wait: number;
 }
 
-const CAUSES: Cause[] = ["pace", "hold", "window", "budget"];
+const CAUSES: Cause[] = ["pacing", "cooldown", "concurrency", "retryBudget"];
 
 const nothing = (): Counts => ({
-  sent: 0, served: 0, refused: 0, failed: 0, wait: 0,
+  sent: 0, served: 0, throttled: 0, failed: 0, wait: 0,
   waits: Object.fromEntries(CAUSES.map((cause) => [cause, { times: 0, ms: 0 }])) as Counts["waits"],
 });
 
@@ -48,7 +48,7 @@ export class Workers {
     return this.#stop !== null;
   }
 
-  /** What the gate says of its pace: milliseconds between calls, and how many of them wait. */
+  /** What the gate says of its pacing: milliseconds between calls, and how many of them wait. */
   get pace(): { interval: number; waiting: number } | null {
     return this.#gate && this.#url ? this.#gate.stats(new URL(this.#url).origin) : null;
   }
@@ -113,8 +113,8 @@ async function send(counts: Counts, url: string, init?: RequestInit): Promise<Re
   try {
     const answer = await fetch(url, { ...init, cache: "no-store" });
     if (answer.ok) counts.served++;
-    // What the server's families of hints refuse with; in an outage it is 503 from all.
-    else if ([400, 403, 429].includes(answer.status)) counts.refused++;
+    // What the server's families of hints throttle with; in an outage it is 503 from all.
+    else if ([400, 403, 429].includes(answer.status)) counts.throttled++;
     else counts.failed++;
     return answer;
   } catch (error) {

@@ -15,15 +15,15 @@ export interface Look {
   full: number;
   /** Virtual seconds of a way, there or back. */
   way: number;
-  /** How many calls a dot stands for at one second a second; unless told, as few as eyes can take. */
-  crowd?: number;
+  /** How many of the processes are clients of their own; the others are the reader's calls. Unless told, all. */
+  clients?: number;
   /** What else is drawn, above the clients and below the sea, which leave room for it. */
   more?: (pen: CanvasRenderingContext2D, place: Place, sample: Sample) => void;
 }
 
 /** The least time that a dot is on its way, so that eyes can follow it: the reader's seconds. */
 const LEAST_WAY = 0.45;
-/** So many dots in a second are a crowd. */
+/** So many dots in a second are a crowd, on a machine that is quick enough. */
 const CROWD = 90;
 
 export interface Sample { at: number; level: number | null; rate: number; waiting: Float64Array; inFlight: Uint32Array; served: Float64Array; throttled: Float64Array }
@@ -39,8 +39,9 @@ export class Dots {
   #speed = 1;
   #arrived = 0; // calls that have arrived, all told
   #tide = 0; // the level that is drawn, which follows the true one
+  #most = CROWD; // so many dots in a second are a crowd here
 
-  /** `count` says how many calls were refused so far. */
+  /** `count` says how many calls were throttled so far. */
   constructor(canvas: HTMLCanvasElement, readonly count?: HTMLElement | null) {
     this.#sheet = new Sheet(canvas, () => this.paint(this.#now, 0));
   }
@@ -62,6 +63,11 @@ export class Dots {
     this.#tide = 1;
   }
 
+  /** Draws so many times fewer dots than a quick machine. */
+  ease(factor: number): void {
+    this.#most = CROWD / factor;
+  }
+
   take(frame: Frame): void {
     const before = this.#samples.at(-1);
     const arrived = sum(frame.served) + sum(frame.throttled);
@@ -75,7 +81,7 @@ export class Dots {
 
   /** Keeps the number of dots within what eyes can take, by steps of 1, 2, 5. */
   #thin(perSecond: number): void {
-    const every = this.#look.crowd ? this.#look.crowd * this.#speed : perSecond / CROWD;
+    const every = perSecond / this.#most;
     if (every <= 1) this.#calls.every = 1;
     else if (every > this.#calls.every || every < this.#calls.every / 2.5) this.#calls.every = round(every);
   }
@@ -88,8 +94,11 @@ export class Dots {
     pen.clearRect(0, 0, width, height);
     if (!world || width === 0) return;
     const sample = this.#sampleOf(now);
-    if (this.count) this.count.textContent = `${number(sample ? sum(sample.throttled) : 0, 9)} refused`;
-    const place = new Place(width, height, world.processes, this.#look);
+    // As the table has it, whose figures are a little ahead of what is drawn.
+    if (this.count) this.count.textContent = `${number(sum(this.#samples.at(-1)?.throttled.subarray(0, this.#look.clients) ?? []), 9)} wasted`;
+    const own = this.#look.clients ?? world.processes;
+    // The reader's calls come from a place of their own.
+    const place = new Place(width, height, own + Number(own < world.processes), this.#look);
     this.#sea(place, sample, speed);
     this.#clients(place, sample);
     this.#dots(place, now);
@@ -133,7 +142,7 @@ export class Dots {
     const { pen } = this.#sheet;
     const { gate, width } = place;
     const surface = this.#surface(place);
-    const words = `${number(Math.floor(level))} of ${number(this.#look.full)} saved up`;
+    const words = `${number(Math.floor(level), 9)} of ${number(this.#look.full, 9)} left`;
     const above = surface - 6 > gate + 18;
     const at = above ? surface - 6 : surface + 20;
     pen.font = font();
@@ -157,10 +166,12 @@ export class Dots {
     const { side } = place;
     for (let client = 0; client < count; client++) {
       const x = place.x(client);
-      pen.fillStyle = tone("ink");
-      pen.globalAlpha = (sample?.inFlight[client] ?? 0) > 0 ? 1 : 0.55;
+      const mine = client >= (this.#look.clients ?? count);
+      pen.fillStyle = tone(mine ? "s3" : "ink");
+      pen.globalAlpha = (sample?.inFlight[client] ?? 0) > 0 || mine ? 1 : 0.55;
       pen.beginPath();
-      pen.roundRect(x - side / 2, place.row - side / 2, side, side, side / 4);
+      if (mine) turned(pen, x, place.row, side / 1.5);
+      else pen.roundRect(x - side / 2, place.row - side / 2, side, side, side / 4);
       pen.fill();
       pen.globalAlpha = 1;
     }
@@ -173,16 +184,17 @@ export class Dots {
     const { gate, row, floor } = place;
     const dip = gate + (floor - gate) * (1 - this.#tide);
     for (const { at, thread, served } of this.#calls.between(now - way, now + way)) {
-      const process = this.#world?.processOf[thread] ?? 0;
+      const process = Math.min(this.#world?.processOf[thread] ?? 0, place.clients - 1);
+      const mine = process >= (this.#look.clients ?? Infinity);
       const lane = place.lane(process, this.#own[thread] ?? 0);
       const part = (now - at) / way; // -1 as it leaves, 0 at the gate, 1 as it is back
       const end = served ? Math.min(floor - 8, Math.max(gate + 12, dip)) : gate - 6;
       const from = row + 12;
       if (part < 0) {
-        pen.fillStyle = pen.strokeStyle = tone("ink");
+        pen.fillStyle = pen.strokeStyle = tone(mine ? "s3" : "ink");
         const y = from + (end - from) * (1 + part);
         tail(pen, lane, y, Math.max(from, y - 18));
-        disc(pen, lane, y, size * 0.85);
+        disc(pen, lane, y, size * (mine ? 1.4 : 0.85));
       } else if (served) {
         pen.fillStyle = pen.strokeStyle = tone("served");
         const y = end + (from - end) * part;
@@ -190,7 +202,7 @@ export class Dots {
         disc(pen, lane, y, size);
         ring(pen, lane, end, 3 + 40 * part, 1 - part * 2.5);
       } else {
-        pen.strokeStyle = tone("refused");
+        pen.strokeStyle = tone("throttled");
         if (part < 0.3) bang(pen, lane, gate, 1 - part / 0.3);
         cross(pen, lane + 10 * Math.sin(part * Math.PI), end + (from - end) * part, size);
       }
@@ -222,6 +234,15 @@ export class Place {
     const spread = this.clients > 2 ? Math.min(this.pitch * 0.7, 60) : this.pitch * 0.85;
     return this.x(client) + spread * (((own * 0.618034) % 1) - 0.5);
   }
+}
+
+/** A square on its corner. */
+function turned(pen: CanvasRenderingContext2D, x: number, y: number, size: number): void {
+  pen.moveTo(x, y - size);
+  pen.lineTo(x + size, y);
+  pen.lineTo(x, y + size);
+  pen.lineTo(x - size, y);
+  pen.closePath();
 }
 
 function disc(pen: CanvasRenderingContext2D, x: number, y: number, size: number): void {
@@ -262,7 +283,7 @@ function cross(pen: CanvasRenderingContext2D, x: number, y: number, size: number
   pen.stroke();
 }
 
-/** What a refusal leaves at the gate for a moment. */
+/** What a throttled call leaves at the gate for a moment. */
 function bang(pen: CanvasRenderingContext2D, x: number, y: number, alpha: number): void {
   pen.globalAlpha = alpha;
   pen.lineWidth = 4;
@@ -273,7 +294,7 @@ function bang(pen: CanvasRenderingContext2D, x: number, y: number, alpha: number
   pen.globalAlpha = 1;
 }
 
-export const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
+export const sum = (values: Float64Array | never[]): number => (values as Float64Array).reduce((total, value) => total + value, 0);
 
 /** Up to the next of 1, 2, 5, 10, 20, ... */
 function round(value: number): number {

@@ -1,6 +1,7 @@
-/** Series of numbers over one axis, drawn by uPlot, which comes when the first of them is near. */
+/** Series of numbers over one axis, drawn by uPlot. */
 
-import type uPlot from "uplot";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
 import type { Table } from "./table";
 import { font, onTheme, tone, type Tone } from "./theme";
 
@@ -8,7 +9,6 @@ export interface Axis {
   label: string;
   /** How a value is written, in the table as well. */
   format: (value: number) => string;
-  log?: boolean;
   /** Seconds: ticks at full minutes and hours. */
   time?: boolean;
   /** Bounds that hold whatever the data; they may be changed between two `set`s. */
@@ -23,8 +23,6 @@ export interface Line {
   tone: Tone;
   /** Lengths of dash and gap, so that colour is never all that tells lines apart. */
   dash?: number[];
-  /** A mark for each value instead of a line. */
-  mark?: "disc" | "cross";
   width?: number;
   /** Whether the area below it is tinted. */
   fill?: boolean;
@@ -45,7 +43,7 @@ export type Rows = [number[], ...(number | null)[][]];
 
 export class Series {
   data: Rows;
-  #plot: uPlot | null = null;
+  readonly #plot: uPlot;
   #undo: (() => void)[] = [];
 
   /** `host` has its height by the style sheet; `legend` is filled with the lines' names. */
@@ -53,18 +51,31 @@ export class Series {
     this.data = [[], ...lines.map(() => [])];
     legend?.replaceChildren(...lines.map(entry));
     Object.assign(host, { series: this });
-    void this.#load();
+    const size = () => ({ width: host.clientWidth, height: host.clientHeight });
+    const plot = this.#plot = new uPlot({
+      ...size(),
+      cursor: { drag: { x: false, y: false }, points: { show: false } },
+      legend: { show: false },
+      padding: [10, 24, 0, 0],
+      scales: { x: { time: false, range: bounds(x) }, y: { range: bounds(y) } },
+      axes: [axis(x, 34), axis(y, 58)],
+      series: [{}, ...lines.map(series)],
+    }, this.data as uPlot.AlignedData, host);
+    plot.over.parentElement?.setAttribute("aria-hidden", "true");
+    const resize = new ResizeObserver(() => plot.setSize(size()));
+    resize.observe(host);
+    this.#undo.push(() => resize.disconnect(), onTheme(() => plot.redraw(false, true)));
   }
 
   /** Shows these rows. They may grow in place between calls. */
   set(data: Rows): void {
     this.data = data;
-    this.#plot?.setData(data as uPlot.AlignedData);
+    this.#plot.setData(data as uPlot.AlignedData);
   }
 
   /** The rows as the plot has them. */
-  drawn(): Rows | null {
-    return this.#plot && this.#plot.data as Rows;
+  drawn(): Rows {
+    return this.#plot.data as Rows;
   }
 
   /** What the plot shows, in words: every point of it. */
@@ -79,27 +90,7 @@ export class Series {
 
   destroy(): void {
     for (const undo of this.#undo) undo();
-    this.#plot?.destroy();
-    this.#plot = null;
-  }
-
-  async #load(): Promise<void> {
-    const [{ default: Plot }] = await Promise.all([import("uplot"), import("uplot/dist/uPlot.min.css")]);
-    if (!this.host.isConnected) return;
-    const size = () => ({ width: this.host.clientWidth, height: this.host.clientHeight });
-    this.#plot = new Plot({
-      ...size(),
-      cursor: { drag: { x: false, y: false }, points: { show: false } },
-      legend: { show: false },
-      padding: [10, 24, 0, 0],
-      scales: { x: { time: false, range: bounds(this.x) }, y: { distr: this.y.log ? 3 : 1, range: this.y.log ? decades(this.y) : bounds(this.y) } },
-      axes: [axis(this.x, 34), axis(this.y, 58)],
-      series: [{}, ...this.lines.map(series)],
-    }, this.data as uPlot.AlignedData, this.host);
-    this.#plot.over.parentElement?.setAttribute("aria-hidden", "true");
-    const resize = new ResizeObserver(() => this.#plot?.setSize(size()));
-    resize.observe(this.host);
-    this.#undo.push(() => resize.disconnect(), onTheme(() => this.#plot?.redraw(false, true)));
+    this.#plot.destroy();
   }
 }
 
@@ -114,30 +105,11 @@ function bounds(axis: Axis): uPlot.Range.Function {
   };
 }
 
-/** Whole decades about the values, for an axis of logarithms. */
-function decades(axis: Axis): uPlot.Range.Function {
-  const ten = (round: (power: number) => number, value: number) => 10 ** round(Math.log10(value));
-  return (_plot, least, most) => {
-    const low = axis.min ?? ten(Math.floor, least > 0 ? least : 1);
-    const high = axis.max ?? ten(Math.ceil, most > 0 ? most : 1);
-    return [low, high > low ? high : low * 10];
-  };
-}
-
-/** Full decades, and their halves and fifths where there are few. */
-function powers(_plot: uPlot, _axis: number, least: number, most: number): number[] {
-  const [low, high] = [Math.floor(Math.log10(least)), Math.ceil(Math.log10(most))];
-  const steps = high - low > 2 ? [1] : [1, 2, 5];
-  const splits = Array.from({ length: high - low + 1 }, (_, power) => steps.map((step) => step * 10 ** (low + power))).flat();
-  return splits.filter((split) => split >= least * 0.999 && split <= most * 1.001);
-}
-
-function axis({ label, format, bare, time, log }: Axis, size: number): uPlot.Axis {
+function axis({ label, format, bare, time }: Axis, size: number): uPlot.Axis {
   return {
     ...(!bare && { label, labelSize: 18 }),
     size,
     ...(time && { incrs: CLOCK, space: 64 }),
-    ...(log && { splits: powers }),
     stroke: () => tone("soft"),
     font: font(),
     labelFont: font(),
@@ -147,33 +119,14 @@ function axis({ label, format, bare, time, log }: Axis, size: number): uPlot.Axi
   };
 }
 
-function series({ tone: name, dash, mark, width, label, fill }: Line): uPlot.Series {
+function series({ tone: name, dash, width, label, fill }: Line): uPlot.Series {
   const stroke = () => tone(name);
-  if (!mark) return { label, stroke, dash, width: width ?? 2, points: { show: false }, ...(fill && { fill: () => `color-mix(in srgb, ${tone(name)} 14%, transparent)` }) };
-  return { label, stroke, paths: () => null, points: { show: true, size: 7, width: 2, stroke, fill: stroke, ...(mark === "cross" && { paths: crosses }) } };
+  return { label, stroke, dash, width: width ?? 2, points: { show: false }, ...(fill && { fill: () => `color-mix(in srgb, ${tone(name)} 14%, transparent)` }) };
 }
 
-/** Crosses for points, so that a refusal is told by its shape as well. */
-function crosses(plot: uPlot, index: number, from: number, to: number): uPlot.Series.Points.Paths {
-  const [stroke, arm] = [new Path2D(), 3.5 * devicePixelRatio];
-  const [xs, ys] = [plot.data[0], plot.data[index]];
-  for (let at = from; at <= to; at++) {
-    const [x, y] = [xs?.[at], ys?.[at]];
-    if (x == null || y == null) continue;
-    const [cx, cy] = [plot.valToPos(x, "x", true), plot.valToPos(y, "y", true)];
-    stroke.moveTo(cx - arm, cy - arm);
-    stroke.lineTo(cx + arm, cy + arm);
-    stroke.moveTo(cx - arm, cy + arm);
-    stroke.lineTo(cx + arm, cy - arm);
-  }
-  return { stroke, fill: null, clip: null, flags: 2 };
-}
-
-function entry({ label, tone: name, dash, mark }: Line): HTMLElement {
+function entry({ label, tone: name, dash }: Line): HTMLElement {
   const item = document.createElement("li");
-  const shape = mark === "disc" ? `<circle cx="14" cy="6" r="4" fill="currentColor"/>`
-    : mark === "cross" ? `<path d="M10 2l8 8M10 10l8-8"/>` : `<path d="M1 6h26" stroke-dasharray="${dash ?? ""}"/>`;
-  item.innerHTML = `<svg width="28" height="12" fill="none" stroke="currentColor" stroke-width="2" style="color:var(--${name})" aria-hidden="true">${shape}</svg>`;
+  item.innerHTML = `<svg width="28" height="12" fill="none" stroke="currentColor" stroke-width="2" style="color:var(--${name})" aria-hidden="true"><path d="M1 6h26" stroke-dasharray="${dash ?? ""}"/></svg>`;
   item.append(label);
   return item;
 }

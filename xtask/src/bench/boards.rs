@@ -12,26 +12,26 @@ use crate::road::Roads;
 
 /// What the image measures, by the names that it has for it.
 const SUBJECTS: [&str; 17] = [
-    "adaptive, no refusal yet: Go",
-    "adaptive, no refusal yet: settle",
-    "adaptive, refusals are all that is known: Go",
-    "adaptive, refusals are all that is known: wait",
-    "adaptive, refusals are all that is known: settle",
-    "adaptive, told what is left: Go",
+    "adaptive, no throttled call yet: admit",
+    "adaptive, no throttled call yet: settle",
+    "adaptive, throttled calls are all that is known: admit",
+    "adaptive, throttled calls are all that is known: wait",
+    "adaptive, throttled calls are all that is known: settle",
+    "adaptive, told what is left: admit",
     "adaptive, told what is left: wait",
     "adaptive, told what is left: settle",
-    "adaptive, told what is left and until when: Go",
+    "adaptive, told what is left and until when: admit",
     "adaptive, told what is left and until when: wait",
     "adaptive, told what is left and until when: settle",
-    "aimd, refusals are all that is known: Go",
-    "aimd, refusals are all that is known: wait",
-    "aimd, refusals are all that is known: settle",
-    "fixed: Go",
+    "aimd, throttled calls are all that is known: admit",
+    "aimd, throttled calls are all that is known: wait",
+    "aimd, throttled calls are all that is known: settle",
+    "fixed: admit",
     "fixed: wait",
     "fixed: settle",
 ];
 
-/// What `adaptive`'s Go and its settle may take, each.
+/// What `adaptive`'s admit and its settle may take, each.
 const BARS: [(Board, u64); 2] = [(Board::Microbit, 1_500), (Board::Mps2, 350)];
 /// How deep any of it may go.
 const STACK: u64 = 400;
@@ -85,7 +85,7 @@ pub fn section(figures: &Figures) -> String {
          \"s\" and fat LTO. They are no cycles: memory that makes a processor wait is not in them. \
          Cortex-M reads them from a timer of 16 or 25 MHz, so that they are good to a few in a \
          hundred; RISC-V counts them itself. A \
-         server of ten calls a second answers; the calls of `adaptive` and `aimd` that it refuses are \
+         server of ten calls a second answers; the calls of `adaptive` and `aimd` that it throttles are \
          in the figures as often as they come.\n\n",
     );
     table(&mut page, "instructions", &figures.instructions);
@@ -94,7 +94,7 @@ pub fn section(figures: &Figures) -> String {
 
     page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
     for (board, goal) in BARS {
-        for verb in ["Go", "settle"] {
+        for verb in ["admit", "settle"] {
             let worst = worst(&figures.instructions, &format!(": {verb}"), board);
             bar(
                 &mut page,
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn the_figures_of_a_subject_are_not_those_of_one_with_a_longer_name() {
         let log = "INFO  cost fixed: wait 9 instructions, 8 bytes of stack, 7 calls\n\
-                   INFO  cost fixed: Go 711 instructions, 348 bytes of stack, 2000 calls\n";
-        assert_eq!(read(log, "fixed: Go"), Some((711, 348)));
+                   INFO  cost fixed: admit 711 instructions, 348 bytes of stack, 2000 calls\n";
+        assert_eq!(read(log, "fixed: admit"), Some((711, 348)));
         assert_eq!(read(log, "fixed"), None);
         assert_eq!(read(log, "fixed: settle"), None);
     }

@@ -15,8 +15,8 @@ use crate::workspace::{cargo, root};
 
 /// The subjects of tools/bench/cost, and what each is.
 const SUBJECTS: [(&str, &str); 15] = [
-    ("adaptive-open", "adaptive, no refusal yet: poll + settle"),
-    ("adaptive-blind", "adaptive, refusals are all that is known: poll + settle"),
+    ("adaptive-open", "adaptive, no throttled call yet: poll + settle"),
+    ("adaptive-blind", "adaptive, throttled calls are all that is known: poll + settle"),
     ("adaptive-blind-waits", "adaptive, a poll that is told to wait"),
     ("adaptive-remaining", "adaptive, told what is left: poll + settle"),
     ("adaptive-period", "adaptive, told what is left and until when: poll + settle"),
@@ -26,7 +26,7 @@ const SUBJECTS: [(&str, &str); 15] = [
     ("queue-1000", "queue of 1000 before `fixed`: join + poll + take + settle"),
     ("queue-100000", "queue of 100 000 before `fixed`: join + poll + take + settle"),
     ("queue-idle", "queue of 1000 before `fixed`: a poll before its time"),
-    ("pace", "plain GCRA (gate::Pace): take"),
+    ("pacing", "plain GCRA (gate::Pacing): take"),
     ("governor", "governor: check, with a clock that costs nothing"),
     ("governor-clock", "governor: check, with its own clock"),
     ("cubic-f64", "cubic of the AWS SDKs in f64: acquire + update"),
@@ -35,7 +35,7 @@ const SUBJECTS: [(&str, &str); 15] = [
 /// What the meter itself takes.
 const EMPTY: &str = "empty";
 
-/// What `adaptive`'s pairs of a poll that leaves and its settle may take.
+/// What `adaptive`'s pairs of a poll that is sent and its settle may take.
 const PAIR: u64 = 200;
 
 pub fn run(roads: &mut Roads, json: bool) -> Result<()> {
@@ -113,7 +113,7 @@ fn page(rows: &[Row], target: &str) -> String {
          Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
          that warm up, less what measuring takes. All subjects run in the same frame, with the time \
          handed in (but where it says otherwise), and compiled as a user compiles them. `adaptive` \
-         and the cubic each meet a server of ten calls a second; refusals are in the figure as often \
+         and the cubic each meet a server of ten calls a second; throttled calls are in the figure as often \
          as they come.\n\n",
     );
     _ = writeln!(page, "| {target} | instructions |\n|---|---:|");
@@ -138,7 +138,7 @@ fn page(rows: &[Row], target: &str) -> String {
             of(&format!("adaptive-{tier}")),
         );
     }
-    bar("plain GCRA against governor's check", of("governor"), of("pace"));
+    bar("plain GCRA against governor's check", of("governor"), of("pacing"));
     bar(
         "`poll` of `fixed` against governor's check with its clock",
         of("governor-clock"),

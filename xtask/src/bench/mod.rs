@@ -1,11 +1,12 @@
 //! `cargo xtask bench`: how well it controls and shares, in scenarios and in worlds drawn at random, what it costs, how large it is, the page,
-//! and how it does beside others in a Rust service.
+//! and how it does beside others in a Rust service and at servers that limit as providers do.
 
 mod boards;
 mod control;
 mod cost;
 mod image;
 mod page;
+pub mod providers;
 mod row;
 mod shared;
 pub mod size;
@@ -44,6 +45,15 @@ pub enum Bench {
         /// Print JSON, and write no page
         #[arg(long)]
         json: bool,
+    },
+    /// Put the npm package and its rivals in front of servers that limit as real providers do
+    ///
+    /// Everything after `providers` is handed on; `cargo xtask bench providers --help` lists it.
+    #[command(disable_help_flag = true)]
+    Providers {
+        /// Handed on as they stand
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
     },
     /// Let fleets share one budget, through every fault: a quarter of an hour each
     Shared {
@@ -86,6 +96,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
         Bench::Control { args } => control::run(args)?,
         Bench::Cost { json } => cost::run(roads, json)?,
         Bench::Page { json } => page::run(roads, json)?,
+        Bench::Providers { args } => providers::run(roads, args)?,
         Bench::Shared { fleet } => shared::run(roads, fleet)?,
         Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
         Bench::Tower { json } => tower::run(json)?,

@@ -16,7 +16,7 @@ const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
 /// The images of tools/bench/size, each weighed against the empty one.
-const FLASH: [(&str, &str); 12] = [
+const FLASH: [(&str, &str); 14] = [
     ("adaptive", "controller with adaptive alone"),
     ("aimd", "controller with aimd alone"),
     ("fixed", "controller with fixed alone"),
@@ -26,7 +26,9 @@ const FLASH: [(&str, &str); 12] = [
     ("queue_join", "the same, where calls are rejected for those before them"),
     ("any", "controller with every law"),
     ("http", "HTTP header parsers"),
+    ("http_body", "HTTP header and body parsers"),
     ("http_common", "HTTP header parser of the common dialects"),
+    ("http_common_body", "HTTP header parser of the common dialects, and body parser"),
     ("throttle_adaptive", "embassy throttle with adaptive and the common parser"),
     ("throttle_aimd", "embassy throttle with aimd, no parser"),
 ];

@@ -65,8 +65,8 @@ pub fn polls(_: &mut Roads, soak: &Soak) -> Result<Section> {
         .collect();
     ensure!(!polls.is_empty(), "the test does not say how often it polled:\n{told}");
     let mut section = Section::new(
-        "Polls of calls that a server's wish holds back, half of them on a clock that stands still and \
-         half on one that creeps ahead; of a full window; and of calls that are refused. After them the \
+        "Polls of calls that a server's request holds back, half of them on a clock that stands still and \
+         half on one that creeps ahead; of a full concurrency limit; and of calls that are throttled. After them the \
          controllers are what they were before, to the last bit but for their counters, and the wait \
          ends at the same nanosecond.",
     );
@@ -100,7 +100,8 @@ pub fn load(_: &mut Roads, soak: &Soak) -> Result<Section> {
     section.row("seconds", seconds);
     section.row("calls served a second", thousands(served as u64));
     section.row("calls", count(run, "calls")?);
-    section.row("calls refused on the way", format!("{:.2} %", 100.0 * number(run, "throttled")?));
+    section
+        .row("calls throttled on the way", format!("{:.2} %", 100.0 * number(run, "throttled")?));
     section.row("calls lost", count(run, "lost")?);
     if let Some(processor) = processor {
         let each = processor / calls;
@@ -198,7 +199,7 @@ pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
          in front of each server; then every response of the fuzz corpus, its headers alone and its \
          values under the names that are read, in Node. The bars: every call ends, no more \
          than 50 calls in a second after the start to a server that serves none, no wait beyond a day \
-         and a quarter (two hours after a refusal), less than a quarter of a processor, less than 64 MiB. Of \
+         and a quarter (two hours after a throttled call), less than a quarter of a processor, less than 64 MiB. Of \
          each server: attempts / the most of them in a second after the start / calls that ended (most \
          of them at once, because the client knew that they would wait beyond their deadline)."
     ));

@@ -1,4 +1,4 @@
-//! What no file of the repository may hold: unfinished work, and paths of somebody's machine.
+//! What no file of the repository may hold: unfinished work, paths of somebody's machine, and replaced names.
 
 use std::fs;
 use std::path::Path;
@@ -21,6 +21,19 @@ const MACHINE: [&str; 5] = [
     concat!("/ro", "ot/"),
     concat!("/wo", "rk/"),
     concat!("/wo", "rkspace"),
+];
+
+/// How names begin that others have replaced. Written in two halves too.
+const REPLACED: [&str; 9] = [
+    concat!("As", "k::"),
+    concat!("Decision::", "Go"),
+    concat!("Verdict::", "Go"),
+    concat!("Verdict::", "Refuse"),
+    concat!("Window", "Policy"),
+    concat!("Hold", "Policy"),
+    concat!("Budget", "Policy"),
+    concat!("Iso", "late::"),
+    concat!("max", "Hold"),
 ];
 
 /// Every file git tracks, and every new one it does not ignore.
@@ -57,6 +70,9 @@ fn findings(text: &str, here: &str) -> Vec<(usize, String)> {
         let mark = UNFINISHED.iter().find(|mark| holds(line, mark, |c| c.is_alphanumeric()));
         let path = |c: char| c.is_alphanumeric() || "_-./~}$".contains(c);
         let machine = MACHINE.iter().chain([&here]).find(|start| holds(line, start, path));
+        let name = |c: char| c.is_alphanumeric() || c == '_';
+        let old = REPLACED.iter().find(|start| holds(line, start, name));
+        found.extend(old.map(|start| (index + 1, format!("a replaced name: {start}…"))));
         found.extend(mark.map(|mark| (index + 1, format!("unfinished: {mark}"))));
         found.extend(machine.map(|start| (index + 1, format!("a path of a machine: {start}…"))));
     }
@@ -82,6 +98,14 @@ mod tests {
         assert_eq!(lines(&format!("fine\n// {first}: later\n#{second}")), [2, 3]);
         assert_eq!(lines(&format!("{third})\nlet x = {fourth});")), [1, 2]);
         assert_eq!(lines(&format!("a hash: aB{first}9+/=")), [0; 0]);
+    }
+
+    #[test]
+    fn replaced_names_are_found_and_those_that_contain_them_are_not() {
+        for start in REPLACED {
+            assert_eq!(lines(&format!("use tidegate::{start}")), [1], "{start}");
+            assert_eq!(lines(&format!("Retry{start}")), [0; 0], "{start}");
+        }
     }
 
     #[test]

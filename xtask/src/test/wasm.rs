@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::bench::providers;
 use crate::live;
 use crate::npm::{self, step};
 use crate::redis;
@@ -15,7 +16,7 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
-const FILES: [&str; 19] = [
+const FILES: [&str; 23] = [
     "shared",
     "redis-fleet",
     "hints",
@@ -23,13 +24,17 @@ const FILES: [&str; 19] = [
     "queue",
     "redis",
     "fetch",
-    "pace",
+    "bodies",
+    "life",
+    "pacing",
     "memory",
     "keys",
     "turns",
+    "caller",
+    "options",
     "workerd",
     "durable",
-    "isolate",
+    "member",
     "edge",
     "runtimes",
     "bundles",
@@ -37,10 +42,10 @@ const FILES: [&str; 19] = [
     "package",
 ];
 /// Those that run it in each kind of runtime once: Node, workerd and Chromium, and beside a Redis.
-const QUICK: [&str; 5] = ["redis", "fetch", "workerd", "bundles", "trace"];
+const QUICK: [&str; 6] = ["redis", "fetch", "life", "workerd", "bundles", "trace"];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    for module in ["gate", "laws", "pace", "shared"] {
+    for module in ["gate", "laws", "pacing", "shared"] {
         the_crate(module, tally);
     }
     let mut built = false;
@@ -52,7 +57,17 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     if built {
         tally.verdict("the same bytes, built elsewhere", || repeat(roads));
         in_runtimes(&FILES, tally);
+        at_providers(tally);
     }
+}
+
+/// A short run of the bench that has real providers' limits.
+fn at_providers(tally: &mut Tally) {
+    let folder = providers::folder();
+    tally.verdict("pack and install, providers", || install(&folder));
+    let mut command = Command::new("node");
+    command.args(["--test", "--test-reporter=spec", "providers.test.mjs"]).current_dir(folder);
+    tally.check("providers", command);
 }
 
 /// One build, in one runtime of each kind.

@@ -23,39 +23,39 @@ impl AdaptiveState {
     pub(super) fn miss(&mut self, sample: &Sample<'_>, failed: bool, rng: &mut Rng) -> Move {
         let now = sample.now;
         if sample.outcome == Outcome::Busy
-            && sample.hint.pause().is_none()
+            && sample.hint.cooldown().is_none()
             && let Phase::Open(open) = &mut self.phase
             && open.too_busy(sample.in_flight, sample.fresh)
         {
-            return if sample.fresh { Move::Slower } else { Move::Held };
+            return if sample.fresh { Move::Slower } else { Move::Kept };
         }
         if !sample.fresh {
             // It belongs to the congestion that the law has cut for.
-            return Move::Held;
+            return Move::Kept;
         }
-        let pause = sample.hint.pause().unwrap_or(Span::ZERO).min(sample.ceiling);
+        let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
         if let Phase::Open(open) = self.phase {
             self.leave_open(&open, now);
             if !failed {
-                self.hit(now, pause);
+                self.hit(now, cooldown);
                 // Until all that is in flight has come back, another call would find out nothing new.
                 self.begin_at(now.saturating_add(self.round_trip()));
             }
         } else if self.misses == 0 {
             if !failed && self.is_chance() {
                 self.misses = 1;
-                self.back_off(now, pause, rng);
-                return Move::Held;
+                self.back_off(now, cooldown, rng);
+                return Move::Kept;
             }
             if failed {
                 self.event_at = now;
             } else {
-                self.hit(now, pause);
+                self.hit(now, cooldown);
             }
         }
         self.down |= failed;
         self.note_miss(sample.outcome == Outcome::Busy);
-        self.back_off(now, pause, rng);
+        self.back_off(now, cooldown, rng);
         Move::Slower
     }
 
@@ -80,36 +80,36 @@ impl AdaptiveState {
         true
     }
 
-    /// A congestion event: the cut. The server asked for a pause, which may be none.
-    pub(super) fn hit(&mut self, now: Instant, pause: Span) {
+    /// A congestion event: the cut. The server asked for a cooldown, which may be none.
+    pub(super) fn hit(&mut self, now: Instant, cooldown: Span) {
         let Phase::Paced(paced) = &mut self.phase else { return };
-        // A second hit soon after the first, or after an epoch that was mostly a pause.
-        let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= pause;
+        // A second hit soon after the first, or after an epoch that was mostly a cooldown.
+        let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= cooldown;
         let soon = self.meter.set && few;
         let before = paced.probe;
         self.interval = self.interval + paced.probe.cut(self.interval);
-        if paced.young && pause > Span::ZERO {
-            // Where each rejection of the search costs a pause, it goes half of the way to what was
+        if paced.young && cooldown > Span::ZERO {
+            // Where each rejection of the search costs a cooldown, it goes half of the way to what was
             // served, in logarithms.
             let calls = self.meter.calls(self.usual).max(1);
-            let cycle = Log::of_span(self.meter.cycle(now.saturating_add(pause)));
+            let cycle = Log::of_span(self.meter.cycle(now.saturating_add(cooldown)));
             let slower = cycle - Log::of(calls.into()) - self.interval;
             self.interval = self.interval + slower.max(Log::ZERO).halved();
         }
         self.meter.turn(now, self.usual);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
-            // No faster than what was served between the two hits. Where the server asks for pauses,
+            // No faster than what was served between the two hits. Where the server asks for cooldowns,
             // that is too slow, and the epoch returns half of the way.
             let fall = (reading - self.interval).max(Log::ZERO);
             self.interval = self.interval + fall;
-            if pause > Span::ZERO {
+            if cooldown > Span::ZERO {
                 paced.probe.fall(fall.halved());
             }
         }
-        // Where each rejection costs a pause, an epoch lasts several pauses.
-        if pause > Span::ZERO {
-            let lost = Log::of_span(pause.min(Span::from_secs(1))) - self.interval;
-            paced.probe.cover_pauses(lost.coarse(), &before);
+        // Where each rejection costs a cooldown, an epoch lasts several cooldowns.
+        if cooldown > Span::ZERO {
+            let lost = Log::of_span(cooldown.min(Span::from_secs(1))) - self.interval;
+            paced.probe.cover_cooldowns(lost.coarse(), &before);
         }
         self.interval = self.interval.min(SLOWEST);
         paced.target = self.interval;
@@ -118,7 +118,7 @@ impl AdaptiveState {
 
     /// The first rejection ends slow start: calls have a rate from here on.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
-        let sent = open.interval(self.slot, now, self.round_trip());
+        let sent = open.interval(self.interval_end, now, self.round_trip());
         // What was served since the first call is the better rate, within two octaves.
         let calls = self.meter.calls(self.usual);
         let served = Log::of_span(self.meter.cycle(now)) - Log::of(calls.into());
@@ -137,16 +137,16 @@ impl AdaptiveState {
         }
         if sample.fresh && self.misses > 0 {
             self.recover(sample.now, rng);
-            return Move::Held;
+            return Move::Kept;
         }
         let quota = self.quota();
         let flight = self.flight();
-        let low = self.told.is_low();
-        let Phase::Paced(paced) = &mut self.phase else { return Move::Held };
+        let low = self.hinted.is_low();
+        let Phase::Paced(paced) = &mut self.phase else { return Move::Kept };
         paced.probe.successes = paced.probe.successes.saturating_add(1);
         paced.young &= paced.probe.successes < 8;
-        if !sample.paced || self.misses > 0 {
-            return Move::Held;
+        if !sample.rate_limited || self.misses > 0 {
+            return Move::Kept;
         }
         // A sixteenth a round trip at most.
         let most = (-(4 << 8) as Coarse).saturating_sub(flight.max(0));

@@ -11,7 +11,7 @@ use crate::time::{Instant, Span};
 /// One second is the shortest Retry-After of most servers, so it may stand for any wait up to that.
 const SHORTEST: Span = Span::from_secs(1);
 
-/// The clocks of a fleet, and pauses told in whole seconds, differ by less than a few calls of these.
+/// The clocks of a fleet, and cooldowns told in whole seconds, differ by less than a few calls of these.
 const LONGEST_GAP: Span = Span::from_millis(500);
 
 impl AdaptiveState {
@@ -32,7 +32,7 @@ impl AdaptiveState {
             return None;
         }
         self.leave_out_silence(now);
-        let told = now.saturating_add(wait);
+        let hinted = now.saturating_add(wait);
         let wait = wait.min(self.ceiling().span());
         let end = now.saturating_add(wait);
         let calls = self.meter.calls(self.usual);
@@ -40,7 +40,7 @@ impl AdaptiveState {
         let mut before = Instant::ZERO;
         let spread = if let Phase::Open(open) = &mut self.phase {
             if open.probing {
-                before = self.slot;
+                before = self.interval_end;
             }
             open.probing = true;
             // A fleet that waits comes back over an eighth of the time, or sooner where this client's
@@ -61,11 +61,11 @@ impl AdaptiveState {
             let each = cycle - Log::of(calls.max(RIPE).into());
             each.max(self.target()).span()
         };
-        self.hold(now, end, spread, rng);
+        self.wait_until(now, end, spread, rng);
         if let Phase::Open(_) = self.phase {
-            // When all others are back. Clients probe once in a ceiling where the pause is longer than that.
-            let spread = if told > end { wait } else { spread };
-            self.slot = told.saturating_add(spread).max(before);
+            // When all others are back. Clients probe once in a ceiling where the cooldown is longer than that.
+            let spread = if hinted > end { wait } else { spread };
+            self.interval_end = hinted.saturating_add(spread).max(before);
             self.interval = Log::of_span(spread.halved(4).min(LONGEST_GAP));
         }
         Some(Move::Slower)
@@ -79,7 +79,7 @@ impl AdaptiveState {
     /// The first success after a cooldown that came before any rate. What was served before it tells
     /// whether there is a rate to go on with; returns that.
     pub(super) fn judge(&mut self, now: Instant) -> bool {
-        let together = self.slot;
+        let together = self.interval_end;
         let calls = self.meter.calls(self.usual);
         let Phase::Open(open) = &mut self.phase else { return false };
         let knows = calls >= FEW || (calls > 0 && open.together);
@@ -89,7 +89,7 @@ impl AdaptiveState {
                 // Others had used everything up.
                 self.meter = Meter::new(now);
             }
-            // The first client back must not take everything before the others are back. A pause whose end
+            // The first client back must not take everything before the others are back. A cooldown whose end
             // is still far away was wrong, for the server serves already.
             if together <= now.saturating_add(self.ceiling().span()) {
                 self.release = self.release.max(together);
@@ -116,7 +116,7 @@ impl AdaptiveState {
 
     /// Nothing is sent until some time within `spread` after `end`. No cooldown is longer than the
     /// policy's ceiling: one that would be is shortened by chance instead.
-    fn hold(&mut self, now: Instant, end: Instant, spread: Span, rng: &mut Rng) {
+    fn wait_until(&mut self, now: Instant, end: Instant, spread: Span, rng: &mut Rng) {
         let ceiling = self.ceiling().span();
         let latest = now.saturating_add(ceiling);
         let until = if end < latest {

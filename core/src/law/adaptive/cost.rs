@@ -87,7 +87,7 @@ impl Field for Usual {
         let usual = Self { mean: input.u32(), octave: input.u8() };
         // No mean is in a higher octave.
         if usual.octave >= 28 {
-            input.refuse();
+            input.reject();
         }
         usual
     }

@@ -4,24 +4,24 @@ mod blind;
 mod cap;
 mod cooldown;
 mod cost;
+mod hinted;
 mod log;
 mod meter;
 mod open;
 mod paced;
 mod probe;
 mod record;
-mod told;
 
 use core::num::NonZeroU16;
 
 use cost::Usual;
+use hinted::Hinted;
 use log::Log;
 use meter::Meter;
 use open::Open;
 use paced::Paced;
-use told::Told;
 
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -34,18 +34,18 @@ use crate::verdict::{Reason, Verdict};
 /// # Example
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, law::Adaptive};
+/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, law::Adaptive};
 ///
 /// let mut gate: Controller<Adaptive> =
 ///     Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);
 /// // Open: nothing waits for a rate before the first rejection.
 /// let now = Instant::from_nanos(1);
-/// let Decision::Go(first) = gate.poll(now, &Ask::new()) else { panic!() };
-/// let Decision::Go(second) = gate.poll(now, &Ask::new()) else { panic!() };
+/// let Decision::Admit(first) = gate.poll(now, &Call::new()) else { panic!() };
+/// let Decision::Admit(second) = gate.poll(now, &Call::new()) else { panic!() };
 /// let later = Instant::from_nanos(100_000_000);
 /// gate.settle(later, first, Outcome::Ok);
 /// gate.settle(later, second, Outcome::Throttled);
-/// assert!(matches!(gate.poll(later, &Ask::new()), Decision::Wait(_)));
+/// assert!(matches!(gate.poll(later, &Call::new()), Decision::Wait(_)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -69,17 +69,17 @@ impl Adaptive {
 ///
 /// ```
 /// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
-/// use tidegate::{Instant, Outcome, Rng, Span, gate::Pace};
+/// use tidegate::{Instant, Outcome, Rng, Span, gate::Pacing};
 ///
 /// let (law, start) = (Adaptive::DEFAULT, Instant::ZERO);
-/// let (mut state, mut pace, mut rng): (AdaptiveState, _, _) =
-///     (law.start(start), Pace::new(start), Rng::new(1));
+/// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
+///     (law.start(start), Pacing::new(start), Rng::new(1));
 /// // It has no rate before the first rejection: no interval, and nothing that waits.
-/// law.released(&mut state, &mut pace, start, 1, &mut rng);
+/// law.released(&mut state, &mut pacing, start, 1, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);
 /// let now = Instant::from_nanos(100_000_000);
 /// let rejected = Sample::new(now, start, Outcome::Throttled);
-/// assert_eq!(law.observe(&mut state, &mut pace, &rejected, &mut rng), Move::Slower);
+/// assert_eq!(law.observe(&mut state, &mut pacing, &rejected, &mut rng), Move::Slower);
 /// // One call was sent in 100 ms. It was rejected, so the law halves that rate.
 /// let interval = law.interval(&state, now).unwrap();
 /// assert_eq!((interval.as_nanos() + 500_000) / 1_000_000, 200);
@@ -89,8 +89,8 @@ impl Adaptive {
 pub struct AdaptiveState {
     phase: Phase,
     meter: Meter,
-    /// When the present slot ends; while open, when the present block of calls began.
-    slot: Instant,
+    /// When the present interval ends; while open, when the present block of calls began.
+    interval_end: Instant,
     /// No call before this: pacing, or a cooldown. While open, when the latest call was sent.
     release: Instant,
     /// The time between two usual calls, as the law has learnt it.
@@ -106,7 +106,7 @@ pub struct AdaptiveState {
     /// Whether the present event is an outage.
     down: bool,
     usual: Usual,
-    told: Told,
+    hinted: Hinted,
 }
 
 const _: () = assert!(size_of::<AdaptiveState>() <= 112);
@@ -160,7 +160,7 @@ impl AdaptiveState {
         match &mut self.phase {
             Phase::Open(open) if !open.probing => {
                 let silence = now.saturating_since(self.release);
-                let usual = open.interval(self.slot, self.release, round_trip);
+                let usual = open.interval(self.interval_end, self.release, round_trip);
                 if open.is_silence(silence, usual, round_trip) {
                     self.meter = Meter::new(now);
                     open.measure_again();
@@ -171,10 +171,10 @@ impl AdaptiveState {
                 }
             }
             Phase::Paced(_) => {
-                let silence = now.saturating_since(self.slot);
+                let silence = now.saturating_since(self.interval_end);
                 if silence > self.interval(now).octaves(6).span() {
                     self.meter.skip(silence, now);
-                    self.slot = now;
+                    self.interval_end = now;
                 }
             }
             Phase::Open(_) => {}
@@ -204,7 +204,7 @@ impl Law for Adaptive {
         AdaptiveState {
             phase: Phase::Open(Open::new()),
             meter: Meter::new(now),
-            slot: now,
+            interval_end: now,
             release: Instant::ZERO,
             interval: Log::ZERO,
             event_at: now,
@@ -213,7 +213,7 @@ impl Law for Adaptive {
             misses: 0,
             down: false,
             usual: Usual::new(),
-            told: Told::new(self.quota),
+            hinted: Hinted::new(self.quota),
         }
     }
 
@@ -228,19 +228,19 @@ impl Law for Adaptive {
 
     fn check(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Verdict {
         match state.release {
-            release if release <= now || state.has_room(in_flight) => Verdict::Go,
-            Instant::MAX => Verdict::Refuse(Reason::Never),
+            release if release <= now || state.has_room(in_flight) => Verdict::Admit,
+            Instant::MAX => Verdict::Reject(Reason::Never),
             release => Verdict::Wait(release),
         }
     }
 
-    fn window(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
+    fn concurrency(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
         let since = now.saturating_since(state.event_at);
         let open = match &state.phase {
             Phase::Open(open) => open,
             Phase::Paced(paced) => return open::limit(paced.wide()?, since),
         };
-        match (open.limit(since), state.told.calls_left()) {
+        match (open.limit(since), state.hinted.calls_left()) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }
@@ -258,7 +258,7 @@ impl Law for Adaptive {
     fn released(
         &self,
         state: &mut AdaptiveState,
-        _: &mut Pace,
+        _: &mut Pacing,
         now: Instant,
         cost: u32,
         rng: &mut Rng,
@@ -270,7 +270,7 @@ impl Law for Adaptive {
             Phase::Open(open) => {
                 let gap = open.gap(state.interval);
                 if !open.probing {
-                    open.send(&mut state.slot, now, round_trip);
+                    open.send(&mut state.interval_end, now, round_trip);
                 }
                 state.release = now.saturating_add(gap);
             }
@@ -294,7 +294,7 @@ impl Law for Adaptive {
     fn observe(
         &self,
         state: &mut AdaptiveState,
-        _: &mut Pace,
+        _: &mut Pacing,
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
@@ -318,11 +318,11 @@ impl Law for Adaptive {
         if served {
             return state.success(sample, rng);
         }
-        if let Some(wait) = sample.hint.pause()
+        if let Some(wait) = sample.hint.cooldown()
             && sample.fresh
         {
             // What is left of it: where calls are leased, responses are heard late.
-            let wait = sample.told_at().saturating_add(wait).saturating_since(now);
+            let wait = sample.hinted_at().saturating_add(wait).saturating_since(now);
             if let Some(moved) = state.cool_down(now, wait, sample.outcome == Outcome::Busy, rng) {
                 return moved;
             }

@@ -7,7 +7,7 @@ use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
-/// A grid of slots, each with its draw, and the search for the rate.
+/// A grid of intervals, each with its draw, and the search for the rate.
 ///
 /// The grid does not move with the draws, so a bucket of two absorbs them and a lone client loses
 /// nothing. Without draws, the client that is in phase with the server's refill takes every token, and
@@ -49,10 +49,11 @@ impl AdaptiveState {
         let width = (interval + Log::of_coarse(paced.probe.depth())).octaves(-2).span();
         let latest = now.saturating_add(self.longest_wait(interval));
         let interval = interval.span();
-        let start = self.slot.max(now.saturating_sub(interval.max(LATENESS)));
-        self.slot = start.saturating_add(interval);
+        let start = self.interval_end.max(now.saturating_sub(interval.max(LATENESS)));
+        self.interval_end = start.saturating_add(interval);
         let half = width.halved(1);
-        let drawn = self.slot.saturating_sub(half).saturating_add(rng.between(Span::ZERO, width));
+        let drawn =
+            self.interval_end.saturating_sub(half).saturating_add(rng.between(Span::ZERO, width));
         self.release = drawn.min(latest);
     }
 
@@ -72,12 +73,12 @@ impl AdaptiveState {
     /// The grid begins again: no call before `at`.
     pub(super) fn begin_at(&mut self, at: Instant) {
         self.release = at;
-        self.slot = at;
+        self.interval_end = at;
     }
 
     /// After a rejection: the next call is sent between a half and three halves of an interval from now,
-    /// or later. A pause that the server asked for is no time to catch up with.
-    pub(super) fn back_off(&mut self, now: Instant, pause: Span, rng: &mut Rng) {
+    /// or later. A cooldown that the server asked for is no time to catch up with.
+    pub(super) fn back_off(&mut self, now: Instant, cooldown: Span, rng: &mut Rng) {
         let interval = self.interval(now).span();
         let mut next = rng.within(interval, interval.halved(1));
         if matches!(&self.phase, Phase::Paced(paced) if paced.young) {
@@ -85,8 +86,8 @@ impl AdaptiveState {
             next = next.max(self.round_trip());
         }
         let latest = now.saturating_add(self.longest_wait(self.interval));
-        self.release = self.release.max(now.saturating_add(next.max(pause))).min(latest);
-        self.slot = self.slot.max(now.saturating_add(interval.max(pause)));
+        self.release = self.release.max(now.saturating_add(next.max(cooldown))).min(latest);
+        self.interval_end = self.interval_end.max(now.saturating_add(interval.max(cooldown)));
     }
 
     /// After a recovery: the next call is sent within an interval from now, or sooner.
@@ -94,7 +95,7 @@ impl AdaptiveState {
         let interval = self.interval(now).span();
         let next = now.saturating_add(rng.between(Span::ZERO, interval));
         self.release = self.release.min(next);
-        self.slot = self.slot.min(next);
+        self.interval_end = self.interval_end.min(next);
     }
 
     /// A call cost more or less than it was charged for: the next one is due later or sooner.
@@ -104,7 +105,7 @@ impl AdaptiveState {
             false => instant.min(instant.saturating_sub(by).max(now)),
         };
         self.release = shifted(self.release);
-        self.slot = shifted(self.slot);
+        self.interval_end = shifted(self.interval_end);
     }
 }
 

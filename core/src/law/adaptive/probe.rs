@@ -9,13 +9,13 @@ use crate::snapshot::fields;
 /// L (n / K - 1)^3 above that of the latest hit: it regains what the cut of L took, stays near the old
 /// level around n = K, and then hastens, to the double at about 3 K. Capacity is seen only by crossing
 /// it, so an epoch costs a rejection. K says how much that is: long epochs are precise, short ones find
-/// a change soon. Where a pause made the rate fall further than L, the epoch regains half of that instead.
+/// a change soon. Where a cooldown made the rate fall further than L, the epoch regains half of that instead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Probe {
     /// log2 of K, coarsely, as the hits have taught it.
     length: u8,
-    /// log2 of the least K of this epoch, coarsely: that of a window, or of several pauses.
+    /// log2 of the least K of this epoch, coarsely: that of a window, or of several cooldowns.
     least: i16,
     /// n: weighted successes since the cut, with 8 bits of fraction.
     progress: u32,
@@ -25,8 +25,8 @@ pub(super) struct Probe {
     pub(super) ignored: u8,
     /// How far below its plateau the epoch began, in sixteenths of an octave; zero where by L.
     gap: u8,
-    /// log2 of how many pauses an epoch lasts at least.
-    pauses: u8,
+    /// log2 of how many cooldowns an epoch lasts at least.
+    cooldowns: u8,
     /// The interval at which the latest hit came.
     base: Log,
 }
@@ -39,9 +39,9 @@ const MOST: u8 = 9;
 const OVERDUE: u16 = 256;
 /// log2 of the longest length at all.
 const LIMIT: i16 = 16 << 8;
-/// log2 of how many pauses an epoch lasts, at least and at most.
-const FEWEST_PAUSES: u8 = 2;
-const MOST_PAUSES: u8 = 4;
+/// log2 of how many cooldowns an epoch lasts, at least and at most.
+const FEWEST_COOLDOWNS: u8 = 2;
+const MOST_COOLDOWNS: u8 = 4;
 
 impl Probe {
     pub(super) const fn new() -> Self {
@@ -52,7 +52,7 @@ impl Probe {
             successes: 0,
             ignored: 0,
             gap: 0,
-            pauses: FEWEST_PAUSES,
+            cooldowns: FEWEST_COOLDOWNS,
             base: Log::ZERO,
         }
     }
@@ -153,16 +153,16 @@ impl Probe {
         self.progress >= power(self.length().saturating_sub(3 << 8).into())
     }
 
-    /// Where each rejection costs a pause of 2^`lost` calls, an epoch lasts at least four pauses, and up
+    /// Where each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least four cooldowns, and up
     /// to sixteen as hits repeat.
-    pub(super) fn cover_pauses(&mut self, lost: Coarse, before: &Self) {
-        let most = lost.saturating_add(Coarse::from(MOST_PAUSES) << 8);
+    pub(super) fn cover_cooldowns(&mut self, lost: Coarse, before: &Self) {
+        let most = lost.saturating_add(Coarse::from(MOST_COOLDOWNS) << 8);
         if coarse(before.successes.into()) >= most {
-            self.pauses = self.pauses.saturating_sub(1).max(FEWEST_PAUSES);
+            self.cooldowns = self.cooldowns.saturating_sub(1).max(FEWEST_COOLDOWNS);
         } else if before.is_ripe() {
-            self.pauses = self.pauses.saturating_add(1).min(MOST_PAUSES);
+            self.cooldowns = self.cooldowns.saturating_add(1).min(MOST_COOLDOWNS);
         }
-        let least = lost.saturating_add(Coarse::from(self.pauses) << 8).max(0);
+        let least = lost.saturating_add(Coarse::from(self.cooldowns) << 8).max(0);
         self.least = i16::try_from(least).unwrap_or(LIMIT).min(LIMIT);
     }
 }
@@ -174,6 +174,6 @@ fields!(Probe {
     successes: u16,
     ignored: u8,
     gap: u8,
-    pauses: u8,
+    cooldowns: u8,
     base: Log
 });

@@ -1,11 +1,11 @@
 //! The record: how the law's state is written to a snapshot.
 
 use super::cost::Usual;
+use super::hinted::Hinted;
 use super::log::Log;
 use super::meter::Meter;
 use super::open::Open;
 use super::paced::Paced;
-use super::told::Told;
 use super::{Adaptive, AdaptiveState, Phase, blind::MOST_MISSES};
 use crate::snapshot::{Field, Reader, Writer, fields, longest, record};
 use crate::time::Instant;
@@ -13,7 +13,7 @@ use crate::time::Instant;
 fields!(AdaptiveState {
     phase: Phase,
     meter: Meter,
-    slot: Instant,
+    interval_end: Instant,
     release: Instant,
     interval: Log,
     event_at: Instant,
@@ -22,7 +22,7 @@ fields!(AdaptiveState {
     misses: u8,
     down: bool,
     usual: Usual,
-    told: Told,
+    hinted: Hinted,
 });
 
 impl Field for Phase {

@@ -1,7 +1,7 @@
 //! `autosleeper`: a delay that scales up on failure and down on success.
 
 use crate::fixed::Ratio;
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -20,21 +20,21 @@ use crate::time::{Instant, Span};
 /// | Jitter is fed back: a step "down" increases the delay with a chance of 31.5 %. | Only the delay is spread, never the state. |
 /// | Nothing decays with time: after a day of silence the delay is what it was. | As long a silence as a step down would have taken is a step down. |
 /// | The delay runs from the answer, on top of the call's own duration, in each worker by itself. | The delay runs from one call's leaving to the next one's, for all who share the controller. |
-/// | Each of the failures of one congestion raises the delay. | A call that left before the latest raise does not raise it again. |
+/// | Each of the failures of one congestion raises the delay. | A call that was sent before the latest raise does not raise it again. |
 /// | Successes of calls that never had to wait lower the delay. | Only calls that had to wait count. |
 ///
 /// ```
 /// use tidegate::law::{Law, Autosleeper, AutosleeperConfig, AutosleeperVariant, Sample};
-/// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pace};
+/// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pacing};
 ///
 /// // The first row of the table: 9 successes, a failure and one more success, without the jitter.
 /// let delay = |variant| {
 ///     let config = AutosleeperConfig { variant, spread: Ratio::ZERO, ..AutosleeperConfig::DEFAULT };
 ///     let (law, now) = (Autosleeper::new(config).unwrap(), Instant::ZERO);
-///     let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+///     let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 ///     for answer in "f.........f.".chars() {
 ///         let outcome = if answer == 'f' { Outcome::Failed } else { Outcome::Ok };
-///         law.observe(&mut state, &mut pace, &Sample::new(now, now, outcome), &mut rng);
+///         law.observe(&mut state, &mut pacing, &Sample::new(now, now, outcome), &mut rng);
 ///     }
 ///     state.delay().as_millis()
 /// };
@@ -54,7 +54,7 @@ pub enum AutosleeperVariant {
 ///
 /// ```
 /// use tidegate::law::{Law, Autosleeper, AutosleeperConfig, AutosleeperVariant, Sample};
-/// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pace};
+/// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pacing};
 ///
 /// // A vector of the source's own test: 10 us, a tenth more on each failure.
 /// let law = Autosleeper::new(AutosleeperConfig {
@@ -65,10 +65,10 @@ pub enum AutosleeperVariant {
 ///     ..AutosleeperConfig::DEFAULT
 /// });
 /// let (law, now) = (law.unwrap(), Instant::ZERO);
-/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// use Outcome::{Failed, Ok};
 /// let delays = [Ok, Failed, Ok, Failed, Failed].map(|outcome| {
-///     law.observe(&mut state, &mut pace, &Sample::new(now, now, outcome), &mut rng);
+///     law.observe(&mut state, &mut pacing, &Sample::new(now, now, outcome), &mut rng);
 ///     state.delay().as_nanos()
 /// });
 /// assert_eq!(delays, [0, 10_000, 10_000, 11_000, 12_100]);
@@ -144,18 +144,18 @@ pub struct Autosleeper {
 ///
 /// ```
 /// use tidegate::law::Autosleeper;
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Span};
+/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
 ///
 /// let mut gate: Controller<Autosleeper> =
 ///     Controller::new(Policy::new(Autosleeper::DEFAULT), 7, Instant::ZERO);
 /// let delay = |gate: &Controller<Autosleeper>| gate.states().next().unwrap().delay();
-/// let Decision::Go(permit) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
+/// let Decision::Admit(permit) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
 /// assert_eq!(delay(&gate), Span::ZERO);
 /// gate.settle(Instant::ZERO, permit, Outcome::Failed);
 /// assert_eq!(delay(&gate), Span::from_millis(500)); // the next wait is this, give or take 30 %
 /// // A minute of silence is more than ten successes half a second apart: the delay is over.
 /// let later = Instant::ZERO.saturating_add(Span::from_secs(60));
-/// let Decision::Go(_) = gate.poll(later, &Ask::new()) else { panic!() };
+/// let Decision::Admit(_) = gate.poll(later, &Call::new()) else { panic!() };
 /// assert_eq!(delay(&gate), Span::ZERO);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -257,11 +257,11 @@ impl Autosleeper {
             return Move::Slower;
         }
         if state.delay == Span::ZERO {
-            return Move::Held;
+            return Move::Kept;
         }
         state.successes = state.successes.saturating_add(1);
         if state.successes != self.config.threshold {
-            return Move::Held;
+            return Move::Kept;
         }
         state.successes = 0;
         state.delay = self.or_none(self.spread(self.lower(state.delay), Span::MAX, rng));
@@ -270,19 +270,19 @@ impl Autosleeper {
 
     fn observe_mended(&self, state: &mut AutosleeperState, sample: &Sample<'_>) -> Move {
         if !sample.fresh {
-            return Move::Held;
+            return Move::Kept;
         }
         if sample.outcome != Outcome::Ok {
             state.delay = self.higher(state.delay).min(self.config.most);
             state.successes = 0;
             return Move::Slower;
         }
-        if state.delay == Span::ZERO || !sample.paced {
-            return Move::Held;
+        if state.delay == Span::ZERO || !sample.rate_limited {
+            return Move::Kept;
         }
         state.successes = state.successes.saturating_add(1);
         if state.successes < self.config.threshold {
-            return Move::Held;
+            return Move::Kept;
         }
         state.successes = 0;
         state.delay = self.or_none(self.lower(state.delay));
@@ -291,9 +291,15 @@ impl Autosleeper {
 
     /// Keeps the next call back for the present delay. That time is no silence, and neither is the
     /// time that a call takes: both would lower the delay of a client that has done nothing else.
-    fn delay(&self, state: &mut AutosleeperState, pace: &mut Pace, now: Instant, rng: &mut Rng) {
+    fn delay(
+        &self,
+        state: &mut AutosleeperState,
+        pacing: &mut Pacing,
+        now: Instant,
+        rng: &mut Rng,
+    ) {
         let delay = self.spread(state.delay, self.config.most, rng);
-        pace.delay(now, delay);
+        pacing.delay(now, delay);
         state.quiet_from = state.quiet_from.max(now.saturating_add(delay));
     }
 
@@ -331,7 +337,7 @@ impl Law for Autosleeper {
         Span::ZERO
     }
 
-    /// None: the law delays the pace by itself.
+    /// None: the law delays the pacing by itself.
     fn quota(&self, _: &AutosleeperState) -> Option<Quota> {
         None
     }
@@ -343,7 +349,7 @@ impl Law for Autosleeper {
     fn released(
         &self,
         state: &mut AutosleeperState,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         now: Instant,
         _: u32,
         rng: &mut Rng,
@@ -352,19 +358,19 @@ impl Law for Autosleeper {
             return;
         }
         self.decay(state, now.saturating_since(state.quiet_from));
-        self.delay(state, pace, now, rng);
+        self.delay(state, pacing, now, rng);
     }
 
     fn refunded(
         &self,
         state: &mut AutosleeperState,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         now: Instant,
         _: u32,
         newest: bool,
     ) {
         if self.is_mended() && newest {
-            pace.end_pause();
+            pacing.end_cooldown();
             state.quiet_from = state.quiet_from.min(now);
         }
     }
@@ -372,18 +378,18 @@ impl Law for Autosleeper {
     fn observe(
         &self,
         state: &mut AutosleeperState,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
         if !self.is_mended() {
             let moved = self.observe_faithfully(state, sample, rng);
-            pace.delay(sample.now, state.delay);
+            pacing.delay(sample.now, state.delay);
             return moved;
         }
         let moved = self.observe_mended(state, sample);
         if moved == Move::Slower {
-            self.delay(state, pace, sample.now, rng);
+            self.delay(state, pacing, sample.now, rng);
         }
         state.quiet_from = state.quiet_from.max(sample.now);
         moved

@@ -3,7 +3,7 @@
 use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::fixed::Ratio;
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::rate::{LawBurst, Quota};
 use crate::rng::Rng;
@@ -26,12 +26,12 @@ use crate::time::{Instant, Span};
 /// tokens away. A bucket holds whole calls (the sources' may hold 1.5) and 17 592 at most.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Policy, law::AwsCubic};
+/// use tidegate::{Call, Controller, Decision, Instant, Policy, law::AwsCubic};
 ///
 /// let mut gate: Controller<AwsCubic> = Controller::new(Policy::new(AwsCubic), 7, Instant::ZERO);
 /// // Nothing waits before the first throttling response.
 /// for _ in 0..20 {
-///     assert!(matches!(gate.poll(Instant::ZERO, &Ask::new()), Decision::Go(_)));
+///     assert!(matches!(gate.poll(Instant::ZERO, &Call::new()), Decision::Admit(_)));
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -41,17 +41,17 @@ pub struct AwsCubic;
 /// What [`AwsCubic`] remembers. Rates are calls a second with 20 bits of fraction.
 ///
 /// ```
-/// use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Reason, law::AwsCubic};
+/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Reason, law::AwsCubic};
 ///
 /// let now = Instant::ZERO;
 /// let mut gate: Controller<AwsCubic> = Controller::new(Policy::new(AwsCubic), 7, now);
-/// let Decision::Go(permit) = gate.poll(now, &Ask::new()) else { panic!() };
+/// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
 /// assert_eq!(gate.states().next().unwrap().rate_q20(), None); // off
 /// gate.settle(now, permit, Outcome::Throttled);
 /// // It has measured nothing, and so starts from the floor: a call in two seconds.
 /// assert_eq!(gate.states().next().unwrap().rate_q20(), Some((1 << 20) / 2));
 /// // A bucket holds a second's worth, but one whole call at least, which three do not fit.
-/// assert_eq!(gate.poll(now, &Ask::new().cost(3)), Decision::Refuse(Reason::TooBig));
+/// assert_eq!(gate.poll(now, &Call::new().cost(3)), Decision::Reject(Reason::TooBig));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -203,7 +203,7 @@ impl Law for AwsCubic {
     fn observe(
         &self,
         state: &mut AwsCubicState,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         sample: &Sample<'_>,
         _: &mut Rng,
     ) -> Move {
@@ -223,18 +223,18 @@ impl Law for AwsCubic {
         };
         state.rate = aimed.min(state.measured.saturating_mul(2)).max(FLOOR);
         match (on, state.on) {
-            (true, _) => pace.resize(quota(before), quota(state.rate)),
+            (true, _) => pacing.resize(quota(before), quota(state.rate)),
             // What the bucket has filled up to while it was off.
-            (false, true) => pace.leave_room(state.tokens, quota(state.rate)),
+            (false, true) => pacing.leave_room(state.tokens, quota(state.rate)),
             (false, false) => {
                 state.tokens = state.tokens.min(state.rate.max(ONE));
-                return Move::Held;
+                return Move::Kept;
             }
         }
         match state.rate.cmp(&before) {
             _ if sample.outcome.is_pushback() => Move::Slower,
             core::cmp::Ordering::Greater => Move::Faster,
-            _ => Move::Held,
+            _ => Move::Kept,
         }
     }
 }
@@ -311,7 +311,7 @@ mod tests {
 
     struct Caller {
         state: AwsCubicState,
-        pace: Pace,
+        pacing: Pacing,
         now: u64,
     }
 
@@ -319,15 +319,15 @@ mod tests {
         /// As recorded with botocore's own classes: they count seconds from an epoch long ago.
         fn new() -> Self {
             let now = 1_000_000;
-            Self { state: AwsCubic.start(at(now)), pace: Pace::new(at(now)), now }
+            Self { state: AwsCubic.start(at(now)), pacing: Pacing::new(at(now)), now }
         }
 
         fn replies(&mut self, count: u32, gap: u64, outcome: Outcome) {
             for _ in 0..count {
                 self.now += gap;
-                self.pace.drain(at(self.now), AwsCubic.quota(&self.state));
+                self.pacing.drain(at(self.now), AwsCubic.quota(&self.state));
                 let sample = Sample::new(at(self.now), at(self.now), outcome);
-                AwsCubic.observe(&mut self.state, &mut self.pace, &sample, &mut Rng::new(0));
+                AwsCubic.observe(&mut self.state, &mut self.pacing, &sample, &mut Rng::new(0));
             }
         }
 
@@ -344,29 +344,29 @@ mod tests {
         assert_eq!((caller.rate(), caller.state.plateau), (500_000, 0));
         // The bucket filled at one a second for 10 ms and at the least rate for 100 ms: 0.06 calls,
         // and the other 0.94 take 1.88 s.
-        let ready = caller.pace.ready_at(1, AwsCubic.quota(&caller.state)).unwrap();
+        let ready = caller.pacing.ready_at(1, AwsCubic.quota(&caller.state)).unwrap();
         assert_eq!(ready.saturating_since(at(caller.now)).as_millis(), 1_880);
     }
 
     #[test]
     fn the_bucket_has_filled_while_nothing_was_taken_from_it() {
         // The sources let the rate grow before the first throttling response as well, and fill the
-        // bucket at it: one refusal at a hundred a second leaves 70 a second, and 70 calls at once.
+        // bucket at it: one throttled call at a hundred a second leaves 70 a second, and 70 calls at once.
         let mut caller = Caller::new();
         caller.replies(1_000, 10, Outcome::Ok);
         caller.replies(1, 0, Outcome::Throttled);
         let quota = AwsCubic.quota(&caller.state);
         let now = at(caller.now);
         let mut left = 0;
-        while caller.pace.check(now, 1, quota) == crate::Verdict::Go {
-            caller.pace.charge(now, 1, quota);
+        while caller.pacing.check(now, 1, quota) == crate::Verdict::Admit {
+            caller.pacing.charge(now, 1, quota);
             left += 1;
         }
         assert!((69..=70).contains(&left), "{left}");
     }
 
     #[test]
-    fn one_refusal_takes_a_hundred_a_second_to_seventy_and_a_burst_of_them_to_the_floor() {
+    fn one_throttled_call_takes_a_hundred_a_second_to_seventy_and_a_burst_of_them_to_the_floor() {
         let mut caller = Caller::new();
         caller.replies(1_000, 10, Outcome::Ok);
         caller.replies(1, 0, Outcome::Throttled);

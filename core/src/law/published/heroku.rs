@@ -1,9 +1,9 @@
-//! `heroku-gradual`, `heroku-proportional`, `heroku-remaining`: a sleep that grows on refusal and shrinks in proportion.
+//! `heroku-gradual`, `heroku-proportional`, `heroku-remaining`: a sleep that grows when a call is throttled and shrinks in proportion.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::fixed::{Ratio, exp_neg_q32};
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -16,7 +16,7 @@ use crate::time::{Instant, Span};
 ///
 /// ```
 /// use tidegate::law::{Law, Heroku, HerokuConfig, Sample, Strategy};
-/// use tidegate::{Hint, Instant, Outcome, Rng, Span, gate::Pace};
+/// use tidegate::{Hint, Instant, Outcome, Rng, Span, gate::Pacing};
 ///
 /// // What a success makes of a sleep of 4.5 s, in milliseconds.
 /// let after = |strategy, hint| {
@@ -24,10 +24,10 @@ use crate::time::{Instant, Span};
 ///     let config = HerokuConfig { start, ..HerokuConfig::gem(strategy) };
 ///     let law = Heroku::new(config).unwrap();
 ///     let now = Instant::ZERO;
-///     let (mut state, mut pace) = (law.start(now), Pace::new(now));
+///     let (mut state, mut pacing) = (law.start(now), Pacing::new(now));
 ///     let mut served = Sample::new(now, now, Outcome::Ok);
 ///     served.hint = &hint;
-///     law.observe(&mut state, &mut pace, &served, &mut Rng::new(1));
+///     law.observe(&mut state, &mut pacing, &served, &mut Rng::new(1));
 ///     state.sleep().as_millis()
 /// };
 /// assert_eq!(after(Strategy::Exponential, Hint::NONE), 0);
@@ -56,22 +56,22 @@ pub enum Strategy {
 ///
 /// ```
 /// use tidegate::law::{Law, Heroku, HerokuConfig, Sample, Strategy};
-/// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pace};
+/// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pacing};
 ///
-/// // How long a first refusal keeps the next call back, and the sleep that it leaves.
-/// let refused = |config| {
+/// // How long a first throttled call keeps the next call back, and the sleep that it leaves.
+/// let throttled = |config| {
 ///     let law = Heroku::new(HerokuConfig { jitter: Ratio::ZERO, ..config }).unwrap();
 ///     let now = Instant::ZERO;
-///     let (mut state, mut pace) = (law.start(now), Pace::new(now));
+///     let (mut state, mut pacing) = (law.start(now), Pacing::new(now));
 ///     let throttled = Sample::new(now, now, Outcome::Throttled);
-///     law.observe(&mut state, &mut pace, &throttled, &mut Rng::new(1));
-///     let until = pace.ready_at(1, None).unwrap();
+///     law.observe(&mut state, &mut pacing, &throttled, &mut Rng::new(1));
+///     let until = pacing.ready_at(1, None).unwrap();
 ///     (until.saturating_since(now).as_millis(), state.sleep().as_millis())
 /// };
 /// // The gem sleeps before it multiplies: the sleep after next is the longer one.
-/// assert_eq!(refused(HerokuConfig::gem(Strategy::Remaining)), (800, 960));
-/// // The demonstration spares the first refusal, and sleeps as it would have.
-/// assert_eq!(refused(HerokuConfig::DEMO), (1_600, 1_600));
+/// assert_eq!(throttled(HerokuConfig::gem(Strategy::Remaining)), (800, 960));
+/// // The demonstration spares the first throttled call, and sleeps as it would have.
+/// assert_eq!(throttled(HerokuConfig::DEMO), (1_600, 1_600));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -80,7 +80,7 @@ pub struct HerokuConfig {
     pub strategy: Strategy,
     /// The sleep to begin with.
     pub start: Span,
-    /// What a refusal adds to the sleep ...
+    /// What a throttled call adds to the sleep ...
     pub add: Span,
     /// ... before it multiplies it by this; at least 1.
     pub times: Ratio,
@@ -90,7 +90,7 @@ pub struct HerokuConfig {
     pub divisor: NonZeroU32,
     /// Chance adds up to this part of the sleep.
     pub jitter: Ratio,
-    /// "Don't double on the first 429": the first refusal of a run leaves the sleep, and sees
+    /// "Don't double on the first 429": the first throttled call of a run leaves the sleep, and sees
     /// whether the same sleep once more will do.
     pub spare_first: bool,
     /// "Don't double dip": of the calls that were in flight together, one raises the sleep.
@@ -102,7 +102,7 @@ pub struct HerokuConfig {
 
 impl HerokuConfig {
     /// The released gem `rate_throttle_client` 0.1.2: 0.8 s more and a fifth on top for each
-    /// refusal, up to a tenth of jitter.
+    /// throttled call, up to a tenth of jitter.
     #[must_use]
     pub const fn gem(strategy: Strategy) -> Self {
         Self {
@@ -141,7 +141,7 @@ impl Default for HerokuConfig {
     }
 }
 
-/// The Heroku client's throttle: sleep before each call, longer after a refusal, and after a
+/// The Heroku client's throttle: sleep before each call, longer after a throttled call, and after a
 /// success shorter in proportion to the sleep and to what the server has left.
 ///
 /// Source: schneems/rate-limit-gcra-client-demo (2019) and the gem zombocom/rate_throttle_client
@@ -150,7 +150,7 @@ impl Default for HerokuConfig {
 /// answer to the next one's call, and the fleet is that much slower to begin with.
 ///
 /// Its constants fit one limit, 4500 calls an hour. Kept as the source has them: after a run of
-/// refusals the sleep is a fifth longer than the one that worked; nothing bounds the sleep; with
+/// throttled calls the sleep is a fifth longer than the one that worked; nothing bounds the sleep; with
 /// more calls left than the divisor it falls to zero at once; every success shortens it, whether
 /// or not its call had to wait.
 ///
@@ -173,13 +173,13 @@ pub struct Heroku {
 ///
 /// ```
 /// use tidegate::law::{Law, Heroku, Sample};
-/// use tidegate::{Hint, Instant, Outcome, Rng, gate::Pace};
+/// use tidegate::{Hint, Instant, Outcome, Rng, gate::Pacing};
 ///
 /// let (law, now) = (Heroku::DEFAULT, Instant::ZERO);
-/// let (mut state, mut pace, mut rng) = (law.start(now), Pace::new(now), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let mut sample = Sample::new(now, now, Outcome::Throttled);
 /// let sleeps = [(); 3].map(|()| {
-///     law.observe(&mut state, &mut pace, &sample, &mut rng);
+///     law.observe(&mut state, &mut pacing, &sample, &mut rng);
 ///     state.sleep().as_millis()
 /// });
 /// assert_eq!(sleeps, [960, 2_112, 3_494]); // (sleep + 800) * 6 / 5
@@ -187,19 +187,19 @@ pub struct Heroku {
 /// let plenty = Hint::remaining(4_501);
 /// sample.outcome = Outcome::Ok;
 /// sample.hint = &plenty;
-/// law.observe(&mut state, &mut pace, &sample, &mut rng);
+/// law.observe(&mut state, &mut pacing, &sample, &mut rng);
 /// assert_eq!(state.sleep().as_millis(), 0);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct HerokuState {
     sleep: Span,
-    /// Refusals since the latest success.
+    /// Throttled calls since the latest success.
     run: u16,
     /// When the sleep last grew.
     raised: Instant,
-    /// When a refusal last counted, grown or spared.
-    refused: Instant,
+    /// When a throttled call last counted, grown or spared.
+    throttled: Instant,
 }
 
 impl HerokuState {
@@ -243,28 +243,28 @@ impl Heroku {
         Ok(Self { config })
     }
 
-    /// A refusal: returns the sleep before the next attempt.
-    fn refused(&self, state: &mut HerokuState, sample: &Sample<'_>) -> (Span, Move) {
+    /// A throttled call: returns the sleep before the next attempt.
+    fn throttled(&self, state: &mut HerokuState, sample: &Sample<'_>) -> (Span, Move) {
         if self.config.once_per_event && !sample.fresh {
-            return (state.sleep, Move::Held);
+            return (state.sleep, Move::Kept);
         }
         let first = state.run == 0;
-        // The source counts the refusals of one call. Others that share the controller are served in
-        // between, so a call that was refused before is not spared again. A caller who does not say
-        // which attempt it is spares a run of refusals, and with its first the calls in flight with it.
-        let together = self.config.once_per_event && sample.sent < state.refused;
+        // The source counts the throttled calls of one call. Others that share the controller are served in
+        // between, so a call that was throttled before is not spared again. A caller who does not say
+        // which attempt it is spares a run of throttled calls, and with its first the calls in flight with it.
+        let together = self.config.once_per_event && sample.sent < state.throttled;
         let spared = self.config.spare_first && sample.attempt == 0 && (first || together);
-        state.refused = sample.now;
+        state.throttled = sample.now;
         state.run = state.run.saturating_add(1);
         if spared {
-            return (state.sleep, Move::Held);
+            return (state.sleep, Move::Kept);
         }
         state.raised = sample.now;
         let more = state.sleep.saturating_add(self.config.add);
         let times = Span::from_nanos(self.config.times.floor_of(more.as_nanos()));
         let now = match self.config.strategy {
             // The first rung is the shortest sleep, whatever an earlier call had come to; where the
-            // first refusal was spared, the second one is on it.
+            // first throttled call was spared, the second one is on it.
             Strategy::Exponential if first || state.sleep == Span::ZERO => self.config.add,
             Strategy::Exponential => {
                 Span::from_nanos(self.config.times.floor_of(state.sleep.as_nanos()))
@@ -300,7 +300,7 @@ impl Heroku {
         };
         let shorter = sleep.saturating_sub(less).max(self.config.floor.as_nanos().min(sleep));
         state.sleep = Span::from_nanos(shorter);
-        if shorter < sleep { Move::Faster } else { Move::Held }
+        if shorter < sleep { Move::Faster } else { Move::Kept }
     }
 }
 
@@ -322,7 +322,7 @@ impl Law for Heroku {
     type State = HerokuState;
 
     fn start(&self, now: Instant) -> HerokuState {
-        HerokuState { sleep: self.config.start, run: 0, raised: now, refused: now }
+        HerokuState { sleep: self.config.start, run: 0, raised: now, throttled: now }
     }
 
     /// None: as its source.
@@ -330,7 +330,7 @@ impl Law for Heroku {
         Span::ZERO
     }
 
-    /// None: the law delays the pace by itself.
+    /// None: the law delays the pacing by itself.
     fn quota(&self, _: &HerokuState) -> Option<Quota> {
         None
     }
@@ -342,7 +342,7 @@ impl Law for Heroku {
     fn observe(
         &self,
         state: &mut HerokuState,
-        pace: &mut Pace,
+        pacing: &mut Pacing,
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move {
@@ -351,12 +351,12 @@ impl Law for Heroku {
                 let moved = self.served(state, sample);
                 (state.sleep, moved)
             }
-            outcome if outcome.is_pushback() => self.refused(state, sample),
+            outcome if outcome.is_pushback() => self.throttled(state, sample),
             // The source knows 429 and nothing else.
-            _ => (state.sleep, Move::Held),
+            _ => (state.sleep, Move::Kept),
         };
         let most = Span::from_nanos(self.config.jitter.floor_of(sleep.as_nanos()));
-        pace.delay(sample.now, rng.between(sleep, sleep.saturating_add(most)));
+        pacing.delay(sample.now, rng.between(sleep, sleep.saturating_add(most)));
         moved
     }
 }
@@ -387,7 +387,7 @@ impl Law for Heroku {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum HerokuError {
-    /// A factor below one would shorten the sleep on refusal.
+    /// A factor below one would shorten the sleep when a call is throttled.
     TimesBelowOne,
     /// A sleep of zero that nothing is added to, only multiplied, stays zero.
     StuckAtZero,
@@ -410,7 +410,7 @@ impl core::fmt::Display for HerokuError {
 
 impl core::error::Error for HerokuError {}
 
-fields!(HerokuState { sleep: Span, run: u16, raised: Instant, refused: Instant });
+fields!(HerokuState { sleep: Span, run: u16, raised: Instant, throttled: Instant });
 record!(Heroku, HerokuState);
 
 #[cfg(test)]
@@ -432,19 +432,19 @@ mod tests {
             Self { law, state: law.start(Instant::ZERO), now: Instant::ZERO }
         }
 
-        /// Answers a call, and returns the milliseconds until the next one may leave.
+        /// Answers a call, and returns the milliseconds until the next one may be sent.
         fn see(&mut self, outcome: Outcome, remaining: Option<u64>) -> u64 {
-            let mut pace = Pace::new(self.now);
+            let mut pacing = Pacing::new(self.now);
             let hint = remaining.map_or(Hint::NONE, Hint::remaining);
             let sample = Sample { hint: &hint, ..Sample::new(self.now, self.now, outcome) };
-            self.law.observe(&mut self.state, &mut pace, &sample, &mut Rng::new(0));
-            let next = pace.ready_at(1, None).unwrap_or(self.now);
+            self.law.observe(&mut self.state, &mut pacing, &sample, &mut Rng::new(0));
+            let next = pacing.ready_at(1, None).unwrap_or(self.now);
             let waited = next.saturating_since(self.now);
             self.now = next;
             waited.as_millis()
         }
 
-        fn refused(&mut self, times: usize) -> Vec<u64> {
+        fn throttled(&mut self, times: usize) -> Vec<u64> {
             (0..times).map(|_| self.see(Outcome::Throttled, Some(0))).collect()
         }
     }
@@ -453,21 +453,21 @@ mod tests {
     fn the_rungs_of_a_cold_start_are_the_sources() {
         // 0.8, 1.76, 2.912, 4.294, ... 16.64: the published longest sleep of 17.3 s is the ninth
         // rung with its jitter.
-        let rungs = Thread::new(HerokuConfig::gem(Strategy::Remaining)).refused(9);
+        let rungs = Thread::new(HerokuConfig::gem(Strategy::Remaining)).throttled(9);
         assert_eq!(rungs, [800, 1_760, 2_912, 4_294, 5_953, 7_943, 10_332, 13_199, 16_639]);
     }
 
     #[test]
     fn exponential_backoff_begins_anew_with_each_call() {
         let mut thread = Thread::new(HerokuConfig::gem(Strategy::Exponential));
-        assert_eq!(thread.refused(4), [800, 960, 1_152, 1_382]);
+        assert_eq!(thread.throttled(4), [800, 960, 1_152, 1_382]);
         assert_eq!(thread.see(Outcome::Ok, None), 0);
-        assert_eq!(thread.refused(2), [800, 960]);
+        assert_eq!(thread.throttled(2), [800, 960]);
     }
 
     #[test]
     fn a_success_shortens_the_sleep_as_its_strategy_says() {
-        // After one refusal the sleep is 0.8 s times 1.2.
+        // After one throttled call the sleep is 0.8 s times 1.2.
         for (strategy, remaining, expected) in [
             (Strategy::Gradual(Span::from_millis(800)), None, 160),
             (Strategy::Proportional, None, 959), // 960 - 960 / 4500
@@ -478,37 +478,37 @@ mod tests {
             (Strategy::Remaining, None, 960),
         ] {
             let mut thread = Thread::new(HerokuConfig::gem(strategy));
-            thread.refused(1);
+            thread.throttled(1);
             assert_eq!(thread.see(Outcome::Ok, remaining), expected, "{strategy:?} {remaining:?}");
         }
     }
 
     #[test]
-    fn the_demonstration_spares_the_first_refusal_and_then_doubles() {
+    fn the_demonstration_spares_the_first_throttled_call_and_then_doubles() {
         let mut thread = Thread::new(HerokuConfig::DEMO);
-        assert_eq!(thread.refused(4), [1_600, 3_200, 6_400, 12_800]);
+        assert_eq!(thread.throttled(4), [1_600, 3_200, 6_400, 12_800]);
         thread.see(Outcome::Ok, Some(0));
-        assert_eq!(thread.refused(1), [12_800]);
+        assert_eq!(thread.throttled(1), [12_800]);
     }
 
     #[test]
-    fn exponential_backoff_grows_from_its_first_rung_where_the_first_refusal_is_spared() {
+    fn exponential_backoff_grows_from_its_first_rung_where_the_first_throttled_call_is_spared() {
         let gem = HerokuConfig::gem(Strategy::Exponential);
         let mut thread = Thread::new(HerokuConfig { spare_first: true, ..gem });
-        assert_eq!(thread.refused(4), [0, 800, 960, 1_152]);
+        assert_eq!(thread.throttled(4), [0, 800, 960, 1_152]);
         // It has no other rung to begin at.
         let stuck = HerokuConfig { strategy: Strategy::Exponential, ..HerokuConfig::DEMO };
         assert_eq!(Heroku::new(stuck), Err(HerokuError::StuckAtZero));
     }
 
     #[test]
-    fn the_spared_refusal_spares_the_calls_that_were_in_flight_with_it() {
+    fn the_spared_throttled_call_spares_the_calls_that_were_in_flight_with_it() {
         let law = Heroku::new(HerokuConfig::DEMO).unwrap();
         let (sent, mut now) = (Instant::ZERO, Instant::from_nanos(1_000));
         let mut state = law.start(sent);
         let mut see = |sample: Sample| {
-            let mut pace = Pace::new(sample.now);
-            law.observe(&mut state, &mut pace, &sample, &mut Rng::new(0));
+            let mut pacing = Pacing::new(sample.now);
+            law.observe(&mut state, &mut pacing, &sample, &mut Rng::new(0));
             state.sleep().as_millis()
         };
         for _ in 0..5 {
@@ -519,18 +519,18 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_refused_twice_raises_the_sleep_though_others_were_served_in_between() {
+    fn a_call_that_is_throttled_twice_raises_the_sleep_though_others_were_served_in_between() {
         let law = Heroku::new(HerokuConfig::DEMO).unwrap();
         let at = |nanos| Instant::from_nanos(nanos);
         let mut state = law.start(at(0));
         let mut see = |sample: Sample| {
-            let mut pace = Pace::new(sample.now);
-            law.observe(&mut state, &mut pace, &sample, &mut Rng::new(0));
+            let mut pacing = Pacing::new(sample.now);
+            law.observe(&mut state, &mut pacing, &sample, &mut Rng::new(0));
             state.sleep().as_millis()
         };
         assert_eq!(see(Sample::new(at(1), at(0), Outcome::Throttled)), 1_600);
         assert_eq!(see(Sample::new(at(3), at(2), Outcome::Ok)), 1_600);
-        // Another call's first refusal is spared, and does not spare the second one of the first.
+        // Another call's first throttled call is spared, and does not spare the second one of the first.
         assert_eq!(see(Sample::new(at(4), at(2), Outcome::Throttled)), 1_600);
         let again = Sample { attempt: 1, ..Sample::new(at(5), at(2), Outcome::Throttled) };
         assert_eq!(see(again), 3_200);
@@ -541,7 +541,7 @@ mod tests {
         let mut thread = Thread::new(HerokuConfig::DEMO);
         // A calm day before it grew is no calm since then.
         thread.now = thread.now.saturating_add(Span::from_secs(86_400));
-        assert_eq!(thread.refused(2), [1_600, 3_200]);
+        assert_eq!(thread.throttled(2), [1_600, 3_200]);
         assert!(thread.see(Outcome::Ok, Some(4_500)) >= 3_190);
         let mut last = 0;
         for _ in 0..20 {
@@ -555,10 +555,10 @@ mod tests {
     fn chance_adds_up_to_a_tenth_of_the_gems_sleep() {
         let law = Heroku::DEFAULT;
         let waits = (0..500).map(|seed| {
-            let (mut state, mut pace) = (law.start(Instant::ZERO), Pace::new(Instant::ZERO));
-            let refused = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Throttled);
-            law.observe(&mut state, &mut pace, &refused, &mut Rng::new(seed));
-            pace.ready_at(1, None).unwrap().saturating_since(Instant::ZERO).as_millis()
+            let (mut state, mut pacing) = (law.start(Instant::ZERO), Pacing::new(Instant::ZERO));
+            let throttled = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Throttled);
+            law.observe(&mut state, &mut pacing, &throttled, &mut Rng::new(seed));
+            pacing.ready_at(1, None).unwrap().saturating_since(Instant::ZERO).as_millis()
         });
         assert!((800..805).contains(&waits.clone().min().unwrap()));
         assert!((875..=880).contains(&waits.max().unwrap()));
@@ -581,8 +581,8 @@ mod tests {
         let late =
             Sample { fresh: false, ..Sample::new(thread.now, thread.now, Outcome::Throttled) };
         let before = thread.state;
-        let mut pace = Pace::new(thread.now);
-        let moved = thread.law.observe(&mut thread.state, &mut pace, &late, &mut Rng::new(0));
-        assert_eq!((moved, thread.state), (Move::Held, before));
+        let mut pacing = Pacing::new(thread.now);
+        let moved = thread.law.observe(&mut thread.state, &mut pacing, &late, &mut Rng::new(0));
+        assert_eq!((moved, thread.state), (Move::Kept, before));
     }
 }

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::gate::Pace;
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
@@ -17,31 +17,31 @@ use crate::verdict::{Reason, Verdict};
 /// | a busy second | halves the *limit* once for each busy response, at most 20 times: from 9 999 999 to 38 after 5000 calls, and then to nothing | sets the limit to half of the calls *measured* in that second, and never below one call |
 /// | recovery by rate 3 | four times a second (`limit + limit * 3`) | three times a second |
 /// | "the longer busy, the longer it should take to recover" | not kept: once nothing is sent, nothing is learnt | recovery begins after as many quiet seconds as there were busy ones, at most 8 |
-/// | a call that left before the latest cut | cuts again | does not |
+/// | a call that was sent before the latest cut | cuts again | does not |
 ///
 /// ```
 /// use tidegate::law::{Tchannel, TchannelConfig, TchannelVariant, Law, Sample};
-/// use tidegate::{Instant, Outcome, Rng, gate::Pace};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
 /// // Eight calls of one second come back busy; the limits of the next four seconds.
 /// let limits = |variant| {
 ///     let law = Tchannel::new(TchannelConfig { variant, ..TchannelConfig::DEFAULT }).unwrap();
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
-///     let (mut state, mut pace) = (law.start(start), Pace::new(start));
+///     let (mut state, mut pacing) = (law.start(start), Pacing::new(start));
 ///     for _ in 0..8 {
-///         law.released(&mut state, &mut pace, start, 1, &mut rng);
+///         law.released(&mut state, &mut pacing, start, 1, &mut rng);
 ///         let busy = Sample::new(start, start, Outcome::Busy);
-///         law.observe(&mut state, &mut pace, &busy, &mut rng);
+///         law.observe(&mut state, &mut pacing, &busy, &mut rng);
 ///     }
 ///     [1, 2, 3, 4].map(|second| {
 ///         let now = Instant::from_nanos(second * 1_000_000_000);
-///         law.observe(&mut state, &mut pace, &Sample::new(now, now, Outcome::Ok), &mut rng);
+///         law.observe(&mut state, &mut pacing, &Sample::new(now, now, Outcome::Ok), &mut rng);
 ///         state.limit_q36() >> 36
 ///     })
 /// };
 /// // Four times 9 999 999, halved eight times; then up by four.
 /// assert_eq!(limits(TchannelVariant::Faithful), [156_249, 624_999, 2_499_999, 9_999_999]);
-/// // Half of the eight calls that left; then a quiet second for the busy one, and up by three.
+/// // Half of the eight calls that were sent; then a quiet second for the busy one, and up by three.
 /// assert_eq!(limits(TchannelVariant::Promised), [4, 4, 12, 36]);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -57,17 +57,17 @@ pub enum TchannelVariant {
 ///
 /// ```
 /// use tidegate::law::{Tchannel, TchannelConfig, TchannelVariant, Law, Recovery, Sample};
-/// use tidegate::{Instant, Outcome, Rng, gate::Pace};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
 /// // From the one call a second at which a busy server left it.
 /// let limits = |recovery| {
 ///     let law = Tchannel::new(TchannelConfig { recovery, ..TchannelConfig::DEFAULT }).unwrap();
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
-///     let (mut state, mut pace) = (law.start(start), Pace::new(start));
-///     law.observe(&mut state, &mut pace, &Sample::new(start, start, Outcome::Busy), &mut rng);
+///     let (mut state, mut pacing) = (law.start(start), Pacing::new(start));
+///     law.observe(&mut state, &mut pacing, &Sample::new(start, start, Outcome::Busy), &mut rng);
 ///     [2, 3, 4, 5].map(|second| {
 ///         let now = Instant::from_nanos(second * 1_000_000_000);
-///         law.observe(&mut state, &mut pace, &Sample::new(now, now, Outcome::Ok), &mut rng);
+///         law.observe(&mut state, &mut pacing, &Sample::new(now, now, Outcome::Ok), &mut rng);
 ///         state.limit_q36() >> 36
 ///     })
 /// };
@@ -88,23 +88,23 @@ pub enum Recovery {
 /// ```
 /// use core::num::NonZeroU32;
 /// use tidegate::law::{Tchannel, TchannelConfig, Over};
-/// use tidegate::{Ask, Controller, Decision, Instant, Policy, Reason};
+/// use tidegate::{Call, Controller, Decision, Instant, Policy, Reason};
 ///
 /// let second_call = |over| {
 ///     let config = TchannelConfig { most: NonZeroU32::MIN, over, ..TchannelConfig::DEFAULT };
 ///     let policy = Policy::new(Tchannel::new(config).unwrap());
 ///     let mut gate: Controller<Tchannel> = Controller::new(policy, 7, Instant::ZERO);
-///     let Decision::Go(_) = gate.poll(Instant::ZERO, &Ask::new()) else { panic!() };
-///     gate.poll(Instant::from_nanos(400_000_000), &Ask::new())
+///     let Decision::Admit(_) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
+///     gate.poll(Instant::from_nanos(400_000_000), &Call::new())
 /// };
-/// assert_eq!(second_call(Over::Refuse), Decision::Refuse(Reason::OverLimit));
+/// assert_eq!(second_call(Over::Reject), Decision::Reject(Reason::OverLimit));
 /// assert_eq!(second_call(Over::Wait), Decision::Wait(Instant::from_nanos(1_000_000_000)));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Over {
-    /// It is refused at once ([`Reason::OverLimit`]), as the source does it.
-    Refuse,
+    /// It is rejected at once ([`Reason::OverLimit`]), as in the source.
+    Reject,
     /// It waits for the next second that has room.
     Wait,
 }
@@ -114,18 +114,18 @@ pub enum Over {
 /// ```
 /// use core::num::NonZeroU32;
 /// use tidegate::law::{Tchannel, TchannelConfig};
-/// use tidegate::{Ask, Controller, Decision, Instant, Policy, Span};
+/// use tidegate::{Call, Controller, Decision, Instant, Policy, Span};
 ///
 /// let config = TchannelConfig { most: NonZeroU32::new(2).unwrap(), ..TchannelConfig::DEFAULT };
 /// let start = Instant::from_nanos(250_000_000);
 /// let law = Tchannel::new(config).unwrap();
 /// let mut gate: Controller<Tchannel> = Controller::new(Policy::new(law), 7, start);
 /// // Calls are counted, and not what they cost: three calls' worth, and then one.
-/// assert!(matches!(gate.poll(start, &Ask::new().cost(3)), Decision::Go(_)));
-/// assert!(matches!(gate.poll(start, &Ask::new()), Decision::Go(_)));
+/// assert!(matches!(gate.poll(start, &Call::new().cost(3)), Decision::Admit(_)));
+/// assert!(matches!(gate.poll(start, &Call::new()), Decision::Admit(_)));
 /// // Seconds begin with the controller, not with the epoch.
 /// let next = start.saturating_add(Span::from_secs(1));
-/// assert_eq!(gate.poll(start, &Ask::new()), Decision::Wait(next));
+/// assert_eq!(gate.poll(start, &Call::new()), Decision::Wait(next));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -163,7 +163,7 @@ impl Default for TchannelConfig {
 /// `docs/throttling.py`, branch busy-throttling, 2015). [`TchannelVariant::Faithful`] reproduces the
 /// four tables of that page, character for character.
 ///
-/// Within a second calls leave as they come, so the limit is a burst and not a pace; against a
+/// Within a second calls are sent as they come, so the limit is a burst and not a pace; against a
 /// server with a hard limit the faithful variant reaches 14 to 18 % of the capacity (rate 3),
 /// because it climbs by a factor of four and falls by a million. A total outage settles at two
 /// calls a second in the faithful variant (rate 3), and at one in the other.
@@ -201,7 +201,7 @@ pub struct TchannelState {
     /// Calls a second, with 36 bits of fraction. The source counts in floating point, but every
     /// division in its tables is by a power of two, so they come out exactly.
     limit: u64,
-    /// Calls that left in the present second.
+    /// Calls that were sent in the present second.
     sent: u32,
     /// Busy responses that arrived in the present second.
     busy: u32,
@@ -221,7 +221,7 @@ const MOST_HALVINGS: u32 = 20;
 const MOST_STREAK: u8 = 8;
 
 impl TchannelState {
-    /// The limit of the second in which a call last left or came back, in calls with 36 bits of
+    /// The limit of the second in which a call was last sent or came back, in calls with 36 bits of
     /// fraction.
     #[must_use]
     pub const fn limit_q36(&self) -> u64 {
@@ -325,7 +325,7 @@ impl Tchannel {
         }
     }
 
-    /// When the limit next lets a call leave.
+    /// When the limit next admits a call.
     fn next_room(&self, state: &TchannelState) -> Instant {
         let mut state = *state;
         // From the smallest grain a factor of two is at one call after 40 seconds, and a recovery
@@ -366,21 +366,28 @@ impl Law for Tchannel {
     fn check(&self, state: &TchannelState, now: Instant, _: u16) -> Verdict {
         let state = self.at(state, now);
         match self.config.over {
-            _ if state.room() > 0 => Verdict::Go,
-            Over::Refuse => Verdict::Refuse(Reason::OverLimit),
+            _ if state.room() > 0 => Verdict::Admit,
+            Over::Reject => Verdict::Reject(Reason::OverLimit),
             Over::Wait => match self.next_room(&state) {
-                Instant::MAX => Verdict::Refuse(Reason::Never),
+                Instant::MAX => Verdict::Reject(Reason::Never),
                 until => Verdict::Wait(until),
             },
         }
     }
 
-    fn released(&self, state: &mut TchannelState, _: &mut Pace, now: Instant, _: u32, _: &mut Rng) {
+    fn released(
+        &self,
+        state: &mut TchannelState,
+        _: &mut Pacing,
+        now: Instant,
+        _: u32,
+        _: &mut Rng,
+    ) {
         *state = self.at(state, now);
         state.sent = state.sent.saturating_add(1);
     }
 
-    fn refunded(&self, state: &mut TchannelState, _: &mut Pace, now: Instant, _: u32, _: bool) {
+    fn refunded(&self, state: &mut TchannelState, _: &mut Pacing, now: Instant, _: u32, _: bool) {
         *state = self.at(state, now);
         state.sent = state.sent.saturating_sub(1);
     }
@@ -388,7 +395,7 @@ impl Law for Tchannel {
     fn observe(
         &self,
         state: &mut TchannelState,
-        _: &mut Pace,
+        _: &mut Pacing,
         sample: &Sample<'_>,
         _: &mut Rng,
     ) -> Move {
@@ -398,7 +405,7 @@ impl Law for Tchannel {
             state.busy = state.busy.saturating_add(1);
             return Move::Slower;
         }
-        if state.limit > before { Move::Faster } else { Move::Held }
+        if state.limit > before { Move::Faster } else { Move::Kept }
     }
 }
 
@@ -464,7 +471,7 @@ mod tests {
 
     const FAITHFUL: TchannelConfig = TchannelConfig {
         variant: TchannelVariant::Faithful,
-        over: Over::Refuse,
+        over: Over::Reject,
         ..TchannelConfig::DEFAULT
     };
 
@@ -475,14 +482,14 @@ mod tests {
     struct World {
         law: Tchannel,
         state: TchannelState,
-        pace: Pace,
+        pacing: Pacing,
         rng: Rng,
     }
 
     impl World {
         fn new(config: TchannelConfig) -> Self {
             let law = Tchannel::new(config).unwrap();
-            Self { law, state: law.start(at(0)), pace: Pace::new(at(0)), rng: Rng::new(0) }
+            Self { law, state: law.start(at(0)), pacing: Pacing::new(at(0)), rng: Rng::new(0) }
         }
 
         /// Offers calls in a second, of which the first `busy` come back busy; returns how many
@@ -490,11 +497,11 @@ mod tests {
         fn second(&mut self, second: u64, offered: u32, busy: u32) -> u32 {
             let now = at(second * 1_000);
             let mut sent = 0;
-            while sent < offered && self.law.check(&self.state, now, 0) == Verdict::Go {
-                self.law.released(&mut self.state, &mut self.pace, now, 1, &mut self.rng);
+            while sent < offered && self.law.check(&self.state, now, 0) == Verdict::Admit {
+                self.law.released(&mut self.state, &mut self.pacing, now, 1, &mut self.rng);
                 let outcome = if sent < busy { Outcome::Busy } else { Outcome::Ok };
                 let sample = Sample::new(now, now, outcome);
-                self.law.observe(&mut self.state, &mut self.pace, &sample, &mut self.rng);
+                self.law.observe(&mut self.state, &mut self.pacing, &sample, &mut self.rng);
                 sent += 1;
             }
             sent
@@ -517,7 +524,7 @@ mod tests {
     fn the_promised_variant_halves_what_it_measured_and_recovers_later_the_longer_it_was_busy() {
         let recovery = |busy_seconds: u64| {
             let mut world =
-                World::new(TchannelConfig { over: Over::Refuse, ..TchannelConfig::DEFAULT });
+                World::new(TchannelConfig { over: Over::Reject, ..TchannelConfig::DEFAULT });
             let sent = world.run(0..busy_seconds, 3_000);
             let halves: Vec<u32> = (0..busy_seconds).map(|n| 5_000 >> n).collect();
             assert_eq!(sent, halves);
@@ -533,7 +540,7 @@ mod tests {
     fn the_promised_variant_stays_down_for_as_many_seconds_as_it_was_busy_and_then_triples() {
         for (busy_seconds, quiet) in [(1, 1), (2, 2), (7, 7), (8, 8), (11, 8)] {
             let mut world =
-                World::new(TchannelConfig { over: Over::Refuse, ..TchannelConfig::DEFAULT });
+                World::new(TchannelConfig { over: Over::Reject, ..TchannelConfig::DEFAULT });
             let down = world.run(0..busy_seconds, 3_000).pop().unwrap() / 2;
             let up = world.run(busy_seconds..busy_seconds + quiet + 3, 0);
             // The first quiet second shows the cut itself; the growth after the last one comes next.
@@ -553,9 +560,9 @@ mod tests {
             world.law.check(&world.state, at(until.as_nanos() / 1_000_000 - 1), 0),
             Verdict::Wait(_)
         ));
-        assert_eq!(world.law.check(&world.state, until, 0), Verdict::Go);
-        let refusing = Tchannel::new(FAITHFUL).unwrap();
-        assert_eq!(refusing.check(&world.state, at(2_500), 0), Verdict::Refuse(Reason::OverLimit));
+        assert_eq!(world.law.check(&world.state, until, 0), Verdict::Admit);
+        let rejecting = Tchannel::new(FAITHFUL).unwrap();
+        assert_eq!(rejecting.check(&world.state, at(2_500), 0), Verdict::Reject(Reason::OverLimit));
     }
 
     #[test]
@@ -612,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_would_never_come_to_rest_is_refused() {
+    fn a_record_that_would_never_come_to_rest_is_throttled() {
         let law = Tchannel::new(FAITHFUL).unwrap();
         let read = |state: TchannelState| {
             let mut bytes = [0; Tchannel::BYTES];

@@ -31,7 +31,7 @@ use crate::outcome::{AsReply, Outcome, Reply};
 pub struct Answer {
     /// What became of the call.
     pub outcome: Outcome,
-    /// What the server said to a client that counts calls: the pause, and the binding one of the
+    /// What the server said to a client that counts calls: the cooldown, and the binding one of the
     /// limits of calls. Limits that count something else are in [`limits`](Self::limits).
     pub hint: Hint,
     pub(super) limits: [Draft; TOLD],
@@ -48,9 +48,9 @@ impl Answer {
     /// The limits that the response told of, the binding one first; the first four if there were
     /// more.
     pub fn limits(&self) -> impl Iterator<Item = Limit> {
-        let mut pause = self.hint.retry_after;
+        let mut cooldown = self.hint.retry_after;
         let told = self.limits.iter().filter(|draft| draft.told != 0);
-        told.map(move |draft| draft.limit(pause.take()))
+        told.map(move |draft| draft.limit(cooldown.take()))
     }
 
     /// The reply to a controller that keeps several limits, each fed by what the server said of it.
@@ -78,9 +78,42 @@ impl Answer {
                 Which::Counting(unit) => self.of(unit),
                 Which::Named(name) => self.of_name(name),
             };
-            Hint { retry_after: self.hint.retry_after, no_retry: self.hint.no_retry, ..hint }
+            let Hint { retry_after, no_retry, concurrency, .. } = self.hint;
+            Hint { retry_after, no_retry, concurrency, ..hint }
         });
         Reply::about(self.outcome, hints)
+    }
+
+    /// What the call really cost of each limit, for [`Reply::using`]: what the server says, or else what it was
+    /// `charged`.
+    ///
+    /// ```
+    /// use tidegate::signal::http::{Reading, Unit};
+    /// use tidegate::Reply;
+    ///
+    /// let mut reading = Reading::new(200);
+    /// reading.header("x-ratelimitbysize-remaining-minute", "499968");
+    /// reading.header("ratelimitbysize-query-cost", "32");
+    /// let (answer, units) = (reading.finish(None), [Unit::Requests, Unit::Tokens]);
+    /// assert_eq!(answer.costs(units, [1, 500]), [1, 32]);
+    /// let reply: Reply<2> = answer.about(units).using(answer.costs(units, [1, 500]));
+    /// assert_eq!(reply.hints[1].remaining, Some(499_968));
+    /// ```
+    #[must_use]
+    pub fn costs<const LIMITS: usize>(
+        &self,
+        limits: [impl Into<Which>; LIMITS],
+        mut charged: [u32; LIMITS],
+    ) -> [u32; LIMITS] {
+        for (charged, which) in charged.iter_mut().zip(limits) {
+            let which = which.into();
+            let told = self.limits().find(|limit| match which {
+                Which::Counting(unit) => limit.unit == unit && limit.cost.is_some(),
+                Which::Named(name) => limit.name == name,
+            });
+            *charged = told.and_then(|limit| limit.cost).unwrap_or(*charged);
+        }
+        charged
     }
 
     /// What was said of the binding one of the limits that count `unit`s.

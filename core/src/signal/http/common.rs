@@ -2,7 +2,7 @@
 
 use core::slice::from_ref;
 
-use super::dialect::{self, CALL, PARAMETERS, Term};
+use super::dialect::{self, CALL, COMMON_PARAMETERS, Term};
 use super::limits::Name;
 use super::moment::days;
 use crate::hint::Hint;
@@ -47,7 +47,7 @@ const NOTHING: Numbers = [0; 7];
 /// reading.header("X-RateLimit-Reset", "1740993300"); // 09:15:00
 /// let reply: Reply = reading.finish(None);
 /// assert_eq!(reply.outcome, Outcome::Throttled);
-/// assert_eq!(reply.hints[0].pause(), Some(Span::from_secs(900)));
+/// assert_eq!(reply.hints[0].cooldown(), Some(Span::from_secs(900)));
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -55,7 +55,7 @@ pub struct CommonReading {
     status: u16,
     /// Whether what is read is noted.
     keeps: bool,
-    /// The first is of the call: its pause, for a `Period` the pause that was told in milliseconds,
+    /// The first is of the call: its cooldown, for a `Period` the cooldown that was told in milliseconds,
     /// for what is `Left` the date of the response, and for a `Limit` its age.
     limits: [Numbers; ROOM],
 }
@@ -125,7 +125,7 @@ impl CommonReading {
             (Term::Reset, date(text))
         } else {
             match (term, number(text)) {
-                (Term::PauseMillis, (whole, _)) => (Term::Period, whole),
+                (Term::CooldownMillis, (whole, _)) => (Term::Period, whole),
                 (Term::ResetAfter, (_, millis)) => (Term::ResetAfter, millis),
                 (_, (whole, _)) if whole >= 1_000_000_000 => (Term::Reset, whole),
                 (_, (_, millis)) => (Term::ResetAfter, millis),
@@ -181,7 +181,7 @@ impl CommonReading {
             return false;
         }
         let value = bare(text);
-        let (term, number) = match (PARAMETERS.of_digest(key), value) {
+        let (term, number) = match (COMMON_PARAMETERS.of_digest(key), value) {
             (Some(term @ (Term::Limit | Term::Left)), Bare::Number(count, _)) => (term, !count),
             (Some(Term::ResetAfter | Term::Reset), Bare::Number(_, millis)) => {
                 (Term::ResetAfter, millis.saturating_add(1))
@@ -220,9 +220,9 @@ impl CommonReading {
         let [_, date, coarse, fine, _, age, at] = call;
         let now = if *date > 0 { *date } else { now.map_or(0, |now| now.saturating_add(1)) };
         until(*at, coarse, now);
-        // Of two pauses that differ by rounding the finer one, else the longer one.
+        // Of two cooldowns that differ by rounding the finer one, else the longer one.
         let is_longer = *fine == 0 || coarse.saturating_sub(*fine) >= 1_000;
-        let pause = if is_longer { *coarse } else { *fine };
+        let cooldown = if is_longer { *coarse } else { *fine };
         let (mut most, mut limit) = ([0; 4], &NOTHING);
         for other in limits {
             let weight = settle(other, now);
@@ -233,11 +233,11 @@ impl CommonReading {
             }
         }
         let outcome = match self.status {
-            // GitHub's other way to throttle comes with a pause, or with no calls left.
-            403 if pause > 0 || get(limit, Term::Left) == u32::MAX => Outcome::Throttled,
+            // GitHub's other way to throttle comes with a cooldown, or with no calls left.
+            403 if cooldown > 0 || get(limit, Term::Left) == u32::MAX => Outcome::Throttled,
             status => super::outcome(status),
         };
-        let retry_after = span(if outcome == Outcome::Ok { 0 } else { pause });
+        let retry_after = span(if outcome == Outcome::Ok { 0 } else { cooldown });
         let hints = core::array::from_fn(|at| {
             let limit = if at == 0 { limit } else { &NOTHING };
             Hint {
@@ -246,7 +246,7 @@ impl CommonReading {
                 reset: span(get(limit, Term::ResetAfter)),
                 limit: count(get(limit, Term::Limit)),
                 period: span(get(limit, Term::Period)),
-                no_retry: false,
+                ..Hint::NONE
             }
         });
         Reply { outcome, hints, used: None }

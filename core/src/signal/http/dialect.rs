@@ -28,16 +28,16 @@ pub(super) enum Term {
     /// How long it was in a cache (RFC 9111 section 5.1).
     Age,
     /// `Retry-After`.
-    Pause,
-    /// A pause in seconds, whatever its size.
-    PauseSeconds,
-    /// A pause in milliseconds.
-    PauseMillis,
+    Cooldown,
+    /// A cooldown in seconds, whatever its size.
+    CooldownSeconds,
+    /// A cooldown in milliseconds.
+    CooldownMillis,
     /// `RateLimit`: what is left of which policy.
     Service,
     /// `RateLimit-Policy`: the quotas.
     Policy,
-    /// The calls used and their limit, `32/40`.
+    /// The calls used and their limit, `32/40` or `api-usage=18/15000`.
     UsedOfLimit,
     /// An AWS error code.
     AwsError,
@@ -45,6 +45,18 @@ pub(super) enum Term {
     ShouldRetry,
     /// The beginning of names that tell one number of a limit each.
     Family,
+    /// A period in milliseconds.
+    PeriodMillis,
+    /// What the call cost.
+    Cost,
+    /// The part of a limit that is used, of 1.
+    Utilization,
+    /// `rejected` where a limit is used up.
+    Status,
+    /// Why a call was throttled, which may be that too many are in flight.
+    Reason,
+    /// What Meta says of an app's use, in JSON.
+    Usage,
     /// A list of counts by resource, which says nothing of a limit that a client could know.
     ByResource,
 }
@@ -69,24 +81,44 @@ const fn row<'a>(header: &'a str, term: Term, limit: &str, counts: u8) -> (&'a s
 const ROWS: &[(&str, Dialect)] = &[
     row("date", Term::Date, "call", 0),
     row("age", Term::Age, "call", 0),
-    row("retry-after", Term::Pause, "call", 0),
-    row("retry-after-ms", Term::PauseMillis, "call", 0),
+    row("retry-after", Term::Cooldown, "call", 0),
+    row("retry-after-ms", Term::CooldownMillis, "call", 0),
     row("ratelimit", Term::Service, "ratelimit", 0),
     row("ratelimit-policy", Term::Policy, "ratelimit", 0),
     row("ratelimit-", Term::Family, "ratelimit", 0),
     row("x-ratelimit-", Term::Family, "x-ratelimit", 0),
     row("x-rate-limit-", Term::Family, "x-ratelimit", 0),
     // Azure and its SDKs; AWS.
-    row("x-ms-retry-after-ms", Term::PauseMillis, "call", 0),
-    row("x-amz-retry-after", Term::PauseMillis, "call", 0),
+    row("x-ms-retry-after-ms", Term::CooldownMillis, "call", 0),
+    row("x-amz-retry-after", Term::CooldownMillis, "call", 0),
     // MailerLite; Bucket4j, as its guides spell it.
-    row("x-ratelimit-retry-after", Term::PauseSeconds, "call", 0),
-    row("x-rate-limit-retry-after-seconds", Term::PauseSeconds, "call", 0),
+    row("x-ratelimit-retry-after", Term::CooldownSeconds, "call", 0),
+    row("x-rate-limit-retry-after-seconds", Term::CooldownSeconds, "call", 0),
     row("anthropic-ratelimit-", Term::Family, "anthropic", 0),
     row("x-ms-ratelimit-", Term::Family, "x-ms", REQUESTS),
     row("x-ms-ratelimit-remaining-resource", Term::ByResource, "call", 0),
     row("x-shopify-shop-api-call-limit", Term::UsedOfLimit, "shopify", 0),
     row("x-amzn-errortype", Term::AwsError, "call", 0),
+    // Salesforce; X; HubSpot, of ten seconds and of a day.
+    row("sforce-limit-info", Term::UsedOfLimit, "api-usage", DAILY),
+    row("x-app-limit-24hour-", Term::Family, "app-limit-24hour", DAILY),
+    row("x-user-limit-24hour-", Term::Family, "user-limit-24hour", DAILY),
+    row("x-hubspot-ratelimit-", Term::Family, "hubspot", 0),
+    row("x-hubspot-ratelimit-max", Term::Limit, "hubspot", 0),
+    row("x-hubspot-ratelimit-interval-milliseconds", Term::PeriodMillis, "hubspot", 0),
+    row("x-hubspot-ratelimit-daily", Term::Limit, "daily", DAILY),
+    row("x-hubspot-ratelimit-daily-remaining", Term::Left, "daily", DAILY),
+    // Mistral, by the minute unless another period is named; Linear.
+    row("ratelimitbysize-", Term::Family, "minute", TOKENS),
+    row("ratelimitbysize-query-cost", Term::Cost, "minute", TOKENS),
+    row("x-ratelimitbysize-", Term::Family, "minute", TOKENS),
+    row("x-ratelimit-tokens-query-cost", Term::Cost, "tokens-minute", TOKENS),
+    row("x-complexity", Term::Cost, "complexity", OTHER),
+    // Stripe; Twilio, whose one reason it is; Meta.
+    row("stripe-rate-limited-reason", Term::Reason, "call", 0),
+    row("twilio-concurrent-requests", Term::Reason, "call", CONCURRENT),
+    row("x-business-use-case-usage", Term::Usage, "call", 0),
+    row("x-app-usage", Term::Usage, "call", 0),
     row("x-should-retry", Term::ShouldRetry, "call", 0),
     row("stripe-should-retry", Term::ShouldRetry, "call", 0),
     row("fastly-ratelimit-", Term::Family, "fastly", 0),
@@ -101,9 +133,9 @@ static COMMON: Table<Dialect, 9> = Table::of(ROWS);
 /// The name of the call, as if it were a limit.
 pub(super) const CALL: Name = Name::known("call");
 
-/// The words for the numbers of a limit: those of headers' names and draft 07, and the parameters of
-/// the drafts since.
-const WORDS: [(&str, Term); 10] = [
+/// The words for the numbers of a limit: those of headers' names and draft 07, the parameters of the drafts
+/// since, and those of the draft to come.
+const WORDS: [(&str, Term); 12] = [
     ("reset", Term::Reset),
     ("remaining", Term::Left),
     ("reset-after", Term::ResetAfter),
@@ -114,11 +146,25 @@ const WORDS: [(&str, Term); 10] = [
     ("q", Term::Limit),
     ("qu", Term::Unit),
     ("pk", Term::Partition),
+    ("a", Term::Left),
+    ("c", Term::Cost),
 ];
+
+/// The words in headers' names, with those of Anthropic.
+static NAMES: Table<Term, 6> = Table::of(&[
+    WORDS[0],
+    WORDS[1],
+    WORDS[2],
+    WORDS[3],
+    ("utilization", Term::Utilization),
+    ("status", Term::Status),
+]);
 
 static NUMBERS: Table<Term, 4> = Table::of(&WORDS);
 /// What a parameter tells.
 pub(super) static PARAMETERS: Table<Term, { WORDS.len() }> = Table::of(&WORDS);
+/// What one tells in the common dialects.
+pub(super) static COMMON_PARAMETERS: Table<Term, 10> = Table::of(&WORDS);
 
 /// What the header of this name is about; `None` where it is not about limits. What the name tells
 /// of a limit is noted.
@@ -132,7 +178,7 @@ pub(super) fn term(name: &[u8], draft: &mut Draft) -> Option<Term> {
     };
     if qualifier.is_empty() {
         draft.set_name(dialect.name);
-        draft.count(&[], dialect.counts | REQUESTS);
+        draft.count(&[], if dialect.counts == 0 { REQUESTS } else { dialect.counts });
     } else {
         draft.set_name(Name::of_header(qualifier));
         draft.count(qualifier, dialect.counts);
@@ -154,14 +200,14 @@ pub(super) fn common(name: &[u8]) -> Option<(Term, Name)> {
 /// Splits what follows a family's name: OpenAI says `limit-requests`, Anthropic `requests-limit`,
 /// most no more than `limit`.
 fn number(rest: &[u8]) -> Option<(Term, &[u8])> {
-    match NUMBERS.longest(rest) {
+    match NAMES.longest(rest) {
         Some((term, [])) => return Some((term, &[])),
         Some((term, [b'-', qualifier @ ..])) => return Some((term, qualifier)),
         _ => {}
     }
     let dash = rest.iter().rposition(|byte| *byte == b'-')?;
     let (qualifier, word) = rest.split_at_checked(dash)?;
-    Some((NUMBERS.find(word.get(1..)?)?, qualifier))
+    Some((NAMES.find(word.get(1..)?)?, qualifier))
 }
 
 /// Bits for what is counted.
@@ -171,6 +217,9 @@ const OUTPUT: u8 = 4;
 const CONCURRENT: u8 = 8;
 const BYTES: u8 = 16;
 const REQUESTS: u8 = 32;
+const OTHER: u8 = 64;
+/// Calls of a day.
+const DAILY: u8 = 128 | REQUESTS;
 
 /// Prefixes of the words that name what a limit counts, with the seconds of its period.
 static UNITS: Table<(u8, u32), 11> = Table::of(&[
@@ -197,11 +246,17 @@ const MASKS: [(u8, Unit); 6] = [
     (REQUESTS, Unit::Requests),
 ];
 
+/// A day in nanoseconds.
+const DAY: u64 = 86_400_000_000_000;
+
 impl Draft {
     /// Notes what the limit counts, and in which period, as far as its name tells: `tokens`,
     /// `requests-day`, `minute`. Where a period is named, calls are meant.
     pub(super) fn count(&mut self, name: &[u8], counts: u8) {
         let mut seen = counts;
+        if counts == DAILY {
+            self.tell(Term::Period, DAY);
+        }
         let mut words = Text::new(name);
         loop {
             if let Some(((bit, seconds), _)) = UNITS.longest(words.letters()) {

@@ -10,6 +10,8 @@ const JOINED: u8 = 1 << 0;
 /// The bit of a quota without a name (`100;w=60`). It belongs to the limit of as many calls, if
 /// there is one.
 const LOOSE: u8 = 1 << 7;
+/// The bit of a limit of which a call's cost was told: a name is not told.
+const PRICED: u8 = bit(Term::Name);
 
 /// A limit while its numbers come together. Where a number was told twice, the more careful one
 /// counts, whichever came first.
@@ -22,6 +24,8 @@ pub(super) struct Draft {
     numbers: [u64; 7],
     /// The digest of the partition's key; none where it is zero.
     pub(super) partition: u32,
+    /// The most that the call cost.
+    cost: u32,
     /// Which numbers were told, a bit each.
     pub(super) told: u8,
     /// The first of the units that were told, as [`Unit::number`] has them; none where it is zero.
@@ -30,7 +34,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Of what nothing was told.
-    pub(super) const NONE: Self = Self { numbers: [0; 7], partition: 0, told: 0, unit: 0 };
+    pub(super) const NONE: Self = Self { numbers: [0; 7], partition: 0, cost: 0, told: 0, unit: 0 };
 
     /// Notes a number of which the greatest counts.
     #[inline(never)] // It is called from everywhere.
@@ -46,6 +50,20 @@ impl Draft {
 
     pub(super) fn set_name(&mut self, name: Name) {
         self.set(Term::Name, !u64::from(name.0));
+    }
+
+    pub(super) fn set_cost(&mut self, cost: u64) {
+        self.told |= PRICED;
+        self.cost = self.cost.max(u32::try_from(cost).unwrap_or(u32::MAX));
+    }
+
+    /// What `w` of the draft to come is beside what is left: how long that lasts.
+    pub(super) fn end_with_period(&mut self) {
+        if self.has(Term::Period) && !self.has(Term::ResetAfter) && !self.has(Term::Limit) {
+            self.tell(Term::ResetAfter, self.most(Term::Period));
+            self.told &= !bit(Term::Period);
+            self.set(Term::Period, 0);
+        }
     }
 
     /// Makes it a quota of `count` without a name.
@@ -80,6 +98,7 @@ impl Draft {
         self.told |= other.told;
         self.unit = self.unit.max(other.unit);
         self.partition = self.partition.max(other.partition);
+        self.cost = self.cost.max(other.cost);
         for (old, number) in self.numbers.iter_mut().zip(&other.numbers) {
             *old = (*old).max(*number);
         }
@@ -161,13 +180,14 @@ impl Draft {
         hint.period = self.span(Term::Period);
     }
 
-    /// The limit, and the pause that goes with it.
+    /// The limit, and the cooldown that goes with it.
     pub(super) fn limit(&self, retry_after: Option<Span>) -> Limit {
         #[expect(clippy::cast_possible_truncation, reason = "it comes from a digest of 32 bits")]
         let name = Name(self.least(Term::Name) as u32);
         let partition = (self.partition > 0).then_some(Name(self.partition));
         let hint = Hint { retry_after, ..Hint::NONE };
-        let mut limit = Limit { unit: Unit::of_number(self.unit), name, partition, hint };
+        let cost = (self.told & PRICED != 0).then_some(self.cost);
+        let mut limit = Limit { unit: Unit::of_number(self.unit), name, partition, cost, hint };
         self.tell_in(&mut limit.hint);
         limit
     }
@@ -217,7 +237,10 @@ pub(super) fn settle(
     join(drafts);
     for draft in drafts.iter_mut().filter(|draft| draft.told != 0) {
         draft.settle(now, ignored);
-        draft.weigh();
+        // What is left of nothing binds less than all.
+        if draft.told != 0 {
+            draft.weigh();
+        }
     }
     for draft in drafts.iter().filter(|draft| draft.told != 0) {
         let before = drafts.iter().map(|other| usize::from(other.numbers > draft.numbers));

@@ -17,7 +17,7 @@ pub(super) const TOLD: usize = 4;
 /// let answer = reading.finish(None);
 /// assert_eq!(answer.of(Unit::InFlight).limit, Some(10));
 /// assert_eq!(answer.of(Unit::Tokens).remaining, Some(900));
-/// // Neither is a number of calls, so the hint for a pace that counts calls has neither.
+/// // Neither is a number of calls, so the hint for pacing that counts calls has neither.
 /// assert_eq!((answer.hint.limit, answer.hint.remaining), (None, None));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -34,7 +34,7 @@ pub enum Unit {
     OutputTokens,
     /// Bytes of content (`qu="content-bytes"`).
     Bytes,
-    /// Calls in flight (`qu="concurrent-requests"`): for a window, not for a pace.
+    /// Calls in flight (`qu="concurrent-requests"`): for a window, not for pacing.
     InFlight,
     /// Something else.
     Other,
@@ -73,7 +73,7 @@ impl Unit {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Name(pub(super) u32);
+pub struct Name(pub(in crate::signal) u32);
 
 impl Name {
     /// The digest of `name`.
@@ -120,7 +120,9 @@ pub struct Limit {
     /// The digest of the partition key (`pk` of the IETF draft): calls with another key draw from
     /// another quota, so let each key have a controller of its own.
     pub partition: Option<Name>,
-    /// What was said of it. The pause the server asked for stands in the hint of the binding limit
+    /// What the call cost of it.
+    pub cost: Option<u32>,
+    /// What was said of it. The cooldown the server asked for stands in the hint of the binding limit
     /// only.
     pub hint: Hint,
 }

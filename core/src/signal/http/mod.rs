@@ -17,7 +17,7 @@
 //! }
 //! let answer = reading.finish(None);
 //! assert_eq!(answer.outcome, Outcome::Throttled);
-//! assert_eq!(answer.hint.pause(), Some(Span::from_secs(900)));
+//! assert_eq!(answer.hint.cooldown(), Some(Span::from_secs(900)));
 //! ```
 //!
 //! Where flash is short, a [`CommonReading`] in its place reads what most servers send.
@@ -30,6 +30,7 @@
 //! | `retry-after-ms`, `x-ms-retry-after-ms`, `x-amz-retry-after`: milliseconds | OpenAI, Azure, AWS |
 //! | `X-RateLimit-Retry-After`, `X-Rate-Limit-Retry-After-Seconds`: seconds | MailerLite; Bucket4j |
 //! | `RateLimit: "name";r=50;t=30`, `RateLimit-Policy: "name";q=100;w=60;qu="requests";pk=:…:` | the IETF draft "`RateLimit` header fields for HTTP", 08 to 11; Cloudflare, Hugging Face, `PyPI` |
+//! | `RateLimit: "name";a=50;w=30;c=2` | the draft to come: `c` is what the call cost |
 //! | `RateLimit: limit=100, remaining=50, reset=5`, `RateLimit-Policy: 100;w=60` | its draft 07; Close |
 //! | `RateLimit-Limit: 100, 100;w=60`, `RateLimit-Remaining`, `RateLimit-Reset` | its drafts 00 to 06; GitLab, Heroku, Docker Hub |
 //! | `X-RateLimit-…`, `X-Rate-Limit-…` | GitHub, X, Envoy, Reddit and most others |
@@ -40,20 +41,28 @@
 //! | `X-Shopify-Shop-Api-Call-Limit: 32/40` | Shopify |
 //! | `x-amzn-errortype` | AWS, see [`aws`](super::aws) |
 //! | `Fastly-RateLimit-Remaining`, `-Reset` | Fastly |
+//! | `ratelimitbysize-…`, `x-ratelimitbysize-…-minute`, `ratelimitbysize-query-cost` | Mistral: tokens |
+//! | `X-HubSpot-RateLimit-Max`, `-Remaining`, `-Interval-Milliseconds`, `-Daily`, `-Daily-Remaining` | `HubSpot` |
+//! | `Sforce-Limit-Info: api-usage=18/15000` | Salesforce |
+//! | `x-app-limit-24hour-…`, `x-user-limit-24hour-…` | X |
+//! | `anthropic-ratelimit-unified-5h-utilization: 0.42`, `-status: rejected` | Anthropic's plans: thousandths; rejected with 429 is [`Exhausted`](crate::Outcome::Exhausted) |
+//! | `X-Complexity` | Linear: what the call cost of the limit `complexity` |
+//! | `Stripe-Rate-Limited-Reason`, `Twilio-Concurrent-Requests` | Stripe, Twilio: a limit of calls in flight, see [`Hint::concurrency`](crate::Hint::concurrency) |
+//! | `X-Business-Use-Case-Usage`, `X-App-Usage`: `estimated_time_to_regain_access` | Meta: minutes, as a cooldown |
 //! | `Beta-RateLimit`, `Beta-RateLimit-Policy` | Atlassian |
 //! | `Stripe-Should-Retry`, `x-should-retry`: `false` | Stripe, OpenAI, Anthropic |
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
 //!
-//! A reset is seconds from now, a date in any form, or a duration as Go writes it; [`Profile`] says
-//! how they are told apart. Pauses take the same forms. What a limit counts is told by the words in
+//! A reset is seconds from now, a date in any form (RFC 3339 also without its seconds), or a duration as Go writes it; [`Profile`] says
+//! how they are told apart. Cooldowns take the same forms. What a limit counts is told by the words in
 //! its header's name or in `qu`: tokens, bytes, concurrent, requests or a period. A date is read
 //! against the response's own `Date`, because that is the clock which made it; without one, against
 //! the clock of the caller; without that, it is ignored.
 //!
 //! # What wins
 //!
-//! 1. Of pauses that differ by less than a second the finer one, else the longer one. Either wins
-//!    over a reset ([`Hint::pause`](crate::Hint::pause)).
+//! 1. Of cooldowns that differ by less than a second the finer one, else the longer one. Either wins
+//!    over a reset ([`Hint::cooldown`](crate::Hint::cooldown)).
 //! 2. A number that was told twice counts as the more careful one, whatever the order: the lesser
 //!    limit, the fewer calls left, the longer delay. But a delay wins over a date, which needs
 //!    clocks that agree.
@@ -64,12 +73,12 @@
 //! 5. Of several limits the binding one comes first: one that is used up, or else the one with the
 //!    least share left, or else what tells no share; of equals the one of fewer calls.
 //! 6. What a cache kept (`Age` above zero) does not tell of limits (draft section "Caching").
-//! 7. A pause beside a response that served the call is not about the limit and ignored: Azure
+//! 7. A cooldown beside a response that served the call is not about the limit and ignored: Azure
 //!    puts the interval for polling there.
 //!
 //! # What is not
 //!
-//! Bodies are not read: hand their error code to [`aws::outcome`](super::aws::outcome). Limits by
+//! Bodies are for [`body`](super::body), which a [`Reading`] takes note of too. Limits by
 //! endpoint (`X-RateLimit-Bucket`, `x-ratelimit-resource`) are for the frontend to key its
 //! controllers by. Counts of what has been used are understood only where they stand beside their
 //! limit.
@@ -97,7 +106,8 @@ use crate::Outcome;
 /// (RFC 9110 section 15.6.4), and so is 529, by which Anthropic and others say "overloaded". 408
 /// and the other server errors are [`Failed`](Outcome::Failed): the same call may succeed later.
 /// All else was answered, hence [`Ok`](Outcome::Ok): a 404 used the limit as much as a 200 did,
-/// and sending it again would not help.
+/// and sending it again would not help. So are 501 (not implemented), 505 (version not supported) and
+/// 508 (loop detected).
 ///
 /// ```
 /// use tidegate::{Outcome, signal::http};
@@ -107,12 +117,15 @@ use crate::Outcome;
 /// assert_eq!(http::outcome(429), Outcome::Throttled);
 /// assert_eq!(http::outcome(503), Outcome::Busy);
 /// assert_eq!(http::outcome(500), Outcome::Failed);
+/// assert_eq!(http::outcome(501), Outcome::Ok); // not implemented, now or later
 /// ```
 #[must_use]
 pub const fn outcome(status: u16) -> Outcome {
     match status {
         429 => Outcome::Throttled,
         503 | 529 => Outcome::Busy,
+        // The server answers, and would answer the same again.
+        501 | 505 | 508 => Outcome::Ok,
         408 | 500..=599 => Outcome::Failed,
         _ => Outcome::Ok,
     }
@@ -133,9 +146,12 @@ mod tests {
             (429, Outcome::Throttled),
             (499, Outcome::Ok),
             (500, Outcome::Failed),
+            (501, Outcome::Ok),
             (502, Outcome::Failed),
             (503, Outcome::Busy),
             (504, Outcome::Failed),
+            (505, Outcome::Ok),
+            (508, Outcome::Ok),
             (529, Outcome::Busy),
             (599, Outcome::Failed),
             (600, Outcome::Ok),

@@ -190,7 +190,13 @@ fn rfc_3339<'a>(text: &mut Text<'a>, year: u64) -> Number<'a> {
     if !matches!(text.next(), b'T' | b't' | b' ') {
         text.fail();
     }
-    let time = clock(text, 3);
+    // Atlassian leaves the seconds out.
+    let minutes = clock(text, 2);
+    let seconds = if text.eat(b':') { text.digits(2) } else { 0 };
+    if seconds > 60 {
+        text.fail();
+    }
+    let time = minutes.wrapping_mul(60).wrapping_add(seconds);
     let year = u32::try_from(year).unwrap_or(u32::MAX);
     let local = midnight(text, year, month, day).wrapping_add(u64::from(time));
     let fraction = if text.eat(b'.') { text.some_digits() } else { &[] };

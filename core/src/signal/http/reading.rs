@@ -6,11 +6,16 @@ use super::draft::{self, Draft, count};
 use super::limits::{Name, Unit};
 use super::moment::{Profile, moments};
 use super::structured::{Bare, item};
+use crate::hint::Hint;
 use crate::outcome::Outcome;
 use crate::signal::aws;
+use crate::signal::body::Body;
 use crate::signal::text::Text;
 use crate::time::Span;
 
+/// A share that is whole: what is left of it is told in thousandths.
+const WHOLE: u64 = 1_000;
+const REJECTED: Name = Name::known("rejected");
 const FALSE: Name = Name::known("false");
 const TRUE: Name = Name::known("true");
 
@@ -41,11 +46,13 @@ pub struct Reading {
     profile: Profile,
     cached: bool,
     no_retry: bool,
+    concurrency: bool,
+    exhausted: bool,
     code: Option<Outcome>,
     date: Draft,
-    pause: Draft,
-    /// A pause that was told in milliseconds.
-    fine_pause: Draft,
+    cooldown: Draft,
+    /// A cooldown that was told in milliseconds.
+    fine_cooldown: Draft,
     limits: [Draft; COLLECTED],
 }
 
@@ -66,10 +73,12 @@ impl Reading {
             profile,
             cached: false,
             no_retry: false,
+            concurrency: false,
+            exhausted: false,
             code: None,
             date: nothing,
-            pause: nothing,
-            fine_pause: nothing,
+            cooldown: nothing,
+            fine_cooldown: nothing,
             limits: const { [Draft::NONE; COLLECTED] },
         }
     }
@@ -94,12 +103,16 @@ impl Reading {
         if !text.done() {
             return count(&mut self.ignored);
         }
+        // A plan's limit of hours or of a week.
+        self.exhausted |= term == Term::Status && draft.has(Term::Left);
         match term {
             Term::Date => self.date.merge(&draft),
             Term::Age => self.cached |= draft.most(Term::Reset) > 0,
-            Term::Pause | Term::PauseSeconds => self.pause.merge(&draft),
-            Term::PauseMillis => self.fine_pause.merge(&draft),
+            Term::Cooldown | Term::CooldownSeconds => self.cooldown.merge(&draft),
+            Term::CooldownMillis => self.fine_cooldown.merge(&draft),
             Term::ShouldRetry => self.no_retry |= draft.has(Term::Reset),
+            Term::Reason => self.concurrency |= draft.has(Term::Reset),
+            Term::Usage => self.cooldown.merge(&draft),
             _ => {
                 if is_list {
                     self.list(term, &mut draft, &mut Text::new(value), true);
@@ -108,6 +121,39 @@ impl Reading {
                     self.add(&draft);
                 }
             }
+        }
+    }
+
+    /// Takes note of the body, behind the headers.
+    pub fn body(&mut self, body: &Body) {
+        self.code = body.outcome(self.status).or(self.code);
+        self.concurrency |= body.is_of_concurrency();
+        let has_cooldown = self.cooldown.told != 0 || self.fine_cooldown.told != 0;
+        let least = if has_cooldown { None } else { body.least_cooldown() };
+        if let Some(cooldown) = body.retry_after().or(least) {
+            self.cooldown.tell(Term::ResetAfter, cooldown.as_nanos());
+        }
+        for name in body.violated() {
+            self.tell_of(name, &Hint::remaining(0), 0);
+        }
+        self.tell_of(Name::known("points"), &body.points(), Unit::Other.number());
+    }
+
+    /// Keeps what was said of a limit.
+    fn tell_of(&mut self, name: Name, hint: &Hint, unit: u8) {
+        let mut draft = Draft::NONE;
+        draft.unit = unit;
+        draft.set_name(name);
+        for (term, count) in [(Term::Limit, hint.limit), (Term::Left, hint.remaining)] {
+            if let Some(count) = count {
+                draft.tell_least(term, count);
+            }
+        }
+        if let Some(period) = hint.period {
+            draft.tell(Term::Period, period.as_nanos());
+        }
+        if draft.told != 0 {
+            self.add(&draft);
         }
     }
 
@@ -120,13 +166,15 @@ impl Reading {
         if !self.cached {
             draft::settle(&mut self.limits, now, &mut answer.limits, &mut self.ignored);
         }
-        self.pause.settle(now, &mut self.ignored);
-        self.fine_pause.settle(now, &mut self.ignored);
-        // Of two pauses that differ by rounding the finer one, else the longer one.
-        let [coarse, fine] = [&self.pause, &self.fine_pause].map(|it| it.most(Term::ResetAfter));
+        self.cooldown.settle(now, &mut self.ignored);
+        self.fine_cooldown.settle(now, &mut self.ignored);
+        // Of two cooldowns that differ by rounding the finer one, else the longer one.
+        let [coarse, fine] =
+            [&self.cooldown, &self.fine_cooldown].map(|it| it.most(Term::ResetAfter));
         let is_longer = coarse.saturating_sub(fine) >= 1_000_000_000;
-        let is_coarse = is_longer || !self.fine_pause.has(Term::ResetAfter);
-        let pause = if is_coarse { &self.pause } else { &self.fine_pause }.span(Term::ResetAfter);
+        let is_coarse = is_longer || !self.fine_cooldown.has(Term::ResetAfter);
+        let cooldown =
+            if is_coarse { &self.cooldown } else { &self.fine_cooldown }.span(Term::ResetAfter);
         let told = |limit: &&Draft| limit.told != 0 && limit.is_of_calls();
         if let Some(limit) = answer.limits.iter().find(told) {
             limit.tell_in(&mut answer.hint);
@@ -134,14 +182,18 @@ impl Reading {
         answer.outcome = match (self.code, self.status) {
             // The error code says more than the status.
             (Some(outcome), _) => outcome,
-            // GitHub's other way to throttle comes with a pause, or with no calls left.
-            (_, 403) if pause.is_some() || answer.hint.remaining == Some(0) => Outcome::Throttled,
+            (_, 429) if self.exhausted => Outcome::Exhausted,
+            // GitHub's other way to throttle comes with a cooldown, or with no calls left.
+            (_, 403) if cooldown.is_some() || answer.hint.remaining == Some(0) => {
+                Outcome::Throttled
+            }
             (_, status) => super::outcome(status),
         };
         if answer.outcome != Outcome::Ok {
-            answer.hint.retry_after = pause;
+            answer.hint.retry_after = cooldown;
         }
         answer.hint.no_retry = self.no_retry;
+        answer.hint.concurrency = self.concurrency && answer.outcome == Outcome::Throttled;
         answer.ignored = self.ignored;
         answer
     }
@@ -163,14 +215,47 @@ impl Reading {
                 return;
             }
             Term::UsedOfLimit => {
+                // Salesforce names it, and others of single apps behind it.
+                let is_named = !text.letters().is_empty();
+                if is_named {
+                    text.run(|byte| byte != b'=');
+                    text.expect(b"=");
+                }
                 let used = text.number().whole;
                 text.expect(b"/");
                 let limit = text.number().whole;
                 draft.tell_least(Term::Limit, limit);
+                if is_named && matches!(text.peek(), b';' | b',') {
+                    text.run(|_| true);
+                }
                 return draft.tell_least(Term::Left, limit.saturating_sub(used));
             }
-            Term::Date | Term::Pause => None,
-            Term::PauseMillis => Some(Profile::DeltaMillis),
+            Term::PeriodMillis => {
+                let nanos = text.number().shifted(6);
+                return if nanos > 0 { draft.tell(Term::Period, nanos) } else { text.fail() };
+            }
+            Term::Cost => return draft.set_cost(text.number().whole),
+            Term::Utilization => {
+                draft.tell_least(Term::Limit, WHOLE);
+                let used = text.number().shifted(3);
+                return draft.tell_least(Term::Left, WHOLE.saturating_sub(used));
+            }
+            Term::Status => {
+                if Name::of(text.run(|byte| byte.is_ascii_graphic())) == REJECTED {
+                    draft.tell_least(Term::Left, 0);
+                }
+                return;
+            }
+            Term::Reason => {
+                let reason = text.run(|byte| byte.is_ascii_graphic());
+                if reason.ends_with(b"concurrency") || draft.unit == Unit::InFlight.number() {
+                    draft.tell(Term::Reset, 0);
+                }
+                return;
+            }
+            Term::Usage => return usage(text, draft),
+            Term::Date | Term::Cooldown => None,
+            Term::CooldownMillis => Some(Profile::DeltaMillis),
             Term::Reset => Some(self.profile),
             _ => Some(Profile::Delta),
         };
@@ -196,6 +281,9 @@ impl Reading {
             let is_quota = match item(text, &mut quota) {
                 Bare::Text(name) if named && quota.has(needed) => {
                     quota.set_name(Name::of(name));
+                    if term == Term::Service {
+                        quota.end_with_period();
+                    }
                     if term == Term::Policy && quota.unit == 0 {
                         quota.unit = Unit::Requests.number();
                     }
@@ -241,6 +329,28 @@ impl Reading {
     fn add(&mut self, draft: &Draft) {
         if !draft::add(&mut self.limits, draft) {
             count(&mut self.ignored);
+        }
+    }
+}
+
+/// Reads when Meta serves an app again, which it tells in minutes: the longest of all its uses.
+fn usage(text: &mut Text<'_>, draft: &mut Draft) {
+    loop {
+        text.run(|byte| byte != b'"');
+        if text.next() == 0 {
+            return;
+        }
+        let key = text.run(|byte| byte != b'"');
+        text.next();
+        text.space();
+        if Name::of(key) == const { Name::known("estimated_time_to_regain_access") }
+            && text.eat(b':')
+        {
+            text.space();
+            let minutes = text.number().whole;
+            if minutes > 0 {
+                draft.tell(Term::ResetAfter, minutes.saturating_mul(60_000_000_000));
+            }
         }
     }
 }

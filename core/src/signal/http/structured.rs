@@ -55,6 +55,7 @@ fn parameter(text: &mut Text<'_>, key: &[u8], draft: &mut Draft) {
             draft.partition = draft.partition.max(Name::of(key).0)
         }
         (Term::Limit | Term::Left, Bare::Number(count)) => draft.tell_least(term, count.whole),
+        (Term::Cost, Bare::Number(count)) => draft.set_cost(count.whole),
         (_, Bare::Number(seconds)) => {
             let nanos = seconds.shifted(9);
             match term {

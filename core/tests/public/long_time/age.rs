@@ -1,11 +1,11 @@
 //! A clock of any age, up to its end.
 
-use tidegate::{Ask, Decision, Hint, Instant, Outcome, Rng, Span, Verdict};
+use tidegate::{Call, Decision, Hint, Instant, Outcome, Rng, Span, Verdict};
 
 use super::{Gate, every_policy};
 use crate::{DAY, MILLIS, SECOND, at};
 
-/// Nothing bounds the sleep of the gem's strategies, as their documentation says: refused without end
+/// Nothing bounds the sleep of the gem's strategies, as their documentation says: rejected without end
 /// they sleep without end. So these are served alone.
 const UNBOUNDED: [&str; 3] = ["heroku-gradual", "heroku-proportional", "heroku-remaining"];
 
@@ -32,20 +32,20 @@ fn said(turn: u64) -> (Outcome, Hint) {
 /// Makes up to eight calls from `now` on, waiting where it must, and loses the permit of one; the server
 /// says what `turn` tells, or serves them all. Returns the longest wait and how many left.
 fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
-    let (mut longest, mut gone, mut ask) = (0, 0, Ask::new());
+    let (mut longest, mut admitted, mut call) = (0, 0, Call::new());
     for step in 0..24 {
-        match gate.poll(now, &ask) {
-            Decision::Go(permit) => {
-                gone += 1;
+        match gate.poll(now, &call) {
+            Decision::Admit(permit) => {
+                admitted += 1;
                 if step == 7 {
-                    continue; // its answer never comes: the lease must end
+                    continue; // its answer never comes: the expiry must end
                 }
                 now = now.saturating_add(Span::from_nanos(70 * MILLIS));
                 let (outcome, hint) =
                     turn.map_or((Outcome::Ok, Hint::NONE), |turn| said(turn + step));
                 let reply = outcome.with::<1>(hint);
                 gate.settle(now, permit, reply);
-                ask = gate.retry(now, &ask, reply).unwrap_or_default();
+                call = gate.retry(now, &call, reply).unwrap_or_default();
             }
             Decision::Wait(until) => {
                 assert!(until > now, "a wait is never zero");
@@ -56,17 +56,17 @@ fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
                 now = until;
             }
             Decision::Full => now = gate.next_at(now).unwrap().max(now),
-            Decision::Refuse(_) => ask = Ask::new(),
+            Decision::Reject(_) => call = Call::new(),
         }
-        if gone == 8 {
+        if admitted == 8 {
             break;
         }
     }
-    (longest, gone)
+    (longest, admitted)
 }
 
 #[test]
-fn every_law_and_gate_lets_calls_leave_for_584_years() {
+fn every_law_and_gate_admits_calls_for_584_years() {
     for (name, policy) in every_policy() {
         let (mut gate, mut visits, mut longest) = (Gate::new(policy, 7, at(0)), 0, 0);
         let mut dry = 0;
@@ -81,9 +81,9 @@ fn every_law_and_gate_lets_calls_leave_for_584_years() {
                     gate = Gate::restore(policy, visits, &record, at(there), Span::ZERO).unwrap();
                 }
             }
-            let (wait, gone) = visit(&mut gate, at(start), turn);
+            let (wait, admitted) = visit(&mut gate, at(start), turn);
             // `adaptive` learns intervals of up to 52 days from rejections, which come here at any rate.
-            dry = if gone > 0 { 0 } else { dry + 1 };
+            dry = if admitted > 0 { 0 } else { dry + 1 };
             assert!(dry < 30, "{name}: nothing left in the year {}", start / (365 * DAY));
             (longest, visits) = (longest.max(wait), visits + 1);
         }
@@ -102,10 +102,10 @@ fn story(name: &str, start: u64) -> Vec<String> {
     let since = |then: Instant| then.saturating_since(at(start)).as_nanos();
     for turn in 0..3_000 {
         now = now.saturating_add(chance.between(Span::ZERO, Span::from_millis(400)));
-        told.push(match gate.poll(now, &Ask::new()) {
-            Decision::Go(permit) => {
+        told.push(match gate.poll(now, &Call::new()) {
+            Decision::Admit(permit) => {
                 out.push(permit);
-                "go".to_owned()
+                "admit".to_owned()
             }
             Decision::Wait(until) => format!("wait {}", since(until)),
             other => format!("{other:?}"),
@@ -116,7 +116,7 @@ fn story(name: &str, start: u64) -> Vec<String> {
             let (outcome, hint) = said(if turn % 5 == 0 { turn } else { 9 });
             gate.settle(now, permit, outcome.with(hint));
         }
-        if let Verdict::Wait(until) = gate.check(now, &Ask::new())
+        if let Verdict::Wait(until) = gate.check(now, &Call::new())
             && until > now.saturating_add(Span::from_secs(60))
         {
             // No further than a day, so that the oldest clock does not come to its end.

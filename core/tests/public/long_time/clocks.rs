@@ -1,6 +1,6 @@
 //! Clocks that step, slew, leap and stand still, each beside an undisturbed one.
 
-use tidegate::{Ask, Hint, Outcome, Reply, Span, Verdict};
+use tidegate::{Call, Hint, Outcome, Reply, Span, Verdict};
 
 use super::every_policy;
 use super::world::{Second, World, sent, served};
@@ -18,7 +18,7 @@ fn settled(name: &str) -> (World, Vec<Second>) {
     (world, calm.split_off(TEN_MINUTES / 2))
 }
 
-/// The laws that swing about their rate even under a good clock, and mend slowly after a refusal.
+/// The laws that swing about their rate even under a good clock, and mend slowly after a throttled call.
 const SWING: [&str; 3] = ["heroku-gradual", "heroku-proportional", "heroku-remaining"];
 
 /// That these five minutes are like those.
@@ -91,17 +91,17 @@ fn a_laptop_that_sleeps_during_a_call_wakes_as_it_fell_asleep() {
         (Outcome::Abandoned.into(), 0),
     ];
     for (name, _) in every_policy() {
-        for (reply, wish) in replies {
+        for (reply, request) in replies {
             let (mut world, calm) = settled(name);
             world.live_until_a_call(|now| EPOCH + now);
             let awake = EPOCH + world.now() + NIGHT;
             world.sleep(NIGHT, awake, reply);
             assert_eq!(world.gate.in_flight(), 0, "{name}");
-            let wait = match world.gate.check(at(awake), &Ask::new()) {
+            let wait = match world.gate.check(at(awake), &Call::new()) {
                 Verdict::Wait(until) => until.saturating_since(at(awake)).as_secs(),
                 _ => 0,
             };
-            assert!(wait <= wish + wish / 4 + 10, "{name}, {reply:?}: it waits {wait} s");
+            assert!(wait <= request + request / 4 + 10, "{name}, {reply:?}: it waits {wait} s");
             let morning = world.live(TEN_MINUTES as u64, |now| EPOCH + now);
             alike(name, &morning[TEN_MINUTES / 2..], &calm);
         }
@@ -112,8 +112,8 @@ fn a_laptop_that_sleeps_during_a_call_wakes_as_it_fell_asleep() {
 fn an_isolate_whose_clock_stands_still_and_leaps_neither_bursts_nor_starves() {
     for (name, policy) in every_policy().filter(|(name, _)| *name != "none") {
         // What keeps calls apart lets one go for each leap, and a second one where it catches up.
-        let paced = ["adaptive", "fixed", "aimd"].contains(&name);
-        let most = if paced { 2 } else { 20 };
+        let rate_limited = ["adaptive", "fixed", "aimd"].contains(&name);
+        let most = if rate_limited { 2 } else { 20 };
         for spell in [500 * MILLIS, 5 * SECOND, 60 * SECOND] {
             let mut world = World::new(name, policy, EPOCH);
             let seconds = world.live(1_200, |now| EPOCH + now / spell * spell);

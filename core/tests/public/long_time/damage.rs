@@ -1,7 +1,7 @@
 //! Records of a controller that were damaged, in every bit, length and version.
 
 use tidegate::snapshot::{SnapshotError, VERSION};
-use tidegate::{Ask, Decision, Hint, Instant, Outcome, Policy, Span};
+use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span};
 
 use super::{Gate, every_policy};
 use crate::{SECOND, at};
@@ -12,8 +12,8 @@ const LENGTH: usize = Gate::SNAPSHOT_BYTES;
 fn record(policy: Policy) -> [u8; LENGTH] {
     let (mut gate, mut now) = (Gate::new(policy, 7, at(0)), Instant::ZERO);
     for turn in 0..40 {
-        match gate.poll(now, &Ask::new()) {
-            Decision::Go(permit) => {
+        match gate.poll(now, &Call::new()) {
+            Decision::Admit(permit) => {
                 now = now.saturating_add(Span::from_millis(80));
                 let hint = Hint::quota(600, Span::from_secs(60)).and_remaining(600 - turn);
                 let outcome = if turn % 9 == 5 { Outcome::Throttled } else { Outcome::Ok };
@@ -22,7 +22,7 @@ fn record(policy: Policy) -> [u8; LENGTH] {
                 }
             }
             Decision::Wait(until) => now = until,
-            Decision::Full | Decision::Refuse(_) => now = now.saturating_add(Span::from_secs(1)),
+            Decision::Full | Decision::Reject(_) => now = now.saturating_add(Span::from_secs(1)),
         }
     }
     let mut record = [0; LENGTH];
@@ -35,7 +35,7 @@ fn restored(policy: Policy, record: &[u8]) -> Result<(), SnapshotError> {
 }
 
 #[test]
-fn a_record_is_refused_for_any_bit_that_flips_any_other_length_and_any_other_version() {
+fn a_record_is_rejected_for_any_bit_that_flips_any_other_length_and_any_other_version() {
     for (name, policy) in every_policy() {
         let whole = record(policy);
         assert_eq!(restored(policy, &whole), Ok(()), "{name}");

@@ -2,8 +2,8 @@
 //!
 //! `cargo xtask soak polls` runs these with a thousand million polls, told by `TIDEGATE_POLLS`.
 
-use tidegate::gate::WindowPolicy;
-use tidegate::{Ask, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
+use tidegate::gate::ConcurrencyLimit;
+use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
 
 use super::{Gate, every_policy};
 use crate::{HOUR, SECOND, at};
@@ -25,7 +25,7 @@ fn decides(gate: &Gate) -> String {
 /// A controller of this policy that keeps every call back for nearly an hour.
 fn held(policy: Policy) -> Gate {
     let mut gate = Gate::new(policy, 7, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else {
+    let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else {
         panic!("the first call waits")
     };
     let hint = Hint::retry_after(Span::from_secs(3_500));
@@ -36,7 +36,7 @@ fn held(policy: Policy) -> Gate {
 /// Polls `times` at clocks from `from` on, `step` apart, each answered alike.
 fn poll(gate: &mut Gate, times: u64, from: u64, step: u64, expected: &Decision) {
     for turn in 0..times {
-        let answer = gate.poll(at(from + turn * step), &Ask::new());
+        let answer = gate.poll(at(from + turn * step), &Call::new());
         assert!(answer == *expected, "poll {turn}: {answer:?} instead of {expected:?}");
     }
 }
@@ -46,7 +46,7 @@ fn polls_without_progress_change_no_state_and_no_answer() {
     let share = polls().div_ceil(Policy::NAMES.len() as u64 * 2);
     for (name, policy) in every_policy() {
         let mut gate = held(policy);
-        let Decision::Wait(until) = gate.poll(at(2 * SECOND), &Ask::new()) else {
+        let Decision::Wait(until) = gate.poll(at(2 * SECOND), &Call::new()) else {
             panic!("{name} holds nothing")
         };
         let (before, waits) = (decides(&gate), gate.stats().waits);
@@ -62,36 +62,36 @@ fn polls_without_progress_change_no_state_and_no_answer() {
         assert_eq!(record[0], record[1], "{name}");
         // And the wait has not moved by a nanosecond.
         assert_eq!(
-            gate.check(at(until.as_nanos() - 1), &Ask::new()),
+            gate.check(at(until.as_nanos() - 1), &Call::new()),
             Verdict::Wait(until),
             "{name}"
         );
-        assert_eq!(gate.check(until, &Ask::new()), Verdict::Go, "{name}");
+        assert_eq!(gate.check(until, &Call::new()), Verdict::Admit, "{name}");
         eprintln!("{name:<13} {} polls", 2 * share);
     }
 }
 
 #[test]
-fn polls_of_a_full_window_and_of_calls_that_are_refused_change_nothing_either() {
+fn polls_of_a_full_concurrency_limit_and_of_calls_that_are_rejected_change_nothing_either() {
     let share = polls() / 20;
-    let one = WindowPolicy::new(1, Span::from_secs(7_200)).unwrap();
-    let mut gate = Gate::new(Policy::named("none").unwrap().window(one), 7, at(0));
-    let Decision::Go(permit) = gate.poll(at(0), &Ask::new()) else { panic!() };
+    let one = ConcurrencyLimit::new(1, Span::from_secs(7_200)).unwrap();
+    let mut gate = Gate::new(Policy::named("none").unwrap().concurrency(one), 7, at(0));
+    let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
     poll(&mut gate, 1, SECOND, 0, &Decision::Full);
     let before = decides(&gate);
     poll(&mut gate, share, SECOND, HOUR / share, &Decision::Full);
     assert_eq!(decides(&gate), before);
-    eprintln!("a full window {share} polls");
+    eprintln!("a full concurrency limit {share} polls");
     gate.settle(at(HOUR), permit, Outcome::Ok);
-    assert_eq!(gate.check(at(HOUR), &Ask::new()), Verdict::Go);
+    assert_eq!(gate.check(at(HOUR), &Call::new()), Verdict::Admit);
 
     let mut gate = held(Policy::named("adaptive").unwrap());
-    let hasty = Ask::new().deadline(Instant::from_nanos(10 * SECOND));
-    let refused = gate.poll(at(2 * SECOND), &hasty);
-    assert!(matches!(refused, Decision::Refuse(_)));
+    let hasty = Call::new().deadline(Instant::from_nanos(10 * SECOND));
+    let rejected = gate.poll(at(2 * SECOND), &hasty);
+    assert!(matches!(rejected, Decision::Reject(_)));
     let before = decides(&gate);
     for _ in 0..share {
-        assert!(gate.poll(at(2 * SECOND), &hasty) == refused);
+        assert!(gate.poll(at(2 * SECOND), &hasty) == rejected);
     }
     assert_eq!(decides(&gate), before);
     eprintln!("a deadline    {share} polls");

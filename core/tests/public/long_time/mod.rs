@@ -8,17 +8,20 @@ mod idle;
 mod ticks;
 mod world;
 
-use tidegate::gate::{BudgetPolicy, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, RetryBudgetPolicy};
 use tidegate::{Controller, Policy, Ratio, Span};
 
 type Gate = Controller;
 
-/// Every law, with every gate that a call may meet: a window with a lease, a budget for retries,
-/// backoff and holds.
+/// Every law, with every gate that a call may meet: a concurrency limit with an expiry, a retry budget,
+/// backoff and cooldowns.
 fn every_policy() -> impl Iterator<Item = (&'static str, Policy)> {
-    let window = WindowPolicy::new(8, Span::from_secs(30)).unwrap();
-    let budget = BudgetPolicy::new(Ratio::HALF, 10).unwrap();
-    Policy::NAMES
-        .iter()
-        .map(move |name| (*name, Policy::named(name).unwrap().window(window).budget(Some(budget))))
+    let concurrency = ConcurrencyLimit::new(8, Span::from_secs(30)).unwrap();
+    let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 10).unwrap();
+    Policy::NAMES.iter().map(move |name| {
+        (
+            *name,
+            Policy::named(name).unwrap().concurrency(concurrency).retry_budget(Some(retry_budget)),
+        )
+    })
 }

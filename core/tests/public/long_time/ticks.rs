@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use tidegate::time::Ticks;
-use tidegate::{Ask, Decision, Instant, Outcome, Rng};
+use tidegate::{Call, Decision, Instant, Outcome, Rng};
 
 use super::{Gate, every_policy};
 
@@ -23,15 +23,15 @@ fn a_counter_that_wraps_a_thousand_times_is_a_clock_like_any_other() {
             let [mut one, mut two] = [(); 2].map(|()| Gate::new(policy, 7, first));
             let (mut out, mut chance) = (Vec::new(), Rng::new(7));
             while ticks >> 32 <= 1_000 {
-                // Now a moment, now nearly half of the range: the longest pause between two readings.
+                // Now a moment, now nearly half of the range: the longest silence between two readings.
                 let most =
                     if chance.next_u32().is_multiple_of(3) { i32::MAX as u32 } else { hertz };
                 ticks += u64::from(chance.next_u32() % most) + 1;
                 let (now, then) = (counter.extend(ticks as u32), exact(ticks, hertz));
                 assert_eq!(now, then, "{name}: {ticks} ticks at {hertz} Hz");
-                let answers = (one.poll(now, &Ask::new()), two.poll(then, &Ask::new()));
+                let answers = (one.poll(now, &Call::new()), two.poll(then, &Call::new()));
                 assert_eq!(answers.0, answers.1, "{name}");
-                if let (Decision::Go(here), Decision::Go(there)) = answers {
+                if let (Decision::Admit(here), Decision::Admit(there)) = answers {
                     out.push((here, there));
                 }
                 if let Some((here, there)) = out.pop() {
@@ -41,7 +41,7 @@ fn a_counter_that_wraps_a_thousand_times_is_a_clock_like_any_other() {
                     two.settle(then, there, outcome);
                 }
             }
-            assert!(one.stats().gone > 100, "{name}: {} calls left", one.stats().gone);
+            assert!(one.stats().admitted > 100, "{name}: {} calls left", one.stats().admitted);
             assert_eq!(one, two);
         }
     }
@@ -56,11 +56,11 @@ fn a_wait_in_ticks_ends_no_sooner_and_at_most_a_tick_later_over_a_thousand_wraps
     let (mut gate, mut ticks) = (Gate::new(policy, 7, start), 0_u64);
     while ticks >> 32 <= 1_000 {
         let now = counter.extend(ticks as u32);
-        match gate.poll(now, &Ask::new()) {
-            Decision::Go(permit) => {
+        match gate.poll(now, &Call::new()) {
+            Decision::Admit(permit) => {
                 gate.settle(now, permit, Outcome::Ok);
                 // Then nothing for as long as a counter may go unread.
-                if gate.stats().gone.is_multiple_of(10) {
+                if gate.stats().admitted.is_multiple_of(10) {
                     ticks += i32::MAX as u64;
                 }
             }
@@ -74,7 +74,7 @@ fn a_wait_in_ticks_ends_no_sooner_and_at_most_a_tick_later_over_a_thousand_wraps
             other => panic!("{other:?}"),
         }
     }
-    // No wait was in vain: for each call but those after a pause there was one, and no more.
+    // No wait was in vain: for each call but those after a cooldown there was one, and no more.
     let stats = gate.stats();
-    assert!(stats.waits < stats.gone, "{} waits for {} calls", stats.waits, stats.gone);
+    assert!(stats.waits < stats.admitted, "{} waits for {} calls", stats.waits, stats.admitted);
 }

@@ -1,7 +1,7 @@
 //! A server of ten calls a second, and a client of four workers whose clock shows what it likes.
 
 use tidegate::gate::Permit;
-use tidegate::{Ask, Decision, Hint, Outcome, Policy, Reply};
+use tidegate::{Call, Decision, Hint, Outcome, Policy, Reply};
 
 use super::Gate;
 use crate::{MILLIS, SECOND, at};
@@ -27,7 +27,7 @@ pub(crate) struct World {
     level: u64,
     /// Calls under way, and when each comes back; the oldest last.
     out: Vec<(u64, Permit)>,
-    ask: Ask,
+    call: Call,
     /// Whether answers tell how many calls are left.
     tells: bool,
 }
@@ -37,7 +37,7 @@ impl World {
         let gate = Gate::new(policy, 7, at(shown));
         // Of the gem's strategies one goes by nothing else.
         let tells = name == "heroku-remaining";
-        Self { gate, now: 0, level: 10 * SECOND, out: Vec::new(), ask: Ask::new(), tells }
+        Self { gate, now: 0, level: 10 * SECOND, out: Vec::new(), call: Call::new(), tells }
     }
 
     /// True time at present.
@@ -52,7 +52,7 @@ impl World {
         for (_, permit) in self.out.drain(..) {
             self.gate.settle(at(shown), permit, reply);
         }
-        self.ask = Ask::new();
+        self.call = Call::new();
     }
 
     /// Lives for so many seconds of true time; `clock` makes of it what the client's clock shows.
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Takes back what has come back by now, and sends what may leave.
+    /// Takes back what has come back by now, and sends what may be sent.
     fn look(&mut self, clock: &impl Fn(u64) -> u64, told: &mut Second) {
         self.now += LOOK;
         self.level = (self.level + 10 * LOOK).min(10 * SECOND);
@@ -88,13 +88,13 @@ impl World {
             let left = Hint::remaining(self.level / SECOND);
             let reply = outcome.with::<1>(if self.tells { left } else { Hint::NONE });
             self.gate.settle(shown, permit, reply);
-            self.ask = self.gate.retry(shown, &self.ask, reply).unwrap_or_default();
+            self.call = self.gate.retry(shown, &self.call, reply).unwrap_or_default();
         }
         while self.out.len() < WORKERS {
-            match self.gate.poll(shown, &self.ask) {
-                Decision::Go(permit) => {
+            match self.gate.poll(shown, &self.call) {
+                Decision::Admit(permit) => {
                     told.sent += 1;
-                    self.ask = Ask::new();
+                    self.call = Call::new();
                     self.out.insert(0, (self.now + UNDER_WAY, permit));
                 }
                 Decision::Wait(until) => {
@@ -102,8 +102,8 @@ impl World {
                     return;
                 }
                 Decision::Full => return,
-                Decision::Refuse(_) => {
-                    self.ask = Ask::new();
+                Decision::Reject(_) => {
+                    self.call = Call::new();
                     return;
                 }
             }

@@ -3,7 +3,7 @@
 mod rules;
 mod world;
 
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::shared::{Coordinator, Leases};
 use tidegate::{Policy, Quota, Span};
@@ -15,13 +15,13 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// The permits of a grant and how far from the grant they lie, read by the documented layout alone.
-fn departures(grant: &[u8]) -> Vec<(u64, i64)> {
+fn leases(grant: &[u8]) -> Vec<(u64, i64)> {
     let count = usize::from(grant[40]);
     let field = |from: usize| number(&grant[from..from + 8]);
     (0..count).map(|n| (field(41 + n * 16), field(49 + n * 16).cast_signed())).collect()
 }
 
 fn policy(quota: Quota) -> Policy<Fixed> {
-    let window = WindowPolicy::new(u16::MAX, Span::from_secs(20)).unwrap();
-    Policy::new(Fixed::new(quota)).window(window)
+    let concurrency = ConcurrencyLimit::new(u16::MAX, Span::from_secs(20)).unwrap();
+    Policy::new(Fixed::new(quota)).concurrency(concurrency)
 }

@@ -1,9 +1,9 @@
 //! The rules, one by one, and what they are against.
 
-use tidegate::shared::{GRANT_BYTES, Isolate, Leases, REQUEST_BYTES};
-use tidegate::{Ask, Controller, Decision, Outcome, Quota, Span};
+use tidegate::shared::{GRANT_BYTES, Leases, Member, REQUEST_BYTES};
+use tidegate::{Call, Controller, Decision, Outcome, Quota, Span};
 
-use super::{Desk, departures, number, policy};
+use super::{Desk, leases, number, policy};
 use crate::{MILLIS, SECOND, at};
 
 /// When a test begins.
@@ -13,8 +13,8 @@ fn desk(quota: Quota) -> Desk {
     Desk::new(Leases::new(Controller::new(policy(quota), 7, at(BEGIN))), at(BEGIN))
 }
 
-fn isolate(number: u64) -> Isolate<32> {
-    Isolate::new(number, Quota::per_second(1).unwrap(), at(BEGIN))
+fn member(number: u64) -> Member<32> {
+    Member::new(number, Quota::per_second(1).unwrap(), at(BEGIN))
 }
 
 fn per_second(calls: u64) -> Quota {
@@ -24,7 +24,7 @@ fn per_second(calls: u64) -> Quota {
 /// A request, by the documented layout.
 #[derive(Clone, Copy, Default)]
 struct Request {
-    isolate: u64,
+    member: u64,
     sequence: u32,
     want: u16,
     alone: u16,
@@ -36,7 +36,7 @@ struct Request {
 impl Request {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![1, 1, u8::from(self.leaving)];
-        bytes.extend(self.isolate.to_le_bytes());
+        bytes.extend(self.member.to_le_bytes());
         bytes.extend(self.sequence.to_le_bytes());
         bytes.extend(self.want.to_le_bytes());
         bytes.extend(self.alone.to_le_bytes());
@@ -54,7 +54,7 @@ impl Request {
         bytes
     }
 
-    fn ask(self, desk: &mut Desk, now: u64) -> Vec<u8> {
+    fn send(self, desk: &mut Desk, now: u64) -> Vec<u8> {
         answer(desk, now, &self.bytes())
     }
 }
@@ -65,24 +65,24 @@ fn answer(desk: &mut Desk, now: u64, request: &[u8]) -> Vec<u8> {
     grant[..length].to_vec()
 }
 
-/// Lets every call leave that may, each of which is served at once: how many these were with a lease,
+/// Admits every call that may, each of which is served at once: how many these were with a lease,
 /// and without.
-fn call(isolate: &mut Isolate<32>, now: u64) -> (u64, u64) {
+fn call(member: &mut Member<32>, now: u64) -> (u64, u64) {
     let (mut leased, mut own) = (0, 0);
     loop {
-        let alone = isolate.is_alone();
-        let Decision::Go(permit) = isolate.poll(at(now), &Ask::new()) else {
+        let alone = member.is_alone();
+        let Decision::Admit(permit) = member.poll(at(now), &Call::new()) else {
             return (leased, own);
         };
-        isolate.settle(at(now), permit, Outcome::Ok);
+        member.settle(at(now), permit, Outcome::Ok);
         *(if alone { &mut own } else { &mut leased }) += 1;
     }
 }
 
 /// The request that is due, if one is.
-fn due(isolate: &mut Isolate<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
+fn due(member: &mut Member<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
     let mut request = [0; REQUEST_BYTES];
-    let length = isolate.request(at(now), waiting, &mut request)?;
+    let length = member.request(at(now), waiting, &mut request)?;
     Some(request[..length].to_vec())
 }
 
@@ -90,13 +90,13 @@ fn due(isolate: &mut Isolate<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
 fn a_slow_limit_goes_on_for_all_who_wait_for_it() {
     for per_minute in [1, 3, 5] {
         let mut desk = desk(Quota::per_minute(per_minute).unwrap());
-        let mut isolates = [isolate(1), isolate(2)];
+        let mut members = [member(1), member(2)];
         let mut left = [0; 2];
         for now in (BEGIN..BEGIN + 3_600 * SECOND).step_by(50 * MILLIS as usize) {
-            for (isolate, left) in isolates.iter_mut().zip(&mut left) {
-                *left += call(isolate, now).0;
-                if let Some(request) = due(isolate, now, 5) {
-                    isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+            for (member, left) in members.iter_mut().zip(&mut left) {
+                *left += call(member, now).0;
+                if let Some(request) = due(member, now, 5) {
+                    member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
                 }
             }
         }
@@ -110,38 +110,38 @@ fn a_slow_limit_goes_on_for_all_who_wait_for_it() {
 fn a_long_way_is_learnt() {
     for round_trip in [400, 600, 1_500] {
         let mut desk = desk(per_second(50));
-        let mut isolate = isolate(1);
+        let mut member = member(1);
         let mut way: Vec<(u64, Vec<u8>)> = Vec::new();
         let (mut leased, mut own) = (0, 0);
         for now in (BEGIN..BEGIN + 300 * SECOND).step_by(5 * MILLIS as usize) {
             for (_, grant) in way.extract_if(.., |(arrives, _)| *arrives <= now) {
-                isolate.hear(at(now), &grant).unwrap();
+                member.hear(at(now), &grant).unwrap();
             }
-            let left = call(&mut isolate, now);
+            let left = call(&mut member, now);
             (leased, own) = (leased + left.0, own + left.1);
-            if let Some(request) = due(&mut isolate, now, 20) {
+            if let Some(request) = due(&mut member, now, 20) {
                 let grant = answer(&mut desk, now + round_trip / 2 * MILLIS, &request);
                 way.push((now + round_trip * MILLIS, grant));
             }
         }
-        // Of a way that is longer than the lead no more comes than a lead for each round trip.
+        // Of a way that is longer than the lookahead no more comes than a lookahead for each round trip.
         let most = if round_trip > 812 { 300 * 50 * 812 / round_trip } else { 300 * 50 };
         assert!(leased > most * 8 / 10 && own < 10, "{round_trip} ms: {leased} of {most}, {own}");
     }
 }
 
 #[test]
-fn an_isolate_that_no_answer_reaches_does_not_starve_the_others() {
+fn a_member_that_no_answer_reaches_does_not_starve_the_others() {
     let mut desk = desk(Quota::per_minute(1).unwrap());
     let mut got = 0;
     for round in 0..1_028 {
         let now = BEGIN + u64::from(round) * 3_500 * MILLIS;
-        let deaf = Request { isolate: 1, sequence: round + 1, alone: 2, ..Request::default() };
-        deaf.ask(&mut desk, now);
-        let other = Request { isolate: 2, sequence: round + 1, want: 1, ..Request::default() };
-        got += departures(&other.ask(&mut desk, now + SECOND)).len();
+        let deaf = Request { member: 1, sequence: round + 1, alone: 2, ..Request::default() };
+        deaf.send(&mut desk, now);
+        let other = Request { member: 2, sequence: round + 1, want: 1, ..Request::default() };
+        got += leases(&other.send(&mut desk, now + SECOND)).len();
     }
-    // In an hour, of which half may leave without the coordinator.
+    // In an hour, of which half may be sent without the coordinator.
     assert!(got >= 28, "{got}");
 }
 
@@ -150,13 +150,13 @@ fn whoever_comes_back_costs_the_burst_and_no_more() {
     let quota = per_second(1).with_burst(5).unwrap();
     for (alone, most) in [(0, 5), (1, 1)] {
         let mut desk = desk(quota);
-        let back = Request { isolate: 1, sequence: 1, alone, ..Request::default() };
+        let back = Request { member: 1, sequence: 1, alone, ..Request::default() };
         // Told twice, it is spent once.
-        back.ask(&mut desk, BEGIN);
-        back.ask(&mut desk, BEGIN);
-        let ask = Request { sequence: 2, want: 9, ..back };
-        let grant = Request { alone: 0, ..ask }.ask(&mut desk, BEGIN + 1);
-        let at_once = departures(&grant).iter().filter(|(_, ahead)| *ahead == 0).count();
+        back.send(&mut desk, BEGIN);
+        back.send(&mut desk, BEGIN);
+        let wanted = Request { sequence: 2, want: 9, ..back };
+        let grant = Request { alone: 0, ..wanted }.send(&mut desk, BEGIN + 1);
+        let at_once = leases(&grant).iter().filter(|(_, ahead)| *ahead == 0).count();
         assert_eq!(at_once, most);
     }
 }
@@ -168,39 +168,39 @@ fn whoever_asks_often_leaves_the_others_half_of_their_part_at_least() {
         let mut got = [0; 4];
         for tick in 0..12_000 {
             let now = BEGIN + u64::from(tick) * 5 * MILLIS;
-            let hot = Request { isolate: 100, sequence: tick + 1, want: 64, ..Request::default() };
-            got[0] += departures(&hot.ask(&mut desk, now)).len();
+            let hot = Request { member: 100, sequence: tick + 1, want: 64, ..Request::default() };
+            got[0] += leases(&hot.send(&mut desk, now)).len();
             for other in 1..=others {
                 if tick % 90 == other * 7 {
-                    let isolate = u64::from(other);
-                    let ask = Request { isolate, ..hot };
-                    got[other as usize] += departures(&ask.ask(&mut desk, now + MILLIS)).len();
+                    let member = u64::from(other);
+                    let wanted = Request { member, ..hot };
+                    got[other as usize] += leases(&wanted.send(&mut desk, now + MILLIS)).len();
                 }
             }
         }
         let fair = 60 * 50 / (others as usize + 1);
         let got = &got[..=others as usize];
-        // It gets what four get that ask every beat.
+        // It gets what four get that ask every heartbeat.
         assert!(got[0] < fair * 4 && got[1..].iter().all(|got| *got > fair / 2), "{got:?}");
     }
 }
 
-/// Two isolates with more to do than there is room for, one of which hears no answer from a time on: what
-/// each of them lets leave in the 300 s after that.
+/// Two members with more to do than there is room for, one of which hears no answer from a time on: what
+/// each of them admits in the 300 s after that.
 fn left_where_one_hears_nothing() -> [u64; 2] {
     let mut desk = desk(per_second(50));
-    let mut isolates = [isolate(1), isolate(2)];
+    let mut members = [member(1), member(2)];
     let mut left = [0; 2];
     for now in (BEGIN..BEGIN + 330 * SECOND).step_by(5 * MILLIS as usize) {
-        for (index, isolate) in isolates.iter_mut().enumerate() {
-            let (leased, own) = call(isolate, now);
+        for (index, member) in members.iter_mut().enumerate() {
+            let (leased, own) = call(member, now);
             if now > BEGIN + 30 * SECOND {
                 left[index] += leased + own;
             }
-            if let Some(request) = due(isolate, now, if index == 0 { 1 } else { 30 }) {
+            if let Some(request) = due(member, now, if index == 0 { 1 } else { 30 }) {
                 let grant = answer(&mut desk, now, &request);
                 if index == 1 || now < BEGIN + 10 * SECOND {
-                    isolate.hear(at(now), &grant).unwrap();
+                    member.hear(at(now), &grant).unwrap();
                 }
             }
         }
@@ -209,7 +209,7 @@ fn left_where_one_hears_nothing() -> [u64; 2] {
 }
 
 #[test]
-fn an_isolate_that_hears_nothing_and_calls_alone_has_its_share_counted() {
+fn a_member_that_hears_nothing_and_calls_alone_has_its_share_counted() {
     let left = left_where_one_hears_nothing();
     let all = 300 * 50;
     assert!((all * 9 / 10..=all * 101 / 100).contains(&(left[0] + left[1])), "{left:?} of {all}");
@@ -222,22 +222,22 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
     before.snapshot(at(BEGIN), &mut record).unwrap();
     let mut due = Vec::new();
-    let mut ask_all = |desk: &mut Desk, begin: u64, sequence: u32| {
-        for isolate in 1..=8 {
-            let now = begin + isolate * MILLIS;
-            let want = if isolate == 8 { 20 } else { 0 };
-            let grant = Request { isolate, sequence, want, ..Request::default() }.ask(desk, now);
-            let times = departures(&grant).into_iter();
+    let mut poll_all = |desk: &mut Desk, begin: u64, sequence: u32| {
+        for member in 1..=8 {
+            let now = begin + member * MILLIS;
+            let want = if member == 8 { 20 } else { 0 };
+            let grant = Request { member, sequence, want, ..Request::default() }.send(desk, now);
+            let times = leases(&grant).into_iter();
             due.extend(times.map(|(_, ahead)| now.strict_add_signed(ahead)));
         }
     };
-    ask_all(&mut before, BEGIN, 1);
+    poll_all(&mut before, BEGIN, 1);
     let now = BEGIN + 100 * MILLIS;
     let away = Span::from_millis(100);
     let policy = policy(per_second(2));
     let mut after = Desk::restore(policy, 9, &record, at(now), away, false).unwrap();
     for round in 0..20 {
-        ask_all(&mut after, now + u64::from(round) * SECOND, 2 + round);
+        poll_all(&mut after, now + u64::from(round) * SECOND, 2 + round);
     }
     assert!(due.len() > 20, "{due:?}");
     let apart = due.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
@@ -262,13 +262,13 @@ fn a_record_of_any_age_is_gone_on_from_behind_what_may_have_been_granted_until_n
 
 #[test]
 fn a_snapshot_that_was_lost_lets_nothing_be_granted_further_ahead_than_the_one_before() {
-    // The one before is of when there was a single isolate; of eight, leases are for six seconds.
+    // The one before is of when there was a single member; of eight, leases are for six seconds.
     let furthest = |lost: bool| {
         let mut desk = desk(per_second(2));
         let mut record = vec![0; Desk::SNAPSHOT_BYTES];
         desk.snapshot(at(BEGIN), &mut record).unwrap();
-        for isolate in 1..=8 {
-            Request { isolate, sequence: 1, ..Request::default() }.ask(&mut desk, BEGIN);
+        for member in 1..=8 {
+            Request { member, sequence: 1, ..Request::default() }.send(&mut desk, BEGIN);
         }
         desk.snapshot(at(BEGIN), &mut record).unwrap();
         if lost {
@@ -294,15 +294,15 @@ fn whoever_ended_with_its_record_is_gone_on_from_at_once() {
     assert!(due.len() > 40 && apart.iter().all(|apart| *apart == 20 * MILLIS), "{apart:?}");
 }
 
-/// When the last of the departures that one gets at once is due, after now.
-fn granted(desk: &mut Desk, now: u64, isolate: u64) -> Vec<u64> {
-    let ask = Request { isolate, sequence: 1, want: 60, ..Request::default() };
-    let grant = ask.ask(desk, now);
-    departures(&grant).iter().map(|(_, ahead)| now.checked_add_signed(*ahead).unwrap()).collect()
+/// When the last of the leases that one gets at once is due, after now.
+fn granted(desk: &mut Desk, now: u64, member: u64) -> Vec<u64> {
+    let wanted = Request { member, sequence: 1, want: 60, ..Request::default() };
+    let grant = wanted.send(desk, now);
+    leases(&grant).iter().map(|(_, ahead)| now.checked_add_signed(*ahead).unwrap()).collect()
 }
 
 #[test]
-fn in_the_place_of_another_without_a_record_nothing_leaves_beside_what_that_one_has_granted() {
+fn in_the_place_of_another_without_a_record_nothing_is_sent_beside_what_that_one_has_granted() {
     let quota = per_second(50).with_burst(50).unwrap();
     let now = BEGIN + 100 * MILLIS;
     let before = granted(&mut desk(quota), BEGIN, 1);
@@ -320,23 +320,23 @@ fn in_the_place_of_another_without_a_record_nothing_leaves_beside_what_that_one_
 #[test]
 fn whoever_leaves_gives_back_what_it_has_and_is_not_counted_any_more() {
     let mut desk = desk(per_second(50));
-    let mut isolate = isolate(1);
+    let mut member = member(1);
     let mut last = [0; REQUEST_BYTES];
-    assert_eq!(isolate.leave(at(BEGIN), &mut last), None, "nobody knows of it");
-    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
-    let request = due(&mut isolate, BEGIN, 9).unwrap();
-    isolate.hear(at(BEGIN), &answer(&mut desk, BEGIN, &request)).unwrap();
-    assert!(isolate.in_hand() > 4);
-    assert_eq!(isolate.fleet(), Some((1, Some(Span::from_millis(20)))));
+    assert_eq!(member.leave(at(BEGIN), &mut last), None, "nobody knows of it");
+    assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
+    let request = due(&mut member, BEGIN, 9).unwrap();
+    member.hear(at(BEGIN), &answer(&mut desk, BEGIN, &request)).unwrap();
+    assert!(member.in_hand() > 4);
+    assert_eq!(member.fleet(), Some((1, Some(Span::from_millis(20)))));
     // While a request is on its way, whose answer it does not wait for.
     let now = BEGIN + 500 * MILLIS;
-    let Decision::Go(permit) = isolate.poll(at(now), &Ask::new()) else { panic!() };
-    isolate.settle(at(now), permit, Outcome::Throttled);
-    let late = due(&mut isolate, now, 1).unwrap();
-    let length = isolate.leave(at(now), &mut last).unwrap();
+    let Decision::Admit(permit) = member.poll(at(now), &Call::new()) else { panic!() };
+    member.settle(at(now), permit, Outcome::Throttled);
+    let late = due(&mut member, now, 1).unwrap();
+    let length = member.leave(at(now), &mut last).unwrap();
     answer(&mut desk, now, &last[..length]);
     assert_eq!(
-        (desk.isolates(), desk.source().controller().in_flight(), isolate.in_hand()),
+        (desk.members(), desk.source().controller().in_flight(), member.in_hand()),
         (0, 0, 0)
     );
     assert_eq!(desk.source().controller().stats().throttled, 1, "what came back was told");
@@ -348,16 +348,16 @@ fn permits_of_before_a_restore_are_unknown_after_it() {
     let mut before = desk(per_second(50));
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
     before.snapshot(at(BEGIN), &mut record).unwrap();
-    let ask = Request { isolate: 1, sequence: 1, want: 5, ..Request::default() };
-    let old = departures(&ask.ask(&mut before, BEGIN));
+    let wanted = Request { member: 1, sequence: 1, want: 5, ..Request::default() };
+    let old = leases(&wanted.send(&mut before, BEGIN));
     let now = BEGIN + 2 * SECOND;
     let policy = policy(per_second(50));
     let mut after = Desk::restore(policy, 9, &record, at(now), Span::from_secs(2), false).unwrap();
-    let new = departures(&ask.ask(&mut after, now + 4 * SECOND));
+    let new = leases(&wanted.send(&mut after, now + 4 * SECOND));
     assert_eq!((old.len(), new.len()), (5, 5));
     for (sequence, (permit, _)) in (2..).zip(old) {
         let report = Some((permit, 0, 1, None));
-        Request { sequence, want: 0, report, ..ask }.ask(&mut after, now + 4 * SECOND);
+        Request { sequence, want: 0, report, ..wanted }.send(&mut after, now + 4 * SECOND);
     }
     let gate = after.source().controller();
     assert_eq!((gate.in_flight(), gate.stats().throttled), (5, 0));
@@ -366,120 +366,120 @@ fn permits_of_before_a_restore_are_unknown_after_it() {
 #[test]
 fn a_call_that_outlasts_the_good_bye_is_reported() {
     let mut desk = desk(per_second(50));
-    let mut isolate = isolate(1);
-    let mut carry = |isolate: &mut Isolate<32>, now: u64, waiting: u16| {
-        if let Some(request) = due(isolate, now, waiting) {
-            isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+    let mut member = member(1);
+    let mut carry = |member: &mut Member<32>, now: u64, waiting: u16| {
+        if let Some(request) = due(member, now, waiting) {
+            member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
         }
         (desk.source().controller().in_flight(), desk.source().controller().stats().throttled)
     };
-    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
+    assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
     let mut permit = None;
     let mut now = BEGIN;
-    while isolate.request_at().is_some() && now < BEGIN + 9 * SECOND {
-        carry(&mut isolate, now, u16::from(permit.is_none()));
+    while member.request_at().is_some() && now < BEGIN + 9 * SECOND {
+        carry(&mut member, now, u16::from(permit.is_none()));
         if permit.is_none()
-            && let Decision::Go(call) = isolate.poll(at(now), &Ask::new())
+            && let Decision::Admit(call) = member.poll(at(now), &Call::new())
         {
             permit = Some(call);
         }
         now += 5 * MILLIS;
     }
-    assert_eq!(carry(&mut isolate, now, 0), (1, 0), "it has said good-bye");
-    isolate.settle(at(now), permit.unwrap(), Outcome::Throttled);
-    while isolate.request_at().is_some() && now < BEGIN + 18 * SECOND {
-        carry(&mut isolate, now, 0);
+    assert_eq!(carry(&mut member, now, 0), (1, 0), "it has said good-bye");
+    member.settle(at(now), permit.unwrap(), Outcome::Throttled);
+    while member.request_at().is_some() && now < BEGIN + 18 * SECOND {
+        carry(&mut member, now, 0);
         now += 5 * MILLIS;
     }
-    assert_eq!(carry(&mut isolate, now, 0), (0, 1));
+    assert_eq!(carry(&mut member, now, 0), (0, 1));
 }
 
 #[test]
-fn a_pause_is_as_long_as_the_server_asked_however_far_ahead_departures_lie() {
-    for (quota, isolates) in [(per_second(50), 1), (per_second(1), 10)] {
+fn a_cooldown_is_as_long_as_the_server_asked_however_far_ahead_leases_lie() {
+    for (quota, members) in [(per_second(50), 1), (per_second(1), 10)] {
         let mut desk = desk(quota);
         let mut permit = None;
         for sequence in 1..5 {
-            for isolate in 1..=isolates {
-                let ask = Request { isolate, sequence, want: 20, ..Request::default() };
-                let grant = ask.ask(&mut desk, BEGIN + u64::from(sequence) * 5 * SECOND);
-                permit = permit.or(departures(&grant).first().map(|(permit, _)| *permit));
+            for member in 1..=members {
+                let wanted = Request { member, sequence, want: 20, ..Request::default() };
+                let grant = wanted.send(&mut desk, BEGIN + u64::from(sequence) * 5 * SECOND);
+                permit = permit.or(leases(&grant).first().map(|(permit, _)| *permit));
             }
         }
         // Told 100 ms ago to wait 300 ms, of which an eighth more may be drawn.
         let report = permit.map(|permit| (permit, -100_000_000, 1, Some(300 * MILLIS)));
-        let told = Request { isolate: 1, sequence: 9, report, ..Request::default() };
-        let grant = told.ask(&mut desk, BEGIN + 20 * SECOND + 500 * MILLIS);
-        let pause = number(&grant[32..40]) / MILLIS;
-        assert!((200..=238).contains(&pause), "{pause} ms");
+        let told = Request { member: 1, sequence: 9, report, ..Request::default() };
+        let grant = told.send(&mut desk, BEGIN + 20 * SECOND + 500 * MILLIS);
+        let cooldown = number(&grant[32..40]) / MILLIS;
+        assert!((200..=238).contains(&cooldown), "{cooldown} ms");
     }
 }
 
 #[test]
-fn a_pause_of_an_hour_can_be_told() {
+fn a_cooldown_of_an_hour_can_be_told() {
     let mut desk = desk(Quota::per_minute(5).unwrap());
-    let ask = Request { isolate: 1, sequence: 1, want: 3, ..Request::default() };
-    let (permit, _) = departures(&ask.ask(&mut desk, BEGIN))[0];
-    let mut isolate = isolate(2);
-    assert_eq!(isolate.poll(at(BEGIN + SECOND), &Ask::new()), Decision::Full);
-    let request = due(&mut isolate, BEGIN + SECOND, 1).unwrap();
+    let wanted = Request { member: 1, sequence: 1, want: 3, ..Request::default() };
+    let (permit, _) = leases(&wanted.send(&mut desk, BEGIN))[0];
+    let mut member = member(2);
+    assert_eq!(member.poll(at(BEGIN + SECOND), &Call::new()), Decision::Full);
+    let request = due(&mut member, BEGIN + SECOND, 1).unwrap();
     let report = Some((permit, 0, 1, Some(3_600 * SECOND)));
-    Request { sequence: 2, report, ..ask }.ask(&mut desk, BEGIN + SECOND);
+    Request { sequence: 2, report, ..wanted }.send(&mut desk, BEGIN + SECOND);
     let grant = answer(&mut desk, BEGIN + SECOND, &request);
-    assert_eq!(isolate.hear(at(BEGIN + SECOND), &grant), Ok(()));
-    assert!(matches!(isolate.poll(at(BEGIN + SECOND), &Ask::new()), Decision::Full));
+    assert_eq!(member.hear(at(BEGIN + SECOND), &grant), Ok(()));
+    assert!(matches!(member.poll(at(BEGIN + SECOND), &Call::new()), Decision::Full));
 }
 
 #[test]
 fn what_was_answered_before_is_not_answered_again() {
     let mut desk = desk(per_second(50));
-    let mut isolate = isolate(1);
-    assert_eq!(isolate.poll(at(BEGIN), &Ask::new()), Decision::Full);
-    let request = due(&mut isolate, BEGIN, 9).unwrap();
+    let mut member = member(1);
+    assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
+    let request = due(&mut member, BEGIN, 9).unwrap();
     let grant = answer(&mut desk, BEGIN, &request);
     assert_eq!(answer(&mut desk, BEGIN, &request), []);
-    isolate.hear(at(BEGIN), &grant).unwrap();
-    assert_eq!(isolate.in_hand(), 9);
+    member.hear(at(BEGIN), &grant).unwrap();
+    assert_eq!(member.in_hand(), 9);
     // Nor what comes after a later request, or after the good-bye.
-    let ask = Request { isolate: 2, sequence: 9, want: 1, ..Request::default() };
-    assert_eq!(departures(&ask.ask(&mut desk, BEGIN + MILLIS)).len(), 1);
-    let leaving = Request { sequence: 10, want: 0, leaving: true, ..ask };
-    assert_eq!(departures(&leaving.ask(&mut desk, BEGIN + MILLIS)).len(), 0);
-    assert_eq!(desk.isolates(), 1);
+    let wanted = Request { member: 2, sequence: 9, want: 1, ..Request::default() };
+    assert_eq!(leases(&wanted.send(&mut desk, BEGIN + MILLIS)).len(), 1);
+    let leaving = Request { sequence: 10, want: 0, leaving: true, ..wanted };
+    assert_eq!(leases(&leaving.send(&mut desk, BEGIN + MILLIS)).len(), 0);
+    assert_eq!(desk.members(), 1);
     for sequence in [8, 9, 10] {
-        assert_eq!(Request { sequence, ..ask }.ask(&mut desk, BEGIN + 100 * MILLIS), []);
+        assert_eq!(Request { sequence, ..wanted }.send(&mut desk, BEGIN + 100 * MILLIS), []);
     }
-    assert_eq!(desk.isolates(), 1);
-    let back = Request { sequence: 11, ..ask };
-    assert_eq!(departures(&back.ask(&mut desk, BEGIN + 200 * MILLIS)).len(), 1);
-    assert_eq!(desk.isolates(), 2);
+    assert_eq!(desk.members(), 1);
+    let back = Request { sequence: 11, ..wanted };
+    assert_eq!(leases(&back.send(&mut desk, BEGIN + 200 * MILLIS)).len(), 1);
+    assert_eq!(desk.members(), 2);
 }
 
 #[test]
-fn an_isolate_that_said_good_bye_keeps_to_its_share_where_nobody_answers() {
+fn a_member_that_said_good_bye_keeps_to_its_share_where_nobody_answers() {
     let mut desk = desk(per_second(2));
     for other in 2..=8 {
-        let other = Request { isolate: other, sequence: 1, want: 1, ..Request::default() };
-        other.ask(&mut desk, BEGIN);
-        Request { sequence: 2, leaving: true, want: 0, ..other }.ask(&mut desk, BEGIN + SECOND);
+        let other = Request { member: other, sequence: 1, want: 1, ..Request::default() };
+        other.send(&mut desk, BEGIN);
+        Request { sequence: 2, leaving: true, want: 0, ..other }.send(&mut desk, BEGIN + SECOND);
     }
     // It comes when the others have gone, and goes too.
-    let mut isolate = isolate(1);
-    let gone = BEGIN + 20 * SECOND;
-    for now in (BEGIN + 10 * SECOND..gone).step_by(5 * MILLIS as usize) {
+    let mut member = member(1);
+    let admitted = BEGIN + 20 * SECOND;
+    for now in (BEGIN + 10 * SECOND..admitted).step_by(5 * MILLIS as usize) {
         if now < BEGIN + 12 * SECOND {
-            call(&mut isolate, now);
+            call(&mut member, now);
         }
-        if let Some(request) = due(&mut isolate, now, 0) {
-            isolate.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+        if let Some(request) = due(&mut member, now, 0) {
+            member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
         }
     }
-    assert_eq!(isolate.request_at(), None);
+    assert_eq!(member.request_at(), None);
     // Nobody answers from now on.
     let mut left = 0;
-    for now in (gone..gone + 80 * SECOND).step_by(5 * MILLIS as usize) {
-        left += call(&mut isolate, now).1;
-        due(&mut isolate, now, 1);
+    for now in (admitted..admitted + 80 * SECOND).step_by(5 * MILLIS as usize) {
+        left += call(&mut member, now).1;
+        due(&mut member, now, 1);
     }
     // A share is an eighth of two calls a second.
     assert!((15..=21).contains(&left), "{left}");

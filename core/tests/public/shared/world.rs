@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use tidegate::law::Fixed;
-use tidegate::shared::{GRANT_BYTES, Isolate, Leases, REQUEST_BYTES};
-use tidegate::{Ask, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span};
+use tidegate::shared::{GRANT_BYTES, Leases, Member, REQUEST_BYTES};
+use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span};
 
-use super::{Desk, departures, number, policy};
+use super::{Desk, leases, number, policy};
 use crate::{MILLIS, at};
 
 const STEP: u64 = 5 * MILLIS;
-/// What an isolate may send where it has been told nothing.
+/// What a member may send where it has been told nothing.
 const ALONE_PER_SECOND: u64 = 2;
 
 /// How hostile the way is, in chances out of 256.
@@ -28,17 +28,17 @@ const CALM: Way = Way { lost: 0, doubled: 0, slowest: Span::from_millis(60) };
 
 struct Message {
     arrives: u64,
-    /// To the isolate of this number, or to the coordinator.
+    /// To the member of this number, or to the coordinator.
     to: Option<u64>,
     bytes: Vec<u8>,
 }
 
 struct Process {
     number: u64,
-    isolate: Isolate<32>,
+    member: Member<32>,
     /// What its clock is ahead of the true time.
     skew: u64,
-    waiting: VecDeque<Ask>,
+    waiting: VecDeque<Call>,
     /// When each call in flight comes back.
     away: Vec<(u64, u64)>,
     /// The latest request that it has heard an answer to.
@@ -56,22 +56,22 @@ struct World {
     messages: Vec<Message>,
     way: Way,
     chance: Rng,
-    /// When each departure was due, in true time, in the order they were granted.
+    /// When each lease was due, in true time, in the order they were granted.
     granted: Vec<(u64, u64)>,
-    /// Departures that have reached their isolates, each counted once.
+    /// Leases that have reached their members, each counted once.
     heard: u64,
-    /// Calls that left with a lease.
+    /// Calls that were sent with a lease.
     leased: u64,
     /// Calls that began.
     begun: u64,
 }
 
 impl World {
-    fn new(isolates: usize, rate: u64, burst: u32, way: Way, seed: u64) -> Self {
+    fn new(members: usize, rate: u64, burst: u32, way: Way, seed: u64) -> Self {
         let mut chance = Rng::new(seed);
         let mut skew = || chance.between(Span::ZERO, Span::from_secs(7_200)).as_nanos();
         let desk_skew = skew();
-        let skews: Vec<u64> = (0..isolates).map(|_| skew()).collect();
+        let skews: Vec<u64> = (0..members).map(|_| skew()).collect();
         let policy = policy(Quota::per_second(rate).unwrap().with_burst(burst).unwrap());
         let processes = skews.iter().zip(1..).map(|(skew, number)| Self::process(number, *skew));
         Self {
@@ -98,7 +98,7 @@ impl World {
         let alone = Quota::per_second(ALONE_PER_SECOND).unwrap();
         Process {
             number,
-            isolate: Isolate::new(number, alone, at(skew)),
+            member: Member::new(number, alone, at(skew)),
             skew,
             waiting: VecDeque::new(),
             away: Vec::new(),
@@ -126,7 +126,7 @@ impl World {
 
     fn calls(&mut self, process: usize, count: u64) {
         let waiting = &mut self.processes[process].waiting;
-        waiting.extend((0..count).map(|_| Ask::new()));
+        waiting.extend((0..count).map(|_| Call::new()));
         self.begun += count;
     }
 
@@ -138,18 +138,18 @@ impl World {
         for message in due {
             match message.to {
                 None => self.answer(&message.bytes),
-                Some(isolate) => {
-                    // Nobody is there any more where an isolate has crashed.
+                Some(member) => {
+                    // Nobody is there any more where a member has crashed.
                     let mut processes = self.processes.iter_mut();
-                    let Some(process) = processes.find(|process| process.number == isolate) else {
+                    let Some(process) = processes.find(|process| process.number == member) else {
                         continue;
                     };
                     let sequence = number(&message.bytes[2..6]);
                     if sequence > process.heard {
                         process.heard = sequence;
-                        self.heard += departures(&message.bytes).len() as u64;
+                        self.heard += leases(&message.bytes).len() as u64;
                     }
-                    process.isolate.hear(at(now + process.skew), &message.bytes).unwrap();
+                    process.member.hear(at(now + process.skew), &message.bytes).unwrap();
                 }
             }
         }
@@ -166,12 +166,12 @@ impl World {
         if length == 0 {
             return; // it has been answered before
         }
-        let isolate = number(&request[3..11]);
-        for (permit, ahead) in departures(&grant[..length]) {
-            assert!(ahead >= 0, "a departure in the past");
+        let member = number(&request[3..11]);
+        for (permit, ahead) in leases(&grant[..length]) {
+            assert!(ahead >= 0, "a lease in the past");
             self.granted.push((self.now.wrapping_add_signed(ahead), permit));
         }
-        self.send(Some(isolate), &grant[..length]);
+        self.send(Some(member), &grant[..length]);
     }
 
     fn run(&mut self, index: usize) {
@@ -179,17 +179,17 @@ impl World {
         let process = &mut self.processes[index];
         let own = at(now + process.skew);
         for (_, permit) in process.away.extract_if(.., |(back, _)| *back <= now) {
-            process.isolate.settle(own, permit, Outcome::Ok);
+            process.member.settle(own, permit, Outcome::Ok);
         }
-        while let Some(ask) = process.waiting.front() {
-            let alone = process.isolate.is_alone();
-            let in_hand = process.isolate.in_hand();
-            match process.isolate.poll(own, ask) {
-                Decision::Go(permit) => {
+        while let Some(call) = process.waiting.front() {
+            let alone = process.member.is_alone();
+            let in_hand = process.member.in_hand();
+            match process.member.poll(own, call) {
+                Decision::Admit(permit) => {
                     process.waiting.pop_front();
                     process.away.push((now + 40 * MILLIS, permit));
                     if !alone {
-                        assert!(in_hand > process.isolate.in_hand());
+                        assert!(in_hand > process.member.in_hand());
                         self.leased += 1;
                     }
                 }
@@ -198,12 +198,12 @@ impl World {
                     break;
                 }
                 Decision::Full => break,
-                Decision::Refuse(reason) => panic!("{reason}"),
+                Decision::Reject(reason) => panic!("{reason}"),
             }
         }
         let waiting = u16::try_from(process.waiting.len()).unwrap();
         let mut request = [0; REQUEST_BYTES];
-        if let Some(length) = process.isolate.request(own, waiting, &mut request) {
+        if let Some(length) = process.member.request(own, waiting, &mut request) {
             self.send(None, &request[..length]);
         }
     }
@@ -238,12 +238,12 @@ impl World {
         self.processes.iter().map(waits).sum()
     }
 
-    /// Departures keep to the quota as those of one client would: in no time more than the burst and
+    /// Leases keep to the quota as those of one client would: in no time more than the burst and
     /// what the rate allows.
-    fn check_departures(&mut self, rate: u64, burst: u32) {
+    fn check_leases(&mut self, rate: u64, burst: u32) {
         let mut due: Vec<u64> = self.granted.iter().map(|(due, _)| *due).collect();
         due.sort_unstable();
-        // GCRA in exact numbers: the debt after each departure is at most the burst.
+        // GCRA in exact numbers: the debt after each lease is at most the burst.
         let (mut level, mut before) = (0u128, 0u64);
         for at in due {
             let drained = u128::from(at - before) * u128::from(rate);
@@ -259,9 +259,9 @@ impl World {
 /// What may happen to a fleet.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// An isolate gets so many calls to make.
+    /// A member gets so many calls to make.
     Calls(usize, u64),
-    /// An isolate is gone, and another comes.
+    /// A member is gone, and another comes.
     Crash(usize),
     /// The coordinator is written down.
     Record,
@@ -303,17 +303,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn whatever_happens_no_call_is_lost_and_departures_keep_to_the_quota(
-        isolates in 1..5usize, rate in 1..200u64, burst in 1..20u32, way in way(), seed: u64,
+    fn whatever_happens_no_call_is_lost_and_leases_keep_to_the_quota(
+        members in 1..5usize, rate in 1..200u64, burst in 1..20u32, way in way(), seed: u64,
         events in prop::collection::vec(event(), 1..40),
     ) {
-        let mut world = World::new(isolates, rate, burst, way, seed);
+        let mut world = World::new(members, rate, burst, way, seed);
         world.write_down();
         for (after, event) in events {
             steps(&mut world, after);
             match event {
-                Event::Calls(who, count) => world.calls(who % isolates, count),
-                Event::Crash(who) => world.crash(who % isolates),
+                Event::Calls(who, count) => world.calls(who % members, count),
+                Event::Crash(who) => world.crash(who % members),
                 Event::Record => world.write_down(),
                 Event::Evict(after) => {
                     world.desk = None;
@@ -333,24 +333,24 @@ proptest! {
                 }
             }
         }
-        // Then all is well: whatever has been lost before, every call leaves in its time.
+        // Then all is well: whatever has been lost before, every call is sent in its time.
         world.way = CALM;
         let work = world.waiting();
         steps(&mut world, 12_000 + (work * 2 + 40) * 200 / rate);
         prop_assert_eq!(world.waiting(), 0);
-        // A departure is used once, however often the message came.
+        // A lease is used once, however often the message came.
         prop_assert!(world.leased <= world.heard);
-        world.check_departures(rate, burst);
+        world.check_leases(rate, burst);
     }
 
     #[test]
-    fn on_a_calm_way_every_departure_settles_once(
-        isolates in 1..5usize, rate in 2..200u64, seed: u64,
+    fn on_a_calm_way_every_lease_settles_once(
+        members in 1..5usize, rate in 2..200u64, seed: u64,
         calls in prop::collection::vec((0..4usize, 1..40u64, 0..400u64), 1..20),
     ) {
-        let mut world = World::new(isolates, rate, 1, CALM, seed);
+        let mut world = World::new(members, rate, 1, CALM, seed);
         for (who, count, after) in calls {
-            world.calls(who % isolates, count);
+            world.calls(who % members, count);
             steps(&mut world, after);
         }
         let work = world.waiting();
@@ -359,9 +359,9 @@ proptest! {
         let gate = world.desk.as_ref().unwrap().source().controller();
         let stats = gate.stats();
         prop_assert_eq!((gate.in_flight(), stats.late), (0, 0));
-        // No isolate had to go without its coordinator, so each call had its departure.
+        // No member had to go without its coordinator, so each call had its lease.
         prop_assert_eq!(u64::from(stats.ok), world.begun);
-        prop_assert_eq!(u64::from(stats.gone), u64::from(stats.ok) + u64::from(stats.abandoned));
+        prop_assert_eq!(u64::from(stats.admitted), u64::from(stats.ok) + u64::from(stats.abandoned));
         prop_assert_eq!(world.leased, world.begun);
     }
 }
@@ -369,15 +369,14 @@ proptest! {
 #[test]
 fn the_messages_are_as_their_tables_say() {
     let (now, later) = (at(5_000_000_000), at(5_250_000_000));
-    let mut isolate: Isolate =
-        Isolate::new(0x0102_0304_0506_0708, Quota::per_second(1).unwrap(), now);
+    let mut member: Member = Member::new(0x0102_0304_0506_0708, Quota::per_second(1).unwrap(), now);
     let mut desk = Desk::new(
         Leases::new(Controller::new(policy(Quota::per_second(50).unwrap()), 7, at(0))),
         at(0),
     );
-    assert_eq!(isolate.poll(now, &Ask::new()), Decision::Full);
+    assert_eq!(member.poll(now, &Call::new()), Decision::Full);
     let (mut request, mut grant) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
-    let length = isolate.request(now, 2, &mut request).unwrap();
+    let length = member.request(now, 2, &mut request).unwrap();
     assert_eq!(length, 24);
     // Version, kind, no good-bye; the number; the first request, two calls, not alone, no report.
     assert_eq!(request[..11], [1, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1]);
@@ -388,14 +387,14 @@ fn the_messages_are_as_their_tables_say() {
     let spans = [6, 14, 22, 32].map(|from| number(&grant[from..from + 8]));
     assert_eq!(spans, [500 * MILLIS, 500 * MILLIS, 20 * MILLIS, 0]);
     assert_eq!((number(&grant[30..32]), grant[40]), (1, 2));
-    let due: Vec<i64> = departures(&grant[..length]).iter().map(|(_, due)| *due).collect();
+    let due: Vec<i64> = leases(&grant[..length]).iter().map(|(_, due)| *due).collect();
     assert_eq!(due, [0, 20 * MILLIS as i64]);
-    // Then what became of the first: refused after 200 ms, with a hint, and told 50 ms later.
-    isolate.hear(now, &grant[..length]).unwrap();
-    let Decision::Go(permit) = isolate.poll(now, &Ask::new()) else { panic!() };
+    // Then what became of the first: rejected after 200 ms, with a hint, and told 50 ms later.
+    member.hear(now, &grant[..length]).unwrap();
+    let Decision::Admit(permit) = member.poll(now, &Call::new()) else { panic!() };
     let hint = Hint::remaining(3).and_reset(Span::from_secs(1));
-    isolate.settle(at(5_200_000_000), permit, Outcome::Throttled.with(hint));
-    let length = isolate.request(later, 0, &mut request).unwrap();
+    member.settle(at(5_200_000_000), permit, Outcome::Throttled.with(hint));
+    let length = member.request(later, 0, &mut request).unwrap();
     assert_eq!((length, request[19]), (24 + 18 + 16, 1));
     assert_eq!(number(&request[28..36]).cast_signed(), -50 * MILLIS as i64);
     assert_eq!(request[36..38], [128 + 1, 2 + 4]);

@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use tidegate::law::Law;
-use tidegate::{Ask, Controller, Decision, Instant, Policy, Span};
+use tidegate::{Call, Controller, Decision, Instant, Policy, Span};
 
 use crate::meter::Meters;
 use crate::server::Server;
@@ -14,7 +14,7 @@ const ROUND_TRIP: Span = Span::from_millis(20);
 /// Its gate, and its clock, which only moves when it waits or calls.
 pub struct Client<L: Law + Copy> {
     gate: Controller<L>,
-    ask: Ask,
+    call: Call,
     now: Instant,
 }
 
@@ -22,20 +22,20 @@ impl<L: Law + Copy> Client<L> {
     /// One that has called nobody yet.
     pub fn new(policy: Policy<L>) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
-        Self { gate: black_box(Controller::new(policy, 7, now)), ask: black_box(Ask::new()), now }
+        Self { gate: black_box(Controller::new(policy, 7, now)), call: black_box(Call::new()), now }
     }
 
-    /// Waits until a call may leave, makes it, and takes it back.
+    /// Waits until a call may be sent, makes it, and takes it back.
     pub fn call(&mut self, server: &mut impl Server, meters: &mut Meters) {
         let permit = loop {
-            let (ask, now) = (black_box(self.ask), black_box(self.now));
+            let (call, now) = (black_box(self.call), black_box(self.now));
             // Which meter it is for is known only when it has been answered.
-            let waits = !matches!(self.gate.check(now, &ask), tidegate::Verdict::Go);
-            let meter = if waits { &mut meters.wait } else { &mut meters.go };
-            match meter.of(&mut self.gate, |gate| gate.poll(now, &ask)) {
-                Decision::Go(permit) => break permit,
+            let waits = !matches!(self.gate.check(now, &call), tidegate::Verdict::Admit);
+            let meter = if waits { &mut meters.wait } else { &mut meters.admit };
+            match meter.of(&mut self.gate, |gate| gate.poll(now, &call)) {
+                Decision::Admit(permit) => break permit,
                 Decision::Wait(until) => self.now = until,
-                Decision::Full | Decision::Refuse(_) => board::fail(board::Trouble::Wrong),
+                Decision::Full | Decision::Reject(_) => board::fail(board::Trouble::Wrong),
             }
         };
         let reply = black_box(server.serve(self.now));

@@ -37,11 +37,15 @@ fn measure<L: Law + Copy>(name: &str, policy: Policy<L>, mut server: impl Server
 extern "C" fn main() -> ! {
     count::start();
     let adaptive = Policy::adaptive();
-    measure("adaptive, no refusal yet", adaptive, |_| Outcome::Ok.into());
-    measure("adaptive, refusals are all that is known", adaptive, Bucket::silent(4));
+    measure("adaptive, no throttled call yet", adaptive, |_| Outcome::Ok.into());
+    measure("adaptive, throttled calls are all that is known", adaptive, Bucket::silent(4));
     measure("adaptive, told what is left", adaptive, Bucket::telling(60));
     measure("adaptive, told what is left and until when", adaptive, Period::new());
-    measure("aimd, refusals are all that is known", Policy::new(Aimd::DEFAULT), Bucket::silent(4));
+    measure(
+        "aimd, throttled calls are all that is known",
+        Policy::new(Aimd::DEFAULT),
+        Bucket::silent(4),
+    );
     match Quota::per_second(10) {
         Ok(ten) => measure("fixed", Policy::new(Fixed::new(ten)), Bucket::silent(4)),
         Err(_) => board::fail(board::Trouble::Wrong),

@@ -4,8 +4,8 @@ use board::{count, stack};
 
 /// The verbs of a client.
 pub struct Meters {
-    /// A poll that lets the call leave.
-    pub go: Meter,
+    /// A poll that admits the call.
+    pub admit: Meter,
     /// A poll that is told to wait.
     pub wait: Meter,
     /// The call comes back.
@@ -22,13 +22,15 @@ pub struct Meter {
 impl Meters {
     /// Nothing has been measured yet.
     pub const fn new() -> Self {
-        Self { go: Meter::new(), wait: Meter::new(), settle: Meter::new() }
+        Self { admit: Meter::new(), wait: Meter::new(), settle: Meter::new() }
     }
 
     /// Tells the log what each took.
     pub fn tell(&self, name: &str) {
         let empty = empty();
-        for (verb, meter) in [("Go", &self.go), ("wait", &self.wait), ("settle", &self.settle)] {
+        for (verb, meter) in
+            [("admit", &self.admit), ("wait", &self.wait), ("settle", &self.settle)]
+        {
             if let Some(mean) = meter.instructions.checked_div(meter.calls) {
                 defmt::info!(
                     "cost {=str}: {=str} {=u64} instructions, {=usize} bytes of stack, {=u64} calls",

@@ -1,5 +1,5 @@
 //! A throttle that goes on after a deep sleep: it neither bursts, nor forgets what it has learnt,
-//! nor calls in a hold that the server asked for before.
+//! nor calls in a cooldown that the server asked for before.
 //!
 //! Deep sleep ends with a reset, after which only the retained memory is as it was. The image wakes
 //! twice. The server that it calls is in it too, and lives on in the retained memory; nothing else
@@ -31,7 +31,7 @@ const AWAKE: Duration = Duration::from_secs(20);
 const BEGINNING: Duration = Duration::from_secs(5);
 const LONG_SLEEP: Duration = Duration::from_secs(600);
 /// What the server asks for before the second sleep, which is shorter.
-const HOLD: Duration = Duration::from_secs(60);
+const COOLDOWN: Duration = Duration::from_secs(60);
 const SHORT_SLEEP: Duration = Duration::from_secs(20);
 
 #[unsafe(no_mangle)]
@@ -48,16 +48,16 @@ async fn live() {
     }
 }
 
-/// Knows nothing, and learns the server's rate by its refusals.
+/// Knows nothing, and learns the server's rate by its throttled calls.
 async fn first_day() -> ! {
     defmt::info!("deep-sleep: day 1, nothing is retained");
     let uplink = Uplink::seeded(&POLICY, 7);
     let mut server = Server::new();
-    let refused = call(&uplink, &mut server, BEGINNING).await;
+    let throttled = call(&uplink, &mut server, BEGINNING).await;
     call(&uplink, &mut server, AWAKE - BEGINNING).await;
-    defmt::info!("deep-sleep: {=u32} refusals at the beginning", refused);
-    check(refused > 0, "a client that knows nothing is refused at its beginning");
-    sleep(2, &uplink, server, LONG_SLEEP, refused)
+    defmt::info!("deep-sleep: {=u32} throttled calls at the beginning", throttled);
+    check(throttled > 0, "a client that knows nothing is throttled at its beginning");
+    sleep(2, &uplink, server, LONG_SLEEP, throttled)
 }
 
 /// Goes on at the rate that it had learnt.
@@ -67,29 +67,29 @@ async fn second_day(world: World) -> ! {
     let restored = uplink.restore(&POLICY, 9, &world.record, LONG_SLEEP);
     check(restored.is_ok(), "the record is whole");
     let interval = uplink.interval();
-    let refused = call(&uplink, &mut server, BEGINNING).await;
+    let throttled = call(&uplink, &mut server, BEGINNING).await;
     defmt::info!(
-        "deep-sleep: day 2, one call in {=u64} ms, {=u32} refusals at the beginning",
+        "deep-sleep: day 2, one call in {=u64} ms, {=u32} throttled calls at the beginning",
         interval.map_or(0, |interval| interval.as_millis()),
-        refused
+        throttled
     );
     check(interval.is_some(), "the rate has been kept");
-    check(refused == 0, "nothing is refused at the beginning: there is no burst");
-    check(refused < world.refused, "it begins better than it began on the first day");
+    check(throttled == 0, "nothing is throttled at the beginning: there is no burst");
+    check(throttled < world.throttled, "it begins better than it began on the first day");
     call(&uplink, &mut server, AWAKE - BEGINNING).await;
-    server.close(HOLD);
+    server.close(COOLDOWN);
     call(&uplink, &mut server, Duration::from_secs(1)).await;
-    check(server.has_asked(), "the server has asked for a hold");
-    sleep(3, &uplink, server, SHORT_SLEEP, refused)
+    check(server.has_asked(), "the server has asked for a cooldown");
+    sleep(3, &uplink, server, SHORT_SLEEP, throttled)
 }
 
-/// Keeps the rest of the hold; and begins anew where the record is damaged.
+/// Keeps the rest of the cooldown; and begins anew where the record is damaged.
 fn third_day(world: World) -> ! {
     let uplink = Uplink::seeded(&POLICY, 10);
     let mut damaged = world.record;
     damaged[20] ^= 1 << 3;
-    let refused = uplink.restore(&POLICY, 11, &damaged, SHORT_SLEEP);
-    check(refused.is_err(), "a flipped bit is seen");
+    let throttled = uplink.restore(&POLICY, 11, &damaged, SHORT_SLEEP);
+    check(throttled.is_err(), "a flipped bit is seen");
     check(uplink.try_acquire().is_some(), "without a record it begins anew");
 
     let restored = uplink.restore(&POLICY, 11, &world.record, SHORT_SLEEP);
@@ -97,15 +97,15 @@ fn third_day(world: World) -> ! {
     let now = Instant::now();
     let left = uplink.next_at().map(|at| at.saturating_duration_since(now));
     let seconds = left.map_or(0, |left| left.as_secs());
-    defmt::info!("deep-sleep: day 3, the hold lasts {=u64} s more", seconds);
+    defmt::info!("deep-sleep: day 3, the cooldown lasts {=u64} s more", seconds);
     // It began within a second of the sleep.
-    let rest = HOLD - SHORT_SLEEP - Duration::from_secs(2);
-    check(uplink.try_acquire().is_none(), "nothing leaves in the hold");
-    check(left.is_some_and(|left| left >= rest), "the hold lasts as long as was asked for");
+    let rest = COOLDOWN - SHORT_SLEEP - Duration::from_secs(2);
+    check(uplink.try_acquire().is_none(), "nothing is sent in the cooldown");
+    check(left.is_some_and(|left| left >= rest), "the cooldown lasts as long as was asked for");
     done()
 }
 
-/// Calls the server as often as the throttle lets it; how many calls were refused.
+/// Calls the server as often as the throttle lets it; how many calls were throttled.
 async fn call(uplink: &Uplink, server: &mut Server, time: Duration) -> u32 {
     let until = Instant::now() + time;
     let before = uplink.stats().throttled;
@@ -123,10 +123,10 @@ async fn call(uplink: &Uplink, server: &mut Server, time: Duration) -> u32 {
 }
 
 /// Retains what has been learnt, sleeps, and wakes with a reset.
-fn sleep(day: u8, uplink: &Uplink, server: Server, time: Duration, refused: u32) -> ! {
+fn sleep(day: u8, uplink: &Uplink, server: Server, time: Duration, throttled: u32) -> ! {
     let mut record: Kept = [0; _];
     check(uplink.snapshot(&mut record).is_ok(), "there is room for the record");
-    World { day, refused, record, full: server.full_in(Instant::now() + time) }.store();
+    World { day, throttled, record, full: server.full_in(Instant::now() + time) }.store();
     defmt::info!("deep-sleep: asleep for {=u64} s, and awake by a reset", time.as_secs());
     board::reset()
 }

@@ -32,9 +32,9 @@ impl Server {
         self.full.saturating_duration_since(now)
     }
 
-    /// From now on it asks for a pause of this length.
-    pub const fn close(&mut self, pause: Duration) {
-        self.closed = Some(pause);
+    /// From now on it asks for a cooldown of this length.
+    pub const fn close(&mut self, cooldown: Duration) {
+        self.closed = Some(cooldown);
     }
 
     /// Whether it has asked for one.
@@ -44,9 +44,9 @@ impl Server {
 
     /// What it answers to a call.
     pub fn serve(&mut self, now: Instant) -> Reply {
-        if let Some(pause) = self.closed {
+        if let Some(cooldown) = self.closed {
             self.asked = true;
-            return Outcome::Busy.with(Hint::retry_after(Span::from_micros(pause.as_micros())));
+            return Outcome::Busy.with(Hint::retry_after(Span::from_micros(cooldown.as_micros())));
         }
         if self.full_in(now) > REGAIN * (BURST - 1) {
             return Outcome::Throttled.into();

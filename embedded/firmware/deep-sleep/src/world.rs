@@ -14,8 +14,8 @@ const MARK: [u8; 8] = *b"tidegate";
 pub struct World {
     /// Which day begins after the sleep.
     pub day: u8,
-    /// How many calls were refused at the beginning of the day.
-    pub refused: u32,
+    /// How many calls were throttled at the beginning of the day.
+    pub throttled: u32,
     /// What the throttle has learnt.
     pub record: Kept,
     /// How far from the reset the server's bucket is full.
@@ -28,12 +28,12 @@ impl World {
         let bytes = retained::load();
         let (mark, rest) = bytes.split_first_chunk()?;
         let ([day], rest) = rest.split_first_chunk()?;
-        let (refused, rest) = rest.split_first_chunk()?;
+        let (throttled, rest) = rest.split_first_chunk()?;
         let (full, rest) = rest.split_first_chunk()?;
         let (record, _) = rest.split_first_chunk()?;
         (*mark == MARK).then_some(Self {
             day: *day,
-            refused: u32::from_le_bytes(*refused),
+            throttled: u32::from_le_bytes(*throttled),
             record: *record,
             full: Duration::from_micros(u64::from_le_bytes(*full)),
         })
@@ -45,7 +45,7 @@ impl World {
         let parts: [&[u8]; 5] = [
             &MARK,
             &[self.day],
-            &self.refused.to_le_bytes(),
+            &self.throttled.to_le_bytes(),
             &self.full.as_micros().to_le_bytes(),
             &self.record,
         ];

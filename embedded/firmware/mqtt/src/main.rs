@@ -1,4 +1,4 @@
-//! A sensor's telemetry goes to an MQTT 5 broker with QoS 1: through its refusals, its restarts and
+//! A sensor's telemetry goes to an MQTT 5 broker with QoS 1: through its throttled calls, its restarts and
 //! as many messages in flight as it takes, until every message that was queued is acknowledged.
 #![no_std]
 #![no_main]
@@ -21,7 +21,7 @@ const IN_FLIGHT: usize = 4;
 
 type Gate = Throttle<CriticalSectionRawMutex, Adaptive, 1>;
 
-/// When a message may leave: the broker may have a quota for them.
+/// When a message may be sent: the broker may have a quota for them.
 static MESSAGES: Gate = Gate::new(&Policy::adaptive(), seed);
 
 /// When a connection may be tried: the broker may have a rate for them, and where it is down, trying
@@ -50,9 +50,10 @@ async fn talk(stack: Stack<'static>) {
     let mut post = Post::new();
     while !post.is_done() {
         // A connection that came about was a call that was served, however it ended.
-        if let Err(refusal) = CONNECTIONS.run(async || session::hold(stack, &mut post).await).await
+        if let Err(rejection) =
+            CONNECTIONS.run(async || session::hold(stack, &mut post).await).await
         {
-            defmt::error!("mqtt: {}", defmt::Display2Format(&refusal));
+            defmt::error!("mqtt: {}", defmt::Display2Format(&rejection));
             board::fail(board::Trouble::Wrong);
         }
     }
@@ -60,14 +61,14 @@ async fn talk(stack: Stack<'static>) {
     let (messages, connections) = (MESSAGES.stats(), CONNECTIONS.stats());
     defmt::info!(
         "mqtt: connections {=u32} tried, {=u32} throttled, {=u32} busy, {=u32} failed",
-        connections.gone,
+        connections.admitted,
         connections.throttled,
         connections.busy,
         connections.failed,
     );
     defmt::info!(
-        "mqtt: messages {=u32} gone, {=u32} throttled, {=u32} found the window full in {=u64} s",
-        messages.gone,
+        "mqtt: messages {=u32} gone, {=u32} throttled, {=u32} found the concurrency limit full in {=u64} s",
+        messages.admitted,
         messages.throttled,
         messages.full,
         Instant::now().as_secs(),

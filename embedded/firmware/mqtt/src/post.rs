@@ -68,7 +68,7 @@ impl Post {
         self.waiting.front().copied()
     }
 
-    /// It has left in this packet.
+    /// It has been sent in this packet.
     pub fn left(&mut self, packet: PacketIdentifier, permit: Permit<'static, Gate>) {
         if let Some(number) = self.waiting.pop_front()
             && self.flying.push(Flight { packet, number, permit }).is_err()

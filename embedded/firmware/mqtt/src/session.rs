@@ -17,7 +17,7 @@ use rust_mqtt::client::options::{
 };
 use rust_mqtt::client::{Client, MqttError};
 use rust_mqtt::types::{MqttString, TopicName};
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::{Outcome, Span};
 use tidegate_embassy::Replied;
 
@@ -34,7 +34,7 @@ const EVERY: Duration = Duration::from_millis(400);
 /// Whoever does not answer for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A message that has no answer for so long no longer counts as in flight.
-const LEASE: Span = Span::from_secs(60);
+const EXPIRY: Span = Span::from_secs(60);
 
 type Mqtt<'a> = Client<'a, 'a, TcpSocket<'a>, BumpBuffer<'a>, 0, 1, IN_FLIGHT, 0, 0, 0, 0>;
 
@@ -67,8 +67,8 @@ async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(),
     }
     let most = client.server_config().receive_maximum;
     defmt::info!("mqtt: connected, the broker takes {=u16} messages at once", most.get());
-    match WindowPolicy::new(most.get().min(IN_FLIGHT as u16), LEASE) {
-        Ok(window) => MESSAGES.set_window(window),
+    match ConcurrencyLimit::new(most.get().min(IN_FLIGHT as u16), EXPIRY) {
+        Ok(concurrency) => MESSAGES.set_concurrency(concurrency),
         Err(_) => return Err(Outcome::Failed),
     }
     Ok(())

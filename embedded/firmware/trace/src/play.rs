@@ -2,7 +2,7 @@
 
 use tidegate::signal::http::Reading;
 use tidegate::{
-    Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reason, Reply, Span, law::AnyLaw,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reason, Reply, Span, law::AnyLaw,
 };
 
 use crate::draw::Draw;
@@ -53,7 +53,7 @@ pub fn play(policy: Policy, seed: u64) -> Played {
     let mut draw = Draw::new(seed);
     let mut now = Instant::from_nanos(5_000_000_000);
     let mut gate = Gate::new(policy, seed, now);
-    let mut ask: Ask = Ask::new();
+    let mut call: Call = Call::new();
     let mut flying = [const { None }; FLYING];
     let mut record = [0; Gate::SNAPSHOT_BYTES];
     for _ in 0..CALLS {
@@ -61,9 +61,9 @@ pub fn play(policy: Policy, seed: u64) -> Played {
         if draw.below(40) == 0 {
             now = now.saturating_add(Span::from_secs(draw.below(90)));
         }
-        played.note(&[why(&gate, now, &ask)]);
-        match gate.poll(now, &ask) {
-            Decision::Go(permit) => {
+        played.note(&[why(&gate, now, &call)]);
+        match gate.poll(now, &call) {
+            Decision::Admit(permit) => {
                 played.note(&[0]);
                 if let Some(place) = flying.iter_mut().find(|place| place.is_none()) {
                     *place = Some(permit);
@@ -71,8 +71,8 @@ pub fn play(policy: Policy, seed: u64) -> Played {
             }
             Decision::Wait(until) => played.note_instant(1, until),
             Decision::Full => played.note(&[2]),
-            Decision::Refuse(Reason::Late(until)) => played.note_instant(3, until),
-            Decision::Refuse(_) => played.note(&[4]),
+            Decision::Reject(Reason::Late(until)) => played.note_instant(3, until),
+            Decision::Reject(_) => played.note(&[4]),
         }
         if draw.below(3) == 0 {
             continue;
@@ -80,8 +80,8 @@ pub fn play(policy: Policy, seed: u64) -> Played {
         let Some(permit) = flying[draw.below(FLYING as u64) as usize].take() else { continue };
         let reply = reply(&mut draw);
         gate.settle(now, permit, reply);
-        ask = gate.retry(now, &ask, reply).unwrap_or_default();
-        played.note_instant(5, ask.not_before());
+        call = gate.retry(now, &call, reply).unwrap_or_default();
+        played.note_instant(5, call.not_before());
         for interval in gate.intervals(now) {
             played.note(&interval.map_or(u64::MAX, Span::as_nanos).to_le_bytes());
         }
@@ -101,8 +101,8 @@ pub fn play(policy: Policy, seed: u64) -> Played {
     played
 }
 
-fn why(gate: &Gate, now: Instant, ask: &Ask) -> u8 {
-    gate.why(now, ask).map_or(0, |reason| 1 + reason as u8)
+fn why(gate: &Gate, now: Instant, call: &Call) -> u8 {
+    gate.why(now, call).map_or(0, |reason| 1 + reason as u8)
 }
 
 /// What a call comes back with.
@@ -120,8 +120,8 @@ fn reply(draw: &mut Draw) -> Reply {
             Outcome::Ok.with(quota.and_reset(Span::from_secs(seconds)))
         }
         7 | 8 => {
-            let refused = draw.below(3) == 0;
-            let mut reading = Reading::new(if refused { 429 } else { 200 });
+            let throttled = draw.below(3) == 0;
+            let mut reading = Reading::new(if throttled { 429 } else { 200 });
             for (name, value) in HEADERS[draw.below(HEADERS.len() as u64) as usize] {
                 reading.header(name, value);
             }

@@ -15,7 +15,7 @@ use reqwless::request::{Method, RequestBuilder};
 use tidegate::{Outcome, Reply};
 use tidegate_embassy::Replied;
 
-use crate::hold;
+use crate::cooldown;
 use crate::queue::Batch;
 
 /// What two connections at once take of memory.
@@ -52,7 +52,7 @@ impl Connection {
 
     /// What the server says of a batch, and its status.
     pub async fn post(&mut self, batch: &Batch) -> Result<(Reply, u16), Lost> {
-        hold::leaving();
+        cooldown::leaving();
         match with_timeout(PATIENCE, self.call(batch)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) | Err(_) => {
@@ -83,11 +83,11 @@ impl Connection {
         let status = response.status.0;
         let reply: Reply = response.reply();
         response.body().read_to_end().await?;
-        // Only now, as the throttle learns of it: another call may have left while this one was read.
+        // Only now, as the throttle learns of it: another call may have been sent while this one was read.
         if reply.outcome != Outcome::Ok
-            && let Some(pause) = reply.hints[0].retry_after
+            && let Some(cooldown) = reply.hints[0].retry_after
         {
-            hold::asked(Duration::from_micros(pause.as_nanos() / 1_000));
+            cooldown::asked(Duration::from_micros(cooldown.as_nanos() / 1_000));
         }
         Ok((reply, status))
     }

@@ -1,9 +1,9 @@
-//! A sensor's telemetry goes to a rate-limited HTTP API: through its refusals, an outage and a lost
+//! A sensor's telemetry goes to a rate-limited HTTP API: through its throttled calls, an outage and a lost
 //! link, until every batch that was queued has been served.
 #![no_std]
 #![no_main]
 
-mod hold;
+mod cooldown;
 mod http;
 mod queue;
 
@@ -93,22 +93,22 @@ fn end() -> ! {
     let stats = THROTTLE.stats();
     defmt::info!(
         "uplink: {=u32} delivered, {=u32} dropped at the door, {=u32} without an answer, \
-         {=u32} calls in holds",
+         {=u32} calls in cooldowns",
         QUEUE.count(),
         QUEUE.dropped(),
         http::lost(),
-        hold::broken(),
+        cooldown::broken(),
     );
     defmt::info!(
         "uplink: {} gone, {} served, {} throttled, {} busy, {} failed in {=u64} s",
-        stats.gone,
+        stats.admitted,
         stats.ok,
         stats.throttled,
         stats.busy,
         stats.failed,
         Instant::now().as_secs(),
     );
-    match hold::broken() {
+    match cooldown::broken() {
         0 => board::done(),
         _ => board::fail(board::Trouble::Wrong),
     }

@@ -1,6 +1,6 @@
 //! Any requests to a coordinator: all that it ever grants keeps to its quota, across its restores too.
 
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::shared::{Coordinator, GRANT_BYTES, Leases};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
@@ -13,8 +13,8 @@ type Desk = Coordinator<Leases<Fixed, 32>, 4>;
 const SECOND: u64 = 1_000_000_000;
 /// What the way may take.
 const WAY: u64 = SECOND / 16;
-/// A beat and a half, and the way.
-const LEAD_OF_ONE: u64 = SECOND * 3 / 4 + WAY;
+/// A heartbeat and a half, and the way.
+const LOOKAHEAD_OF_ONE: u64 = SECOND * 3 / 4 + WAY;
 
 struct World {
     desk: Desk,
@@ -24,7 +24,7 @@ struct World {
     /// The coordinator's own time, which never steps back, and how far it is ahead of what it is told.
     now: u64,
     ahead: u64,
-    /// Each departure granted, by that time.
+    /// Each lease granted, by that time.
     granted: Vec<u64>,
     /// The latest record, and when it was written.
     record: Option<(u64, Vec<u8>)>,
@@ -34,8 +34,8 @@ struct World {
 pub fn happen(mut input: Input<'_>) {
     let (rate, burst) = (1 + u64::from(input.u8()), 1 + u32::from(input.u8() % 32));
     let quota = Quota::per_second(rate).and_then(|quota| quota.with_burst(burst)).expect("small");
-    let places = WindowPolicy::new(u16::MAX, Span::from_secs(5)).expect("not zero");
-    let policy = Policy::new(Fixed::new(quota)).window(places);
+    let places = ConcurrencyLimit::new(u16::MAX, Span::from_secs(5)).expect("not zero");
+    let policy = Policy::new(Fixed::new(quota)).concurrency(places);
     let now = 1 << 45;
     let at = Instant::from_nanos(now);
     let desk = Desk::new(Leases::new(Controller::new(policy, 7, at)), at);
@@ -53,7 +53,7 @@ pub fn happen(mut input: Input<'_>) {
                 let count = input.u8();
                 _ = world.answer(input.bytes(count.into()));
             }
-            _ => world.ask(&mut input),
+            _ => world.call(&mut input),
         }
     }
     world.keeps_to_its_quota();
@@ -79,24 +79,28 @@ impl World {
         let mut grant = [0; GRANT_BYTES];
         let length = self.desk.answer(self.told(), request, &mut grant).ok()?;
         let grant = (length > 0).then(|| Grant::read(&grant[..length]))?;
-        assert!(grant.pause <= 3_600 * SECOND, "a pause of {} ns", grant.pause);
-        // An even share of the slowest limit for four, or the beat.
-        assert!((SECOND / 2..=10 * SECOND).contains(&grant.beat), "a beat of {} ns", grant.beat);
-        let lead = (grant.beat + grant.beat / 2 + WAY).cast_signed();
+        assert!(grant.cooldown <= 3_600 * SECOND, "a cooldown of {} ns", grant.cooldown);
+        // An even share of the slowest limit for four, or the heartbeat.
+        assert!(
+            (SECOND / 2..=10 * SECOND).contains(&grant.heartbeat),
+            "a heartbeat of {} ns",
+            grant.heartbeat
+        );
+        let lookahead = (grant.heartbeat + grant.heartbeat / 2 + WAY).cast_signed();
         for ahead in &grant.ahead {
-            assert!((0..=lead).contains(ahead), "a departure in {ahead} ns, of {lead}");
+            assert!((0..=lookahead).contains(ahead), "a lease in {ahead} ns, of {lookahead}");
             self.granted.push(self.now.wrapping_add_signed(*ahead));
         }
         Some(grant)
     }
 
-    fn ask(&mut self, input: &mut Input<'_>) {
-        let (isolate, sequence, want) = (input.u8() % 6, u32::from(input.u8()), input.u8());
+    fn call(&mut self, input: &mut Input<'_>) {
+        let (member, sequence, want) = (input.u8() % 6, u32::from(input.u8()), input.u8());
         let (kind, reports) = (input.u8(), input.u8() % 4);
         let leaving = u8::from(kind % 16 == 1);
         let alone = if kind % 16 == 2 { input.u16() } else { 0 };
         let mut message = Message::new(1)
-            .bytes(&[leaving, isolate, 0, 0, 0, 0, 0, 0, 0])
+            .bytes(&[leaving, member, 0, 0, 0, 0, 0, 0, 0])
             .bytes(&sequence.to_le_bytes())
             .bytes(&u16::from(want).to_le_bytes())
             .bytes(&alone.to_le_bytes())
@@ -149,7 +153,7 @@ impl World {
         let Some((then, record)) = self.record.clone() else { return };
         self.pass(Span::from_millis(input.u16().into()));
         let latest = self.granted.iter().copied().max().unwrap_or(0);
-        if how == 2 && latest > self.now + LEAD_OF_ONE {
+        if how == 2 && latest > self.now + LOOKAHEAD_OF_ONE {
             return; // it grants further ahead than whoever knows nothing of it assumes
         }
         self.ahead = 0;

@@ -50,9 +50,9 @@ fn number(bytes: &[u8]) -> u64 {
 /// A grant that a coordinator has written.
 pub struct Grant {
     pub sequence: u32,
-    pub beat: u64,
-    pub pause: u64,
-    /// How far from the grant each departure lies.
+    pub heartbeat: u64,
+    pub cooldown: u64,
+    /// How far from the grant each lease lies.
     pub ahead: Vec<i64>,
 }
 
@@ -62,17 +62,17 @@ impl Grant {
         assert_eq!(body.len(), 41 + 16 * usize::from(body[40]), "it is longer than it says");
         Self {
             sequence: number(&body[2..6]) as u32,
-            beat: number(&body[6..14]),
-            pause: number(&body[32..40]),
+            heartbeat: number(&body[6..14]),
+            cooldown: number(&body[32..40]),
             ahead: body[41..].chunks(16).map(|one| number(&one[8..]).cast_signed()).collect(),
         }
     }
 }
 
-/// A request that an isolate has written.
+/// A request that a member has written.
 pub struct Request {
     pub leaving: bool,
-    pub isolate: u64,
+    pub member: u64,
     pub sequence: u32,
     pub want: u16,
 }
@@ -89,7 +89,7 @@ impl Request {
         assert!(body[2] <= 1);
         Self {
             leaving: body[2] == 1,
-            isolate: number(&body[3..11]),
+            member: number(&body[3..11]),
             sequence: number(&body[11..15]) as u32,
             want: number(&body[15..17]) as u16,
         }

@@ -12,15 +12,15 @@ from laws.adaptive.parts import (
     Meter,
     Open,
     Paced,
-    Told,
+    Hinted,
     Usual,
     doubles_after,
     limit,
     unit_of,
 )
 from laws.base import Law, quota_wrong
-from pace import Never
-from record import Refused
+from pacing import Never
+from record import Rejected
 
 DAY = 86_400 * SECOND
 SLOWEST = 52 << 24
@@ -42,7 +42,7 @@ class Adaptive(Law):
     NAME = "adaptive"
     DEFAULT = {"quota": None}
     NAMED = {
-        "adaptive": {"laws": [{"law": "adaptive"}], "backoff": None, "hold": [3600 * SECOND, [0, 1]]},
+        "adaptive": {"laws": [{"law": "adaptive"}], "backoff": None, "cooldown": [3600 * SECOND, [0, 1]]},
     }
 
     @staticmethod
@@ -51,10 +51,10 @@ class Adaptive(Law):
 
     def __init__(self, config, now):
         self.phase, self.meter, self.usual = Open(), Meter(now), Usual()
-        self.slot, self.release, self.event_at = now, 0, now
+        self.interval_end, self.release, self.event_at = now, 0, now
         self.apart = 0  # The logarithm of the interval between two usual calls.
         self.trip, self.ceiling, self.misses, self.down = 0, 2**15 - 1, 0, False
-        self.told = Told(unit_of(*config["quota"][:2]) if config["quota"] else 0)
+        self.hinted = Hinted(unit_of(*config["quota"][:2]) if config["quota"] else 0)
 
     # What the controller asks.
 
@@ -69,9 +69,9 @@ class Adaptive(Law):
         return logs.fine(self.ceiling)
 
     def quota_interval(self):
-        if self.told.unit == 0:
+        if self.hinted.unit == 0:
             return 0
-        return min(logs.octaves(self.told.unit, self.usual.octave), self.longest())
+        return min(logs.octaves(self.hinted.unit, self.usual.octave), self.longest())
 
     def in_force(self, now):
         """The interval, longer while calls are rejected in a row."""
@@ -90,18 +90,18 @@ class Adaptive(Law):
         return None if self.is_open() else logs.span(self.current(now))
 
     def check(self, now, in_flight):
-        has_room = not self.is_open() and self.told.has_room(in_flight)
+        has_room = not self.is_open() and self.hinted.has_room(in_flight)
         if self.release <= now or has_room:
             return 0
         if self.release == END:
             raise Never("never")
         return self.release
 
-    def window(self, now):
+    def concurrency(self, now):
         passed = since(self.event_at, now)
         if not self.is_open():
             return limit(self.phase.wide(), passed) if self.phase.young else None
-        limits = [self.phase.limit(passed), self.told.calls_left()]
+        limits = [self.phase.limit(passed), self.hinted.calls_left()]
         return min([limit for limit in limits if limit is not None], default=None)
 
     def widens_at(self, now):
@@ -115,13 +115,13 @@ class Adaptive(Law):
 
     # A call is sent.
 
-    def released(self, pace, now, cost, chance):
+    def released(self, pacing, now, cost, chance):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
             gap = self.phase.gap(self.apart)
             if not self.phase.probing:
-                self.slot = self.phase.send(self.slot, now, self.round_trip())
+                self.interval_end = self.phase.send(self.interval_end, now, self.round_trip())
             self.release = within(now + gap)
         else:
             self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
@@ -139,13 +139,13 @@ class Adaptive(Law):
     def leave_out_silence(self, now):
         """After a long silence nothing is caught up, and nothing is measured across it."""
         if not self.is_open():
-            silence = since(self.slot, now)
+            silence = since(self.interval_end, now)
             if silence > logs.span(logs.octaves(self.current(now), 6)):
                 self.meter.skip(silence, now)
-                self.slot = now
+                self.interval_end = now
         elif not self.phase.probing:
             round_trip = self.round_trip()
-            usual = self.phase.interval(self.slot, self.release, round_trip)
+            usual = self.phase.interval(self.interval_end, self.release, round_trip)
             if self.phase.is_silence(since(self.release, now), usual, round_trip):
                 self.meter = Meter(now)
                 self.phase.sends = self.phase.measured = 0
@@ -156,8 +156,8 @@ class Adaptive(Law):
     def advance(self, now, interval, chance):
         width = logs.span(logs.octaves(add(interval, logs.fine(self.phase.depth())), -2))
         step = logs.span(interval)
-        self.slot = within(max(self.slot, within(now - max(step, LATENESS))) + step)
-        drawn = within(within(self.slot - width // 2) + chance.between(0, width))
+        self.interval_end = within(max(self.interval_end, within(now - max(step, LATENESS))) + step)
+        drawn = within(within(self.interval_end - width // 2) + chance.between(0, width))
         self.release = min(drawn, within(now + self.longest_wait(interval)))
 
     def longest_wait(self, interval):
@@ -172,14 +172,14 @@ class Adaptive(Law):
             return
         difference = self.usual.interval_of(abs(charged - used), self.current(now))
         by = min(logs.span(difference), DAY)
-        for name in ("release", "slot"):
+        for name in ("release", "interval_end"):
             at = getattr(self, name)
             later = within(at + by) if used > charged else min(at, max(within(at - by), now))
             setattr(self, name, later)
 
     # A call came back.
 
-    def observe(self, pace, sample, chance):
+    def observe(self, pacing, sample, chance):
         now, served = sample.now, sample.outcome == "ok"
         self.ceiling = fit(logs.coarse(log(sample.ceiling)) - 1, 16)
         if served:
@@ -197,7 +197,7 @@ class Adaptive(Law):
         self.hear(sample)
         if served:
             return self.success(sample, chance)
-        asked = sample.hint.pause()
+        asked = sample.hint.cooldown()
         if asked is not None and sample.fresh:
             asked = min(asked, END - now)
             own = self.round_trip() if self.is_open() else logs.span(self.apart)
@@ -207,81 +207,81 @@ class Adaptive(Law):
         return self.miss(sample, False, chance)
 
     def hear(self, sample):
-        told, hint, calls_in = self.told, sample.hint, self.usual.calls_in
+        hinted, hint, calls_in = self.hinted, sample.hint, self.usual.calls_in
         limit = calls_in(hint.limit or 0)
         if hint.limit and hint.period is not None:
             unit = unit_of(hint.limit, hint.period)
-            change = max(-2 * logs.OCTAVE, min(fit(unit - told.unit), 2 * logs.OCTAVE))
-            known = told.unit > 0 and limit == told.limit and sample.fresh
+            change = max(-2 * logs.OCTAVE, min(fit(unit - hinted.unit), 2 * logs.OCTAVE))
+            known = hinted.unit > 0 and limit == hinted.limit and sample.fresh
             if known and abs(change) > logs.ratio(16, 15) and not self.is_open():
                 # No slower than the longest cooldown.
                 most = max(self.apart, self.longest())
                 self.apart = min(add(self.apart, change), most)
                 self.phase.target = min(add(self.phase.target, change), most)
-            told.unit = unit
+            hinted.unit = unit
         elif sample.fresh and sample.outcome == "ok":
-            told.unit = 0
-        told.limit = limit
-        told.lasts = hint.reset is not None and hint.reset > self.round_trip()
+            hinted.unit = 0
+        hinted.limit = limit
+        hinted.lasts = hint.reset is not None and hint.reset > self.round_trip()
         left = UNKNOWN if hint.left is None else calls_in(hint.left)
-        if left <= told.left or told.stale == 0:
-            told.left, told.stale = left, sample.in_flight
+        if left <= hinted.left or hinted.stale == 0:
+            hinted.left, hinted.stale = left, sample.in_flight
         else:
-            told.stale -= 1
+            hinted.stale -= 1
         if left != UNKNOWN:
-            told.most = max(told.most, left)
+            hinted.most = max(hinted.most, left)
         if limit > 0:
-            told.most = min(told.most, limit)
-        waited = sample.paced or sample.outcome != "ok"
-        told.busy = APP_LIMITED if waited else max(0, told.busy - 1)
+            hinted.most = min(hinted.most, limit)
+        waited = sample.rate_limited or sample.outcome != "ok"
+        hinted.busy = APP_LIMITED if waited else max(0, hinted.busy - 1)
 
     def begin_at(self, at):
-        self.release = self.slot = at
+        self.release = self.interval_end = at
 
     def miss(self, sample, failed, chance):
         now, phase = sample.now, self.phase
-        busy = sample.outcome == "busy" and sample.hint.pause() is None
+        busy = sample.outcome == "busy" and sample.hint.cooldown() is None
         if busy and self.is_open() and phase.too_busy(sample.in_flight, sample.fresh):
             return "slower" if sample.fresh else None
         if not sample.fresh:
             return None
-        pause = min(sample.hint.pause() or 0, sample.ceiling)
+        cooldown = min(sample.hint.cooldown() or 0, sample.ceiling)
         if self.is_open():
             self.leave_open(now)
             if not failed:
-                self.hit(now, pause)
+                self.hit(now, cooldown)
                 self.begin_at(within(now + self.round_trip()))
         elif self.misses == 0:
             luck = not phase.new and phase.successes < 4 and phase.ignored < phase.successes
             if not failed and luck:
                 phase.ignored += 1
                 self.misses = 1
-                self.back_off(now, pause, chance)
+                self.back_off(now, cooldown, chance)
                 return None
             if failed:
                 self.event_at = now
             else:
-                self.hit(now, pause)
+                self.hit(now, cooldown)
         self.down |= failed
         self.note_miss(sample.outcome == "busy")
-        self.back_off(now, pause, chance)
+        self.back_off(now, cooldown, chance)
         return "slower"
 
     def note_miss(self, busy):
         self.down |= busy and self.misses >= DARK - 1
         self.misses = min(self.misses + 1, 40)
 
-    def back_off(self, now, pause, chance):
+    def back_off(self, now, cooldown, chance):
         interval = logs.span(self.current(now))
         following = chance.between(interval - interval // 2, within(interval + interval // 2))
         if self.phase.young:
             following = max(following, self.round_trip())
-        release = max(self.release, within(now + max(following, pause)))
+        release = max(self.release, within(now + max(following, cooldown)))
         self.release = min(release, within(now + self.longest_wait(self.apart)))
-        self.slot = max(self.slot, within(now + max(interval, pause)))
+        self.interval_end = max(self.interval_end, within(now + max(interval, cooldown)))
 
     def leave_open(self, now):
-        sent = self.phase.interval(self.slot, now, self.round_trip())
+        sent = self.phase.interval(self.interval_end, now, self.round_trip())
         calls = self.meter.calls(self.usual)
         self.apart = sent
         if calls >= RIPE:
@@ -291,16 +291,16 @@ class Adaptive(Law):
         self.phase = Paced(self.apart)
         self.begin_at(now)
 
-    def hit(self, now, pause):
+    def hit(self, now, cooldown):
         paced = self.phase
-        few = paced.successes < 8 or since(self.meter.start, now) // 2 <= pause
+        few = paced.successes < 8 or since(self.meter.start, now) // 2 <= cooldown
         soon = self.meter.set and few
         successes, ripe = paced.successes, paced.is_ripe()
         self.apart = add(self.apart, paced.cut(self.apart))
-        if paced.young and pause > 0:
+        if paced.young and cooldown > 0:
             # The search goes half of the way to what was served, in logarithms.
             calls = max(1, self.meter.calls(self.usual))
-            cycle = log(self.meter.cycle(within(now + pause)))
+            cycle = log(self.meter.cycle(within(now + cooldown)))
             slower = fit(fit(cycle - log(calls)) - self.apart)
             self.apart = add(self.apart, max(0, slower) >> 1)
         self.meter.turn(now, self.usual)
@@ -308,25 +308,25 @@ class Adaptive(Law):
         if soon and reading is not None:
             fall = max(0, fit(reading - self.apart))
             self.apart = add(self.apart, fall)
-            if pause > 0:
+            if cooldown > 0:
                 paced.fall(fall >> 1)
-        if pause > 0:
-            lost = fit(log(min(pause, SECOND)) - self.apart)
-            paced.cover_pauses(logs.coarse(lost), successes, ripe)
+        if cooldown > 0:
+            lost = fit(log(min(cooldown, SECOND)) - self.apart)
+            paced.cover_cooldowns(logs.coarse(lost), successes, ripe)
         self.apart = min(self.apart, SLOWEST)
         self.phase.target = self.apart
         self.event_at = now
 
     def cool_down(self, now, wait, busy, chance):
         self.leave_out_silence(now)
-        told = within(now + wait)
+        hinted = within(now + wait)
         wait = min(wait, logs.span(self.longest()))
         end = within(now + wait)
         calls, cycle = self.meter.calls(self.usual), log(self.meter.cycle(end))
         before = 0
         if self.is_open():
             if self.phase.probing:
-                before = self.slot
+                before = self.interval_end
             self.phase.probing = True
             spread = wait // 8
             if calls >= FEW:
@@ -345,8 +345,8 @@ class Adaptive(Law):
             until = within(latest - chance.between(0, min(spread, ceiling // 8)))
         self.begin_at(until)
         if self.is_open():
-            spread = wait if told > end else spread
-            self.slot = max(within(told + spread), before)
+            spread = wait if hinted > end else spread
+            self.interval_end = max(within(hinted + spread), before)
             self.apart = log(min(spread // 16, SECOND // 2))
         return "slower"
 
@@ -358,8 +358,8 @@ class Adaptive(Law):
             self.phase.together = True
             if calls == 0:
                 self.meter = Meter(now)
-            if self.slot <= within(now + logs.span(self.longest())):
-                self.release = max(self.release, self.slot)
+            if self.interval_end <= within(now + logs.span(self.longest())):
+                self.release = max(self.release, self.interval_end)
             self.event_at = max(self.release, now)
             return False
         self.event_at = now
@@ -387,7 +387,7 @@ class Adaptive(Law):
         paced = self.phase
         paced.succeed()
         paced.young &= paced.successes < 8
-        if not sample.paced or self.misses > 0:
+        if not sample.rate_limited or self.misses > 0:
             return None
         flight = logs.rough(self.trip) + (10 << 8) - logs.coarse(self.apart)
         most = -(4 << 8) - max(flight, 0)
@@ -399,7 +399,7 @@ class Adaptive(Law):
         weight = weight_of(self.apart)
         if flight > 0:
             weight = min(weight, paced.aim() - flight - (4 << 8))
-        if self.told.is_low() and paced.is_past_plateau():
+        if self.hinted.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
         grown = fit(self.apart - paced.grow(weight, most))
         self.apart = max(grown, min(quota, self.apart), 0)
@@ -424,7 +424,7 @@ class Adaptive(Law):
                 self.apart = max(self.apart, probing)
             paced.progress = 0
             soon = within(now + chance.between(0, logs.span(self.current(now))))
-            self.release, self.slot = min(self.release, soon), min(self.slot, soon)
+            self.release, self.interval_end = min(self.release, soon), min(self.interval_end, soon)
         if not self.is_open():
             paced.new = False
             paced.succeed()
@@ -452,7 +452,7 @@ class Adaptive(Law):
 
     def write(self, out):
         out.variant(PHASE_BYTES, not self.is_open(), lambda out: write(out, self.phase))
-        for thing in (self.meter, self, self.usual, self.told):
+        for thing in (self.meter, self, self.usual, self.hinted):
             write(out, thing)
 
     def read(self, source):
@@ -461,22 +461,22 @@ class Adaptive(Law):
             1: lambda source: read(source, Paced(0)),
         }
         self.phase = source.variant(PHASE_BYTES, kinds)
-        for thing in (self.meter, self, self.usual, self.told):
+        for thing in (self.meter, self, self.usual, self.hinted):
             read(source, thing)
         if self.usual.octave >= 28 or self.misses > 40:
-            raise Refused("OtherPolicy")
+            raise Rejected("OtherPolicy")
 
 
 FIELDS = {
     Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap",
     Cap: "successes u16 length u8 grew flag",
-    Paced: "target i32 length u8 least i16 progress u32 successes u16 ignored u8 gap u8 pauses u8"
+    Paced: "target i32 length u8 least i16 progress u32 successes u16 ignored u8 gap u8 cooldowns u8"
     " base i32 new flag young flag",
     Meter: "start instant lasted i32 served u32 before u32 set flag",
-    Adaptive: "slot instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
+    Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
     " down flag",
     Usual: "mean u32 octave u8",
-    Told: "unit i32 limit u32 left u32 most u32 stale u16 busy u8 lasts flag",
+    Hinted: "unit i32 limit u32 left u32 most u32 stale u16 busy u8 lasts flag",
 }
 
 

@@ -182,7 +182,7 @@ class Paced:
     which are 2^length or more."""
 
     def __init__(self, target):
-        self.target, self.length, self.least, self.pauses = target, 4, 0, 2
+        self.target, self.length, self.least, self.cooldowns = target, 4, 0, 2
         self.progress = self.successes = self.ignored = self.gap = self.base = 0
         self.new = self.young = True
 
@@ -243,13 +243,13 @@ class Paced:
         """An epoch is no shorter than so many calls."""
         self.least = max(self.least, min(logs.rough(calls), 16 << 8))
 
-    def cover_pauses(self, lost, successes, ripe):
-        """An epoch is no shorter than several pauses, of 2^lost calls each."""
+    def cover_cooldowns(self, lost, successes, ripe):
+        """An epoch is no shorter than several cooldowns, of 2^lost calls each."""
         if logs.rough(successes) >= lost + (4 << 8):
-            self.pauses = max(self.pauses - 1, 2)
+            self.cooldowns = max(self.cooldowns - 1, 2)
         elif ripe:
-            self.pauses = min(self.pauses + 1, 4)
-        self.least = min(max(lost + (self.pauses << 8), 0), 16 << 8)
+            self.cooldowns = min(self.cooldowns + 1, 4)
+        self.least = min(max(lost + (self.cooldowns << 8), 0), 16 << 8)
 
 
 UNKNOWN = U32
@@ -261,7 +261,7 @@ def unit_of(limit, period):
     return max(fit(log(period) - log(limit) - logs.ratio(8, 7)), OCTAVE)
 
 
-class Told:
+class Hinted:
     """The latest that the server said of its limit."""
 
     def __init__(self, unit):

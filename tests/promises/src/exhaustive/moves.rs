@@ -9,26 +9,26 @@ pub enum Move {
     Poll,
     /// A call that costs two asks.
     PollTwo,
-    /// A call asks that must leave now or never.
+    /// A call asks that must be sent now or never.
     PollHasty,
     /// The next attempt of a call that failed asks.
     PollRetry,
     /// The clock goes on by one of the policy's spans.
     Pass(usize),
-    /// It goes on to when the controller says that something may leave.
+    /// It goes on to when the controller says that something may be sent.
     PassToNext,
     /// It steps back by the shortest of the policy's spans.
     StepBack,
     /// The call that has been out longest comes back, with one of the answers.
     SettleFirst(usize),
-    /// The one that left last does.
+    /// The one that was sent last does.
     SettleLast(usize),
     /// It is written down, and goes on from its record, after one of the policy's spans or at once.
     Sleep(usize),
 }
 
 /// All that may come back, from the plain to the hostile.
-pub fn replies(short: Span) -> [Reply; 10] {
+pub fn replies(short: Span) -> [Reply; 11] {
     let day = Span::from_secs(86_400);
     [
         Outcome::Ok.into(),
@@ -36,6 +36,7 @@ pub fn replies(short: Span) -> [Reply; 10] {
         Outcome::Busy.into(),
         Outcome::Failed.into(),
         Outcome::Abandoned.into(),
+        Outcome::Exhausted.with(Hint::retry_after(short)),
         Outcome::Throttled.with(Hint::retry_after(short)),
         Outcome::Throttled.with(Hint::retry_after(Span::MAX)),
         Outcome::Ok.with(Hint::remaining(1).and_limit(4).and_reset(short)),

@@ -3,11 +3,11 @@
 use core::num::{NonZeroU16, NonZeroU32};
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{BudgetPolicy, HoldPolicy, WindowPolicy};
+use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
-    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AnyLaw, Autosleeper,
-    AutosleeperConfig, AutosleeperVariant, AwsCubic, Fixed, HerokuConfig, Over, Pause, Recovery,
-    Strategy, Tchannel, TchannelConfig, TchannelVariant, Vegas,
+    Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
+    Autosleeper, AutosleeperConfig, AutosleeperVariant, AwsCubic, Fixed, HerokuConfig, Over,
+    Recovery, Strategy, Tchannel, TchannelConfig, TchannelVariant, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -32,27 +32,32 @@ pub struct Small {
 type Prologue = &'static [(u32, &'static [Move])];
 
 const MS: u64 = 1_000_000;
-const LEASE: Span = Span::from_nanos(20);
+const EXPIRY: Span = Span::from_nanos(20);
 
 /// One call, which is served.
 const SERVED: &[Move] = &[Move::Poll, Move::Pass(0), Move::SettleFirst(0)];
 
 fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
     let (law, spans) = (made.law, spans.map(Span::from_nanos));
-    let hold = HoldPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
+    let cooldown = CooldownPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
     // Few, so that all are soon in flight.
-    let window = WindowPolicy::new(3, WindowPolicy::DEFAULT.lease()).unwrap_or_default();
+    let concurrency =
+        ConcurrencyLimit::new(3, ConcurrencyLimit::DEFAULT.expiry()).unwrap_or_default();
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
     let terms = Terms {
-        policy: Policy::new(law).hold(hold).window(window).backoff(backoff.ok()).attempts(None),
+        policy: Policy::new(law)
+            .cooldown(cooldown)
+            .concurrency(concurrency)
+            .backoff(backoff.ok())
+            .attempts(None),
         laws: [law],
         quotas: [made.quota],
         bounds: [made.bounds],
-        cuts_for_each_refusal: made.cuts_for_each_refusal,
-        hold,
+        cuts_for_each_throttled: made.cuts_for_each_throttled,
+        cooldown,
         spread: Ratio::HALF,
-        window,
-        budget: None,
+        concurrency,
+        retry_budget: None,
         backoff: Some(spans[1]),
         attempts: None,
         longest: Some(spans[1].saturating_mul(64)),
@@ -67,16 +72,19 @@ impl Small {
         Self { terms, ..self }
     }
 
-    fn window(self, limit: u16, lease: Span) -> Self {
-        let window = WindowPolicy::new(limit, lease).unwrap_or_default();
-        self.with(|terms| (terms.window, terms.policy) = (window, terms.policy.window(window)))
+    fn concurrency(self, limit: u16, expiry: Span) -> Self {
+        let concurrency = ConcurrencyLimit::new(limit, expiry).unwrap_or_default();
+        self.with(|terms| {
+            (terms.concurrency, terms.policy) = (concurrency, terms.policy.concurrency(concurrency))
+        })
     }
 
-    fn budget(self, numerator: u32, denominator: u32, reserve: u32) -> Self {
-        let policy = BudgetPolicy::new(ratio(numerator, denominator), reserve).ok();
-        let budget = (numerator.into(), denominator.into(), reserve.into());
+    fn retry_budget(self, numerator: u32, denominator: u32, reserve: u32) -> Self {
+        let policy = RetryBudgetPolicy::new(ratio(numerator, denominator), reserve).ok();
+        let retry_budget = (numerator.into(), denominator.into(), reserve.into());
         self.with(|terms| {
-            (terms.budget, terms.policy) = (Some(budget), terms.policy.budget(policy))
+            (terms.retry_budget, terms.policy) =
+                (Some(retry_budget), terms.policy.retry_budget(policy))
         })
     }
 
@@ -111,7 +119,7 @@ fn plain(law: impl Into<AnyLaw>) -> Made {
     Made::plain(law, Bounds::None)
 }
 
-fn aimd(pause: bool) -> Made {
+fn aimd(cooldown: bool) -> Made {
     let millis = Span::from_millis;
     let config = AimdConfig {
         start: quota(2, 1_000 * MS, 2),
@@ -120,7 +128,11 @@ fn aimd(pause: bool) -> Made {
         step: quota(1, 1_000 * MS, 1),
         every: 1,
         keep: Ratio::HALF,
-        pause: pause.then_some(Pause { base: millis(100), most: millis(300), discount: 1 }),
+        cooldown: cooldown.then_some(AimdCooldown {
+            base: millis(100),
+            most: millis(300),
+            discount: 1,
+        }),
     };
     Made::plain(Aimd::new(config).unwrap_or(Aimd::DEFAULT), Bounds::of_aimd(&config))
 }
@@ -175,17 +187,23 @@ pub fn all() -> Vec<Small> {
         fixed("fixed, 2 per 7 ns, burst 1", (2, 7, 1), [2, 9]),
         fixed("fixed, 2 per 7 ns, burst 3", (2, 7, 3), [2, 9]),
         fixed("fixed, 7 per 2 ns", (7, 2, 2), [1, 5]),
-        fixed("fixed, with a window and a budget", (2, 7, 2), [2, 9])
-            .window(2, LEASE)
-            .budget(1, 2, 1),
-        small("a window of one", plain(Fixed::UNLIMITED), [2, 25], 6).window(1, LEASE),
-        small("a window of two, and a budget", plain(Fixed::UNLIMITED), [2, 25], 6)
-            .window(2, LEASE)
-            .budget(2, 3, 1),
+        fixed("fixed, with a concurrency limit and a budget", (2, 7, 2), [2, 9])
+            .concurrency(2, EXPIRY)
+            .retry_budget(1, 2, 1),
+        small("a concurrency limit of one", plain(Fixed::UNLIMITED), [2, 25], 6)
+            .concurrency(1, EXPIRY),
+        small("a concurrency limit of two, and a budget", plain(Fixed::UNLIMITED), [2, 25], 6)
+            .concurrency(2, EXPIRY)
+            .retry_budget(2, 3, 1),
         small("aimd", aimd(false), [125 * MS, 600 * MS], 6),
-        small("aimd, with pauses, a window and a budget", aimd(true), [125 * MS, 600 * MS], 6)
-            .window(2, Span::from_secs(2))
-            .budget(1, 2, 1),
+        small(
+            "aimd, with cooldowns, a concurrency limit and a budget",
+            aimd(true),
+            [125 * MS, 600 * MS],
+            6,
+        )
+        .concurrency(2, Span::from_secs(2))
+        .retry_budget(1, 2, 1),
         small("tchannel, by rate", tchannel(Recovery::Rate(2), mended), [500 * MS, 3_000 * MS], 6),
         small(
             "tchannel, by value",
@@ -194,7 +212,7 @@ pub fn all() -> Vec<Small> {
             6,
         ),
         small("tchannel, as its source has it", faithful, [500 * MS, 3_000 * MS], 6),
-        small("aimd-concurrency", aimd_concurrency(), [2, 25], 6).window(2, LEASE),
+        small("aimd-concurrency", aimd_concurrency(), [2, 25], 6).concurrency(2, EXPIRY),
         small("vegas, after its first round", plain(Vegas), [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
         small(
@@ -215,9 +233,9 @@ pub fn all() -> Vec<Small> {
         adaptive("adaptive, told of a period").after(&[(1, &[Poll, Pass(0), SettleFirst(7)])]),
         adaptive("adaptive, told of a bucket")
             .after(&[(3, SERVED), (1, &[Poll, Pass(0), SettleFirst(8)])]),
-        Small { depth: 5, ..adaptive("adaptive, with a window and a budget") }
-            .window(2, Span::from_secs(2))
-            .budget(1, 2, 1)
+        Small { depth: 5, ..adaptive("adaptive, with a concurrency limit and a budget") }
+            .concurrency(2, Span::from_secs(2))
+            .retry_budget(1, 2, 1)
             .after(&[(1, SERVED)]),
     ];
     for (name, strategy) in [

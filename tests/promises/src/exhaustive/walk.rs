@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use tidegate::{Ask, Span};
+use tidegate::Span;
 
 use super::moves::{self, Move, replies};
 use super::policies::Small;
@@ -78,13 +78,15 @@ impl State {
     /// Lets it happen. `false`: in this state it cannot.
     fn happen(&mut self, step: Move) -> bool {
         let (world, short) = (&mut self.world, self.spans[0]);
-        let first = |ask| Call { ask, costs: [1] };
+        let first = |call| Call { core: call, costs: [1] };
         match step {
-            Move::Poll => _ = world.ask(first(Ask::new())),
-            Move::PollTwo => _ = world.ask(Call { ask: Ask::new().cost(2), costs: [2] }),
-            Move::PollHasty => _ = world.ask(first(Ask::new().deadline(world.now))),
+            Move::Poll => _ = world.poll(first(tidegate::Call::new())),
+            Move::PollTwo => {
+                _ = world.poll(Call { core: tidegate::Call::new().cost(2), costs: [2] })
+            }
+            Move::PollHasty => _ = world.poll(first(tidegate::Call::new().deadline(world.now))),
             Move::PollRetry => match self.again {
-                Some(call) if world.ask(call) => self.again = None,
+                Some(call) if world.poll(call) => self.again = None,
                 Some(_) => {}
                 None => return false,
             },
@@ -112,7 +114,7 @@ impl State {
                 world.flying.clear();
             }
         }
-        let again = world.waiting.drain(..).rfind(|call| (1..3).contains(&call.ask.attempt()));
+        let again = world.waiting.drain(..).rfind(|call| (1..3).contains(&call.core.attempt()));
         self.again = again.or(self.again);
         world.every_promise_holds();
         true
@@ -123,7 +125,7 @@ impl State {
     fn digest(&self) -> u64 {
         let World { gate, now, flying, terms, .. } = &self.world;
         let account = terms.quotas[0].map(|_| self.world.accounts);
-        let retries = terms.budget.map(|_| self.world.retries);
+        let retries = terms.retry_budget.map(|_| self.world.retries);
         let mut told = String::with_capacity(2_048);
         _ = write!(told, "{gate:?}");
         told.truncate(told.rfind(", stats: ").unwrap_or(told.len()));

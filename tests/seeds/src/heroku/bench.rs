@@ -74,7 +74,7 @@ pub fn bench(config: HerokuConfig, trip: Span, seed: u64) -> Outcome {
     let shares: Vec<f64> = threads
         .iter()
         .filter(|thread| thread.sent > 0)
-        .map(|thread| 100.0 * f64::from(thread.refused) / f64::from(thread.sent))
+        .map(|thread| 100.0 * f64::from(thread.throttled) / f64::from(thread.sent))
         .collect();
     let counts: Vec<f64> = threads.iter().map(|thread| f64::from(thread.sent)).collect();
     let longest = threads.iter().map(|thread| thread.longest).max().unwrap_or(Span::ZERO);

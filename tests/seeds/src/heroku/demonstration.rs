@@ -75,7 +75,7 @@ pub fn fast_and_slow(config: HerokuConfig, fast: u32, seed: u64) -> FastAndSlow 
     };
     world.run(hours(1), |_, _| false);
     let after_an_hour = slowness(&world);
-    let hits: Vec<f64> = world.threads.iter().map(|thread| f64::from(thread.refused)).collect();
+    let hits: Vec<f64> = world.threads.iter().map(|thread| f64::from(thread.throttled)).collect();
     world.run(hours(24), |_, _| false);
     let after_a_day = slowness(&world);
     FastAndSlow { after_an_hour, after_a_day, fast_hits: mean(&hits[1..]), slow_hits: hits[0] }
@@ -99,8 +99,8 @@ pub fn day(config: HerokuConfig, processes: u32, seed: u64) -> f64 {
     }
     world.run(hours(24), |_, _| false);
     let sent: u32 = world.threads.iter().map(|thread| thread.sent).sum();
-    let refused: u32 = world.threads.iter().map(|thread| thread.refused).sum();
-    100.0 * f64::from(refused) / f64::from(sent)
+    let throttled: u32 = world.threads.iter().map(|thread| thread.throttled).sum();
+    100.0 * f64::from(throttled) / f64::from(sent)
 }
 
 /// What a law of the demonstration or of the gem comes to with all seeds.
@@ -190,7 +190,7 @@ fn wishes() -> Table {
             "alone: seconds in which one client takes all 4500. slow/fast: the sleep of one that begins",
             "at 40 s over those that begin at 4 s. 429s: of each in the first hour. two: the same ratio",
             "for one fast and one slow alone, where the demonstration fails: the fast one is seldom",
-            "refused often enough to slow down for long, while each doubling of the slow one stays.",
+            "throttled often enough to slow down for long, while each doubling of the slow one stays.",
         ],
     }
 }

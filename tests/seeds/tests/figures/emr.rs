@@ -16,7 +16,7 @@ fn claim(key: &str) -> Vec<f64> {
 fn the_scan_takes_what_the_limit_takes_and_a_fixed_rate_is_never_throttled_alone() {
     let fixed = scan("fixed 4/s", "alone, bucket");
     assert!((fixed.seconds - claim("the limit")[0]).abs() < 1.0, "{fixed:?}");
-    assert_eq!(fixed.own, claim("fixed, refused")[0]);
+    assert_eq!(fixed.own, claim("fixed, throttled")[0]);
 }
 
 #[test]

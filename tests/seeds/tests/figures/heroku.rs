@@ -28,7 +28,7 @@ fn the_published_benchmark_lies_where_nine_tenths_of_ours_do() {
 }
 
 #[test]
-fn doubling_backoff_is_refused_as_often_as_the_rows_of_the_published_run_say() {
+fn doubling_backoff_is_throttled_as_often_as_the_rows_of_the_published_run_say() {
     let (_, outcomes) = BENCH.last().unwrap();
     let shares: Vec<f64> = outcomes.iter().map(|outcome| outcome.retry).collect();
     let by_its_rows = 100.0 * mean(&HEROKU.numbers("doubling", "shares"));

@@ -78,8 +78,8 @@ pub fn telling(scenario: &str) -> &'static [&'static str] {
 }
 
 /// What the two metrics are called here that matter most: the share of the server that was used, and
-/// the share of calls that were refused. `None` where a scenario is not about the two.
-pub fn use_and_refusals(scenario: &str) -> Option<(&'static str, &'static str)> {
+/// the share of calls that were throttled. `None` where a scenario is not about the two.
+pub fn use_and_throttled(scenario: &str) -> Option<(&'static str, &'static str)> {
     match scenario {
         "l" | "clear" | "drastic-slowdown" | "one-big-spike" => None,
         "black-hole" => Some(("hole_util", "hole_throttled")),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tidegate_sim::{Scenario, controllers};
 
 use crate::bars::{self, LAW, Measured, Reached, WINDOWED};
-use crate::metric::{self, head, telling, use_and_refusals, written};
+use crate::metric::{self, head, telling, use_and_throttled, written};
 use crate::reasons::{self, BOUNDS};
 use crate::rows::Rows;
 
@@ -28,7 +28,7 @@ pub fn page(rows: &Rows, scenarios: &[Scenario], laws: &[&str], seeds: &str) -> 
         "## Every scenario\n\n\
          **Best** and *second best* of each column; `oracle` knows the server's schedule and takes \
          no mark. No column says much alone: `none` waits for nothing and uses all of a server, and \
-         most of its calls are refused. Names in `code` are tidegate's laws, the others are what \
+         most of its calls are throttled. Names in `code` are tidegate's laws, the others are what \
          other libraries do.\n\n",
     );
     for scenario in scenarios {
@@ -105,15 +105,15 @@ fn write_reasons(page: &mut String, measured: &[Measured]) {
 /// What the short form compares: the figures of one law.
 struct Brief {
     used: f64,
-    refused: f64,
+    throttled: f64,
     jain: Option<f64>,
 }
 
 fn brief(rows: &Rows, scenario: &str, law: &str) -> Option<Brief> {
-    let (used, refused) = use_and_refusals(scenario)?;
+    let (used, throttled) = use_and_throttled(scenario)?;
     let metric = |name| rows.metric(scenario, law, name);
     let jain = metric("jain_process").or(metric("jain_worker"));
-    Some(Brief { used: metric(used)?, refused: metric(refused)?, jain })
+    Some(Brief { used: metric(used)?, throttled: metric(throttled)?, jain })
 }
 
 fn write_short(page: &mut String, rows: &Rows, scenarios: &[Scenario], laws: &[&str]) {
@@ -124,15 +124,16 @@ fn write_short(page: &mut String, rows: &Rows, scenarios: &[Scenario], laws: &[&
         let others = laws.iter().filter(|law| ![LAW, WINDOWED, ORACLE].contains(law));
         let as_busy = others.filter_map(|law| Some((*law, brief(rows, name, law)?)));
         let as_busy = as_busy.filter(|(_, other)| other.used >= own.used - 0.01);
-        let Some((law, other)) = as_busy.min_by(|one, two| one.1.refused.total_cmp(&two.1.refused))
+        let Some((law, other)) =
+            as_busy.min_by(|one, two| one.1.throttled.total_cmp(&two.1.throttled))
         else {
             continue;
         };
-        let mark = if own.refused <= other.refused { "**" } else { "" };
+        let mark = if own.throttled <= other.throttled { "**" } else { "" };
         let cells = |brief: &Brief, mark: &str| {
             let jain = brief.jain.map_or("-".into(), |jain| format!("{jain:.3}"));
-            let refused = written("throttled", brief.refused);
-            format!("{} | {mark}{refused}{mark} | {jain}", written("util", brief.used))
+            let throttled = written("throttled", brief.throttled);
+            format!("{} | {mark}{throttled}{mark} | {jain}", written("util", brief.used))
         };
         let others_mark = if mark.is_empty() { "**" } else { "" };
         _ = writeln!(
@@ -148,11 +149,11 @@ fn write_short(page: &mut String, rows: &Rows, scenarios: &[Scenario], laws: &[&
     _ = write!(
         page,
         "## In short\n\n\
-         `{LAW}` beside the law with the fewest refusals among those that use as much of the server, \
-         less one point. Used and refused are of the second half (a, day, s), the overload (d), the \
+         `{LAW}` beside the law with the fewest throttled calls among those that use as much of the server, \
+         less one point. Used and throttled are of the second half (a, day, s), the overload (d), the \
          time on (i), the ten minutes after the outage (f), the last two minutes (metastable), the fault \
          (black-hole, slow-503s), or the whole run.\n\n\
-         | scenario | used | refused | Jain | next best | used | refused | Jain |\n\
+         | scenario | used | throttled | Jain | next best | used | throttled | Jain |\n\
          |---|---:|---:|---:|---|---:|---:|---:|\n{lines}\n"
     );
 }

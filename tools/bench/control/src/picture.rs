@@ -1,4 +1,4 @@
-//! The picture: for each law, how many of its calls are refused and how much of the server it uses.
+//! The picture: for each law, how many of its calls are throttled and how much of the server it uses.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use tidegate_sim::metric::median;
 use tidegate_sim::{Scenario, controllers};
 
 use crate::bars::LAW;
-use crate::metric::use_and_refusals;
+use crate::metric::use_and_throttled;
 use crate::page::ORACLE;
 use crate::rows::Rows;
 
@@ -29,8 +29,8 @@ struct Panel {
     ticks: [(f64, &'static str); 5],
 }
 
-const REFUSED: Panel = Panel {
-    head: "calls refused: less is better",
+const THROTTLED: Panel = Panel {
+    head: "calls throttled: less is better",
     left: 136.0,
     right: 506.0,
     turned: false,
@@ -55,20 +55,20 @@ impl Panel {
 /// A law in all scenarios: its shares in each, in ascending order.
 struct Strip<'a> {
     law: &'a str,
-    refused: Vec<f64>,
+    throttled: Vec<f64>,
     unused: Vec<f64>,
     /// In the middle of the scenarios, what it lost of its calls and of the server together.
     lost: f64,
 }
 
-/// Draws all laws over all scenarios that are about use and refusals.
+/// Draws all laws over all scenarios that are about use and throttled calls.
 pub fn draw(rows: &Rows, scenarios: &[Scenario], laws: &[&str]) -> String {
     // What only one law was run in compares nothing.
     let compared: Vec<&str> = scenarios
         .iter()
         .map(|scenario| scenario.name.as_str())
         .filter(|name| laws.iter().filter(|law| rows.get(name, law).is_some()).count() > 1)
-        .filter(|name| use_and_refusals(name).is_some())
+        .filter(|name| use_and_throttled(name).is_some())
         .collect();
     let strips = laws.iter().filter_map(|law| strip(rows, &compared, law));
     let mut strips: Vec<Strip> = strips.collect();
@@ -85,19 +85,19 @@ pub fn draw(rows: &Rows, scenarios: &[Scenario], laws: &[&str]) -> String {
 }
 
 fn strip<'a>(rows: &Rows, scenarios: &[&str], law: &'a str) -> Option<Strip<'a>> {
-    let (mut refused, mut unused) = (Vec::new(), Vec::new());
+    let (mut throttled, mut unused) = (Vec::new(), Vec::new());
     for scenario in scenarios {
-        let Some((used, bad)) = use_and_refusals(scenario) else { continue };
+        let Some((used, bad)) = use_and_throttled(scenario) else { continue };
         let metric = |name| rows.metric(scenario, law, name);
         if let (Some(used), Some(bad)) = (metric(used), metric(bad)) {
-            refused.push(bad);
+            throttled.push(bad);
             unused.push(1.0 - used.min(1.0));
         }
     }
-    let lost = median(refused.iter().zip(&unused).map(|(refused, unused)| refused + unused))?;
-    refused.sort_by(f64::total_cmp);
+    let lost = median(throttled.iter().zip(&unused).map(|(throttled, unused)| throttled + unused))?;
+    throttled.sort_by(f64::total_cmp);
     unused.sort_by(f64::total_cmp);
-    Some(Strip { law, refused, unused, lost })
+    Some(Strip { law, throttled, unused, lost })
 }
 
 impl Strip<'_> {
@@ -115,14 +115,14 @@ impl Strip<'_> {
                 r#"<rect class="lane" x="8" y="{top:.1}" width="{wide}" height="{ROW}" rx="4"/>"#
             );
         }
-        let from = REFUSED.left - 14.0;
+        let from = THROTTLED.left - 14.0;
         _ = writeln!(
             svg,
             r#"<text class="{class}" x="{from}" y="{:.1}" text-anchor="end">{}</text>"#,
             y + 4.5,
             self.law
         );
-        for (panel, shares) in [(&REFUSED, &self.refused), (&UNUSED, &self.unused)] {
+        for (panel, shares) in [(&THROTTLED, &self.throttled), (&UNUSED, &self.unused)] {
             let quarter = |part: usize| shares.get(shares.len() * part / 4).copied().unwrap_or(0.0);
             let (one, other) = (panel.x(quarter(1)), panel.x(quarter(3)));
             let (from, wide) = (one.min(other) - 3.0, (one - other).abs() + 6.0);
@@ -154,7 +154,7 @@ fn frame(laws: usize, scenarios: usize) -> String {
     let bottom = TOP + ROW * laws as f64;
     let (wide, height) = (WIDTH + MARGIN, bottom + 40.0);
     let mut svg = format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="-{MARGIN} 0 {wide} {height}" width="{wide}" height="{height}" role="img" aria-label="Calls refused and server used, for each law">
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="-{MARGIN} 0 {wide} {height}" width="{wide}" height="{height}" role="img" aria-label="Calls throttled and server used, for each law">
 <style>
 svg {{ --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --page: #ffffff; --lane: #e3f4ec; --own: #0a7f5a; --law: #4a6fa5; --peer: #a8611c; }}
 @media (prefers-color-scheme: dark) {{
@@ -171,11 +171,11 @@ text.oracle {{ font-style: italic; }}
 .half {{ opacity: .35; }} .one {{ opacity: .3; }}
 </style>
 <rect class="page" x="-{MARGIN}" width="{wide}" height="{height}"/>
-<text class="title" x="18" y="32">What each law loses: calls that are refused, and room that stays unused</text>
+<text class="title" x="18" y="32">What each law loses: calls that are throttled, and room that stays unused</text>
 <text x="18" y="54"><tspan class="own">adaptive</tspan>, <tspan class="law">tidegate's other laws</tspan>, <tspan class="peer">other libraries</tspan>: {scenarios} scenarios (small dots), their median (large dot), their middle half (bar).</text>
 "##
     );
-    for panel in [&REFUSED, &UNUSED] {
+    for panel in [&THROTTLED, &UNUSED] {
         let middle = panel.left.midpoint(panel.right);
         _ = writeln!(
             svg,

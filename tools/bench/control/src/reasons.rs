@@ -4,12 +4,12 @@ use crate::bars::{Measured, Reached};
 
 /// The bounds that the reasons speak of.
 pub const BOUNDS: &str = "\
-Two bounds hold for every law that learns from refusals alone. *Speed*: with a share *p* of refusals, \
+Two bounds hold for every law that learns from throttled calls alone. *Speed*: with a share *p* of throttled calls, \
 the calls that a client makes until a doubled capacity is found, times *p*, are at least ln 2 / *L* \
 for cuts of *L* and growth by a constant part; laws that hasten get below, and 1.1 to 1.8 is what \
 `aimd`, botocore and this law measure. *Fairness*: hits are luck, and a \
 client whose weights have the slope *a* needs *N* = 1 / (*a*² *p* (1 − Jain)) calls of its own until \
-luck evens out. Slope is paid for in refusals at low rates, so it is 5/16 to 1/2.";
+luck evens out. Slope is paid for in throttled calls at low rates, so it is 5/16 to 1/2.";
 
 /// One reason, for one metric of some scenarios.
 struct Reason {
@@ -29,7 +29,7 @@ const REASONS: &[Reason] = &[
         metric: "ss_throttled",
         scenarios: &["a-5x5"],
         why: "Fairness: a Jain index of .98 at 2 % takes 17 800 calls of each client, most of the 21 600 \
-              that it makes in the day. Fewer refusals would cost fairness, which is short already.",
+              that it makes in the day. Fewer throttled calls would cost fairness, which is short already.",
     },
     Reason {
         metric: "jain_worker",
@@ -61,12 +61,12 @@ const REASONS: &[Reason] = &[
         metric: "recovery_s",
         scenarios: &["d-steady"],
         why: "An epoch at 200 calls a second is 1900 calls, or ten seconds, and growth hastens when it is \
-              over. Shorter ones cost more refusals: the bar for these is 0.65 %, and 0.6 % is reached.",
+              over. Shorter ones cost more throttled calls: the bar for these is 0.65 %, and 0.6 % is reached.",
     },
     Reason {
         metric: "overload_util",
         scenarios: &["d-flappy"],
-        why: "The aim is meant at 2 % of refusals, the must at 0.7 %, and the law is made for the \
+        why: "The aim is meant at 2 % of throttled calls, the must at 0.7 %, and the law is made for the \
               latter: the two good seconds in three are shorter than an epoch.",
     },
     Reason {
@@ -74,7 +74,7 @@ const REASONS: &[Reason] = &[
         scenarios: &["e-1-reset"],
         why: "A call that would come after the end of its minute waits for the next one, and begins \
               within an interval of it, so that a fleet does not begin together: one call in a \
-              hundred. Not to wait refuses more where clients are many.",
+              hundred. Not to wait is throttled more where clients are many.",
     },
     Reason {
         metric: "throttled",
@@ -85,7 +85,7 @@ const REASONS: &[Reason] = &[
     Reason {
         metric: "throttled",
         scenarios: &["e-1-retry-after", "e-20-retry-after"],
-        why: "Without the number of calls left, the end of a window is seen only by a refusal: one in \
+        why: "Without the number of calls left, the end of a window is seen only by a throttled call: one in \
               a hundred calls where each window is used up. A client that is told of one end knows \
               the capacity and stops short of most others; twenty clients are told one by one.",
     },
@@ -142,7 +142,7 @@ const REASONS: &[Reason] = &[
     Reason {
         metric: "jain_process",
         scenarios: &["s-0.01-4", "s-1-4", "s-100-4"],
-        why: "Fairness: .95 takes 6500 calls of each client at the refusals of one call a second, and \
+        why: "Fairness: .95 takes 6500 calls of each client at the throttled calls of one call a second, and \
               18 000 at those of a hundred; each makes 4000 in the run.",
     },
     Reason {
@@ -155,25 +155,25 @@ const REASONS: &[Reason] = &[
         metric: "on_util",
         scenarios: &["i-4-3"],
         why: "As with one client 96.8 % are all there is without the burst. Each of the three makes \
-              forty calls while it is on, and refusals shift their rates against each other.",
+              forty calls while it is on, and throttled calls shift their rates against each other.",
     },
     Reason {
         metric: "throttles",
         scenarios: &["b-4-rtt-5", "b-10-rtt-5"],
-        why: "Before the first refusal a client sends as fast as answers come: 200 calls a second at \
-              5 ms. The search from there down to 4 a second takes six refusals more than from 10.",
+        why: "Before the first throttled call a client sends as fast as answers come: 200 calls a second at \
+              5 ms. The search from there down to 4 a second takes six throttled calls more than from 10.",
     },
     Reason {
         metric: "throttles",
         scenarios: &["s-100-1-rtt-400"],
-        why: "The 80 calls that leave before the first answer comes back meet a bucket of 20 that \
-              refills with another 20 until the last of them arrives: 40 are refused whatever the law, \
+        why: "The 80 calls that are sent before the first answer comes back meet a bucket of 20 that \
+              refills with another 20 until the last of them arrives: 40 are throttled whatever the law, \
               but for one that keeps calls waiting before it knows of any limit.",
     },
     Reason {
         metric: "throttles",
         scenarios: &["j-100-rtt-400", "s-100-4-rtt-400"],
-        why: "A crossing costs as many refusals as calls are in flight, and at 400 ms four times as many \
+        why: "A crossing costs as many throttled calls as calls are in flight, and at 400 ms four times as many \
               are. The law grows more slowly by as much, and gives back only a part of it.",
     },
     Reason {
@@ -189,7 +189,7 @@ Fifty clients of one call in forty seconds each hear of the bucket as seldom, an
 between two words. Steered by a level that old, they overshoot together; five are told ten times as \
 often, and are steered well.";
 const STRANGERS: &str = "\
-The strangers call whatever comes, so each refusal that the law avoids is a call for them. It takes \
+The strangers call whatever comes, so each throttled call that the law avoids is a call for them. It takes \
 what they leave and does not push them out.";
 
 /// Why this mark is not reached; `None` where it is, or where nobody knows.

@@ -96,7 +96,7 @@ impl Limiter {
     }
 }
 
-/// Ten calls a second, as `adaptive` has them: refusals are in the figure as often as they come.
+/// Ten calls a second, as `adaptive` has them: throttled calls are in the figure as often as they come.
 pub fn pair() {
     const REGAIN: f64 = 0.1;
     const ROUND_TRIP: f64 = 0.02;

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use governor::RateLimiter;
 use governor::clock::FakeRelativeClock;
-use tidegate::gate::Pace;
+use tidegate::gate::Pacing;
 use tidegate::law::Fixed;
-use tidegate::{Ask, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
 
 use crate::meter::{meter, run};
 
 /// All limiters keep to a thousand a second with bursts of ten, and are called every other
-/// millisecond, so that every call may leave.
+/// millisecond, so that every call may be sent.
 const RATE: u32 = 1_000;
 const BURST: u32 = 10;
 pub const STEP: Span = Span::from_millis(2);
@@ -31,32 +31,34 @@ pub fn fixed() -> Controller<Fixed> {
     black_box(Controller::new(Policy::new(Fixed::new(quota())), 7, Instant::ZERO))
 }
 
-/// Whether a call might leave: nothing is charged.
+/// Whether a call might be sent: nothing is charged.
 pub fn fixed_check() {
-    let (gate, ask, mut now) = (fixed(), black_box(Ask::new()), Instant::ZERO);
+    let (gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
     run(|on| {
         now = now.saturating_add(STEP);
-        assert_eq!(meter(on, || gate.check(now, &ask)), Verdict::Go);
+        assert_eq!(meter(on, || gate.check(now, &call)), Verdict::Admit);
     });
 }
 
-/// The call leaves; what it came back with is not counted.
+/// The call is sent; what it came back with is not counted.
 pub fn fixed_poll() {
-    let (mut gate, ask, mut now) = (fixed(), black_box(Ask::new()), Instant::ZERO);
+    let (mut gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
     run(|on| {
         now = now.saturating_add(STEP);
-        let Decision::Go(permit) = meter(on, || gate.poll(now, &ask)) else { panic!("kept back") };
+        let Decision::Admit(permit) = meter(on, || gate.poll(now, &call)) else {
+            panic!("kept back")
+        };
         gate.settle(now, permit, Outcome::Ok);
     });
 }
 
-/// The call leaves and comes back.
+/// The call is sent and comes back.
 pub fn fixed_pair() {
-    let (mut gate, ask, mut now) = (fixed(), black_box(Ask::new()), Instant::ZERO);
+    let (mut gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
     run(|on| {
         now = now.saturating_add(STEP);
-        let left = meter(on, || match gate.poll(now, &ask) {
-            Decision::Go(permit) => {
+        let left = meter(on, || match gate.poll(now, &call) {
+            Decision::Admit(permit) => {
                 gate.settle(now, permit, Outcome::Ok);
                 true
             }
@@ -67,12 +69,12 @@ pub fn fixed_pair() {
 }
 
 /// The bucket of a controller by itself: asked, and charged.
-pub fn pace() {
+pub fn pacing() {
     let quota = black_box(quota());
-    let (mut pace, mut now) = (black_box(Pace::new(Instant::ZERO)), Instant::ZERO);
+    let (mut pacing, mut now) = (black_box(Pacing::new(Instant::ZERO)), Instant::ZERO);
     run(|on| {
         now = now.saturating_add(STEP);
-        assert_eq!(meter(on, || pace.take(now, 1, &quota)), Verdict::Go);
+        assert_eq!(meter(on, || pacing.take(now, 1, &quota)), Verdict::Admit);
     });
 }
 

@@ -23,7 +23,7 @@ const SUBJECTS: [(&str, fn()); 16] = [
     ("queue-1000", queue::of_a_thousand),
     ("queue-100000", queue::of_a_hundred_thousand),
     ("queue-idle", queue::idle),
-    ("pace", limiters::pace),
+    ("pacing", limiters::pacing),
     ("governor", limiters::governor),
     ("governor-clock", limiters::governor_with_its_clock),
     ("cubic-f64", cubic::pair),

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use tidegate::law::Fixed;
 use tidegate::queue::{Growing, Node, Queue, Step, Turn};
-use tidegate::{Ask, Controller, Instant, Outcome, Rng, Span};
+use tidegate::{Call, Controller, Instant, Outcome, Rng, Span};
 
 use crate::limiters::{STEP, fixed};
 use crate::meter::{meter, run};
@@ -25,28 +25,28 @@ impl Bench {
         let queue = Queue::new(Growing::new(Vec::new(), waiting + 1));
         let mut bench = Self { queue, gate: fixed(), now: Instant::ZERO, chance: Rng::new(7) };
         for _ in 0..waiting {
-            let (ask, priority) = bench.call();
+            let (call, priority) = bench.call();
             let place = bench.queue.place(priority);
-            let joined = bench.queue.join(bench.now, &mut bench.gate, &ask, place);
+            let joined = bench.queue.join(bench.now, &mut bench.gate, &call, place);
             joined.expect("a place");
         }
         bench
     }
 
-    fn call(&mut self) -> (Ask, u8) {
+    fn call(&mut self) -> (Call, u8) {
         let dice = self.chance.next_u32();
         let within = PATIENCE.saturating_add(Span::from_micros((dice >> 8).into()));
-        (black_box(Ask::new().deadline(self.now.saturating_add(within))), (dice % 8) as u8)
+        (black_box(Call::new().deadline(self.now.saturating_add(within))), (dice % 8) as u8)
     }
 
     /// A call joins, another is admitted and comes back.
     fn turn(&mut self, on: bool) {
         self.now = self.now.saturating_add(STEP);
-        let (ask, priority) = self.call();
+        let (call, priority) = self.call();
         let Self { queue, gate, now, .. } = self;
         meter(on, || {
             let place = queue.place(priority);
-            queue.join(*now, gate, &ask, place).expect("a place");
+            queue.join(*now, gate, &call, place).expect("a place");
             let Step::Wake(ticket) = queue.poll(*now, gate) else { panic!("kept back") };
             let Turn::Admitted(permit) = queue.take(ticket) else { panic!("rejected") };
             gate.settle(*now, permit, Outcome::Ok);

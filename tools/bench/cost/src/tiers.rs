@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use tidegate::law::Adaptive;
-use tidegate::{Ask, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
+use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
 
 use crate::meter::{meter, run};
 
@@ -15,7 +15,7 @@ const REGAIN: u64 = 100_000_000;
 /// A client that always has another call to make.
 struct Client {
     gate: Controller<Adaptive>,
-    ask: Ask,
+    call: Call,
     now: Instant,
 }
 
@@ -23,23 +23,23 @@ impl Client {
     fn new() -> Self {
         let policy = Policy::adaptive();
         let now = Instant::from_nanos(1_000_000_000);
-        Self { gate: black_box(Controller::new(policy, 7, now)), ask: black_box(Ask::new()), now }
+        Self { gate: black_box(Controller::new(policy, 7, now)), call: black_box(Call::new()), now }
     }
 
-    /// Waits until a call may leave.
+    /// Waits until a call may be sent.
     fn wait(&mut self, on: bool) {
-        while let Verdict::Wait(until) = self.gate.check(self.now, &self.ask) {
-            let told = meter(on, || self.gate.poll(self.now, &self.ask));
+        while let Verdict::Wait(until) = self.gate.check(self.now, &self.call) {
+            let told = meter(on, || self.gate.poll(self.now, &self.call));
             assert_eq!(told, Decision::Wait(until));
             self.now = until;
         }
     }
 
-    /// The call that leaves now and comes back with `reply`.
+    /// The call that is sent now and comes back with `reply`.
     fn call(&mut self, on: bool, reply: Reply) {
         let then = self.now.saturating_add(ROUND_TRIP);
-        let left = meter(on, || match self.gate.poll(self.now, &self.ask) {
-            Decision::Go(permit) => {
+        let left = meter(on, || match self.gate.poll(self.now, &self.call) {
+            Decision::Admit(permit) => {
                 self.gate.settle(then, permit, reply);
                 true
             }
@@ -76,13 +76,13 @@ impl Bucket {
     }
 }
 
-/// No refusal yet: nothing waits.
+/// No throttled call yet: nothing waits.
 pub fn open() {
     let mut client = Client::new();
     run(|on| client.call(on, Outcome::Ok.into()));
 }
 
-/// Refusals are all that is known. They are in the figure, as often as they come.
+/// Throttled calls are all that is known. They are in the figure, as often as they come.
 pub fn blind() {
     let (mut client, mut server) = (Client::new(), Bucket::new(4));
     run(|on| {

@@ -10,7 +10,7 @@ pub mod board;
 use tidegate::gate::Permit;
 use tidegate::law::Law;
 use tidegate::queue::{Place, Queue, Slot, Step, Ticket, Turn};
-use tidegate::{Ask, Controller, Decision, Instant, Policy, Reason, Reply};
+use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Reply};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -29,41 +29,35 @@ pub type Gate<L> = Controller<L, 1, &'static Policy<L>>;
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<L: Law + 'static> {
     new: fn(&'static Policy<L>, u64, Instant) -> Gate<L>,
-    poll: fn(&mut Gate<L>, Instant, &Ask) -> Decision,
+    poll: fn(&mut Gate<L>, Instant, &Call) -> Decision,
     settle: fn(&mut Gate<L>, Instant, Permit, &'static Reply),
 }
 
 impl<L: Law> Verbs<L> {
     /// All of them.
-    pub const ALL: Self = Self {
-        new: Controller::new,
-        poll: Controller::poll,
-        settle: Controller::settle,
-    };
+    pub const ALL: Self =
+        Self { new: Controller::new, poll: Controller::poll, settle: Controller::settle };
 }
 
 /// The same where calls are tried again, and a program sleeps between them.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct RetryVerbs<L: Law + 'static> {
     gate: Verbs<L>,
-    retry: fn(&mut Gate<L>, Instant, &Ask, &'static Reply) -> Result<Ask, Reason>,
+    retry: fn(&mut Gate<L>, Instant, &Call, &'static Reply) -> Result<Call, Reason>,
     next_at: fn(&Gate<L>, Instant) -> Option<Instant>,
 }
 
 impl<L: Law> RetryVerbs<L> {
     /// All of them.
-    pub const ALL: Self = Self {
-        gate: Verbs::ALL,
-        retry: Controller::retry,
-        next_at: Controller::next_at,
-    };
+    pub const ALL: Self =
+        Self { gate: Verbs::ALL, retry: Controller::retry, next_at: Controller::next_at };
 }
 
 /// What firmware does with a queue of four calls before such a controller.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct QueueVerbs<L: Law + 'static> {
     gate: Verbs<L>,
-    enter: fn(&mut Few, &Ask, u8) -> Option<Ticket>,
+    enter: fn(&mut Few, &Call, u8) -> Option<Ticket>,
     poll: fn(&mut Few, Instant, &mut Gate<L>) -> Step,
     take: fn(&mut Few, Ticket) -> Turn,
     cancel: fn(&mut Few, Instant, &mut Gate<L>, Ticket),
@@ -75,9 +69,9 @@ impl<L: Law> QueueVerbs<L> {
     /// All of them.
     pub const ALL: Self = Self {
         gate: Verbs::ALL,
-        enter: |queue, ask, priority| {
+        enter: |queue, call, priority| {
             let place = queue.place(priority);
-            queue.enter(ask, place)
+            queue.enter(call, place)
         },
         poll: Queue::poll,
         take: Queue::take,
@@ -89,7 +83,7 @@ impl<L: Law> QueueVerbs<L> {
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct JoinVerbs<L: Law + 'static> {
     queue: QueueVerbs<L>,
-    join: fn(&mut Few, Instant, &mut Gate<L>, &Ask, Place) -> Result<Ticket, Reason>,
+    join: fn(&mut Few, Instant, &mut Gate<L>, &Call, Place) -> Result<Ticket, Reason>,
 }
 
 impl<L: Law> JoinVerbs<L> {

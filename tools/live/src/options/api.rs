@@ -61,11 +61,11 @@ pub enum PolicyName {
 /// A family of headers.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum Hints {
-    /// Nothing: a refusal is all that callers learn.
+    /// Nothing: a rejection is all that callers learn.
     None,
-    /// Retry-After in seconds, with a refusal.
+    /// Retry-After in seconds, with a rejection.
     RetryAfter,
-    /// Retry-After as a date, with a refusal.
+    /// Retry-After as a date, with a rejection.
     RetryDate,
     /// RateLimit-Remaining and no more (Heroku).
     Remaining,
@@ -75,13 +75,13 @@ pub enum Hints {
     Ietf,
     /// RateLimit-Limit, -Remaining, -Reset and -Policy of its older drafts.
     Ratelimit,
-    /// X-RateLimit-* with the reset as a date in seconds; refusals are 403.
+    /// X-RateLimit-* with the reset as a date in seconds; rejections are 403.
     Github,
     /// x-ratelimit-*-requests with times such as 6m0s, and retry-after-ms.
     Openai,
     /// X-RateLimit-* with fractions of seconds, and Retry-After.
     Discord,
-    /// An error code and x-amz-retry-after; refusals are 400.
+    /// An error code and x-amz-retry-after; rejections are 400.
     Aws,
 }
 
@@ -114,7 +114,7 @@ struct Periods {
 }
 
 impl Api {
-    /// Refuses what would make the API say what is not so.
+    /// Rejects what would make the API say what is not so.
     pub fn check(&self) -> Result<(), String> {
         if self.tokens.is_some_and(|tokens| tokens.calls < Tokens::MOST.into()) {
             return Err(format!(

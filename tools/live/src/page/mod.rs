@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Where the page is if nothing else is wished for and nobody else is there: one address, so that a
+/// Where the page is if nothing else is requested and nobody else is there: one address, so that a
 /// page that is left open finds the next demo.
 const PORT: u16 = 8433;
 
@@ -41,7 +41,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Serves the page that is wished for, if one is.
+    /// Serves the page that is requested, if one is.
     pub async fn open(options: &PageOptions) -> Result<Option<Self>> {
         let Some(folder) = options.folder() else { return Ok(None) };
         let assets = Assets::load(folder)?;

@@ -43,7 +43,7 @@ impl Concurrency {
         }
     }
 
-    /// A served call has left after `took`.
+    /// A served call has been sent after `took`.
     pub fn leave(&mut self, took: Nanos) {
         self.in_flight -= 1;
         self.finished += 1;
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_past_the_limit_is_refused_until_another_has_left() {
+    fn the_call_past_the_limit_is_throttled_until_another_has_left() {
         let mut places = Concurrency::new(Timeline { limit: 2, step: None, outage: None }, 100);
         assert!(admit(&mut places, 0));
         assert!(admit(&mut places, 0));

@@ -35,7 +35,7 @@ pub struct Books {
 
 enum Decided {
     Out,
-    Refused,
+    Throttled,
     Served,
 }
 
@@ -82,9 +82,9 @@ async fn call(State(desk): State<Arc<Desk>>, head: HeaderMap) -> Response {
     pass(spread(desk.api.latency, turn)).await;
     match decided {
         Decided::Out => (StatusCode::SERVICE_UNAVAILABLE, "down\n").into_response(),
-        Decided::Refused => {
-            let status = desk.api.hints.refusal(desk.api.policy);
-            (status, told, "refused\n").into_response()
+        Decided::Throttled => {
+            let status = desk.api.hints.throttled(desk.api.policy);
+            (status, told, "throttled\n").into_response()
         }
         Decided::Served => {
             let mut books = desk.lock();
@@ -140,7 +140,7 @@ impl Desk {
             }
             Some(Answer { served: false, .. }) => {
                 row.throttled += 1;
-                Decided::Refused
+                Decided::Throttled
             }
             Some(Answer { served: true, .. }) => {
                 row.served += 1;

@@ -8,8 +8,8 @@ use httpdate::fmt_http_date;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 impl Hints {
-    /// The status of a refusal.
-    pub fn refusal(self, policy: PolicyName) -> StatusCode {
+    /// The status of a throttled call.
+    pub fn throttled(self, policy: PolicyName) -> StatusCode {
         match (self, policy) {
             (Hints::Github, _) => StatusCode::FORBIDDEN,
             (Hints::Aws, _) => StatusCode::BAD_REQUEST,
@@ -210,7 +210,7 @@ mod tests {
         let served = standings.iter().all(|limit| limit.retry == 0);
         let mut head = Head(hints.headers(&Answer { served, standings: standings.to_vec() }, now));
         head.set("date", fmt_http_date(now));
-        let status = if served { StatusCode::OK } else { hints.refusal(PolicyName::Window) };
+        let status = if served { StatusCode::OK } else { hints.throttled(PolicyName::Window) };
         let read = read(status, &head.0);
         assert_eq!(read.ignored, 0, "{hints:?}: {:?}", head.0);
         read
@@ -243,9 +243,9 @@ mod tests {
     }
 
     #[test]
-    fn every_family_tells_a_refused_caller_when_to_come_back_if_it_tells_at_all() {
+    fn every_family_tells_a_throttled_caller_when_to_come_back_if_it_tells_at_all() {
         let spent = Standing { remaining: 0, retry: PERIOD.reset, ..PERIOD };
-        for (hints, pause) in [
+        for (hints, cooldown) in [
             (Hints::None, None),
             (Hints::RetryAfter, Some(21_000)),
             (Hints::RetryDate, Some(21_000)),
@@ -260,7 +260,7 @@ mod tests {
         ] {
             let read = told(hints, &[spent]);
             assert_eq!(read.outcome, Outcome::Throttled, "{hints:?}");
-            assert_eq!(read.hint.pause(), pause.map(millis), "{hints:?}");
+            assert_eq!(read.hint.cooldown(), cooldown.map(millis), "{hints:?}");
         }
     }
 
@@ -284,10 +284,10 @@ mod tests {
         let tokens = Standing { remaining: 700, retry: SECOND / 2, ..tokens };
         let hint = Hint::remaining(700).and_limit(9_000);
         let read = told(Hints::Openai, &[PERIOD, tokens]);
-        let pause = Span::from_millis(500);
+        let cooldown = Span::from_millis(500);
         assert_eq!(read.of(Unit::Requests).remaining, Some(12));
-        let told_of = hint.and_reset(millis(20_200)).and_retry_after(pause);
-        assert_eq!(read.of(Unit::Tokens), told_of, "which bind more, so the pause is theirs");
+        let told_of = hint.and_reset(millis(20_200)).and_retry_after(cooldown);
+        assert_eq!(read.of(Unit::Tokens), told_of, "which bind more, so the cooldown is theirs");
         let read = told(Hints::Ietf, &[PERIOD, tokens]);
         let minute = Hint::quota(9_000, Span::from_secs(60)).and_remaining(700);
         assert_eq!(read.of(Unit::Tokens), minute);

@@ -11,7 +11,7 @@ pub struct Row {
     pub offered: u64,
     /// Let in by the policy.
     pub served: u64,
-    /// Refused by the policy.
+    /// Throttled by the policy.
     pub throttled: u64,
     /// Turned away because the API was down.
     pub outage: u64,

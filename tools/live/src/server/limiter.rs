@@ -7,7 +7,7 @@ use super::tokens::Tokens;
 use super::window::Window;
 use crate::options::{Api, PolicyName};
 
-/// Served or refused, and what the caller might be told about it.
+/// Served or throttled, and what the caller might be told about it.
 #[derive(Debug)]
 pub struct Answer {
     pub served: bool,
@@ -90,7 +90,7 @@ impl Limits {
         Answer { served, standings }
     }
 
-    /// A served call has left after `took`; only a limit that counts calls in flight cares.
+    /// A served call has been sent after `took`; only a limit that counts calls in flight cares.
     pub fn leave(&mut self, took: Nanos) {
         for limit in &mut self.0 {
             if let Limiter::Concurrency(places) = limit {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_one_limit_refuses_costs_nothing_of_the_other() {
+    fn a_call_that_one_limit_throttles_costs_nothing_of_the_other() {
         let timeline = |limit| Timeline { limit, step: None, outage: None };
         let bucket = Gcra::new(timeline(10), 1_000, 2);
         let window = Window::new(timeline(3), 1_000);

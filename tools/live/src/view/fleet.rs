@@ -42,8 +42,8 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     head.extend(["offered", "served", "throttled", "wait"].map(|name| right(name.into(), dim)));
     head.extend(learns.then(|| Cell::from("steers by")));
     head.push(Cell::from(match width {
-        30.. => "calls over time, red if refused",
-        _ => "calls, red if refused",
+        30.. => "calls over time, red if throttled",
+        _ => "calls, red if throttled",
     }));
     let widths = columns.into_iter().filter(|column| *column > 0).map(Constraint::Length);
     let widths = widths.chain([Constraint::Min(8)]);

@@ -165,7 +165,7 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let allowed: Vec<(f64, f64)> = (0..steps)
         .map(|step| (time(step), scene.demo.api.rate_at(Duration::from_secs_f64(time(step)))))
         .collect();
-    // Twice what is allowed leaves room for what is refused; the rest rides along the top.
+    // Twice what is allowed leaves room for what is throttled; the rest rides along the top.
     let top = 2.0 * allowed.iter().map(|point| point.1).fold(1.0, f64::max);
     let past = |pick: fn(Rates) -> f64| -> Vec<(f64, f64)> {
         (0..steps)
@@ -229,7 +229,7 @@ fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     );
 }
 
-/// Green where next to nothing is refused, red where most is.
+/// Green where next to nothing is throttled, red where most is.
 fn shade(throttled: f64) -> Style {
     Style::new().fg(match throttled {
         share if share < 0.1 => Color::Green,

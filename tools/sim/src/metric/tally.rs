@@ -82,7 +82,7 @@ impl Tally {
         }
     }
 
-    /// A call has left, after so long a wait.
+    /// A call has been sent, after so long a wait.
     pub fn left(&mut self, thread: u32, now: Instant, waited: Span) {
         if now >= self.from && self.threads[thread as usize].counted {
             self.waits.add(waited);

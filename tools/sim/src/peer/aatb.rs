@@ -3,19 +3,19 @@
 //!
 //! Source: arXiv 2510.04516v3 and its program, github.com/Bfarkiani/ratelimiter at 5def00a,
 //! `AATB_TB.py`, `AATB.py` and `telemetry.py` with the constants of `configs/AATB/config1.json`. A
-//! client begins like one of [`atb`](super::atb). Every 30 s, unless it was refused within the last
+//! client begins like one of [`atb`](super::atb). Every 30 s, unless it was throttled within the last
 //! 30 s, it reports what it has sent. If the response reports rejections, its next call waits 30 s
 //! ± 2 s more; otherwise, if its rate is 30 s old, it multiplies it by 1.4 if it has sent less than
 //! 75 % of the mean or is alone, and by 1.2 if not. At each failure it reports too, halves its rate
 //! if it has sent less than half of the mean and takes a third of it if not, has 1.1 tokens, and
-//! waits (refusals + 1) / (the server's rate) + U(0, 1) s. A call is tried until it is served.
+//! waits (throttled calls + 1) / (the server's rate) + U(0, 1) s. A call is tried until it is served.
 //!
 //! The telemetry server has the server's rate from who runs it (80 a minute in the source): here
 //! that of the start of the world. Each thread is a client; a report is made at the first event of
 //! its client that is not before its time, and a sleeping client wakes for it.
 //!
 //! Known defects: the rate grows by the half minute, so a client that could have a hundred calls a
-//! second has them after seven minutes; one refusal of one client in half a minute stops all of them
+//! second has them after seven minutes; one throttled call of one client in half a minute stops all of them
 //! for half a minute; as ATB, it hears no hint.
 
 use std::rc::Rc;
@@ -54,9 +54,9 @@ struct Client {
     sent: u64,
     reported: u64,
     next_report: Instant,
-    /// Before when the next call does not leave.
+    /// Before when the next call is not sent.
     not_before: Instant,
-    refused: Option<Instant>,
+    throttled: Option<Instant>,
     changed: Option<Instant>,
 }
 
@@ -78,7 +78,7 @@ impl Throttle for Aatb {
         let not_before = &mut client.not_before;
         match client.bucket.acquire(now, || std::mem::take(not_before)) {
             Some(until) => Answer::Wait(until.min(client.next_report)),
-            None => Answer::Go(call.thread.into()),
+            None => Answer::Admit(call.thread.into()),
         }
     }
 
@@ -92,7 +92,7 @@ impl Throttle for Aatb {
         }
         client.sent += 1;
         if response.outcome != Outcome::Ok {
-            client.be_refused(now, &self.outlook, self.server, &mut self.dice);
+            client.be_throttled(now, &self.outlook, self.server, &mut self.dice);
         }
     }
 
@@ -114,7 +114,7 @@ impl Client {
             reported: 0,
             next_report: now.saturating_add(REPORT),
             not_before: Instant::ZERO,
-            refused: None,
+            throttled: None,
             changed: None,
         }
     }
@@ -124,12 +124,12 @@ impl Client {
         let late = now.saturating_since(self.next_report).as_nanos() / REPORT.as_nanos();
         self.next_report = self.next_report.saturating_add(REPORT.saturating_mul(late + 1));
         let is_recent = |at: Instant| now.saturating_since(at) < REPORT;
-        if self.refused.is_some_and(is_recent) {
+        if self.throttled.is_some_and(is_recent) {
             return;
         }
         self.reported = std::mem::take(&mut self.sent);
         let load = outlook.telemetry.borrow_mut().report(now, self.number, self.reported, false);
-        if load.refusals > 0.0 {
+        if load.throttled > 0.0 {
             let pause = PAUSE + dice.between(-PAUSE_JITTER, PAUSE_JITTER);
             self.not_before = now.saturating_add(seconds(pause));
         } else if !self.changed.is_some_and(is_recent) {
@@ -140,15 +140,15 @@ impl Client {
         }
     }
 
-    fn be_refused(&mut self, now: Instant, outlook: &Outlook, server: f64, dice: &mut Dice) {
-        self.refused = Some(now);
+    fn be_throttled(&mut self, now: Instant, outlook: &Outlook, server: f64, dice: &mut Dice) {
+        self.throttled = Some(now);
         self.reported = std::mem::take(&mut self.sent);
         let load = outlook.telemetry.borrow_mut().report(now, self.number, self.reported, true);
         let few = (self.reported as f64) < FEWER.0 * load.mean();
         self.bucket.cut(if few { FEWER.1 } else { CUT });
         self.bucket.tokens = TOKENS;
         self.changed = Some(now);
-        let wait = (load.refusals + 1.0) / server + dice.between(0.0, 1.0);
+        let wait = (load.throttled + 1.0) / server + dice.between(0.0, 1.0);
         self.not_before = now.saturating_add(seconds(wait));
     }
 }
@@ -156,7 +156,7 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, call, outlook, refused};
+    use crate::peer::tests::{accepted, at, call, outlook, throttled};
 
     /// Clients of one telemetry server, at a server of 4 calls a second.
     fn clients<const N: usize>() -> [Aatb; N] {
@@ -165,20 +165,20 @@ mod tests {
     }
 
     fn go(client: &mut Aatb, now: f64) {
-        assert_eq!(client.poll(at(now), &call()), Answer::Go(0), "at {now} s");
+        assert_eq!(client.poll(at(now), &call()), Answer::Admit(0), "at {now} s");
     }
 
     fn rate(client: &mut Aatb) -> f64 {
         client.clients.of(0).as_ref().unwrap().bucket.rate()
     }
 
-    /// Seconds until the client's next call leaves, looked for by doing what it says.
-    fn departure(client: &mut Aatb, mut now: Instant) -> f64 {
+    /// Seconds until the client's next call is sent, looked for by doing what it says.
+    fn next_call(client: &mut Aatb, mut now: Instant) -> f64 {
         loop {
             match client.poll(now, &call()) {
                 Answer::Wait(until) => now = until,
                 answer => {
-                    assert_eq!(answer, Answer::Go(0));
+                    assert_eq!(answer, Answer::Admit(0));
                     return now.as_nanos() as f64 / 1e9;
                 }
             }
@@ -214,19 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_client_takes_a_third_and_waits_for_all_that_were_refused() {
+    fn a_throttled_client_takes_a_third_and_waits_for_all_that_were_throttled() {
         let [mut one, mut two] = clients();
         for client in [&mut one, &mut two] {
             go(client, 0.0);
         }
-        one.settle(at(1.0), 0, &refused(0));
+        one.settle(at(1.0), 0, &throttled(0));
         // 0.67 / 3 in hundredths. Nothing is reported yet: 1 / 4 s, and up to a second.
         assert_eq!(rate(&mut one), 0.22);
-        let left = departure(&mut one, at(1.0));
+        let left = next_call(&mut one, at(1.0));
         assert!((1.25..2.25).contains(&left), "{left}");
-        // A slot later the first refusal counts: 2 / 4 s.
-        two.settle(at(3.0), 0, &refused(0));
-        let left = departure(&mut two, at(3.0));
+        // A slot later the first throttled call counts: 2 / 4 s.
+        two.settle(at(3.0), 0, &throttled(0));
+        let left = next_call(&mut two, at(3.0));
         assert!((3.5..4.5).contains(&left), "{left}");
     }
 
@@ -237,23 +237,23 @@ mod tests {
             go(client, 0.0);
         }
         (0..20).for_each(|_| busy.settle(at(5.0), 0, &accepted(0)));
-        busy.settle(at(5.0), 0, &refused(0));
-        idle.settle(at(12.0), 0, &refused(0));
+        busy.settle(at(5.0), 0, &throttled(0));
+        idle.settle(at(12.0), 0, &throttled(0));
         assert_eq!([&mut busy, &mut idle].map(rate), [0.22, 0.34]);
     }
 
     #[test]
-    fn a_refusal_of_one_stops_the_others_for_half_a_minute() {
+    fn a_throttled_call_of_one_stops_the_others_for_half_a_minute() {
         let [mut one, mut two] = clients();
         for client in [&mut one, &mut two] {
             go(client, 0.0);
         }
-        one.settle(at(20.0), 0, &refused(0));
+        one.settle(at(20.0), 0, &throttled(0));
         two.settle(at(30.0), 0, &accepted(0));
-        let left = departure(&mut two, at(30.0));
+        let left = next_call(&mut two, at(30.0));
         assert!((58.0..62.0).contains(&left), "{left}");
         // One pause is for one call.
-        let again = departure(&mut two, at(left));
+        let again = next_call(&mut two, at(left));
         assert!(again < left + 2.0, "{again}");
     }
 }

@@ -12,7 +12,7 @@
 //! the numbers of the source overflow after some four thousand successes.
 //!
 //! Known defects: the rate grows while nothing limits the client, so that after a long quiet time
-//! one refusal halves a rate that was never used; the server's hints are not heard; the floor is 36
+//! one throttled call halves a rate that was never used; the server's hints are not heard; the floor is 36
 //! calls an hour, which a thousand clients exceed together wherever the server gives less.
 
 use tidegate::{Instant, Outcome, Span};
@@ -39,7 +39,7 @@ impl Throttle for Atb {
         let bucket = self.0.of(call.thread).get_or_insert_with(|| Bucket::new(now));
         match bucket.acquire(now, || now) {
             Some(until) => Answer::Wait(until),
-            None => Answer::Go(call.thread.into()),
+            None => Answer::Admit(call.thread.into()),
         }
     }
 
@@ -133,7 +133,7 @@ fn hundredths(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, call, refused};
+    use crate::peer::tests::{accepted, at, call, throttled};
 
     fn rates(bucket: &mut Bucket, change: impl Fn(&mut Bucket), times: usize) -> Vec<f64> {
         (0..times)
@@ -164,26 +164,26 @@ mod tests {
     }
 
     #[test]
-    fn the_first_call_leaves_at_once_and_the_second_waits_for_its_token() {
+    fn the_first_call_is_sent_at_once_and_the_second_waits_for_its_token() {
         let mut atb = Atb::default();
-        assert_eq!(atb.poll(at(5.0), &call()), Answer::Go(0));
+        assert_eq!(atb.poll(at(5.0), &call()), Answer::Admit(0));
         atb.settle(at(5.1), 0, &accepted(0));
         // 0.8 a second now, and a tenth of a second has flowed in at that rate: 0.92 are missing.
         assert_eq!(atb.poll(at(5.1), &call()), Answer::Wait(at(6.25)));
         assert_eq!(atb.poll(at(6.0), &call()), Answer::Wait(at(6.25)));
-        assert_eq!(atb.poll(at(6.25), &call()), Answer::Go(0));
+        assert_eq!(atb.poll(at(6.25), &call()), Answer::Admit(0));
     }
 
     #[test]
-    fn a_refusal_halves_the_rate_and_empties_the_bucket() {
+    fn a_throttled_call_halves_the_rate_and_empties_the_bucket() {
         let mut atb = Atb::default();
-        assert_eq!(atb.poll(at(0.0), &call()), Answer::Go(0));
-        atb.settle(at(0.0), 0, &refused(0));
+        assert_eq!(atb.poll(at(0.0), &call()), Answer::Admit(0));
+        atb.settle(at(0.0), 0, &throttled(0));
         // 0.67 / 2 is 0.34 in hundredths: a token takes 2.94 s.
         let Answer::Wait(until) = atb.poll(at(0.0), &call()) else { panic!("it does not wait") };
         assert!((until.as_nanos() as f64 / 1e9 - 1.0 / 0.34).abs() < 1e-6, "{until:?}");
         let mut again = call();
-        assert!(atb.retry(at(0.0), &mut again, &refused(0)));
+        assert!(atb.retry(at(0.0), &mut again, &throttled(0)));
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
     fn each_thread_is_a_client() {
         let mut atb = Atb::default();
         for thread in 0..3 {
-            assert_eq!(atb.poll(at(0.0), &Call { thread, ..call() }), Answer::Go(thread.into()));
+            assert_eq!(atb.poll(at(0.0), &Call { thread, ..call() }), Answer::Admit(thread.into()));
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) trait Schedule {
     ) -> Option<Span>;
 }
 
-/// A peer of nothing but sleeps: first attempts leave at once, whatever happened before, and no
+/// A peer of nothing but sleeps: first attempts are sent at once, whatever happened before, and no
 /// call learns from another.
 pub(super) struct Backoff<S> {
     schedule: S,
@@ -32,7 +32,7 @@ impl<S> Backoff<S> {
 
 impl<S: Schedule> Throttle for Backoff<S> {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        asleep(now, call).unwrap_or(Answer::Go(0))
+        asleep(now, call).unwrap_or(Answer::Admit(0))
     }
 
     fn settle(&mut self, _: Instant, _: u64, _: &Response) {}

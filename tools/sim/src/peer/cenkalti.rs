@@ -85,7 +85,7 @@ impl Schedule for Cenkalti {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{back, refused};
+    use crate::peer::tests::{back, throttled};
 
     #[test]
     fn the_intervals_are_the_documented_ones() {
@@ -143,7 +143,7 @@ mod tests {
         let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(seed));
         let (mut now, mut call) = (Instant::from_nanos(7), back(1));
         loop {
-            let response = refused(now.as_nanos());
+            let response = throttled(now.as_nanos());
             match schedule.delay(now, &call, &response, &mut dice) {
                 Some(delay) => now = now.saturating_add(delay),
                 None => return (call.attempt, now),
@@ -173,10 +173,10 @@ mod tests {
     fn the_quarter_of_an_hour_counts_from_each_calls_own_first_attempt() {
         let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(1));
         let hour = 3_600_000_000_000;
-        let late = schedule.delay(Instant::from_nanos(hour), &back(1), &refused(0), &mut dice);
+        let late = schedule.delay(Instant::from_nanos(hour), &back(1), &throttled(0), &mut dice);
         assert_eq!(late, None);
         let now = Instant::from_nanos(2 * hour);
-        let fresh = schedule.delay(now, &back(1), &refused(2 * hour), &mut dice);
+        let fresh = schedule.delay(now, &back(1), &throttled(2 * hour), &mut dice);
         assert!(fresh.is_some_and(|delay| delay <= Span::from_millis(751)), "{fresh:?}");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: github.com/Netflix/concurrency-limits at 78a74b9, `AbstractLimiter` with the
 //! `BlockingLimiter` that its documentation gives to clients: at the limit the caller is blocked
-//! until a call comes back. A refusal or failure is a *drop*, an abandoned call is not sampled.
+//! until a call comes back. A throttled call or failure is a *drop*, an abandoned call is not sampled.
 //! The library does not retry; here a dropped call asks again after U(0, 100 ms).
 
 use tidegate::{Instant, Outcome, Span};
@@ -21,9 +21,9 @@ pub(super) struct Sample {
     pub at: Instant,
     /// How long it took; never zero.
     pub rtt: Span,
-    /// How many calls were in flight when it left, itself included.
+    /// How many calls were in flight when it was sent, itself included.
     pub in_flight: u32,
-    /// Whether it was refused, or failed.
+    /// Whether it was throttled, or failed.
     pub dropped: bool,
 }
 
@@ -59,7 +59,7 @@ impl<L: Limit> Throttle for Concurrency<L> {
         }
         self.in_flight += 1;
         // What the sample needs to know of the departure is the permit.
-        Answer::Go(u64::from(self.in_flight))
+        Answer::Admit(u64::from(self.in_flight))
     }
 
     fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
@@ -93,7 +93,7 @@ impl<L: Limit> Throttle for Concurrency<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, call, refused};
+    use crate::peer::tests::{accepted, at, call, throttled};
 
     /// A limit that stands still and remembers its samples.
     #[derive(Default)]
@@ -113,17 +113,17 @@ mod tests {
     fn a_call_over_the_limit_waits_until_another_has_come_back() {
         let mut peer = Concurrency::new(Still::default(), Dice::new(1));
         let polls = [0, 1, 2].map(|_| peer.poll(at(0.0), &call()));
-        assert_eq!(polls, [Answer::Go(1), Answer::Go(2), Answer::Full]);
+        assert_eq!(polls, [Answer::Admit(1), Answer::Admit(2), Answer::Full]);
         peer.settle(at(0.25), 1, &accepted(0));
         assert_eq!(peer.in_flight(), Some(1));
-        assert_eq!(peer.poll(at(0.25), &call()), Answer::Go(2));
+        assert_eq!(peer.poll(at(0.25), &call()), Answer::Admit(2));
     }
 
     #[test]
     fn samples_tell_the_round_trip_the_load_at_departure_and_the_drop() {
         let mut peer = Concurrency::new(Still::default(), Dice::new(1));
         let _ = [0, 1].map(|_| peer.poll(at(0.0), &call()));
-        peer.settle(at(0.25), 2, &refused(50_000_000));
+        peer.settle(at(0.25), 2, &throttled(50_000_000));
         let abandoned = Response { outcome: Outcome::Abandoned, ..accepted(0) };
         peer.settle(at(0.25), 1, &abandoned);
         let [sample] = peer.limit.0[..] else { panic!("{:?}", peer.limit.0) };
@@ -137,7 +137,7 @@ mod tests {
         let mut peer = Concurrency::new(Still::default(), Dice::new(1));
         let mut call = call();
         for _ in 0..1_000 {
-            assert!(peer.retry(at(5.0), &mut call, &refused(0)));
+            assert!(peer.retry(at(5.0), &mut call, &throttled(0)));
             assert!((at(5.0)..at(5.1)).contains(&call.not_before), "{:?}", call.not_before);
         }
         assert!(!peer.retry(at(5.0), &mut call, &accepted(0)));

@@ -9,7 +9,7 @@
 //!
 //! limit = 0.8 limit + 0.2 (limit * clamp(1.5 long / short, 0.5, 1) + 4), within 20 to 200.
 //!
-//! Known defects: drops change nothing (concurrency-limits, issue 176), so where a server refuses instead of queueing
+//! Known defects: drops change nothing (concurrency-limits, issue 176), so where a server throttles instead of queueing
 //! the limit climbs to 200; it never goes under 20, whatever happens; what stays slow becomes normal
 //! (issues 88 and 134, the limit drifts up). `gradient2.9` is what a client can use: no windows, no
 //! minimum but 1, up to 1000, and a drop multiplies the limit by 0.9 instead of being sampled.

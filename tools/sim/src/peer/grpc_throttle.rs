@@ -11,7 +11,7 @@
 //! **A call that is out of attempts or tokens is given up, and the simulator counts it as lost.**
 //!
 //! Known defects: the throttle knows only on and off, for the whole process; below half the tokens
-//! every refusal is a lost call and the next first attempt leaves at once, so a caller in a loop
+//! every throttled call is a lost call and the next first attempt is sent at once, so a caller in a loop
 //! hammers; ten failures in a row need 51 successes before anything is retried again; ±20 % comes
 //! after the cap and exceeds it.
 
@@ -62,14 +62,14 @@ fn rung(failures: u32) -> f64 {
 
 impl Throttle for GrpcThrottle {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        asleep(now, call).unwrap_or(Answer::Go(0))
+        asleep(now, call).unwrap_or(Answer::Admit(0))
     }
 
     fn settle(&mut self, _: Instant, _: u64, response: &Response) {
         match response.outcome {
             Outcome::Ok => self.tokens.success(),
             Outcome::Throttled | Outcome::Busy | Outcome::Failed => self.tokens.failure(),
-            Outcome::Abandoned => {}
+            Outcome::Abandoned | Outcome::Exhausted => {}
         }
     }
 
@@ -116,7 +116,7 @@ impl Tokens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, back, refused};
+    use crate::peer::tests::{accepted, at, back, throttled};
     use tidegate::Hint;
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
             let last = loop {
                 let reply = replies.next().unwrap();
                 let ok = served.contains(&reply);
-                let response = if ok { accepted(0) } else { refused(0) };
+                let response = if ok { accepted(0) } else { throttled(0) };
                 peer.settle(at(0.0), 0, &response);
                 call.attempt += 1;
                 if !peer.retry(at(0.0), &mut call, &response) {
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn ten_failures_need_fifty_one_successes_before_a_retry() {
         let mut peer = throttle();
-        (0..10).for_each(|_| peer.settle(at(0.0), 0, &refused(0)));
+        (0..10).for_each(|_| peer.settle(at(0.0), 0, &throttled(0)));
         let needed = (1..).find(|_| {
             peer.settle(at(0.0), 0, &accepted(0));
             peer.tokens.allow_retry()
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_call_has_five_attempts() {
         let mut peer = throttle();
-        let again = |attempts| peer.retry(at(0.0), &mut back(attempts), &refused(0));
+        let again = |attempts| peer.retry(at(0.0), &mut back(attempts), &throttled(0));
         assert_eq!([1, 2, 3, 4, 5, 6].map(again), [true, true, true, true, false, false]);
     }
 
@@ -220,12 +220,12 @@ mod tests {
     fn a_pushback_is_obeyed_exactly_and_the_backoff_starts_afresh_after_it() {
         let mut peer = throttle();
         let hint = Hint::retry_after(Span::from_millis(7_000));
-        let told = Response { hint, ..refused(0) };
+        let told = Response { hint, ..throttled(0) };
         let mut call = back(3);
         assert!(peer.retry(at(10.0), &mut call, &told));
         assert_eq!(call.not_before, at(17.0));
         call.attempt = 4;
-        assert!(peer.retry(at(20.0), &mut call, &refused(0)));
+        assert!(peer.retry(at(20.0), &mut call, &throttled(0)));
         assert!((at(20.8)..=at(21.2)).contains(&call.not_before), "{:?}", call.not_before);
     }
 }

@@ -11,7 +11,7 @@
 //! The cap is 20 s, that of the AWS clients. The simulator counts n from 1; the clients count from
 //! 0, and so does this.
 //!
-//! Known defects: first attempts always leave, so the refused share grows with the number of
+//! Known defects: first attempts are always sent, so the throttled share grows with the number of
 //! threads and never settles; who has just been served asks again at once while the unlucky sleep
 //! for up to 20 s, which starves them; the server's hints are not heard.
 
@@ -101,14 +101,14 @@ impl Schedule for Decorrelated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{call, refused};
+    use crate::peer::tests::{call, throttled};
 
     /// The sleeps in seconds of 10 000 calls that had failed so often before.
     fn sleeps(schedule: &mut impl Schedule, failures: u32) -> Vec<f64> {
         let mut dice = Dice::new(u64::from(failures));
         let mut delay = |attempt| {
             let call = Call { attempt, ..call() };
-            let delay = schedule.delay(Instant::ZERO, &call, &refused(0), &mut dice);
+            let delay = schedule.delay(Instant::ZERO, &call, &throttled(0), &mut dice);
             delay.unwrap().as_nanos() as f64 / 1e9
         };
         let last = |_| (1..=failures + 1).fold(0.0, |_, attempt| delay(attempt));

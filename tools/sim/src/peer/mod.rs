@@ -12,15 +12,15 @@
 //! | `decorr` | AWS, decorrelated jitter from 0.1 s | a call's own delay |
 //! | `cenkalti` | Go's `cenkalti/backoff`, v4 and v5 | a call's own delay, up to 15 minutes |
 //! | `sre-k2` | Google SRE book, adaptive throttling | the share of calls that leave |
-//! | `retry-budget` | Finagle's `RetryBudget` | how many retries leave |
-//! | `grpc-throttle` | gRFC A6, retry throttling | whether retries leave |
+//! | `retry-budget` | Finagle's `RetryBudget` | how many retries are sent |
+//! | `grpc-throttle` | gRFC A6, retry throttling | whether retries are sent |
 //! | `netflix-vegas`, `netflix-vegas.9` | Netflix concurrency-limits | calls in flight |
 //! | `gradient2`, `gradient2.9` | Netflix concurrency-limits | calls in flight |
 //! | `atb` | arXiv 2510.04516, adaptive token bucket | the rate of each thread |
 //! | `aatb` | the same, with a telemetry server | the rate of each thread |
 //! | `octokit` | GitHub's client for JavaScript, throttling and retry plugins | a call's own delay |
-//! | `smithy` | AWS SDK for JavaScript, standard retry mode | how many retries leave |
-//! | `oracle` | nobody's: it knows the server | when each call leaves |
+//! | `smithy` | AWS SDK for JavaScript, standard retry mode | how many retries are sent |
+//! | `oracle` | nobody's: it knows the server | when each call is sent |
 //!
 //! Of them `atb` and `aatb` alone adapt the *rate*; other peers that do (the AWS client's adaptive
 //! mode, TChannel's, the Heroku client's) are laws of the product. A call without any throttle is the product's `none`.
@@ -113,12 +113,18 @@ mod tests {
     use crate::throttle::{Answer, Call, Ledger, Member, Response};
     use std::cell::RefCell;
     use std::collections::BTreeSet;
-    use tidegate::{Ask, Hint, Instant, Outcome, Span};
+    use tidegate::{Hint, Instant, Outcome, Span};
 
     /// A first attempt of thread 0.
     pub(super) fn call() -> Call {
         let not_before = Instant::ZERO;
-        Call { thread: 0, ask: Ask::new(), ask_of_two: Ask::new(), attempt: 0, not_before }
+        Call {
+            thread: 0,
+            core: tidegate::Call::new(),
+            core_of_two: tidegate::Call::new(),
+            attempt: 0,
+            not_before,
+        }
     }
 
     /// A call of which so many attempts have come back.
@@ -136,12 +142,12 @@ mod tests {
         Response { outcome, hint: Hint::NONE, sent, waited: Span::ZERO }
     }
 
-    /// A refusal of a call that left at `sent` nanoseconds.
-    pub(super) fn refused(sent: u64) -> Response {
+    /// A throttled call of a call that was sent at `sent` nanoseconds.
+    pub(super) fn throttled(sent: u64) -> Response {
         response(Outcome::Throttled, sent)
     }
 
-    /// A success of a call that left at `sent` nanoseconds.
+    /// A success of a call that was sent at `sent` nanoseconds.
     pub(super) fn accepted(sent: u64) -> Response {
         response(Outcome::Ok, sent)
     }
@@ -178,7 +184,7 @@ mod tests {
                     *flight = None;
                     calls += 1;
                     let served = calls.is_multiple_of(3);
-                    let response = if served { accepted(sent) } else { refused(sent) };
+                    let response = if served { accepted(sent) } else { throttled(sent) };
                     peer.settle(now, permit, &response);
                     call.attempt += 1;
                     let again = peer.retry(now, call, &response);
@@ -186,10 +192,10 @@ mod tests {
                     call.attempt = if again { call.attempt } else { 0 };
                 }
                 match peer.poll(now, call) {
-                    Answer::Go(permit) => *flight = Some((now.as_nanos(), permit)),
+                    Answer::Admit(permit) => *flight = Some((now.as_nanos(), permit)),
                     Answer::Wait(until) => assert!(until > now, "{name} waits for nothing"),
                     Answer::Full => {}
-                    Answer::Refuse(reason) => panic!("{name} refuses: {reason}"),
+                    Answer::Reject(reason) => panic!("{name} throttles: {reason}"),
                 }
             }
         }
@@ -229,7 +235,7 @@ mod tests {
             let first_sleep = |seed| {
                 let mut peer = named(name, seed, &Rc::new(outlook())).unwrap();
                 let mut call = back(1);
-                assert!(peer.retry(at(0.0), &mut call, &refused(0)), "{name} gives up");
+                assert!(peer.retry(at(0.0), &mut call, &throttled(0)), "{name} gives up");
                 call.not_before.as_nanos() as f64 / 1e9
             };
             let sleeps: Vec<f64> = (0..1_000).map(first_sleep).collect();

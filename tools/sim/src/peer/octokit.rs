@@ -2,17 +2,17 @@
 //!
 //! Source: octokit/plugin-throttling.js v11.0.3 (1a64804), octokit/plugin-retry.js v8.1.1 (d6e06bd)
 //! and the handlers of octokit/octokit.js v5.0.5 (f2d3153), for plain reads. (Writes have their own
-//! limiter: one at a time, and a second apart.) At most ten calls of a process run at a time. A
-//! refusal is taken for GitHub's 403: with no calls remaining its retry waits until the reset and one
+//! limiter: one at a time, and a second apart.) At most ten calls of a process run at a time. A throttled
+//! call is taken for GitHub's 403: with no calls remaining its retry waits until the reset and one
 //! second more; without that it is a secondary limit, and waits for the Retry-After, or 60 s without
 //! one. It is retried once, and that retry does not count among the ten. Busy and failed calls are
 //! 5xx: three retries after 1, 4 and 9 s, during which the call keeps its place among the ten.
 //!
 //! **A call whose retries are used up is given up, and the simulator counts it as lost.**
 //!
-//! Known defects: no jitter anywhere, so clients return together; a refusal pauses its own call and
-//! no other, so the next one leaves at once into the same limit; what is left is not looked at until
-//! it is nothing; without a reset beside a count of nothing the retry leaves at once.
+//! Known defects: no jitter anywhere, so clients return together; a throttled call pauses its own call and
+//! no other, so the next one is sent at once into the same limit; what is left is not looked at until
+//! it is nothing; without a reset beside a count of nothing the retry is sent at once.
 
 use tidegate::{Instant, Outcome, Span};
 
@@ -38,9 +38,9 @@ pub(super) struct Octokit {
 /// How far a call has got.
 #[derive(Clone, Copy, Default)]
 struct Progress {
-    /// Whether it was refused, so that its retry has no place among the ten.
-    refused: bool,
-    /// How many 5xx it has met since it began, or was refused.
+    /// Whether it was throttled, so that its retry has no place among the ten.
+    throttled: bool,
+    /// How many 5xx it has met since it began, or was throttled.
     errors: u32,
 }
 
@@ -53,8 +53,8 @@ impl Throttle for Octokit {
         if call.attempt == 0 {
             *progress = Progress::default();
         }
-        if progress.refused {
-            return Answer::Go(0);
+        if progress.throttled {
+            return Answer::Admit(0);
         }
         if call.attempt > 0 {
             let place = self.sleeping.iter().position(|wake| *wake == call.not_before);
@@ -67,7 +67,7 @@ impl Throttle for Octokit {
             }
         }
         self.in_flight += 1;
-        Answer::Go(1)
+        Answer::Admit(1)
     }
 
     fn settle(&mut self, _: Instant, permit: u64, _: &Response) {
@@ -77,17 +77,17 @@ impl Throttle for Octokit {
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
         let progress = self.calls.of(call.thread);
         match response.outcome {
-            Outcome::Ok | Outcome::Abandoned => false,
-            Outcome::Throttled if progress.refused => false,
+            Outcome::Ok | Outcome::Abandoned | Outcome::Exhausted => false,
+            Outcome::Throttled if progress.throttled => false,
             Outcome::Throttled => {
-                *progress = Progress { refused: true, errors: 0 };
+                *progress = Progress { throttled: true, errors: 0 };
                 sleep(now, call, pause(response))
             }
             Outcome::Busy | Outcome::Failed if progress.errors == RETRIES => false,
             Outcome::Busy | Outcome::Failed => {
                 progress.errors += 1;
                 let delay = Span::from_secs(u64::from(progress.errors.pow(2)));
-                if !progress.refused {
+                if !progress.throttled {
                     self.sleeping.push(now.saturating_add(delay));
                 }
                 sleep(now, call, delay)
@@ -102,7 +102,7 @@ impl Throttle for Octokit {
     }
 }
 
-/// How long a refused call sleeps.
+/// How long a throttled call sleeps.
 fn pause(response: &Response) -> Span {
     let hint = &response.hint;
     if hint.remaining == Some(0) {
@@ -115,11 +115,11 @@ fn pause(response: &Response) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, back, call, refused};
+    use crate::peer::tests::{accepted, at, back, call, throttled};
     use tidegate::Hint;
 
     fn failed() -> Response {
-        Response { outcome: Outcome::Failed, ..refused(0) }
+        Response { outcome: Outcome::Failed, ..throttled(0) }
     }
 
     fn thread(thread: u32) -> Call {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_waits_for_the_reset_and_a_second_or_for_the_retry_after_or_a_minute() {
+    fn a_throttled_call_waits_for_the_reset_and_a_second_or_for_the_retry_after_or_a_minute() {
         let spent = Hint::NONE.and_remaining(0);
         for (hint, seconds) in [
             (spent.and_reset(Span::from_secs(30)), 31),
@@ -138,18 +138,18 @@ mod tests {
             (Hint::retry_after(Span::ZERO), 60),
             (Hint::NONE, 60),
         ] {
-            let pause = pause(&Response { hint, ..refused(0) });
+            let pause = pause(&Response { hint, ..throttled(0) });
             assert_eq!(pause, Span::from_secs(seconds), "{hint:?}");
         }
     }
 
     #[test]
-    fn a_refused_call_is_tried_once_more_and_then_given_up() {
+    fn a_throttled_call_is_tried_once_more_and_then_given_up() {
         let mut octokit = Octokit::default();
         let mut call = back(1);
-        assert!(octokit.retry(at(0.0), &mut call, &refused(0)));
+        assert!(octokit.retry(at(0.0), &mut call, &throttled(0)));
         assert_eq!(call.not_before, at(60.0));
-        assert!(!octokit.retry(at(60.0), &mut back(2), &refused(0)));
+        assert!(!octokit.retry(at(60.0), &mut back(2), &throttled(0)));
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
     fn ten_run_at_a_time_and_a_call_between_its_errors_keeps_its_place() {
         let mut octokit = Octokit::default();
         for number in 0..10 {
-            assert_eq!(octokit.poll(at(0.0), &thread(number)), Answer::Go(1));
+            assert_eq!(octokit.poll(at(0.0), &thread(number)), Answer::Admit(1));
         }
         assert_eq!(octokit.poll(at(0.0), &thread(10)), Answer::Full);
         octokit.settle(at(0.1), 1, &failed());
@@ -175,22 +175,22 @@ mod tests {
         assert!(octokit.retry(at(0.1), &mut sleeper, &failed()));
         assert_eq!(octokit.poll(at(0.1), &thread(10)), Answer::Full);
         assert!(octokit.next_at(at(0.1)) > Some(sleeper.not_before));
-        assert_eq!(octokit.poll(sleeper.not_before, &sleeper), Answer::Go(1));
+        assert_eq!(octokit.poll(sleeper.not_before, &sleeper), Answer::Admit(1));
         octokit.settle(at(2.0), 1, &accepted(0));
-        assert_eq!(octokit.poll(at(2.0), &thread(10)), Answer::Go(1));
+        assert_eq!(octokit.poll(at(2.0), &thread(10)), Answer::Admit(1));
     }
 
     #[test]
-    fn the_retry_of_a_refused_call_leaves_beside_the_ten() {
+    fn the_retry_of_a_throttled_call_is_sent_beside_the_ten() {
         let mut octokit = Octokit::default();
-        assert_eq!(octokit.poll(at(0.0), &thread(0)), Answer::Go(1));
-        octokit.settle(at(0.1), 1, &refused(0));
+        assert_eq!(octokit.poll(at(0.0), &thread(0)), Answer::Admit(1));
+        octokit.settle(at(0.1), 1, &throttled(0));
         let mut again = Call { attempt: 1, ..thread(0) };
-        assert!(octokit.retry(at(0.1), &mut again, &refused(0)));
+        assert!(octokit.retry(at(0.1), &mut again, &throttled(0)));
         for number in 1..11 {
-            assert_eq!(octokit.poll(at(50.0), &thread(number)), Answer::Go(1));
+            assert_eq!(octokit.poll(at(50.0), &thread(number)), Answer::Admit(1));
         }
-        assert_eq!(octokit.poll(at(60.2), &again), Answer::Go(0));
+        assert_eq!(octokit.poll(at(60.2), &again), Answer::Admit(0));
         octokit.settle(at(60.3), 0, &accepted(0));
         assert_eq!(octokit.poll(at(60.3), &thread(11)), Answer::Full);
     }

@@ -1,12 +1,12 @@
 //! The oracle: what could be had by clients that know the server and keep to one common account.
 //!
-//! Nobody can build it. It is the best row of every table: calls leave so that each finds its token
+//! Nobody can build it. It is the best row of every table: calls are sent so that each finds its token
 //! when it arrives, first come, first served, so closed loops of equal clients get equal shares.
 //!
-//! A call that leaves at t arrives between t + 25 ms and t + 75 ms, or as the scenario has it, and
+//! A call that is sent at t arrives between t + 25 ms and t + 75 ms, or as the scenario has it, and
 //! calls overtake each other on the way. So a token is promised to a call for its *earliest* arrival;
 //! and of the server's burst the oracle leaves as much as is refilled between earliest and latest, so that no refill is lost in a full bucket while promised calls are still on their
-//! way. Where the burst is smaller than that, and on the instant of an outage, calls are refused in
+//! way. Where the burst is smaller than that, and on the instant of an outage, calls are throttled in
 //! spite of all knowledge. What strangers take is taken off the rate, at their mean; when they come
 //! at random, some of its calls collide with theirs.
 
@@ -23,7 +23,7 @@ use crate::throttle::{Answer, Call, Ledger, Outlook, Response, Throttle};
 pub(super) struct Oracle {
     outlook: Rc<Outlook>,
     supply: Supply,
-    /// When the present call of a thread may leave, once that has been promised.
+    /// When the present call of a thread may be sent, once that has been promised.
     promised: Threads<Option<Instant>>,
 }
 
@@ -33,7 +33,7 @@ impl Oracle {
         Self { outlook, supply, promised: Threads::default() }
     }
 
-    /// Promises a departure to a call that asks now.
+    /// Promises an instant to a call that asks now.
     fn promise(&self, now: Instant) -> Instant {
         let mut ledger = self.outlook.ledger.borrow_mut();
         let from = now.max(ledger.next);
@@ -45,7 +45,7 @@ impl Oracle {
         leaves
     }
 
-    /// The first departure at or after `from` that finds a token, whatever way it takes.
+    /// The first instant at or after `from` that finds a token, whatever way it takes.
     fn by_tokens(&self, ledger: &mut Ledger, from: Instant) -> Instant {
         let (soonest, spread) = self.outlook.way;
         let arrives = from.saturating_add(soonest);
@@ -61,7 +61,7 @@ impl Oracle {
         Instant::from_nanos(ledger.at.as_nanos() - soonest.as_nanos())
     }
 
-    /// The first departure at or after `from` whose call arrives within one window, whatever way
+    /// The first instant at or after `from` whose call arrives within one window, whatever way
     /// it takes, while strangers leave a place in that window.
     fn by_windows(
         &self,
@@ -102,7 +102,7 @@ impl Throttle for Oracle {
         };
         let waits = leaves > now;
         *self.promised.of(call.thread) = waits.then_some(leaves);
-        if waits { Answer::Wait(leaves) } else { Answer::Go(0) }
+        if waits { Answer::Wait(leaves) } else { Answer::Admit(0) }
     }
 
     fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
@@ -141,24 +141,24 @@ mod tests {
         arrivals
     }
 
-    /// How many of the arrivals a token bucket refuses, counted by another arithmetic: whole
+    /// How many of the arrivals a token bucket throttles, counted by another arithmetic: whole
     /// nanotokens.
-    fn refusals(arrivals: &[Instant], per_second: u128, burst: u128, start: u128) -> usize {
+    fn throttled(arrivals: &[Instant], per_second: u128, burst: u128, start: u128) -> usize {
         const TOKEN: u128 = 1_000_000_000;
         let (mut level, mut last) = (start * TOKEN, 0);
-        let refused = |arrival: &&Instant| {
+        let throttled = |arrival: &&Instant| {
             let now = u128::from(arrival.as_nanos());
             level = (level + (now - last) * per_second).min(burst * TOKEN);
             last = now;
-            let refused = level < TOKEN;
-            level -= if refused { 0 } else { TOKEN };
-            refused
+            let throttled = level < TOKEN;
+            level -= if throttled { 0 } else { TOKEN };
+            throttled
         };
-        arrivals.iter().filter(refused).count()
+        arrivals.iter().filter(throttled).count()
     }
 
     #[test]
-    fn a_token_bucket_is_used_up_without_a_refusal() {
+    fn a_token_bucket_is_used_up_without_a_throttled_call() {
         let cases = [(1, 10, 10), (4, 4, 4), (100, 100, 0), (1_000, 2_000, 2_000)];
         for (rate, burst, start) in cases {
             let calls = 100 * rate as usize + start as usize;
@@ -169,7 +169,7 @@ mod tests {
                 ..outlook()
             };
             let arrivals = arrivals(known, calls);
-            assert_eq!(refusals(&arrivals, rate, burst, start), 0, "{rate}/s");
+            assert_eq!(throttled(&arrivals, rate, burst, start), 0, "{rate}/s");
             // All it had to give, within the second that a small bucket's reserve may cost.
             assert!(arrivals[calls - 1] < at(101.5), "{rate}/s: {:?}", arrivals[calls - 1]);
         }
@@ -233,9 +233,9 @@ mod tests {
         let known = Rc::new(known);
         let mut oracles = [0, 1, 2].map(|_| Oracle::new(&known));
         let answers = [0, 1, 2].map(|i| oracles[i].poll(at(0.0), &call()));
-        assert_eq!(answers[0], Answer::Go(0));
+        assert_eq!(answers[0], Answer::Admit(0));
         let [_, Answer::Wait(second), Answer::Wait(third)] = answers else { panic!("{answers:?}") };
         assert_eq!(third.saturating_since(second), Span::from_secs(1));
-        assert_eq!(oracles[1].poll(second, &call()), Answer::Go(0));
+        assert_eq!(oracles[1].poll(second, &call()), Answer::Admit(0));
     }
 }

@@ -1,4 +1,4 @@
-//! Finagle's retry budget: retries leave as long as first attempts have paid for them.
+//! Finagle's retry budget: retries are sent as long as first attempts have paid for them.
 //!
 //! Source: twitter/finagle `finagle-core` `service/RetryBudget.scala` (commit 0e26b57) with
 //! twitter/util `TokenBucket.newLeakyBucket` and `WindowedAdder` (1bdeab5), defaults: each first
@@ -11,9 +11,9 @@
 //! lost.**
 //!
 //! Known defects: the reserve is counted afresh at every look, and withdrawals expire as deposits
-//! do, so 100 retries may leave at once and as many again 10 s later; the reserve is for each client
+//! do, so 100 retries may be sent at once and as many again 10 s later; the reserve is for each client
 //! process, so many small clients retry without limit; the budget stops retries, but the caller's
-//! next call leaves at once, so a caller in a loop hammers as before.
+//! next call is sent at once, so a caller in a loop hammers as before.
 
 use tidegate::Instant;
 
@@ -49,7 +49,7 @@ impl Throttle for RetryBudget {
         if call.attempt == 0 {
             self.budget.deposit(milliseconds(now));
         }
-        Answer::Go(0)
+        Answer::Admit(0)
     }
 
     fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
@@ -143,7 +143,7 @@ impl<const CLOSED: usize, const SLICE: u64> WindowedAdder<CLOSED, SLICE> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, back, call, refused};
+    use crate::peer::tests::{accepted, at, back, call, throttled};
     use tidegate::Span;
 
     /// A step of a table: seconds that pass, what is added, the sum then.
@@ -211,9 +211,9 @@ mod tests {
     fn a_retry_without_budget_is_not_sent() {
         let mut peer = RetryBudget::new(Dice::new(1));
         let outcomes = (0..300).map(|_| {
-            assert_eq!(peer.poll(at(1.0), &call()), Answer::Go(0));
+            assert_eq!(peer.poll(at(1.0), &call()), Answer::Admit(0));
             let mut call = back(1);
-            let retried = peer.retry(at(1.1), &mut call, &refused(0));
+            let retried = peer.retry(at(1.1), &mut call, &throttled(0));
             assert!(call.not_before <= at(1.1).saturating_add(Span::from_secs(1)));
             retried
         });

@@ -13,7 +13,7 @@
 //!
 //! **A call that is out of attempts or tokens is given up, and the simulator counts it as lost.**
 //!
-//! Known defects: first attempts always leave, so a caller in a loop hammers; a Retry-After of more
+//! Known defects: first attempts are always sent, so a caller in a loop hammers; a Retry-After of more
 //! than a few seconds is cut short.
 
 use tidegate::{Instant, Outcome, Span};
@@ -53,7 +53,7 @@ fn terms(outcome: Outcome) -> Option<(f64, u32)> {
     match outcome {
         Outcome::Throttled => Some((0.5, 5)),
         Outcome::Busy | Outcome::Failed => Some((0.1, 10)),
-        Outcome::Ok | Outcome::Abandoned => None,
+        Outcome::Ok | Outcome::Abandoned | Outcome::Exhausted => None,
     }
 }
 
@@ -73,7 +73,7 @@ fn whole_milliseconds(span: Span) -> Span {
 
 impl Throttle for Smithy {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        asleep(now, call).unwrap_or(Answer::Go(0))
+        asleep(now, call).unwrap_or(Answer::Admit(0))
     }
 
     fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
@@ -101,11 +101,11 @@ impl Throttle for Smithy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, back, refused};
+    use crate::peer::tests::{accepted, at, back, throttled};
     use tidegate::Hint;
 
     fn failed() -> Response {
-        Response { outcome: Outcome::Failed, ..refused(0) }
+        Response { outcome: Outcome::Failed, ..throttled(0) }
     }
 
     #[test]
@@ -120,9 +120,9 @@ mod tests {
         step(&failed(), 2, 480, true);
         step(&accepted(0), 3, 490, false);
         // "Fail due to max attempts reached": nothing is taken, nothing given back.
-        step(&refused(0), 1, 485, true);
-        step(&refused(0), 2, 480, true);
-        step(&refused(0), 3, 480, false);
+        step(&throttled(0), 1, 485, true);
+        step(&throttled(0), 2, 480, true);
+        step(&throttled(0), 3, 480, false);
         // A success at the first attempt gives 1.
         step(&accepted(0), 1, 481, false);
         // No more than 500.
@@ -137,10 +137,10 @@ mod tests {
             (0..200).filter(|_| smithy.retry(at(0.0), &mut back(1), response)).count()
         };
         assert_eq!(count(&mut smithy, &failed()), 50);
-        assert_eq!(count(&mut smithy, &refused(0)), 0);
+        assert_eq!(count(&mut smithy, &throttled(0)), 0);
         smithy.tokens = 9;
         assert_eq!((count(&mut smithy, &failed()), smithy.tokens), (0, 9));
-        assert_eq!((count(&mut smithy, &refused(0)), smithy.tokens), (1, 4));
+        assert_eq!((count(&mut smithy, &throttled(0)), smithy.tokens), (1, 4));
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         for _ in 0..1_000 {
             let mut call = back(2);
             smithy.tokens = TOKENS;
-            assert!(smithy.retry(at(7.0), &mut call, &refused(0)));
+            assert!(smithy.retry(at(7.0), &mut call, &throttled(0)));
             let delay = call.not_before.saturating_since(at(7.0));
             assert_eq!(delay.as_nanos() % 1_000_000, 0, "{delay:?}");
             longest = longest.max(delay);
@@ -176,7 +176,7 @@ mod tests {
         let mut call = back(1);
         let hint = Hint::retry_after(Span::from_secs(60));
         let mut smithy = Smithy::new(Dice::new(1));
-        assert!(smithy.retry(at(0.0), &mut call, &Response { hint, ..refused(0) }));
+        assert!(smithy.retry(at(0.0), &mut call, &Response { hint, ..throttled(0) }));
         assert!((at(5.0)..at(5.5)).contains(&call.not_before), "{:?}", call.not_before);
     }
 }

@@ -9,10 +9,10 @@
 //!
 //! The book leaves open when a request is counted; here that is when it is asked for, after the
 //! decision on it. The two minutes are twelve slots of ten seconds. The book has no retries: here a
-//! dropped call comes back to the layer above after 100 ms and a refused one at once, and that
+//! dropped call comes back to the layer above after 100 ms and a throttled one at once, and that
 //! layer asks again.
 //!
-//! Known defects: it aims at one refusal for each accept, so half of all that leaves is refused
+//! Known defects: it aims at one throttled call for each accept, so half of all that is sent is throttled
 //! whatever the limit; who has been accepted is dropped less, so one client takes all; after an
 //! outage the two minutes of failures keep it away from a server that is well.
 
@@ -58,7 +58,7 @@ impl Throttle for Sre {
             *back = now.saturating_add(DROPPED);
             return Answer::Wait(*back);
         }
-        Answer::Go(0)
+        Answer::Admit(0)
     }
 
     fn settle(&mut self, now: Instant, _: u64, response: &Response) {
@@ -124,7 +124,7 @@ fn rejection(requests: u32, accepts: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::tests::{accepted, at, call, refused};
+    use crate::peer::tests::{accepted, at, call, throttled};
 
     #[test]
     fn the_probability_is_the_books() {
@@ -162,7 +162,7 @@ mod tests {
         let mut dropped = 0;
         for seed in 0..10_000 {
             let mut sre = Sre { dice: Dice::new(seed), ..after(199, 50) };
-            dropped += u32::from(sre.poll(at(1.0), &call()) != Answer::Go(0));
+            dropped += u32::from(sre.poll(at(1.0), &call()) != Answer::Admit(0));
         }
         // (199 - 100) / 200 = 0.495, give or take six standard deviations.
         assert!((4_650..=5_250).contains(&dropped), "{dropped} of 10 000");
@@ -189,11 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_asked_again_at_once_and_successes_are_done() {
+    fn throttled_calls_are_asked_again_at_once_and_successes_are_done() {
         let mut sre = Sre::new(Dice::new(1));
-        let mut refused_call = call();
-        assert!(sre.retry(at(3.0), &mut refused_call, &refused(0)));
-        assert_eq!(refused_call.not_before, at(3.0));
-        assert!(!sre.retry(at(3.0), &mut refused_call, &accepted(0)));
+        let mut throttled_call = call();
+        assert!(sre.retry(at(3.0), &mut throttled_call, &throttled(0)));
+        assert_eq!(throttled_call.not_before, at(3.0));
+        assert!(!sre.retry(at(3.0), &mut throttled_call, &accepted(0)));
     }
 }

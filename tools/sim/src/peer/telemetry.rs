@@ -1,7 +1,7 @@
 //! The telemetry server that the clients of `aatb` report to.
 //!
 //! Source: github.com/Bfarkiani/ratelimiter at 5def00a, `telemetry.py` with its defaults. It sums
-//! requests and refusals over 15 slots of 2 s, and counts the clients seen in 6 slots of 10 s; the
+//! requests and throttled calls over 15 slots of 2 s, and counts the clients seen in 6 slots of 10 s; the
 //! slots that are still open do not count. Here reports arrive at once, and none is lost.
 
 use tidegate::{Instant, Span};
@@ -16,7 +16,7 @@ const CLIENT_SLOTS: u64 = 6;
 pub struct Telemetry {
     slot: u64,
     requests: Sum,
-    refusals: Sum,
+    throttled: Sum,
     client_slot: u64,
     /// The slot after the one in which each client was seen last; 0: never.
     seen: Vec<u64>,
@@ -27,7 +27,7 @@ pub struct Telemetry {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Load {
     pub requests: f64,
-    pub refusals: f64,
+    pub throttled: f64,
     /// One at least.
     pub clients: f64,
 }
@@ -46,15 +46,21 @@ impl Telemetry {
         self.seen.len() - 1
     }
 
-    /// Takes in that a client has sent so many calls, and whether it was refused just now.
-    pub(super) fn report(&mut self, now: Instant, client: usize, sent: u64, refused: bool) -> Load {
+    /// Takes in that a client has sent so many calls, and whether it was throttled just now.
+    pub(super) fn report(
+        &mut self,
+        now: Instant,
+        client: usize,
+        sent: u64,
+        throttled: bool,
+    ) -> Load {
         self.roll(now);
         self.requests.open += sent;
-        self.refusals.open += u64::from(refused);
+        self.throttled.open += u64::from(throttled);
         self.seen[client] = self.client_slot + 1;
         Load {
             requests: self.requests.closed() as f64,
-            refusals: self.refusals.closed() as f64,
+            throttled: self.throttled.closed() as f64,
             clients: self.clients.max(1) as f64,
         }
     }
@@ -63,7 +69,7 @@ impl Telemetry {
         let slot = now.as_nanos() / SLOT.as_nanos();
         for _ in 0..slot.saturating_sub(self.slot).min(SLOTS as u64 + 1) {
             self.requests.close();
-            self.refusals.close();
+            self.throttled.close();
         }
         self.slot = slot;
         let client_slot = now.as_nanos() / CLIENT_SLOT.as_nanos();
@@ -117,9 +123,9 @@ mod tests {
             (70.0, one, 0, false, (0.0, 0.0, 1.0)),
             (1e6, one, 3, false, (0.0, 0.0, 1.0)),
         ];
-        for (seconds, client, sent, refused, expected) in table {
-            let load = telemetry.report(at(seconds), client, sent, refused);
-            let load = (load.requests, load.refusals, load.clients);
+        for (seconds, client, sent, throttled, expected) in table {
+            let load = telemetry.report(at(seconds), client, sent, throttled);
+            let load = (load.requests, load.throttled, load.clients);
             assert_eq!(load, expected, "at {seconds} s");
         }
     }

@@ -11,7 +11,7 @@
 //! A sample shorter than the shortest round trip becomes that and does nothing else; so does one
 //! after every U(0.5, 1) * 30 * limit samples, so that the shortest is measured anew.
 //!
-//! Known defects: on a server that refuses without queueing, one success undoes six refusals; the
+//! Known defects: on a server that throttles without queueing, one success undoes six throttled calls; the
 //! measuring anew takes a queue for the unloaded round trip when it meets one (concurrency-limits, issue 165), and then
 //! the limit drifts up.
 //!

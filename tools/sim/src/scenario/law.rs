@@ -36,7 +36,7 @@ pub struct LawSpec {
 pub struct FixedSpec {
     /// The rate.
     pub rate: Rate,
-    /// How many calls may leave at once; 1 unless told.
+    /// How many calls may be sent at once; 1 unless told.
     pub burst: Option<u32>,
 }
 
@@ -120,8 +120,8 @@ pub enum RecoverySpec {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum OverSpec {
-    /// It is refused at once.
-    Refuse,
+    /// It is rejected at once.
+    Reject,
     /// It waits for a second that has room.
     Wait,
 }
@@ -215,7 +215,7 @@ impl TchannelSpec {
                 None => usual.recovery,
             },
             over: match self.over {
-                Some(OverSpec::Refuse) => Over::Refuse,
+                Some(OverSpec::Reject) => Over::Reject,
                 Some(OverSpec::Wait) => Over::Wait,
                 None => usual.over,
             },
@@ -324,7 +324,7 @@ mod tests {
             ("tchannel", "most = 100"),
             ("tchannel", "recovery = { rate = 4 }"),
             ("tchannel", "recovery = { value = 200 }"),
-            ("tchannel", "over = 'refuse'"),
+            ("tchannel", "over = 'reject'"),
             ("tchannel", "faithful = true"),
         ] {
             let text = with(&format!("{law} = {{ {parameters} }}"));

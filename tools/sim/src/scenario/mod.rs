@@ -94,7 +94,7 @@ pub struct Clients {
     pub steady: bool,
     /// A law of their own, whatever law is under test: they are strangers then.
     pub law: Option<String>,
-    /// How long after its beginning a call may still leave.
+    /// How long after its beginning a call may still be sent.
     pub deadline: Option<Time>,
     /// How long after it left a client waits for a call's answer. Then the attempt has failed for the
     /// client, while the server still works on it. For ever if absent.

@@ -54,7 +54,7 @@ impl FromStr for Time {
     }
 }
 
-/// The longest time, in nanoseconds: a world that ends then still leaves room to add waits without
+/// The longest time, in nanoseconds: a world that ends then is still sent room to add waits without
 /// saturating.
 pub(super) const CENTURY: u64 = 3_155_760_000_000_000_000;
 

@@ -35,7 +35,7 @@ pub enum Reply {
     /// It is served.
     #[default]
     Ok,
-    /// It is refused, because the server has too much to do.
+    /// It is throttled, because the server has too much to do.
     Busy,
     /// It fails.
     Failed,

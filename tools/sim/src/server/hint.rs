@@ -26,7 +26,7 @@ pub enum Honesty<T> {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct HintSpec {
-    /// `Retry-After` on refusals, in whole seconds, rounded up.
+    /// `Retry-After` on throttled calls, in whole seconds, rounded up.
     #[serde(default)]
     pub retry_after: Honesty<Time>,
     /// `RateLimit-Remaining` on every answer.
@@ -122,8 +122,8 @@ impl HintSpec {
 
     /// The hint that comes with an outcome.
     pub fn about(&self, outcome: Outcome, limit: &dyn Limit, now: Instant) -> Hint {
-        let refused = outcome != Outcome::Ok;
-        let retry_after = self.retry_after.tell(|| limit.next(now), scaled).filter(|_| refused);
+        let throttled = outcome != Outcome::Ok;
+        let retry_after = self.retry_after.tell(|| limit.next(now), scaled).filter(|_| throttled);
         let remaining = self.remaining.tell(|| limit.remaining(), scaled_count);
         let reset = self.reset.tell(|| limit.reset(now), scaled);
         let quota = self.quota.tell(

@@ -66,7 +66,7 @@ impl Outage {
 
 /// A way to limit calls. It decides when a call arrives.
 pub trait Limit {
-    /// Takes a call in, or refuses it.
+    /// Takes a call in, or throttles it.
     fn arrive(&mut self, now: Instant, chance: &mut Chance) -> Ruling;
 
     /// How many more calls it would serve right now, if it counts that.
@@ -75,7 +75,7 @@ pub trait Limit {
     /// How many calls it would serve at `now` if they came at once. A bucket has parts of one.
     fn level(&self, now: Instant) -> f64;
 
-    /// How long after a refusal at `now` a call would be served, if it knows.
+    /// How long after a throttled call at `now` a call would be served, if it knows.
     fn next(&self, now: Instant) -> Option<Span>;
 
     /// How long after `now` it would be whole again if nobody called, if it ever is.

@@ -1,4 +1,4 @@
-//! Workers behind a bounded queue: calls take time, and what does not fit is refused.
+//! Workers behind a bounded queue: calls take time, and what does not fit is throttled.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,8 +49,8 @@ impl QueueSpec {
     }
 }
 
-/// A refusal takes this long, because it waits for nobody.
-const REFUSAL: Span = Span::from_millis(1);
+/// A throttled call takes this long, because it waits for nobody.
+const THROTTLING: Span = Span::from_millis(1);
 
 /// The queueing server.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Limit for Queue {
             self.inside.pop();
         }
         if self.room() == 0 {
-            return Ruling { outcome: Outcome::Busy, delay: REFUSAL };
+            return Ruling { outcome: Outcome::Busy, delay: THROTTLING };
         }
         let free = self.free.pop().map_or(now, |free| free.0);
         let done = free.max(now).saturating_add(chance.exponential(self.mean(now)));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_and_fits_again_when_a_call_has_left() {
+    fn what_does_not_fit_is_throttled_and_fits_again_when_a_call_has_been_sent() {
         let mut queue = Queue::new(&spec(2, 3, 50));
         let mut chance = Chance::new(1, Stream::Server);
         let mut leaves: Vec<Span> = (0..5)
@@ -174,8 +174,8 @@ mod tests {
             })
             .collect();
         leaves.sort();
-        let refused = queue.arrive(Instant::ZERO, &mut chance);
-        assert_eq!((refused.outcome, refused.delay), (Outcome::Busy, REFUSAL));
+        let throttled = queue.arrive(Instant::ZERO, &mut chance);
+        assert_eq!((throttled.outcome, throttled.delay), (Outcome::Busy, THROTTLING));
         assert_eq!(queue.next(Instant::ZERO), Some(leaves[0]));
         let first = Instant::ZERO.saturating_add(leaves[0]);
         assert_eq!(queue.arrive(first, &mut chance).outcome, Outcome::Ok);

@@ -1,8 +1,8 @@
-//! The coordinators of a fleet: one that holds the budget, and those between it and the isolates.
+//! The coordinators of a fleet: one that holds the budget, and those between it and the members.
 
-use tidegate::gate::WindowPolicy;
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{AnyLaw, Fixed};
-use tidegate::shared::{Coordinator, GRANT_BYTES, Isolate, Leases, REQUEST_BYTES};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Member, REQUEST_BYTES};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::Fleet;
@@ -10,7 +10,7 @@ use super::Fleet;
 /// Room for all calls that are leased or in flight at a time.
 type Root = Coordinator<Leases<AnyLaw, 16_384>, 1_024>;
 /// A coordinator that leases what it has leased itself.
-type Branch = Coordinator<Isolate<4_096>, 1_024>;
+type Branch = Coordinator<Member<4_096>, 1_024>;
 
 /// The one that holds the budget.
 pub struct Desk {
@@ -21,7 +21,7 @@ pub struct Desk {
 }
 
 /// A call that is lost on its way takes its place along for so long.
-const LEASE: Span = Span::from_secs(60);
+const EXPIRY: Span = Span::from_secs(60);
 
 impl Desk {
     /// The coordinator of a fleet under the law of this name; `None` where there is no such law.
@@ -33,7 +33,7 @@ impl Desk {
             }
             _ => Policy::named(law)?,
         };
-        let policy = policy.window(WindowPolicy::new(u16::MAX, LEASE).ok()?);
+        let policy = policy.concurrency(ConcurrencyLimit::new(u16::MAX, EXPIRY).ok()?);
         let leases = Leases::new(Controller::new(policy, seed, now));
         let root = Box::new(Coordinator::new(leases, now));
         Some(Self { policy, root, record: vec![0; Root::SNAPSHOT_BYTES], recorded: 0 })
@@ -68,8 +68,8 @@ pub struct Limb {
 impl Limb {
     pub fn new(number: u64, now: Instant) -> Self {
         let alone = Quota::per_second(1).expect("one is a count");
-        let isolate = Isolate::new(number, alone, now);
-        Self { branch: Box::new(Coordinator::new(isolate, now)), buffer: vec![0; REQUEST_BYTES] }
+        let member = Member::new(number, alone, now);
+        Self { branch: Box::new(Coordinator::new(member, now)), buffer: vec![0; REQUEST_BYTES] }
     }
 
     pub fn answer(&mut self, now: Instant, request: &[u8]) -> Vec<u8> {

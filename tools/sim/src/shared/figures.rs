@@ -14,13 +14,13 @@ pub type Figures = Vec<Outcome>;
 pub struct Outcome {
     /// Served, as a share of what could be or of what was asked for.
     pub util: f64,
-    /// Refused, as a share of the calls that arrived.
+    /// Throttled, as a share of the calls that arrived.
     pub throttled: f64,
-    /// Jain's index over the isolates.
+    /// Jain's index over the members.
     pub jain: f64,
-    /// Calls that no message kept back: their departure was in hand by the time that it was due.
+    /// Calls that no message kept back: their lease was in hand by the time that it was due.
     pub local: f64,
-    /// Calls that left without a lease, as a share.
+    /// Calls that were sent without a lease, as a share.
     pub alone: f64,
     /// The median of the time that a call waited to leave, in milliseconds.
     pub wait_p50_ms: f64,
@@ -30,13 +30,13 @@ pub struct Outcome {
     pub lost: u64,
     /// The most calls that arrived above the server's rate at any time.
     pub excess: f64,
-    /// The most departures that were in the hands of isolates at a time.
+    /// The most leases that were in the hands of members at a time.
     pub leases: u64,
     /// Requests to the coordinator that holds the budget, in a second.
     pub messages: f64,
     /// The same in the busiest second.
     pub messages_peak: u64,
-    /// Calls that left for each of these.
+    /// Calls that were sent for each of these.
     pub calls_a_message: f64,
     /// Bytes of a request and its answer.
     pub bytes_a_message: f64,
@@ -61,7 +61,7 @@ struct Count {
     local: u64,
     alone: u64,
     arrived: u64,
-    refused: u64,
+    throttled: u64,
     lost: u64,
     served: Vec<u64>,
     waits: Histogram<u64>,
@@ -92,7 +92,7 @@ impl Tally {
             server.limit().capacity(Instant::ZERO, Instant::from_nanos(60_000_000_000)) / 60.0;
         Self {
             stretches: stretches.collect(),
-            in_hand: vec![0; fleet.isolates as usize],
+            in_hand: vec![0; fleet.members as usize],
             all_in_hand: 0,
             level: 0.0,
             at: Instant::ZERO,
@@ -124,7 +124,7 @@ impl Tally {
         let level = self.level;
         for count in self.at(now) {
             count.arrived += 1;
-            count.refused += u64::from(outcome.is_pushback());
+            count.throttled += u64::from(outcome.is_pushback());
             count.excess = count.excess.max(level - 1.0);
         }
     }
@@ -172,9 +172,9 @@ impl Count {
             local: 0,
             alone: 0,
             arrived: 0,
-            refused: 0,
+            throttled: 0,
             lost: 0,
-            served: vec![0; fleet.isolates as usize],
+            served: vec![0; fleet.members as usize],
             waits: Histogram::new(3).expect("three digits are allowed"),
             excess: 0.0,
             leases: 0,
@@ -200,7 +200,7 @@ impl Count {
         let ms = |quantile| self.waits.value_at_quantile(quantile) as f64 / 1e3;
         Outcome {
             util: served as f64 / capacity.min(asked),
-            throttled: part(self.refused, self.arrived),
+            throttled: part(self.throttled, self.arrived),
             jain: (served as f64).powi(2) / (squares * self.served.len() as f64),
             local: part(self.local, self.left),
             alone: part(self.alone, self.left),

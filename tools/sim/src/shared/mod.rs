@@ -1,4 +1,4 @@
-//! Fleets that share one budget: isolates, a coordinator, and the way between them.
+//! Fleets that share one budget: members, a coordinator, and the way between them.
 //!
 //! A world of its own beside [`crate::world`], because here messages travel too. The machines are the
 //! product's, and the servers those of all other worlds.
@@ -30,14 +30,14 @@ pub struct Fleet {
     pub title: String,
     /// When the world ends.
     pub end: Time,
-    /// How many isolates there are.
-    pub isolates: u32,
-    /// How many coordinators stand between the isolates and the one that holds the budget.
+    /// How many members there are.
+    pub members: u32,
+    /// How many coordinators stand between the members and the one that holds the budget.
     #[serde(default)]
     pub branches: u32,
     /// How each comes to make calls.
     pub demand: Demand,
-    /// How far an isolate is from the coordinator: drawn once for each. A message takes half of that
+    /// How far a member is from the coordinator: drawn once for each. A message takes half of that
     /// on average, and from 0.8 to 1.2 times as long.
     pub distance: Spread,
     /// How long a call takes to the server, each way.
@@ -52,7 +52,7 @@ pub struct Fleet {
     pub laws: Vec<String>,
     /// The quota that the law `fixed` is told.
     pub quota: Option<Rate>,
-    /// How many calls it lets leave at once.
+    /// How many calls it admits at once.
     #[serde(default = "one")]
     pub burst: u32,
     /// The server.
@@ -65,7 +65,7 @@ pub struct Fleet {
     pub stretches: Vec<Stretch>,
 }
 
-/// How calls arise in an isolate.
+/// How calls arise in a member.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
@@ -89,13 +89,13 @@ pub struct Fault {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum What {
-    /// So many isolates are gone, with their leases and their calls; others come in their place.
+    /// So many members are gone, with their leases and their calls; others come in their place.
     Crash(u32),
     /// The coordinator is gone, and comes back from its latest snapshot after so long.
     Evict(Time),
     /// Nothing reaches the coordinator or comes from it for so long.
     Outage(Time),
-    /// Nothing reaches it from the first so many isolates for a minute, or back to them.
+    /// Nothing reaches it from the first so many members for a minute, or back to them.
     Partition(u32),
     /// Calls arise so many times as often.
     Load(u32),
@@ -114,9 +114,9 @@ pub struct Stretch {
     pub to: Option<Time>,
     /// The share of what the server has to give, or of what is asked for where that is less.
     pub util_least: Option<f64>,
-    /// The share of calls that are refused.
+    /// The share of calls that are throttled.
     pub throttled_most: Option<f64>,
-    /// Jain's index over what each isolate got.
+    /// Jain's index over what each member got.
     pub jain_least: Option<f64>,
     /// The share of calls that no message kept back.
     pub local_least: Option<f64>,

@@ -58,7 +58,7 @@ pub fn lines(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<Vec<Line>> {
             .collect::<anyhow::Result<_>>()?;
         Ok(stretches(fleet, law, &runs))
     });
-    // A coordinator with room for a thousand isolates is a large value to make on a stack.
+    // A coordinator with room for a thousand members is a large value to make on a stack.
     let pool = rayon::ThreadPoolBuilder::new().stack_size(64 << 20).build()?;
     let lines: Vec<Vec<Line>> = pool.install(|| lines.collect::<anyhow::Result<_>>())?;
     bar.finish_and_clear();
@@ -143,14 +143,14 @@ pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
     let (first, last) = (seeds.first().unwrap_or(&0), seeds.last().unwrap_or(&0));
     let _ = writeln!(
         page,
-        "Isolates that share one budget through a coordinator: the machines of \
+        "Members that share one budget through a coordinator: the machines of \
          [core](../../core/docs/shared.md) in virtual time, with the fleets of \
          [tools/sim/scenarios/shared](../../tools/sim/scenarios/shared). Medians over the seeds {first} to {last}.\n\n\
          Written by `cargo run --release -p tidegate-sim -- shared --out tests/golden/shared.md`.\n\n\
          *util*: served, of what the server has to give or of what is asked for. *local*: calls that \
-         no message kept back, because their departure was in hand by the time that it was due. *alone*: calls that left without a lease. \
+         no message kept back, because their lease was in hand by the time that it was due. *alone*: calls that were sent without a lease. \
          *excess*: the most calls that arrived above the server's rate at any time; *leases*: the most \
-         departures in hand at a time, which is the stated bound beside the burst (and, \
+         leases in hand at a time, which is the stated bound beside the burst (and, \
          where some are cut off for longer than they keep their share, that share). *msg/s*: requests to \
          the coordinator that holds the budget, and in its busiest second."
     );

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tidegate::shared::{Isolate, REQUEST_BYTES};
-use tidegate::{Ask, Decision, Hint, Instant, Outcome, Quota, Span};
+use tidegate::shared::{Member, REQUEST_BYTES};
+use tidegate::{Decision, Hint, Instant, Outcome, Quota, Span};
 
 use super::desk::{Desk, Limb};
 use super::figures::{Figures, Tally};
@@ -32,15 +32,15 @@ enum Node {
 
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Event {
-    /// A call arises in an isolate.
+    /// A call arises in a member.
     Arise(usize),
-    /// An isolate or a branch looks what it has to do.
+    /// A member or a branch looks what it has to do.
     Look(Node),
     /// A call arrives at the server.
     Arrive(usize),
-    /// A call comes back to its isolate.
+    /// A call comes back to its member.
     Back(usize),
-    /// A message arrives: from whom, to whom, and for an isolate that was there when it was sent.
+    /// A message arrives: from whom, to whom, and for a member that was there when it was sent.
     Message { from: Node, to: Node, life: u32, bytes: Vec<u8> },
     /// A snapshot is taken.
     Snapshot,
@@ -54,19 +54,19 @@ struct Call {
     leaf: usize,
     life: u32,
     asked: Instant,
-    ask: Ask,
+    core: tidegate::Call,
     permit: Option<u64>,
     answer: (Outcome, Hint),
 }
 
 struct Leaf {
-    isolate: Isolate<128>,
-    /// Which isolate it is, of those that came one after the other in its place.
+    member: Member<128>,
+    /// Which member it is, of those that came one after the other in its place.
     life: u32,
     skew: Span,
     distance: Span,
     queue: VecDeque<usize>,
-    /// When each departure in hand was heard of, where it was due before that.
+    /// When each lease in hand was heard of, where it was due before that.
     late: VecDeque<Option<Instant>>,
     /// The latest look that was entered.
     look: Instant,
@@ -92,14 +92,14 @@ struct World<'f> {
     calls: Vec<Call>,
     free: Vec<usize>,
     load: u32,
-    /// The first so many isolates are cut off until then.
+    /// The first so many members are cut off until then.
     cut_off: (usize, Instant),
     tally: Tally,
     chance: Chance,
     buffer: Vec<u8>,
 }
 
-/// What an isolate may send where it was told of no share.
+/// What a member may send where it was told of no share.
 const ALONE_PER_SECOND: u64 = 1;
 const SNAPSHOTS: Span = Span::from_secs(5);
 const CUT_OFF_FOR: Span = Span::from_secs(60);
@@ -151,12 +151,12 @@ impl<'f> World<'f> {
             let limb = Limb::new(name, desk_now);
             world.boughs.push(Bough { limb, look: Instant::MAX });
         }
-        for number in 0..fleet.isolates {
+        for number in 0..fleet.members {
             let mut chance = Chance::new(seed, Stream::Thread(number));
             let skew = chance.between(Span::ZERO, fleet.skew.span());
             let distance = fleet.distance.draw(&mut chance);
             let leaf = Leaf {
-                isolate: isolate(number, 0, seed, skew, Instant::ZERO),
+                member: member(number, 0, seed, skew, Instant::ZERO),
                 life: 0,
                 skew,
                 distance,
@@ -175,7 +175,7 @@ impl<'f> World<'f> {
         Some(world)
     }
 
-    /// An isolate's first calls arise.
+    /// A member's first calls arise.
     fn begin(&mut self, leaf: usize) {
         let callers = match self.fleet.demand {
             Demand::Closed(callers) => callers,
@@ -231,7 +231,7 @@ impl<'f> World<'f> {
         let life = self.leaves[leaf].life;
         let answer = (Outcome::Abandoned, Hint::NONE);
         let asked = self.now;
-        let call = Call { leaf, life, asked, ask: Ask::new(), permit: None, answer };
+        let call = Call { leaf, life, asked, core: tidegate::Call::new(), permit: None, answer };
         let index = match self.free.pop() {
             Some(index) => {
                 self.calls[index] = call;
@@ -247,18 +247,18 @@ impl<'f> World<'f> {
         self.look(leaf)
     }
 
-    /// Lets an isolate's calls leave that may, and its request where one is due.
+    /// Admits a member's calls that may, and its request where one is due.
     fn look(&mut self, index: usize) -> Result<(), Broken> {
         let now = self.now;
         let leaf = &mut self.leaves[index];
         let own = ahead(now, leaf.skew);
         let mut next = Instant::MAX;
         while let Some(&first) = leaf.queue.front() {
-            let alone = leaf.isolate.is_alone();
+            let alone = leaf.member.is_alone();
             let call = &mut self.calls[first];
-            match leaf.isolate.poll(own, &call.ask) {
-                Decision::Go(permit) => {
-                    while leaf.late.len() > leaf.isolate.in_hand() + usize::from(!alone) {
+            match leaf.member.poll(own, &call.core) {
+                Decision::Admit(permit) => {
+                    while leaf.late.len() > leaf.member.in_hand() + usize::from(!alone) {
                         leaf.late.pop_front();
                     }
                     let late = if alone { None } else { leaf.late.pop_front().flatten() };
@@ -278,13 +278,13 @@ impl<'f> World<'f> {
                     break;
                 }
                 Decision::Full => break,
-                Decision::Refuse(reason) => return Err(self.broken(&reason.to_string())),
+                Decision::Reject(reason) => return Err(self.broken(&reason.to_string())),
             }
         }
         let waiting = u16::try_from(leaf.queue.len()).unwrap_or(u16::MAX);
         // A request that was given up is followed by another, sooner or later.
         for _ in 0..2 {
-            if let Some(length) = leaf.isolate.request(own, waiting, &mut self.buffer) {
+            if let Some(length) = leaf.member.request(own, waiting, &mut self.buffer) {
                 let to = match self.fleet.branches as usize {
                     0 => Node::Root,
                     branches => Node::Branch(index % branches),
@@ -295,8 +295,8 @@ impl<'f> World<'f> {
             }
         }
         let leaf = &mut self.leaves[index];
-        self.tally.in_hand(index, leaf.isolate.in_hand(), now);
-        if let Some(at) = leaf.isolate.request_at() {
+        self.tally.in_hand(index, leaf.member.in_hand(), now);
+        if let Some(at) = leaf.member.request_at() {
             next = next.min(true_time(at, leaf.skew));
         }
         let next = next.max(ahead(now, Span::from_nanos(1)));
@@ -324,7 +324,7 @@ impl<'f> World<'f> {
         }
     }
 
-    /// Sends a message on a way that is as long as that of isolate `leaf`; from branch to root all
+    /// Sends a message on a way that is as long as that of member `leaf`; from branch to root all
     /// ways are of 20 ms, there and back.
     fn send(&mut self, from: Node, to: Node, leaf: usize, bytes: Vec<u8>) {
         if bytes.is_empty() {
@@ -370,14 +370,14 @@ impl<'f> World<'f> {
                 if leaf.life != life {
                     return Ok(());
                 }
-                let before = leaf.isolate.in_hand();
-                let heard = leaf.isolate.hear(ahead(self.now, leaf.skew), bytes);
+                let before = leaf.member.in_hand();
+                let heard = leaf.member.hear(ahead(self.now, leaf.skew), bytes);
                 heard.map_err(|error| self.broken(&error.to_string()))?;
                 let leaf = &mut self.leaves[index];
                 while leaf.late.len() > before {
                     leaf.late.pop_front();
                 }
-                let more = leaf.isolate.in_hand().saturating_sub(leaf.late.len());
+                let more = leaf.member.in_hand().saturating_sub(leaf.late.len());
                 let late = due_at_once(bytes).map(|at_once| at_once.then_some(self.now));
                 leaf.late.extend(late.take(more));
                 self.look(index)?;
@@ -407,7 +407,7 @@ impl<'f> World<'f> {
         }
         let own = ahead(now, leaf.skew);
         if let Some(permit) = call.permit.take() {
-            leaf.isolate.settle(own, permit, outcome.with(hint));
+            leaf.member.settle(own, permit, outcome.with(hint));
         }
         if outcome == Outcome::Ok {
             self.tally.served(now, place);
@@ -416,9 +416,9 @@ impl<'f> World<'f> {
                 return self.arise(place);
             }
         } else {
-            match leaf.isolate.retry(own, &call.ask, outcome) {
+            match leaf.member.retry(own, &call.core, outcome) {
                 Ok(next) => {
-                    (call.ask, call.asked) = (next, now);
+                    (call.core, call.asked) = (next, now);
                     leaf.queue.push_front(index);
                 }
                 Err(_) => self.tally.lost(now),
@@ -450,8 +450,8 @@ impl<'f> World<'f> {
     fn crash(&mut self, index: usize) {
         let leaf = &mut self.leaves[index];
         leaf.life += 1;
-        leaf.isolate =
-            isolate(u32::try_from(index).unwrap_or(u32::MAX), leaf.life, 7, leaf.skew, self.now);
+        leaf.member =
+            member(u32::try_from(index).unwrap_or(u32::MAX), leaf.life, 7, leaf.skew, self.now);
         leaf.late.clear();
         let queue = std::mem::take(&mut leaf.queue);
         self.free.extend(queue);
@@ -466,15 +466,15 @@ impl<'f> World<'f> {
     }
 }
 
-/// Of each departure of a grant, whether it was due by the time that it was granted, by the layout of
+/// Of each lease of a grant, whether it was due by the time that it was granted, by the layout of
 /// messages.
 fn due_at_once(grant: &[u8]) -> impl Iterator<Item = bool> + '_ {
-    let departures = grant.get(41..grant.len() - 4).unwrap_or_default();
-    departures.chunks_exact(16).map(|departure| departure[8..].iter().all(|byte| *byte == 0))
+    let leases = grant.get(41..grant.len() - 4).unwrap_or_default();
+    leases.chunks_exact(16).map(|lease| lease[8..].iter().all(|byte| *byte == 0))
 }
 
-fn isolate(number: u32, life: u32, seed: u64, skew: Span, now: Instant) -> Isolate<128> {
+fn member(number: u32, life: u32, seed: u64, skew: Span, now: Instant) -> Member<128> {
     let name = Stream::Throttle(number).seed(seed) ^ u64::from(life);
     let alone = Quota::per_second(ALONE_PER_SECOND).expect("one is a count");
-    Isolate::new(name, alone, ahead(now, skew))
+    Member::new(name, alone, ahead(now, skew))
 }

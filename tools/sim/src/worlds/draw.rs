@@ -127,7 +127,7 @@ const MOST_CALLS: f64 = 100_000.0;
 const WIDTHS: [f64; 13] =
     [1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 900.0, 1_800.0, 3_600.0, 21_600.0, 86_400.0];
 /// Called at once, so many calls are as good as no limit.
-const LARGEST_WINDOW: f64 = 12_000.0;
+const LARGEST_LIMIT: f64 = 12_000.0;
 
 /// How long a call is on its way.
 struct Way {
@@ -187,7 +187,7 @@ fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Limit, u32) {
         (bucket(dice, rate, burst), clients)
     } else {
         let width = dice.pick(&WIDTHS);
-        let limit = dice.count(clients.max(3), (most_rate * width).min(LARGEST_WINDOW));
+        let limit = dice.count(clients.max(3), (most_rate * width).min(LARGEST_LIMIT));
         let clients = enough(clients, f64::from(limit) / width, trip);
         (window(limit.max(clients), width), clients)
     }

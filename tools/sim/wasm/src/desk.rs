@@ -33,7 +33,7 @@ struct Open {
 }
 
 /// Why the host does not get what it asked for, in a sentence where the extent has one.
-pub enum Refusal {
+pub enum Rejection {
     /// The text is no scenario.
     Scenario(String),
     /// There is no such law.
@@ -48,7 +48,7 @@ impl Desk {
         self.text = extent::laws().join("\n").into_bytes();
     }
 
-    pub fn open(&mut self, law: usize, seed: f64, steps: bool) -> Result<i32, Refusal> {
+    pub fn open(&mut self, law: usize, seed: f64, steps: bool) -> Result<i32, Rejection> {
         let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
         let (law, text) = text.split_at_checked(law).unwrap_or_default();
         let scenario = Rc::new(extent::read(text)?);
@@ -67,11 +67,11 @@ impl Desk {
         Ok(number as i32)
     }
 
-    pub fn advance(&mut self, world: usize, until: f64) -> Result<bool, Refusal> {
+    pub fn advance(&mut self, world: usize, until: f64) -> Result<bool, Rejection> {
         let Some(Open { world, watch, .. }) = self.get(world) else { return Ok(false) };
         let until = Instant::ZERO.saturating_add(Span::from_nanos((until * 1e9 + 0.5) as u64));
         let more = world.advance(until, &mut |step| watch.see(step));
-        more.map_err(|broken| Refusal::Broken(extent::why(&broken)))
+        more.map_err(|broken| Rejection::Broken(extent::why(&broken)))
     }
 
     pub fn frame(&mut self, world: usize) {
@@ -106,11 +106,11 @@ impl Desk {
     }
 
     /// The text becomes the reason; returns its code.
-    pub fn refuse(&mut self, refusal: Refusal) -> i32 {
-        let (code, why) = match refusal {
-            Refusal::Scenario(why) => (NO_SCENARIO, why),
-            Refusal::Law(why) => (NO_LAW, why),
-            Refusal::Broken(why) => (BROKEN, why),
+    pub fn reject(&mut self, rejection: Rejection) -> i32 {
+        let (code, why) = match rejection {
+            Rejection::Scenario(why) => (NO_SCENARIO, why),
+            Rejection::Law(why) => (NO_LAW, why),
+            Rejection::Broken(why) => (BROKEN, why),
         };
         self.text = why.into_bytes();
         code

@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use tidegate_sim::{Broken, Scenario, World, controllers};
 
-use crate::desk::Refusal;
+use crate::desk::Rejection;
 
 /// The scenario of a text.
-pub fn read(text: &str) -> Result<Scenario, Refusal> {
-    Scenario::parse(text, "the scenario", "").map_err(|error| Refusal::Scenario(error.to_string()))
+pub fn read(text: &str) -> Result<Scenario, Rejection> {
+    Scenario::parse(text, "the scenario", "")
+        .map_err(|error| Rejection::Scenario(error.to_string()))
 }
 
 /// The world of a scenario with a law.
@@ -16,10 +17,10 @@ pub fn world(
     scenario: &Rc<Scenario>,
     law: &str,
     seed: u64,
-) -> Result<World<Rc<Scenario>>, Refusal> {
+) -> Result<World<Rc<Scenario>>, Rejection> {
     World::new(Rc::clone(scenario), law, seed).ok_or_else(|| {
         let names = scenario.law_names().join(", ");
-        Refusal::Law(format!("there is no law \"{law}\"; there are {names}"))
+        Rejection::Law(format!("there is no law \"{law}\"; there are {names}"))
     })
 }
 

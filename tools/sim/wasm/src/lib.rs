@@ -68,12 +68,12 @@ pub extern "C" fn laws() {
 /// returns its number. A frame of it has its steps too where `steps` is not 0.
 ///
 /// The numbers become when it ends, the width of its bins, and the process of each thread.
-/// A negative number is a refusal: -1 for the scenario, -2 for the law; the text says why.
+/// A negative number is a rejection: -1 for the scenario, -2 for the law; the text says why.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
     DESK.with_borrow_mut(|desk| {
         let opened = desk.open(law, seed, steps != 0);
-        opened.unwrap_or_else(|refusal| desk.refuse(refusal))
+        opened.unwrap_or_else(|rejection| desk.reject(rejection))
     })
 }
 
@@ -83,7 +83,7 @@ pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
 pub extern "C" fn advance(world: usize, until: f64) -> i32 {
     DESK.with_borrow_mut(|desk| {
         let advanced = desk.advance(world, until).map(i32::from);
-        advanced.unwrap_or_else(|refusal| desk.refuse(refusal))
+        advanced.unwrap_or_else(|rejection| desk.reject(rejection))
     })
 }
 

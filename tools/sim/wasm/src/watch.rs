@@ -41,7 +41,7 @@ struct Thread {
 struct Bin {
     /// Calls that arrived of each process, and those of them that were served.
     by_process: Vec<[u32; 2]>,
-    /// How long calls that left had waited, in seconds, and how many those were.
+    /// How long calls that were sent had waited, in seconds, and how many those were.
     waited: f64,
     left: u32,
 }
@@ -73,7 +73,7 @@ impl Watch {
         thread.until = None;
         match step.what {
             What::Waits(until) => thread.until = Some(until),
-            What::Left(waited) => {
+            What::Sent(waited) => {
                 process.in_flight += 1;
                 if let Some(bin) = self.bins.last_mut() {
                     bin.waited += seconds(waited.as_nanos());
@@ -90,7 +90,7 @@ impl Watch {
                 }
             }
             What::Back { .. } => process.in_flight -= 1,
-            What::Full | What::Refused(_) | What::GivenUp | What::Withdrawn => {}
+            What::Full | What::Rejected(_) | What::GivenUp | What::Withdrawn => {}
         }
         if let Some(steps) = &mut self.steps {
             steps.push(numbers(step));
@@ -169,11 +169,11 @@ impl Watch {
 /// A step as numbers; the codes are those that a digest counts.
 fn numbers(step: &Step) -> [f64; 4] {
     let (what, value) = match step.what {
-        What::Left(waited) => (0, seconds(waited.as_nanos())),
+        What::Sent(waited) => (0, seconds(waited.as_nanos())),
         What::Waits(until) => (1, seconds(until.as_nanos())),
         What::Full => (2, f64::NAN),
-        What::Refused(Reason::Late(leaves)) => (3, seconds(leaves.as_nanos())),
-        What::Refused(_) => (3, f64::NAN),
+        What::Rejected(Reason::Late(leaves)) => (3, seconds(leaves.as_nanos())),
+        What::Rejected(_) => (3, f64::NAN),
         What::Decided(outcome) => (4, f64::from(outcome as u8)),
         What::Back { outcome, .. } => (5, f64::from(outcome as u8)),
         What::GivenUp => (6, f64::NAN),

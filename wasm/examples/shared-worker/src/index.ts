@@ -1,7 +1,7 @@
 // However many isolates run this worker, and wherever: together they call the API fifty times a second.
 
 import { env } from "cloudflare:workers";
-import { Late, QueueFull, tidegate, TidegateObject, type SharedPolicy } from "tidegate/durable";
+import { DeadlineExceeded, QueueFull, tidegate, TidegateObject, type SharedPolicy } from "tidegate/durable";
 
 /** Holds the budget: one object for each origin that is called. */
 export class Budget extends TidegateObject<Env> {
@@ -22,7 +22,7 @@ export default {
       return await gate.fetch(env.API, {}, { deadline: 20_000 });
     } catch (error) {
       // The budget is spoken for until the deadline: whoever asked should come back later.
-      if (error instanceof Late || error instanceof QueueFull) return new Response(error.message, { status: 503 });
+      if (error instanceof DeadlineExceeded || error instanceof QueueFull) return new Response(error.message, { status: 503 });
       throw error;
     }
   },

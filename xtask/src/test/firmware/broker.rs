@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 /// What the first connections are told instead of being taken.
-const REFUSED: [u8; 2] = [0x9F, 0x89];
+const THROTTLED: [u8; 2] = [0x9F, 0x89];
 /// How many messages it takes at once.
 pub const AT_ONCE: u16 = 2;
 /// How long it thinks about a message.
@@ -87,7 +87,7 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
         seen.connections += 1;
         seen.connections
     };
-    if let Some(reason) = REFUSED.get(number - 1) {
+    if let Some(reason) = THROTTLED.get(number - 1) {
         return Ok((&*stream).write_all(&[0x20, 3, 0, *reason, 0])?);
     }
     // CONNACK with one property: Receive Maximum.

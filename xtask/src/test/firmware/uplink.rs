@@ -20,7 +20,7 @@ use crate::live;
 const LIMIT: Duration = Duration::from_secs(240);
 
 const BATCHES: u64 = 200;
-/// Of all calls that the server decides, so many in a hundred may be refusals. Two to four are usual;
+/// Of all calls that the server decides, so many in a hundred may be throttled calls. Two to four are usual;
 /// the rest is for what a burst of somebody else's costs by chance.
 const THROTTLED: u64 = 8;
 
@@ -44,7 +44,7 @@ pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
     run("uplink", hints, board, folder)
 }
 
-/// Through a server that tells nothing but when to come back, and that with a refusal.
+/// Through a server that tells nothing but when to come back, and that with a throttled call.
 pub fn told_least(board: Board, folder: &PathBuf) -> Result<String> {
     run("uplink, Retry-After alone", "retry-after", board, folder)
 }
@@ -99,7 +99,7 @@ fn judge(log: &str, counts: Counts, works: &Works) -> Result<String> {
         bail!("the board's last words are others than expected: {end:?}");
     };
     ensure!(delivered == BATCHES, "{delivered} batches delivered, not {BATCHES}");
-    ensure!(in_holds == 0, "{in_holds} calls have left while the server had asked for none");
+    ensure!(in_holds == 0, "{in_holds} calls have been sent while the server had asked for none");
 
     ensure!(works.keys().copied().eq(1..=BATCHES), "the server has served others: {works:?}");
     ensure!(works.values().sum::<u64>() == served, "it has served what is no batch");
@@ -118,10 +118,10 @@ fn judge(log: &str, counts: Counts, works: &Works) -> Result<String> {
     }
 
     ensure!(outage > 0, "the server was never down: the run was too short to show anything");
-    ensure!(throttled > 0, "the server has refused nothing: the run shows nothing");
+    ensure!(throttled > 0, "the server has throttled nothing: the run shows nothing");
     ensure!(!told(log, "uplink: the link is down").is_empty(), "the link was never lost");
     let decided = served + throttled;
-    let share = format!("{throttled} of {decided} calls refused");
+    let share = format!("{throttled} of {decided} calls throttled");
     ensure!(throttled * 100 <= decided * THROTTLED, "{share}: more than {THROTTLED} %");
     let twice = served - BATCHES;
     Ok(format!(
@@ -139,7 +139,7 @@ struct Server {
 }
 
 impl Server {
-    /// `hints` is how it tells of its limit; all families here say Retry-After with a refusal.
+    /// `hints` is how it tells of its limit; all families here say Retry-After with a throttled call.
     fn start(hints: &str) -> Result<Self> {
         let program = live::program();
         let mut command = Command::new(&program);

@@ -10,7 +10,7 @@ use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use tidegate::law::Adaptive;
 use tidegate::signal::http::CommonReading;
 use tidegate::{Policy, Reply};
-use tidegate_embassy::{Refusal, Throttle};
+use tidegate_embassy::{Rejection, Throttle};
 use tidegate_size::board;
 
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
@@ -23,7 +23,7 @@ pub struct Response {
 }
 
 #[unsafe(no_mangle)]
-pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<Reply, Refusal>> =
+pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<Reply, Rejection>> =
     |post, context| {
         let call = UPLINK.run(async || {
             let response = post();

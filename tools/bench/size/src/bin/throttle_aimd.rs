@@ -9,14 +9,14 @@ use core::task::{Context, Poll};
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use tidegate::law::Aimd;
 use tidegate::{Outcome, Policy};
-use tidegate_embassy::{Refusal, Throttle};
+use tidegate_embassy::{Rejection, Throttle};
 use tidegate_size::board;
 
 static UPLINK: Throttle<CriticalSectionRawMutex, Aimd> =
     Throttle::new(&Policy::new(Aimd::DEFAULT), board::seed);
 
 #[unsafe(no_mangle)]
-pub static ROOTS: fn(fn() -> Outcome, &mut Context<'_>) -> Poll<Result<Outcome, Refusal>> =
+pub static ROOTS: fn(fn() -> Outcome, &mut Context<'_>) -> Poll<Result<Outcome, Rejection>> =
     |publish, context| {
         let call = UPLINK.run(async || publish());
         // It may stand at any of its awaits.

@@ -1,0 +1,241 @@
+//! The cooldown: a time before which nothing is sent.
+
+use crate::fixed::Ratio;
+use crate::rng::Rng;
+use crate::snapshot::fields;
+use crate::time::{Instant, Span};
+use crate::verdict::Verdict;
+
+/// How far a server's request for a cooldown is followed.
+///
+/// ```
+/// use tidegate::{Ratio, Span, gate::{CooldownError, CooldownPolicy}};
+///
+/// let patient = CooldownPolicy::new(Span::from_secs(600), Ratio::ZERO).unwrap();
+/// assert_eq!(patient.ceiling(), Span::from_secs(600));
+/// assert_eq!(CooldownPolicy::new(Span::ZERO, Ratio::ZERO), Err(CooldownError::ZeroCeiling));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct CooldownPolicy {
+    ceiling: Span,
+    spread: Ratio,
+}
+
+impl CooldownPolicy {
+    /// An hour at most, spread over an eighth: an hour covers the resets of most APIs, and a server
+    /// that asks for more (Docker Hub for six hours, another for a year) is probed once an hour.
+    pub const DEFAULT: Self = Self { ceiling: Span::from_secs(3_600), spread: Ratio::of(1, 8) };
+
+    /// No cooldown longer than `ceiling`; clients that were told the same delay spread over `spread`
+    /// of it, so that they do not all come back at once.
+    ///
+    /// # Errors
+    /// [`CooldownError::ZeroCeiling`]; [`CooldownError::SpreadAboveOne`].
+    pub const fn new(ceiling: Span, spread: Ratio) -> Result<Self, CooldownError> {
+        if ceiling.as_nanos() == 0 {
+            return Err(CooldownError::ZeroCeiling);
+        }
+        if spread.exceeds_one() {
+            return Err(CooldownError::SpreadAboveOne);
+        }
+        Ok(Self { ceiling, spread })
+    }
+
+    /// The longest cooldown that a server can ask for.
+    #[must_use]
+    pub const fn ceiling(self) -> Span {
+        self.ceiling
+    }
+
+    /// The same with another ceiling.
+    pub(crate) const fn at_most(self, ceiling: Span) -> Result<Self, CooldownError> {
+        Self::new(ceiling, self.spread)
+    }
+
+    /// The same to the nanosecond that the server asks for.
+    pub(crate) const fn without_spread(self) -> Self {
+        Self { spread: Ratio::ZERO, ..self }
+    }
+
+    /// The cooldown for a server's `asked`.
+    ///
+    /// What the server asks for is a floor, so chance only adds to it. A request beyond the ceiling
+    /// is not met anyway, so there chance takes off: the fleet stays spread, and no cooldown exceeds
+    /// the ceiling.
+    fn cooldown(self, asked: Span, rng: &mut Rng) -> Span {
+        let middle = asked.min(self.ceiling);
+        let reach = Span::from_nanos(self.spread.floor_of(middle.as_nanos()));
+        let (least, most) = if asked < self.ceiling {
+            (asked, asked.saturating_add(reach).min(self.ceiling))
+        } else {
+            (self.ceiling.saturating_sub(reach), self.ceiling)
+        };
+        rng.between(least, most)
+    }
+}
+
+impl Default for CooldownPolicy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What is wrong with a cooldown's policy.
+///
+/// ```
+/// use tidegate::{Ratio, Span, gate::{CooldownError, CooldownPolicy}};
+///
+/// let hour = Span::from_secs(3_600);
+/// // "An eighth more" is an eighth, and not nine eighths.
+/// assert_eq!(CooldownPolicy::new(hour, Ratio::new(9, 8).unwrap()), Err(CooldownError::SpreadAboveOne));
+/// assert!(CooldownPolicy::new(hour, Ratio::ONE).is_ok()); // up to twice what was asked for
+/// // "Whatever the server says" is `Span::MAX`.
+/// assert_eq!(CooldownPolicy::new(Span::ZERO, Ratio::ZERO), Err(CooldownError::ZeroCeiling));
+/// assert!(CooldownPolicy::new(Span::MAX, Ratio::ZERO).is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum CooldownError {
+    /// A ceiling of zero would ignore every server.
+    ZeroCeiling,
+    /// A spread above one would more than double what the server asked for.
+    SpreadAboveOne,
+}
+
+impl core::fmt::Display for CooldownError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroCeiling => "a cooldown's ceiling must be at least 1 ns",
+            Self::SpreadAboveOne => "a cooldown's spread must be at most 1",
+        })
+    }
+}
+
+impl core::error::Error for CooldownError {}
+
+/// Keeps the latest cooldown that a server asked for (`Retry-After` and its like).
+///
+/// ```
+/// use tidegate::{Instant, Rng, Span, Verdict, gate::{Cooldown, CooldownPolicy}};
+///
+/// let mut cooldown = Cooldown::default();
+/// let now = Instant::from_nanos(1_000);
+/// assert_eq!(cooldown.check(now), Verdict::Admit);
+/// cooldown.raise(now, Span::from_secs(2), CooldownPolicy::DEFAULT, &mut Rng::new(1));
+/// let Verdict::Wait(until) = cooldown.check(now) else { panic!("held") };
+/// assert!(until >= now.saturating_add(Span::from_secs(2)));
+/// assert_eq!(cooldown.check(until), Verdict::Admit);
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Cooldown {
+    until: Instant,
+}
+
+impl Cooldown {
+    /// `Admit`, or `Wait` until the cooldown is over.
+    #[must_use]
+    pub const fn check(&self, now: Instant) -> Verdict {
+        if self.until.as_nanos() > now.as_nanos() {
+            Verdict::Wait(self.until)
+        } else {
+            Verdict::Admit
+        }
+    }
+
+    /// When the latest cooldown ends or ended; the beginning of time if there never was one.
+    pub(crate) const fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// When the latest cooldown ends or ended; `None` if there never was one.
+    #[must_use]
+    pub const fn ready_at(&self) -> Option<Instant> {
+        if self.until.as_nanos() == 0 { None } else { Some(self.until) }
+    }
+
+    /// Nothing is sent for what the server `asked`, as far as the policy follows it. A cooldown is
+    /// never shortened by a later, shorter one. It ends one instant before the end of time at the
+    /// latest, so that it does end.
+    pub fn raise(&mut self, now: Instant, asked: Span, policy: CooldownPolicy, rng: &mut Rng) {
+        let until = now.saturating_add(policy.cooldown(asked, rng));
+        self.until = self.until.max(until.min(Instant::LAST));
+    }
+}
+
+fields!(Cooldown { until: Instant });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_shorter_request_does_not_shorten_the_cooldown() {
+        let mut rng = Rng::new(3);
+        let mut cooldown = Cooldown::default();
+        let policy = CooldownPolicy::new(Span::from_secs(60), Ratio::ZERO).unwrap();
+        cooldown.raise(Instant::ZERO, Span::from_secs(10), policy, &mut rng);
+        cooldown.raise(Instant::ZERO, Span::from_secs(1), policy, &mut rng);
+        let end = Instant::from_nanos(10_000_000_000);
+        assert_eq!(cooldown.ready_at(), Some(end));
+        assert_eq!(cooldown.check(Instant::from_nanos(9_999_999_999)), Verdict::Wait(end));
+        assert_eq!(cooldown.check(end), Verdict::Admit);
+    }
+
+    #[test]
+    fn a_cooldown_ends_before_the_end_of_time() {
+        let mut cooldown = Cooldown::default();
+        let now = Instant::from_nanos(u64::MAX - 5);
+        cooldown.raise(now, Span::from_secs(1), CooldownPolicy::DEFAULT, &mut Rng::new(1));
+        assert_eq!(cooldown.check(now), Verdict::Wait(Instant::from_nanos(u64::MAX - 1)));
+        assert_eq!(cooldown.check(Instant::MAX), Verdict::Admit);
+    }
+
+    #[test]
+    fn the_default_adds_up_to_an_eighth() {
+        let longest = (0..500).map(|seed| {
+            let mut cooldown = Cooldown::default();
+            let asked = Span::from_secs(8);
+            cooldown.raise(Instant::ZERO, asked, CooldownPolicy::DEFAULT, &mut Rng::new(seed));
+            cooldown.until
+        });
+        let longest = longest.max().unwrap().as_nanos();
+        assert!((8_950_000_000..=9_000_000_000).contains(&longest), "{longest}");
+    }
+
+    #[test]
+    fn a_fleet_told_the_same_delay_does_not_come_back_at_once() {
+        for asked in [Span::from_secs(30), Span::from_secs(86_400 * 365)] {
+            let mut ends = std::collections::BTreeSet::new();
+            for seed in 0..100 {
+                let mut cooldown = Cooldown::default();
+                cooldown.raise(Instant::ZERO, asked, CooldownPolicy::DEFAULT, &mut Rng::new(seed));
+                ends.insert(cooldown.ready_at().unwrap());
+            }
+            assert!(ends.len() > 90, "{asked:?}: only {} different ends", ends.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_server_asks_is_a_floor_below_the_ceiling_and_the_ceiling_is_never_passed(
+            seed: u64, now in 0..u64::MAX / 2, asked: u64, ceiling in 1..u64::MAX / 4, eighths in 0..=8u32,
+        ) {
+            let policy = CooldownPolicy::new(Span::from_nanos(ceiling), Ratio::new(eighths, 8).unwrap()).unwrap();
+            let mut cooldown = Cooldown::default();
+            let now = Instant::from_nanos(now);
+            cooldown.raise(now, Span::from_nanos(asked), policy, &mut Rng::new(seed));
+            let paused = cooldown.until.saturating_since(now).as_nanos();
+            prop_assert!(paused <= ceiling);
+            let least = ceiling - policy.spread.floor_of(ceiling);
+            prop_assert!(paused >= asked.min(least));
+            if asked < ceiling {
+                prop_assert!(paused >= asked);
+            }
+        }
+    }
+}

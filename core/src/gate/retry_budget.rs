@@ -1,0 +1,195 @@
+//! The retry budget: successes pay for retries.
+
+use crate::fixed::Ratio;
+use crate::snapshot::fields;
+use crate::verdict::{Reason, Verdict};
+
+/// How many retries a success pays for, and how many may be saved up.
+///
+/// Retries multiply load just when a server has the least to spare. Once the reserve is spent, a retry budget
+/// bounds the multiplication to `1 + per_success`, whatever the number of attempts a single
+/// call may make.
+/// The idea is Finagle's `RetryBudget` and gRPC's retry throttling (gRFC A6).
+///
+/// ```
+/// use tidegate::{Ratio, gate::{RetryBudgetError, RetryBudgetPolicy}};
+///
+/// // A retry for every ten successes, ten of them to begin with:
+/// assert!(RetryBudgetPolicy::new(Ratio::new(1, 10).unwrap(), 10).is_ok());
+/// assert_eq!(RetryBudgetPolicy::new(Ratio::HALF, 0), Err(RetryBudgetError::ZeroReserve));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct RetryBudgetPolicy {
+    per_success: Ratio,
+    reserve: u32,
+}
+
+impl RetryBudgetPolicy {
+    /// `per_success` retries for each success, of which at most `reserve` are saved up; the retry budget
+    /// starts with its whole reserve.
+    ///
+    /// # Errors
+    /// [`RetryBudgetError::ZeroReserve`]; [`RetryBudgetError::ZeroRatio`].
+    pub const fn new(per_success: Ratio, reserve: u32) -> Result<Self, RetryBudgetError> {
+        if reserve == 0 {
+            return Err(RetryBudgetError::ZeroReserve);
+        }
+        if per_success.numerator() == 0 {
+            return Err(RetryBudgetError::ZeroRatio);
+        }
+        Ok(Self { per_success, reserve })
+    }
+
+    /// A retry costs the ratio's denominator and a success deposits its numerator, so that any
+    /// ratio is exact. (Tower's budget counts whole tokens: its 40 % is 50 %.)
+    const fn retry_cost(self) -> u64 {
+        self.per_success.denominator() as u64
+    }
+
+    const fn brim(self) -> u64 {
+        self.retry_cost().saturating_mul(self.reserve as u64)
+    }
+}
+
+/// What is wrong with a retry budget's policy.
+///
+/// ```
+/// use tidegate::{Ratio, gate::{RetryBudgetError, RetryBudgetPolicy}};
+///
+/// // A tenth, divided a moment too early, is nothing at all.
+/// let tenth = Ratio::new(1 / 10, 1).unwrap();
+/// assert_eq!(RetryBudgetPolicy::new(tenth, 10), Err(RetryBudgetError::ZeroRatio));
+/// // "No retries" is said with `Policy::attempts`, and not with an empty retry budget.
+/// assert_eq!(RetryBudgetPolicy::new(Ratio::ONE, 0), Err(RetryBudgetError::ZeroReserve));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum RetryBudgetError {
+    /// With nothing saved up, no retry could ever be sent.
+    ZeroReserve,
+    /// With nothing earned, a spent retry budget would stay spent for good.
+    ZeroRatio,
+}
+
+impl core::fmt::Display for RetryBudgetError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::ZeroReserve => "a retry budget's reserve must be at least 1",
+            Self::ZeroRatio => "a retry budget's ratio must be above 0",
+        })
+    }
+}
+
+impl core::error::Error for RetryBudgetError {}
+
+/// Counts what successes have paid for.
+///
+/// ```
+/// use tidegate::{Ratio, Reason, Verdict, gate::{RetryBudget, RetryBudgetPolicy}};
+///
+/// let policy = RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap();
+/// let mut retry_budget = RetryBudget::new(policy);
+/// retry_budget.withdraw(policy);
+/// assert_eq!(retry_budget.check(policy), Verdict::Reject(Reason::RetryBudget));
+/// retry_budget.deposit(policy);
+/// assert_eq!(retry_budget.check(policy), Verdict::Reject(Reason::RetryBudget)); // half paid
+/// retry_budget.deposit(policy);
+/// assert_eq!(retry_budget.check(policy), Verdict::Admit);
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct RetryBudget {
+    saved: u64,
+}
+
+impl RetryBudget {
+    /// A retry budget with its whole reserve.
+    #[must_use]
+    pub const fn new(policy: RetryBudgetPolicy) -> Self {
+        Self { saved: policy.brim() }
+    }
+
+    /// The same, and an empty one where there is no policy.
+    pub(crate) fn of(policy: Option<RetryBudgetPolicy>) -> Self {
+        policy.map_or(Self { saved: 0 }, Self::new)
+    }
+
+    /// No more than a policy saves up.
+    pub(crate) fn within(self, policy: RetryBudgetPolicy) -> Self {
+        Self { saved: self.saved.min(policy.brim()) }
+    }
+
+    /// Whether a retry may be sent: `Admit` or [`Reason::RetryBudget`].
+    #[must_use]
+    pub const fn check(&self, policy: RetryBudgetPolicy) -> Verdict {
+        if self.saved >= policy.retry_cost() {
+            Verdict::Admit
+        } else {
+            Verdict::Reject(Reason::RetryBudget)
+        }
+    }
+
+    /// A success pays in; what the reserve has no room for is lost.
+    pub const fn deposit(&mut self, policy: RetryBudgetPolicy) {
+        let saved = self.saved.saturating_add(policy.per_success.numerator() as u64);
+        self.saved = if saved < policy.brim() { saved } else { policy.brim() };
+    }
+
+    /// A retry is sent. Ask [`check`](Self::check) first: a retry budget that holds less is empty after it.
+    pub const fn withdraw(&mut self, policy: RetryBudgetPolicy) {
+        self.saved = self.saved.saturating_sub(policy.retry_cost());
+    }
+
+    /// A retry that was withdrawn for was not sent.
+    pub(crate) const fn refund(&mut self, policy: RetryBudgetPolicy) {
+        let saved = self.saved.saturating_add(policy.retry_cost());
+        self.saved = if saved < policy.brim() { saved } else { policy.brim() };
+    }
+}
+
+fields!(RetryBudget { saved: u64 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn no_more_than_the_reserve_is_saved_up() {
+        let policy = RetryBudgetPolicy::new(Ratio::new(2, 3).unwrap(), 4).unwrap();
+        let mut retry_budget = RetryBudget::new(policy);
+        for _ in 0..1_000 {
+            retry_budget.deposit(policy);
+        }
+        for _ in 0..4 {
+            assert_eq!(retry_budget.check(policy), Verdict::Admit);
+            retry_budget.withdraw(policy);
+        }
+        assert_eq!(retry_budget.check(policy), Verdict::Reject(Reason::RetryBudget));
+    }
+
+    proptest! {
+        #[test]
+        fn retries_never_exceed_the_reserve_and_what_successes_paid_for(
+            numerator in 1..50u32, denominator in 1..50u32, reserve in 1..20u32,
+            events in prop::collection::vec(any::<bool>(), 0..500),
+        ) {
+            let policy = RetryBudgetPolicy::new(Ratio::new(numerator, denominator).unwrap(), reserve).unwrap();
+            let mut retry_budget = RetryBudget::new(policy);
+            let (mut successes, mut retries) = (0u64, 0u64);
+            for success in events {
+                if success {
+                    successes += 1;
+                    retry_budget.deposit(policy);
+                } else if retry_budget.check(policy) == Verdict::Admit {
+                    retries += 1;
+                    retry_budget.withdraw(policy);
+                }
+                let paid = successes * u64::from(numerator) / u64::from(denominator);
+                prop_assert!(retries <= u64::from(reserve) + paid);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What the server says of its limit with each response.
+
+use core::num::NonZeroU16;
+
+use super::log::Log;
+use super::{AdaptiveState, Phase};
+use crate::law::Sample;
+use crate::outcome::Outcome;
+use crate::rate::Quota;
+use crate::snapshot::fields;
+use crate::time::Span;
+
+/// The latest hints.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Hinted {
+    /// The time of one unit of cost, where all clients share the limit; zero where that is not known.
+    unit: Log,
+    /// The limit; zero where that is not known.
+    limit: u32,
+    /// What was left of it.
+    left: u32,
+    /// The most that ever was: the size of the pool.
+    most: u32,
+    /// How many responses may still be older than `left`.
+    stale: u16,
+    /// So many calls in a row must not have waited before the client counts as app-limited.
+    busy: u8,
+    /// Whether that has to last for longer than a round trip.
+    lasts: bool,
+}
+
+/// The server did not say what is left.
+const UNKNOWN: u32 = u32::MAX;
+
+/// After so many calls that did not wait, the program is what limits the calls, and not the law.
+const APP_LIMITED: u8 = 16;
+
+impl Hinted {
+    pub(super) fn new(quota: Option<Quota>) -> Self {
+        let unit = quota.map_or(Log::ZERO, |quota| of_quota(quota.count(), quota.period()));
+        Self { unit, limit: 0, left: UNKNOWN, most: 0, stale: 0, busy: APP_LIMITED, lasts: false }
+    }
+
+    /// Whether less than a quarter of the pool is left.
+    pub(super) const fn is_low(&self) -> bool {
+        self.left < self.most.div_ceil(4)
+    }
+
+    /// How many calls may be in flight where what is left has to last, or is less than half of the pool:
+    /// what is left, and one that finds out in any case.
+    pub(super) fn calls_left(&self) -> Option<NonZeroU16> {
+        let left = u16::try_from(self.left).ok()?;
+        let binds = self.lasts || self.left < self.most.div_ceil(2);
+        NonZeroU16::new(left.max(1)).filter(|_| binds)
+    }
+}
+
+/// The time of one unit. A rate may exceed the quota by an eighth, to catch up with what was lost.
+fn of_quota(limit: u64, period: Span) -> Log {
+    const SPARE: Log = Log::of_ratio(8, 7);
+    (Log::of_span(period) - Log::of(limit) - SPARE).max(Log::of(2))
+}
+
+impl AdaptiveState {
+    /// The interval of the limit that all clients share, up to the longest cooldown; zero where it is not
+    /// known.
+    pub(super) fn quota(&self) -> Log {
+        match self.hinted.unit {
+            Log::ZERO => Log::ZERO,
+            unit => self.usual.of_call(unit).min(self.ceiling()),
+        }
+    }
+
+    /// Whether what is left covers the calls in flight, one more, and a reserve for other clients: an
+    /// eighth of the pool, and eight calls or a quarter of it.
+    pub(super) fn has_room(&self, in_flight: u16) -> bool {
+        let Hinted { left, most, busy, .. } = self.hinted;
+        let reserve = (most / 8).max((most / 4).min(8));
+        let needed = reserve.saturating_add(in_flight.into());
+        busy == 0 && !self.is_open() && left != UNKNOWN && left > needed
+    }
+
+    /// Notes what a response says.
+    pub(super) fn hear(&mut self, sample: &Sample<'_>) {
+        let hint = sample.hint;
+        let limit = hint.limit.unwrap_or(0);
+        let calls = self.usual.calls_in(limit);
+        if let (1.., Some(period)) = (limit, hint.period) {
+            let unit = of_quota(limit, period);
+            self.rescale(sample, calls, unit);
+            self.hinted.unit = unit;
+        } else if sample.fresh && sample.outcome == Outcome::Ok {
+            // What is no longer told does not bind for good.
+            self.hinted.unit = Log::ZERO;
+        }
+        self.hinted.limit = calls;
+        self.hinted.lasts = hint.reset > Some(self.round_trip());
+        let left = hint.remaining.map_or(UNKNOWN, |left| self.usual.calls_in(left));
+        if left <= self.hinted.left || self.hinted.stale == 0 {
+            (self.hinted.left, self.hinted.stale) = (left, sample.in_flight);
+        } else {
+            // Responses overtake each other: a call that was sent before `left` was told knows less.
+            self.hinted.stale = self.hinted.stale.saturating_sub(1);
+        }
+        if left != UNKNOWN {
+            self.hinted.most = self.hinted.most.max(left);
+        }
+        if calls > 0 {
+            self.hinted.most = self.hinted.most.min(calls);
+        }
+        self.hinted.busy = match sample.rate_limited || sample.outcome != Outcome::Ok {
+            true => APP_LIMITED,
+            false => self.hinted.busy.saturating_sub(1),
+        };
+    }
+
+    /// The same limit for another period: every client's share changes with it.
+    fn rescale(&mut self, sample: &Sample<'_>, limit: u32, unit: Log) {
+        const MOST: Log = Log::OCTAVE.octaves(1);
+        const LEAST: Log = Log::of_ratio(16, 15);
+        let known = self.hinted.unit > Log::ZERO && limit == self.hinted.limit && sample.fresh;
+        let changed = (unit - self.hinted.unit).min(MOST).max(-MOST);
+        if known
+            && changed.max(-changed) > LEAST
+            && let Phase::Paced(paced) = &mut self.phase
+        {
+            // A client is never made slower than the longest cooldown.
+            let most = self.interval.max(Log::of_coarse(self.ceiling.into()));
+            self.interval = (self.interval + changed).min(most);
+            paced.target = (paced.target + changed).min(most);
+        }
+    }
+}
+
+fields!(Hinted { unit: Log, limit: u32, left: u32, most: u32, stale: u16, busy: u8, lasts: bool });

@@ -1,0 +1,399 @@
+//! The member: admits calls with what it has leased, and asks for more in time.
+
+use heapless::Deque;
+
+use super::link::Link;
+use super::message::{Grant, LEASE_MOST, Lease, MOST, MessageError, Report, Request};
+use super::slots::Slots;
+use super::source::Source;
+use crate::controller::Controller;
+use crate::fixed::Ratio;
+use crate::gate::{ConcurrencyLimit, Cooldown, CooldownPolicy, Pacing, Permit};
+use crate::hint::Hint;
+use crate::law::Adaptive;
+use crate::outcome::{AsReply, Outcome, Reply};
+use crate::policy::Policy;
+use crate::rate::Quota;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+use crate::verdict::{Call, Decision, Reason};
+
+/// One of many processes that share a budget. It is asked like a [`Controller`], and answers at once
+/// from what it has leased.
+///
+/// It has no clock and sends nothing. Whoever holds it carries its requests to the
+/// [`Coordinator`](super::Coordinator) and the answers back:
+///
+/// - when [`request_at`](Self::request_at) has come, call [`request`](Self::request) and send what it
+///   writes;
+/// - give the answer to [`hear`](Self::hear), or say [`miss`](Self::miss) where none will come.
+///
+/// After [`Decision::Full`] a call asks again when an answer was heard or missed, or a call settled.
+///
+/// `SLOTS` is how many calls can be in flight at once.
+#[derive(Debug)]
+pub struct Member<const SLOTS: usize = 64> {
+    number: u64,
+    /// Leases that no call has taken yet, the next one first.
+    hand: Deque<Held, HAND>,
+    /// What is to be reported, the oldest first. What a request carries stays until it is answered.
+    reports: Deque<Report, REPORTS>,
+    calls: Slots<Leased, SLOTS>,
+    cooldown: Cooldown,
+    link: Link,
+    /// Whether a call had to wait for a lease since the last one left.
+    rate_limited: bool,
+    /// What goes on without a coordinator: a law of its own, and the share that it is held to.
+    own: Controller<Adaptive>,
+    share: Pacing,
+    alone: Quota,
+    rng: Rng,
+}
+
+/// A call that does not settle keeps its place for so long, where others need it.
+const EXPIRY: Span = ConcurrencyLimit::DEFAULT.expiry();
+
+/// As many leases as two grants have.
+const HAND: usize = LEASE_MOST * 2;
+/// As many reports as fill four requests. Where more come before they can be told, the oldest are
+/// forgotten, and teach nothing.
+const REPORTS: usize = LEASE_MOST * 4;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Held {
+    permit: u64,
+    at: Instant,
+    /// From then on it is of no use any more.
+    ends: Instant,
+}
+
+/// What a call in flight was sent with.
+#[derive(Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+enum Leased {
+    /// A lease of the coordinator's.
+    Lease { permit: u64, waited: bool },
+    /// A permit of its own.
+    Own { permit: Permit },
+}
+
+impl<const SLOTS: usize> Member<SLOTS> {
+    /// A member that has heard of nobody yet.
+    ///
+    /// `number` is its name and its seed: take a random one, for each member another. `alone` is what
+    /// it may send by itself where no coordinator has told it of its share.
+    #[must_use]
+    pub fn new(number: u64, alone: Quota, now: Instant) -> Self {
+        let policy = Policy::new(Adaptive::DEFAULT).backoff(None);
+        Self {
+            number,
+            hand: Deque::new(),
+            reports: Deque::new(),
+            calls: Slots::new(0),
+            cooldown: Cooldown::default(),
+            link: Link::new(now),
+            rate_limited: false,
+            own: Controller::new(policy, number, now),
+            share: Pacing::new(now),
+            alone,
+            rng: Rng::new(number),
+        }
+    }
+
+    /// Asks whether a call may be sent, as [`Controller::poll`] does; a lease has no cost but one. The
+    /// permit is a number below 2^48, which a double holds exactly.
+    pub fn poll(&mut self, now: Instant, call: &Call) -> Decision<u64> {
+        self.link.touch(now);
+        self.tidy(now);
+        let least = self.cooldown.until().max(call.not_before);
+        let earliest = least.max(now);
+        if earliest > call.deadline {
+            return Decision::Reject(Reason::Late(earliest));
+        }
+        if self.calls.is_full(now, EXPIRY) {
+            return Decision::Full;
+        }
+        let Some(held) = self.hand.front().copied() else {
+            if self.link.is_down() {
+                return self.poll_alone(now, call);
+            }
+            self.link.lacks();
+            self.rate_limited = true;
+            return Decision::Full;
+        };
+        let at = held.at.max(least);
+        if at > now {
+            self.rate_limited |= at == held.at;
+            let late = at > call.deadline;
+            return if late { Decision::Reject(Reason::Late(at)) } else { Decision::Wait(at) };
+        }
+        let leased = Leased::Lease { permit: held.permit, waited: self.rate_limited };
+        match self.calls.take(now, EXPIRY, leased) {
+            Ok(permit) => {
+                self.hand.pop_front();
+                self.rate_limited = false;
+                self.link.use_one();
+                Decision::Admit(permit)
+            }
+            Err(_) => Decision::Full, // not reached: there was room
+        }
+    }
+
+    /// Takes a call back: exactly once for each permit, in any order. An unknown one is ignored.
+    pub fn settle(&mut self, now: Instant, permit: u64, reply: impl AsReply) {
+        reply.with_reply(|reply| self.settle_as(now, permit, reply, None));
+    }
+
+    /// Takes a call back that came back at `at`. Whoever leased it on knows whether it `waited`.
+    fn settle_as(&mut self, at: Instant, permit: u64, reply: &Reply, told: Option<bool>) -> bool {
+        let Some(leased) = self.calls.release(permit) else { return false };
+        let [hint] = reply.hints;
+        let is_pushback = reply.outcome.is_pushback();
+        if is_pushback {
+            self.link.is_throttled();
+        }
+        // The others hear of it a round trip later.
+        if (is_pushback || reply.outcome == Outcome::Exhausted)
+            && let Some(asked) = hint.cooldown()
+        {
+            self.cooldown.raise(at, asked, exact(), &mut self.rng);
+        }
+        match leased {
+            Leased::Lease { permit, waited } => {
+                let (outcome, waited) = (reply.outcome, told.unwrap_or(waited));
+                self.report(Report { permit, at, outcome, waited, hint });
+            }
+            Leased::Own { permit } => self.own.settle(at, permit, reply),
+        }
+        true
+    }
+
+    /// The next attempt of a call, as [`Controller::retry`] plans it for `adaptive`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn retry(
+        &mut self,
+        now: Instant,
+        call: &Call,
+        reply: impl AsReply,
+    ) -> Result<Call, Reason> {
+        self.own.retry(now, call, reply)
+    }
+
+    /// When [`request`](Self::request) has something to say, unless something happens before; `None`
+    /// where it has nothing to say until a call asks or settles.
+    #[must_use]
+    pub fn request_at(&self) -> Option<Instant> {
+        self.link.request_at(self.reports.len())
+    }
+
+    /// Writes a request, where one is due, to the beginning of `room`, which has room for
+    /// [`REQUEST_BYTES`](super::REQUEST_BYTES), and returns its length. `waiting` is how many calls wait to be
+    /// sent.
+    ///
+    /// One that is never answered is given up after a time, and then the next one is due.
+    pub fn request(&mut self, now: Instant, waiting: u16, room: &mut [u8]) -> Option<usize> {
+        self.tidy(now);
+        if self.request_at().is_none_or(|at| at > now) {
+            return None;
+        }
+        if self.link.is_asking() {
+            self.miss(now);
+            return None;
+        }
+        let idle = waiting == 0 && self.link.is_idle(now);
+        let leaving = idle && self.hand.len().saturating_add(self.reports.len()) <= LEASE_MOST;
+        if idle {
+            self.give_all_back(now);
+        }
+        let have = u16::try_from(self.hand.len()).unwrap_or(u16::MAX);
+        let want = if idle { 0 } else { self.link.need(waiting).saturating_sub(have).min(MOST) };
+        self.write(now, want, leaving, room)
+    }
+
+    fn write(&mut self, now: Instant, want: u16, leaving: bool, room: &mut [u8]) -> Option<usize> {
+        let request = Request {
+            member: self.number,
+            sequence: self.link.next_sequence(),
+            want,
+            alone: self.link.fell_back_from(),
+            leaving,
+        };
+        let (older, newer) = self.reports.as_slices();
+        let reports = older.iter().chain(newer).take(LEASE_MOST);
+        let length = request.write(now, reports, room)?;
+        self.link.call(now, want, self.reports.len().min(LEASE_MOST), leaving);
+        Some(length)
+    }
+
+    /// Writes a last request, where any was written before, as [`request`](Self::request) does: nobody
+    /// will ask again. It gives back what is in hand, and says good-bye at once; whatever is on its way
+    /// counts for nothing any more.
+    pub fn leave(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
+        if self.request_at().is_none() || !self.link.has_asked() {
+            return None;
+        }
+        self.miss(now);
+        self.give_all_back(now);
+        self.write(now, 0, true, room)
+    }
+
+    /// Hears an answer. One that comes twice, or after it was given up, is ignored.
+    ///
+    /// # Errors
+    /// [`MessageError`] where it is none.
+    pub fn hear(&mut self, now: Instant, grant: &[u8]) -> Result<(), MessageError> {
+        let (grant, leases) = Grant::read(grant, now)?;
+        let was_alone = self.link.fell_back_from() > 0;
+        let Some(asked) = self.link.hear(now, &grant, &mut self.rng) else { return Ok(()) };
+        for _ in 0..asked.reports {
+            self.reports.pop_front();
+        }
+        if grant.cooldown > Span::ZERO {
+            self.cooldown.raise(now, grant.cooldown, exact(), &mut self.rng);
+        }
+        let mut granted = 0u16;
+        for Lease { permit, at } in leases {
+            granted = granted.saturating_add(1);
+            // In their order, whatever the way took: a later grant is never used before an earlier one.
+            let at = self.hand.back().map_or(at, |last| last.at.max(at));
+            let held = Held { permit, at, ends: at.saturating_add(grant.keep) };
+            if self.hand.push_back(held).is_err() {
+                self.give_back(now, permit);
+            }
+        }
+        // Whoever comes back gets little until it has said that it hears, which should be soon.
+        self.link.is_satisfied(was_alone || granted >= asked.want);
+        Ok(())
+    }
+
+    /// No answer will come to the request that is on its way.
+    pub fn miss(&mut self, now: Instant) {
+        self.link.miss(now, &mut self.rng);
+    }
+
+    /// Whether it goes on without its coordinator at present, within its share.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.link.is_down() && self.hand.is_empty()
+    }
+
+    /// How many members share the budget, and the time between two calls of them all (`None` where
+    /// nothing is kept apart), as it was told last; `None` where it was told of nothing yet.
+    #[must_use]
+    pub fn fleet(&self) -> Option<(u16, Option<Span>)> {
+        self.link.fleet()
+    }
+
+    /// How many leases it has in hand.
+    #[must_use]
+    pub fn in_hand(&self) -> usize {
+        self.hand.len()
+    }
+
+    /// Calls in flight.
+    #[must_use]
+    pub const fn in_flight(&self) -> u16 {
+        self.calls.in_flight()
+    }
+
+    /// When a call that waits may be sent if nothing is heard until then.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        let next = self.hand.front().map(|held| held.at.max(self.cooldown.until()));
+        next.or(self.calls.ready_at(EXPIRY))
+    }
+
+    /// What it may send by itself: an even share of the rate that the coordinator told last.
+    fn share(&self) -> Quota {
+        self.link.share().unwrap_or(self.alone)
+    }
+
+    fn poll_alone(&mut self, now: Instant, call: &Call) -> Decision<u64> {
+        let share = self.share();
+        let least = self.cooldown.until();
+        let due = self.share.due(now, 1, Some(share)).map_or(Instant::LAST, |due| due.max(least));
+        if due > now {
+            let late = due > call.deadline;
+            return if late { Decision::Reject(Reason::Late(due)) } else { Decision::Wait(due) };
+        }
+        let permit = match self.own.poll(now, call) {
+            Decision::Admit(permit) => permit,
+            Decision::Wait(until) => return Decision::Wait(until),
+            Decision::Full => return Decision::Full,
+            Decision::Reject(reason) => return Decision::Reject(reason),
+        };
+        self.share.charge(now, 1, Some(share));
+        self.link.falls_back();
+        self.link.use_one();
+        match self.calls.take(now, EXPIRY, Leased::Own { permit }) {
+            Ok(number) => Decision::Admit(number),
+            Err(_) => Decision::Full, // not reached: there was room
+        }
+    }
+
+    /// Gives back what is of no use: leases that nobody has used in time, and those that lie within
+    /// a cooldown, for they would all be sent at its end.
+    fn tidy(&mut self, now: Instant) {
+        let until = self.cooldown.until();
+        let held = until > now;
+        while let Some(front) = self.hand.front()
+            && (front.ends <= now || (held && front.at < until))
+        {
+            self.give_back_next(now);
+        }
+    }
+
+    fn give_all_back(&mut self, now: Instant) {
+        while !self.hand.is_empty() {
+            self.give_back_next(now);
+        }
+    }
+
+    fn give_back_next(&mut self, now: Instant) {
+        if let Some(Held { permit, .. }) = self.hand.pop_front() {
+            self.give_back(now, permit);
+        }
+    }
+
+    /// No call has been sent with this lease, and none will. Its budget is lost: what was not sent in its
+    /// time cannot be sent twice as fast later.
+    fn give_back(&mut self, at: Instant, permit: u64) {
+        let outcome = Outcome::Abandoned;
+        self.report(Report { permit, at, outcome, waited: false, hint: Hint::NONE });
+    }
+
+    fn report(&mut self, report: Report) {
+        if self.reports.is_full() {
+            self.reports.pop_front();
+            self.link.forgets_one();
+        }
+        let _ = self.reports.push_back(report);
+    }
+}
+
+/// What servers ask for, to the nanosecond: the coordinator has spread it already, or will.
+fn exact() -> CooldownPolicy {
+    CooldownPolicy::new(CooldownPolicy::DEFAULT.ceiling(), Ratio::ZERO).unwrap_or_default()
+}
+
+impl<const SLOTS: usize> Source for Member<SLOTS> {
+    fn poll(&mut self, at: Instant) -> Decision<u64> {
+        self.poll(at, &Call::new())
+    }
+
+    fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool {
+        self.settle_as(at.saturating_sub(ago), permit, &reply, Some(waited))
+    }
+
+    fn interval(&self, _: Instant) -> Option<Span> {
+        self.link.share().map(Quota::interval)
+    }
+
+    fn cooldown_until(&self) -> Instant {
+        self.cooldown.until()
+    }
+
+    fn forfeit(&mut self, _: Instant) {}
+}

@@ -1,0 +1,314 @@
+//! Bodies: what an error says in JSON beyond its status and its headers.
+//!
+//! Many servers tell a throttle from another error only in the body, and a quota of the day that is used up
+//! from a rate that is too high. A frontend asks [`is_worth`] whether to read a body, hands its bytes to a
+//! [`Body`] as they arrive, and refines what the status and the headers say:
+//!
+//! ```
+//! use tidegate::signal::body::{self, Body};
+//! use tidegate::signal::http::Reading;
+//! use tidegate::{Outcome, Reply, Span};
+//!
+//! let mut reading = Reading::new(403);
+//! reading.header("content-type", "application/json");
+//! assert!(body::is_worth(403, "application/json; charset=UTF-8"));
+//!
+//! let mut body = Body::new();
+//! body.feed(r#"{"message":"You have exceeded a secondary "#);
+//! body.feed(r#"rate limit. Please wait a few minutes before you try again."}"#);
+//! reading.body(&body);
+//! let reply: Reply = reading.finish(None).into();
+//! assert_eq!(reply.outcome, Outcome::Throttled);
+//! assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(60)));
+//! ```
+//!
+//! # What is understood
+//!
+//! | body | from |
+//! |---|---|
+//! | `error.errors[].reason`, `error.details[].reason`, `retryDelay`, `quotaId` | Google APIs, Gemini |
+//! | `error.code`, `error.type` | OpenAI, Azure OpenAI, Groq, Anthropic, Stripe, Meta |
+//! | `message` | GitHub's secondary and primary limit |
+//! | `errors[].extensions.code`, `errors[].type`, `extensions.cost` | GraphQL of Shopify, Linear, GitHub |
+//! | `errorCode`, `__type`, `code`, `errorType`, `policyName`, `error`, `retry_after` | Salesforce, AWS, Notion, HubSpot, Slack, Discord |
+//! | `type`, `violated-policies` | the problem types of the IETF draft "`RateLimit` header fields for HTTP" |
+//!
+//! A code counts where the status is an error; one of GraphQL counts with any status. Of several codes the
+//! one that leaves the least hope wins: an exhausted quota, a throttle, a busy server.
+//!
+//! Bodies are untrusted. At most [`MOST_BYTES`] are read, in constant memory and without a copy. What is not
+//! JSON says nothing, and what is cut off says what was read before.
+
+mod scan;
+mod words;
+
+use scan::{CONCURRENT, DAILY, PRIMARY, SECONDARY, Scan, UNPAID, Word};
+use words::{CODES, Field, PATHS, is_metas};
+
+use super::http::Name;
+use crate::hint::Hint;
+use crate::outcome::{Outcome, Reply};
+use crate::signal::aws;
+use crate::signal::text::Text;
+use crate::time::Span;
+
+/// A body is read up to here: errors are short, and a long body is no error.
+pub const MOST_BYTES: usize = 8_192;
+
+/// The cooldown after a secondary limit of GitHub that does not say how long: "wait for at least one minute"
+/// (its documentation).
+const SECONDARY_COOLDOWN: Span = Span::from_secs(60);
+
+/// How many violated policies are kept, which is how many limits an answer holds.
+const VIOLATED: usize = 4;
+
+/// Whether the body of a response may say more than its status and headers: it is JSON, of an error that may
+/// be a throttle. A response of a GraphQL API is worth reading with any status: it says so by the media type
+/// `application/graphql-response+json`, and where it does not, the caller knows.
+///
+/// ```
+/// use tidegate::signal::body;
+///
+/// assert!(body::is_worth(403, "application/json"));
+/// assert!(body::is_worth(429, "application/problem+json"));
+/// assert!(body::is_worth(200, "application/graphql-response+json"));
+/// assert!(!body::is_worth(200, "application/json"));
+/// assert!(!body::is_worth(429, "text/html"));
+/// ```
+#[must_use]
+pub fn is_worth(status: u16, content_type: impl AsRef<[u8]>) -> bool {
+    let mut rest = content_type.as_ref();
+    let (mut is_json, mut is_graph) = (false, false);
+    while let [_, tail @ ..] = rest {
+        let mut text = Text::new(rest);
+        match text.letters() {
+            word if word.eq_ignore_ascii_case(b"json") => is_json = true,
+            word if word.eq_ignore_ascii_case(b"graphql") => is_graph = true,
+            _ => {}
+        }
+        rest = tail;
+    }
+    is_json && (is_graph || matches!(status, 400 | 402 | 403 | 429 | 500..=599))
+}
+
+/// Collects what the body of one response says.
+///
+/// ```
+/// use tidegate::{Outcome, Reply, signal::body::Body};
+///
+/// let mut body = Body::new();
+/// body.feed(r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#);
+/// let reply: Reply = body.refine(429, Outcome::Throttled.into());
+/// assert_eq!(reply.outcome, Outcome::Exhausted);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Body {
+    scan: Scan,
+    /// How many bytes are read yet.
+    read: u16,
+    /// The gravest code of an error, and of GraphQL.
+    codes: [Option<Outcome>; 2],
+    /// The phrases that messages have.
+    phrases: u8,
+    /// The longest wait that is asked for, in seconds and thousandths.
+    delay: Option<(u32, u32)>,
+    violated: [Option<Name>; VIOLATED],
+    points: [Option<u32>; 5],
+}
+
+impl Body {
+    /// A body of which nothing is read.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            scan: Scan::NEW,
+            read: 0,
+            codes: [None; 2],
+            phrases: 0,
+            delay: None,
+            violated: [None; VIOLATED],
+            points: [None; 5],
+        }
+    }
+
+    /// Reads the next bytes of the body. It may be cut anywhere, and beyond [`MOST_BYTES`] nothing is read.
+    pub fn feed(&mut self, bytes: impl AsRef<[u8]>) {
+        for byte in bytes.as_ref() {
+            if self.has_ended() {
+                return;
+            }
+            self.read = self.read.saturating_add(1);
+            if let Some((path, word)) = self.scan.push(*byte) {
+                self.value(path, &word);
+            }
+        }
+    }
+
+    /// Whether more bytes would say nothing.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        self.scan.has_ended() || self.read as usize >= MOST_BYTES
+    }
+
+    fn value(&mut self, path: u32, word: &Word) {
+        let Some(field) = PATHS.of_digest(path) else { return };
+        match field {
+            Field::Code | Field::MetaCode | Field::GraphCode => {
+                let mut code = CODES.of_digest(word.digest).or_else(|| aws::of_digest(word.digest));
+                if field == Field::MetaCode && word.number().is_some_and(|(code, _)| is_metas(code))
+                {
+                    code = Some(Outcome::Throttled);
+                }
+                let [of_error, of_graph] = &mut self.codes;
+                let slot = if field == Field::GraphCode { of_graph } else { of_error };
+                if gravity(code) > gravity(*slot) {
+                    *slot = code;
+                }
+            }
+            Field::Message => self.phrases |= word.phrases,
+            Field::Delay => self.delay = self.delay.max(word.number()),
+            Field::Violated => {
+                if let Some(free) = self.violated.iter_mut().find(|known| known.is_none()) {
+                    *free = Some(Name(word.digest));
+                }
+            }
+            Field::Point(point) => {
+                if let Some(slot) = self.points.get_mut(point as usize) {
+                    *slot = word.number().map(|(whole, _)| whole);
+                }
+            }
+        }
+    }
+
+    /// What became of the call; `None` where the status and the headers say more.
+    #[must_use]
+    pub fn outcome(&self, status: u16) -> Option<Outcome> {
+        let [of_error, of_graph] = self.codes;
+        let is_error = matches!(status, 400..=599);
+        let mut outcome = of_graph;
+        if is_error && gravity(of_error) > gravity(outcome) {
+            outcome = of_error;
+        }
+        if is_error && self.has(SECONDARY | PRIMARY) && outcome.is_none() {
+            outcome = Some(Outcome::Throttled);
+        }
+        match outcome {
+            // Salesforce has one code for both.
+            Some(Outcome::Exhausted) if self.has(CONCURRENT) => Some(Outcome::Throttled),
+            // Anthropic calls it an invalid request.
+            _ if is_error && self.has(UNPAID) => Some(Outcome::Exhausted),
+            // Gemini throttles a quota of the day as if it were one of the minute.
+            _ if status == 429 && self.has(DAILY) => Some(Outcome::Exhausted),
+            outcome => outcome,
+        }
+    }
+
+    /// Whether what was reached is a limit of calls in flight.
+    pub(super) fn is_of_concurrency(&self) -> bool {
+        self.has(CONCURRENT)
+    }
+
+    fn has(&self, phrases: u8) -> bool {
+        self.phrases & phrases != 0
+    }
+
+    /// How long the server asks to wait; `None` where it does not say.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Span> {
+        let told = self.delay.map(|(seconds, thousandths)| {
+            let millis =
+                u64::from(seconds).wrapping_mul(1_000).wrapping_add(u64::from(thousandths));
+            Span::from_millis(millis)
+        });
+        told.max(self.points_are_back_in())
+    }
+
+    /// The least cooldown of a limit that does not say how long.
+    pub(super) fn least_cooldown(&self) -> Option<Span> {
+        self.has(SECONDARY).then_some(SECONDARY_COOLDOWN)
+    }
+
+    /// How long it is until the bucket has the points that the call requests.
+    fn points_are_back_in(&self) -> Option<Span> {
+        let [_, left, rate, requested, _] = self.points;
+        let missing = requested?.checked_sub(left?)?.checked_sub(1)?;
+        let seconds = missing.checked_div(rate?)?.saturating_add(1);
+        Some(Span::from_secs(u64::from(seconds)))
+    }
+
+    /// What the server says that the call cost, in points: what was charged for it can be corrected with it
+    /// ([`Reply::using`]), where calls are charged by points.
+    ///
+    /// ```
+    /// use tidegate::signal::body::Body;
+    ///
+    /// let mut body = Body::new();
+    /// body.feed(r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":101,"actualQueryCost":46,"#);
+    /// body.feed(r#""throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":954,"restoreRate":50}}}}"#);
+    /// assert_eq!(body.cost(), Some(46));
+    /// assert_eq!(body.points().remaining, Some(954));
+    /// ```
+    #[must_use]
+    pub fn cost(&self) -> Option<u32> {
+        let [.., actual] = self.points;
+        actual
+    }
+
+    /// The server's bucket of points: how many it holds, how many are left, and the time in which it fills.
+    #[must_use]
+    pub fn points(&self) -> Hint {
+        let [most, left, rate, ..] = self.points;
+        let most = most.filter(|most| *most > 0);
+        let fills_in = |(most, rate): (u32, u32)| most.checked_div(rate).filter(|span| *span > 0);
+        let mut hint = Hint::NONE;
+        hint.limit = most.map(u64::from);
+        hint.remaining = left.filter(|left| most.is_none_or(|most| *left <= most)).map(u64::from);
+        hint.period =
+            most.zip(rate).and_then(fills_in).map(|secs| Span::from_secs(u64::from(secs)));
+        hint
+    }
+
+    /// The names of the policies that the call violated.
+    pub(super) fn violated(&self) -> impl Iterator<Item = Name> {
+        self.violated.iter().flatten().copied()
+    }
+
+    /// What the status and the headers said, refined by the body. [`Reading::body`](super::http::Reading::body)
+    /// does more, where several limits are read.
+    #[must_use]
+    pub fn refine<const LIMITS: usize>(
+        &self,
+        status: u16,
+        mut reply: Reply<LIMITS>,
+    ) -> Reply<LIMITS> {
+        if let Some(outcome) = self.outcome(status) {
+            reply.outcome = outcome;
+        }
+        if reply.outcome != Outcome::Ok {
+            let is_of_concurrency = self.is_of_concurrency() && reply.outcome == Outcome::Throttled;
+            for hint in &mut reply.hints {
+                let told = hint.retry_after.max(self.retry_after());
+                hint.retry_after = told.or_else(|| self.least_cooldown());
+                hint.concurrency |= is_of_concurrency;
+            }
+        }
+        reply
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How little hope an outcome leaves.
+const fn gravity(outcome: Option<Outcome>) -> u8 {
+    match outcome {
+        Some(Outcome::Busy) => 1,
+        Some(Outcome::Throttled) => 2,
+        Some(Outcome::Exhausted) => 3,
+        _ => 0,
+    }
+}

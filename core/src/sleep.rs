@@ -1,0 +1,195 @@
+//! The time of a device that cannot measure how long it sleeps.
+
+use crate::outcome::{AsReply, Outcome};
+use crate::snapshot::{self, Field, SnapshotError};
+use crate::time::{Instant, Span};
+
+/// Estimates how long a device slept that has no clock while it sleeps, for
+/// [`Controller::restore`](crate::Controller::restore).
+///
+/// Without such an estimate a sleep has to count as no time at all, and a device that sleeps after each
+/// call never gets past a long `Retry-After`. The server has a clock, so its responses measure the sleeps:
+/// if it says "in 900 s" before and "in 600 s" after one sleep, that sleep took 300 s. Call
+/// [`heard`](Self::heard) with every response, and keep a record beside the controller's.
+///
+/// - **Before the first measurement** a sleep counts as a minute, and as the rest of what the server asked
+///   for where that is longer. The call after it can be throttled, and that response is the measurement.
+/// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it
+///   throttles the next call. It counts by the number of sleeps that it covers, against 16 earlier ones.
+/// - **A wrong estimate does not last.** After each 1024 sleeps without a response, one sleep counts as 30
+///   days, so that a call can be sent, and the estimate doubles.
+///
+/// ```
+/// use tidegate::{Hint, Instant, Outcome, SleepClock, Span};
+///
+/// let (mut clock, now) = (SleepClock::new(), Instant::ZERO);
+/// let later = |secs| Outcome::Throttled.with::<1>(Hint::retry_after(Span::from_secs(secs)));
+/// let mut record = [0; SleepClock::SNAPSHOT_BYTES];
+/// clock.heard(now, later(900));
+/// clock.snapshot(now, &mut record).unwrap();
+///
+/// // A sleep that took 300 s. It counts as all of the 900 s, so a call is sent too soon.
+/// let (mut clock, away) = SleepClock::restore(&record, now, None).unwrap();
+/// assert_eq!(away, Span::from_secs(900));
+/// clock.heard(now, later(600));
+/// clock.snapshot(now, &mut record).unwrap();
+///
+/// // From now on the length of a sleep is known. (The server counts in whole seconds.)
+/// let (_, away) = SleepClock::restore(&record, now, None).unwrap();
+/// assert_eq!(away, Span::from_secs(299));
+/// ```
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct SleepClock {
+    /// How long a sleep takes.
+    each: Span,
+    measured: bool,
+    /// Sleeps since the latest response that nobody has measured.
+    sleeps: u32,
+    /// The time since the latest response without these sleeps, up to `since`.
+    awake: Span,
+    since: Instant,
+    /// What the latest response said: how long to wait, and when its period ends.
+    wait: Option<Span>,
+    reset: Option<Span>,
+}
+
+snapshot::fields!(SleepClock { each: Span, measured: bool, sleeps: u32, awake: Span, since: Instant, wait: Option<Span>, reset: Option<Span> });
+
+/// A sleep before the first measurement.
+const FIRST: Span = Span::from_secs(60);
+
+/// How many sleeps the estimate so far counts for.
+const WEIGHT: u64 = 16;
+
+/// After so many sleeps without a response one counts as [`LONG`].
+const PATIENCE: u32 = 1_024;
+
+/// Longer than any cooldown.
+const LONG: Span = Span::from_secs(30 * 86_400);
+
+/// Servers tell whole seconds.
+const ROUNDING: Span = Span::from_secs(1);
+
+/// In place of a number of limits, of which a controller's record has fewer.
+const MARK: usize = u8::MAX as usize;
+
+impl SleepClock {
+    /// How long a record is.
+    pub const SNAPSHOT_BYTES: usize = snapshot::length(<Self as Field>::BYTES);
+
+    /// A clock that has measured nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            each: FIRST,
+            measured: false,
+            sleeps: 0,
+            awake: Span::ZERO,
+            since: Instant::ZERO,
+            wait: None,
+            reset: None,
+        }
+    }
+
+    /// Learns from a response that arrived at `now`. A call without a response (`Failed`, `Abandoned`) says nothing
+    /// of the server's time.
+    pub fn heard<const LIMITS: usize>(&mut self, now: Instant, reply: impl AsReply<LIMITS>) {
+        self.stayed_awake(now);
+        reply.with_reply(|reply| {
+            if matches!(reply.outcome, Outcome::Failed | Outcome::Abandoned) {
+                return;
+            }
+            let wait = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
+            let reset = reply.hints.iter().filter_map(|hint| hint.reset).max();
+            if reply.outcome == Outcome::Throttled
+                && let Some(passed) = passed(self.reset, reset).or(passed(self.wait, wait))
+            {
+                self.measure(passed.saturating_sub(self.awake.saturating_add(ROUNDING)));
+            }
+            (self.wait, self.reset) = (wait, reset);
+            (self.awake, self.sleeps) = (Span::ZERO, 0);
+        });
+    }
+
+    /// The sleeps since the latest response took `asleep` in all.
+    fn measure(&mut self, asleep: Span) {
+        let weight = if self.measured { WEIGHT } else { 0 };
+        let all = self.each.saturating_mul(weight).saturating_add(asleep).as_nanos();
+        let sleeps = weight.saturating_add(self.sleeps.into());
+        if self.sleeps > 0
+            && let Some(each) = all.checked_div(sleeps)
+        {
+            (self.each, self.measured) = (Span::from_nanos(each), true);
+        }
+    }
+
+    fn stayed_awake(&mut self, now: Instant) {
+        self.awake = self.awake.saturating_add(now.saturating_since(self.since));
+        self.since = now;
+    }
+
+    /// Writes the clock to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how
+    /// many these are.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Length`] where `record` is too short.
+    pub fn snapshot(&self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
+        let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
+        let mut clock = self.clone();
+        clock.stayed_awake(now);
+        snapshot::seal(record, now, MARK, |out| clock.write(out));
+        Ok(Self::SNAPSHOT_BYTES)
+    }
+
+    /// The clock of a record, and how long the device was away since it was written: `away`, or an estimate
+    /// where that is unknown.
+    ///
+    /// # Errors
+    /// [`SnapshotError`] says what is wrong with the record. Begin with [`SleepClock::new`] then.
+    pub fn restore(
+        record: &[u8],
+        now: Instant,
+        away: Option<Span>,
+    ) -> Result<(Self, Span), SnapshotError> {
+        let mut input = snapshot::unseal(record, now, Span::ZERO, MARK, Self::SNAPSHOT_BYTES)?;
+        let mut clock = Self::read(&mut input);
+        if !input.is_whole() {
+            return Err(SnapshotError::OtherPolicy);
+        }
+        clock.stayed_awake(now);
+        let away = match away {
+            Some(away) => {
+                clock.awake = clock.awake.saturating_add(away);
+                away
+            }
+            None => clock.slept(),
+        };
+        Ok((clock, away))
+    }
+
+    /// How long a sleep counts that nobody has measured.
+    fn slept(&mut self) -> Span {
+        self.sleeps = self.sleeps.saturating_add(1);
+        if self.sleeps.is_multiple_of(PATIENCE) {
+            self.each = self.each.max(ROUNDING).saturating_mul(2).min(LONG);
+            return LONG;
+        }
+        match self.wait.or(self.reset) {
+            Some(asked) if !self.measured => self.each.max(asked.saturating_sub(self.awake)),
+            _ => self.each,
+        }
+    }
+}
+
+/// By how much a time that was named twice has become shorter.
+fn passed(before: Option<Span>, after: Option<Span>) -> Option<Span> {
+    let (before, after) = before.zip(after)?;
+    (after < before).then(|| before.saturating_sub(after))
+}
+
+impl Default for SleepClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}

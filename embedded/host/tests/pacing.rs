@@ -1,0 +1,139 @@
+//! The pacing, over an hour of virtual time.
+
+use std::cell::{Cell, RefCell};
+
+use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+use embassy_time::{Duration, Instant, TICK_HZ, Timer};
+use tidegate::law::{Adaptive, Fixed};
+use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
+use tidegate_embassy::Throttle;
+use tidegate_embassy_host::{Tasks, Time, far, leak};
+
+fn fixed(per_second: u64) -> Throttle<NoopRawMutex, Fixed> {
+    Throttle::seeded(leak(Policy::new(Fixed::new(Quota::per_second(per_second).unwrap()))), 7)
+}
+
+#[test]
+fn an_hour_at_four_a_second_is_14_401_calls_to_the_tick_and_two_polls_each() {
+    let time = Time::begin();
+    let throttle = fixed(4);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        for call in 0..=14_400 {
+            let answer = throttle.run(async || Outcome::Ok).await;
+            assert_eq!(answer, Ok(Outcome::Ok));
+            assert_eq!(Instant::now(), Instant::from_millis(250 * call));
+        }
+    });
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+    assert_eq!(Instant::now(), Instant::from_secs(3_600));
+    assert!(tasks.polls() <= 2 * 14_401, "{} polls", tasks.polls());
+    assert_eq!(throttle.stats().ok, 14_401);
+}
+
+#[test]
+fn no_call_is_sent_before_its_time_and_none_more_than_a_tick_after() {
+    // Seven a second fit into no tick rate.
+    let time = Time::begin();
+    let throttle = fixed(7);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        throttle.acquire().await.unwrap().settle(Outcome::Ok);
+        let first = Instant::now();
+        // What each is late by does not add up.
+        for call in 1..5_000 {
+            throttle.acquire().await.unwrap().settle(Outcome::Ok);
+            let ticks = u128::from((Instant::now() - first).as_ticks());
+            let due = call * u128::from(TICK_HZ);
+            assert!(ticks * 7 >= due, "{ticks} ticks are less than {call} sevenths of a second");
+            assert!((ticks - 1) * 7 < due, "{ticks} ticks are more than it takes");
+        }
+    });
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+}
+
+/// A server that serves five calls a second and says how long to wait.
+struct Server {
+    second: Cell<u64>,
+    used: Cell<u32>,
+    delivered: RefCell<Vec<u32>>,
+    throttled: Cell<u32>,
+    /// Before when it asked not to be called.
+    quiet: Cell<Instant>,
+    disturbed: Cell<u32>,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self {
+            second: Cell::new(0),
+            used: Cell::new(0),
+            delivered: RefCell::default(),
+            throttled: Cell::new(0),
+            quiet: Cell::new(Instant::from_ticks(0)),
+            disturbed: Cell::new(0),
+        }
+    }
+
+    async fn post(&self, batch: u32) -> Reply {
+        if Instant::now() < self.quiet.get() {
+            self.disturbed.set(self.disturbed.get() + 1);
+        }
+        Timer::after_millis(20).await;
+        let now = Instant::now();
+        let out = (120..140).contains(&now.as_secs());
+        if now.as_secs() != self.second.get() {
+            self.second.set(now.as_secs());
+            self.used.set(0);
+        }
+        self.used.set(self.used.get() + 1);
+        let reply = if out {
+            Outcome::Busy.with(Hint::NONE)
+        } else if self.used.get() > 5 {
+            self.throttled.set(self.throttled.get() + 1);
+            Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1)))
+        } else {
+            self.delivered.borrow_mut().push(batch);
+            Outcome::Ok.into()
+        };
+        Timer::after_millis(20).await;
+        if reply.outcome == Outcome::Throttled {
+            self.quiet.set(Instant::now() + Duration::from_secs(1));
+        }
+        reply
+    }
+}
+
+#[test]
+fn two_thousand_batches_pass_a_limit_and_an_outage_and_each_arrives_once() {
+    let time = Time::begin();
+    let uplink: Throttle<NoopRawMutex, Adaptive> =
+        Throttle::seeded(const { &Policy::adaptive().attempts(None) }, 11);
+    let server = Server::new();
+    let queue = Cell::new(0);
+    let mut tasks = Tasks::new();
+    for _ in 0..3 {
+        tasks.spawn(async {
+            while queue.get() < 2_000 {
+                let batch = queue.replace(queue.get() + 1);
+                let reply = uplink.run(async || server.post(batch).await).await.unwrap();
+                assert_eq!(reply.outcome, Outcome::Ok);
+            }
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+    let mut delivered = server.delivered.take();
+    delivered.sort_unstable();
+    assert_eq!(delivered, (0..2_000).collect::<Vec<_>>());
+    assert!(
+        server.throttled.get() <= 100,
+        "{} of 2000 calls were throttled",
+        server.throttled.get()
+    );
+    assert_eq!(server.disturbed.get(), 0, "calls were sent during a cooldown");
+    // How fast is the law's own matter; that nobody was forgotten is not.
+    assert!(Instant::now().as_secs() < 3_600, "it took {} s", Instant::now().as_secs());
+}

@@ -1,0 +1,59 @@
+//! Why a call was not sent, or was given up.
+
+use embassy_time::Instant;
+use tidegate::Reason;
+
+use crate::time;
+
+/// Why a call will not be sent, or was given up; waiting would not help it.
+///
+/// ```
+/// use tidegate_embassy::Rejection;
+///
+/// assert_eq!(Rejection::LineFull.to_string(), "as many tasks wait already as the throttle has places");
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Rejection {
+    /// Its deadline is too early: it could have been sent at this instant, or somewhat later where others
+    /// wait before it.
+    Late(Instant),
+    /// Its deadline passed while it was under way; it may have been served all the same.
+    GivenUp,
+    /// As many tasks wait as the throttle has places. Make fewer calls, or give it more places.
+    LineFull,
+    /// The law admits no more calls in this second, and rejects those that come.
+    OverLimit,
+    /// Its cost is more than a limit's burst, so it can never fit.
+    TooBig,
+    /// It would have to wait beyond the end of time.
+    Never,
+}
+
+impl Rejection {
+    pub(crate) const fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::Late(at) => Self::Late(time::ticking(at)),
+            Reason::OverLimit => Self::OverLimit,
+            Reason::TooBig => Self::TooBig,
+            Reason::QueueFull => Self::LineFull,
+            _ => Self::Never,
+        }
+    }
+}
+
+impl core::fmt::Display for Rejection {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Late(_) => "the wait would outlast the call's deadline",
+            Self::GivenUp => "the deadline passed while the call was under way",
+            Self::LineFull => "as many tasks wait already as the throttle has places",
+            Self::OverLimit => "the law's limit for this second is used up",
+            Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
+            Self::Never => "the wait would outlast the clock",
+        })
+    }
+}
+
+impl core::error::Error for Rejection {}

@@ -1,0 +1,98 @@
+"""The pacing: GCRA, counted in calls and parts of calls.
+
+The bucket holds calls; every call pours its cost in and leaves when all of it fits, and a quota of
+count per period drains count / period of a call each nanosecond. The documents count the same in
+1/period of a call, so that a whole number says it exactly; a record holds that number.
+"""
+
+from fractions import Fraction
+
+from exact import END, LAST, U64, ceil, since, within
+
+
+class Never(Exception):
+    """A call that cannot be sent, and why."""
+
+    def __init__(self, reason):
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Quota:
+    def __init__(self, count, period, burst=1):
+        self.count, self.period, self.burst = count, period, burst
+
+    def __eq__(self, other):
+        return isinstance(other, Quota) and vars(self) == vars(other)
+
+    def drains(self, nanos):
+        return Fraction(self.count * nanos, self.period)
+
+
+class Pacing:
+    def __init__(self, now):
+        self.fill = Fraction(0)
+        self.seen = now  # The latest instant.
+        self.cooldown = 0  # No call is sent before this one.
+
+    def fill_at(self, now, quota):
+        return max(Fraction(0), self.fill - quota.drains(since(self.seen, now)))
+
+    def due(self, now, cost, quota):
+        """From when on the call may be sent; zero where nothing is in the way."""
+        if cost == 0:
+            return 0
+        cooldown = self.cooldown if self.cooldown > self.seen else 0
+        if quota is None:
+            return cooldown
+        if cost > quota.burst:
+            raise Never("too-big")
+        over = self.fill_at(now, quota) + cost - quota.burst
+        if over <= 0:
+            return cooldown
+        at = max(now, self.seen) + ceil(over * quota.period / quota.count)
+        if at > END:
+            raise Never("never")
+        return max(at, cooldown)
+
+    def drain(self, now, quota):
+        self.fill = Fraction(0) if quota is None else self.fill_at(now, quota)
+        self.seen = max(self.seen, now)
+
+    def correct(self, now, charged, used, quota):
+        """A refund ends at an empty bucket, a debt at what 64 bits hold."""
+        self.drain(now, quota)
+        if quota is not None:
+            most = Fraction(U64, quota.period)
+            self.fill = max(Fraction(0), min(most, self.fill + used - charged))
+
+    def charge(self, now, cost, quota):
+        self.correct(now, 0, cost, quota)
+
+    def charge_late(self, now, late, cost, quota):
+        """What a timer is late by is not lost: a call that had to wait is charged as of then."""
+        waited = quota is not None and self.fill + cost > quota.burst
+        fits = waited and (self.fill + cost) * quota.period <= U64
+        self.charge(now - late if fits else now, cost, quota)
+
+    def delay(self, now, span):
+        self.cooldown = max(self.cooldown, min(within(max(now, self.seen) + span), LAST))
+
+    def away(self, span, quota):
+        """Time that passed before the present clock began drains as well."""
+        if quota is not None:
+            self.fill = self.fill_at(within(self.seen + span), quota)
+
+    def write(self, out, quota, now):
+        out.u64(0 if quota is None else int(self.fill_at(now, quota) * quota.period))
+        out.instant(max(self.seen, now))
+        out.instant(self.cooldown)
+
+    def read(self, source):
+        """What is in the bucket counts in 1/period of a call, which is the law's to say."""
+        level = source.u64()
+        self.seen, self.cooldown = source.instant(), source.instant()
+        return level
+
+    def pour_again(self, level, quota):
+        self.fill = Fraction(0) if quota is None else Fraction(level, quota.period)

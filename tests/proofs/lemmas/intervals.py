@@ -1,0 +1,331 @@
+"""`adaptive`: when the next call is sent, and how long a cooldown may be."""
+
+from lemma import (
+    SECOND,
+    U8,
+    U32,
+    U64,
+    all_of,
+    div,
+    implies,
+    ite,
+    least,
+    lemma,
+    minus,
+    most,
+    step,
+    within,
+)
+from lemmas.chance import drawn
+from lemmas.logs import I32, OCTAVE, log_of, signed, span_of, sum32
+from lemmas.probes import LIMIT, depth_of
+
+LATENESS = 2_000_000
+DAY = 86_400 * SECOND
+PROBE = log_of(20 * SECOND)
+DOUBLING = 2**28
+WIDEST = 1024
+
+
+def a_client(dice):
+    """A state that paces calls, as its record has it, and the time."""
+    now = dice.instant()
+    interval = dice.number(0, 62 * OCTAVE)
+    interval_end, release, event = (dice.near(now, 100 * SECOND) for _ in range(3))
+    least, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, 40)])
+    ceiling = dice.number(0, 2**14)
+    paced = [1, interval, dice.number(4, 9), least, 0, 0, 0, 0, 0, 0, 0, 0]
+    meter = [event, 0, 0, 0, 0]
+    hinted = [0, 0, U32, 0, 0, 16, 0]
+    event = [event, 0, ceiling, misses, dice.flag()]
+    return [*paced, *meter, interval_end, release, interval, *event, 16, 0, *hinted], now
+
+
+def parts(state):
+    """The length of the epoch, the interval, the release and the interval."""
+    return max(state[2] * 256, state[3]), state[17], state[18], state[19]
+
+
+def recorded(*instants):
+    """The end of time is kept as such; what is nearer to either end than a record reaches is not."""
+    return [instant if instant == U64 else min(max(instant, 2), U64 - 1) for instant in instants]
+
+
+def caught_up(interval_end, now, interval):
+    """Where the grid goes on: what a late timer has missed is caught up, or one interval."""
+    return most(interval_end, minus(now, most(interval, LATENESS)))
+
+
+def longest_wait(interval, ceiling):
+    """`AdaptiveState::longest_wait`, of logarithms."""
+    return span_of(interval + OCTAVE if interval > ceiling else ceiling)
+
+
+def advanced(interval_end, now, silence, interval, width, longest, word, start_of=caught_up, latest_of=least):
+    """`AdaptiveState::advance`: the interval after a call, and when the next is due."""
+    interval_end = ite(minus(now, interval_end) > silence, now, interval_end)
+    grid = within(start_of(interval_end, now, interval) + interval)
+    due = within(minus(grid, div(width, 2)) + drawn(word, 0, width))
+    return grid, latest_of(due, within(now + longest))
+
+
+def with_chance(dice):
+    state, now = a_client(dice)
+    return [*state, *dice.state(), now]
+
+
+def calm(dice):
+    asked = with_chance(dice)
+    asked[23] = 0  # misses
+    return asked
+
+
+@step("advance", calm)
+def advance(*numbers):
+    *state, _low, _high, now, word = numbers
+    length, interval_end, _, interval = parts(state)
+    silence = span_of(interval + 6 * OCTAVE)
+    width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
+    longest = longest_wait(interval, state[22] * 2**16)
+    return tuple(recorded(*advanced(interval_end, now, silence, span_of(interval), width, longest, word)))
+
+
+def in_force(interval, misses, down, dark, ceiling, capped=least):
+    """`AdaptiveState::interval_in_force`, where `dark` is a quarter of the time since the event."""
+    widest = most(PROBE, interval + 2 * OCTAVE)
+    widest = ite(down, widest, most(widest, dark))
+    doubled = least(interval + (misses - 1) * OCTAVE, I32)
+    probing = capped(least(doubled, widest), ceiling)
+    return ite(misses >= 2, most(probing, interval), interval)
+
+
+def in_force_at(state, now, misses, ceiling):
+    event, down = state[20], state[24]
+    dark = log_of(max(now - event, 0)) - 2 * OCTAVE
+    return span_of(in_force(state[19], misses, bool(down), dark, ceiling))
+
+
+@step("in_force", lambda dice: [*a_client(dice)[0], dice.instant()])
+def in_force_of(*numbers):
+    *state, now = numbers
+    return in_force_at(state, now, state[23], state[22] * 2**16)
+
+
+def backed_off(interval_end, release, now, interval, cooldown, longest, word, latest_of=least):
+    """`AdaptiveState::back_off`, where no wait is longer than `longest`."""
+    half = div(interval, 2)
+    wait = most(drawn(word, minus(interval, half), within(interval + half)), cooldown)
+    due = latest_of(most(release, within(now + wait)), within(now + longest))
+    return most(interval_end, within(now + most(interval, cooldown))), due
+
+
+@step("back_off", lambda dice: [*with_chance(dice), dice.u64()])
+def back_off(*numbers):
+    *state, _low, _high, now, ceiling, word = numbers
+    _, interval_end, release, learnt = parts(state)
+    ceiling = ((log_of(ceiling) >> 16) - 1) * 2**16
+    interval = in_force_at(state, now, min(state[23] + 1, 40), ceiling)
+    longest = longest_wait(learnt, ceiling)
+    return tuple(recorded(*backed_off(interval_end, release, now, interval, 0, longest, word)))
+
+
+def sooner(instant, now, refund):
+    return least(instant, most(minus(instant, refund), now))
+
+
+@step("shift", lambda dice: [*calm(dice), dice.flag()])
+def shift(*numbers):
+    *state, _low, _high, now, later = numbers
+    _, interval_end, release, interval = parts(state)
+    by = min(span_of(interval), DAY)
+    if later:
+        return tuple(recorded(within(interval_end + by), within(release + by)))
+    return tuple(recorded(sooner(interval_end, now, by), sooner(release, now, by)))
+
+
+def held(now, end, spread, ceiling, word, latest_of=least):
+    """`AdaptiveState::cooldown`: when a cooldown is over."""
+    latest = within(now + ceiling)
+    after = latest_of(within(end + drawn(word, 0, spread)), latest)
+    before = minus(latest, drawn(word, 0, least(spread, div(ceiling, 8))))
+    return ite(end < latest, after, before)
+
+
+def a_cooldown(dice):
+    wait = dice.u64() >> dice.randrange(34)
+    return [*dice.state(), min(dice.instant(), U64 // 2), max(wait, SECOND + 1), dice.u64()]
+
+
+@step("cool_down", a_cooldown)
+def cool_down(_low, _high, now, wait, ceiling, word):
+    ceiling = span_of(((log_of(ceiling) >> 16) - 1) * 2**16)
+    wait = min(within(now + wait) - now, ceiling)
+    return recorded(held(now, within(now + wait), wait // 8, ceiling, word))[0]
+
+
+def wide_after(wide, doublings):
+    """`Open::limit`, after so many doublings: none, as 0, from 1024 calls on."""
+    wide <<= min(doublings, 10)
+    return wide if wide < WIDEST else 0
+
+
+def doubles_after(wide, since):
+    """`open::doubles_after`, with 0 for never."""
+    doublings = min(since // DOUBLING, 10)
+    return (doublings + 1) * DOUBLING if doublings < 10 and wide << doublings < WIDEST else 0
+
+
+def responded(wide, since, served):
+    """`Open::respond`: how many calls may be in flight, and how long ago that was doubled."""
+    wide = wide_after(wide, since // DOUBLING) or WIDEST
+    return wide + served, since % DOUBLING if served else 0
+
+
+def an_open(dice):
+    """One that no rejection has told a limit of calls in flight."""
+    wide = dice.choice([10, dice.number(1, WIDEST + 1)])
+    return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), dice.flag(), 0, 0, 0, 0]
+
+
+def a_while(dice):
+    return dice.choice([dice.randint(0, 12 * DOUBLING), dice.u64()])
+
+
+@step("open", lambda dice: [*an_open(dice), a_while(dice)])
+def open_for(wide, _sends, _measured, probing, *rest):
+    *_cap, since = rest
+    limit = 1 if probing else wide_after(wide, since // DOUBLING)
+    return limit, doubles_after(wide, since)
+
+
+@step("respond", lambda dice: [*an_open(dice), a_while(dice), dice.flag(), dice.u16()])
+def respond(wide, sends, measured, probing, *rest):
+    *cap, since, served, _in_flight = rest
+    after, ago = responded(wide, since, served)
+    return ago, wide if probing else after, sends, measured, probing, *cap
+
+
+def a_moment(given):
+    """An interval and a release, the time, an interval, and a word: of all widths."""
+    return *given.numbers("slot release now interval", 0, U64), given.number("word", 0, U32)
+
+
+@lemma("law/adaptive/paced.rs AdaptiveState::advance", start_of=lambda interval_end, now, interval: interval_end)
+def each_call_takes_an_interval_and_silence_earns_one_or_a_late_timers(given, start_of=caught_up):
+    """The interval moves by an interval for each call, and to no more than 2 ms before the clock, or to the
+    clock where an interval is longer. The next call is due within a 32nd of an interval of its interval,
+    and never before the interval begins; but no wait is longer than the longest one, which no interval
+    exceeds. (As far as the clock reaches.)"""
+    interval_end, _, now, interval, word = a_moment(given)
+    silence, width, longest = given.numbers("silence width longest", 0, U64)
+    # The draws are a quarter of a quarter of it at most.
+    given.that(silence >= interval, width * 16 <= interval, longest >= interval)
+    after, due = advanced(interval_end, now, silence, interval, width, longest, word, start_of)
+    latest = within(now + longest)
+    ahead = all_of(after >= within(interval_end + interval), after >= least(now, now - LATENESS + interval))
+    kept = implies(interval_end >= now, after == within(interval_end + interval))
+    near = all_of(
+        due >= least(minus(after, div(interval, 32)), latest),
+        due <= after + div(interval, 32) + 1,
+        due <= latest,
+    )
+    return all_of(ahead, kept, near, due >= least(minus(after, interval), latest), due <= U64)
+
+
+@lemma(
+    "law/adaptive/paced.rs AdaptiveState::back_off",
+    latest_of=lambda due, latest: due,
+)
+def after_a_miss_half_an_interval_passes_at_least(given, latest_of=least):
+    """And the cooldown that the server asked for; no more than one and a half intervals or that cooldown, but
+    for what was to be waited for already: a rejection brings no call nearer. But no wait is longer than
+    the longest one, which no interval in force exceeds."""
+    interval_end, release, now, interval, word = a_moment(given)
+    cooldown, longest = given.numbers("pause longest", 0, U64)
+    given.that(longest >= interval)
+    new_interval_end, due = backed_off(interval_end, release, now, interval, cooldown, longest, word, latest_of)
+    half, latest = div(interval, 2), within(now + longest)
+    low = all_of(due >= within(now + half), due >= within(now + least(cooldown, longest)))
+    no_nearer = all_of(due >= least(release, latest), new_interval_end >= interval_end)
+    high = least(most(release, within(now + most(interval + half, cooldown))), latest)
+    return all_of(low, no_nearer, due <= high)
+
+
+@lemma(
+    "law/adaptive/paced.rs AdaptiveState::shift",
+    refund=lambda instant, now, refund: most(minus(instant, refund), now),
+)
+def a_refund_brings_a_call_no_nearer_than_now_and_never_further(given, refund=sooner):
+    """It is sent sooner by no more than the refund, and not at all where it was due already."""
+    interval_end, _, now, span, _ = a_moment(given)
+    after = refund(interval_end, now, span)
+    no_more = all_of(after >= minus(interval_end, span), after >= least(interval_end, now))
+    return all_of(no_more, after <= interval_end, implies(interval_end <= now, after == interval_end))
+
+
+@lemma("law/adaptive/blind.rs AdaptiveState::interval_in_force", capped=lambda probe, ceiling: probe)
+def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given, capped=least):
+    """Nor further than 20 s, four intervals, or (but for an outage) a quarter of the time that the
+    server has been rejecting, whichever is longest; where the interval is longer than the ceiling,
+    it is the interval."""
+    interval, dark = given.numbers("interval dark", -2 * OCTAVE, 64 * OCTAVE)
+    ceiling = given.number("ceiling", 0, 64 * OCTAVE)
+    misses, down = given.number("misses", 0, U8), given.flag("down")
+    made = in_force(interval, misses, down, dark, ceiling, capped)
+    furthest = most(most(PROBE, interval + 2 * OCTAVE), ite(down, 0, dark))
+    return all_of(made >= interval, made <= most(interval, ceiling), made <= furthest)
+
+
+@lemma("law/adaptive/cooldown.rs AdaptiveState::wait_until", latest_of=lambda until, latest: until)
+def no_cooldown_is_longer_than_the_ceiling(given, latest_of=least):
+    """Nor shorter than the server asked for, but for an eighth of the ceiling where it asked for that or
+    more. (As far as the clock reaches.)"""
+    now, spread, ceiling, wait = given.numbers("now spread ceiling wait", 0, U64)
+    word = given.number("word", 0, U32)
+    given.that(now + ceiling <= U64)
+    end = within(now + least(wait, ceiling))
+    until = held(now, end, spread, ceiling, word, latest_of)
+    short = minus(within(now + ceiling), div(ceiling, 8))
+    return all_of(until <= within(now + ceiling), until >= least(end, short), until >= now)
+
+
+@lemma(
+    "law/adaptive/open.rs doubles_after",
+    after=lambda wide, since: doubles_after(wide, since) + DOUBLING,
+)
+def a_window_that_grows_says_when(given, after=doubles_after):
+    """Until then it is as wide as now, and then it is wider, or no more."""
+
+    def cooldowns(wide, since):
+        now, change = wide_after(wide, since // DOUBLING), after(wide, since)
+        if change == 0:
+            return now == 0
+        kept = wide_after(wide, (change - 1) // DOUBLING) == now
+        wider = wide_after(wide, change // DOUBLING)
+        return change > since and kept and (wider == 0 or wider > now)
+
+    sinces = [number * DOUBLING + part for number in range(13) for part in (0, 1, DOUBLING - 1)]
+    return all(cooldowns(wide, since) for wide in range(1, WIDEST + 2) for since in sinces)
+
+
+@lemma(
+    "law/adaptive/open.rs Open::respond",
+    after=lambda wide, since, served: (responded(wide, since, served)[0] - 1, since % DOUBLING),
+)
+def a_response_makes_a_window_no_narrower(given, after=responded):
+    """A success admits one more call at once and leaves the next doubling where it was; a rejection
+    leaves the window as it is, and puts the next doubling off to a whole one from then."""
+
+    def cooldowns(wide, doublings, part, served):
+        before = wide_after(wide, doublings)
+        made, ago = after(wide, doublings * DOUBLING + part, served)
+        expected = before + served if 0 < before < WIDEST - served else 0
+        return wide_after(made, ago // DOUBLING) == expected and ago == (part if served else 0)
+
+    return all(
+        cooldowns(wide, doublings, part, served)
+        for wide in range(1, WIDEST + 2)
+        for doublings in range(13)
+        for part in (0, 1, DOUBLING - 1)
+        for served in (False, True)
+    )

@@ -1,0 +1,154 @@
+// The page: a table for each load, the bars, and the servers.
+
+import { PROVIDERS } from "./providers.mjs";
+import { LATENCY } from "./server.mjs";
+
+const median = (numbers) => numbers.filter((number) => number !== undefined).sort((a, b) => a - b)[Math.floor((numbers.length - 1) / 2)];
+
+/** The rows of all runs as one each: medians, but the most lost, and the most sent twice. */
+export function middle(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = [row.server, row.load, row.client].join("\n");
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return [...groups.values()].map((same) => {
+    const of = (name) => same.map((row) => row[name]);
+    const medians = ["seconds", "ideal", "first", "said", "soonest", "latest"].map((name) => [name, median(of(name))]);
+    return {
+      server: same[0].server, load: same[0].load, client: same[0].client, calls: same[0].calls, ...Object.fromEntries(medians),
+      times: median(same.map(({ seconds, ideal }) => seconds / ideal)), throttled: median(same.map((row) => row.throttled / row.offered)), lost: Math.max(...of("lost")), twice: Math.max(...of("twice")),
+      stopped: same.some((row) => row.stopped),
+    };
+  });
+}
+
+const percent = (share) => `${(share * 100).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`;
+const told = ({ tells }) => tells !== "nothing";
+
+/** What came of a row: seconds, throttled, lost. */
+function cell(row, seconds = row?.seconds) {
+  if (!row) return "";
+  const more = row.twice ? `, ${row.twice} twice` : "";
+  return `${row.stopped ? "> " : ""}${seconds?.toFixed(1) ?? "never"} / ${percent(row.throttled)} / ${row.lost}${more}`;
+}
+
+const line = (cells) => `| ${cells.join(" | ")} |`;
+const head = (cells, left) => [line(cells), `|${cells.map((_, at) => (at < left ? "---" : "--:")).join("|")}|`];
+
+/** A load that lost calls did not end. */
+const whole = (times) => (row, plain) => (row.lost ? Infinity : times(row, plain));
+
+/** What is asked of tidegate: where, of which figure, at most how much. */
+const BARS = [
+  { load: "sequential job", what: "seconds, at most 1.05 times plain fetch's", is: whole((row, plain) => row.seconds / plain.seconds), most: () => 1.05 },
+  { load: "trickle", what: "seconds, at most 1.05 times plain fetch's", is: whole((row, plain) => row.seconds / plain.seconds), most: () => 1.05 },
+  { load: "300 at once", what: "seconds, at most 1.25 times the ideal", of: told, is: whole((row) => row.times), most: () => 1.25 },
+  { load: "300 at once", what: "seconds, at most 1.5 times the ideal", of: (it) => !told(it), is: whole((row) => row.times), most: () => 1.5 },
+  { load: "300 at once, three processes", what: "seconds, at most 1.5 times the ideal", is: whole((row) => row.times), most: () => 1.5 },
+  ...["300 at once", "300 at once, three processes"].flatMap((load) => [
+    { load, what: "throttled, at most 3 %", of: told, is: (row) => row.throttled, most: () => 0.03, show: percent },
+    { load, what: "throttled, at most 8 %", of: (it) => !told(it), is: (row) => row.throttled, most: () => 0.08, show: percent },
+  ]),
+  {
+    load: "cold start", what: "seconds to the first call that is served, at most 1.2 times what the server said, or 2 s",
+    is: (row) => row.first ?? Infinity, most: (row) => Math.max(2, 1.2 * Math.max(row.said ?? 0, row.soonest)), show: (is) => (is < Infinity ? `${is.toFixed(1)} s` : "never"),
+  },
+];
+
+function bars(find) {
+  const lines = [];
+  const put = (title, verdicts) => {
+    if (!verdicts.length) return;
+    const missed = verdicts.filter(({ met }) => !met);
+    const list = missed.length ? `**not met** at ${missed.map(({ name, is }) => `${name} (${is})`).join("; ")}` : "met";
+    lines.push(`- ${title}: ${verdicts.length - missed.length} of ${verdicts.length}; ${list}.`);
+  };
+  for (const { load, what, of = () => true, is, most, show = (is) => (is < Infinity ? is.toFixed(2) : "calls lost") } of BARS) {
+    const kind = of === told ? " where the server tells something" : of.length ? " where it tells nothing" : "";
+    put(`${load}${kind}: ${what}`, PROVIDERS.filter(of).flatMap((provider) => {
+      const [row, plain] = ["tidegate", "plain fetch"].map((client) => find(provider.name, load, client));
+      if (!row || (AGAINST_PLAIN.includes(load) && !plain)) return [];
+      const value = is(row, plain);
+      return [{ name: provider.name, met: value <= most(row), is: show(value) }];
+    }));
+  }
+  for (const [name, what] of [["lost", "no call lost"], ["twice", "no call sent again that was served"]]) {
+    put(`every load: ${what}`, PROVIDERS.flatMap((provider) => {
+      const rows = LOADS.map((load) => find(provider.name, load, "tidegate")).filter(Boolean);
+      const worst = Math.max(...rows.map((row) => row[name]));
+      return rows.length ? [{ name: provider.name, met: !worst, is: worst }] : [];
+    }));
+  }
+  return lines;
+}
+
+const AGAINST_PLAIN = ["trickle", "sequential job"];
+const BURSTS = ["300 at once", "300 at once, three processes"];
+const LOADS = [...BURSTS, "cold start", "trickle", "sequential job"];
+const CLIENTS = ["tidegate", "p-retry", "ky", "bottleneck", "p-throttle", "smithy adaptive", "octokit"];
+
+/** The share of that time from which on the figures are not those of an idle machine. */
+const BUSY = 0.25;
+
+/** What stands above each table. */
+const ABOUT = {
+  "300 at once": "A cell says seconds until the last response / the share of throttled calls, of all that the server got / calls that it never served.",
+  "300 at once, three processes": "A hundred calls in each of three processes that do not talk to each other. `bottleneck` and `p-throttle` are set to a third of the limit each.",
+  "cold start":
+    "Twenty calls at once where others have just used up the quota. A cell says seconds until the first call is served / throttled / never served. *soonest* is when the server can serve the first; *said* is what it tells the first call that it throttles.",
+  trickle: "Calls at a third of the limit, at even intervals, for about twenty seconds. *Latest call*: how long after its time the most delayed one passed.",
+  "sequential job": "Sixty calls, one after the other, on a plan a hundred times as large, of which one part in a hundred is used up; its window or refill takes as long as documented.",
+};
+
+export function page(rows, { runs, share }) {
+  const find = (server, load, client) => rows.find((row) => row.server === server && row.load === load && row.client === client);
+  const text = [
+    "# The npm package at servers that limit as providers do", "",
+    `${PROVIDERS.length} servers on this machine follow the documented limits of real providers, with their headers, statuses and bodies; a response takes ${LATENCY} ms.`,
+    `Figures are the servers' own count, and medians of ${runs === 1 ? "one run" : `${runs} runs`}, but the most of calls lost. \`tidegate\` is \`gate.fetch\` without options.`,
+    "`p-retry` (eleven attempts, its default), `ky` (ten attempts, the server's status among those that it retries), the adaptive strategy of `@smithy/util-retry` (ten attempts)",
+    "and octokit's throttling plugin know nothing of the limit. `bottleneck` and `p-throttle` are told it, stay 2 % below where it must be kept to the millisecond, and retry what is throttled all the same.",
+    "*Ideal* is what a client takes that knows the rule and is alone, computed from the rule.",
+    "A row that takes longer than two and a half times the ideal and a minute is stopped (>), and what is not served then is lost. A bar of time is not met where calls are lost.",
+    "Nine processes make the calls of all rows, many rows side by side: three those of `tidegate` and plain fetch, three those of `bottleneck` and `p-throttle`, three the rest.",
+    share === undefined ? "" : `While this ran, some program of the machine waited for a processor ${percent(share)} of the time.`,
+    share > BUSY ? "**The machine was busy with other work: an idle one gives shorter times and fewer throttled calls, for every client.**" : "", "",
+    "![For each client, seconds in times of the ideal and calls throttled, at every server](providers.svg)", "",
+    "## Bars of tidegate", "",
+    ...bars(find),
+  ];
+  for (const load of LOADS) {
+    const here = PROVIDERS.filter(({ name }) => find(name, load, "tidegate"));
+    if (!here.length) continue;
+    text.push("", `## ${load[0].toUpperCase()}${load.slice(1)}`, "", ABOUT[load], "");
+    if (AGAINST_PLAIN.includes(load)) {
+      const late = load === "trickle";
+      text.push(...head(["server", "calls", "ideal", "tidegate", "plain fetch", "times plain fetch", ...(late ? ["latest call, ms", "plain fetch's"] : [])], 1));
+      for (const { name } of here) {
+        const [own, plain] = ["tidegate", "plain fetch"].map((client) => find(name, load, client));
+        const latest = [own, plain].map((row) => (row ? (row.latest * 1_000).toFixed(0) : ""));
+        text.push(line([name, own.calls, own.ideal.toFixed(1), cell(own), cell(plain), plain ? (own.seconds / plain.seconds).toFixed(3) : "", ...(late ? latest : [])]));
+      }
+      continue;
+    }
+    const cold = load === "cold start";
+    text.push(...head(["server", "tells", ...(cold ? ["soonest", "said"] : ["ideal"]), ...CLIENTS], 2));
+    for (const { name, tells, method } of here) {
+      const own = find(name, load, "tidegate");
+      const times = cold ? [own.soonest.toFixed(1), own.said?.toFixed(1) ?? ""] : [own.ideal.toFixed(1)];
+      const is = (client) => cell(find(name, load, client), cold ? find(name, load, client)?.first : undefined);
+      text.push(line([name, tells, ...times, ...CLIENTS.map(is)]));
+      if (method === "POST") text.push(line(["the same with `retry: true`", tells, ...times, is("tidegate, retry: true"), ...CLIENTS.slice(1).map(() => "")]));
+    }
+  }
+  text.push("", "## The servers", "");
+  text.push("*tells*: the quota with every response, only a wait when it throttles, or nothing. *time*: how many times shorter than documented; seconds above are not scaled back.");
+  text.push("Where a day stands, the provider's page was read on it, in a stored copy; where none stands, from accounts that others give of it.", "");
+  text.push(...head(["server", "tells", "limit", "time", "source", "read"], 6));
+  for (const { name, tells, documented, scale, source, read } of PROVIDERS) {
+    text.push(line([name, tells, documented, scale === 1 ? "as it is" : `1/${scale}`, source ? `<${source}>` : "none: a rule of many servers", read ?? ""]));
+  }
+  text.push("", "Written by `cargo xtask bench providers`.", "");
+  return text.join("\n");
+}

@@ -1,0 +1,103 @@
+// One row: a server, the processes of a client, and a load.
+
+import { fork } from "node:child_process";
+import { ideal, large, rate } from "./rules.mjs";
+import { LATENCY, serve } from "./server.mjs";
+
+const AT_ONCE = 300;
+const JOB = 60;
+const COLD = 20;
+/** A trickle goes on for so many seconds, within bounds of its calls. */
+const TRICKLE = { seconds: 20, least: 20, most: 60 };
+
+/** The loads: what each process does, and which part of the quota is left. `fast` makes them a quarter of the size. */
+export const LOADS = {
+  "300 at once": (_, fast) => ({ calls: fast ? AT_ONCE / 4 : AT_ONCE, processes: 1, left: 1 }),
+  "300 at once, three processes": (_, fast) => ({ calls: fast ? AT_ONCE / 4 : AT_ONCE, processes: 3, left: 1 }),
+  "cold start": () => ({ calls: COLD, processes: 1, left: 0 }),
+  trickle: ({ rule }, fast) => {
+    const every = 3_000 / rate(rule);
+    const calls = Math.round((TRICKLE.seconds * 1_000) / every);
+    return { calls: Math.ceil(Math.max(TRICKLE.least, Math.min(TRICKLE.most, calls)) / (fast ? 4 : 1)), processes: 1, left: 1, every };
+  },
+  "sequential job": ({ rule, scale }) => ({ calls: JOB, processes: 1, left: 0.99, order: "sequential", rule: large(rule, scale) }),
+};
+
+/** How long a row may take, in milliseconds: what is not served then is lost. */
+export function limit(provider, load, fast) {
+  const { calls, left, every = 0, rule = provider.rule } = LOADS[load](provider, fast);
+  return 2.5 * ideal(rule, 0, left, calls) + 60_000 + calls * every;
+}
+
+/** Three processes each, so that the herds of clients that only retry keep nobody else waiting. */
+const POOLS = [/tidegate|plain/, /bottleneck|p-throttle/, /./].map((who) => ({ who, processes: [], turn: 0 }));
+let rows = 0;
+
+const start = () => {
+  const child = fork(new URL("clients.mjs", import.meta.url), { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  child.setMaxListeners(0);
+  child.once("exit", (code) => {
+    if (code) throw new Error(`a process of the benchmark ended with ${code}`);
+  });
+  return child;
+};
+
+/** Ends every process of the benchmark. */
+export const stop = () => POOLS.forEach((pool) => pool.processes.forEach((child) => child.kill("SIGKILL")));
+
+/** The processes of a row: all three of its pool, or one after the other. */
+function processesFor(client, most) {
+  const pool = POOLS.find(({ who }) => who.test(client));
+  while (pool.processes.length < 3) pool.processes.push(start());
+  return most === 1 ? [pool.processes[pool.turn++ % 3]] : pool.processes;
+}
+
+const said = (child, row, what) =>
+  new Promise((done) => {
+    const listen = (message) => {
+      if (message.row !== row || message.is !== what) return;
+      child.off("message", listen);
+      done(what);
+    };
+    child.on("message", listen);
+  });
+
+/** How long calls that were stopped may take to end, in milliseconds. */
+const REST = 60_000;
+
+/** Runs a row; what came of it, by the server's count. */
+export async function run({ provider, load, client, fast = false }) {
+  const { calls, processes: most, left, order, every, rule = provider.rule } = LOADS[load](provider, fast);
+  const server = await serve(provider, { rule, left });
+  const row = rows++;
+  const workers = processesFor(client, most);
+  const ready = workers.map((child) => said(child, row, "ready"));
+  for (const [own, child] of workers.entries()) {
+    const task = {
+      provider: provider.name, client, rule, processes: most, process: own, url: server.url, order, every,
+      calls: calls / most, method: provider.method ?? "GET",
+    };
+    child.send({ row, task });
+  }
+  await Promise.all(ready);
+  server.begin();
+  const done = Promise.all(workers.map((child) => said(child, row, "done")));
+  for (const child of workers) child.send({ row });
+  let timer;
+  const late = new Promise((done) => (timer = setTimeout(done, limit(provider, load, fast), "late")));
+  const ended = await Promise.race([done, late]);
+  clearTimeout(timer);
+  const counts = server.counts(calls, every);
+  if (ended === "late") {
+    counts.seconds = limit(provider, load, fast) / 1_000;
+    // What is under way ends soon where everything passes.
+    server.open();
+    Promise.race([done, new Promise((done) => setTimeout(done, REST).unref())]).then(() => server.close());
+  } else {
+    server.close();
+  }
+  // Where the load itself takes its time, that is what it can be done in.
+  if (every) counts.ideal = ((calls - 1) * every + (rule.lasts ?? LATENCY)) / 1_000;
+  if (order) counts.ideal = (calls * (rule.lasts ?? LATENCY)) / 1_000;
+  return { server: provider.name, load, client, calls, ...counts, stopped: ended === "late" };
+}

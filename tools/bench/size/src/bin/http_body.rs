@@ -1,0 +1,30 @@
+//! The parsers of what an HTTP server says about its limits, in headers and in bodies.
+#![no_std]
+#![no_main]
+
+use tidegate_size as _;
+
+use tidegate::signal::body::Body;
+use tidegate::signal::http::{Answer, Profile, Reading};
+use tidegate::{Hint, Span};
+
+/// Reads one response.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Parsers {
+    reading: fn(u16, Profile) -> Reading,
+    header: fn(&mut Reading, &[u8], &[u8]),
+    feed: fn(&mut Body, &[u8]),
+    body: fn(&mut Reading, &Body),
+    finish: fn(Reading, Option<Span>) -> Answer,
+    last: fn(&Answer) -> Option<Hint>,
+}
+
+#[unsafe(no_mangle)]
+pub static ROOTS: Parsers = Parsers {
+    reading: Reading::with_profile,
+    header: |reading, name, value| reading.header(name, value),
+    feed: |body, bytes| body.feed(bytes),
+    body: Reading::body,
+    finish: Reading::finish,
+    last: |answer| answer.limits().last().map(|limit| limit.hint),
+};

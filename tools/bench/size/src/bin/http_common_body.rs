@@ -1,0 +1,28 @@
+//! The parser of the common dialects of HTTP, and that of bodies.
+#![no_std]
+#![no_main]
+
+use tidegate_size as _;
+
+use tidegate::Reply;
+use tidegate::signal::body::Body;
+use tidegate::signal::http::CommonReading;
+
+/// Reads one response.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Parsers {
+    reading: fn(u16) -> CommonReading,
+    header: fn(&mut CommonReading, &[u8], &[u8]),
+    feed: fn(&mut Body, &[u8]),
+    refine: fn(&Body, u16, Reply) -> Reply,
+    finish: fn(&mut CommonReading, Option<u32>) -> Reply,
+}
+
+#[unsafe(no_mangle)]
+pub static ROOTS: Parsers = Parsers {
+    reading: CommonReading::new,
+    header: |reading, name, value| reading.header(name, value),
+    feed: |body, bytes| body.feed(bytes),
+    refine: Body::refine,
+    finish: CommonReading::finish,
+};

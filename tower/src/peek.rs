@@ -1,0 +1,193 @@
+//! Error bodies, read as far as they say something and handed on unread.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http_body::{Body, Frame, SizeHint};
+use tidegate::signal::body;
+use tower_layer::Layer;
+use tower_service::Service;
+
+/// Reads the beginning of a body that may say more than the status and the headers, at most
+/// [`MOST_BYTES`](body::MOST_BYTES), and keeps what it says with the response: [`read`](crate::read) by
+/// [`Standard`](crate::Standard) takes note of it. The body that is returned is whole.
+///
+/// Bodies of errors in JSON are read. With `is_graphql`, those that served are read too: a GraphQL API tells
+/// what it throttled with the status 200.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http_body_util::{BodyExt, Full};
+/// use tidegate_tower::tidegate::{Outcome, Reply};
+/// use tidegate_tower::{Classify, Standard, peek};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let text = r#"{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}"#;
+/// let response = http::Response::builder().status(429).header("content-type", "application/json");
+/// let response = peek(response.body(Full::new(Bytes::from(text)))?, false).await;
+/// let reply: Reply = Standard.classify(&response);
+/// assert_eq!(reply.outcome, Outcome::Exhausted);
+/// assert_eq!(response.into_body().collect().await?.to_bytes(), text);
+/// # Ok(()) }
+/// ```
+pub async fn peek<B>(response: http::Response<B>, is_graphql: bool) -> http::Response<Peeked<B>>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let content_type = response.headers().get(CONTENT_TYPE).map_or(&b""[..], |it| it.as_bytes());
+    let status = response.status().as_u16();
+    // What is worth reading of an error is worth reading of a response of GraphQL.
+    let is_worth = body::is_worth(status, content_type)
+        || is_graphql && response.status().is_success() && body::is_worth(400, content_type);
+    let mut response = response.map(|rest| Peeked { first: VecDeque::new(), rest });
+    if is_worth {
+        let said = response.body_mut().read().await;
+        response.extensions_mut().insert(said);
+    }
+    response
+}
+
+/// A body whose beginning has been looked at, and that is whole all the same: see [`peek`](peek()).
+#[derive(Debug)]
+pub struct Peeked<B: Body> {
+    /// What has been read.
+    first: VecDeque<Result<Frame<B::Data>, B::Error>>,
+    rest: B,
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Peeked<B> {
+    async fn read(&mut self) -> body::Body {
+        let mut said = body::Body::new();
+        while !said.has_ended() && !self.rest.is_end_stream() {
+            let frame = poll_fn(|cx| Pin::new(&mut self.rest).poll_frame(cx)).await;
+            let Some(frame) = frame else { break };
+            let is_data = frame.as_ref().is_ok_and(Frame::is_data);
+            if let Some(data) = frame.as_ref().ok().and_then(Frame::data_ref) {
+                said.feed(data);
+            }
+            self.first.push_back(frame);
+            if !is_data {
+                break;
+            }
+        }
+        said
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Peeked<B>
+where
+    B::Error: Unpin,
+{
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        match self.first.pop_front() {
+            Some(frame) => Poll::Ready(Some(frame)),
+            None => Pin::new(&mut self.rest).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_empty() && self.rest.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let data = self.first.iter().flatten().filter_map(Frame::data_ref);
+        let first = data.map(|data| data.len() as u64).sum::<u64>();
+        let rest = self.rest.size_hint();
+        let mut hint = SizeHint::new();
+        if let Some(most) = rest.upper() {
+            hint.set_upper(most.saturating_add(first));
+        }
+        hint.set_lower(rest.lower().saturating_add(first));
+        hint
+    }
+}
+
+/// Lets a [`Throttle`](crate::Throttle) around it see what error bodies say: see [`peek`](peek()). Requests of reqwest
+/// have it built in.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http_body_util::Full;
+/// use tidegate_tower::{Gate, PeekLayer, ThrottleLayer};
+/// use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), tidegate_tower::BoxError> {
+/// let client = service_fn(async |_: http::Request<String>| {
+///     let text = r#"{"message":"You have exceeded a secondary rate limit."}"#; // as GitHub does
+///     let response = http::Response::builder().status(403).header("content-type", "application/json");
+///     response.body(Full::new(Bytes::from(text)))
+/// });
+/// let gate = Gate::adaptive();
+/// let throttle = ThrottleLayer::new(gate.clone());
+/// let mut service = ServiceBuilder::new().layer(throttle).layer(PeekLayer::new()).service(client);
+/// let request = http::Request::post("http://api.example.com/").body(String::new())?;
+/// let response = service.ready().await?.call(request).await?;
+/// assert_eq!(response.status(), 403);
+/// assert!(gate.stats().counts.throttled > 0);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PeekLayer {
+    is_graphql: bool,
+}
+
+impl PeekLayer {
+    /// A layer that looks at bodies of errors.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { is_graphql: false }
+    }
+
+    /// It looks at JSON bodies with a status of success too.
+    #[must_use]
+    pub const fn graphql(self) -> Self {
+        Self { is_graphql: true }
+    }
+}
+
+impl<S> Layer<S> for PeekLayer {
+    type Service = Peek<S>;
+
+    fn layer(&self, inner: S) -> Peek<S> {
+        Peek { inner, is_graphql: self.is_graphql }
+    }
+}
+
+/// A service whose error bodies are looked at: what [`PeekLayer`] makes.
+#[derive(Clone, Copy, Debug)]
+pub struct Peek<S> {
+    inner: S,
+    is_graphql: bool,
+}
+
+impl<S, Req, B> Service<Req> for Peek<S>
+where
+    S: Service<Req, Response = http::Response<B>, Future: Send + 'static>,
+    B: Body<Data = Bytes, Error: Send> + Send + Unpin + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = http::Response<Peeked<B>>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Req) -> Self::Future {
+        let (response, is_graphql) = (self.inner.call(request), self.is_graphql);
+        Box::pin(async move { Ok(peek(response.await?, is_graphql).await) })
+    }
+}

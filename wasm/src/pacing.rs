@@ -1,0 +1,77 @@
+//! What JavaScript calls for pacing gates: a known quota each, kept exactly.
+
+use tidegate::gate::Pacing;
+use tidegate::{Quota, Verdict};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::arena::Arena;
+use crate::bare::Alone;
+use crate::number::{Clock, count, millis, span};
+
+struct Desk {
+    pacings: Arena<(Pacing, Quota)>,
+    clock: Clock,
+}
+
+static DESK: Alone<Desk> = Alone::new(Desk { pacings: Arena::new(), clock: Clock::NEW });
+
+/// A new pacing gate's slot; -1 where there is no memory, -2 where there is no such quota.
+#[wasm_bindgen]
+pub fn pacing_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
+    let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
+    let quota = quota.and_then(|quota| quota.with_burst(count(burst)).ok());
+    let Some(quota) = quota else { return -2 };
+    DESK.with(|desk| {
+        let slot = desk.pacings.insert((Pacing::new(desk.clock.read(now)), quota));
+        slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
+    })
+}
+
+/// In how many milliseconds a call of this cost may be sent; NaN where it can never fit. The cost is
+/// charged where that is now, or where the call is `patient`: then the time is its own, and nobody
+/// who comes later has it too.
+#[wasm_bindgen]
+pub fn pacing_take(pacing: u32, cost: f64, patient: bool, now: f64) -> f64 {
+    DESK.with(|desk| {
+        let now = desk.clock.read(now);
+        let Some((pacing, quota)) = desk.pacings.get(pacing) else { return f64::NAN };
+        let cost = count(cost);
+        let wait = match pacing.check(now, cost, Some(*quota)) {
+            Verdict::Admit => 0.0,
+            Verdict::Wait(until) => millis(until.saturating_since(now)),
+            Verdict::Full | Verdict::Reject(_) => return f64::NAN,
+        };
+        if patient || wait == 0.0 {
+            pacing.charge(now, cost, Some(*quota));
+        }
+        wait
+    })
+}
+
+/// Gives back what a call was charged that was not sent.
+#[wasm_bindgen]
+pub fn pacing_give(pacing: u32, cost: f64, now: f64) {
+    DESK.with(|desk| {
+        let now = desk.clock.read(now);
+        if let Some((pacing, quota)) = desk.pacings.get(pacing) {
+            pacing.correct(now, count(cost), 0, Some(*quota));
+        }
+    });
+}
+
+/// Keeps all calls that come from now on back for a time.
+#[wasm_bindgen]
+pub fn pacing_delay(pacing: u32, ms: f64, now: f64) {
+    DESK.with(|desk| {
+        let now = desk.clock.read(now);
+        if let (Some((pacing, _)), Some(span)) = (desk.pacings.get(pacing), span(ms)) {
+            pacing.delay(now, span);
+        }
+    });
+}
+
+/// Frees a pacing gate's slot.
+#[wasm_bindgen]
+pub fn pacing_close(pacing: u32) {
+    DESK.with(|desk| desk.pacings.remove(pacing));
+}

@@ -1,0 +1,61 @@
+// What only the body of a response says of a limit.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { tidegate } from "tidegate";
+import { serve } from "./http.mjs";
+
+const json = { "content-type": "application/json; charset=utf-8" };
+const say = (status, body) => ({ status, headers: json, text: JSON.stringify(body) });
+
+/** Statuses of attempts, with the outcome that the gate makes of each. */
+function outcomes(gate) {
+  const seen = [];
+  gate.on("settled", ({ status, outcome }) => seen.push(`${status} ${outcome}`));
+  return seen;
+}
+
+test("a throttle that only the body tells is tried again, and one of GraphQL too, whose method is POST", async (t) => {
+  const google = { error: { code: 403, errors: [{ reason: "userRateLimitExceeded" }] } };
+  const shopify = { errors: [{ message: "Throttled", extensions: { code: "THROTTLED" } }] };
+  for (const [status, body, path, method] of [[403, google, "", "GET"], [200, shopify, "admin/api", "POST"]]) {
+    const { url, seen } = await serve(t, (number) => (number < 3 ? say(status, body) : say(200, { data: number })));
+    const gate = tidegate();
+    const heard = outcomes(gate);
+    const answer = await gate.fetch(url + path, { method, body: method === "POST" ? "{}" : undefined });
+    assert.deepEqual(await answer.json(), { data: 3 });
+    assert.deepEqual(heard, [`${status} throttled`, `${status} throttled`, "200 ok"]);
+    assert.equal(seen.length, 3);
+  }
+});
+
+test("a quota that is used up is asked once, and the caller gets the whole answer", async (t) => {
+  const body = { error: { code: "insufficient_quota", message: "x".repeat(20_000) } };
+  const { url, seen } = await serve(t, () => say(429, body));
+  const gate = tidegate();
+  const [heard, given] = [outcomes(gate), []];
+  gate.on("gaveUp", ({ why }) => given.push(why));
+  const answer = await gate.fetch(url);
+  assert.deepEqual([answer.status, await answer.json()], [429, body]);
+  assert.deepEqual([heard, given, seen.length], [["429 exhausted"], ["exhausted"], 1]);
+});
+
+test("GitHub's secondary limit without a Retry-After holds all calls for a minute", async (t) => {
+  const { url, seen } = await serve(t, () => say(403, { message: "You have exceeded a secondary rate limit." }));
+  const gate = tidegate();
+  const cooldowns = [];
+  gate.on("throttled", ({ cooldown }) => cooldowns.push(cooldown));
+  assert.equal((await gate.fetch(url, undefined, { deadline: 5_000 })).status, 403);
+  await assert.rejects(gate.fetch(url, undefined, { deadline: 5_000 }), { code: "DEADLINE_EXCEEDED" });
+  assert.deepEqual([cooldowns, seen.length], [[60_000], 1]);
+});
+
+test("an error whose body does not end keeps nobody waiting for it", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 403, headers: json, text: "{", streams: true }));
+  const answer = await tidegate().fetch(url);
+  assert.equal(answer.status, 403);
+  const reader = answer.body.getReader();
+  assert.equal(new TextDecoder().decode((await reader.read()).value), "{");
+  await reader.cancel();
+  while (!seen[0].gone) await new Promise((wake) => setTimeout(wake, 10));
+});

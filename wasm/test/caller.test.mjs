@@ -1,0 +1,196 @@
+// The ways to make calls, and to see what they do.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import test from "node:test";
+import { promisify } from "node:util";
+import { tidegate, TidegateError } from "tidegate";
+import { observe } from "tidegate/otel";
+import { pacing } from "tidegate/pacing";
+import { testClock } from "tidegate/test";
+import { serve } from "./http.mjs";
+
+const nothing = () => {};
+const hour = { limit: 1, per: 3_600_000 };
+
+test("a gate with other defaults is the same gate", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 429 }));
+  const gate = tidegate({ law: "none" });
+  const account = gate.with({ key: "account", retry: false });
+  const { fetch } = account;
+  assert.equal((await fetch(url)).status, 429);
+  assert.equal((await account.with({ key: "other" }).fetch(url, {}, { key: "third" })).status, 429);
+  await account.run(nothing);
+  account.tryAcquire().settle();
+  assert.deepEqual([seen.length, gate.stats("account").admitted, gate.stats("third").admitted, gate.stats().keys], [2, 3, 1, 2]);
+  assert.equal(await gate.with({ deadline: 1_000 }).run((signal) => signal instanceof AbortSignal), true);
+});
+
+test("a wrapped function is paced, and has its arguments and its errors", async () => {
+  const gate = tidegate({ law: "fixed", requests: hour, queue: 0 });
+  const add = gate.wrap((one, other) => one + other, { key: "sum" });
+  assert.equal(await add(1, 2), 3);
+  await assert.rejects(add(3, 4), TidegateError);
+  const fails = gate.with({ key: "else" }).wrap(async () => { throw new RangeError("mine"); });
+  await assert.rejects(fails(), /mine/);
+  assert.deepEqual([gate.stats("sum").ok, gate.stats("else").failed], [1, 1]);
+});
+
+test("a peek tells what keeps a call back, and charges nothing", async () => {
+  const { options, advance } = testClock();
+  const gate = tidegate({ ...options, concurrency: 2, requests: { limit: 1, per: 1_000, burst: 3 } });
+  assert.deepEqual(gate.peek(), { wait: 0, cause: undefined, waiting: 0, inFlight: 0 });
+  assert.equal(gate.stats().keys, 0);
+  const [one, two] = [gate.tryAcquire(), gate.tryAcquire()];
+  assert.deepEqual(gate.peek(), { wait: 0, cause: "concurrency", waiting: 0, inFlight: 2 });
+  for (const permit of [one, two, gate.tryAcquire()]) permit?.settle();
+  gate.tryAcquire().settle();
+  for (let i = 0; i < 3; i++) assert.deepEqual(gate.peek(), { wait: 1_000, cause: "pacing", waiting: 0, inFlight: 0 });
+  const call = gate.run(nothing);
+  assert.deepEqual(gate.peek(), { wait: 2_000, cause: "pacing", waiting: 1, inFlight: 0 });
+  await advance(1_000);
+  await call;
+  gate.tryAcquire({ key: "b" }).settle({ outcome: "throttled", retryAfter: 60_000 });
+  const { wait, cause } = gate.peek("b");
+  assert.ok(wait >= 60_000);
+  assert.equal(cause, "cooldown");
+});
+
+test("a paused gate sends nothing, and then by priority", async () => {
+  const gate = tidegate({ law: "none" });
+  const sent = [];
+  gate.run(() => sent.push("before"));
+  gate.pause();
+  const causes = [];
+  gate.on("wait", ({ cause }) => causes.push(cause));
+  const calls = [gate.run(() => sent.push("low")), gate.run(() => sent.push("high"), { priority: 1 }), gate.run(() => sent.push("new key"), { key: "new" })];
+  await assert.rejects(gate.run(nothing, { deadline: 30 }), { code: "DEADLINE_EXCEEDED" });
+  assert.deepEqual([gate.tryAcquire(), gate.peek().cause, gate.peek("never used").cause], [null, "paused", "paused"]);
+  assert.deepEqual(sent, ["before"]);
+  gate.resume();
+  await Promise.all(calls);
+  assert.deepEqual(sent.filter((name) => name !== "new key"), ["before", "high", "low"]);
+  assert.deepEqual([sent.length, causes], [4, Array(4).fill("paused")]);
+  assert.equal(gate.stats().causes.paused, 4);
+});
+
+test("a gate is idle when nothing waits or is in flight, bodies included", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 200, streams: true }));
+  const gate = tidegate();
+  await gate.idle();
+  const answer = await gate.fetch(url);
+  let idle = false;
+  const rest = gate.idle().then(() => (idle = true));
+  await new Promise((wake) => setTimeout(wake, 50));
+  assert.equal(idle, false);
+  seen[0].end();
+  await answer.text();
+  await rest;
+});
+
+test("each attempt is told when it is sent and when it has its outcome", async (t) => {
+  const { url } = await serve(t, (number) => (number === 1 ? { status: 429, headers: { "retry-after": "1" } } : { status: 200 }));
+  const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 } });
+  const events = [];
+  for (const name of ["sent", "settled", "retry"]) gate.on(name, (event) => events.push([name, event]));
+  await (await gate.fetch(url)).text();
+  const told = events.map(([name, { attempt, outcome, status }]) => [name, attempt, outcome, status].filter((value) => value !== undefined));
+  assert.deepEqual(told, [["sent", 1], ["retry", 2], ["settled", 1, "throttled", 429], ["sent", 2], ["settled", 2, "ok", 200]]);
+  const [[, first], [, { ms }], , [, second]] = events;
+  assert.equal(first.waited, 0);
+  assert.ok(ms >= 1_000 && second.waited >= 900, "a cooldown counts");
+});
+
+test("counters outlive their keys, and waits are counted for each", async () => {
+  const { options, advance } = testClock();
+  const gate = tidegate({ ...options, keys: 1, requests: { limit: 1, per: 1_000 } });
+  const calls = [gate.run(nothing, { key: "a" }), gate.run(nothing, { key: "a" })];
+  await advance(1_000);
+  await Promise.all(calls);
+  await gate.run(nothing, { key: "b" });
+  const { ok, waits, causes, keys } = gate.stats();
+  assert.deepEqual([ok, waits, causes.pacing, keys], [3, 1, 1, 1]);
+  assert.deepEqual([gate.stats("b").waits, gate.stats("b").causes.pacing, gate.stats("a").ok], [0, 0, 0]);
+});
+
+/** What a program writes to its console as a warning. */
+async function warningsOf(program) {
+  const source = `import { tidegate } from "tidegate"; const nothing = () => {};\n${program}`;
+  const { stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], { cwd: import.meta.dirname, timeout: 60_000 });
+  return stderr.split("\n").filter((line) => line.startsWith("tidegate: "));
+}
+
+test("the first wait that is long is a warning, one only, and an option turns it off", async () => {
+  const waits = (options) => `
+    const gate = tidegate({ requests: { limit: 1, per: 10_000 }, ${options} });
+    gate.tryAcquire();
+    gate.run(nothing, { deadline: 60_000 }).catch(nothing);
+    gate.run(nothing).catch(nothing);
+    gate.run(nothing).catch(nothing);
+    gate.close();`;
+  const [warning, ...more] = await warningsOf(waits(""));
+  assert.match(warning, /^tidegate: a call of the gate waits 20 s or more: the limit is lower than the demand\. \(/);
+  assert.deepEqual(more, []);
+  assert.deepEqual(await warningsOf(waits("warnAfter: Infinity")), []);
+  assert.deepEqual(await warningsOf(waits("warnAfter: 40_000")), []);
+});
+
+test("a call inside another one that waits for the other's place is a warning", async () => {
+  const [warning, ...more] = await warningsOf(`
+    const gate = tidegate({ concurrency: 1, warnAfter: 200 });
+    gate.run(() => gate.run(nothing)).catch(nothing);
+    setTimeout(process.exit, 1_000);`);
+  assert.match(warning, /waits 0\.2 s or more: calls in flight have all places\. A call inside another one of the same key may wait for ever: give it another key\./);
+  assert.deepEqual(more, []);
+});
+
+test("on a test's clock an hour is over at once, timers and all", async () => {
+  const { options, advance } = testClock();
+  const gate = tidegate({ ...options, requests: hour });
+  const done = [];
+  const calls = [1, 2, 3].map((number) => gate.run(() => done.push(number)));
+  calls.push(assert.rejects(gate.run(() => new Promise(nothing), { key: "hangs", deadline: 100 }), { code: "DEADLINE_EXCEEDED" }));
+  const one = pacing({ ...hour, ...options });
+  one.take();
+  one.wait().then(() => done.push("paced"));
+  await advance(3_599_999);
+  assert.deepEqual(done, [1]);
+  await advance(1);
+  assert.deepEqual(done, [1, 2, "paced"]);
+  await advance(3_600_000);
+  await Promise.all(calls);
+  assert.deepEqual([done, options.now()], [[1, 2, "paced", 3], 7_200_000]);
+});
+
+test("a snapshot outlives JSON, whatever its keys are called", () => {
+  const gate = tidegate({ requests: hour });
+  for (const key of ["__proto__", "a"]) gate.tryAcquire({ key });
+  const again = tidegate({ requests: hour });
+  again.restore(JSON.parse(JSON.stringify(gate.snapshot())));
+  assert.deepEqual(["__proto__", "a"].map((key) => again.tryAcquire({ key })), [null, null]);
+  for (const wrong of [{}, { at: 0, keys: [["a", "no base 64!"]] }, { at: 0, keys: { a: new Uint8Array(5) } }, { at: "x", keys: [] }]) {
+    assert.throws(() => again.restore(wrong), { code: "SNAPSHOT" });
+  }
+});
+
+test("a meter hears of attempts, waits and retries", async () => {
+  const told = [];
+  const instrument = (name) => ({
+    add: (value, attributes) => told.push([name, value, attributes]),
+    record: (value, attributes) => told.push([name, value >= 0, attributes]),
+  });
+  const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 }, attempts: 2 });
+  const end = observe(gate, { createCounter: instrument, createHistogram: instrument });
+  const throttled = () => { throw Object.assign(new Error(), { status: 429 }); };
+  await assert.rejects(gate.run(throttled, { key: "k" }));
+  end();
+  await gate.run(nothing);
+  const key = { "tidegate.key": "k" };
+  const names = told.map(([name]) => name);
+  assert.equal(names.filter((name) => name === "tidegate.attempts").length, 2);
+  assert.deepEqual(told.find(([name]) => name === "tidegate.attempts"), ["tidegate.attempts", 1, { ...key, "tidegate.outcome": "throttled" }]);
+  assert.deepEqual(told.find(([name]) => name === "tidegate.retries"), ["tidegate.retries", 1, key]);
+  assert.deepEqual(told.find(([name]) => name === "tidegate.gave_up"), ["tidegate.gave_up", 1, { ...key, "tidegate.reason": "attempts" }]);
+  assert.deepEqual(told.find(([name]) => name === "tidegate.attempt.duration"), ["tidegate.attempt.duration", true, key]);
+  assert.deepEqual(told.find(([name]) => name === "tidegate.wait.duration"), ["tidegate.wait.duration", true, key]);
+});

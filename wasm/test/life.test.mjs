@@ -1,0 +1,251 @@
+// How long a call lasts: its signals and its place in flight, from the first wait to the end of its body.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import test from "node:test";
+import { DeadlineExceeded, tidegate } from "tidegate";
+import { serve } from "./http.mjs";
+
+const nothing = () => {};
+const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
+const streams = () => ({ status: 200, streams: true });
+
+/** Waits until a condition holds. */
+async function until(holds, ms = 2_000) {
+  const end = performance.now() + ms;
+  while (!holds() && performance.now() < end) await sleep(2);
+  assert.ok(holds(), String(holds));
+}
+
+const WAYS = {
+  "init.signal": (gate, url, { signal }) => gate.fetch(url, { signal }),
+  "a Request's signal": (gate, url, { signal }) => gate.fetch(new Request(url, { signal })),
+  "the option signal": (gate, url, { signal }) => gate.fetch(url, {}, { signal }),
+  "one of two signals": (gate, url, { signal }) => gate.fetch(url, { signal }, { signal: new AbortController().signal }),
+  "the other of two": (gate, url, { signal }) => gate.fetch(url, { signal: new AbortController().signal }, { signal }),
+  "a signal beside a deadline": (gate, url, { signal }) => gate.fetch(url, { signal }, { deadline: 60_000 }),
+  "the signal of run": (gate, url, { signal }) => gate.run((signal) => fetch(url, { signal }), { signal }),
+};
+
+for (const [name, call] of Object.entries(WAYS)) {
+  test(`an abort after the headers closes the connection: ${name}`, async (t) => {
+    const { url, seen } = await serve(t, streams);
+    const gate = tidegate();
+    const controller = new AbortController();
+    const answer = await call(gate, url, controller);
+    const before = performance.now();
+    controller.abort(new Error("enough"));
+    await assert.rejects(answer.text(), /enough|aborted/);
+    await until(() => seen[0].gone);
+    assert.ok(seen[0].gone - before <= 100, `${seen[0].gone - before} ms`);
+    assert.equal(gate.stats().inFlight, 0);
+  });
+}
+
+for (const [name, call] of Object.entries({
+  "AbortSignal.timeout": (gate, url) => gate.fetch(url, { signal: AbortSignal.timeout(150) }),
+  deadline: (gate, url) => gate.fetch(url, {}, { deadline: 150 }),
+})) {
+  test(`a body that takes too long ends with its call: ${name}`, async (t) => {
+    const { url, seen } = await serve(t, streams);
+    const gate = tidegate();
+    const before = performance.now();
+    const answer = await call(gate, url);
+    await assert.rejects(answer.text(), (error) => error.name === "TimeoutError" || error instanceof DeadlineExceeded);
+    assert.ok(performance.now() - before < 1_000);
+    await until(() => seen[0].gone);
+  });
+}
+
+test("a response that is passed on is the response: its address, its headers, its clones", async (t) => {
+  const { url } = await serve(t, () => ({ status: 201, headers: { "x-a": "1" } }));
+  const answer = await tidegate().fetch(`${url}path`);
+  for (const copy of [answer.clone().clone(), answer]) {
+    assert.ok(copy instanceof Response);
+    const { url: from, status, ok, type, redirected } = copy;
+    assert.deepEqual({ from, status, ok, type, redirected }, { from: `${url}path`, status: 201, ok: true, type: "basic", redirected: false });
+    assert.deepEqual([copy.headers.get("x-a"), await copy.text(), copy.bodyUsed], ["1", "answer 1", true]);
+  }
+});
+
+test("a response that cannot be made by hand is passed on as it is", async (t) => {
+  const { url } = await serve(t, (number) => ({ status: number === 1 ? 999 : 204 }));
+  const gate = tidegate({ concurrency: 1 });
+  const unknown = await gate.fetch(url);
+  assert.deepEqual([unknown.status, await unknown.text()], [999, "answer 1"]);
+  assert.equal((await gate.fetch(url)).status, 204);
+  const locked = new Response("x");
+  const reader = locked.body.getReader();
+  const custom = tidegate({ concurrency: 1, fetch: async () => locked });
+  assert.equal(await custom.fetch("http://a"), locked);
+  reader.releaseLock();
+  const plain = tidegate({ concurrency: 1, fetch: async () => ({ status: 200, headers: {}, body: "x" }) });
+  assert.equal((await plain.fetch("http://a")).body, "x");
+  for (const { stats } of [gate, custom, plain]) assert.equal(stats().inFlight, 0);
+});
+
+test("a call keeps its place until its body ends, and an option frees it at the headers", async (t) => {
+  const { url, seen } = await serve(t, streams);
+  const gate = tidegate({ concurrency: 1 });
+  const first = await gate.fetch(url);
+  const second = gate.fetch(url);
+  await sleep(50);
+  assert.deepEqual([seen.length, gate.stats().ok, gate.stats().inFlight], [1, 1, 1]);
+  seen[0].end();
+  assert.equal(await first.text(), "answer 1");
+  const { body } = await second;
+  await body.cancel();
+  await until(() => seen[1].gone);
+  await gate.fetch(url, {}, { release: "headers" });
+  await gate.fetch(url, {}, { release: "headers" });
+  assert.deepEqual([seen.length, gate.stats().inFlight], [4, 0]);
+});
+
+test("a short body that nobody reads gives its place back", async (t) => {
+  const { url } = await serve(t, () => ({ status: 200, text: "x".repeat(30_000) }));
+  const gate = tidegate({ concurrency: 1 });
+  for (let i = 0; i < 5; i++) assert.equal((await gate.fetch(url)).status, 200);
+  for (const method of ["HEAD", "GET"]) await gate.fetch(url, { method });
+  await gate.idle();
+  assert.equal(gate.stats().inFlight, 0);
+});
+
+test("a body that breaks gives its place back, and throws", async (t) => {
+  const broken = new ReadableStream({ pull: (to) => to.error(new Error("broken")) }, { highWaterMark: 0 });
+  const gate = tidegate({ concurrency: 1, fetch: async () => new Response(broken) });
+  await assert.rejects((await gate.fetch("http://a")).text(), /broken/);
+  assert.equal(gate.stats().inFlight, 0);
+});
+
+test("calls that share a signal leave no listener on it, and Node warns of none", async (t) => {
+  const { url } = await serve(t, () => ({ status: 200 }));
+  const warnings = [];
+  const heard = (warning) => warnings.push(warning.name);
+  process.on("warning", heard);
+  t.after(() => process.off("warning", heard));
+  const { signal } = new AbortController();
+  let listeners = 0;
+  const { addEventListener, removeEventListener } = signal;
+  signal.addEventListener = (...args) => (listeners++, addEventListener.apply(signal, args));
+  signal.removeEventListener = (...args) => (listeners--, removeEventListener.apply(signal, args));
+  for (const options of [{}, { deadline: 60_000 }]) {
+    const gate = tidegate({ concurrency: 2 });
+    await Promise.all(Array.from({ length: 40 }, async () => (await gate.fetch(url, {}, { signal, ...options })).text()));
+    await Promise.all(Array.from({ length: 40 }, () => gate.run(() => sleep(1), { signal, ...options })));
+    await gate.idle();
+  }
+  await sleep(20);
+  assert.deepEqual([warnings, listeners], [[], 0]);
+});
+
+test("a thousand calls with a deadline leave no timer behind when their bodies have ended", async (t) => {
+  const { url } = await serve(t, () => ({ status: 200 }));
+  const gate = tidegate({ law: "none" });
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  await (await gate.fetch(url)).text();
+  const before = timers();
+  for (let i = 0; i < 10; i++) {
+    await Promise.all(Array.from({ length: 100 }, async () => (await gate.fetch(url, {}, { deadline: 3_600_000 })).text()));
+  }
+  assert.ok(timers() <= before + 5, `${timers()} timers, ${before} before`);
+});
+
+test("what is wrong with the call itself is thrown at once, and nothing is sent", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 200 }));
+  const gate = tidegate();
+  for (const [input, init] of [[url, { method: "GET", body: "x" }], [url, { headers: { "a b": "c" } }], ["not a url", {}], [url, { method: "CONNECT" }]]) {
+    await assert.rejects(gate.fetch(input, init), TypeError);
+  }
+  const request = new Request(url, { method: "PUT", body: "x" });
+  await request.text();
+  await assert.rejects(gate.fetch(request), TypeError);
+  assert.deepEqual([seen.length, gate.stats().admitted], [0, 0]);
+});
+
+/** How many attempts a call has whose fetch throws an error. */
+async function attempts(error) {
+  const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 }, fetch: () => Promise.reject(error) });
+  const whys = [];
+  gate.on("gaveUp", ({ why }) => whys.push(why));
+  await assert.rejects(gate.fetch("http://a"), (thrown) => thrown === error);
+  return [gate.stats().admitted, ...whys];
+}
+
+test("a host that there is not, and a certificate that is wrong, are asked for once", async () => {
+  for (const code of ["ENOTFOUND", "CERT_HAS_EXPIRED", "DEPTH_ZERO_SELF_SIGNED_CERT", "ERR_TLS_CERT_ALTNAME_INVALID"]) {
+    assert.deepEqual(await attempts(new TypeError("fetch failed", { cause: { code } })), [1, "error"]);
+    assert.deepEqual(await attempts(Object.assign(new Error(), { code })), [1, "error"]);
+  }
+  assert.deepEqual(await attempts(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } })), [10, "attempts"]);
+  const gate = tidegate({ law: "backoff" });
+  await assert.rejects(gate.fetch("http://nobody.invalid/"), TypeError);
+});
+
+test("a browser's error, which may be an outage or CORS, has three attempts", async () => {
+  for (const message of ["Failed to fetch", "Load failed", "NetworkError when attempting to fetch resource."]) {
+    assert.deepEqual(await attempts(new TypeError(message)), [3, "attempts"]);
+  }
+});
+
+test("what the server does not implement is not asked for again", async (t) => {
+  for (const status of [501, 505, 508]) {
+    const { url, seen } = await serve(t, () => ({ status }));
+    assert.equal((await tidegate().fetch(url)).status, status);
+    assert.equal(seen.length, 1);
+  }
+});
+
+test("a Request is sent again with its body", async (t) => {
+  const { url, seen } = await serve(t, (number) => ({ status: number < 3 ? 503 : 200 }));
+  const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 } });
+  const answer = await gate.fetch(new Request(url, { method: "PUT", body: "a body" }));
+  assert.deepEqual([answer.status, ...seen.map(({ body }) => body)], [200, "a body", "a body", "a body"]);
+  const keyed = new Request(url, { method: "POST", body: "another", headers: { "idempotency-key": "7" } });
+  assert.equal((await gate.fetch(keyed)).status, 200);
+});
+
+test("a 429 of an origin to which the server redirects is not taken for one of its own", async (t) => {
+  const other = await serve(t, () => ({ status: 429, headers: { "retry-after": "3600" } }));
+  const { url } = await serve(t, (_, { url }) => (url === "/moved" ? { status: 302, headers: { location: other.url } } : { status: 200 }));
+  const gate = tidegate({ law: "backoff", attempts: 1 });
+  assert.equal((await gate.fetch(`${url}moved`)).status, 429);
+  assert.equal((await gate.fetch(url, {}, { deadline: 1_000 })).status, 200);
+});
+
+test("an outcome may read the body, and the response can be read after it", async (t) => {
+  const { url, seen } = await serve(t, (number) => ({ status: 200, text: JSON.stringify(number < 3 ? { errors: ["THROTTLED"] } : { data: 1 }) }));
+  const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 } });
+  const outcome = async ({ value }) => ((await value.json()).errors ? "throttled" : undefined);
+  const answer = await gate.fetch(url, {}, { outcome });
+  assert.deepEqual([await answer.json(), seen.length, gate.stats().throttled], [{ data: 1 }, 3, 2]);
+  await gate.idle();
+});
+
+test("what is final is not tried again, and what the outcome throws is thrown", async (t) => {
+  const { url, seen } = await serve(t, () => ({ status: 429 }));
+  const gate = tidegate();
+  assert.equal((await gate.fetch(url, {}, { outcome: () => "final" })).status, 429);
+  await assert.rejects(gate.run(() => { throw Object.assign(new Error("no"), { status: 429 }); }, { outcome: () => "final" }), /no/);
+  await assert.rejects(gate.fetch(url, {}, { outcome: () => Promise.reject(new RangeError("mine")) }), /mine/);
+  await assert.rejects(gate.fetch(url, {}, { outcome: () => "fine" }), /the outcome is fine; it is one of ok,/);
+  await gate.idle();
+  const { ok, abandoned, inFlight } = gate.stats();
+  assert.deepEqual([seen.length, ok, abandoned, inFlight], [3, 2, 2, 0]);
+});
+
+test("the actual cost is read from the response", async (t) => {
+  const { url } = await serve(t, () => ({ status: 200, text: '{"usage":100}' }));
+  const gate = tidegate({ law: "fixed", tokens: { limit: 1_000, per: 3_600_000 } });
+  const actualCost = async (response) => ({ tokens: (await response.json()).usage });
+  const answer = await gate.fetch(url, {}, { cost: { tokens: 800 }, actualCost });
+  assert.deepEqual(await answer.json(), { usage: 100 });
+  assert.ok(gate.tryAcquire({ key: new URL(url).origin, cost: { tokens: 890 } }));
+});
+
+test('with retry: "throttled" a POST that got 429 is sent again, and one that got 503 is not', async (t) => {
+  for (const [status, calls] of [[429, 2], [503, 1], [500, 1]]) {
+    const { url, seen } = await serve(t, (number) => ({ status: number === 1 ? status : 200 }));
+    await tidegate().fetch(url, { method: "POST", body: "x" }, { retry: "throttled" });
+    assert.equal(seen.length, calls, `${status}`);
+  }
+});

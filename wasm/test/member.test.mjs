@@ -1,0 +1,296 @@
+// A member that shares budgets, up close: what it asks for, when it stops asking, and what it does when
+// its clock, its request or its answer fails it.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Desk, load, made, World } from "./shared-world.mjs";
+
+const SLOW = { requests: { limit: 1, per: 5_000 } };
+
+test("on a clock of whole milliseconds since 1970 that stands still between timers, a member goes on for hours", async (t) => {
+  for (const off of [0, 99_999_999]) {
+    const world = new World(t, 1_795_000_000_000 + off);
+    const gate = world.gate(world.desk());
+    let calls = 0;
+    for (let i = 0; i < 2; i++) {
+      (async () => {
+        for (;;) {
+          await gate.run(() => world.sleep(20));
+          calls++;
+          await world.sleep(1_000);
+        }
+      })();
+    }
+    await world.pass(4_500_000);
+    assert.ok(calls > 8_000, `${calls} calls`);
+  }
+});
+
+test("who asks and does not wait has one lease asked for, and no more", async (t) => {
+  const world = new World(t);
+  const desk = world.desk();
+  const gate = world.gate(desk);
+  assert.equal(gate.tryAcquire(), null);
+  await world.pass(12_000);
+  assert.ok(gate.asked.length < 8, `${gate.asked.length} requests`);
+  assert.deepEqual([gate.asked.at(-1).leaving, gate.stats().inHand, desk.stats().members], [true, 0, 0]);
+});
+
+test("a call that was given up while it lacked a lease is not asked for any more", async (t) => {
+  const world = new World(t);
+  const desk = world.desk(SLOW);
+  const gate = world.gate(desk);
+  await world.after(gate.run(() => 1));
+  const giveUp = new AbortController();
+  const call = gate.run(() => 1, { signal: giveUp.signal });
+  call.catch(() => {});
+  await world.pass(200);
+  giveUp.abort(new Error("given up"));
+  await assert.rejects(call);
+  await world.pass(30_000);
+  assert.ok(gate.asked.length < 8, `${gate.asked.length} requests`);
+  assert.deepEqual([gate.asked.at(-1).leaving, desk.stats().members, desk.stats().abandoned <= 2], [true, 0, true]);
+});
+
+test("a call that waits, and whose request has ended, is not asked for any more", async (t) => {
+  const world = new World(t);
+  const desk = world.desk({ requests: { limit: 2, per: 1_000 } });
+  const gate = world.gate(desk);
+  await world.after(gate.run(() => 1));
+  await world.pass(3_000);
+  const asked = gate.asked.length;
+  world.dies = true;
+  void gate.run(() => 1);
+  world.dies = false;
+  await world.pass(15_000);
+  assert.ok(gate.asked.length - asked < 8, `${gate.asked.length - asked} requests`);
+  assert.deepEqual([gate.asked.at(-1).leaving, gate.stats().waiting, desk.stats().members], [true, 0, 0]);
+});
+
+test("idle members that were told null once take nothing from one that is busy", async (t) => {
+  const world = new World(t);
+  const desk = world.desk({ requests: { limit: 2, per: 1_000 } });
+  for (let i = 0; i < 3; i++) {
+    const idle = world.gate(desk);
+    idle.run(() => 1).then(() => idle.tryAcquire()?.settle());
+  }
+  const busy = world.gate(desk);
+  let done = 0;
+  for (let i = 0; i < 4; i++) {
+    (async () => {
+      for (;;) {
+        await busy.run(() => world.sleep(5));
+        done++;
+      }
+    })();
+  }
+  await world.pass(120_000);
+  assert.ok(done > 215, `${done} of 240 calls`);
+});
+
+test("a gate that is closed says good-bye, gives back what it has, and keeps no request alive", async (t) => {
+  const world = new World(t);
+  const desk = world.desk();
+  const gate = world.gate(desk);
+  for (let call = 0; call < 30; call++) {
+    await world.after(gate.run(() => 1));
+    await world.pass(50);
+  }
+  assert.ok(gate.stats().inHand > 0);
+  gate.close();
+  assert.equal(gate.asked.at(-1).leaving, true);
+  await world.pass(100);
+  assert.deepEqual([desk.stats().members, desk.stats().inFlight], [0, 0]);
+  await world.pass(5_000);
+  assert.ok(world.kept.length > 2 && world.kept.every(({ over }) => over), "something is still waited for");
+});
+
+test("a gate that is closed while it asks leaves all the same, and what comes later is nobody's", async (t) => {
+  const world = new World(t);
+  const desk = world.desk();
+  const gate = world.gate(desk);
+  const call = gate.run(() => 1);
+  call.catch(() => {});
+  await world.pass(15);
+  gate.close();
+  await world.pass(5_000);
+  await assert.rejects(call, { code: "CLOSED" });
+  assert.deepEqual([gate.asked.map(({ leaving }) => leaving), desk.stats().members], [[false, true], 0]);
+  assert.ok(world.kept.every(({ over }) => over), "something is still waited for");
+});
+
+test("keys that are forgotten leave no ghosts behind", async (t) => {
+  const world = new World(t);
+  const desks = {};
+  const gate = world.gate((key) => (desks[key] ??= world.desk()), { keys: 2 });
+  let done = 0;
+  (async () => {
+    for (let turn = 0; ; turn++) {
+      await gate.run(() => world.sleep(5), { key: `k${turn % 4}` });
+      done++;
+    }
+  })();
+  await world.pass(20_000);
+  assert.ok(done > 400, `${done} calls`);
+  for (const desk of Object.values(desks)) assert.ok(desk.stats().members <= 1, `${desk.stats().members} members are known`);
+});
+
+test("a key that has leased nothing is forgotten before one that has, and the longest idle of those", async (t) => {
+  const world = new World(t);
+  const desks = {};
+  const gate = world.gate((key) => (desks[key] ??= world.desk()), { keys: 3 });
+  const call = (key) => world.after(gate.run(() => world.sleep(20), { key }));
+  /** Goes on calling until there is something in hand for each of these keys, the last one's call being the latest. */
+  const lease = async (...keys) => {
+    for (let turn = 0; turn < 30 || !keys.every((key) => gate.stats(key).inHand > 0); turn++) {
+      assert.ok(turn < 1_000, `${keys} never have leases in hand all at once`);
+      for (const key of keys) await call(key);
+    }
+  };
+  await lease("leases");
+  await call("first");
+  await call("second");
+  const inHand = () => ["leases", "first", "second"].map((key) => gate.stats(key).inHand > 0);
+  assert.deepEqual(inHand(), [true, false, false]);
+  await call("another");
+  const left = () => gate.asked.filter(({ leaving }) => leaving).map(({ key }) => key);
+  assert.deepEqual(left(), ["first"]);
+  assert.deepEqual(inHand(), [true, false, false]);
+  // Where all have leased something, the longest idle goes.
+  await lease("second", "another", "leases");
+  await call("one more");
+  assert.deepEqual(left(), ["first", "second"]);
+});
+
+test("each answer that does not come is told, once, whether it fails or hangs", async (t) => {
+  for (const how of ["fails", "hangs", "fails late", "is nothing"]) {
+    const world = new World(t);
+    const carry = async () => {
+      if (how === "is nothing") return undefined;
+      if (how === "hangs") return new Promise(() => {});
+      if (how === "fails late") await world.sleep(15_000);
+      throw new Error("gone");
+    };
+    const gate = world.gate(undefined, { carry });
+    const missed = [];
+    gate.on("missed", ({ error }) => missed.push(String(error)));
+    await world.after(gate.run(() => 1));
+    await world.pass(40_000);
+    assert.ok(missed.length > 2, `${how}: ${missed.length}`);
+    assert.equal(missed.length, gate.stats().missed, how);
+    assert.match(missed[0], { fails: /gone/, hangs: /no answer has come in time/, "fails late": /no answer has come in time/, "is nothing": /undefined/ }[how]);
+    assert.equal(gate.stats().alone, 1, how);
+  }
+});
+
+test("a clock that steps back by a minute keeps nobody", async (t) => {
+  for (const idle of [0, 3_000]) {
+    const world = new World(t);
+    let off = 0;
+    const gate = world.gate(world.desk(), { now: () => world.now() + 10_000_000 + off });
+    for (let i = 0; i < 5; i++) await world.after(gate.run(() => 1));
+    await world.pass(idle);
+    off = -60_000;
+    await world.after(gate.run(() => 1), 1_000);
+  }
+});
+
+test("members with the same seed are two", async (t) => {
+  const world = new World(t);
+  const desk = world.desk();
+  const done = [0, 0];
+  done.forEach((_, i) => {
+    const gate = world.gate(desk, { seed: 1 });
+    const loop = async () => {
+      for (;;) {
+        await gate.run(() => world.sleep(5));
+        done[i]++;
+      }
+    };
+    for (let n = 0; n < 3; n++) loop();
+  });
+  await world.pass(600_000);
+  assert.equal(desk.stats().members, 2);
+  // Two are even in the long run only: who asks after a longer gap gets more that time.
+  assert.ok(Math.min(...done) > 12_000, done.join());
+});
+
+test("when the request that carries dies, the next call takes over", async (t) => {
+  const world = new World(t);
+  const gate = world.gate(world.desk());
+  await world.after(gate.run(() => 1));
+  // It dies before its timer fires, or while it waits for an answer.
+  for (const after of [5, 100, 450, 900]) {
+    void gate.run(() => world.sleep(1)).catch(() => {});
+    await world.pass(after);
+    world.kill();
+    await world.pass(2_000);
+    await world.after(gate.run(() => 1), 4_000);
+    await world.pass(6_000);
+    assert.equal(gate.asked.at(-1).leaving, true, `nobody has said good-bye for one that died after ${after} ms`);
+  }
+});
+
+test("nobody carries for others for longer than a request is kept alive, while others come", async (t) => {
+  const world = new World(t);
+  const gate = world.gate(world.desk());
+  for (let call = 0; call < 1_500; call++) {
+    await world.request(() => world.after(gate.run(() => 1)));
+    await world.pass(40);
+  }
+  assert.ok(Math.max(...world.ages) > 5_000, "each carries for itself alone");
+  assert.ok(Math.max(...world.ages) < 10_500, `one has carried for ${Math.max(...world.ages)} ms`);
+});
+
+/** When the leases are due that somebody new gets for 60 calls that wait. */
+function granted(world, desk) {
+  const core = made(load());
+  core.row().fill(NaN).set([1, 1, 1_000, NaN, 1]);
+  const member = core.open(0, 0, world.time);
+  core.poll(member, -1, world.time, NaN, 1, 0);
+  const grant = desk.answer(core.room().slice(0, core.request(member, 60, world.time)));
+  const view = new DataView(grant.buffer);
+  return Array.from({ length: grant[40] }, (_, i) => world.time + Number(view.getBigInt64(49 + 16 * i, true)) / 1e6);
+}
+
+test("beside a record that does not fit nothing is granted before what is leased has left", (t) => {
+  const world = new World(t);
+  const policy = { requests: { limit: 50, per: 1_000, burst: 50 } };
+  const first = world.desk(policy);
+  const before = granted(world, first);
+  const record = first.snapshot();
+  world.time += 100;
+  for (const [what, other, record_] of [["cut", policy, record.subarray(1)], ["of another law", { ...policy, law: "adaptive" }, record], ["long", policy, new Uint8Array(9_000)]]) {
+    const next = world.desk(other, { from: { record: record_, away: 100 } });
+    assert.equal(next.resumed, false);
+    const after = granted(world, next);
+    assert.ok(before.length > 50 && Math.min(...after, Infinity) > Math.max(...before), `${what}: ${before.at(-1)} and then ${after}`);
+  }
+  const again = world.desk(policy, { from: { record, away: 100 } });
+  assert.equal(again.resumed, true);
+});
+
+test("a policy without a heartbeat has the usual one, whatever was before", (t) => {
+  const world = new World(t);
+  const heartbeat = (desk) => {
+    const core = made(load());
+    core.row().fill(NaN).set([1, 1, 1_000, NaN, 1]);
+    const member = core.open(0, 0, world.time);
+    core.poll(member, -1, world.time, NaN, 1, 0);
+    const grant = desk.answer(core.room().slice(0, core.request(member, 1, world.time)));
+    return Number(new DataView(grant.buffer).getBigUint64(6, true)) / 1e6;
+  };
+  const desk = world.desk({ heartbeat: 4_000 });
+  assert.equal(heartbeat(desk), 4_000);
+  desk.follow({ law: "fixed", requests: { limit: 50, per: 1_000 } });
+  assert.equal(heartbeat(desk), 500);
+});
+
+test("what a process may send alone is named where it cannot be", (t) => {
+  const world = new World(t);
+  const alone = (alone) => () => world.gate(world.desk(), { alone });
+  assert.throws(alone({ limit: 1.5, per: 1_000 }), { name: "PolicyError", message: /^alone\.limit is 1\.5; it is a whole number/ });
+  assert.throws(alone({ limit: 1 }), /^PolicyError: alone\.per is NaN; it is a number from/);
+  assert.throws(alone({ limit: 1, per: 1e13 }), /^PolicyError: alone\.per is/);
+  assert.ok(new Desk(load, {}).stats());
+});

@@ -1,0 +1,84 @@
+// What the options allow, what they refuse and in which words, and what follows where one is left out.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { PolicyError, tidegate } from "tidegate";
+
+const nothing = () => {};
+const policyError = (message) => (error) => error instanceof PolicyError && message.test(error.message);
+
+test("an option that cannot be is named where the gate is made, with its value and what it may be", () => {
+  const wrong = [
+    [{ keys: 0 }, /^keys is 0; it is a whole number from 1 to/],
+    [{ queue: -1 }, /^queue is -1; it is a whole number from 0/],
+    [{ queue: 1.5 }, /^queue is 1\.5/],
+    [{ seed: "x" }, /^seed is x; it is a whole number/],
+    [{ warnAfter: NaN }, /^warnAfter is NaN; it is a number from 0 to Infinity/],
+    [{ fetch: "https://a" }, /^fetch is https:\/\/a; it is a function/],
+    [{ key: "a" }, /^key is a; it is a function/],
+    [{ now: 0 }, /^now is 0; it is a function/],
+    [{ timers: {} }, /^timers\.setTimeout is null; it is a function/],
+    [{ concurency: 5 }, /^there is no option "concurency" of a gate; the options are law, requests/],
+    [{ requests: { limit: 1, per: 1, bust: 2 } }, /^there is no option "bust" of requests; the options are limit, per, burst/],
+    [{ law: "aimd" }, /^the law "aimd" is in tidegate\/laws/],
+    [{ law: "fixed" }, /^the law "fixed" keeps the limits that it is given: set requests or tokens, or leave law out/],
+    [null, /^the options of a gate are null; they are an object/],
+  ];
+  for (const [options, message] of wrong) assert.throws(() => tidegate(options), policyError(message));
+  const gate = tidegate({ law: undefined, queue: undefined });
+  assert.throws(() => gate.setPolicy({ keys: 5 }), policyError(/^there is no option "keys" of a policy/));
+  assert.throws(() => gate.setPolicy({ law: "fixed" }), policyError(/set requests or tokens/));
+  assert.throws(() => gate.on("waits", nothing), policyError(/^there is no event "waits"; the events are wait, sent/));
+});
+
+test("an option of a call that cannot be is named, however the call is made", async () => {
+  const gate = tidegate();
+  const wrong = [
+    [{ deadlin: 5 }, /^there is no option "deadlin" of a call/],
+    [{ deadline: NaN }, /^deadline is NaN; it is a number from 0/],
+    [{ deadline: "5" }, /^deadline is 5; it is a number/],
+    [{ cost: -1 }, /^cost is -1; it is a whole number from 0/],
+    [{ cost: NaN }, /^cost is NaN/],
+    [{ cost: { tokens: 0.5 } }, /^cost\.tokens is 0\.5/],
+    [{ key: 5 }, /^key is 5; it is a string/],
+    [{ signal: "stop" }, /^signal is stop; it is an AbortSignal/],
+    [{ retry: 3 }, /^retry is 3; it is true, false or "throttled"/],
+    [{ release: "body " }, /^release is body ; it is "headers" or "body"/],
+    [{ outcome: "ok" }, /^outcome is ok; it is a function/],
+  ];
+  for (const [options, message] of wrong) {
+    await assert.rejects(gate.run(nothing, options), policyError(message));
+    await assert.rejects(gate.fetch("http://127.0.0.1:9", {}, options), policyError(message));
+    assert.throws(() => gate.with(options), policyError(message));
+    if ("cost" in options || "key" in options) assert.throws(() => gate.tryAcquire(options), policyError(message));
+  }
+  await assert.rejects(gate.run(() => 1, { actualCost: () => -1 }), policyError(/^actualCost is -1/));
+  assert.throws(() => gate.tryAcquire().settle("fine"), policyError(/^the outcome is fine; it is one of ok, throttled/));
+  assert.equal(gate.stats().rejected, 0);
+});
+
+test("a limit that is given is kept, whether or not a law is", async () => {
+  for (const policy of [{ requests: { limit: 10, per: 3_600_000, burst: 10 } }, { tokens: { limit: 10, per: 3_600_000 } }]) {
+    const gate = tidegate(policy);
+    const permits = Array.from({ length: 100 }, () => gate.tryAcquire({ cost: { requests: 1, tokens: 1 } })).filter((permit) => permit);
+    assert.equal(permits.length, 10);
+    gate.setPolicy({ law: "none" });
+    assert.ok(gate.tryAcquire());
+  }
+  const learns = tidegate({ law: "adaptive", requests: { limit: 10, per: 1_000 } });
+  assert.ok(learns.tryAcquire());
+});
+
+test("nothing is compiled before the first call", (t) => {
+  const { Module } = WebAssembly;
+  t.after(() => (WebAssembly.Module = Module));
+  WebAssembly.Module = class {
+    constructor() {
+      throw new Error("compiled");
+    }
+  };
+  const gate = tidegate({ requests: { limit: 1, per: 1 } });
+  gate.on("wait", nothing);
+  gate.with({ key: "a" });
+  assert.throws(() => tidegate({ requests: { limit: 0, per: 1 } }), PolicyError);
+});

@@ -1,0 +1,75 @@
+/** One pacing gate: each call is given a time of its own when it comes, and sleeps until then. */
+
+import { nap, type Timers } from "./wait.js";
+
+/** The quota. */
+export interface PacingOptions {
+  /** How many calls fit into a period. */
+  limit: number;
+  /** The period, in milliseconds. */
+  per: number;
+  /** How many may be sent at once. @defaultValue 1 */
+  burst?: number | undefined;
+  /** The clock in milliseconds, for tests. @defaultValue performance.now */
+  now?: (() => number) | undefined;
+  /** The timers, for tests: see `tidegate/test`. @defaultValue globalThis */
+  timers?: Timers | undefined;
+}
+
+/** A pacing gate. */
+export interface Pacing {
+  /** Whether a call of this cost may be sent now; if so, it has been charged. */
+  readonly take: (cost?: number) => boolean;
+  /** Resolves when a call of this cost may be sent: first come, first served. */
+  readonly wait: (cost?: number, signal?: AbortSignal | null) => Promise<void>;
+  /** Keeps calls that come from now on back for so many milliseconds, as a Retry-After asks for. */
+  readonly cooldown: (ms: number) => void;
+  /** Frees the pacing gate. Calls that wait already still leave; it paces no more. */
+  readonly [Symbol.dispose]: () => void;
+}
+
+interface Exports {
+  pacing_open(calls: number, period: number, burst: number, now: number): number;
+  pacing_take(pacing: number, cost: number, patient: boolean, now: number): number;
+  pacing_give(pacing: number, cost: number, now: number): void;
+  pacing_delay(pacing: number, ms: number, now: number): void;
+  pacing_close(pacing: number): void;
+}
+
+/** Makes the `pacing` of an entry. */
+export const of = (load: () => unknown) => {
+  let core: Exports | undefined;
+  return ({ limit, per, burst = 1, now = () => performance.now(), timers = globalThis }: PacingOptions): Pacing => {
+    const pacing = (core ??= load() as Exports);
+    const slot = pacing.pacing_open(limit, per, burst, now());
+    if (slot < -1) throw new RangeError("limit, per and burst are above 0, and burst times per is below 584 years");
+    if (slot < 0) throw new RangeError("there is no memory for another pacing gate");
+    let open = true;
+    const take = (cost: number, patient: boolean): number => {
+      const ms = open ? pacing.pacing_take(slot, cost, patient, now()) : 0;
+      if (ms !== ms) throw new RangeError(`a cost of ${cost} never fits into a burst of ${burst}`);
+      return ms;
+    };
+    return {
+      take: (cost = 1) => take(cost, false) === 0,
+      async wait(cost = 1, signal) {
+        signal?.throwIfAborted();
+        const ms = take(cost, true);
+        if (!ms) return;
+        try {
+          await nap(timers, ms, signal);
+        } catch (reason) {
+          if (open) pacing.pacing_give(slot, cost, now());
+          throw reason;
+        }
+      },
+      cooldown(ms) {
+        if (open) pacing.pacing_delay(slot, ms, now());
+      },
+      [Symbol.dispose]() {
+        if (open) pacing.pacing_close(slot);
+        open = false;
+      },
+    };
+  };
+};

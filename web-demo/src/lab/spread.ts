@@ -1,0 +1,107 @@
+/** What luck there is in a run: the laws of a state over five seeds, and what comes of it in a sentence. */
+
+import { engine } from "../engine";
+import { number } from "../plot/number";
+import { h, say } from "./dom";
+import { reason } from "./fields";
+import { NO_GATE, worldOf } from "./laws";
+import { used } from "./metric";
+import type { State } from "./state";
+import { write } from "./toml";
+import { SECOND, spoken } from "./units";
+
+const SEEDS = 5;
+
+/** A state is compared unasked when it has stood for so many ms. */
+const PATIENCE = 800;
+
+/** Shares that differ by less are called the same. */
+const SAME = 0.02;
+
+interface Row { law: string; wasted: number[]; used: number[] }
+
+export class Spread {
+  readonly #says = h("p", { class: "outcome", role: "status" });
+  readonly #table = h("table");
+  readonly #button = h("button", { type: "button", onclick: () => void this.#run() }, "Compare over five seeds");
+  readonly element = h("div", { class: "spread" }, this.#says, this.#button, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "The laws over five seeds", hidden: true }, this.#table));
+  #turn = 0;
+  #timer = 0;
+
+  constructor(readonly state: () => State) {}
+
+  /** The state is another: what is shown is of an earlier one. It is compared anew where the reader need not ask for that. */
+  renew(unasked: boolean): void {
+    this.#turn++;
+    clearTimeout(this.#timer);
+    if (unasked) this.#timer = window.setTimeout(() => void this.#run(), PATIENCE);
+    say(this.#says, "");
+    this.#table.parentElement!.hidden = true;
+    this.#button.disabled = false;
+  }
+
+  async #run(): Promise<void> {
+    const turn = ++this.#turn;
+    const state = this.state();
+    this.#button.disabled = true;
+    const rows: Row[] = state.laws.map((law) => ({ law, wasted: [], used: [] }));
+    try {
+      for (let seed = 0; seed < SEEDS; seed++) {
+        say(this.#says, `Run ${seed + 1} of ${SEEDS} …`);
+        await Promise.all(rows.map((row) => one(row, state, state.seed + seed)));
+        if (turn !== this.#turn) return;
+      }
+      say(this.#says, sentence(rows, state));
+      this.#show(rows);
+    } catch (error) {
+      if (turn === this.#turn) say(this.#says, `That did not work: ${reason(error)}.`);
+    }
+    this.#button.disabled = false;
+  }
+
+  #show(rows: Row[]): void {
+    const head = ["law", "wasted: median", "least to most", "limit used: median", "least to most"];
+    this.#table.replaceChildren(
+      h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col" }, text)))),
+      h("tbody", {}, ...rows.map(({ law, wasted, used }) => h("tr", { "data-law": law }, h("th", { scope: "row" }, law),
+        ...[wasted, used].flatMap((shares) => [h("td", {}, share(median(shares))), h("td", {}, range(shares))])))));
+    this.#table.parentElement!.hidden = false;
+  }
+}
+
+/** One run of a law with a seed. */
+async function one(row: Row, { scenario }: State, seed: number): Promise<void> {
+  const [law, own] = worldOf(row.law, scenario);
+  const world = await (await engine()).open({ scenario: write(own), law, seed });
+  try {
+    const { now } = await world.advance(scenario.end / SECOND);
+    const metrics = await world.metrics();
+    row.wasted.push(metrics.throttled ?? 0);
+    row.used.push(used(metrics, scenario, now) ?? 0);
+  } finally {
+    world.close();
+  }
+}
+
+const sorted = (values: number[]) => [...values].sort((a, b) => a - b);
+const median = (values: number[]) => sorted(values)[Math.floor(values.length / 2)]!;
+const share = (value: number) => `${number(value * 100)} %`;
+
+function range(shares: number[]): string {
+  const [least, most] = [sorted(shares)[0]!, sorted(shares).at(-1)!].map(share);
+  return least === most ? least! : `${least} to ${most}`;
+}
+
+/** Exported for the test that holds it against the numbers. */
+export function sentence(rows: Row[], { scenario }: State): string {
+  const gate = rows.find(({ law }) => law === "adaptive") ?? rows.find(({ law }) => law !== NO_GATE);
+  const none = rows.find(({ law }) => law === NO_GATE);
+  const runs = `In ${SEEDS} runs of ${spoken(scenario.end)}`;
+  if (!gate || !none) return `${runs}: ${rows.map(({ law, wasted }) => `${law} wasted ${range(wasted)} of its calls`).join(", ")}.`;
+  const [own, other] = [median(gate.wasted), median(none.wasted)];
+  const all = `${runs}, clients without a gate wasted ${range(none.wasted)} of their calls, with ${gate.law} ${range(gate.wasted)}; they used ${range(none.used)} and ${range(gate.used)} of the limit.`;
+  if (own + other === 0) return `${all} Here no gate is needed.`;
+  if (own >= other) return `${all} Here ${gate.law} saves nothing.`;
+  if (median(gate.used) < median(none.used) - SAME) return `${all} Here ${gate.law} loses throughput.`;
+  return all;
+}

@@ -1,0 +1,177 @@
+// No turn of a knob leaves a false sentence: every caption is taken apart, and each sentence held against
+// the numbers of the run. What no rule here knows is a failure.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { show, site, visit } from "./harness.mjs";
+
+const N = "([\\d\\u202f]+)";
+const P = "([\\d.]+) %";
+const T = "([\\d.\\u202f]+) s";
+const number = (text) => Number(text.replaceAll("\u202f", ""));
+
+/** A sentence that may stand in a caption, and whether it is true of the rows of the table. */
+const rule = (pattern, holds) => ({ pattern: new RegExp(`^${pattern}`), holds });
+const near = (said, share) => Math.abs(Number(said) - 100 * share) <= Math.max(0.051, 0.51 * 10 ** (Math.floor(Math.log10(100 * share || 1)) - 2));
+const same = (said, count) => number(said) === count;
+/** As it is written, with four digits that count. */
+const soon = (said, seconds) => Math.abs(number(said) - seconds) <= 0.0006 * seconds;
+
+/** A gate beside none: exactly one sentence about waste, and one about use. */
+const waste = [
+  rule("No call was throttled: with these settings, no gate is needed\\.", ({ gate, none }) => gate.throttles + none.throttles === 0),
+  rule(`With [\\w-]+, ${N} calls? were wasted, without a gate ${N}: here it loses\\.`, ({ gate, none }, g, n) => same(g, gate.throttles) && same(n, none.throttles) && gate.throttles > none.throttles),
+  rule(`With [\\w-]+ and without a gate, ${N} calls? were wasted: here it saves nothing\\.`, ({ gate, none }, n) => same(n, gate.throttles) && same(n, none.throttles)),
+  rule(`Without a gate, ${N} calls? were wasted, with [\\w-]+ ${N}(?:: ([\\d.\\u202f]+) times fewer)?\\.`, ({ gate, none }, n, g, times) =>
+    same(g, gate.throttles) && same(n, none.throttles) && gate.throttles < none.throttles
+    && (times === undefined || Math.abs(number(times) / (none.throttles / gate.throttles) - 1) <= 0.051)),
+];
+const use = [
+  rule(`But with [\\w-]+ only ${P} of the limit was used, without a gate ${P}: here it loses throughput\\.`, ({ gate, none }, g, n) => near(g, gate.util) && near(n, none.util) && gate.util < none.util),
+  rule(`With [\\w-]+, ${P} of the limit was used, without a gate only ${P}\\.`, ({ gate, none }, g, n) => near(g, gate.util) && near(n, none.util) && gate.util > none.util),
+  rule(`Both used about the same share of the limit \\(${P} and ${P}\\)\\.`, ({ gate, none }, g, n) => near(g, gate.util) && near(n, none.util) && Math.abs(gate.util - none.util) <= 0.02),
+];
+
+const done = `was (?:done after ${T}|not done after [\\d:]+ h)`;
+const when = (said, row) => (said === undefined ? row.time_s === null : soon(said, row.time_s));
+
+/** What each figure may say, by part: of each part there is one sentence, or none where it is optional. */
+const FIGURES = {
+  hammer: {
+    rows: ["none", "gate"],
+    parts: [waste, use],
+    // The claim of the page.
+    always: ({ gate, none }) => gate.throttles <= Math.max(none.throttles, 5),
+  },
+  backoff: {
+    rows: ["none", "forgets", "remembers", "gate"],
+    parts: [
+      [rule(`With tidegate the job ${done} and wasted ${N} calls?; without a gate it ${done} and wasted ${N} calls?\\.`, ({ gate, none }, ownTime, own, otherTime, other) =>
+        when(ownTime, gate) && same(own, gate.throttles) && when(otherTime, none) && same(other, none.throttles))],
+      [rule(`The backoff that forgets wasted ${N} calls?, the delay that remembers ${N} calls?\\.`, ({ forgets, remembers }, f, r) => same(f, forgets.throttles) && same(r, remembers.throttles))],
+    ],
+    optional: [
+      rule("Nothing was throttled: this job needs no gate\\.", ({ gate, none }) => gate.throttles + none.throttles === 0),
+      rule("Here tidegate saves nothing\\.", ({ gate, none }) => gate.throttles >= none.throttles),
+      rule("Here tidegate loses time\\.", ({ gate, none }) => (gate.time_s ?? Infinity) > 1.1 * none.time_s),
+    ],
+    always: ({ gate, none }, caption) => ((gate.time_s ?? Infinity) > 1.1 * (none.time_s ?? Infinity)) === /loses time/.test(caption)
+      && (gate.throttles >= none.throttles) === /saves nothing|needs no gate/.test(caption),
+  },
+  limit: {
+    rows: ["chosen", "other"],
+    read: ({ chosen, other }, { law }) => (law === "none" ? { chosen, none: chosen, gate: other } : { chosen, gate: chosen, none: other }),
+    parts: [waste, use, [rule("Fairness of [\\w -]+ between workers: (–|[\\d.]+), where 1 is even\\.", ({ chosen }, jain) =>
+      (jain === "–" ? chosen.jain_worker === null : Math.abs(jain - chosen.jain_worker) <= 0.0006))]],
+  },
+  busy: {
+    rows: ["tidegate", "multiply", "add"],
+    parts: [
+      [rule(`Of what the slow server could serve, was used: tidegate ${P}, multiply ${P}, add ${P}\\.`, ({ tidegate, multiply, add }, t, m, a) =>
+        near(t, tidegate.overload_util) && near(m, multiply.overload_util) && near(a, add.overload_util))],
+      [rule(`Back at the full rate after: tidegate (more than )?${T}, multiply (more than )?${T}, add (more than )?${T}\\.`, ({ tidegate, multiply, add }, ...said) =>
+        [tidegate, multiply, add].every(({ recovery_s: back }, index) => {
+          const [not, seconds] = said.slice(2 * index);
+          return not ? back === null : soon(seconds, back);
+        }))],
+    ],
+    optional: [rule("Here (.+)\\.", (rows, said) => said.split(", and ").every((claim) => {
+      const [, name, what] = /^(\w+) (used more than|was back before) tidegate$/.exec(claim) ?? [];
+      return what && (what.startsWith("used") ? rows[name].overload_util > rows.tidegate.overload_util : rows[name].recovery_s < (rows.tidegate.recovery_s ?? Infinity));
+    }))],
+    always: ({ tidegate, ...others }, caption) => Object.entries(others).every(([name, row]) =>
+      ((row.recovery_s ?? Infinity) < (tidegate.recovery_s ?? Infinity)) === caption.includes(`${name} was back before tidegate`)
+      && (row.overload_util < tidegate.overload_util + 0.001 || caption.includes(`${name} used more than tidegate`))),
+  },
+};
+
+/** What is false in a caption, or in what it leaves out. */
+function faults(figure, rows, caption) {
+  let rest = caption.trim();
+  const found = [];
+  const take = (rules) => {
+    for (const { pattern, holds } of rules) {
+      const match = pattern.exec(rest);
+      if (!match) continue;
+      if (!holds(rows, ...match.slice(1))) found.push(`“${match[0]}” is false`);
+      rest = rest.slice(match[0].length).trim();
+      return true;
+    }
+    return false;
+  };
+  for (const part of figure.parts) if (!take(part)) found.push(`a sentence is missing before “${rest}”`);
+  while (figure.optional && take(figure.optional));
+  if (rest) found.push(`no rule knows “${rest}”`);
+  if (figure.always && !figure.always(rows, caption)) found.push("what must be said is not, or the claim is broken");
+  for (const [name, row] of Object.entries(rows)) {
+    for (const [metric, value] of Object.entries(row)) if (/util|throttled$|jain/.test(metric) && value > 1 + 1e-9) found.push(`${metric} of ${name} is ${value}`);
+  }
+  return found;
+}
+
+/** Every control of a form by itself at both ends and in the middle, and all pairs of the main two. */
+const states = (form) => form.evaluate((form) => {
+  const ends = (field) => {
+    if (field.type === "checkbox") return ["true", "false"];
+    if (field.type === "select-one") return [...field.options].map(({ value }) => value);
+    if (field.name === "seed") return ["0", "7", "9007199254740991"];
+    const [least, most, step] = [Number(field.min), Number(field.max), Number(field.step) || 1];
+    const middle = least + Math.round((most - least) / 2 / step) * step;
+    return [least, Number(middle.toFixed(6)), most].map(String);
+  };
+  const fields = [...form.elements].filter(({ name }) => name);
+  const single = fields.flatMap((field) => ends(field).map((value) => ({ [field.name]: value })));
+  const [one, other] = form.querySelectorAll(":scope > label :is(input, select)");
+  return [{}, ...single, ...ends(one).flatMap((first) => ends(other).map((second) => ({ [one.name]: first, [other.name]: second })))];
+});
+
+for (const [id, figure] of Object.entries(FIGURES)) {
+  test(`every sentence under the figure ${id} is true, whatever its knobs`, async (t) => {
+    const { url } = await site(t);
+    const { page, trouble } = await visit(t, url, { still: true });
+    await show(page, id);
+    await page.waitForSelector(`#${id}[data-state=over]`);
+    const form = page.locator(`#${id} form`);
+    const all = await states(form);
+    const wrong = [];
+    const captions = new Set();
+    for (const state of all) {
+      const run = await page.locator(`#${id}`).getAttribute("data-run");
+      await form.evaluate((form, state) => {
+        form.reset();
+        for (const [name, value] of Object.entries(state)) {
+          const field = form.elements.namedItem(name);
+          if (field.type === "checkbox") field.checked = value === "true";
+          else field.value = value;
+        }
+        form.dispatchEvent(new Event("input", { bubbles: true }));
+      }, state);
+      await page.waitForFunction(([id, run]) => {
+        const { dataset } = document.getElementById(id);
+        return dataset.run !== run && ["over", "failed"].includes(dataset.state);
+      }, [id, run]);
+      const [caption, values] = await page.evaluate((id) => {
+        const host = document.getElementById(id);
+        const rows = [...host.querySelectorAll(".reads tbody tr")].map((row) => Object.fromEntries(
+          [...row.querySelectorAll("[data-metric]")].map(({ dataset }) => [dataset.metric, JSON.parse(dataset.value)])));
+        return [host.querySelector("figcaption").textContent, rows];
+      }, id);
+      captions.add(caption);
+      const rows = Object.fromEntries(figure.rows.map((name, index) => [name, values[index]]));
+      const found = faults(figure, figure.read?.(rows, state) ?? rows, caption);
+      if (found.length > 0) wrong.push(`${JSON.stringify(state)}: ${found.join("; ")}\n  ${caption}\n  ${JSON.stringify(rows)}`);
+    }
+    t.diagnostic(`${all.length} states, ${captions.size} captions`);
+    assert.deepEqual(wrong, []);
+    // The longest moves nothing that is below it.
+    for (const width of [320, 360, 768, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      const heights = await page.locator(`#${id} figcaption`).evaluate((host, captions) => captions.map((text) => {
+        host.textContent = text;
+        return host.offsetHeight;
+      }), ["", ...captions]);
+      assert.deepEqual([...new Set(heights)].length, 1, `at ${width} pixels a caption takes ${Math.max(...heights)} pixels instead of ${heights[0]}`);
+    }
+    assert.deepEqual(trouble, []);
+  });
+}

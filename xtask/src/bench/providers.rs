@@ -1,0 +1,29 @@
+//! The npm package beside others, at servers that limit as real providers do: installs them and becomes the program.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::npm;
+use crate::road::Roads;
+use crate::test::wasm;
+use crate::workspace::root;
+
+/// Everything said here goes to stderr: stdout is for the rows or the page.
+pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<()> {
+    if !args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        npm::build(roads, &npm::out())?;
+        wasm::install(&folder())?;
+    }
+    let mut bench = Command::new("node");
+    bench.arg(folder().join("bench.mjs")).args(args);
+    Err(bench.exec()).context("node does not start")
+}
+
+/// An npm package by itself.
+pub fn folder() -> PathBuf {
+    root().join("tools/bench/providers")
+}
