@@ -678,19 +678,6 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_tokens_are_none_of_the_law_of_tokens() {
-        let mut desk = Desk::new();
-        let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
-        desk.draft.answer(0, f64::NAN);
-        for _ in 0..10 {
-            let permit = asked(&mut desk, gate, PLAIN, 0.0);
-            settle(&mut desk, gate, permit, 1.0);
-        }
-        let admitted = (0..100).filter(|_| asked(&mut desk, gate, PLAIN, 1.0) >= 0.0).count();
-        assert_eq!(admitted, 20, "each success admits one more");
-    }
-
-    #[test]
     fn a_policy_that_cannot_be_is_rejected() {
         let mut desk = Desk::new();
         for (word, wrong) in

@@ -176,9 +176,10 @@ def doubles_after(wide, since):
 
 
 def responded(wide, since, served):
-    """`Open::respond`: how many calls may be in flight, and how long ago that was doubled."""
-    wide = wide_after(wide, since // DOUBLING) or WIDEST
-    return wide + served, since % DOUBLING if served else 0
+    """`Open::respond`: from how many calls in flight doubling began, and how long ago."""
+    if served:
+        return wide, since
+    return wide_after(wide, since // DOUBLING) or WIDEST, 0
 
 
 def an_open(dice):
@@ -310,17 +311,17 @@ def a_window_that_grows_says_when(given, after=doubles_after):
 
 @lemma(
     "law/adaptive/open.rs Open::respond",
-    after=lambda wide, since, served: (responded(wide, since, served)[0] - 1, since % DOUBLING),
+    after=lambda wide, since, served: (wide, since if served else 0),
 )
 def a_response_makes_a_window_no_narrower(given, after=responded):
-    """A success admits one more call at once and leaves the next doubling where it was; a rejection
-    leaves the window as it is, and puts the next doubling off to a whole one from then."""
+    """A success changes nothing; a rejection leaves the window as it is, and puts the next doubling off to
+    a whole one from then."""
 
     def cooldowns(wide, doublings, part, served):
-        before = wide_after(wide, doublings)
-        made, ago = after(wide, doublings * DOUBLING + part, served)
-        expected = before + served if 0 < before < WIDEST - served else 0
-        return wide_after(made, ago // DOUBLING) == expected and ago == (part if served else 0)
+        since = doublings * DOUBLING + part
+        made, ago = after(wide, since, served)
+        kept = wide_after(made, ago // DOUBLING) == wide_after(wide, doublings)
+        return kept and ago == (since if served else 0)
 
     return all(
         cooldowns(wide, doublings, part, served)

@@ -95,7 +95,7 @@ pub struct AdaptiveState {
     release: Instant,
     /// The time between two usual calls, as the law has learnt it.
     interval: Log,
-    /// When the latest congestion event began; while open, when slow start doubled last.
+    /// When the latest congestion event began; while open, from when on slow start doubles.
     event_at: Instant,
     /// The smoothed round trip, in 1024 ns; zero before the first response.
     round_trip: u32,

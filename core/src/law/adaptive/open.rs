@@ -9,15 +9,17 @@ use crate::time::{Instant, Span};
 
 /// Slow start, and a measurement of how fast calls are sent.
 ///
-/// Nothing waits for a rate. A stated few calls may be in flight; each response of success admits one
-/// more, and each quarter of a second without a rejection twice as many, so that slow calls do not hold
-/// up others. The rate is measured in blocks of at least 16 calls and one round trip, so that the first
-/// rejection finds a rate to begin from. (A block of 16 calls alone would end within a round trip, and
-/// measure a burst for a rate.)
+/// Nothing waits for a rate. A stated few calls may be in flight, and each quarter of a second without a
+/// rejection twice as many, so that slow calls do not hold up others. Growth by time alone also leaves
+/// little in flight to be rejected where calls are fast: one more for each response would double the
+/// number each round trip, and half of all that was ever sent would meet the limit at once. The rate is
+/// measured in blocks of at least 16 calls and one round trip, so that the first rejection finds a rate
+/// to begin from. (A block of 16 calls alone would end within a round trip, and measure a burst for a
+/// rate.)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Open {
-    /// How many calls could be in flight when that was doubled last.
+    /// How many calls could be in flight when doubling began.
     pub(super) wide: u16,
     /// Calls in the present block.
     sends: u16,
@@ -34,7 +36,7 @@ pub(super) struct Open {
 /// So many calls are in flight at first.
 const FIRST: u16 = 10;
 /// From here on there is no limit.
-const WIDEST: u32 = 1_024;
+const WIDEST: u16 = 1_024;
 /// The number of calls in flight doubles each 2^28 ns, which are 268 ms.
 const DOUBLING: u32 = 28;
 /// So many make any number a thousand.
@@ -45,7 +47,7 @@ impl Open {
         Self { wide: FIRST, sends: 0, measured: 0, probing: false, together: false, cap: None }
     }
 
-    /// How many calls may be in flight, so long after the latest doubling.
+    /// How many calls may be in flight, so long after doubling began.
     pub(super) fn limit(&self, since: Span) -> Option<NonZeroU16> {
         match (self.probing, self.cap) {
             (true, _) => Some(NonZeroU16::MIN),
@@ -59,8 +61,8 @@ impl Open {
         !self.probing && self.cap.is_none()
     }
 
-    /// A response, so long after the latest doubling: a success admits one more call, and a rejection
-    /// puts off the next doubling. Returns how long ago the latest doubling is then.
+    /// A response, so long after doubling began. A rejection lets it begin anew, from as many calls as may
+    /// be in flight. Returns how long ago it began then.
     pub(super) fn respond(&mut self, since: Span, served: bool, in_flight: u16) -> Span {
         if let Some(cap) = &mut self.cap {
             if served && in_flight.saturating_add(1) >= self.wide {
@@ -68,11 +70,13 @@ impl Open {
             }
             return since;
         }
-        if !self.probing {
-            let wide = self.limit(since).map_or(WIDEST, |wide| wide.get().into());
-            self.wide = u16::try_from(wide).unwrap_or(u16::MAX).saturating_add(served.into());
+        if served {
+            return since;
         }
-        Span::from_nanos(if served { since.as_nanos() & ((1 << DOUBLING) - 1) } else { 0 })
+        if !self.probing {
+            self.wide = self.limit(since).map_or(WIDEST, NonZeroU16::get);
+        }
+        Span::ZERO
     }
 
     /// The server was too busy for a call while it had `in_flight` others: that is as many as it takes.
@@ -154,16 +158,16 @@ impl Open {
     }
 }
 
-/// How many calls may be in flight, of which so many could be when that was doubled last.
+/// How many calls may be in flight, of which so many could be when doubling began.
 pub(super) fn limit(wide: u16, since: Span) -> Option<NonZeroU16> {
     let wide = u32::from(wide) << doublings(since);
-    NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST)
+    NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST.into())
 }
 
-/// When that number is doubled next, so long after it was doubled last; `None` where there is no limit.
+/// When that number is doubled next, so long after doubling began; `None` where there is no limit.
 pub(super) fn doubles_after(wide: u16, since: Span) -> Option<Span> {
     let doublings = doublings(since);
-    let limited = doublings < MOST_DOUBLINGS && u32::from(wide) << doublings < WIDEST;
+    let limited = doublings < MOST_DOUBLINGS && u32::from(wide) << doublings < u32::from(WIDEST);
     limited.then(|| Span::from_nanos(u64::from(doublings.saturating_add(1)) << DOUBLING))
 }
 

@@ -76,13 +76,13 @@ class Meter:
 
 
 def limit(wide, passed):
-    """How many calls may be in flight so long after the latest doubling, each 2^28 ns."""
+    """How many calls may be in flight so long after doubling began, each 2^28 ns."""
     wide <<= min(passed >> 28, 10)
     return wide if 0 < wide < 1024 else None
 
 
 def doubles_after(wide, passed):
-    """How long after the latest doubling the next one is; `None` where there is no limit."""
+    """How long after doubling began the next one is; `None` where there is no limit."""
     doublings = min(passed >> 28, 10)
     return doublings + 1 << 28 if doublings < 10 and wide << doublings < 1024 else None
 
@@ -117,7 +117,7 @@ class Open:
         self.cap = None
 
     def limit(self, passed):
-        """How many calls may be in flight so long after the latest doubling."""
+        """How many calls may be in flight so long after doubling began."""
         if self.probing:
             return 1
         return (self.wide or None) if self.cap else limit(self.wide, passed)
@@ -128,14 +128,16 @@ class Open:
         return logs.span(logs.octaves(first, -(self.sends // 8))) if apart else 0
 
     def respond(self, passed, served, in_flight):
-        """How long ago the latest doubling is after a response; a rejection puts off the next."""
+        """How long ago doubling began after a response; a rejection lets it begin anew."""
         if self.cap:
             if served and in_flight + 1 >= self.wide:
                 self.wide = self.cap.grow(self.wide)
             return passed
+        if served:
+            return passed
         if not self.probing:
-            self.wide = (self.limit(passed) or 1024) + served
-        return passed % 2**28 if served else 0
+            self.wide = self.limit(passed) or 1024
+        return 0
 
     def too_busy(self, in_flight, fresh):
         """Whether a rejection as busy may mean that `in_flight` calls are all that the server takes."""
