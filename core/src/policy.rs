@@ -35,6 +35,8 @@ pub(crate) struct Rules {
     pub(crate) retry_budget: Option<RetryBudgetPolicy>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) attempts: Option<NonZeroU16>,
+    /// For so long a call that is throttled has more attempts than that.
+    pub(crate) patience: Span,
     pub(crate) elapsed: Option<Span>,
 }
 
@@ -45,14 +47,15 @@ impl Rules {
         retry_budget: None,
         backoff: Some(Backoff::DEFAULT),
         attempts: Some(Policy::ATTEMPTS),
+        patience: Policy::PATIENCE,
         elapsed: None,
     };
 }
 
 impl<L: Copy> Policy<L> {
     /// A policy of one limit that `law` keeps: server hints followed for up to an hour, as many
-    /// calls in flight as there is room for, ten attempts of a call without a retry budget, at doubling delays
-    /// from 100 ms to 20 s, full jitter.
+    /// calls in flight as there is room for, ten attempts of a call without a retry budget (and up to 64 within
+    /// [two minutes](Policy::PATIENCE) where it is throttled), at doubling delays from 100 ms to 20 s, full jitter.
     #[must_use]
     pub const fn new(law: L) -> Self {
         Self::of([law])
@@ -149,11 +152,11 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
         Self { rules: Rules { backoff, ..self.rules }, ..self }
     }
 
-    /// The same policy with at most so many attempts for a call, the first one included; `None`
-    /// sets no limit.
+    /// The same policy with at most so many attempts for a call, the first one included, whatever they
+    /// came back with; `None` sets no limit.
     #[must_use]
     pub const fn attempts(self, attempts: Option<NonZeroU16>) -> Self {
-        Self { rules: Rules { attempts, ..self.rules }, ..self }
+        Self { rules: Rules { attempts, patience: Span::ZERO, ..self.rules }, ..self }
     }
 
     /// The same policy with no attempt of a call later than `elapsed` after its first failure;
@@ -169,6 +172,11 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
 impl Policy {
     /// How many attempts a call has, unless [`attempts`](Self::attempts) says otherwise.
     pub const ATTEMPTS: NonZeroU16 = NonZeroU16::MIN.saturating_add(9);
+
+    /// For so long after its first failure, a call whose latest attempt was throttled has up to 64 attempts,
+    /// unless [`attempts`](Self::attempts) was set. Many windows last a minute, and many servers do not say when
+    /// theirs ends: ten attempts would be used up before it does.
+    pub const PATIENCE: Span = Span::from_secs(120);
 }
 
 impl Policy<Adaptive> {

@@ -3,7 +3,7 @@
 import record
 from backoff import Backoff
 from chance import Chance
-from exact import END, U16, U32, U64, within
+from exact import END, U16, U32, U64, since, within
 from gates import RetryBudget, Calls, Cooldown
 from pacing import Never, Pacing
 from policy import law_of
@@ -232,7 +232,9 @@ class Controller:
         if reply.outcome in ("ok", "abandoned", "exhausted") or unwanted:
             return None
         attempt, most = within(call.attempt + 1, U16), self.policy["attempts"]
-        if most is not None and attempt >= most:
+        first_failed = now if call.attempt == 0 else call.first_failed
+        patient = reply.outcome == "throttled" and since(first_failed, now) < self.policy["patience"]
+        if most is not None and attempt >= most and not (patient and attempt < 64):
             return None
         again = Call(call.costs, call.deadline)
         delay = 0
@@ -241,7 +243,7 @@ class Controller:
             again.rung = schedule.climb(call.rung, self.chance)
             delay = schedule.delay(again.rung, self.chance)
         again.attempt, again.not_before = attempt, within(now + delay)
-        again.first_failed = now if call.attempt == 0 else call.first_failed
+        again.first_failed = first_failed
         elapsed = self.policy["elapsed"]
         last = END if elapsed is None else within(again.first_failed + elapsed)
         again.deadline = min(call.deadline, last)

@@ -26,7 +26,8 @@ def whole(policy):
     if "named" in policy:
         policy = {**NAMED[policy["named"]], **{k: v for k, v in policy.items() if k != "named"}}
     laws = [LAWS[config["law"]].whole(config) for config in policy["laws"]]
-    return {**RULES, **policy, "laws": laws}
+    patience = 0 if "attempts" in policy else 120 * SECOND
+    return {**RULES, **policy, "laws": laws, "patience": patience}
 
 
 def wrong(policy):

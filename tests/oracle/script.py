@@ -177,8 +177,9 @@ class Script:
             admitted += 1
         self.note("queue", first, reply, callers, work, count, [admitted, self.now])
 
-    def retries(self, count, call=PLAIN, reply="failed", into=1):
+    def retries(self, count, call=PLAIN, reply="failed", into=1, now=None):
         """The call after so many attempts that all came back at once."""
+        self.at(now)
         self.described[into] = self.described[call]
         for _ in range(count):
             again = self.gate.retry(self.now, self.described[into], reply_of(reply, self.limits))

@@ -40,7 +40,7 @@ export interface Policy {
    * themselves; else 100 to 20000
    */
   backoff?: { base?: number | undefined; max?: number | undefined } | undefined;
-  /** At most so many attempts of a call, the first included. @defaultValue 10 */
+  /** At most so many attempts of a call, the first included. @defaultValue 10; for a throttled call up to 64 in the first two minutes */
   attempts?: number | undefined;
   /** No attempt later than so many milliseconds after the first failure. @defaultValue no limit */
   elapsed?: number | undefined;

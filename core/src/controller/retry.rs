@@ -9,6 +9,9 @@ use crate::policy::Policy;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Reason, Verdict};
 
+/// See [`Policy::PATIENCE`](crate::Policy::PATIENCE).
+const PATIENT: u16 = 64;
+
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
     /// The next attempt of a call that completed with `reply` (an [`Outcome`](crate::Outcome) will do).
     ///
@@ -37,9 +40,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             if is_final {
                 return Err(Reason::Final);
             }
-            Ok(cooldown(&reply.hints, |limit| call.cost_of(limit)).unwrap_or(Span::ZERO))
+            let cooldown = cooldown(&reply.hints, |limit| call.cost_of(limit));
+            Ok((reply.outcome == Outcome::Throttled, cooldown.unwrap_or(Span::ZERO)))
         });
-        self.try_again(now, call, now.saturating_add(asked?))
+        let (throttled, cooldown) = asked?;
+        self.try_again(now, call, throttled, now.saturating_add(cooldown))
     }
 
     /// The next attempt, which the server does not serve before `served_from`.
@@ -47,11 +52,14 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         &mut self,
         now: Instant,
         call: &Call<LIMITS>,
+        throttled: bool,
         served_from: Instant,
     ) -> Result<Call<LIMITS>, Reason> {
         let attempt = call.attempt.saturating_add(1);
-        let spent = self.rules().attempts.is_some_and(|most| attempt >= most.get());
-        if spent {
+        let first_failed = if call.attempt == 0 { now } else { call.first_failed };
+        let is_early = now.saturating_since(first_failed) < self.rules().patience;
+        let patient = throttled && is_early && attempt < PATIENT;
+        if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
             return Err(Reason::Attempts);
         }
         let (rung, delay) = match self.rules().backoff {
@@ -62,7 +70,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             None => (Span::ZERO, Span::ZERO),
         };
         let not_before = now.saturating_add(delay);
-        let first_failed = if call.attempt == 0 { now } else { call.first_failed };
         // A deadline too, because a gate may keep the call longer than its backoff does.
         let most =
             self.rules().elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));

@@ -162,6 +162,55 @@ proptest! {
     }
 
     #[test]
+    fn a_burst_that_meets_a_limit_nobody_told_overshoots_it_by_little(
+        seed: u64,
+        limit in 20u64..2_000,
+        round_trip in 1u64..60,
+    ) {
+        let Client { mut gate, mut now } = Client::new(seed);
+        let (mut on_their_way, mut left, mut rejected) = (VecDeque::new(), limit, 0);
+        while rejected == 0 || !on_their_way.is_empty() {
+            while rejected == 0 && let Decision::Admit(permit) = gate.poll(at(now), &Call::new()) {
+                on_their_way.push_back((now + round_trip * MILLIS, permit));
+            }
+            if let Some((back, permit)) = on_their_way.pop_front() {
+                now = back;
+                gate.settle(at(now), permit, if left > 0 { Outcome::Ok } else { Outcome::Throttled });
+                rejected += u64::from(left == 0);
+                left = left.saturating_sub(1);
+            }
+        }
+        prop_assert!(rejected <= 10 + limit * 3 / 10, "{rejected} beyond {limit}");
+    }
+
+    #[test]
+    fn a_call_outlasts_a_silent_window_of_a_minute_whatever_the_law(
+        // `none` tries again as fast as responses come.
+        law in prop::sample::select(Policy::NAMES).prop_filter("no delay", |law| *law != "none"),
+        seed: u64,
+        dark in 1u64..=60_000,
+        round_trip in 1u64..500,
+    ) {
+        let mut gate = Controller::<_>::new(Policy::named(law).unwrap(), seed, at(0));
+        let (mut call, mut now) = (Call::new(), 1);
+        loop {
+            match gate.poll(at(now), &call) {
+                Decision::Wait(until) => now = until.as_nanos(),
+                Decision::Full => now = gate.next_at(at(now)).unwrap().as_nanos(),
+                Decision::Reject(reason) => panic!("{reason:?}"),
+                Decision::Admit(permit) => {
+                    now += round_trip * MILLIS;
+                    if now >= dark * MILLIS {
+                        break;
+                    }
+                    gate.settle(at(now), permit, Outcome::Throttled);
+                    call = gate.retry(at(now), &call, Outcome::Throttled).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_call_that_is_throttled_at_the_start_is_tried_again_when_the_server_said(
         seed: u64,
         wait in 2u64..3_000,

@@ -181,7 +181,8 @@ def policies():
 
 
 def attempts():
-    """Attempts are counted up to 65 535, and go on; by default there are ten."""
+    """Attempts are counted up to 65 535, and go on; by default there are ten, and 64 of a call that is
+    throttled for less than two minutes."""
     for growth in ("constant", "linear", ["exponential", 2, 1], "decorrelated"):
         policy = {"laws": [{"law": "fixed"}], "backoff": [growth, "full", MS, YEAR], "attempts": None}
         script = Script(
@@ -194,7 +195,10 @@ def attempts():
     for name in NAMED:
         script = Script(f"attempts by default, {name}", ["Retries"], {"named": name})
         script.retries(12, call=0)
-        script.retry(1)
+        script.retry(1, reply="failed")
+        script.retry(1, now=script.now + 119 * SECOND)
+        script.retry(1, into=2, now=script.now + SECOND)
+        script.retries(60, call=1, reply="throttled", now=script.now - SECOND)
         yield script.vector()
 
 
