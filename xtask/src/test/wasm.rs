@@ -16,7 +16,7 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
-const FILES: [&str; 23] = [
+const FILES: [&str; 24] = [
     "shared",
     "redis-fleet",
     "hints",
@@ -38,6 +38,7 @@ const FILES: [&str; 23] = [
     "edge",
     "runtimes",
     "bundles",
+    "next",
     "examples",
     "package",
 ];
