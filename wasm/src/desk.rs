@@ -2,14 +2,15 @@
 //! put together. JavaScript runs one thing at a time, so there is one desk.
 
 use tidegate::gate::{Gate, Permit};
-use tidegate::queue::{self, Ahead, Gate as _, Place, Step, Turn};
+use tidegate::queue::{self, Ahead, Gate as _, Place, Turn};
 use tidegate::signal::http::Unit;
 use tidegate::{Call, Decision, Instant, Policy, Reason, Span};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
-use crate::line::{Line, ticket};
+use crate::line::{Line, Told};
 use crate::number::{Clock, count, deadline, millis, span, whole};
+use crate::permits::Permits;
 use crate::policy::{WORDS, expiry, policy};
 use crate::{Controller, LIMITS, Law};
 
@@ -61,25 +62,16 @@ impl queue::Gate<LIMITS> for Pausable {
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// A permit that was not settled by then is forgotten, unless its expiry is longer.
-const MEMORY: Span = Span::from_secs(3_600);
-
 /// See the module.
 pub struct Desk {
     gates: Arena<Kept>,
     calls: Arena<Call<LIMITS>>,
-    /// The permits of calls in flight, each with its number.
-    permits: Arena<(u32, Permit<LIMITS>)>,
-    admitted: u32,
-    /// The slot whose permit is looked at next: whether it was lost so long ago.
-    next: u32,
-    memory: Span,
+    permits: Permits<LIMITS>,
     /// The reply of the call that comes back next.
     pub draft: Draft<LIMITS>,
     clock: Clock,
-    rejected: Option<Reason>,
-    /// See `given`.
-    given: f64,
+    /// What is to be told of the latest call.
+    pub told: Told,
 }
 
 impl Desk {
@@ -88,14 +80,10 @@ impl Desk {
         Self {
             gates: Arena::new(),
             calls: Arena::new(),
-            permits: Arena::new(),
-            admitted: 0,
-            next: 0,
-            memory: MEMORY,
+            permits: Permits::new(),
             draft: Draft::new(),
             clock: Clock::NEW,
-            rejected: None,
-            given: f64::NAN,
+            told: Told::new(),
         }
     }
 
@@ -127,8 +115,7 @@ impl Desk {
     }
 
     fn policy(&mut self, row: &[f64; WORDS]) -> Option<Policy<Law, LIMITS>> {
-        // A call keeps its place for less than two expiry times.
-        self.memory = self.memory.max(expiry(row).saturating_mul(2));
+        self.permits.keep_for(expiry(row));
         policy(row, u16::MAX).map(|(policy, _)| policy)
     }
 
@@ -176,103 +163,49 @@ impl Desk {
             return f64::NEG_INFINITY;
         }
         match kept.gate.poll(now, &Call::of(counts(costs))) {
-            Decision::Admit(permit) => self.hand_out(permit),
+            Decision::Admit(permit) => self.permits.hand_out(permit),
             _ => f64::NEG_INFINITY,
         }
     }
 
-    /// Adds a call to those that wait. The answer is its permit (0 and up), -1 less the slot in which it
-    /// waits (when its turn comes is `given`), or NaN where it is rejected.
+    /// See `Line::join`; NaN as well where there is no such controller.
     pub fn join(&mut self, gate: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
-        self.rejected = None;
-        let Some(kept) = self.gates.get(gate) else { return f64::NAN };
+        let Self { gates, permits, told, .. } = self;
+        told.decided(Turn::<LIMITS>::Unknown, |_| f64::NAN);
+        let Some(kept) = gates.get(gate) else { return f64::NAN };
+        let mut number = |permit| permits.hand_out(permit);
         // Most calls find nobody before them, and need not wait.
         if kept.line.is_empty() {
             match kept.gate.poll(now, &call) {
-                Decision::Admit(permit) => return self.hand_out(permit),
-                Decision::Reject(reason) => return self.tell(Turn::Rejected(reason)),
+                Decision::Admit(permit) => return number(permit),
+                Decision::Reject(reason) => return told.decided(Turn::Rejected(reason), number),
                 Decision::Wait(_) | Decision::Full => {}
             }
         }
-        match kept.line.join(now, &mut kept.gate, &call, place) {
-            Ok((ticket, Some(turn))) => {
-                self.given = millis(turn.saturating_since(Instant::ZERO));
-                -1.0 - ticket.slot() as f64
-            }
-            Ok((ticket, None)) => {
-                let turn = kept.line.take(ticket);
-                self.tell(turn)
-            }
-            Err(reason) => self.tell(Turn::Rejected(reason)),
-        }
+        kept.line.join(now, &mut kept.gate, (&call, place), told, number)
     }
 
-    /// The slot of the next call that is decided, whose permit is `given`; or, less than 0, in how many
-    /// milliseconds to look again, where nothing happens until then.
+    /// See `Line::next`; less than 0 as well where there is no such controller.
     pub fn next(&mut self, gate: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
-        let Some(kept) = self.gates.get(gate) else { return f64::NEG_INFINITY };
-        match kept.line.next(now, &mut kept.gate) {
-            Step::Wake(ticket) => {
-                let turn = kept.line.take(ticket);
-                self.given = self.tell(turn);
-                ticket.slot() as f64
-            }
-            Step::Sleep(until) => {
-                until.map_or(f64::NEG_INFINITY, |until| -millis(until.saturating_since(now)))
-            }
-        }
-    }
-
-    /// The permit of the call that was decided last, NaN where it was rejected; or the turn of the one that
-    /// joined last.
-    pub const fn given(&self) -> f64 {
-        self.given
+        let Self { gates, permits, told, .. } = self;
+        let Some(kept) = gates.get(gate) else { return f64::NEG_INFINITY };
+        kept.line.next(now, &mut kept.gate, told, |permit| permits.hand_out(permit))
     }
 
     /// The slot of the first call that waits; -1 where none does.
     pub fn first(&mut self, gate: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
-        let first = self.gates.get(gate).and_then(|kept| kept.line.first(now));
-        first.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
+        self.gates.get(gate).map_or(-1, |kept| kept.line.first(now))
     }
 
     /// Ends a call that waits.
     pub fn cancel(&mut self, gate: u32, slot: u32, turn: f64) {
         if let Some(kept) = self.gates.get(gate) {
-            kept.line.cancel(ticket(slot, turn));
+            kept.line.cancel(slot, turn);
         }
-    }
-
-    /// The permit of a call; NaN where it was rejected.
-    fn tell(&mut self, turn: Turn<LIMITS>) -> f64 {
-        self.rejected = match turn {
-            Turn::Admitted(permit) => return self.hand_out(permit),
-            Turn::Rejected(reason) => Some(reason),
-            Turn::Waiting | Turn::Unknown => None,
-        };
-        f64::NAN
-    }
-
-    /// Why the latest call was rejected: 0 for a controller that is not there, else the reason's number.
-    pub const fn reason(&self) -> u32 {
-        match self.rejected {
-            None => 0,
-            Some(Reason::Late(_)) => 1,
-            Some(Reason::OverLimit) => 2,
-            Some(Reason::RetryBudget) => 3,
-            Some(Reason::TooBig) => 4,
-            Some(Reason::QueueFull) => 6,
-            Some(_) => 5,
-        }
-    }
-
-    /// When a call that was rejected as late could have been sent; NaN where it was not.
-    pub fn late(&self) -> f64 {
-        let Some(Reason::Late(until)) = self.rejected else { return f64::NAN };
-        millis(until.saturating_since(Instant::ZERO))
     }
 
     /// The number of the gate in the way: none, pacing, cooldown, concurrency limit (and a pause), retry budget.
@@ -293,8 +226,7 @@ impl Desk {
     /// Learns from the reply as it stands, while the call keeps its place; a permit that is none is harmless.
     pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        let slot = self.slot_of(permit);
-        if let (Some(kept), Some((_, permit))) = (self.gates.get(gate), self.permits.get(slot)) {
+        if let (Some(kept), Some(permit)) = (self.gates.get(gate), self.permits.get(permit)) {
             kept.gate.controller.learn(now, permit, self.draft.reply);
             kept.line.changed();
         }
@@ -302,39 +234,11 @@ impl Desk {
 
     /// Frees the place of a call; a permit that is none is harmless.
     pub fn release(&mut self, gate: u32, permit: f64) {
-        let slot = self.slot_of(permit);
-        let permit = self.permits.take(slot);
-        if let (Some(kept), Some((_, permit))) = (self.gates.get(gate), permit) {
+        let permit = self.permits.take(permit);
+        if let (Some(kept), Some(permit)) = (self.gates.get(gate), permit) {
             kept.gate.controller.release(permit);
             kept.line.changed();
         }
-    }
-
-    /// The permit's number, which a double holds: its slot, and how many were admitted before it, so that
-    /// no later one has the same. NaN where there is no memory.
-    fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
-        self.admitted = self.admitted.wrapping_add(1);
-        // Programs lose permits. Each call looks at two slots, so that their number cannot outrun this.
-        for _ in 0..2 {
-            let next = self.next;
-            self.next = if next < self.permits.slots() { next + 1 } else { 0 };
-            if let Some((_, lost)) = self.permits.get(next)
-                && permit.sent().saturating_since(lost.sent()) > self.memory
-            {
-                self.permits.remove(next);
-            }
-        }
-        let slot = self.permits.insert((self.admitted, permit));
-        slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
-    }
-
-    /// The slot of a permit's number; none where it is no permit, or was released before.
-    fn slot_of(&mut self, number: f64) -> u32 {
-        // A negative one and NaN would become 0.
-        let raw = if number >= 0.0 { number as u64 } else { u64::MAX };
-        let slot = (raw >> 32) as u32;
-        let kept = self.permits.get(slot).is_some_and(|(admitted, _)| *admitted == raw as u32);
-        if kept { slot } else { NONE }
     }
 
     /// The slot of the next attempt after the reply as it stands; -2 where it could not be sent by the
@@ -532,9 +436,9 @@ mod tests {
         assert!(asked(&mut desk, gate, PLAIN, 200.0) >= 0.0);
         let hasty = Requested { deadline: 250.0, ..PLAIN };
         assert!(asked(&mut desk, gate, hasty, 210.0).is_nan());
-        assert_eq!((desk.reason(), desk.late()), (1, 300.0));
+        assert_eq!((desk.told.reason(), desk.told.late()), (1, 300.0));
         assert!(asked(&mut desk, gate, Requested { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
-        assert_eq!(desk.reason(), 4);
+        assert_eq!(desk.told.reason(), 4);
     }
 
     #[test]
@@ -550,7 +454,7 @@ mod tests {
     fn numbers_that_name_nothing_are_harmless() {
         let mut desk = Desk::new();
         assert!(asked(&mut desk, 3, PLAIN, 0.0).is_nan());
-        assert_eq!(desk.reason(), 0);
+        assert_eq!(desk.told.reason(), 0);
         let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
         let permit = asked(&mut desk, gate, PLAIN, 0.0);
         for wrong in [f64::NAN, -1.0, 1e300, permit + 1.0, f64::INFINITY] {
@@ -564,27 +468,6 @@ mod tests {
         desk.close(gate);
         assert_eq!(desk.stats(gate), None);
         assert_eq!(desk.retry(gate, PLAIN, 1.0), -1);
-    }
-
-    #[test]
-    fn permits_that_are_lost_are_forgotten_after_an_hour_or_two_expiry_times() {
-        for (expiry, hours) in [(f64::NAN, 1), (7_200_000.0, 4)] {
-            let mut row = ten();
-            row[9] = expiry;
-            let mut desk = Desk::new();
-            let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
-            let mut first = f64::NAN;
-            // One a second, for a day.
-            for second in 0..86_400_u32 {
-                let permit = desk.poll(gate, f64::from(second) * 1_000.0, [1.0, 0.0]);
-                assert!(permit >= 0.0);
-                first = if second == 0 { permit } else { first };
-                if second == hours * 3_600 {
-                    assert!(desk.permits.get(0).is_some_and(|(number, _)| *number == first as u32));
-                }
-            }
-            assert!(desk.permits.slots() <= 3 * hours * 3_600, "{}", desk.permits.slots());
-        }
     }
 
     #[test]
@@ -636,20 +519,20 @@ mod tests {
         assert!(desk.poll(gate, 0.0, [1.0, 0.0]) >= 0.0);
         let join = |desk: &mut Desk, priority, turn| {
             let answer = desk.join(gate, PLAIN, Place::new(priority, turn), 0.0);
-            (-1.0 - answer, desk.given())
+            (-1.0 - answer, desk.told.given())
         };
         assert_eq!(
             [(0, 1), (0, 2), (7, 3)].map(|(priority, turn)| join(&mut desk, priority, turn)),
             [(0.0, 100.0), (1.0, 200.0), (2.0, 100.0)]
         );
         assert!(join(&mut desk, 0, 4).0.is_nan());
-        assert_eq!((desk.reason(), desk.first(gate, 0.0)), (6, 2));
+        assert_eq!((desk.told.reason(), desk.first(gate, 0.0)), (6, 2));
         assert_eq!(desk.poll(gate, 500.0, [1.0, 0.0]), f64::NEG_INFINITY, "others wait");
         desk.cancel(gate, 0, 2.0);
         assert_eq!(desk.next(gate, 0.0), -100.0);
         desk.cancel(gate, 0, 1.0);
         assert_eq!([desk.next(gate, 100.0), desk.next(gate, 100.0)], [2.0, -100.0]);
-        assert!(desk.given() >= 0.0);
+        assert!(desk.told.given() >= 0.0);
         assert_eq!([desk.next(gate, 200.0), desk.next(gate, 200.0)], [1.0, f64::NEG_INFINITY]);
         assert_eq!(desk.first(gate, 200.0), -1);
     }

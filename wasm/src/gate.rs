@@ -95,10 +95,10 @@ pub fn next(gate: u32, now: f64) -> f64 {
     DESK.with(|desk| desk.next(gate, now))
 }
 
-/// See `Desk::given`.
+/// See `Told::given`.
 #[wasm_bindgen]
 pub fn given() -> f64 {
-    DESK.with(|desk| desk.given())
+    DESK.with(|desk| desk.told.given())
 }
 
 /// See `Desk::first`.
@@ -113,16 +113,16 @@ pub fn cancel(gate: u32, slot: u32, turn: f64) {
     DESK.with(|desk| desk.cancel(gate, slot, turn));
 }
 
-/// See `Desk::reason`.
+/// See `Told::reason`.
 #[wasm_bindgen]
 pub fn reason() -> u32 {
-    DESK.with(|desk| desk.reason())
+    DESK.with(|desk| desk.told.reason())
 }
 
-/// See `Desk::late`.
+/// See `Told::late`.
 #[wasm_bindgen]
 pub fn late() -> f64 {
-    DESK.with(|desk| desk.late())
+    DESK.with(|desk| desk.told.late())
 }
 
 /// See `Desk::why`.

@@ -2,14 +2,14 @@
 //! calls, in numbered slots.
 
 use tidegate::gate::Permit;
-use tidegate::queue::{Ahead, Gate, Place, Step, Turn};
+use tidegate::queue::{Ahead, Gate, Place, Turn};
 use tidegate::shared::{Member, Source};
 use tidegate::signal::http::Unit;
 use tidegate::{Call, Decision, Instant, Outcome, Policy, Quota, Reason, Span, Stats};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
-use crate::line::{Line, ticket};
+use crate::line::{Line, Told};
 use crate::number::{Clock, count, deadline, millis, span, whole};
 use crate::policy::WORDS;
 
@@ -178,6 +178,11 @@ fn kept(members: &mut Members, member: u32) -> Option<&mut Kept> {
 /// No slot.
 const NONE: u32 = u32::MAX;
 
+/// What JavaScript knows a permit by.
+fn number(permit: Permit) -> f64 {
+    permit.lease() as f64
+}
+
 /// See the module.
 pub struct Leases {
     members: Members,
@@ -185,9 +190,8 @@ pub struct Leases {
     /// The reply of the call that comes back next.
     pub draft: Draft<1>,
     clock: Clock,
-    rejected: Option<Reason>,
-    /// See `given`.
-    given: f64,
+    /// What is to be told of the latest call.
+    pub told: Told,
 }
 
 impl Leases {
@@ -198,8 +202,7 @@ impl Leases {
             calls: Arena::new(),
             draft: Draft::new(),
             clock: Clock::NEW,
-            rejected: None,
-            given: f64::NAN,
+            told: Told::new(),
         }
     }
 
@@ -247,92 +250,40 @@ impl Leases {
             return f64::NEG_INFINITY;
         }
         match kept.poll(now, &Call::new()) {
-            Decision::Admit(permit) => permit.lease() as f64,
+            Decision::Admit(permit) => number(permit),
             _ => f64::NEG_INFINITY,
         }
     }
 
-    /// Adds a call to those that wait. The answer is its permit (0 and up), -1 less the slot in which it
-    /// waits (when its turn comes is `given`), or NaN where it is rejected.
+    /// See `Line::join`; NaN as well where there is no such member.
     pub fn join(&mut self, member: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
-        self.rejected = None;
-        let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
-        match line.join(now, kept, &call, place) {
-            Ok((ticket, Some(turn))) => {
-                self.given = millis(turn.saturating_since(Instant::ZERO));
-                -1.0 - ticket.slot() as f64
-            }
-            Ok((ticket, None)) => {
-                let turn = line.take(ticket);
-                self.tell(turn)
-            }
-            Err(reason) => self.tell(Turn::Rejected(reason)),
-        }
+        let Self { members, told, .. } = self;
+        told.decided(Turn::<1>::Unknown, number);
+        let Some((kept, line)) = members.get(member) else { return f64::NAN };
+        line.join(now, kept, (&call, place), told, number)
     }
 
-    /// The slot of the next call that is decided, whose permit is `given`; or, less than 0, in how many
-    /// milliseconds to look again, where nothing happens until then.
+    /// See `Line::next`; less than 0 as well where there is no such member.
     pub fn next(&mut self, member: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.members.get(member) else { return f64::NEG_INFINITY };
-        match line.next(now, kept) {
-            Step::Wake(ticket) => {
-                let turn = line.take(ticket);
-                self.given = self.tell(turn);
-                ticket.slot() as f64
-            }
-            Step::Sleep(until) => {
-                until.map_or(f64::NEG_INFINITY, |until| -millis(until.saturating_since(now)))
-            }
-        }
-    }
-
-    /// The permit of the call that was decided last, NaN where it was rejected; or the turn of the one that
-    /// joined last.
-    pub const fn given(&self) -> f64 {
-        self.given
+        let Self { members, told, .. } = self;
+        let Some((kept, line)) = members.get(member) else { return f64::NEG_INFINITY };
+        line.next(now, kept, told, number)
     }
 
     /// The slot of the first call that waits; -1 where none does.
     pub fn first(&mut self, member: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
-        let first = self.members.get(member).and_then(|(_, line)| line.first(now));
-        first.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
+        self.members.get(member).map_or(-1, |(_, line)| line.first(now))
     }
 
     /// Ends a call that waits.
     pub fn cancel(&mut self, member: u32, slot: u32, turn: f64) {
         if let Some((_, line)) = self.members.get(member) {
-            line.cancel(ticket(slot, turn));
+            line.cancel(slot, turn);
         }
-    }
-
-    /// The permit of a call; NaN where it was rejected.
-    fn tell(&mut self, turn: Turn<1>) -> f64 {
-        self.rejected = match turn {
-            Turn::Admitted(permit) => return permit.lease() as f64,
-            Turn::Rejected(reason) => Some(reason),
-            Turn::Waiting | Turn::Unknown => None,
-        };
-        f64::NAN
-    }
-
-    /// Why the latest call was rejected: 0 for a member that is not there, else the reason's number.
-    pub const fn reason(&self) -> u32 {
-        match self.rejected {
-            None => 0,
-            Some(Reason::Late(_)) => 1,
-            Some(Reason::QueueFull) => 6,
-            Some(_) => 5,
-        }
-    }
-
-    /// When a call that was rejected as late could have been sent; NaN where it was not.
-    pub fn late(&self) -> f64 {
-        let Some(Reason::Late(until)) = self.rejected else { return f64::NAN };
-        millis(until.saturating_since(Instant::ZERO))
     }
 
     /// The number of the gate in the way: none, pacing, cooldown, concurrency limit; or 5, a lack of leases.
@@ -666,7 +617,7 @@ mod tests {
         let (mut leases, mut budget) = pair();
         assert!(leases.join(9, PLAIN, Place::new(0, 1), 0.0).is_nan());
         leases.settle(9, 0.0, 0.0);
-        assert_eq!(leases.reason(), 0);
+        assert_eq!(leases.told.reason(), 0);
         for permit in [f64::NAN, -1.0, 1e300, 77.0] {
             leases.settle(0, permit, 0.0);
         }

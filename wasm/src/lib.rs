@@ -30,6 +30,8 @@ mod line;
 mod list;
 #[cfg(feature = "pacing")]
 mod pacing;
+#[cfg(feature = "gate")]
+mod permits;
 #[cfg(any(feature = "gate", feature = "shared"))]
 mod policy;
 #[cfg(feature = "shared")]

@@ -1,9 +1,11 @@
 //! The calls that wait before one gate: core's queue, whose answers are taken at once.
 
+use tidegate::gate::Permit;
 use tidegate::queue::{Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason};
 
 use crate::list::List;
+use crate::number::millis;
 
 /// See the module.
 pub struct Line<const LIMITS: usize> {
@@ -20,9 +22,29 @@ impl<const LIMITS: usize> Line<LIMITS> {
         Self { queue: Queue::new(Growing::new(List::new(), u32::MAX)), most, other: None }
     }
 
-    /// Adds a call, and decides about it where it is the first: when its turn comes, or `None` where it is to be
-    /// taken now. Ask for what is next then.
+    /// Adds a call. The answer is its permit's number (0 and up) where it is to be sent now, -1 less the slot in
+    /// which it waits (when its turn comes is `given`), or NaN where it is rejected.
     pub fn join(
+        &mut self,
+        now: Instant,
+        gate: &mut impl Gate<LIMITS>,
+        (call, place): (&Call<LIMITS>, Place),
+        told: &mut Told,
+        number: impl FnOnce(Permit<LIMITS>) -> f64,
+    ) -> f64 {
+        match self.enter(now, gate, call, place) {
+            Ok((ticket, Some(turn))) => {
+                told.given = millis(turn.saturating_since(Instant::ZERO));
+                -1.0 - ticket.slot() as f64
+            }
+            Ok((ticket, None)) => told.decided(self.queue.take(ticket), number),
+            Err(reason) => told.decided(Turn::Rejected(reason), number),
+        }
+    }
+
+    /// Adds a call, and decides about it where it is the first: when its turn comes, or `None` where it is to be
+    /// taken now.
+    fn enter(
         &mut self,
         now: Instant,
         gate: &mut impl Gate<LIMITS>,
@@ -30,7 +52,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         place: Place,
     ) -> Result<(Ticket, Option<Instant>), Reason> {
         let ticket = self.queue.enter(call, place).ok_or(Reason::QueueFull)?;
-        if self.first(now) == Some(ticket.slot())
+        if self.queue.first(now) == Some(ticket.slot())
             && let Step::Wake(decided) = self.queue.poll(now, gate)
         {
             if decided == ticket {
@@ -44,7 +66,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         if call.attempt() > 0 || !(is_late || self.queue.waiting() > self.most as usize) {
             return Ok((ticket, Some(turn)));
         }
-        self.cancel(ticket);
+        self.withdraw(ticket);
         gate.count_rejection();
         Err(if is_late { Reason::Late(turn) } else { Reason::QueueFull })
     }
@@ -55,25 +77,40 @@ impl<const LIMITS: usize> Line<LIMITS> {
             return Instant::MAX;
         };
         let turn = self.queue.turn(now, gate, ticket).unwrap_or(now);
-        self.cancel(ticket);
+        self.withdraw(ticket);
         turn
     }
 
-    /// The next call that is decided, which is to be taken at once.
-    pub fn next(&mut self, now: Instant, gate: &mut impl Gate<LIMITS>) -> Step {
-        match self.other.take() {
+    /// The slot of the next call that is decided, whose permit's number is `given`; or, less than 0, in how many
+    /// milliseconds to look again, where nothing happens until then.
+    pub fn next(
+        &mut self,
+        now: Instant,
+        gate: &mut impl Gate<LIMITS>,
+        told: &mut Told,
+        number: impl FnOnce(Permit<LIMITS>) -> f64,
+    ) -> f64 {
+        let step = match self.other.take() {
             Some(other) => Step::Wake(other),
             None => self.queue.poll(now, gate),
+        };
+        match step {
+            Step::Wake(ticket) => {
+                told.given = told.decided(self.queue.take(ticket), number);
+                ticket.slot() as f64
+            }
+            Step::Sleep(until) => {
+                until.map_or(f64::NEG_INFINITY, |until| -millis(until.saturating_since(now)))
+            }
         }
     }
 
-    /// What was decided of a call.
-    pub fn take(&mut self, ticket: Ticket) -> Turn<LIMITS> {
-        self.queue.take(ticket)
+    /// Ends the call that waits in a slot, and whose place has this turn.
+    pub fn cancel(&mut self, slot: u32, turn: f64) {
+        self.withdraw(Ticket::from_raw((turn as u64) << 32 | u64::from(slot)));
     }
 
-    /// Ends a call that waits.
-    pub fn cancel(&mut self, ticket: Ticket) {
+    fn withdraw(&mut self, ticket: Ticket) {
         _ = self.queue.withdraw(ticket);
     }
 
@@ -87,13 +124,60 @@ impl<const LIMITS: usize> Line<LIMITS> {
         self.queue.waiting() == 0
     }
 
-    /// The slot of the first call.
-    pub fn first(&mut self, now: Instant) -> Option<usize> {
-        self.queue.first(now)
+    /// The slot of the first call; -1 where none waits.
+    pub fn first(&mut self, now: Instant) -> i32 {
+        self.queue.first(now).and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 }
 
-/// The ticket of a slot, and of the count that the call's place has.
-pub fn ticket(slot: u32, turn: f64) -> Ticket {
-    Ticket::from_raw((turn as u64) << 32 | u64::from(slot))
+/// What JavaScript asks of the call that was decided last.
+pub struct Told {
+    rejected: Option<Reason>,
+    given: f64,
+}
+
+impl Told {
+    /// Nothing was decided yet.
+    pub const fn new() -> Self {
+        Self { rejected: None, given: f64::NAN }
+    }
+
+    /// The number of its permit; NaN where it was rejected.
+    pub fn decided<const LIMITS: usize>(
+        &mut self,
+        turn: Turn<LIMITS>,
+        number: impl FnOnce(Permit<LIMITS>) -> f64,
+    ) -> f64 {
+        self.rejected = match turn {
+            Turn::Admitted(permit) => return number(permit),
+            Turn::Rejected(reason) => Some(reason),
+            Turn::Waiting | Turn::Unknown => None,
+        };
+        f64::NAN
+    }
+
+    /// The number of the permit of the call that `next` decided, NaN where it was rejected; or the turn of the
+    /// one that joined last.
+    pub const fn given(&self) -> f64 {
+        self.given
+    }
+
+    /// Why the latest call was rejected: 0 for a gate that is not there, else the reason's number.
+    pub const fn reason(&self) -> u32 {
+        match self.rejected {
+            None => 0,
+            Some(Reason::Late(_)) => 1,
+            Some(Reason::OverLimit) => 2,
+            Some(Reason::RetryBudget) => 3,
+            Some(Reason::TooBig) => 4,
+            Some(Reason::QueueFull) => 6,
+            Some(_) => 5,
+        }
+    }
+
+    /// When a call that was rejected as late could have been sent; NaN where it was not.
+    pub fn late(&self) -> f64 {
+        let Some(Reason::Late(until)) = self.rejected else { return f64::NAN };
+        millis(until.saturating_since(Instant::ZERO))
+    }
 }

@@ -77,10 +77,10 @@ pub fn next(member: u32, now: f64) -> f64 {
     LEASES.with(|leases| leases.next(member, now))
 }
 
-/// See `Leases::given`.
+/// See `Told::given`.
 #[wasm_bindgen]
 pub fn given() -> f64 {
-    LEASES.with(|leases| leases.given())
+    LEASES.with(|leases| leases.told.given())
 }
 
 /// See `Leases::first`.
@@ -95,16 +95,16 @@ pub fn cancel(member: u32, slot: u32, turn: f64) {
     LEASES.with(|leases| leases.cancel(member, slot, turn));
 }
 
-/// See `Leases::reason`.
+/// See `Told::reason`.
 #[wasm_bindgen]
 pub fn reason() -> u32 {
-    LEASES.with(|leases| leases.reason())
+    LEASES.with(|leases| leases.told.reason())
 }
 
-/// See `Leases::late`.
+/// See `Told::late`.
 #[wasm_bindgen]
 pub fn late() -> f64 {
-    LEASES.with(|leases| leases.late())
+    LEASES.with(|leases| leases.told.late())
 }
 
 /// See `Leases::why`.
