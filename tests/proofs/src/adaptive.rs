@@ -31,7 +31,7 @@ const USUAL: &[Kind] = &[Four, Byte];
 /// usual call, and what was told.
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
-    Byte, Four, Byte, Two, Four, Two, Byte, Byte, Byte, Four, Byte, Byte,
+    Byte, Four, Byte, Two, Four, Two, Byte, Byte, Byte, Four, Byte, Byte, Byte,
     At, Four, Four, Four, Byte,
     At, At, Four,
     At, Four, Two, Byte, Byte,
@@ -122,7 +122,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([after[17], after[18]]).collect())
+    Some(draws.then_some(word).into_iter().chain([after[18], after[19]]).collect())
 }
 
 /// The server asks for a wait before there is any rate.

@@ -1,7 +1,8 @@
 //! What rejections and successes teach by themselves.
 
+use super::cooldown::{LONGEST_GAP, SHORTEST};
 use super::log::{Coarse, Log, coarse};
-use super::meter::{FEW, RIPE};
+use super::meter::{FEW, Meter, RIPE};
 use super::open::Open;
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
 use crate::law::{Move, Sample};
@@ -124,16 +125,21 @@ impl AdaptiveState {
         let served = Log::of_span(self.meter.cycle(now)) - Log::of(calls.into());
         let rate = if calls < RIPE { sent } else { sent.max(served.min(sent.octaves(2))) };
         self.interval = rate.min(SLOWEST);
-        self.phase = Phase::Paced(Paced::new(self.interval));
+        let reopened = open.together;
+        self.phase = Phase::Paced(Paced { reopened, ..Paced::new(self.interval) });
         self.begin_at(now);
     }
 
     /// A call was served.
     pub(super) fn success(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
         let judged = sample.fresh && self.is_probing_cooldown() && self.judge(sample.now);
+        let reopened = sample.fresh && self.reopen(sample.now);
         self.meter.count(sample.cost);
         if judged {
             return Move::Slower;
+        }
+        if reopened {
+            return Move::Faster;
         }
         if sample.fresh && self.misses > 0 {
             self.recover(sample.now, rng);
@@ -168,6 +174,29 @@ impl AdaptiveState {
         Move::Faster
     }
 
+    /// The first success after a dark time in which the first rate was still searched for. That search went
+    /// down as long as nothing was served, so what it came to says nothing of the server: slow start begins
+    /// again, once. Returns whether it does.
+    fn reopen(&mut self, now: Instant) -> bool {
+        let dark = now.saturating_since(self.event_at);
+        let calls = self.meter.calls(self.usual);
+        let Phase::Paced(paced) = &self.phase else { return false };
+        let searches = paced.new && !paced.reopened && calls < FEW;
+        if !searches || self.misses < DARK || self.down || dark <= SHORTEST {
+            return false;
+        }
+        if calls == 0 {
+            // Others had used everything up.
+            self.meter = Meter::new(now);
+        }
+        self.phase = Phase::Open(Open::again());
+        self.interval = Log::of_span(dark.halved(4).min(LONGEST_GAP));
+        self.misses = 0;
+        self.event_at = now;
+        self.begin_at(now);
+        true
+    }
+
     /// The first success after rejections.
     fn recover(&mut self, now: Instant, rng: &mut Rng) {
         if self.misses >= 2 {
@@ -178,7 +207,7 @@ impl AdaptiveState {
             if down {
                 // The limit was not the reason: half of the last good rate, and ramp back to it.
                 paced.target = self.interval;
-                self.interval = self.interval.octaves(1);
+                self.interval = self.interval.octaves(1).min(SLOWEST);
             } else if misses < DARK {
                 paced.target = self.interval;
             } else {

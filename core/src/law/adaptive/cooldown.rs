@@ -3,16 +3,17 @@
 use super::blind::DARK;
 use super::log::Log;
 use super::meter::{FEW, Meter, RIPE};
+use super::open::Open;
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
 use crate::law::Move;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
 /// One second is the shortest Retry-After of most servers, so it may stand for any wait up to that.
-const SHORTEST: Span = Span::from_secs(1);
+pub(super) const SHORTEST: Span = Span::from_secs(1);
 
 /// The clocks of a fleet, and cooldowns told in whole seconds, differ by less than a few calls of these.
-const LONGEST_GAP: Span = Span::from_millis(500);
+pub(super) const LONGEST_GAP: Span = Span::from_millis(500);
 
 impl AdaptiveState {
     /// The server rejected a fresh call and said when it serves again. `None` where that is too soon to
@@ -83,7 +84,7 @@ impl AdaptiveState {
         let calls = self.meter.calls(self.usual);
         let Phase::Open(open) = &mut self.phase else { return false };
         let knows = calls >= FEW || (calls > 0 && open.together);
-        open.begin_again();
+        *open = Open::again();
         if !knows {
             if calls == 0 {
                 // Others had used everything up.

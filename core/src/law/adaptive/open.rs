@@ -27,7 +27,7 @@ pub(super) struct Open {
     measured: i16,
     /// A cooldown is on, or over and not judged yet: one call at a time finds out.
     pub(super) probing: bool,
-    /// Whether it began together with all others, after a cooldown.
+    /// Whether it began together with all others, after a cooldown or a dark time.
     pub(super) together: bool,
     /// What the server takes at once, where rejections have told.
     pub(super) cap: Option<Cap>,
@@ -90,9 +90,9 @@ impl Open {
         true
     }
 
-    /// The first success after a cooldown: calls begin again, measured anew.
-    pub(super) fn begin_again(&mut self) {
-        *self = Self { wide: 2, together: true, ..Self::new() };
+    /// The first success after a cooldown or a dark time: calls begin again, measured anew.
+    pub(super) const fn again() -> Self {
+        Self { wide: 2, together: true, ..Self::new() }
     }
 
     /// Whether nothing was sent that is measured.

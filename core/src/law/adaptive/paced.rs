@@ -22,6 +22,8 @@ pub(super) struct Paced {
     pub(super) new: bool,
     /// Whether fewer than eight calls in a row were served since a hit, ever.
     pub(super) young: bool,
+    /// Whether slow start has begun again before.
+    pub(super) reopened: bool,
 }
 
 /// How late a timer may be without a call being lost for it. Most count milliseconds and begin with the
@@ -30,7 +32,7 @@ const LATENESS: Span = Span::from_millis(2);
 
 impl Paced {
     pub(super) const fn new(interval: Log) -> Self {
-        Self { target: interval, probe: Probe::new(), new: true, young: true }
+        Self { target: interval, probe: Probe::new(), new: true, young: true, reopened: false }
     }
 
     /// How many calls may be in flight while a first rate is searched for: one, and one more for each
@@ -109,4 +111,4 @@ impl AdaptiveState {
     }
 }
 
-fields!(Paced { target: Log, probe: Probe, new: bool, young: bool });
+fields!(Paced { target: Log, probe: Probe, new: bool, young: bool, reopened: bool });

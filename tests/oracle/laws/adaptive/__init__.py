@@ -28,7 +28,7 @@ SLOWEST = 52 << 24
 LATENESS = SECOND // 500
 DARK = 4
 """After so many rejections in a row the server serves nothing for a while."""
-PHASE_BYTES = 23
+PHASE_BYTES = 24
 CAP_BYTES = 5
 
 
@@ -288,7 +288,9 @@ class Adaptive(Law):
             served = log(self.meter.cycle(now)) - log(calls)
             self.apart = max(sent, min(served, logs.octaves(sent, 2)))
         self.apart = min(self.apart, SLOWEST)
+        reopened = self.phase.together
         self.phase = Paced(self.apart)
+        self.phase.reopened = reopened
         self.begin_at(now)
 
     def hit(self, now, cooldown):
@@ -354,8 +356,7 @@ class Adaptive(Law):
         """The first success after a cooldown that came while the law was open."""
         calls, again = self.meter.calls(self.usual), self.phase.together
         if calls == 0 or (calls < FEW and not again):
-            self.phase = Open(wide=2)
-            self.phase.together = True
+            self.phase = Open(together=True)
             if calls == 0:
                 self.meter = Meter(now)
             if self.interval_end <= within(now + logs.span(self.longest())):
@@ -376,9 +377,12 @@ class Adaptive(Law):
     def success(self, sample, chance):
         probing = self.is_open() and self.phase.probing
         judged = sample.fresh and probing and self.judge(sample.now)
+        reopened = sample.fresh and self.reopen(sample.now)
         self.meter.count(sample.cost)
         if judged:
             return "slower"
+        if reopened:
+            return "faster"
         if sample.fresh and self.misses > 0:
             self.recover(sample.now, chance)
             return None
@@ -406,6 +410,21 @@ class Adaptive(Law):
         paced.target = min(paced.target, self.apart)
         return "faster"
 
+    def reopen(self, now):
+        """The first success after a dark time that nothing was known before: slow start begins again, once."""
+        if self.is_open() or self.misses < DARK or self.down or not self.phase.new or self.phase.reopened:
+            return False
+        dark, calls = since(self.event_at, now), self.meter.calls(self.usual)
+        if calls >= FEW or dark <= SECOND:
+            return False
+        if calls == 0:
+            self.meter = Meter(now)
+        self.phase = Open(together=True)
+        self.apart = log(min(dark // 16, SECOND // 2))
+        self.misses, self.event_at = 0, now
+        self.begin_at(now)
+        return True
+
     def recover(self, now, chance):
         paced = self.phase
         if self.misses >= 2:
@@ -415,7 +434,7 @@ class Adaptive(Law):
             dark = self.misses >= DARK and not self.down
             trusted = dark and self.read_meter(now)
             if self.down:
-                paced.target, self.apart = self.apart, logs.octaves(self.apart, 1)
+                paced.target, self.apart = self.apart, min(logs.octaves(self.apart, 1), SLOWEST)
             elif dark:
                 self.apart = paced.target
             else:
@@ -471,7 +490,7 @@ FIELDS = {
     Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap",
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 progress u32 successes u16 ignored u8 gap u8 cooldowns u8"
-    " base i32 new flag young flag",
+    " base i32 new flag young flag reopened flag",
     Meter: "start instant lasted i32 served u32 before u32 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
     " down flag",

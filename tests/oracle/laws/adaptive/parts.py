@@ -110,10 +110,10 @@ class Cap:
 class Open:
     """Slow start, and a limit of calls in flight that rejections have told."""
 
-    def __init__(self, wide=10):
-        self.wide = wide
+    def __init__(self, together=False):
+        self.wide = 2 if together else 10
         self.sends = self.measured = 0
-        self.probing = self.together = False
+        self.probing, self.together = False, together
         self.cap = None
 
     def limit(self, passed):
@@ -187,6 +187,7 @@ class Paced:
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 2
         self.progress = self.successes = self.ignored = self.gap = self.base = 0
         self.new = self.young = True
+        self.reopened = False
 
     def wide(self):
         """How many calls may be in flight while a first rate is searched for."""
