@@ -164,7 +164,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Fut: Future,
     {
         let driven = drive(self, (), Until::Result, |()| Some(()), classify, |()| send());
-        driven.await.map(|(result, _)| result)
+        Ok(driven.await?.0)
     }
 
     pub(crate) const fn deadline(&self) -> Instant {

@@ -181,20 +181,24 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
-    /// A call was answered and has ended. The next attempt, which waits, where one is due.
-    pub(crate) fn settle(
+    /// A call was answered and has ended.
+    pub(crate) fn settle(&self, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
+        self.act(|state, now| state.settle(now, permit, reply));
+    }
+
+    /// The same, and the next attempt waits, if one is due.
+    pub(crate) fn retry(
         &self,
         permit: Permit<LIMITS>,
         reply: Reply<LIMITS>,
-        again: Option<(&Call<LIMITS>, Place)>,
-    ) -> Option<(Call<LIMITS>, Ticket)> {
+        call: &Call<LIMITS>,
+        place: Place,
+    ) -> Result<(Call<LIMITS>, Ticket), (Reason, Instant)> {
         self.act(|state, now| {
-            state.control.settle(now, permit, reply);
-            state.queue.changed();
-            let (call, place) = again?;
-            let next = state.control.retry(now, call, reply).ok()?;
-            let ticket = state.queue.join(now, &mut state.control, &next, place).ok()?;
-            Some((next, ticket))
+            state.settle(now, permit, reply);
+            let next = state.control.retry(now, call, reply).map_err(|reason| (reason, now))?;
+            let ticket = state.queue.join(now, &mut state.control, &next, place);
+            ticket.map(|ticket| (next, ticket)).map_err(|reason| (reason, now))
         })
     }
 
@@ -282,6 +286,11 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 }
 
 impl<const LIMITS: usize> State<LIMITS> {
+    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
+        self.control.settle(now, permit, reply);
+        self.queue.changed();
+    }
+
     /// Admits and rejects what is due.
     fn pump(&mut self, now: Instant, take_within: Span) {
         let Self { control, queue, waiters, decided, until, woken, .. } = self;

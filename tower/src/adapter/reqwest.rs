@@ -12,7 +12,7 @@ use tidegate::{Outcome, Reply};
 
 use crate::call::Call;
 use crate::classify::{Classify, Standard};
-use crate::drive::{Guard, Until, drive};
+use crate::drive::{End, Guard, Until, drive};
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::peek::peek;
@@ -61,6 +61,10 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
         let url = self.url().clone();
         let response = ::http::Response::from(self);
         response_of(&url, response.map(|body| Body::wrap(Guarded::new(body, Some(guard)))))
+    }
+
+    fn gave_up(&mut self, why: Error) {
+        self.extensions_mut().insert(why);
     }
 }
 
@@ -113,7 +117,7 @@ impl SendThrough for RequestBuilder {
         gate: &Gate<1, T>,
     ) -> Result<Response, SendError> {
         let (client, request) = self.build_split();
-        let request = request.map_err(SendError::Failed)?;
+        let request = request?;
         send(&client, Standard.describe(&request, gate.call()), request).await
     }
 }
@@ -129,8 +133,11 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
         async { Ok(peeked(sent.await?).await) }
     };
     let driven = drive(call, request, Until::Guard, repeat, Standard, send).await;
-    let (result, guard) = driven.map_err(SendError::NotSent)?;
-    Ok(result.map_err(SendError::Failed)?.hold(guard))
+    match driven.map_err(SendError::NotSent)? {
+        (Ok(response), end) => Ok(end.hold(response)),
+        (Err(error), End::GaveUp(why)) => Err(SendError::Failed { error, gave_up: Some(why) }),
+        (Err(error), _) => Err(error.into()),
+    }
 }
 
 /// Why [`SendThrough`] has no response.
@@ -141,7 +148,7 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
 /// fn is_worth_a_later_try(error: &SendError) -> bool {
 ///     match error {
 ///         SendError::NotSent(error) => error.wait().is_some(),
-///         SendError::Failed(error) => error.is_connect(),
+///         SendError::Failed { error, .. } => error.is_connect(),
 ///         _ => false,
 ///     }
 /// }
@@ -153,14 +160,26 @@ pub enum SendError {
     /// The gate did not admit the request, or gave it up at its deadline.
     NotSent(Error),
     /// reqwest failed, with the last attempt.
-    Failed(ReqwestError),
+    Failed {
+        /// With this.
+        error: ReqwestError,
+        /// Why there is no other attempt. `None` if none would help, as where the request is malformed.
+        gave_up: Option<Error>,
+    },
+}
+
+impl From<ReqwestError> for SendError {
+    fn from(error: ReqwestError) -> Self {
+        Self::Failed { error, gave_up: None }
+    }
 }
 
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSent(error) => error.fmt(f),
-            Self::Failed(error) => error.fmt(f),
+            Self::Failed { error, gave_up: None } => error.fmt(f),
+            Self::Failed { error, gave_up: Some(why) } => write!(f, "{error}; {why}"),
         }
     }
 }
@@ -169,7 +188,7 @@ impl std::error::Error for SendError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::NotSent(error) => error.source(),
-            Self::Failed(error) => error.source(),
+            Self::Failed { error, .. } => error.source(),
         }
     }
 }
