@@ -142,9 +142,9 @@ impl<I: Iterator<Item = u8>> Message<'_, I> {
 
     fn number(&mut self) -> Option<u64> {
         let mut number = 0;
-        for place in 0..10 {
+        for shift in [0, 7, 14, 21, 28, 35, 42, 49, 56, 63] {
             let byte = self.byte()?;
-            number |= u64::from(byte & 0x7f).wrapping_shl(7 * place);
+            number |= u64::from(byte & 0x7f).wrapping_shl(shift);
             if byte < 0x80 {
                 return Some(number);
             }
