@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use tidegate::gate::Permit;
-use tidegate::law::AnyLaw;
+use tidegate::law::{AnyLaw, AnyState, Basis};
 use tidegate::queue::{self, Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
@@ -58,6 +58,7 @@ pub(crate) struct Glance {
     pub(crate) waiting: usize,
     pub(crate) in_flight: usize,
     pub(crate) interval: Option<Span>,
+    pub(crate) basis: Option<Basis>,
 }
 
 impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
@@ -233,6 +234,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             waiting: state.queue.waiting(),
             in_flight: state.control.in_flight().into(),
             interval: state.control.intervals(self.shared.timer.now()).flatten().max(),
+            basis: state.control.states().filter_map(basis).max(),
         }
     }
 
@@ -321,6 +323,13 @@ impl<const LIMITS: usize> State<LIMITS> {
     fn forget(&mut self, ticket: Ticket) {
         self.spent = self.waiters.leave(ticket);
         self.decided.retain(|(decided, _)| *decided != ticket);
+    }
+}
+
+fn basis(state: &AnyState) -> Option<Basis> {
+    match state {
+        AnyState::Adaptive(state) => Some(state.basis()),
+        _ => None,
     }
 }
 
