@@ -43,7 +43,9 @@ pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Retry {
     Never,
-    /// After one by which the server did not serve it.
+    /// After one by which the server certainly did not serve it.
+    Throttled,
+    /// Also after one by which an overloaded server says that it did not.
     Rejected,
     /// Also after one by which it may have been served.
     Failed,
@@ -167,6 +169,11 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Ok(driven.await?.0)
     }
 
+    /// The call is repeated only where the server throttled it, which is not to serve it.
+    pub(crate) fn only_throttled(self) -> Self {
+        Self { retry: Retry::Throttled, ..self }
+    }
+
     pub(crate) const fn deadline(&self) -> Instant {
         self.call.not_after()
     }
@@ -200,6 +207,7 @@ impl Retry {
     pub(crate) const fn covers(self, outcome: Outcome) -> bool {
         match self {
             Self::Never => false,
+            Self::Throttled => matches!(outcome, Outcome::Throttled),
             Self::Rejected => outcome.is_pushback(),
             Self::Failed => outcome.is_retryable(),
         }

@@ -61,7 +61,8 @@ pub enum Error {
         /// The key of the call; empty where it has none.
         key: Arc<str>,
     },
-    /// The call may not be made twice, so it was not made again: see [`Call::idempotent`](crate::Call::idempotent). Or it cannot: see
+    /// The server may have served the call, and it may not be made twice: see
+    /// [`Call::idempotent`](crate::Call::idempotent). Or its request cannot be copied: see
     /// [`Repeat`](crate::Repeat).
     NotRepeatable {
         /// The key of the call; empty where it has none.

@@ -8,8 +8,9 @@ use crate::timer::{Timer, Tokio};
 
 /// Says what call a request is: its key, its cost, its priority, and whether it may be made twice.
 ///
-/// [`Standard`] takes the host for the key, and repeats requests whose method is idempotent or that have an
-/// `Idempotency-Key`; others are made once. A function does as well:
+/// [`Standard`] takes the host for the key. Requests whose method is idempotent, or that have an
+/// `Idempotency-Key`, may be made twice; others are only repeated where the server throttled them (429), which
+/// is not to serve them. A function does as well:
 ///
 /// ```
 /// use tidegate_tower::{Call, Describe, Standard};
@@ -45,7 +46,7 @@ impl<B, const LIMITS: usize, T: Timer> Describe<http::Request<B>, LIMITS, T> for
     }
 }
 
-/// The same call, which is repeated only if it may be made twice.
+/// The same call, which is repeated after a failure only if it may be made twice.
 pub(crate) fn retried<const LIMITS: usize, T: Timer>(
     call: Call<LIMITS, T>,
     method: &Method,
@@ -54,7 +55,7 @@ pub(crate) fn retried<const LIMITS: usize, T: Timer>(
     if method.is_idempotent() || headers.contains_key("idempotency-key") {
         call.idempotent()
     } else {
-        call.once()
+        call.only_throttled()
     }
 }
 

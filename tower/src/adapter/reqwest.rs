@@ -89,8 +89,8 @@ pub(crate) async fn peeked(response: Response) -> Response {
 
 /// Sends a request of reqwest through a gate.
 ///
-/// The key is the host. A request whose method is idempotent, or that has an `Idempotency-Key`, is repeated
-/// as long as that is worth it. The permit ends with the response's body.
+/// The key is the host. A request that is throttled is repeated as long as that is worth it, and one that fails
+/// if its method is idempotent or it has an `Idempotency-Key`. The permit ends with the response's body.
 ///
 /// ```no_run
 /// use tidegate_tower::{Gate, SendThrough};
