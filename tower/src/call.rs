@@ -169,13 +169,30 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Ok(driven.await?.0)
     }
 
-    /// The call is repeated only where the server throttled it, which is not to serve it.
-    pub(crate) fn only_throttled(self) -> Self {
-        Self { retry: Retry::Throttled, ..self }
+    /// The key, if the call has none.
+    pub(crate) fn or_key(self, key: &str) -> Self {
+        if self.key.is_empty() { self.key(key) } else { self }
+    }
+
+    /// What a request says of its call, as far as the caller has not. If it may not be made twice, it is
+    /// repeated only where the server throttled it, which is not to serve it.
+    pub(crate) fn of_request(self, key: &str, is_idempotent: bool) -> Self {
+        let call = self.or_key(key);
+        match call.retry {
+            Retry::Rejected if is_idempotent => call.idempotent(),
+            Retry::Rejected => Self { retry: Retry::Throttled, ..call },
+            _ => call,
+        }
     }
 
     pub(crate) const fn deadline(&self) -> Instant {
         self.call.not_after()
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> From<&Gate<LIMITS, T>> for Call<LIMITS, T> {
+    fn from(gate: &Gate<LIMITS, T>) -> Self {
+        gate.call()
     }
 }
 

@@ -3,6 +3,7 @@
 mod common;
 
 use std::num::NonZeroU16;
+use std::time::Duration;
 
 use common::{Limit, Server};
 use futures_util::future::join_all;
@@ -95,6 +96,15 @@ async fn a_post_that_failed_is_sent_once_and_errors_say_what_happened() {
 
     let broken = client.get("no address").send_through(&gate).await.unwrap_err();
     assert!(matches!(&broken, SendError::Failed { error, .. } if error.is_builder()), "{broken}");
+
+    // What is said of the call stays so.
+    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    let mine = || gate.key("mine").idempotent().with_timeout(Duration::from_secs(5));
+    let response = post().send_through(mine()).await.unwrap();
+    let why = response.extensions().get().unwrap();
+    assert!(matches!(why, Error::Rejected { reason: Reason::Late(_), .. }), "{why}");
+    let late = post().send_through(mine()).await.unwrap_err();
+    assert!(matches!(&late, SendError::NotSent(error) if error.key() == "mine"), "{late}");
 
     let gate = Gate::builder(Policy::new(Fixed::UNLIMITED)).queue(0).build();
     let full = post().send_through(&gate).await.unwrap_err();

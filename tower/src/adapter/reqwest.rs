@@ -14,16 +14,15 @@ use crate::call::Call;
 use crate::classify::{Classify, Standard};
 use crate::drive::{End, Guard, Until, drive};
 use crate::error::Error;
-use crate::gate::Gate;
 use crate::peek::peek;
-use crate::request::{Describe, Repeat, retried};
+use crate::request::{Describe, Repeat, is_idempotent};
 use crate::response::{Guarded, Hold, read_with};
 use crate::timer::Timer;
 
 impl<const LIMITS: usize, T: Timer> Describe<Request, LIMITS, T> for Standard {
     fn describe(&self, request: &Request, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
-        let call = call.key(request.url().authority());
-        retried(call, request.method(), request.headers())
+        let is_idempotent = is_idempotent(request.method(), request.headers());
+        call.of_request(request.url().authority(), is_idempotent)
     }
 }
 
@@ -93,32 +92,40 @@ pub(crate) async fn peeked(response: Response) -> Response {
 /// if its method is idempotent or it has an `Idempotency-Key`. The permit ends with the response's body.
 ///
 /// ```no_run
+/// use std::time::Duration;
 /// use tidegate_tower::{Gate, SendThrough};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let (gate, client) = (Gate::adaptive(), reqwest::Client::new());
 /// let text = client.get("https://api.example.com/").send_through(&gate).await?.text().await?;
+///
+/// let urgent = gate.with_priority(7).with_timeout(Duration::from_secs(30));
+/// let response = client.get("https://api.example.com/").send_through(urgent).await?;
 /// # Ok(()) }
 /// ```
 pub trait SendThrough {
-    /// Sends the request when it may be sent, and again as long as that is worth it.
+    /// Sends the request when it may be sent, and again as long as that is worth it: as a plain call of a gate, or
+    /// as a [`Call`] with a key, a priority or a timeout.
     ///
     /// # Errors
     /// [`SendError::NotSent`] where the gate rejected it, [`SendError::Failed`] as `send` has it.
     fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
         self,
-        gate: &Gate<1, T>,
+        call: impl Into<Call<1, T>>,
     ) -> impl Future<Output = Result<Response, SendError>> + Send;
 }
 
 impl SendThrough for RequestBuilder {
-    async fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
+    fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
         self,
-        gate: &Gate<1, T>,
-    ) -> Result<Response, SendError> {
-        let (client, request) = self.build_split();
-        let request = request?;
-        send(&client, Standard.describe(&request, gate.call()), request).await
+        call: impl Into<Call<1, T>>,
+    ) -> impl Future<Output = Result<Response, SendError>> + Send {
+        let call = call.into();
+        async move {
+            let (client, request) = self.build_split();
+            let request = request?;
+            send(&client, Standard.describe(&request, call), request).await
+        }
     }
 }
 

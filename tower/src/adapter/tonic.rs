@@ -63,7 +63,7 @@ impl<const LIMITS: usize, T: Timer> ThrottleLayer<LIMITS, T, Grpc, Grpc, Respons
 impl<B, const LIMITS: usize, T: Timer> Describe<Request<B>, LIMITS, T> for Grpc {
     fn describe(&self, request: &Request<B>, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
         match request.uri().authority() {
-            Some(authority) => call.key(authority.as_str()),
+            Some(authority) => call.or_key(authority.as_str()),
             None => call,
         }
     }
