@@ -66,14 +66,12 @@ impl Ratio {
     }
 
     /// Whether the fraction is more than one.
-    #[must_use]
-    pub const fn exceeds_one(self) -> bool {
+    pub(crate) const fn exceeds_one(self) -> bool {
         self.numerator > self.denominator.get()
     }
 
     /// Whether the fraction is less than one.
-    #[must_use]
-    pub const fn is_below_one(self) -> bool {
+    pub(crate) const fn is_below_one(self) -> bool {
         self.numerator < self.denominator.get()
     }
 

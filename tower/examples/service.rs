@@ -11,7 +11,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use tidegate_tower::{Gate, SendThrough, Stats, WAIT_BUCKETS};
+use tidegate_tower::{Gate, SendError, SendThrough, Stats, WAIT_BUCKETS};
 use tokio::net::TcpListener;
 use tokio::time::interval;
 
@@ -63,15 +63,10 @@ async fn thing(
 ) -> Result<String, (StatusCode, String)> {
     let Service { gate, client, api, .. } = service;
     let thing = async {
-        client
-            .get(format!("{api}/things/{id}"))
-            .send_through(&gate)
-            .await?
-            .text()
-            .await
-            .map_err(tidegate_tower::SendError::Failed)
+        let response = client.get(format!("{api}/things/{id}")).send_through(&gate).await?;
+        Ok(response.text().await?)
     };
-    thing.await.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))
+    thing.await.map_err(|error: SendError| (StatusCode::BAD_GATEWAY, error.to_string()))
 }
 
 async fn metrics(State(service): State<Service>) -> String {

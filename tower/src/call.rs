@@ -43,7 +43,9 @@ pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Retry {
     Never,
-    /// After one by which the server did not serve it.
+    /// After one by which the server certainly did not serve it.
+    Throttled,
+    /// Also after one by which an overloaded server says that it did not.
     Rejected,
     /// Also after one by which it may have been served.
     Failed,
@@ -164,11 +166,33 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Fut: Future,
     {
         let driven = drive(self, (), Until::Result, |()| Some(()), classify, |()| send());
-        driven.await.map(|(result, _)| result)
+        Ok(driven.await?.0)
+    }
+
+    /// The key, if the call has none.
+    pub(crate) fn or_key(self, key: &str) -> Self {
+        if self.key.is_empty() { self.key(key) } else { self }
+    }
+
+    /// What a request says of its call, as far as the caller has not. If it may not be made twice, it is
+    /// repeated only where the server throttled it, which is not to serve it.
+    pub(crate) fn of_request(self, key: &str, is_idempotent: bool) -> Self {
+        let call = self.or_key(key);
+        match call.retry {
+            Retry::Rejected if is_idempotent => call.idempotent(),
+            Retry::Rejected => Self { retry: Retry::Throttled, ..call },
+            _ => call,
+        }
     }
 
     pub(crate) const fn deadline(&self) -> Instant {
         self.call.not_after()
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> From<&Gate<LIMITS, T>> for Call<LIMITS, T> {
+    fn from(gate: &Gate<LIMITS, T>) -> Self {
+        gate.call()
     }
 }
 
@@ -200,6 +224,7 @@ impl Retry {
     pub(crate) const fn covers(self, outcome: Outcome) -> bool {
         match self {
             Self::Never => false,
+            Self::Throttled => matches!(outcome, Outcome::Throttled),
             Self::Rejected => outcome.is_pushback(),
             Self::Failed => outcome.is_retryable(),
         }

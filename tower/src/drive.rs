@@ -4,13 +4,14 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use tidegate::{Instant, Outcome, Reply};
+use tidegate::{Instant, Outcome, Reason, Reply};
 
 use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::Error;
-use crate::observe::Attempt;
+use crate::observe::{self, Attempt};
 use crate::permit::Permit;
+use crate::response::Hold;
 use crate::timer::{Timer, Tokio};
 
 /// A permit whose call was answered. The call ends when this is dropped, at the end of the response's body
@@ -51,10 +52,29 @@ pub(crate) enum Until {
     Guard,
 }
 
-/// A result, and its guard where its call has not ended.
-pub(crate) type Driven<R, const LIMITS: usize, T> = (R, Option<Guard<LIMITS, T>>);
+/// What is left of a call with its last result.
+pub(crate) enum End<const LIMITS: usize, T: Timer> {
+    /// It has not ended.
+    Held(Guard<LIMITS, T>),
+    Ended,
+    /// The server did not serve it, and this is why it is not made again.
+    GaveUp(Error),
+}
 
-/// Sends a request when it may be sent, and again as long as that is worth it.
+impl<const LIMITS: usize, T: Timer> End<LIMITS, T> {
+    /// The response, which keeps that.
+    pub(crate) fn hold<R: Hold<LIMITS, T>>(self, mut response: R) -> R::Held {
+        match self {
+            Self::Held(guard) => return response.hold(Some(guard)),
+            Self::Ended => {}
+            Self::GaveUp(why) => response.gave_up(why),
+        }
+        response.hold(None)
+    }
+}
+
+/// Sends a request when it may be sent, and again as long as that is worth it. The last result is worth more
+/// than why there is no other.
 ///
 /// `repeat` copies a request before it is sent; one that it does not copy is sent once.
 pub(crate) async fn drive<Req, Fut, const LIMITS: usize, T: Timer>(
@@ -64,7 +84,7 @@ pub(crate) async fn drive<Req, Fut, const LIMITS: usize, T: Timer>(
     repeat: impl Fn(&mut Req) -> Option<Req>,
     classify: impl Classify<Fut::Output, LIMITS>,
     mut send: impl FnMut(Req) -> Fut,
-) -> Result<Driven<Fut::Output, LIMITS, T>, Error>
+) -> Result<(Fut::Output, End<LIMITS, T>), Error>
 where
     Fut: Future,
 {
@@ -79,17 +99,33 @@ where
         };
         let reply = classify.classify(&result);
         attempt.outcome(reply.outcome);
-        if until == Until::Guard && reply.outcome == Outcome::Ok {
-            return Ok((result, Some(Guard { permit, reply })));
-        }
-        let again = copy.is_some() && retry.covers(reply.outcome);
-        let (Some(again), Some(copy)) = (permit.give_back(reply, again), copy) else {
-            return Ok((result, None));
+        let next = match (reply.outcome, copy) {
+            (Outcome::Ok, _) if until == Until::Guard => {
+                return Ok((result, End::Held(Guard { permit, reply })));
+            }
+            (Outcome::Ok | Outcome::Abandoned, _) => {
+                permit.settle(reply);
+                return Ok((result, End::Ended));
+            }
+            (outcome, Some(copy)) if retry.covers(outcome) => {
+                permit.retry(reply).map(|again| (again, copy))
+            }
+            (outcome, _) => {
+                let key = permit.key().into();
+                permit.settle(reply);
+                Err(match outcome {
+                    Outcome::Exhausted => Error::rejected(key, Reason::Exhausted, Instant::ZERO),
+                    _ => Error::NotRepeatable { key },
+                })
+            }
         };
-        // The last result is worth more than why there is no other.
-        match again.await {
-            Ok(next) => (permit, request) = (next, copy),
-            Err(_) => return Ok((result, None)),
+        let next = match next {
+            Ok((again, copy)) => again.await.map(|next| (next, copy)),
+            Err(error) => Err(error).inspect_err(observe::rejected),
+        };
+        match next {
+            Ok(next) => (permit, request) = next,
+            Err(error) => return Ok((result, End::GaveUp(error))),
         }
     }
 }

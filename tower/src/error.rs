@@ -1,4 +1,4 @@
-//! Why a call was not sent, or was given up.
+//! Why a call was not sent, was given up, or was not made again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,23 @@ use tidegate::{Instant, Reason};
 
 use crate::timer::duration;
 
-/// Why a call was not sent, or was given up.
+/// Why a call was not sent, was given up, or was not made again.
+///
+/// A call that the server did not serve returns its last result, whatever that is. Why there was no other
+/// attempt is the error of [`Permit::retry`](crate::Permit::retry), and stands among the extensions of a response of `http` or
+/// `reqwest`:
+///
+/// ```
+/// use tidegate_tower::Error;
+/// use tidegate_tower::tidegate::Reason;
+///
+/// fn ran_out_of_attempts<B>(response: &http::Response<B>) -> bool {
+///     matches!(response.extensions().get(), Some(Error::Rejected { reason: Reason::Attempts, .. }))
+/// }
+/// # assert!(!ran_out_of_attempts(&http::Response::new(())));
+/// ```
+///
+/// An error for a call that was not sent:
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,7 +46,7 @@ use crate::timer::duration;
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The gate did not admit the call. It was not sent.
+    /// The gate did not admit the call, or another attempt. It was not sent.
     Rejected {
         /// The key of the call; empty where it has none.
         key: Arc<str>,
@@ -42,6 +58,13 @@ pub enum Error {
     },
     /// The deadline passed while the call was in flight. The server may have served it all the same.
     TimedOut {
+        /// The key of the call; empty where it has none.
+        key: Arc<str>,
+    },
+    /// The server may have served the call, and it may not be made twice: see
+    /// [`Call::idempotent`](crate::Call::idempotent). Or its request cannot be copied: see
+    /// [`Repeat`](crate::Repeat).
+    NotRepeatable {
         /// The key of the call; empty where it has none.
         key: Arc<str>,
     },
@@ -78,7 +101,10 @@ impl Error {
 
     pub(crate) const fn shared_key(&self) -> &Arc<str> {
         match self {
-            Self::Rejected { key, .. } | Self::TimedOut { key } | Self::Lapsed { key } => key,
+            Self::Rejected { key, .. }
+            | Self::TimedOut { key }
+            | Self::NotRepeatable { key }
+            | Self::Lapsed { key } => key,
         }
     }
 }
@@ -109,6 +135,10 @@ impl fmt::Display for Error {
             Self::TimedOut { .. } => {
                 f.write_str("was in flight at its deadline and was given up: allow it more time")
             }
+            Self::NotRepeatable { .. } => f.write_str(
+                "was not made again, because it may not be made twice or its request cannot be copied: give \
+                 it an `Idempotency-Key`, or say `idempotent`",
+            ),
             Self::Lapsed { .. } => f.write_str(
                 "was admitted, but its future was not polled in time: poll it, or drop it when it is not \
                  needed",

@@ -87,6 +87,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             all.waiting += one.waiting;
             all.in_flight += one.in_flight;
             all.interval = all.interval.max(one.interval.map(duration));
+            all.basis = all.basis.max(one.basis);
         }
         all
     }

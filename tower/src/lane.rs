@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use tidegate::gate::Permit;
-use tidegate::law::AnyLaw;
+use tidegate::law::{AnyLaw, AnyState, Basis};
 use tidegate::queue::{self, Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
@@ -58,6 +58,7 @@ pub(crate) struct Glance {
     pub(crate) waiting: usize,
     pub(crate) in_flight: usize,
     pub(crate) interval: Option<Span>,
+    pub(crate) basis: Option<Basis>,
 }
 
 impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
@@ -181,20 +182,24 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
-    /// A call was answered and has ended. The next attempt, which waits, where one is due.
-    pub(crate) fn settle(
+    /// A call was answered and has ended.
+    pub(crate) fn settle(&self, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
+        self.act(|state, now| state.settle(now, permit, reply));
+    }
+
+    /// The same, and the next attempt waits, if one is due.
+    pub(crate) fn retry(
         &self,
         permit: Permit<LIMITS>,
         reply: Reply<LIMITS>,
-        again: Option<(&Call<LIMITS>, Place)>,
-    ) -> Option<(Call<LIMITS>, Ticket)> {
+        call: &Call<LIMITS>,
+        place: Place,
+    ) -> Result<(Call<LIMITS>, Ticket), (Reason, Instant)> {
         self.act(|state, now| {
-            state.control.settle(now, permit, reply);
-            state.queue.changed();
-            let (call, place) = again?;
-            let next = state.control.retry(now, call, reply).ok()?;
-            let ticket = state.queue.join(now, &mut state.control, &next, place).ok()?;
-            Some((next, ticket))
+            state.settle(now, permit, reply);
+            let next = state.control.retry(now, call, reply).map_err(|reason| (reason, now))?;
+            let ticket = state.queue.join(now, &mut state.control, &next, place);
+            ticket.map(|ticket| (next, ticket)).map_err(|reason| (reason, now))
         })
     }
 
@@ -229,6 +234,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             waiting: state.queue.waiting(),
             in_flight: state.control.in_flight().into(),
             interval: state.control.intervals(self.shared.timer.now()).flatten().max(),
+            basis: state.control.states().filter_map(basis).max(),
         }
     }
 
@@ -282,6 +288,11 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 }
 
 impl<const LIMITS: usize> State<LIMITS> {
+    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
+        self.control.settle(now, permit, reply);
+        self.queue.changed();
+    }
+
     /// Admits and rejects what is due.
     fn pump(&mut self, now: Instant, take_within: Span) {
         let Self { control, queue, waiters, decided, until, woken, .. } = self;
@@ -312,6 +323,13 @@ impl<const LIMITS: usize> State<LIMITS> {
     fn forget(&mut self, ticket: Ticket) {
         self.spent = self.waiters.leave(ticket);
         self.decided.retain(|(decided, _)| *decided != ticket);
+    }
+}
+
+fn basis(state: &AnyState) -> Option<Basis> {
+    match state {
+        AnyState::Adaptive(state) => Some(state.basis()),
+        _ => None,
     }
 }
 

@@ -188,8 +188,8 @@ where
         };
         let repeat = move |request: &mut Req| repeat.repeat(request);
         Box::pin(async move {
-            let (result, guard) = drive(call, request, until, repeat, classify, send).await?;
-            Ok(result.map_err(Into::into)?.hold(guard))
+            let (result, end) = drive(call, request, until, repeat, classify, send).await?;
+            Ok(end.hold(result.map_err(Into::into)?))
         })
     }
 }

@@ -52,13 +52,14 @@
 //! | `tidegate_wait_seconds` | `key`, `cause` | how long each attempt waited: a histogram, for [`WAIT_BUCKETS`] |
 //! | `tidegate_attempts_total` | `key` | attempts that were admitted |
 //! | `tidegate_outcomes_total` | `key`, `outcome` | what became of them |
-//! | `tidegate_rejections_total` | `key`, `reason` | calls that were not sent |
+//! | `tidegate_rejections_total` | `key`, `reason` | attempts that were not sent, first ones and others |
 //! | `tidegate_interval_seconds` | `key` | the time between two calls, by the law; 0 where it sets none |
 //! | `tidegate_in_flight`, `tidegate_waiting` | `key` | how many calls |
 //!
 //! A cause is `pacing`, `cooldown`, `concurrency limit`, `backoff`, `queue` (others go first) or `none`. Each
 //! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt
-//! on, `http.request.resend_count`.
+//! on, `http.request.resend_count`. An attempt that is not sent has an event at the level `DEBUG`, with
+//! `tidegate.key` and `tidegate.reason`.
 #![cfg_attr(
     not(all(feature = "metrics", feature = "reqwest", feature = "tonic")),
     allow(rustdoc::broken_intra_doc_links, reason = "what a feature brings")

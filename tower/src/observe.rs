@@ -83,9 +83,9 @@ pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, out
     let _ = (lane, outcome);
 }
 
-/// A call is rejected.
+/// An attempt is not sent.
 pub(crate) fn rejected(error: &Error) {
-    #[cfg(feature = "metrics")]
+    #[cfg(any(feature = "metrics", feature = "tracing"))]
     {
         use tidegate::Reason;
         let reason = match error {
@@ -95,15 +95,22 @@ pub(crate) fn rejected(error: &Error) {
                 Reason::RetryBudget => "retry budget",
                 Reason::TooBig => "too big",
                 Reason::QueueFull => "queue full",
+                Reason::Attempts => "attempts",
+                Reason::Final => "final",
+                Reason::Exhausted => "exhausted",
                 _ => "never",
             },
+            Error::NotRepeatable { .. } => "not repeatable",
             _ => "lapsed",
         };
-        let key = error.shared_key().clone();
-        metrics::counter!("tidegate_rejections_total", "key" => key, "reason" => reason)
+        let key = error.shared_key();
+        #[cfg(feature = "metrics")]
+        metrics::counter!("tidegate_rejections_total", "key" => key.clone(), "reason" => reason)
             .increment(1);
+        #[cfg(feature = "tracing")]
+        tracing::debug!(tidegate.key = &**key, tidegate.reason = reason, "not sent");
     }
-    #[cfg(not(feature = "metrics"))]
+    #[cfg(not(any(feature = "metrics", feature = "tracing")))]
     let _ = error;
 }
 

@@ -6,6 +6,7 @@ use tidegate::queue::Place;
 use tidegate::{Call, Outcome, Reply, gate};
 
 use crate::acquire::Acquire;
+use crate::error::Error;
 use crate::lane::Held;
 use crate::observe;
 use crate::timer::{Timer, Tokio};
@@ -52,8 +53,12 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
 
     /// Reports what became of the call: an [`Outcome`], or a [`Reply`] with what the server said about its
     /// limit.
-    pub fn settle(self, reply: impl Into<Reply<LIMITS>>) {
-        self.give_back(reply.into(), false);
+    pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
+        if let Some(permit) = self.permit.take() {
+            let reply = reply.into();
+            self.lane.settle(permit, reply);
+            self.observe(reply.outcome);
+        }
     }
 
     /// Reports the same, and keeps the place until the permit is dropped: what a response says is known
@@ -99,8 +104,11 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
-    /// Reports the same. If another attempt is due, awaiting the result waits for its turn; `None` where
-    /// the call was served, or another attempt is not worth it: see [`Controller::retry`].
+    /// Reports the same. If another attempt is due, awaiting the result waits for its turn.
+    ///
+    /// # Errors
+    /// [`Error::Rejected`] with the reason why there is no other attempt: [`Reason::Final`] if the call was
+    /// served, and those of [`Controller::retry`] and of a queue that is full.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -110,7 +118,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// # async fn main() -> Result<(), tidegate_tower::Error> {
     /// let mut answers = [Outcome::Throttled, Outcome::Ok].into_iter();
     /// let mut permit = Gate::adaptive().acquire().await?;
-    /// while let Some(again) = permit.retry(answers.next().unwrap()) {
+    /// while let Ok(again) = permit.retry(answers.next().unwrap()) {
     ///     permit = again.await?;
     /// }
     /// assert_eq!(answers.next(), None);
@@ -118,8 +126,16 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// ```
     ///
     /// [`Controller::retry`]: tidegate::Controller::retry
-    pub fn retry(self, reply: impl Into<Reply<LIMITS>>) -> Option<Acquire<LIMITS, T>> {
-        self.give_back(reply.into(), true)
+    /// [`Reason::Final`]: tidegate::Reason::Final
+    pub fn retry(mut self, reply: impl Into<Reply<LIMITS>>) -> Result<Acquire<LIMITS, T>, Error> {
+        let (reply, key) = (reply.into(), self.lane.key.clone());
+        let Some(permit) = self.permit.take() else { return Err(Error::Lapsed { key }) };
+        let next = self.lane.retry(permit, reply, &self.call, self.place);
+        self.observe(reply.outcome);
+        match next {
+            Ok((call, ticket)) => Ok(Acquire::again(self.lane.share(), ticket, call, self.place)),
+            Err((reason, now)) => Err(Error::rejected(key, reason, now)),
+        }
     }
 
     /// How many attempts of this call came before: 0 for the first.
@@ -134,19 +150,10 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         &self.lane.key
     }
 
-    pub(crate) fn give_back(
-        mut self,
-        reply: Reply<LIMITS>,
-        again: bool,
-    ) -> Option<Acquire<LIMITS, T>> {
-        let permit = self.permit.take()?;
-        let again = again.then_some((&self.call, self.place));
-        let next = self.lane.settle(permit, reply, again);
+    fn observe(&self, outcome: Outcome) {
         if !self.learnt {
-            observe::settled(&self.lane, reply.outcome);
+            observe::settled(&self.lane, outcome);
         }
-        let (call, ticket) = next?;
-        Some(Acquire::again(self.lane.share(), ticket, call, self.place))
     }
 }
 

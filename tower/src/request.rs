@@ -8,8 +8,9 @@ use crate::timer::{Timer, Tokio};
 
 /// Says what call a request is: its key, its cost, its priority, and whether it may be made twice.
 ///
-/// [`Standard`] takes the host for the key, and repeats requests whose method is idempotent or that have an
-/// `Idempotency-Key`; others are made once. A function does as well:
+/// [`Standard`] takes the host for the key. Requests whose method is idempotent, or that have an
+/// `Idempotency-Key`, may be made twice; others are only repeated where the server throttled them (429), which
+/// is not to serve them. What the call says already stays. A function does as well:
 ///
 /// ```
 /// use tidegate_tower::{Call, Describe, Standard};
@@ -41,21 +42,14 @@ impl<B, const LIMITS: usize, T: Timer> Describe<http::Request<B>, LIMITS, T> for
     fn describe(&self, request: &http::Request<B>, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
         let host = request.uri().authority().map(|authority| authority.as_str());
         let host = host.or_else(|| request.headers().get(http::header::HOST)?.to_str().ok());
-        retried(call.key(host.unwrap_or_default()), request.method(), request.headers())
+        let is_idempotent = is_idempotent(request.method(), request.headers());
+        call.of_request(host.unwrap_or_default(), is_idempotent)
     }
 }
 
-/// The same call, which is repeated only if it may be made twice.
-pub(crate) fn retried<const LIMITS: usize, T: Timer>(
-    call: Call<LIMITS, T>,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Call<LIMITS, T> {
-    if method.is_idempotent() || headers.contains_key("idempotency-key") {
-        call.idempotent()
-    } else {
-        call.once()
-    }
+/// Whether a request may be made twice.
+pub(crate) fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
+    method.is_idempotent() || headers.contains_key("idempotency-key")
 }
 
 /// Copies a request, to send it again.

@@ -12,6 +12,7 @@ use tidegate::{Outcome, Reply};
 
 use crate::classify::{Classify, Standard};
 use crate::drive::Guard;
+use crate::error::Error;
 use crate::grpc;
 use crate::timer::{Timer, Tokio};
 
@@ -88,6 +89,12 @@ pub trait Hold<const LIMITS: usize = 1, T: Timer = Tokio>: Sized {
 
     /// Keeps the guard, which ends the call when it is dropped. `None` where it has ended.
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self::Held;
+
+    /// The server did not serve the call, and this is why it is not made again. A response of `http` or
+    /// `reqwest` has it among its extensions. Does nothing by default.
+    fn gave_up(&mut self, why: Error) {
+        let _ = why;
+    }
 }
 
 impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<B> {
@@ -100,6 +107,10 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
             guard.learn();
         }
         self.map(|body| Guarded::new(body, guard))
+    }
+
+    fn gave_up(&mut self, why: Error) {
+        self.extensions_mut().insert(why);
     }
 }
 

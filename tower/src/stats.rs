@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate::law::Basis;
+
 /// What a gate has counted and where it stands, over all of its keys.
 ///
 /// ```
@@ -28,6 +30,9 @@ pub struct Stats {
     /// The time between two calls at present, by the law: the longest of all keys. `None` where no key
     /// is paced.
     pub interval: Option<Duration>,
+    /// What the rate of `adaptive` is based on: the most of all keys and limits. `None` for other laws, and
+    /// before the first call.
+    pub basis: Option<Basis>,
 }
 
 /// Adds the counters of one controller to a sum.
@@ -36,5 +41,5 @@ pub(crate) fn add(sum: &mut tidegate::Stats, one: &tidegate::Stats) {
     macro_rules! add {
         ($($counter:ident)*) => { $(sum.$counter = sum.$counter.saturating_add(one.$counter);)* };
     }
-    add!(admitted waits full rejected ok throttled busy failed abandoned exhausted slower faster retries);
+    add!(admitted waits full rejected ok throttled busy failed abandoned exhausted late slower faster retries);
 }

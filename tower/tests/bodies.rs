@@ -12,8 +12,8 @@ use axum::response::Response;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use tidegate_tower::tidegate::{Policy, law::Fixed};
-use tidegate_tower::{Gate, PeekLayer, SendThrough, ThrottleLayer};
+use tidegate_tower::tidegate::{Policy, Reason, law::Fixed};
+use tidegate_tower::{Error, Gate, PeekLayer, SendThrough, ThrottleLayer};
 use tokio::net::TcpListener;
 use tower::{Service, ServiceBuilder, ServiceExt};
 
@@ -59,6 +59,8 @@ async fn an_exhausted_quota_is_asked_once_and_its_body_is_whole() {
         let gate = gate();
         let response = reqwest::Client::new().get(&url).send_through(&gate).await.unwrap();
         assert_eq!((response.status().as_u16(), response.url().as_str()), (429, &*url));
+        let why: Option<&Error> = response.extensions().get();
+        assert!(matches!(why, Some(Error::Rejected { reason: Reason::Exhausted, .. })), "{why:?}");
         assert_eq!(response.text().await.unwrap(), body);
         let counts = gate.stats().counts;
         assert_eq!((calls.load(Ordering::SeqCst), counts.exhausted, counts.throttled), (1, 1, 0));
@@ -90,6 +92,8 @@ async fn a_wait_beyond_the_deadline_ends_the_call_at_once() {
     let began = std::time::Instant::now();
     let response = service.ready().await.unwrap().call(request).await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(5));
+    let wait = response.extensions().get().and_then(Error::wait);
+    assert!(wait.is_some_and(|wait| wait > Duration::from_secs(2_390)), "{wait:?}");
     assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), body);
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }

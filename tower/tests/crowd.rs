@@ -1,9 +1,10 @@
 //! Many tasks on one gate: nobody is forgotten, whoever is dropped, wherever they run.
 
+use std::cmp::Reverse;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -56,6 +57,38 @@ async fn ten_thousand_tasks_that_wait_for_a_place_in_flight() {
     assert!(most.load(Ordering::SeqCst) <= 8);
     let stats = gate.stats();
     assert_eq!((stats.counts.ok, stats.in_flight, stats.waiting), (10_000, 0, 0));
+}
+
+#[tokio::test]
+async fn ten_thousand_tasks_of_eight_priorities_are_admitted_in_their_order() {
+    let gate = Gate::builder(policy(1_000_000, 8)).queue(10_000).build();
+    // They all wait until the first places are given back.
+    let first: Vec<_> = std::iter::from_fn(|| gate.try_acquire()).collect();
+    let admitted = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = JoinSet::new();
+    for number in 0..10_000u32 {
+        let (gate, admitted) = (gate.clone(), admitted.clone());
+        tasks.spawn(async move {
+            let priority = (number.wrapping_mul(0x9e37_79b9) >> 29) as u8;
+            let permit = gate.with_priority(priority).acquire().await.unwrap();
+            admitted.lock().unwrap().push((Reverse(priority), number));
+            yield_now().await;
+            permit.settle(Outcome::Ok);
+        });
+    }
+    while gate.stats().waiting < 10_000 {
+        yield_now().await;
+    }
+    first.into_iter().for_each(|permit| permit.settle(Outcome::Ok));
+    assert_eq!(all(tasks).await, 10_000);
+    let admitted = admitted.lock().unwrap();
+    let mut sorted: Vec<_> =
+        admitted.iter().enumerate().map(|(turn, call)| (*call, turn)).collect();
+    sorted.sort_unstable();
+    for (turn, (call, polled)) in sorted.into_iter().enumerate() {
+        // Those that are in flight together are polled in any order.
+        assert!(polled.abs_diff(turn) < 8, "{call:?} came {polled} in place of {turn}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

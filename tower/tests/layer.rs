@@ -13,7 +13,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reply, Span};
+use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reason, Reply, Span};
 use tidegate_tower::{BoxError, Call, Describe, Error, Gate, Repeat, Standard, ThrottleLayer};
 use tokio::task::JoinSet;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
@@ -76,14 +76,20 @@ async fn twenty_tasks_share_a_gate_and_no_call_is_lost() {
 }
 
 #[tokio::test]
-async fn a_request_is_repeated_only_if_it_may_be_made_twice() {
+async fn a_request_is_repeated_only_if_it_may_be_made_twice_and_a_response_says_why_it_is_not() {
     let repeated = async |request: fn(String) -> Request<Full<Bytes>>, path: &str| {
         let server = Server::start(Limit::NONE).await;
         let policy = unlimited().attempts(std::num::NonZeroU16::new(3));
         let mut service = ThrottleLayer::new(Gate::new(policy)).layer(client());
         let response = service.call(request(server.url(path))).await.unwrap();
-        (response.status().as_u16(), server.seen(|seen| seen.methods.len()))
+        let why = match response.extensions().get() {
+            Some(Error::Rejected { reason, .. }) => Some(*reason),
+            Some(Error::NotRepeatable { .. }) => Some(Reason::Never),
+            _ => None,
+        };
+        (response.status().as_u16(), server.seen(|seen| seen.methods.len()), why)
     };
+    let (spent, unsafe_to) = (Some(Reason::Attempts), Some(Reason::Never));
     let get = |uri| request(Method::GET, uri, "");
     let post = |uri| request(Method::POST, uri, "");
     let keyed = |uri| {
@@ -91,14 +97,17 @@ async fn a_request_is_repeated_only_if_it_may_be_made_twice() {
         request.headers_mut().insert("idempotency-key", "7".parse().unwrap());
         request
     };
-    assert_eq!(repeated(get, "/status/503").await, (503, 3));
-    assert_eq!(repeated(get, "/status/500").await, (500, 3));
-    assert_eq!(repeated(get, "/status/404").await, (404, 1));
-    assert_eq!(repeated(get, "/throttled-once").await, (200, 2));
-    assert_eq!(repeated(post, "/throttled-once").await, (429, 1));
-    assert_eq!(repeated(post, "/status/500").await, (500, 1));
-    assert_eq!(repeated(keyed, "/throttled-once").await, (200, 2));
-    assert_eq!(repeated(keyed, "/status/500").await, (500, 3));
+    assert_eq!(repeated(get, "/status/503").await, (503, 3, spent));
+    assert_eq!(repeated(get, "/status/500").await, (500, 3, spent));
+    assert_eq!(repeated(get, "/status/404").await, (404, 1, None));
+    assert_eq!(repeated(get, "/throttled-once").await, (200, 2, None));
+    // A server that throttles a request has not served it.
+    assert_eq!(repeated(post, "/throttled-once").await, (200, 2, None));
+    assert_eq!(repeated(post, "/status/429").await, (429, 3, spent));
+    assert_eq!(repeated(post, "/status/503").await, (503, 1, unsafe_to));
+    assert_eq!(repeated(post, "/status/500").await, (500, 1, unsafe_to));
+    assert_eq!(repeated(keyed, "/throttled-once").await, (200, 2, None));
+    assert_eq!(repeated(keyed, "/status/500").await, (500, 3, spent));
 }
 
 #[tokio::test]

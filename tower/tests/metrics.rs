@@ -26,6 +26,7 @@ async fn metrics_count_waits_attempts_and_outcomes() {
     for path in ["/throttled-once", "/", "/status/404"] {
         client.get(server.url(path)).send_through(&gate).await.unwrap();
     }
+    client.post(server.url("/status/500")).send_through(&gate).await.unwrap();
     let host = server.address.to_string();
     let hasty = gate.key(&host).with_timeout(Duration::ZERO);
     hasty.acquire().await.unwrap_err();
@@ -33,10 +34,11 @@ async fn metrics_count_waits_attempts_and_outcomes() {
     let text = scrape.render();
     let key = format!("key=\"{host}\"");
     for line in [
-        format!("tidegate_attempts_total{{{key}}} 4"),
+        format!("tidegate_attempts_total{{{key}}} 5"),
         format!("tidegate_outcomes_total{{{key},outcome=\"throttled\"}} 1"),
         format!("tidegate_outcomes_total{{{key},outcome=\"ok\"}} 3"),
         format!("tidegate_rejections_total{{{key},reason=\"late\"}} 1"),
+        format!("tidegate_rejections_total{{{key},reason=\"not repeatable\"}} 1"),
         format!("tidegate_interval_seconds{{{key}}} 0.05"),
         format!("tidegate_in_flight{{{key}}} 0"),
         format!("tidegate_waiting{{{key}}} 0"),

@@ -2,12 +2,15 @@
 
 mod common;
 
+use std::num::NonZeroU16;
+use std::time::Duration;
+
 use common::{Limit, Server};
 use futures_util::future::join_all;
 use reqwest_middleware::ClientBuilder;
 use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Policy, Quota, Span};
+use tidegate_tower::tidegate::{Policy, Quota, Reason, Span};
 use tidegate_tower::{Error, Gate, SendError, SendThrough, ThrottleLayer};
 use tower::{Layer, ServiceExt};
 
@@ -70,16 +73,38 @@ async fn a_response_keeps_its_place_until_its_body_is_read() {
 }
 
 #[tokio::test]
-async fn a_post_is_sent_once_and_errors_say_what_happened() {
+async fn a_post_that_failed_is_sent_once_and_errors_say_what_happened() {
     let server = Server::start(Limit::NONE).await;
     let client = reqwest::Client::new();
     let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
-    let post = || client.post(server.url("/throttled-once")).body("7");
-    assert_eq!(post().send_through(&gate).await.unwrap().status(), 429);
+    let post = || client.post(server.url("/status/500")).body("7");
+    let response = post().send_through(&gate).await.unwrap();
+    assert_eq!(response.status(), 500);
+    assert!(matches!(response.extensions().get(), Some(Error::NotRepeatable { .. })));
     assert_eq!(server.seen(|seen| seen.methods.len()), 1);
 
+    // Nobody listens there.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let twice = Policy::new(Fixed::UNLIMITED).backoff(None).attempts(NonZeroU16::new(2));
+    let lost = client.get(url).send_through(&Gate::new(twice)).await.unwrap_err();
+    let SendError::Failed { error, gave_up: Some(Error::Rejected { reason, .. }) } = &lost else {
+        panic!("{lost}")
+    };
+    assert!(error.is_connect() && *reason == Reason::Attempts, "{lost}");
+
     let broken = client.get("no address").send_through(&gate).await.unwrap_err();
-    assert!(matches!(&broken, SendError::Failed(error) if error.is_builder()), "{broken}");
+    assert!(matches!(&broken, SendError::Failed { error, .. } if error.is_builder()), "{broken}");
+
+    // What is said of the call stays so.
+    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    let mine = || gate.key("mine").idempotent().with_timeout(Duration::from_secs(5));
+    let response = post().send_through(mine()).await.unwrap();
+    let why = response.extensions().get().unwrap();
+    assert!(matches!(why, Error::Rejected { reason: Reason::Late(_), .. }), "{why}");
+    let late = post().send_through(mine()).await.unwrap_err();
+    assert!(matches!(&late, SendError::NotSent(error) if error.key() == "mine"), "{late}");
 
     let gate = Gate::builder(Policy::new(Fixed::UNLIMITED)).queue(0).build();
     let full = post().send_through(&gate).await.unwrap_err();

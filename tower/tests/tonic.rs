@@ -1,12 +1,17 @@
-//! tonic's channel behind a gate, against a real gRPC server.
+//! tonic's channel behind a gate, as the example `health` makes it, against a real gRPC server.
+
+#[allow(dead_code, reason = "the example's own start")]
+#[path = "../examples/health.rs"]
+mod health;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use health::client;
 use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Policy, Span};
-use tidegate_tower::{BoxError, Gate, Grpc, Throttle, ThrottleLayer};
+use tidegate_tower::{BoxError, Gate, Grpc};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tonic::metadata::MetadataValue;
@@ -15,7 +20,6 @@ use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::{ErrorDetails, StatusExt};
-use tower::Layer;
 
 /// How a rejection says when to come again.
 #[derive(Clone, Copy, PartialEq)]
@@ -70,12 +74,6 @@ async fn serve(burst: f64, code: Code, says: Says) -> (Channel, Arc<Mutex<Seen>>
     tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     (endpoint.connect().await.unwrap(), seen)
-}
-
-type Gated = Throttle<Channel, 1, tidegate_tower::Tokio, Grpc, Grpc>;
-
-fn client(gate: &Gate, channel: Channel) -> HealthClient<Gated> {
-    HealthClient::new(ThrottleLayer::grpc(gate.clone()).layer(channel))
 }
 
 fn unlimited() -> Policy<Fixed> {

@@ -20,7 +20,7 @@ mod published {
     pub(super) mod tchannel;
 }
 
-pub use adaptive::{Adaptive, AdaptiveState};
+pub use adaptive::{Adaptive, AdaptiveState, Basis};
 pub use aimd::{Aimd, AimdConfig, AimdCooldown, AimdError, AimdState};
 pub use aimd_concurrency::{
     AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError, AimdConcurrencyState,

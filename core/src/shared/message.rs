@@ -10,7 +10,7 @@ use crate::snapshot::{Reader, Writer};
 use crate::time::{Instant, Span};
 
 /// A grant has at most so many leases, and a request at most so many reports.
-pub const LEASE_MOST: usize = MOST as usize;
+pub(super) const LEASE_MOST: usize = MOST as usize;
 
 /// The same, as a request counts.
 pub(super) const MOST: u16 = 64;

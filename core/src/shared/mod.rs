@@ -13,5 +13,5 @@ mod steady;
 
 pub use coordinator::Coordinator;
 pub use member::Member;
-pub use message::{GRANT_BYTES, LEASE_MOST, MessageError, REQUEST_BYTES};
+pub use message::{GRANT_BYTES, MessageError, REQUEST_BYTES};
 pub use source::{Leases, Source};

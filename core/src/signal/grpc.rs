@@ -1,7 +1,11 @@
-//! gRPC: status codes, and the pushback of gRFC A6.
+//! gRPC: status codes, the pushback of gRFC A6, and `google.rpc.RetryInfo`.
+
+mod retry_info;
 
 use super::text::digits;
 use crate::{Hint, Outcome, Reply, Span};
+
+pub use retry_info::{retry_delay, retry_delay_base64};
 
 /// What a gRPC status code says about the call (the codes of gRPC's `statuscodes.md`).
 ///
@@ -31,30 +35,38 @@ pub const fn outcome(code: u32) -> Outcome {
     }
 }
 
-/// The status code together with the trailer `grpc-retry-pushback-ms`, where there is one.
+/// The status code together with the trailer `grpc-retry-pushback-ms` and the delay of `RetryInfo`
+/// ([`retry_delay`]), where there are such.
 ///
 /// A number is the cooldown before the next attempt. One that is negative, and all that is not a
 /// 32-bit number in ASCII, asks for no further attempt ([`Hint::no_retry`]; gRFC A6, "Pushback").
-/// Beside a call that was served the trailer means nothing.
+/// The pushback is meant for this client, so it wins over the delay.
+/// Beside a call that was served both mean nothing.
 ///
 /// ```
 /// use tidegate::{Outcome, Reply, Span, signal::grpc};
 ///
-/// let later: Reply = grpc::reply(14, Some(b"1500"));
+/// let later: Reply = grpc::reply(14, Some(b"1500"), None);
 /// assert_eq!(later.outcome, Outcome::Busy);
 /// assert_eq!(later.hints[0].retry_after, Some(Span::from_millis(1_500)));
-/// let never: Reply = grpc::reply(14, Some(b"-1"));
+/// let never: Reply = grpc::reply(14, Some(b"-1"), Some(Span::from_secs(30)));
 /// assert!(never.hints[0].no_retry);
 /// ```
 #[must_use]
-pub fn reply<const LIMITS: usize>(code: u32, pushback: Option<&[u8]>) -> Reply<LIMITS> {
+pub fn reply<const LIMITS: usize>(
+    code: u32,
+    pushback: Option<&[u8]>,
+    delay: Option<Span>,
+) -> Reply<LIMITS> {
     let outcome = outcome(code);
-    let hint = match pushback {
-        Some(value) if outcome.is_retryable() => match millis(value) {
+    let hint = match (pushback, delay) {
+        _ if !outcome.is_retryable() => Hint::NONE,
+        (Some(value), _) => match millis(value) {
             Some(millis) => Hint::retry_after(Span::from_millis(u64::from(millis))),
             None => Hint::NONE.and_no_retry(),
         },
-        _ => Hint::NONE,
+        (None, Some(delay)) => Hint::retry_after(delay),
+        (None, None) => Hint::NONE,
     };
     outcome.with(hint)
 }
@@ -84,16 +96,23 @@ mod tests {
             (b"\xFF", None),
         ];
         for (value, millis) in cases {
-            let hint = reply::<1>(14, Some(value)).hints[0];
+            let hint = reply::<1>(14, Some(value), Some(Span::from_secs(30))).hints[0];
             assert_eq!(hint.retry_after, millis.map(Span::from_millis), "{:?}", value);
             assert_eq!(hint.no_retry, millis.is_none(), "{:?}", value);
         }
     }
 
     #[test]
+    fn a_delay_counts_where_there_is_no_pushback() {
+        let delay = Span::from_secs(30);
+        assert_eq!(reply::<1>(8, None, Some(delay)).hints[0], Hint::retry_after(delay));
+    }
+
+    #[test]
     fn a_call_that_was_served_or_given_up_has_no_pushback() {
         for code in [0, 1, 5] {
-            assert_eq!(reply::<1>(code, Some(b"-1")).hints[0], Hint::NONE, "code {code}");
+            let reply = reply::<1>(code, Some(b"-1"), Some(Span::from_secs(30)));
+            assert_eq!(reply.hints[0], Hint::NONE, "code {code}");
         }
     }
 

@@ -17,7 +17,6 @@ mod scene;
 mod server;
 mod tally;
 mod view;
-mod waiting;
 
 use anyhow::{Context, Result};
 use options::{Api, Command, Demo};

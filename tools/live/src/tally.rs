@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use tidegate::law::Basis;
 
 /// Counts from the client's beginning, and the waits that ended since its last line.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -13,7 +14,7 @@ pub struct Tally {
     pub answered: u64,
     /// Those that the controller gave up; with these laws there must be none.
     pub given_up: u64,
-    /// The wait last handed out, in microseconds; nothing once a call has been sent without one.
+    /// How long a call would wait that comes now, in microseconds.
     pub wait_us: u64,
     /// Attempts that came back with a response of whatever kind.
     pub responses: u64,
@@ -23,7 +24,7 @@ pub struct Tally {
     pub ignored: u64,
     /// What `adaptive` steers by at present, the best of its limits; nothing for other laws.
     pub tier: Option<Tier>,
-    /// What it steered each limit by after each response.
+    /// What it steered by after each response.
     pub tiers: BTreeMap<Tier, u64>,
     /// What the process holds in memory, where the system tells.
     pub memory_kib: Option<u64>,
@@ -38,11 +39,10 @@ impl Tally {
         self.calls.saturating_sub(self.answered + self.given_up)
     }
 
-    /// Notes what the law of each limit steers by after a response.
-    pub fn steered_by(&mut self, tiers: impl Iterator<Item = Tier>) {
-        self.tier = None;
-        for tier in tiers {
-            self.tier = self.tier.max(Some(tier));
+    /// Notes what the law steers by after a response.
+    pub fn steered_by(&mut self, basis: Option<Basis>) {
+        self.tier = basis.map(Tier::from);
+        if let Some(tier) = self.tier {
             *self.tiers.entry(tier).or_default() += 1;
         }
     }
@@ -67,6 +67,17 @@ pub enum Tier {
     Quota,
     /// The number of calls that are left as well.
     Remaining,
+}
+
+impl From<Basis> for Tier {
+    fn from(basis: Basis) -> Self {
+        match basis {
+            Basis::Nothing => Tier::Open,
+            Basis::Rejections => Tier::Blind,
+            Basis::Quota => Tier::Quota,
+            Basis::Remaining => Tier::Remaining,
+        }
+    }
 }
 
 impl fmt::Display for Tier {

@@ -10,7 +10,6 @@ use crate::classify::Classify;
 use crate::drive::drive;
 use crate::layer::ThrottleLayer;
 use crate::request::{Describe, Repeat};
-use crate::response::Hold;
 use crate::timer::Timer;
 
 /// ```no_run
@@ -54,9 +53,9 @@ where
             }
         };
         let driven = drive(call, request, rules.until, repeat, classify, send).await;
-        let ((result, left), guard) =
+        let ((result, left), end) =
             driven.map_err(|error| MiddlewareError::Middleware(error.into()))?;
         *extensions = left;
-        Ok(result?.hold(guard))
+        Ok(end.hold(result?))
     }
 }

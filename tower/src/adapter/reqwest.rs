@@ -12,18 +12,17 @@ use tidegate::{Outcome, Reply};
 
 use crate::call::Call;
 use crate::classify::{Classify, Standard};
-use crate::drive::{Guard, Until, drive};
+use crate::drive::{End, Guard, Until, drive};
 use crate::error::Error;
-use crate::gate::Gate;
 use crate::peek::peek;
-use crate::request::{Describe, Repeat, retried};
+use crate::request::{Describe, Repeat, is_idempotent};
 use crate::response::{Guarded, Hold, read_with};
 use crate::timer::Timer;
 
 impl<const LIMITS: usize, T: Timer> Describe<Request, LIMITS, T> for Standard {
     fn describe(&self, request: &Request, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
-        let call = call.key(request.url().authority());
-        retried(call, request.method(), request.headers())
+        let is_idempotent = is_idempotent(request.method(), request.headers());
+        call.of_request(request.url().authority(), is_idempotent)
     }
 }
 
@@ -62,6 +61,10 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
         let response = ::http::Response::from(self);
         response_of(&url, response.map(|body| Body::wrap(Guarded::new(body, Some(guard)))))
     }
+
+    fn gave_up(&mut self, why: Error) {
+        self.extensions_mut().insert(why);
+    }
 }
 
 /// The response of this address, which a response of `http` does not keep.
@@ -85,36 +88,44 @@ pub(crate) async fn peeked(response: Response) -> Response {
 
 /// Sends a request of reqwest through a gate.
 ///
-/// The key is the host. A request whose method is idempotent, or that has an `Idempotency-Key`, is repeated
-/// as long as that is worth it. The permit ends with the response's body.
+/// The key is the host. A request that is throttled is repeated as long as that is worth it, and one that fails
+/// if its method is idempotent or it has an `Idempotency-Key`. The permit ends with the response's body.
 ///
 /// ```no_run
+/// use std::time::Duration;
 /// use tidegate_tower::{Gate, SendThrough};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let (gate, client) = (Gate::adaptive(), reqwest::Client::new());
 /// let text = client.get("https://api.example.com/").send_through(&gate).await?.text().await?;
+///
+/// let urgent = gate.with_priority(7).with_timeout(Duration::from_secs(30));
+/// let response = client.get("https://api.example.com/").send_through(urgent).await?;
 /// # Ok(()) }
 /// ```
 pub trait SendThrough {
-    /// Sends the request when it may be sent, and again as long as that is worth it.
+    /// Sends the request when it may be sent, and again as long as that is worth it: as a plain call of a gate, or
+    /// as a [`Call`] with a key, a priority or a timeout.
     ///
     /// # Errors
     /// [`SendError::NotSent`] where the gate rejected it, [`SendError::Failed`] as `send` has it.
     fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
         self,
-        gate: &Gate<1, T>,
+        call: impl Into<Call<1, T>>,
     ) -> impl Future<Output = Result<Response, SendError>> + Send;
 }
 
 impl SendThrough for RequestBuilder {
-    async fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
+    fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
         self,
-        gate: &Gate<1, T>,
-    ) -> Result<Response, SendError> {
-        let (client, request) = self.build_split();
-        let request = request.map_err(SendError::Failed)?;
-        send(&client, Standard.describe(&request, gate.call()), request).await
+        call: impl Into<Call<1, T>>,
+    ) -> impl Future<Output = Result<Response, SendError>> + Send {
+        let call = call.into();
+        async move {
+            let (client, request) = self.build_split();
+            let request = request?;
+            send(&client, Standard.describe(&request, call), request).await
+        }
     }
 }
 
@@ -129,8 +140,11 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
         async { Ok(peeked(sent.await?).await) }
     };
     let driven = drive(call, request, Until::Guard, repeat, Standard, send).await;
-    let (result, guard) = driven.map_err(SendError::NotSent)?;
-    Ok(result.map_err(SendError::Failed)?.hold(guard))
+    match driven.map_err(SendError::NotSent)? {
+        (Ok(response), end) => Ok(end.hold(response)),
+        (Err(error), End::GaveUp(why)) => Err(SendError::Failed { error, gave_up: Some(why) }),
+        (Err(error), _) => Err(error.into()),
+    }
 }
 
 /// Why [`SendThrough`] has no response.
@@ -141,7 +155,7 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
 /// fn is_worth_a_later_try(error: &SendError) -> bool {
 ///     match error {
 ///         SendError::NotSent(error) => error.wait().is_some(),
-///         SendError::Failed(error) => error.is_connect(),
+///         SendError::Failed { error, .. } => error.is_connect(),
 ///         _ => false,
 ///     }
 /// }
@@ -153,14 +167,26 @@ pub enum SendError {
     /// The gate did not admit the request, or gave it up at its deadline.
     NotSent(Error),
     /// reqwest failed, with the last attempt.
-    Failed(ReqwestError),
+    Failed {
+        /// With this.
+        error: ReqwestError,
+        /// Why there is no other attempt. `None` if none would help, as where the request is malformed.
+        gave_up: Option<Error>,
+    },
+}
+
+impl From<ReqwestError> for SendError {
+    fn from(error: ReqwestError) -> Self {
+        Self::Failed { error, gave_up: None }
+    }
 }
 
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSent(error) => error.fmt(f),
-            Self::Failed(error) => error.fmt(f),
+            Self::Failed { error, gave_up: None } => error.fmt(f),
+            Self::Failed { error, gave_up: Some(why) } => write!(f, "{error}; {why}"),
         }
     }
 }
@@ -169,7 +195,7 @@ impl std::error::Error for SendError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::NotSent(error) => error.source(),
-            Self::Failed(error) => error.source(),
+            Self::Failed { error, .. } => error.source(),
         }
     }
 }

@@ -2,20 +2,18 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use ::tonic::body::Body;
 use ::tonic::{Response, Status};
 use bytes::Bytes;
-use http::{HeaderMap, Request};
+use http::Request;
 use http_body::{Body as _, Frame, SizeHint};
+use tidegate::signal::grpc;
 use tidegate::{Outcome, Reply};
-use tonic_types::StatusExt;
 
 use crate::call::Call;
 use crate::classify::{Classify, Responses, Standard};
 use crate::gate::Gate;
-use crate::grpc;
 use crate::layer::ThrottleLayer;
 use crate::request::{Describe, Repeat};
 use crate::timer::Timer;
@@ -65,7 +63,7 @@ impl<const LIMITS: usize, T: Timer> ThrottleLayer<LIMITS, T, Grpc, Grpc, Respons
 impl<B, const LIMITS: usize, T: Timer> Describe<Request<B>, LIMITS, T> for Grpc {
     fn describe(&self, request: &Request<B>, call: Call<LIMITS, T>) -> Call<LIMITS, T> {
         match request.uri().authority() {
-            Some(authority) => call.key(authority.as_str()),
+            Some(authority) => call.or_key(authority.as_str()),
             None => call,
         }
     }
@@ -178,16 +176,8 @@ impl<R, const LIMITS: usize> Classify<Response<R>, LIMITS> for Standard {
 impl<const LIMITS: usize> Classify<Status, LIMITS> for Standard {
     fn classify(&self, status: &Status) -> Reply<LIMITS> {
         let pushback = status.metadata().get("grpc-retry-pushback-ms");
+        let pushback = pushback.map(|value| value.as_encoded_bytes());
         let code = i32::from(status.code()).unsigned_abs();
-        grpc::of_status(code, pushback.map(|value| value.as_encoded_bytes()), delay(status))
+        grpc::reply(code, pushback, grpc::retry_delay(status.details()))
     }
-}
-
-/// How long to wait by the `RetryInfo` in `grpc-status-details-bin`.
-pub(crate) fn retry_info(headers: &HeaderMap) -> Option<Duration> {
-    delay(&Status::from_header_map(headers)?)
-}
-
-fn delay(status: &Status) -> Option<Duration> {
-    status.get_details_retry_info()?.retry_delay
 }

@@ -17,10 +17,10 @@ use crate::tally::Tally;
 use crate::toolchain;
 use crate::workspace::root;
 
+use super::package::PUBLISHED;
+
 /// The compiler whose rustdoc writes what [`PUBLIC_API`] reads.
 const RUST: &str = "1.91.0";
-
-const CRATES: [&str; 2] = ["tidegate", "tidegate-embassy"];
 
 /// Set, it writes the tables anew.
 const BLESS: &str = "BLESS";
@@ -32,7 +32,7 @@ pub fn run(_: &mut Roads, tally: &mut Tally) {
     if let Err(error) = PUBLIC_API.bring() {
         return tally.verdict("cargo-public-api", || Err(error));
     }
-    for name in CRATES {
+    for name in PUBLISHED {
         tally.verdict(name, || compare(name));
     }
 }

@@ -12,6 +12,7 @@ pub mod hostile;
 mod links;
 mod msrv;
 mod no_panic;
+mod package;
 mod purity;
 mod supply;
 mod tidy;
@@ -65,7 +66,7 @@ impl Part {
     }
 }
 
-const PARTS: [Part; 24] = [
+const PARTS: [Part; 25] = [
     part("lint", "formatting and clippy; the same as the verb", lint::run).quick(lint::format),
     part("core", "core's tests, with debug assertions and without", core).quick(core_once),
     part("purity", "no float, unsafe or std in core; a tidy tree", purity).quick(purity),
@@ -75,6 +76,7 @@ const PARTS: [Part; 24] = [
         .quick(docs::links),
     part("features", "each combination of features lints", features::run),
     part("msrv", "the oldest Rust that is named builds it", msrv::run),
+    part("package", "the crates can be published", package::run),
     part("api", "what the crates give to others is what is committed", api::run),
     part("supply", "licences and sources of all that is built upon", supply::run),
     part("conformance", "the oracle's answers, everywhere", conformance::run)

@@ -10,6 +10,33 @@ use crate::rate::Quota;
 use crate::snapshot::fields;
 use crate::time::Span;
 
+/// What the rate of [`Adaptive`](super::Adaptive) is based on, from knowing nothing to knowing all.
+///
+/// ```
+/// use tidegate::law::{Adaptive, Basis};
+/// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy};
+///
+/// let mut gate: Controller<Adaptive> =
+///     Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);
+/// assert_eq!(gate.states().next().unwrap().basis(), Basis::Nothing);
+/// let now = Instant::from_nanos(1_000_000_000);
+/// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+/// gate.settle(now, permit, Outcome::Throttled.with(Hint::remaining(4)));
+/// assert_eq!(gate.states().next().unwrap().basis(), Basis::Remaining);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Basis {
+    /// Nothing yet: it has met no limit, so calls do not wait for a rate.
+    Nothing,
+    /// Rejections, and the cooldowns that the server asks for.
+    Rejections,
+    /// The limit and its period as well.
+    Quota,
+    /// How many calls are left as well.
+    Remaining,
+}
+
 /// The latest hints.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -63,6 +90,17 @@ fn of_quota(limit: u64, period: Span) -> Log {
 }
 
 impl AdaptiveState {
+    /// What the rate is based on.
+    #[must_use]
+    pub fn basis(&self) -> Basis {
+        match self.hinted {
+            _ if self.is_open() => Basis::Nothing,
+            Hinted { left, .. } if left != UNKNOWN => Basis::Remaining,
+            Hinted { unit, .. } if unit != Log::ZERO => Basis::Quota,
+            _ => Basis::Rejections,
+        }
+    }
+
     /// The interval of the limit that all clients share, up to the longest cooldown; zero where it is not
     /// known.
     pub(super) fn quota(&self) -> Log {

@@ -14,6 +14,8 @@ mod record;
 
 use core::num::NonZeroU16;
 
+pub use hinted::Basis;
+
 use cost::Usual;
 use hinted::Hinted;
 use log::Log;

@@ -186,10 +186,10 @@ fn go(nanos: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::read;
     use clap::ValueEnum;
     use tidegate::signal::http::{Answer as Read, Unit};
     use tidegate::{Hint, Outcome, Span};
+    use tidegate_tower::read;
 
     const SECOND: Nanos = 1_000_000_000;
 

@@ -1,0 +1,65 @@
+//! The crates can be published: they say what a registry asks for, and build from what is in their packages.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::workspace::cargo;
+
+/// What is published on crates.io, in order: each builds on those before it.
+pub const PUBLISHED: [&str; 3] = ["tidegate", "tidegate-embassy", "tidegate-tower"];
+
+/// What a manifest must say. Keywords and categories are counted besides.
+const FIELDS: [&str; 5] = ["description", "license", "readme", "documentation", "rust_version"];
+/// The most that crates.io takes of each.
+const MOST_WORDS: usize = 5;
+const LONGEST_KEYWORD: usize = 20;
+
+pub fn run(_: &mut Roads, tally: &mut Tally) {
+    tally.verdict("what the manifests say", manifests);
+    tally.check("each crate, built from its package", package());
+}
+
+/// All that `cargo publish --dry-run` does but for the registry's index, so that it needs no network. The
+/// crates find each other in a registry of cargo's own.
+fn package() -> Command {
+    let mut command = cargo("package");
+    // A test must not ask for a commit.
+    command.args(["--locked", "--allow-dirty"]);
+    PUBLISHED.iter().for_each(|name| _ = command.args(["--package", name]));
+    command
+}
+
+fn manifests() -> Result<()> {
+    let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
+    let told: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let packages = told["packages"].as_array().context("cargo metadata names no packages")?;
+    // `publish = false` is an empty list of registries.
+    let mut published: Vec<_> = packages.iter().filter(|it| it["publish"].is_null()).collect();
+    published.sort_by_key(|it| it["name"].as_str());
+    let names: Vec<_> = published.iter().filter_map(|it| it["name"].as_str()).collect();
+    ensure!(
+        names == PUBLISHED,
+        "{names:?} would be published: the others need `publish = false`, or a place in {PUBLISHED:?}"
+    );
+    published
+        .into_iter()
+        .try_for_each(|manifest| complete(manifest).context(manifest["name"].to_string()))
+}
+
+fn complete(manifest: &Value) -> Result<()> {
+    if let Some(field) = FIELDS.iter().find(|field| manifest[**field].as_str().is_none()) {
+        bail!("its manifest has no {field}");
+    }
+    for field in ["keywords", "categories"] {
+        let words = manifest[field].as_array().map_or(0, Vec::len);
+        ensure!((1..=MOST_WORDS).contains(&words), "it has {words} {field}");
+    }
+    let mut keywords = manifest["keywords"].as_array().into_iter().flatten();
+    let long = keywords.find(|word| word.as_str().is_some_and(|it| it.len() > LONGEST_KEYWORD));
+    ensure!(long.is_none(), "a keyword is too long: {long:?}");
+    Ok(())
+}
