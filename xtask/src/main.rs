@@ -16,6 +16,7 @@ mod page;
 mod progress;
 mod redis;
 mod relay;
+mod release;
 mod road;
 mod rustup;
 mod setup;
@@ -95,6 +96,9 @@ enum Verb {
     /// Check formatting and clippy, with warnings as errors, on the host and on every target
     Lint,
 
+    /// Build and check everything that is published, into target/release-artifacts, and print the commands that publish it
+    Release(release::Release),
+
     /// Join standard input and output with a port of this machine's loopback: for emulated boards
     #[command(hide = true)]
     Relay { port: u16 },
@@ -113,6 +117,7 @@ fn main() -> ExitCode {
         Verb::Soak(soak) => soak::run(&mut roads, &soak),
         Verb::Mutants(mutants) => mutants::run(&mutants),
         Verb::Relay { port } => relay::run(port),
+        Verb::Release(release) => release::run(&mut roads, &release),
         Verb::Lint => {
             let mut tally = Tally::default();
             lint::run(&mut roads, &mut tally);

@@ -85,6 +85,20 @@ pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
+/// The package as it is published: its map, its types, its licences, its size.
+pub fn package(roads: &mut Roads, tally: &mut Tally) {
+    let mut ready = false;
+    tally.verdict("build, pack and install", || {
+        npm::build(roads, &npm::out())?;
+        install(&npm::folder().join("test"))?;
+        ready = true;
+        Ok(())
+    });
+    if ready {
+        tally.check("package", node("package", &npm::folder().join("test")));
+    }
+}
+
 /// Its own tests, as one of the modules that it is built as.
 fn the_crate(module: &str, tally: &mut Tally) {
     let mut command = cargo("test");

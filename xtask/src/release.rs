@@ -1,0 +1,184 @@
+//! `cargo xtask release`: everything that is published, built into one folder and checked, and the commands
+//! that publish it. It publishes nothing itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::npm;
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::test::package::PUBLISHED;
+use crate::test::{api, docs, package, supply, wasm};
+use crate::workspace::{cargo, root};
+
+/// What `release` is told.
+#[derive(clap::Args)]
+pub struct Release {
+    /// Check everything, and only warn of what a release still lacks: a dated changelog, a repository, a clean tree
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Builds and checks, and prints the commands where nothing failed.
+pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
+    let version = version()?;
+    let folder = root().join("target/release-artifacts");
+    let mut tally = Tally::default();
+    for (label, check) in PREPARED {
+        match check(&version) {
+            Err(error) if release.dry_run => tally.skip(label, &format!("{error:#}")),
+            result => tally.verdict(label, || result),
+        }
+    }
+    tally.verdict("one version everywhere", || same(&version));
+    package::run(roads, &mut tally);
+    wasm::package(roads, &mut tally);
+    api::run(roads, &mut tally);
+    supply::run(roads, &mut tally);
+    docs::run(roads, &mut tally);
+    if tally.failed == 0 {
+        tally.verdict("the artifacts", || collect(&folder, &version));
+        tally.check("npm publish, dry run", npm_publish(&folder, &version));
+    }
+    println!("{tally}");
+    if tally.failed == 0 {
+        println!("\nThe artifacts are in {}. Who has the rights runs:\n", folder.display());
+        print!("{}", commands(&folder, &version));
+    }
+    Ok(tally.exit_code())
+}
+
+/// What must be there for a release, and may be missing in a dry run.
+const PREPARED: [(&str, fn(&str) -> Result<()>); 3] =
+    [("the changelog", changelog), ("the repository", repository), ("the tree", clean)];
+
+/// The version of the crates.
+fn version() -> Result<String> {
+    let told = metadata()?;
+    let packages = told["packages"].as_array().into_iter().flatten();
+    let mut versions = packages.filter(|it| it["name"] == PUBLISHED[0]);
+    let version = versions.next().and_then(|it| it["version"].as_str());
+    Ok(version.context("cargo metadata knows no crate tidegate")?.to_owned())
+}
+
+fn metadata() -> Result<Value> {
+    let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
+    serde_json::from_slice(&output.stdout).context("cargo metadata")
+}
+
+fn manifest() -> Result<Value> {
+    let text = fs::read_to_string(npm::folder().join("package.json")).context("wasm/package.json")?;
+    serde_json::from_str(&text).context("wasm/package.json")
+}
+
+/// The crates and the npm package have the same version.
+fn same(version: &str) -> Result<()> {
+    for package in metadata()?["packages"].as_array().into_iter().flatten() {
+        let (name, is) = (package["name"].as_str(), package["version"].as_str());
+        let published = name.is_some_and(|name| PUBLISHED.contains(&name));
+        ensure!(!published || is == Some(version), "{name:?} is {is:?}, and tidegate is {version}");
+    }
+    let is = &manifest()?["version"];
+    ensure!(is == version, "the npm package is {is}, and the crates are {version}");
+    Ok(())
+}
+
+fn changelog(version: &str) -> Result<()> {
+    let text = fs::read_to_string(root().join("CHANGELOG.md")).context("CHANGELOG.md")?;
+    let begin = format!("## [{version}] - 20");
+    ensure!(
+        text.lines().any(|line| line.starts_with(&begin)),
+        "CHANGELOG.md has no section that begins with `{begin}`: rename `[Unreleased]`, and date it"
+    );
+    Ok(())
+}
+
+/// Every crate and the npm package name the repository that the workspace names.
+fn repository(_: &str) -> Result<()> {
+    let told = metadata()?;
+    for package in told["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        if PUBLISHED.contains(&name) && package["repository"].is_null() {
+            bail!(
+                "{name} names no repository: set it in Cargo.toml below [workspace.package], and write \
+                 `repository.workspace = true` in each published crate"
+            );
+        }
+    }
+    ensure!(!manifest()?["repository"].is_null(), "wasm/package.json names no repository");
+    Ok(())
+}
+
+fn clean(_: &str) -> Result<()> {
+    let mut git = Command::new("git");
+    git.args(["status", "--porcelain"]).current_dir(root());
+    let output = git.output().context("git does not start")?;
+    let changed = String::from_utf8_lossy(&output.stdout);
+    ensure!(changed.is_empty(), "there are changes that are not committed:\n{changed}");
+    Ok(())
+}
+
+fn crate_file(name: &str, version: &str) -> String {
+    format!("{name}-{version}.crate")
+}
+
+fn tarball(version: &str) -> String {
+    format!("tidegate-{version}.tgz")
+}
+
+/// Copies what the checks have built.
+fn collect(folder: &Path, version: &str) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).context("the artifacts of before")?;
+    }
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let copy = |from: PathBuf, name: String| {
+        fs::copy(&from, folder.join(name)).with_context(|| from.display().to_string())
+    };
+    for name in PUBLISHED {
+        let file = crate_file(name, version);
+        copy(root().join("target/package").join(&file), file)?;
+    }
+    copy(npm::out().join(tarball(version)), tarball(version))?;
+    Ok(())
+}
+
+fn npm_publish(folder: &Path, version: &str) -> Command {
+    let mut command = Command::new("npm");
+    command.args(["publish", "--dry-run", "--access", "public"]);
+    command.arg(folder.join(tarball(version))).current_dir(folder);
+    command
+}
+
+/// In the order in which the packages build on each other.
+fn commands(folder: &Path, version: &str) -> String {
+    let mut text = format!("  git tag v{version} && git push origin v{version}\n");
+    for name in PUBLISHED {
+        text += &format!("  cargo publish --locked --package {name}\n");
+    }
+    text += &format!("  npm publish --access public {}\n", folder.join(tarball(version)).display());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_has_one_version() {
+        same(&version().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn the_crates_are_published_before_those_that_build_on_them() {
+        let text = commands(Path::new("a"), "1.2.3");
+        let at = |what: &str| text.find(what).unwrap();
+        assert!(at("git tag v1.2.3") < at("--package tidegate\n"));
+        assert!(at("--package tidegate\n") < at("--package tidegate-tower"));
+        assert!(text.contains("npm publish --access public a/tidegate-1.2.3.tgz"));
+    }
+}
