@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use health::client;
 use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Policy, Span};
-use tidegate_tower::{BoxError, Gate, Grpc};
+use tidegate_tower::tidegate::{Hint, Outcome, Policy, Reply, Span};
+use tidegate_tower::{BoxError, Classify, Gate, Grpc, Standard};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tonic::metadata::MetadataValue;
@@ -19,7 +19,9 @@ use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
-use tonic_types::{ErrorDetails, StatusExt};
+use tonic_types::{
+    DebugInfo, ErrorDetail, ErrorDetails, ErrorInfo, QuotaFailure, RetryInfo, StatusExt,
+};
 
 /// How a rejection says when to come again.
 #[derive(Clone, Copy, PartialEq)]
@@ -124,6 +126,36 @@ async fn what_the_server_says_of_a_retry_is_obeyed() {
     // Another attempt cannot mend it, or may do twice what was done.
     assert_eq!(wait(Code::InvalidArgument, Says::Nothing).await.1, 1);
     assert_eq!(wait(Code::Internal, Says::Nothing).await.1, 1);
+}
+
+#[test]
+fn the_delay_that_tonic_writes_is_found_among_any_details() {
+    let delays = [0, 1, 999_999_999, 1_000_000_000, 30_500_000_000, 86_400_000_000_000];
+    for delay in delays.map(Duration::from_nanos) {
+        let info: ErrorDetail = RetryInfo::new(Some(delay)).into();
+        let others: [ErrorDetail; 4] = [
+            ErrorInfo::new(
+                "RATE_LIMIT_EXCEEDED",
+                "example.com",
+                [("quota".into(), "9".repeat(300))],
+            )
+            .into(),
+            QuotaFailure::with_violation("project:7", "a minute's reads").into(),
+            RetryInfo::new(None).into(),
+            DebugInfo::new(["a".into(), "b".into()], "over").into(),
+        ];
+        for place in 0..=others.len() {
+            let mut details = others.to_vec();
+            details.insert(place, info.clone());
+            let status = Status::with_error_details_vec(Code::Unavailable, "busy", details);
+            let expected = Hint::retry_after(delay.into());
+            let reply: Reply = Standard.classify(&status);
+            assert_eq!(reply, Outcome::Busy.with(expected));
+            // As it is sent.
+            let reply: Reply = Standard.classify(&status.into_http::<()>());
+            assert_eq!(reply, Outcome::Busy.with(expected));
+        }
+    }
 }
 
 #[tokio::test]
