@@ -16,13 +16,14 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
-const FILES: [&str; 24] = [
+const FILES: [&str; 25] = [
     "shared",
     "redis-fleet",
     "hints",
     "trace",
     "queue",
     "redis",
+    "local",
     "fetch",
     "bodies",
     "life",
