@@ -79,6 +79,8 @@ mod grpc;
 mod keys;
 mod lane;
 mod layer;
+#[cfg(feature = "local")]
+pub mod local;
 mod observe;
 mod peek;
 mod permit;
