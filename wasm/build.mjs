@@ -116,7 +116,7 @@ const common = {
 };
 const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
 const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pacing.workerd", "pacing.edge-light", "js.workers", "durable"];
-const everywhere = ["index", "laws", "pacing", "js", "redis", "local", "test", "otel"];
+const everywhere = ["index", "laws", "pacing", "js", "redis", "local", "tabs", "test", "otel"];
 await esbuild.build({
   ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),
 });

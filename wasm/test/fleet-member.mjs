@@ -1,14 +1,11 @@
-// One process of a fleet that shares a budget: it makes calls as it is told by the process that started it, and
-// tells of each when it begins, leaves and ends.
+// One member of a fleet that shares a budget, a process or a tab: it makes calls as it is told by the process that
+// started it, and tells of each when it begins, leaves and ends.
 
-/** What it was started with. */
-export const told = JSON.parse(process.env.TIDEGATE_ISOLATE);
-
-const { member, url, policy, skew } = told;
-const tell = (what) => process.connected && process.send(what);
-
-/** Makes calls through the gate that is made with these options; `end` is for when the gate is closed. */
-export function play(make, end = () => {}) {
+/**
+ * Makes calls through the gate that is made with the options that `make` is given; `end` is for when it is closed.
+ * The port says what the member was `told`, which number its process has, and carries messages: `tell` and `listen`.
+ */
+export function play({ told: { member, url, policy, skew }, number, tell, listen }, make, end) {
   const gate = make({
     ...policy,
     key: () => "api",
@@ -24,7 +21,7 @@ export function play(make, end = () => {}) {
   let isClosed = false;
   async function calls() {
     while (!isEnding) {
-      const name = `${member}-${process.pid}-${turn++}`;
+      const name = `${member}-${number}-${turn++}`;
       tell({ began: name });
       try {
         const answer = await gate.fetch(url, { headers: { "idempotency-key": name } });
@@ -37,7 +34,7 @@ export function play(make, end = () => {}) {
 
   const stats = setInterval(() => tell({ stats: gate.stats(), holds: !!gate.budget("api") }), 50);
 
-  process.on("message", async ({ callers = 0, end: ends, close }) => {
+  listen(async ({ callers = 0, end: ends, close }) => {
     for (let i = 0; i < callers; i++) void calls();
     if (ends) isEnding = true;
     if (!close) return;
@@ -45,7 +42,5 @@ export function play(make, end = () => {}) {
     await gate.close();
     clearInterval(stats);
     await end();
-    process.disconnect();
   });
-  process.on("disconnect", () => process.exit());
 }

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { figures, LIMIT, mark } from "./fleet-figures.mjs";
 import { api } from "./live.mjs";
 
-/** The laws that hold the budget, and how many seconds it takes them to find what there is. */
+/** The laws that hold the budget of a limit, and how many seconds it takes them to find what there is. */
 export const LAWS = {
-  fixed: { policy: { law: "fixed", requests: { limit: LIMIT, per: 1_000 } }, settling: 15 },
-  adaptive: { policy: {}, settling: 120 },
+  fixed: { policy: (limit) => ({ law: "fixed", requests: { limit, per: 1_000 } }), settling: 15 },
+  adaptive: { policy: () => ({}), settling: 120 },
 };
 
 /** Another process comes where one has ended. */
@@ -23,7 +23,8 @@ export const replace = (end) => async (fleet) => {
  */
 export async function story(test, Fleet, stretches, law, long, step = () => {}) {
   const { policy, settling } = LAWS[law];
-  const fleet = new Fleet(await api(test, "--limit", String(LIMIT)), policy);
+  const { limit = LIMIT } = Fleet;
+  const fleet = new Fleet(await api(test, "--limit", String(limit)), policy(limit));
   try {
     await fleet.start();
     fleet.saturate(6);

@@ -1,4 +1,4 @@
-// A fleet of processes that share one budget, and a real API behind them. What they share it through, and how
+// A fleet of processes, or tabs, that share one budget, and a real API behind them. What they share it through, and how
 // one of them is started, is said by the class that extends this one.
 
 import { fork } from "node:child_process";
@@ -70,8 +70,13 @@ export class ProcessFleet {
     return this.#holder;
   }
 
+  /** What `begin` has returned of a member. */
+  child(member) {
+    return this.#processes[member].child;
+  }
+
   signal(member, signal) {
-    this.#processes[member].child.kill(signal);
+    this.child(member).kill(signal);
   }
 
   /** Ends a process as it stands, with its leases and its calls. */

@@ -3,15 +3,21 @@
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { tidegate } from "tidegate/redis";
-import { play, told } from "./fleet-member.mjs";
+import { play } from "./fleet-member.mjs";
+import { end, port as process_ } from "./process-member.mjs";
 
-const { client, port } = told;
+const { client, port } = process_.told;
 const CLIENTS = {
   redis: () => createClient({ socket: { host: "127.0.0.1", port } }).on("error", () => {}).connect(),
   ioredis: () => new Redis({ host: "127.0.0.1", port }).on("error", () => {}),
 };
 const shared = await CLIENTS[client]();
 play(
+  process_,
   (options) => tidegate({ shared, ...options }),
-  () => (client === "redis" ? shared.close() : shared.disconnect()),
+  async () => {
+    if (client === "redis") await shared.close();
+    else shared.disconnect();
+    end();
+  },
 );

@@ -17,10 +17,11 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
-const FILES: [&str; 26] = [
+const FILES: [&str; 27] = [
     "shared",
     "redis-fleet",
     "local-fleet",
+    "tabs",
     "hints",
     "trace",
     "queue",
