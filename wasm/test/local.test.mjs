@@ -17,12 +17,15 @@ const KEY = { key: "api" };
 
 const FIFTY = { law: "fixed", requests: { limit: 50, per: 1_000 } };
 
-/** A folder of its own, on a disk of its own where that has options; and gates that share it. */
+/** A folder of its own, on a disk of its own where that has options; gates that share it, and a process that does. */
 function place(t, disk) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-place-"));
   const gates = [];
+  const children = [];
   if (disk) execFileSync("mount", ["-t", "tmpfs", "-o", `mode=700,${disk}`, "tmpfs", folder]);
   t.after(async () => {
+    // One that lives would take the seat.
+    await Promise.all(children.filter(({ exitCode, signalCode }) => exitCode === null && !signalCode).map((child) => child.kill("SIGKILL") && once(child, "exit")));
     await Promise.all(gates.map((gate) => gate.close()));
     if (disk) execFileSync("umount", ["-l", folder]);
     fs.rmSync(folder, { recursive: true, force: true });
@@ -32,22 +35,21 @@ function place(t, disk) {
     gates.push(gate);
     return gate;
   };
-  return { folder, socket: path.join(folder, "default"), gate };
+  /** Another process, once it holds the budget. */
+  const holder = async () => {
+    const { url } = await api(t, "--limit", "1000");
+    const child = node("local-member.mjs", { member: 1, url, policy: FIFTY, skew: 0, folder });
+    children.push(child);
+    await once(child, "message");
+    child.send({ callers: 1 });
+    await new Promise((held) => child.on("message", ({ holds }) => holds && held()));
+    return child;
+  };
+  return { folder, socket: path.join(folder, "default"), gate, holder };
 }
 
 /** The message of the next request that comes to nothing. */
 const missed = (gate) => new Promise((tell) => gate.on("missed", ({ error }) => tell(error)));
-
-/** Another process that shares the folder, once it holds the budget. */
-async function holder(t, folder) {
-  const { url } = await api(t, "--limit", "1000");
-  const child = node("local-member.mjs", { member: 1, url, policy: FIFTY, skew: 0, folder });
-  t.after(() => child.kill("SIGKILL"));
-  await once(child, "message");
-  child.send({ callers: 1 });
-  await new Promise((held) => child.on("message", ({ holds }) => holds && held()));
-  return child;
-}
 
 test("the first to call holds the budget, and the others lease from it", async (t) => {
   const { gate } = place(t);
@@ -76,8 +78,8 @@ test("a folder that others may enter is not used, and calls go on", async (t) =>
 });
 
 test("a socket that a dead process has left is taken", async (t) => {
-  const { folder, gate } = place(t);
-  const child = await holder(t, folder);
+  const { gate, holder } = place(t);
+  const child = await holder();
   const one = gate(FIFTY);
   await one.run(() => 1, KEY);
   assert.ok(!one.budget("api"));
@@ -89,8 +91,8 @@ test("a socket that a dead process has left is taken", async (t) => {
 });
 
 test("a process that does not answer loses the seat, and grants nothing when it goes on", async (t) => {
-  const { folder, gate } = place(t);
-  const child = await holder(t, folder);
+  const { gate, holder } = place(t);
+  const child = await holder();
   const one = gate(FIFTY);
   await one.run(() => 1, KEY);
   child.kill("SIGSTOP");

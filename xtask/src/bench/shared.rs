@@ -20,7 +20,7 @@ pub enum Fleet {
     Workerd,
     /// Node processes, by a Redis server
     Redis,
-    /// Processes of Node and in Rust, by a socket
+    /// Processes of Node and in Rust by a socket, and tabs of a browser
     Local,
 }
 
@@ -30,7 +30,7 @@ impl Fleet {
         match self {
             Self::Workerd => ("fleet-table.mjs", "a quarter of an hour", "shared-workerd.md"),
             Self::Redis => ("redis-table.mjs", "twelve minutes", "shared-redis.md"),
-            Self::Local => ("local-table.mjs", "twelve minutes", "shared-local.md"),
+            Self::Local => ("local-table.mjs", "twenty minutes", "shared-local.md"),
         }
     }
 }
