@@ -39,7 +39,7 @@ export class ProcessFleet {
 
   /** Starts a process. */
   async raise(member) {
-    const child = this.begin({ member, url: this.api.url, policy: this.policy, skew: member * 7 * HOUR });
+    const child = this.begin({ member, url: this.api.url, policy: this.policy, skew: (member + 1) * 7 * HOUR });
     const process_ = (this.#processes[member] = { child, stats: undefined, calls: new Set() });
     child.on("message", (message) => this.#hear(process_, message));
     child.on("exit", () => {

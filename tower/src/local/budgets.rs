@@ -65,6 +65,9 @@ pub(super) struct Budgets {
     budgets: HashMap<Box<[u8]>, Budget>,
 }
 
+/// The clock of budgets begins so late: what a record says was before the process began, and has its instants too.
+const PAST: Span = Span::from_secs(1 << 30);
+
 impl Budgets {
     pub(super) fn new(terms: Terms, first: bool) -> Self {
         Self { terms, clock: Tokio::default(), first, budgets: HashMap::new() }
@@ -73,7 +76,7 @@ impl Budgets {
     /// Answers a request of a key; what was granted is written down by then. No bytes where there is nothing
     /// to send.
     pub(super) fn answer(&mut self, key: &[u8], request: &[u8]) -> Result<Vec<u8>, LocalError> {
-        let now = self.clock.now();
+        let now = self.now();
         if !self.budgets.contains_key(key) {
             self.open(key, now)?;
         }
@@ -100,9 +103,13 @@ impl Budgets {
         Some(LocalBudget {
             counts: *control.stats(),
             members: desk.members(),
-            interval: control.intervals(self.clock.now()).next().flatten().map(duration),
+            interval: control.intervals(self.now()).next().flatten().map(duration),
             unstored: unstored.clone(),
         })
+    }
+
+    fn now(&self) -> Instant {
+        self.clock.now().saturating_add(PAST)
     }
 
     /// Whether what was granted is written down, so that another process can go on at once.
@@ -111,7 +118,7 @@ impl Budgets {
     }
 
     fn open(&mut self, key: &[u8], now: Instant) -> Result<(), LocalError> {
-        let idle = span(IDLE.max(self.terms.heartbeat * 4));
+        let idle = span(IDLE.max(self.terms.heartbeat.saturating_mul(4)));
         let is_used = |budget: &Budget| now.saturating_since(budget.asked) <= idle;
         self.budgets.retain(|_, budget| is_used(budget) || budget.unstored.is_some());
         if self.budgets.len() >= MOST {

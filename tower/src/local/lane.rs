@@ -85,19 +85,19 @@ impl Kept {
         let counts = &mut self.tally.counts;
         match &decision {
             Decision::Admit(_) => {
-                counts.admitted += 1;
-                self.tally.alone += u32::from(alone);
-                self.tally.delayed += u32::from(self.behind > 0);
+                bump(&mut counts.admitted);
+                add(&mut self.tally.alone, u32::from(alone));
+                add(&mut self.tally.delayed, u32::from(self.behind > 0));
                 self.behind = self.behind.saturating_sub(1);
-                self.tally.without += u32::from(self.found_none);
+                add(&mut self.tally.without, u32::from(self.found_none));
                 self.found_none = false;
             }
             Decision::Wait(_) => {
                 self.behind = 0;
-                counts.waits += 1;
+                bump(&mut counts.waits);
             }
             Decision::Full => {
-                counts.full += 1;
+                bump(&mut counts.full);
                 self.lacks |= !alone && usize::from(self.member.in_flight()) < PLACES;
                 self.found_none |= self.lacks;
             }
@@ -108,21 +108,21 @@ impl Kept {
 
     /// A call that goes on alone lacks nothing.
     fn misses(&mut self) {
-        self.tally.missed += 1;
+        bump(&mut self.tally.missed);
         self.lacks &= !self.member.is_alone();
     }
 
     fn settle(&mut self, now: Instant, permit: u64, reply: &Reply) {
         self.member.settle(now, permit, reply);
         let counts = &mut self.tally.counts;
-        *match reply.outcome {
+        bump(match reply.outcome {
             Outcome::Ok => &mut counts.ok,
             Outcome::Throttled => &mut counts.throttled,
             Outcome::Busy => &mut counts.busy,
             Outcome::Failed => &mut counts.failed,
             Outcome::Abandoned => &mut counts.abandoned,
             Outcome::Exhausted => &mut counts.exhausted,
-        } += 1;
+        });
     }
 }
 
@@ -154,7 +154,7 @@ impl Gate for Kept {
     }
 
     fn count_rejection(&mut self) {
-        self.tally.counts.rejected += 1;
+        bump(&mut self.tally.counts.rejected);
     }
 }
 
@@ -225,7 +225,7 @@ impl Lane {
             let (call, place) = again?;
             let next = state.kept.member.retry(now, call, reply).ok()?;
             let ticket = state.queue.join(now, &mut state.kept, &next, place).ok()?;
-            state.kept.tally.counts.retries += 1;
+            bump(&mut state.kept.tally.counts.retries);
             Some((next, ticket))
         })
     }
@@ -269,7 +269,7 @@ impl Lane {
                 let waiting = u16::try_from(queue.waiting()).unwrap_or(u16::MAX);
                 let waiting = waiting.max(kept.lacks.into());
                 if let Some(length) = kept.member.request(now, waiting, &mut room) {
-                    kept.tally.asked += 1;
+                    bump(&mut kept.tally.asked);
                     return Some(room[..length].to_vec());
                 }
                 kept.misses();
@@ -366,6 +366,15 @@ impl Drop for Lane {
     fn drop(&mut self) {
         self.bell.notify_one();
     }
+}
+
+fn bump(count: &mut u32) {
+    add(count, 1);
+}
+
+/// A count that has reached its end stays there.
+fn add(count: &mut u32, more: u32) {
+    *count = count.saturating_add(more);
 }
 
 /// Carries a lane's requests when they are due, until the lane is dropped.

@@ -11,7 +11,7 @@ use super::publish;
 use crate::road::Roads;
 use crate::test::wasm;
 use crate::workspace::root;
-use crate::{live, local, npm, redis};
+use crate::{live, local, npm, redis, setup};
 
 /// Who shares.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -45,6 +45,9 @@ pub fn run(roads: &mut Roads, fleet: Option<Fleet>) -> Result<()> {
         let (program, time, name) = fleet.table();
         if matches!(fleet, Fleet::Redis) {
             redis::missing()?;
+        }
+        if matches!(fleet, Fleet::Local) {
+            setup::missing_tool("chromium")?;
         }
         let file = root().join("target/npm").join(name);
         let mut table = Command::new("node");
