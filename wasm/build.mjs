@@ -106,7 +106,7 @@ const inlined = {
     });
     build.onLoad({ filter: /^#plain\//, namespace: "inlined" }, () => ({ contents: plain }));
     build.onResolve({ filter: /\.wasm(\?module)?$/ }, ({ path }) => ({ path, external: true }));
-    build.onResolve({ filter: /^cloudflare:/ }, ({ path }) => ({ path, external: true }));
+    build.onResolve({ filter: /^(cloudflare|node):/ }, ({ path }) => ({ path, external: true }));
   },
 };
 
@@ -116,7 +116,7 @@ const common = {
 };
 const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
 const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pacing.workerd", "pacing.edge-light", "js.workers", "durable"];
-const everywhere = ["index", "laws", "pacing", "js", "redis", "test", "otel"];
+const everywhere = ["index", "laws", "pacing", "js", "redis", "local", "tabs", "test", "otel"];
 await esbuild.build({
   ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),
 });

@@ -11,6 +11,7 @@
 //! | a tower service | [`ThrottleLayer`] |
 //! | what error bodies say | [`PeekLayer`] inside the throttle; reqwest has it built in |
 //! | a tonic channel | [`ThrottleLayer::grpc`], feature `tonic` |
+//! | processes that share a limit | [`local::LocalGate`], feature `local` |
 //!
 //! ```
 //! use std::time::Duration;
@@ -61,7 +62,7 @@
 //! on, `http.request.resend_count`. An attempt that is not sent has an event at the level `DEBUG`, with
 //! `tidegate.key` and `tidegate.reason`.
 #![cfg_attr(
-    not(all(feature = "metrics", feature = "reqwest", feature = "tonic")),
+    not(all(feature = "local", feature = "metrics", feature = "reqwest", feature = "tonic")),
     allow(rustdoc::broken_intra_doc_links, reason = "what a feature brings")
 )]
 #![warn(missing_debug_implementations, missing_docs, unreachable_pub)]
@@ -80,6 +81,8 @@ mod grpc;
 mod keys;
 mod lane;
 mod layer;
+#[cfg(feature = "local")]
+pub mod local;
 mod observe;
 mod peek;
 mod permit;
@@ -113,6 +116,12 @@ pub use timer::{Timer, Tokio};
 pub use tidegate;
 
 /// The examples of the README are compiled.
-#[cfg(all(doctest, feature = "metrics", feature = "reqwest-middleware", feature = "tonic"))]
+#[cfg(all(
+    doctest,
+    feature = "local",
+    feature = "metrics",
+    feature = "reqwest-middleware",
+    feature = "tonic"
+))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -14,7 +14,7 @@ export function figures(fleet, from, to) {
   // Who has crashed since counts from nothing again.
   const since = (now = 0, then = 0) => (now < then ? now : now - then);
   const counted = (name) => to.stats.reduce((sum, told, i) => sum + since(told?.[name], from.stats[i]?.[name]), 0);
-  const served = fleet.cells.flat().map((isolate) => (to.served[isolate] ?? 0) - (from.served[isolate] ?? 0));
+  const served = to.live.map((isolate) => (to.served[isolate] ?? 0) - (from.served[isolate] ?? 0));
   const all = served.reduce((a, b) => a + b, 0);
   const offered = to.offered - from.offered;
   const seconds = (to.at - from.at) / 1_000;
@@ -29,7 +29,7 @@ export function figures(fleet, from, to) {
     alone: counted("alone") / Math.max(counted("admitted"), 1),
     asked: counted("asked") / seconds,
     perCall: counted("asked") / Math.max(counted("admitted"), 1),
-    excess: excess(fleet.left.filter((at) => at >= from.clock && at < to.clock)),
+    excess: excess(fleet.left.filter((at) => at >= from.clock && at < to.clock), fleet.constructor.limit),
   };
 }
 
@@ -40,7 +40,8 @@ export async function mark(fleet) {
   const served = {};
   for (const work in works) served[work.split("-")[0]] = (served[work.split("-")[0]] ?? 0) + works[work].served;
   const stats = await fleet.stats();
-  return { at: performance.now(), clock: Date.now(), capacity, all: sum("served"), offered: sum("offered"), throttled: sum("throttled"), served, works, stats };
+  const live = [...(fleet.live ?? fleet.cells.flat())];
+  return { live, at: performance.now(), clock: Date.now(), capacity, all: sum("served"), offered: sum("offered"), throttled: sum("throttled"), served, works, stats };
 }
 
 /** The most calls that have left above a limit of 50 a second, at any time. */

@@ -1,13 +1,13 @@
 // A fleet of Node processes that share one budget through a Redis server, and a real API behind them.
 
-import { fork, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import fs from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "redis";
+import { node, ProcessFleet } from "./process-fleet.mjs";
 
 const program = process.env.TIDEGATE_REDIS;
 if (!program) throw new Error("TIDEGATE_REDIS names no redis-server: run `cargo xtask test wasm`");
@@ -58,108 +58,21 @@ async function freePort() {
   return port;
 }
 
-const HOUR = 3_600_000;
-
 /** Eight processes, half of them with one client package and half with the other. */
-export class RedisFleet {
+export class RedisFleet extends ProcessFleet {
   server = new Server();
-  #processes = [];
-  #callers = 0;
-  #holder = 0;
-  /** What became of each call, by its name; when all of them left; and what went wrong. */
-  #calls = new Map();
-  left = [];
-  /** The most leases in hand at a time. */
-  inHand = 0;
-  cells = Array.from({ length: 8 }, (_, member) => [member]);
-
-  constructor(api, policy) {
-    Object.assign(this, { api, policy });
-  }
 
   async start() {
     await this.server.start();
-    await Promise.all(this.cells.map(([member]) => this.raise(member)));
+    await super.start();
   }
 
-  /** Starts a process. */
-  async raise(member) {
-    const told = {
-      member, client: member % 2 ? "ioredis" : "redis", port: this.server.port, url: this.api.url, policy: this.policy, skew: member * 7 * HOUR,
-    };
-    const child = fork(new URL("redis-member.mjs", import.meta.url), { env: { ...process.env, TIDEGATE_ISOLATE: JSON.stringify(told) } });
-    const process_ = (this.#processes[member] = { child, stats: undefined, calls: new Set() });
-    child.on("message", (message) => this.#hear(process_, message));
-    child.on("exit", () => {
-      for (const name of process_.calls) this.#calls.set(name, "crashed");
-    });
-    const code = await Promise.race([once(child, "message").then(() => {}), once(child, "exit").then(([code]) => code)]);
-    if (code !== undefined) throw new Error(`process ${member} ended with ${code}`);
-    child.send({ callers: this.#callers });
-  }
-
-  #hear(process, { began, left, name, ended, stats, holds }) {
-    if (began) {
-      process.calls.add(began);
-      this.#calls.set(began, undefined);
-    } else if (left) this.left.push(left);
-    else if (name) {
-      process.calls.delete(name);
-      this.#calls.set(name, ended);
-    } else {
-      process.stats = stats;
-      if (holds) this.#holder = this.#processes.indexOf(process);
-      this.inHand = Math.max(this.inHand, this.#processes.reduce((sum, { stats }) => sum + (stats?.inHand ?? 0), 0));
-    }
-  }
-
-  /** The member that holds the budget, or did so last. */
-  get holder() {
-    return this.#holder;
-  }
-
-  signal(member, signal) {
-    this.#processes[member].child.kill(signal);
-  }
-
-  /** Ends a process as it stands, with its leases and its calls. */
-  async crash(member) {
-    const { child } = this.#processes[member];
-    child.kill("SIGKILL");
-    await once(child, "exit");
-  }
-
-  /** Ends a process as a deployment does. */
-  async close(member) {
-    const { child } = this.#processes[member];
-    child.send({ close: true });
-    await once(child, "exit");
-  }
-
-  /** Each process always has so many calls to make. */
-  saturate(callers) {
-    this.#callers = callers;
-    for (const { child } of this.#processes) child.send({ callers });
-  }
-
-  /** Lets no more calls begin, and waits for all that have. */
-  async drain() {
-    for (const { child } of this.#processes) child.send({ end: true });
-    while (this.ends(undefined)) await sleep(20);
-  }
-
-  /** How many calls have ended so. */
-  ends(how) {
-    return [...this.#calls.values()].filter((ended) => ended === how).length;
-  }
-
-  /** The counters of all processes. */
-  async stats() {
-    return this.#processes.map(({ stats }) => stats);
+  begin(told) {
+    return node("redis-member.mjs", { ...told, client: told.member % 2 ? "ioredis" : "redis", port: this.server.port });
   }
 
   async dispose() {
-    for (const { child } of this.#processes) child.kill("SIGKILL");
+    await super.dispose();
     await this.server.dispose();
   }
 }

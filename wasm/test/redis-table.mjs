@@ -4,7 +4,8 @@
 import fs from "node:fs";
 import { BOUND, LIMIT } from "./fleet-figures.mjs";
 import { HEAD, rows } from "./fleet-rows.mjs";
-import { LAWS, run } from "./redis-story.mjs";
+import { LAWS } from "./fleet-story.mjs";
+import { run } from "./redis-story.mjs";
 
 const file = process.argv[2];
 const closers = [];

@@ -42,3 +42,50 @@ declare module "cloudflare:workers" {
   }
   export const waitUntil: ((promise: Promise<unknown>) => void) | undefined;
 }
+
+/** What this package uses of Node. */
+declare module "node:fs" {
+  export function mkdirSync(path: string, options: { mode: number; recursive: true }): unknown;
+  export function lstatSync(path: string): { isDirectory(): boolean; readonly uid: number; readonly mode: number };
+  export function statSync(path: string, options: { bigint: true; throwIfNoEntry: false }): { readonly ino: bigint } | undefined;
+  export function statSync(path: string, options: { bigint: true }): { readonly ino: bigint };
+  export function chmodSync(path: string, mode: number): void;
+  export function renameSync(from: string, to: string): void;
+  export function rmSync(path: string, options: { force: true }): void;
+  export function openSync(path: string, flags: string, mode: number): number;
+  export function writeSync(file: number, bytes: Uint8Array, offset: number, length: number, position: number): number;
+  export function closeSync(file: number): void;
+  export function readFileSync(path: string): Uint8Array;
+}
+declare module "node:net" {
+  export interface Socket {
+    readonly writableLength: number;
+    on(event: "connect" | "close", listener: () => void): this;
+    on(event: "data", listener: (bytes: Uint8Array) => void): this;
+    on(event: "error", listener: (error: Error) => void): this;
+    write(bytes: Uint8Array): boolean;
+    destroy(): void;
+    ref(): void;
+    unref(): void;
+  }
+  export interface Server {
+    on(event: "connection", listener: (socket: Socket) => void): this;
+    on(event: "error", listener: (error: Error) => void): this;
+    listen(path: string, listening: () => void): this;
+    close(): void;
+    unref(): void;
+  }
+  export function connect(path: string): Socket;
+  export function createServer(): Server;
+}
+declare module "node:os" {
+  export function tmpdir(): string;
+  export function userInfo(): { readonly username: string };
+}
+declare module "node:path" {
+  export function join(...parts: string[]): string;
+}
+declare module "node:process" {
+  const process: { readonly platform: string; readonly pid: number; getuid?(): number };
+  export default process;
+}

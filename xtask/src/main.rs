@@ -10,6 +10,7 @@ mod firmware;
 mod fuzz;
 mod lint;
 mod live;
+mod local;
 mod mutants;
 mod npm;
 mod page;

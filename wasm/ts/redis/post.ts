@@ -5,10 +5,11 @@ import { Closed, TidegateError } from "../errors.js";
 import type { Carrier } from "../shared/carrier.js";
 import { Desk, type DeskOptions, type DeskStats } from "../shared/desk.js";
 import type { SharedPolicy } from "../shared/policy.js";
+import { bytes, text } from "../shared/text.js";
 import { Box } from "./box.js";
 import { isReady, Script, within, type RedisClient } from "./client.js";
 import { ASK } from "./scripts.js";
-import { bytes, Seat, TERM, text } from "./seat.js";
+import { Seat, TERM } from "./seat.js";
 
 const ask = new Script(ASK);
 

@@ -9,6 +9,7 @@
 
 import { Desk, type DeskStats } from "../shared/desk.js";
 import { isReady, Script, type RedisClient } from "./client.js";
+import { text } from "../shared/text.js";
 import { HOLD, LEAVE } from "./scripts.js";
 
 /** A seat that is not renewed for so many milliseconds is free. */
@@ -116,14 +117,4 @@ export class Seat {
     clearInterval(this.#timer);
     this.#lost();
   }
-}
-
-/** Bytes as text, which every client carries as it is. */
-export function text(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes));
-}
-
-/** The inverse of `text`. */
-export function bytes(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 }

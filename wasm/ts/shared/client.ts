@@ -72,12 +72,11 @@ export interface SharedGate extends Pick<Gate, "close"> {
 const BEHIND = 13;
 const COUNTERS = ["alone", "delayed", "asked", "missed", "members"] as const;
 
-/** Makes the `tidegate` of an entry: from its module, its kind of lanes, and what keeps a process alive. */
+/** Makes the `tidegate` of an entry: from its module, its kind of lanes, and what keeps a process alive. Its lanes stand in a set. */
 export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
   let core: LeaseCore | undefined;
-  return (carry: Carrier, { alone = { limit: 1, per: 1_000 }, ...options }: SharedOptions): SharedGate => {
+  return (carry: Carrier, { alone = { limit: 1, per: 1_000 }, ...options }: SharedOptions & Pick<Options, "timers">, lanes = new Set<LeasedLane>()): SharedGate => {
     check(alone, options.attempts);
-    const lanes = new Set<LeasedLane>();
     const listeners = new Set<(event: SharedEvents["missed"]) => void>();
     const missed = (key: string, error: unknown) =>
       listeners.forEach((listener) => {

@@ -7,7 +7,7 @@
  */
 
 import { TidegateError } from "../errors.js";
-import { delay } from "../wait.js";
+import { delay, type Timers } from "../wait.js";
 import type { Carrier, Keep } from "./carrier.js";
 import type { LeaseCore } from "./core.js";
 
@@ -39,6 +39,7 @@ export class Courier {
   readonly #carry: Carrier;
   readonly #keep: Keep;
   readonly #now: () => number;
+  readonly #timers: Timers;
   readonly #missed: (error: unknown) => void;
   /** When the timer fires, which timer it is, and since when they have followed on one another. */
   #wakes = -Infinity;
@@ -49,12 +50,13 @@ export class Courier {
   #away: Uint8Array | undefined;
   #closed = false;
 
-  constructor(core: LeaseCore, member: Member, carry: Carrier, keep: Keep, now: () => number, missed: (error: unknown) => void) {
+  constructor(core: LeaseCore, member: Member, carry: Carrier, keep: Keep, now: () => number, timers: Timers, missed: (error: unknown) => void) {
     this.#core = core;
     this.#member = member;
     this.#carry = carry;
     this.#keep = keep;
     this.#now = now;
+    this.#timers = timers;
     this.#missed = missed;
   }
 
@@ -83,8 +85,21 @@ export class Courier {
   close(): void {
     this.#closed = true;
     this.#release();
+    const request = this.#leave();
+    if (request) this.#keep(this.#send(request).catch(() => {}));
+  }
+
+  /** The same, but it goes on when a call needs something. */
+  rest(): void {
+    const request = this.#leave();
+    if (!request) return;
+    this.#away = request;
+    this.#keep(this.#exchange(request));
+  }
+
+  #leave(): Uint8Array<ArrayBuffer> | undefined {
     const length = this.#core.leave(this.#member.gate, this.#now());
-    if (length) this.#keep(this.#send(this.#core.room().slice(0, length)).catch(() => {}));
+    return length ? this.#core.room().slice(0, length) : undefined;
   }
 
   #sleep(due: number, time: number, fresh: boolean): void {
@@ -96,7 +111,7 @@ export class Courier {
     this.#wakes = due;
     this.#keep(
       new Promise<void>((end) => {
-        const timer: unknown = setTimeout(() => {
+        const timer: unknown = this.#timers.setTimeout(() => {
           if (timer === this.#timer) {
             this.#wakes = -Infinity;
             this.look(this.#now(), false);

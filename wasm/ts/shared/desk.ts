@@ -15,7 +15,7 @@ export interface DeskOptions {
   from?: { record: Uint8Array; away: number; ended: boolean };
   /** Makes the jitter repeatable, for tests. @defaultValue from `crypto` */
   seed?: number;
-  /** The clock in milliseconds, for tests. @defaultValue performance.now */
+  /** The clock in milliseconds, for tests. What was before this program began has its time too. @defaultValue since 1970 */
   now?: () => number;
 }
 
@@ -39,7 +39,7 @@ export class Desk {
   readonly resumed: boolean;
 
   /** `load` gives an instance of the module that is this desk's alone. */
-  constructor(load: () => Exports, policy: SharedPolicy, { from, seed, now = () => performance.now() }: DeskOptions = {}) {
+  constructor(load: () => Exports, policy: SharedPolicy, { from, seed, now = () => performance.timeOrigin + performance.now() }: DeskOptions = {}) {
     const core = (this.#core = made(load()));
     this.#now = now;
     const [high, low] = seed === undefined ? crypto.getRandomValues(new Uint32Array(2)) : [0, seed >>> 0];

@@ -22,6 +22,8 @@ export interface SolidLanes {
 export interface LeasedLane extends Lane {
   /** Whether nothing is under way, leased, or asked for. */
   isSpare(stale: number): boolean;
+  /** Gives back what is in hand, and says good-bye until a call needs something. */
+  rest(): void;
 }
 
 /** The same kind of lanes with leases. Those that are open stand in `lanes`; `missed` hears what went wrong. */
@@ -34,7 +36,7 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
 
     constructor(key: string, gate: number, house: House) {
       super(key, gate, house);
-      this.#courier = new Courier(house.core as LeaseCore, this, carry, keep, house.now, (error) => missed(key, error));
+      this.#courier = new Courier(house.core as LeaseCore, this, carry, keep, house.now, house.timers, (error) => missed(key, error));
       lanes.add(this);
     }
 
@@ -84,6 +86,10 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
     override learn(permit: number, outcome: number): void {
       super.learn(permit, outcome);
       if (!this.closed) this.#courier.look(this.house.now(), true);
+    }
+
+    rest(): void {
+      this.#courier.rest();
     }
 
     override close(): void {

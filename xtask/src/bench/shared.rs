@@ -1,4 +1,5 @@
-//! How well fleets share one budget: edge workers in their own runtime, and Node processes, in real time.
+//! How well fleets share one budget, in real time: edge workers in their own runtime, Node processes by Redis, and
+//! processes of one machine.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +11,7 @@ use super::publish;
 use crate::road::Roads;
 use crate::test::wasm;
 use crate::workspace::root;
-use crate::{live, npm, redis};
+use crate::{live, local, npm, redis, setup};
 
 /// Who shares.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,6 +20,8 @@ pub enum Fleet {
     Workerd,
     /// Node processes, by a Redis server
     Redis,
+    /// Processes of Node and in Rust by a socket, and tabs of a browser
+    Local,
 }
 
 impl Fleet {
@@ -27,6 +30,7 @@ impl Fleet {
         match self {
             Self::Workerd => ("fleet-table.mjs", "a quarter of an hour", "shared-workerd.md"),
             Self::Redis => ("redis-table.mjs", "twelve minutes", "shared-redis.md"),
+            Self::Local => ("local-table.mjs", "twenty minutes", "shared-local.md"),
         }
     }
 }
@@ -36,16 +40,21 @@ pub fn run(roads: &mut Roads, fleet: Option<Fleet>) -> Result<()> {
     let folder = npm::folder().join("test");
     wasm::install(&folder)?;
     npm::step("the server", live::build())?;
+    npm::step("a process in Rust", local::build())?;
     for fleet in Fleet::value_variants().iter().filter(|it| fleet.is_none_or(|one| one == **it)) {
         let (program, time, name) = fleet.table();
         if matches!(fleet, Fleet::Redis) {
             redis::missing()?;
+        }
+        if matches!(fleet, Fleet::Local) {
+            setup::missing_tool("chromium")?;
         }
         let file = root().join("target/npm").join(name);
         let mut table = Command::new("node");
         table.arg(program).arg(&file).current_dir(&folder);
         table.env("TIDEGATE_LIVE", live::program());
         redis::tell(&mut table);
+        local::tell(&mut table);
         npm::step(&format!("{program}, {time}"), table)?;
         publish(name, &fs::read_to_string(&file).with_context(|| file.display().to_string())?)?;
     }

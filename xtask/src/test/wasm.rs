@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::bench::providers;
 use crate::live;
+use crate::local;
 use crate::npm::{self, step};
 use crate::redis;
 use crate::road::Roads;
@@ -16,13 +17,16 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
-const FILES: [&str; 24] = [
+const FILES: [&str; 27] = [
     "shared",
     "redis-fleet",
+    "local-fleet",
+    "tabs",
     "hints",
     "trace",
     "queue",
     "redis",
+    "local",
     "fetch",
     "bodies",
     "life",
@@ -121,6 +125,7 @@ fn in_runtimes(files: &[&str], tally: &mut Tally) {
     tally.verdict("the browser", || setup::missing_tool("chromium"));
     tally.verdict("redis-server", redis::missing);
     tally.check("the server", live::build());
+    tally.check("a process in Rust", local::build());
     for module in TRACED {
         tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
     }
@@ -136,6 +141,7 @@ fn node(file: &str, folder: &Path) -> Command {
     command.arg(format!("{file}.test.mjs")).current_dir(folder);
     command.env("TIDEGATE_LIVE", live::program());
     redis::tell(&mut command);
+    local::tell(&mut command);
     command.env("TIDEGATE_PACKED", packed());
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
     for module in TRACED {

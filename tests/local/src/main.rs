@@ -1,0 +1,119 @@
+//! One process in Rust of a fleet that shares a budget on one machine: `wasm/test/fleet-member.mjs` is the same in
+//! Node. It makes calls as it is told in lines of JSON, and tells of each when it begins, leaves and ends.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tidegate_tower::local::LocalGate;
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Policy, Quota, Span};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::task::LocalSet;
+
+const KEY: &str = "api";
+
+struct Member {
+    number: u64,
+    url: String,
+    gate: LocalGate,
+    client: reqwest::Client,
+    turn: Cell<u64>,
+    ending: Cell<bool>,
+    closed: Cell<bool>,
+}
+
+fn main() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = LocalSet::new().block_on(&runtime, run());
+    // It reads what nobody will write.
+    runtime.shutdown_background();
+    done
+}
+
+async fn run() -> Result<()> {
+    let told: Value = serde_json::from_str(&std::env::var("TIDEGATE_ISOLATE")?)?;
+    let text = |name: &str| told[name].as_str().with_context(|| name.to_owned());
+    let folder = text("folder")?;
+    let builder = match told["policy"]["law"].as_str() {
+        Some("fixed") => {
+            let requests = &told["policy"]["requests"];
+            let limit = requests["limit"].as_u64().context("limit")?;
+            let per = Span::from_millis(requests["per"].as_u64().context("per")?);
+            LocalGate::builder(Policy::new(Fixed::new(Quota::per(limit, per)?)))
+        }
+        _ => LocalGate::builder(Policy::adaptive()),
+    };
+    let member = Rc::new(Member {
+        number: told["member"].as_u64().context("member")?,
+        url: text("url")?.to_owned(),
+        gate: builder.folder(folder).build()?,
+        client: reqwest::Client::new(),
+        turn: Cell::new(0),
+        ending: Cell::new(false),
+        closed: Cell::new(false),
+    });
+    tokio::task::spawn_local(stats(member.clone()));
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let what: Value = serde_json::from_str(&line)?;
+        for _ in 0..what["callers"].as_u64().unwrap_or(0) {
+            tokio::task::spawn_local(calls(member.clone()));
+        }
+        let close = what["close"].as_bool().unwrap_or(false);
+        member.ending.set(member.ending.get() || close || what["end"].as_bool().unwrap_or(false));
+        if close {
+            member.closed.set(true);
+            member.gate.close().await;
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Makes one call after the other.
+async fn calls(member: Rc<Member>) {
+    while !member.ending.get() {
+        let turn = member.turn.replace(member.turn.get() + 1);
+        let name = format!("{}-{}-{turn}", member.number, std::process::id());
+        tell(&json!({ "began": name }));
+        let send = || {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            tell(&json!({ "left": now.as_millis() as u64 }));
+            member.client.get(&member.url).header("idempotency-key", &name).send()
+        };
+        let body = match member.gate.run(KEY, send).await {
+            Ok(Ok(response)) => response.text().await.unwrap_or_else(|error| error.to_string()),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let otherwise = if member.closed.get() { "closed" } else { "lost" };
+        let ended = if body == "served\n" { "served" } else { otherwise };
+        tell(&json!({ "name": name, "ended": ended, "why": body }));
+    }
+}
+
+/// Tells every 50 ms what was counted.
+async fn stats(member: Rc<Member>) {
+    loop {
+        let stats = member.gate.stats();
+        let told = json!({
+            "admitted": stats.counts.admitted, "delayed": stats.delayed, "without": stats.without,
+            "alone": stats.alone, "asked": stats.asked, "missed": stats.missed, "inHand": stats.in_hand,
+        });
+        tell(&json!({ "stats": told, "holds": member.gate.budget(KEY).is_some() }));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Writes a line, or ends with the process that would read it.
+fn tell(what: &Value) {
+    let line = format!("{what}\n");
+    let mut out = std::io::stdout().lock();
+    if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,50 @@
+//! Why a request to the process that holds the budget came to nothing.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+/// Why a request to the process that holds the budget came to nothing. Calls go on within the share of this
+/// process. [`LocalGate::trouble`](super::LocalGate::trouble) returns it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LocalError {
+    what: Arc<str>,
+}
+
+impl LocalError {
+    pub(super) fn new(what: impl Into<Arc<str>>) -> Self {
+        Self { what: what.into() }
+    }
+
+    pub(super) fn key(length: usize) -> Self {
+        Self::new(format!("a key of {length} bytes cannot be shared: it has 65535 at most"))
+    }
+
+    pub(super) fn too_long(length: usize) -> Self {
+        Self::new(format!("a message of {length} bytes has come, and none has more than 4096"))
+    }
+
+    pub(super) fn version(other: u8, own: u8) -> Self {
+        Self::new(format!(
+            "the other process speaks version {other} of the local protocol, and this one version {own}: \
+             update the older tidegate"
+        ))
+    }
+
+    pub(super) fn stranger() -> Self {
+        Self::new("another program than tidegate uses the socket: choose another name")
+    }
+
+    /// What a system says, in a sentence that says what follows.
+    pub(super) fn unusable(what: fmt::Arguments<'_>, error: &io::Error) -> Self {
+        Self::new(format!("{what}: {error}. Calls go on within the share of this process"))
+    }
+}
+
+impl fmt::Display for LocalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for LocalError {}

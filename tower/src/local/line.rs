@@ -1,0 +1,148 @@
+//! A line to the process that holds the budgets.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use super::LocalError;
+use super::frames::{self, Frames, GREETING, TROUBLE};
+use super::place::{Number, Place};
+use super::system::Stream;
+
+/// A process that has not answered for so long is frozen, or as good as that.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Why no answer has come.
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// The process has ended.
+    Ended,
+    /// It is there and says nothing.
+    Silent,
+    /// It speaks something else, or has said what is wrong.
+    Trouble(LocalError),
+}
+
+type Answer = Result<Vec<u8>, Why>;
+
+/// See the module. It ends when it is dropped.
+pub(super) struct Line {
+    /// The number of the socket that had the seat before this line was made.
+    pub(super) to: Number,
+    state: Arc<Mutex<State>>,
+    out: mpsc::UnboundedSender<Vec<u8>>,
+    tasks: [AbortHandle; 2],
+}
+
+#[derive(Default)]
+struct State {
+    count: u32,
+    asked: HashMap<u32, oneshot::Sender<Answer>>,
+    /// Why it has ended.
+    why: Option<Why>,
+}
+
+impl Line {
+    pub(super) async fn open(place: &Place, to: Number) -> io::Result<Self> {
+        let (read, write) = tokio::io::split(place.connect().await?);
+        let (out, mail) = mpsc::unbounded_channel();
+        let state = Arc::new(Mutex::new(State::default()));
+        let tasks = [tokio::spawn(hear(state.clone(), read)), tokio::spawn(tell(mail, write))];
+        Ok(Self { to, state, out, tasks: tasks.map(|task| task.abort_handle()) })
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        lock(&self.state).why.is_none()
+    }
+
+    /// Sends a request, and brings the grant.
+    pub(super) async fn ask(&self, key: &str, request: &[u8]) -> Answer {
+        let (done, answer) = oneshot::channel();
+        {
+            let mut state = lock(&self.state);
+            if let Some(why) = &state.why {
+                return Err(why.clone());
+            }
+            state.count = state.count.wrapping_add(1);
+            let id = state.count;
+            let bytes = frames::request(id, key, request).map_err(Why::Trouble)?;
+            // Those that nobody waits for any more.
+            state.asked.retain(|_, done| !done.is_closed());
+            state.asked.insert(id, done);
+            let _ = self.out.send(bytes);
+        }
+        match tokio::time::timeout(PATIENCE, answer).await {
+            Ok(answer) => answer.unwrap_or(Err(Why::Ended)),
+            Err(_) => {
+                lock(&self.state).end(Why::Silent);
+                Err(Why::Silent)
+            }
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl State {
+    /// What is asked fails so.
+    fn end(&mut self, why: Why) {
+        if self.why.is_none() {
+            for (_, done) in self.asked.drain() {
+                let _ = done.send(Err(why.clone()));
+            }
+            self.why = Some(why);
+        }
+    }
+}
+
+/// Reads answers until there are no more.
+async fn hear(state: Arc<Mutex<State>>, mut from: ReadHalf<Stream>) {
+    let (mut frames, mut room) = (Frames::new(false), vec![0; 8_192]);
+    loop {
+        let Ok(length @ 1..) = from.read(&mut room).await else {
+            return lock(&state).end(Why::Ended);
+        };
+        let read = frames.read(&room[..length]);
+        let mut state = lock(&state);
+        let answers = match read {
+            Ok(answers) => answers,
+            Err(error) => return state.end(Why::Trouble(error)),
+        };
+        for answer in answers {
+            let Some(done) = state.asked.remove(&answer.id) else { continue };
+            let _ = done.send(match answer.kind {
+                TROUBLE => {
+                    let why = String::from_utf8_lossy(&answer.body);
+                    let what = format!("the process that holds the budget says: {why}");
+                    Err(Why::Trouble(LocalError::new(what)))
+                }
+                _ => Ok(answer.body),
+            });
+        }
+    }
+}
+
+/// Writes requests. Where that fails, the reading side hears it too.
+async fn tell(mut mail: mpsc::UnboundedReceiver<Vec<u8>>, mut to: WriteHalf<Stream>) {
+    if to.write_all(&GREETING).await.is_err() {
+        return;
+    }
+    while let Some(bytes) = mail.recv().await {
+        if to.write_all(&bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,430 @@
+//! One budget for the processes of one user on one machine, without a server.
+//!
+//! They meet at a socket. The process that has it holds the budgets; when it ends or freezes, another takes the
+//! socket within a second, and goes on from what the holder has written down beside it. The npm package's
+//! `tidegate/local` speaks the same, so that programs in Rust and in Node share one budget. The bytes are in the
+//! repository in `core/docs/local.md`.
+
+mod budgets;
+mod error;
+mod frames;
+mod lane;
+mod line;
+mod place;
+mod post;
+mod record;
+mod seat;
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+mod system;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tidegate::gate::ConcurrencyLimit;
+use tidegate::law::AnyLaw;
+use tidegate::queue::{Place, Ticket, Turn};
+use tidegate::{Call, Outcome, Policy, Quota, Reason, Reply, Span};
+
+pub use budgets::LocalBudget;
+pub use error::LocalError;
+
+use crate::classify::{Classify, Standard};
+use crate::error::Error;
+use crate::stats;
+use budgets::{LEASES, Terms};
+use lane::Lane;
+use post::Post;
+
+/// Shares the budget of each key with the other processes of its user. A clone is another handle of the same gate.
+///
+/// ```no_run
+/// use tidegate_tower::local::LocalGate;
+/// use tidegate_tower::tidegate::{Outcome, Policy, Quota, law::Fixed};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let policy = Policy::new(Fixed::new(Quota::per_second(50)?));
+/// let gate = LocalGate::builder(policy).name("example").build()?;
+/// // ... make the call ...
+/// gate.run("api.example.com", || async { Outcome::Ok }).await?;
+/// gate.close().await; // gives back what is leased, and the seat
+/// # Ok(()) }
+/// ```
+///
+/// Calls of one key are admitted first come, first served; a retry goes before newer calls. A call costs one call
+/// of the budget. The policy is that of the process that holds the budget, so give all the same.
+///
+/// It needs tokio's runtime, with `enable_all`: each key has a task that carries its requests. The files that it
+/// keeps have some hundred bytes, and are written where it stands.
+#[derive(Clone)]
+pub struct LocalGate {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    post: Arc<Post>,
+    alone: Quota,
+    queue: u32,
+    lanes: Mutex<HashMap<Arc<str>, Arc<Lane>>>,
+    past: Mutex<tidegate::Stats>,
+}
+
+/// So many keys are remembered; beyond that, those that have nothing under way or leased are forgotten.
+const KEYS: usize = 1_000;
+
+impl LocalGate {
+    /// A gate for an unknown limit, with the name `default`: the law `adaptive` finds it.
+    ///
+    /// # Errors
+    /// [`LocalError`] where the folder for temporary files has too long a path for a socket.
+    pub fn adaptive() -> Result<Self, LocalError> {
+        Self::builder(Policy::adaptive()).build()
+    }
+
+    /// A gate whose budgets follow `policy`, to set up.
+    pub fn builder<L: Copy + Into<AnyLaw>>(policy: Policy<L>) -> LocalBuilder {
+        LocalBuilder {
+            policy: policy.limits(policy.laws().map(Into::into)),
+            name: "default".to_owned(),
+            folder: None,
+            concurrency: None,
+            alone: None,
+            heartbeat: Duration::from_millis(500),
+            queue: 10_000,
+        }
+    }
+
+    /// A permit when it is the call's turn. The future may be dropped at any time. It resolves to
+    /// [`Error`] where the queue is full.
+    pub fn acquire(&self, key: &str) -> LocalAcquire {
+        let call = Call::new();
+        LocalAcquire { gate: self.clone(), key: key.into(), call, waits: None }
+    }
+
+    /// Makes a call when it may be sent, and again as long as the server rejects it and that is worth it. The last
+    /// result is returned; [`Standard`] reads it.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    pub async fn run<F, Fut>(&self, key: &str, mut send: F) -> Result<Fut::Output, Error>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future,
+        Standard: Classify<Fut::Output>,
+    {
+        let mut permit = self.acquire(key).await?;
+        loop {
+            let result = send().await;
+            let reply = Standard.classify(&result);
+            if !reply.outcome.is_pushback() {
+                permit.settle(reply);
+                return Ok(result);
+            }
+            // The last result is worth more than why there is no other.
+            match permit.retry(reply) {
+                Some(again) => match again.await {
+                    Ok(next) => permit = next,
+                    Err(_) => return Ok(result),
+                },
+                None => return Ok(result),
+            }
+        }
+    }
+
+    /// The counters of all keys, and where the gate stands.
+    #[must_use]
+    pub fn stats(&self) -> LocalStats {
+        let lanes: Vec<_> = self.inner.lanes().values().cloned().collect();
+        let mut all = LocalStats { counts: *lock(&self.inner.past), ..LocalStats::default() };
+        for lane in lanes {
+            let one = lane.glance();
+            stats::add(&mut all.counts, &one.tally.counts);
+            all.waiting += one.waiting;
+            all.in_flight += one.in_flight;
+            all.in_hand += one.in_hand;
+            all.members = all.members.max(one.members);
+            for (sum, count) in [
+                (&mut all.alone, one.tally.alone),
+                (&mut all.delayed, one.tally.delayed),
+                (&mut all.without, one.tally.without),
+                (&mut all.asked, one.tally.asked),
+                (&mut all.missed, one.tally.missed),
+            ] {
+                *sum = sum.saturating_add(count);
+            }
+        }
+        all
+    }
+
+    /// What the budget of a key has counted, where this is the process that holds it.
+    #[must_use]
+    pub fn budget(&self, key: &str) -> Option<LocalBudget> {
+        self.inner.post.budget(key)
+    }
+
+    /// Why the latest request for a key came to nothing; `None` where it was answered. Calls go on within the share
+    /// of this process, so this is told nowhere else.
+    #[must_use]
+    pub fn trouble(&self, key: &str) -> Option<LocalError> {
+        self.inner.lanes().get(key).cloned()?.glance().trouble
+    }
+
+    /// Gives back what is leased, and the seat, where this process has it: another goes on at once. Await it before
+    /// the program ends, and after its calls. A call that comes later asks anew.
+    pub async fn close(&self) {
+        let lanes = std::mem::take(&mut *self.inner.lanes());
+        for lane in lanes.into_values() {
+            stats::add(&mut lock(&self.inner.past), &lane.glance().tally.counts);
+            lane.leave().await;
+        }
+        self.inner.post.close();
+    }
+}
+
+impl fmt::Debug for LocalGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LocalGate").field(&self.stats()).finish()
+    }
+}
+
+impl Inner {
+    fn lanes(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Lane>>> {
+        lock(&self.lanes)
+    }
+
+    fn lane(&self, key: &Arc<str>) -> Arc<Lane> {
+        let mut lanes = self.lanes();
+        if let Some(lane) = lanes.get(key) {
+            return lane.clone();
+        }
+        if lanes.len() >= KEYS {
+            let mut past = lock(&self.past);
+            lanes.retain(|_, lane| {
+                let one = lane.glance();
+                // A handle elsewhere is a call's, which may be about to join.
+                let used = Arc::strong_count(lane) > 1 || !one.spare;
+                if !used {
+                    stats::add(&mut past, &one.tally.counts);
+                }
+                used
+            });
+        }
+        let lane = Lane::new(key.clone(), self.post.clone(), self.alone, self.queue);
+        lanes.insert(key.clone(), lane.clone());
+        lane
+    }
+}
+
+/// The settings of a gate.
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes no gate until `build`"]
+pub struct LocalBuilder {
+    policy: Policy<AnyLaw>,
+    name: String,
+    folder: Option<PathBuf>,
+    concurrency: Option<ConcurrencyLimit>,
+    alone: Option<Quota>,
+    heartbeat: Duration,
+    queue: u32,
+}
+
+impl LocalBuilder {
+    /// Processes whose gates have the same name and folder share: 1 to 64 letters, digits, dots, dashes and
+    /// underscores. `default` by default.
+    pub fn name(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// The folder of the socket and of what has been learnt. It belongs to one user, and nobody else may enter
+    /// it. By default `tidegate-` and the user's number, in the folder for temporary files.
+    pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..self }
+    }
+
+    /// How many calls of all members may be leased and in flight, and for how long a call whose end was never
+    /// told keeps its place; 2048 at most and 30 s by default.
+    pub fn concurrency(self, concurrency: ConcurrencyLimit) -> Self {
+        Self { concurrency: Some(concurrency), ..self }
+    }
+
+    /// What this process may send by itself while no other has told it of its share yet; one call a second by
+    /// default.
+    pub fn alone(self, alone: Quota) -> Self {
+        Self { alone: Some(alone), ..self }
+    }
+
+    /// How often a member asks at least while it has calls; half a second by default. More often follows the server
+    /// closer, and costs more messages.
+    pub fn heartbeat(self, heartbeat: Duration) -> Self {
+        Self { heartbeat: heartbeat.max(Duration::from_millis(1)), ..self }
+    }
+
+    /// How many calls of a key may wait; 10,000 by default. One more is rejected.
+    pub fn queue(self, most: u32) -> Self {
+        Self { queue: most, ..self }
+    }
+
+    /// The gate. It opens nothing before the first call.
+    ///
+    /// # Errors
+    /// [`LocalError`] where the name is none, or the folder has too long a path for a socket.
+    pub fn build(self) -> Result<LocalGate, LocalError> {
+        let place = Arc::new(place::Place::new(self.name, self.folder)?);
+        let usual = || ConcurrencyLimit::new(LEASES, Span::from_secs(30));
+        let concurrency = self.concurrency.or_else(|| usual().ok()).unwrap_or_default();
+        let policy = self.policy.concurrency(concurrency);
+        let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
+        let alone = self.alone.map_or_else(second, Ok)?;
+        let post = Arc::new(Post::new(Terms { place, policy, heartbeat: self.heartbeat }));
+        let inner = Inner {
+            post,
+            alone,
+            queue: self.queue,
+            lanes: Mutex::default(),
+            past: Mutex::default(),
+        };
+        Ok(LocalGate { inner: Arc::new(inner) })
+    }
+}
+
+/// What a gate has counted in this process, over all of its keys.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LocalStats {
+    /// Decisions and outcomes.
+    pub counts: tidegate::Stats,
+    /// Calls that wait.
+    pub waiting: usize,
+    /// Calls in flight.
+    pub in_flight: usize,
+    /// Leases that no call has taken yet.
+    pub in_hand: usize,
+    /// How many processes share the budget, as far as this one was told: the largest of all keys.
+    pub members: u16,
+    /// Requests to the process that holds the budget, and how many were not answered.
+    pub asked: u32,
+    /// See there.
+    pub missed: u32,
+    /// Calls that were sent without a lease.
+    pub alone: u32,
+    /// Calls that a message kept back: they waited for an answer, and their lease was due when it came.
+    pub delayed: u32,
+    /// Calls that found no lease when they were first in line.
+    pub without: u32,
+}
+
+/// Waits for a permit: what [`LocalGate::acquire`] returns.
+#[must_use = "futures do nothing unless polled"]
+pub struct LocalAcquire {
+    gate: LocalGate,
+    key: Arc<str>,
+    call: Call,
+    waits: Option<Waits>,
+}
+
+/// A call in the queue.
+struct Waits {
+    lane: Arc<Lane>,
+    ticket: Ticket,
+    place: Place,
+}
+
+impl Future for LocalAcquire {
+    type Output = Result<LocalPermit, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { gate, key, call, waits } = self.get_mut();
+        if waits.is_none() {
+            let lane = gate.inner.lane(key);
+            match lane.join(call) {
+                Ok((ticket, place)) => *waits = Some(Waits { lane, ticket, place }),
+                Err((reason, now)) => {
+                    return Poll::Ready(Err(Error::rejected(key.clone(), reason, now)));
+                }
+            }
+        }
+        let Some(Waits { lane, ticket, place }) = waits else { return Poll::Pending };
+        let (turn, now) = lane.wait(*ticket, cx.waker());
+        let decided = match turn {
+            Turn::Waiting => return Poll::Pending,
+            Turn::Admitted(permit) => Ok(LocalPermit {
+                gate: gate.clone(),
+                lane: lane.clone(),
+                permit: Some(permit.lease()),
+                call: *call,
+                place: *place,
+            }),
+            Turn::Rejected(reason) => Err(Error::rejected(key.clone(), reason, now)),
+            Turn::Unknown => Err(Error::rejected(key.clone(), Reason::QueueFull, now)),
+        };
+        *waits = None;
+        Poll::Ready(decided)
+    }
+}
+
+impl Drop for LocalAcquire {
+    fn drop(&mut self) {
+        if let Some(Waits { lane, ticket, .. }) = self.waits.take() {
+            lane.cancel(ticket);
+        }
+    }
+}
+
+impl fmt::Debug for LocalAcquire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalAcquire").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// The right to one attempt at a call. One that is dropped is abandoned: it frees its place and teaches nothing.
+#[must_use = "a permit that is dropped is an abandoned call: settle it"]
+pub struct LocalPermit {
+    gate: LocalGate,
+    lane: Arc<Lane>,
+    permit: Option<u64>,
+    call: Call,
+    place: Place,
+}
+
+impl LocalPermit {
+    /// Reports what became of the call, which all members share.
+    pub fn settle(mut self, reply: impl Into<Reply>) {
+        if let Some(permit) = self.permit.take() {
+            self.lane.settle(permit, &reply.into(), None);
+        }
+    }
+
+    /// Reports the same. If another attempt is due, awaiting the result waits for its turn.
+    pub fn retry(mut self, reply: impl Into<Reply>) -> Option<LocalAcquire> {
+        let again = Some((&self.call, self.place));
+        let (call, ticket) = self.lane.settle(self.permit.take()?, &reply.into(), again)?;
+        let waits = Waits { lane: self.lane.clone(), ticket, place: self.place };
+        let (gate, key) = (self.gate.clone(), self.lane.key.clone());
+        Some(LocalAcquire { gate, key, call, waits: Some(waits) })
+    }
+}
+
+impl Drop for LocalPermit {
+    fn drop(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.lane.settle(permit, &Outcome::Abandoned.into(), None);
+        }
+    }
+}
+
+impl fmt::Debug for LocalPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalPermit").field("key", &self.lane.key).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,136 @@
+//! The post: carries the requests of one process to whoever holds the budgets, and holds them where nobody does.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::LocalError;
+use super::budgets::{LocalBudget, Terms};
+use super::line::{Line, Why};
+use super::place::Number;
+use super::seat::Seat;
+use super::system;
+
+/// Whoever finds that another was faster looks again, so often.
+const TRIES: usize = 5;
+
+/// Where requests go: the seat is this process's, or another's.
+#[derive(Clone)]
+enum Way {
+    Seat(Arc<Seat>),
+    Line(Arc<Line>),
+}
+
+/// See the module.
+pub(super) struct Post {
+    terms: Terms,
+    way: Mutex<Option<Way>>,
+    /// One looks for a way at a time.
+    search: tokio::sync::Mutex<()>,
+}
+
+impl Post {
+    pub(super) fn new(terms: Terms) -> Self {
+        Self { terms, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
+    }
+
+    /// Each request goes to the holder of the seat; where there is none that answers, this process is it from
+    /// now on. No bytes where there is no grant.
+    pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Result<Vec<u8>, LocalError> {
+        let mut silent = None;
+        for _ in 0..TRIES {
+            let why = match self.find(silent).await? {
+                Way::Seat(seat) => match seat.answer(key.as_bytes(), request)? {
+                    Some(grant) => return Ok(grant),
+                    None => continue,
+                },
+                Way::Line(line) => match line.ask(key, request).await {
+                    Ok(grant) => return Ok(grant),
+                    Err(Why::Silent) => {
+                        silent = line.to;
+                        Why::Silent
+                    }
+                    Err(why) => why,
+                },
+            };
+            if let Why::Trouble(error) = why {
+                return Err(error);
+            }
+        }
+        Err(LocalError::new("no process that holds the budget has answered"))
+    }
+
+    /// What the budget of a key has counted, where this process holds it.
+    pub(super) fn budget(&self, key: &str) -> Option<LocalBudget> {
+        match self.open() {
+            Some(Way::Seat(seat)) => seat.stats(key.as_bytes()),
+            _ => None,
+        }
+    }
+
+    /// Gives up the seat, or the line.
+    pub(super) fn close(&self) {
+        if let Some(Way::Seat(seat)) = self.set(None) {
+            seat.leave();
+        }
+    }
+
+    /// The way that is open.
+    fn open(&self) -> Option<Way> {
+        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        way.filter(|way| match way {
+            Way::Seat(seat) => seat.is_held(),
+            Way::Line(line) => line.is_open(),
+        })
+    }
+
+    fn set(&self, way: Option<Way>) -> Option<Way> {
+        std::mem::replace(&mut *self.way.lock().unwrap_or_else(PoisonError::into_inner), way)
+    }
+
+    /// Finds who holds the seat, or takes it: of `silent` nobody has heard.
+    async fn find(&self, silent: Number) -> Result<Way, LocalError> {
+        if let Some(way) = self.open() {
+            return Ok(way);
+        }
+        let _search = self.search.lock().await;
+        if let Some(way) = self.open() {
+            return Ok(way);
+        }
+        let way = self.look(silent).await?;
+        self.set(Some(way.clone()));
+        Ok(way)
+    }
+
+    async fn look(&self, silent: Number) -> Result<Way, LocalError> {
+        let place = &self.terms.place;
+        place.open()?;
+        let path = place.path.display();
+        for _ in 0..TRIES {
+            let found = place.look();
+            if found.is_none() || found != silent {
+                match Line::open(place, found).await {
+                    Ok(line) => return Ok(Way::Line(Arc::new(line))),
+                    Err(error) if system::is_nobody(&error) => {}
+                    Err(error) => {
+                        let what = format_args!("nobody can be reached at {path}");
+                        return Err(LocalError::unusable(what, &error));
+                    }
+                }
+            }
+            match Seat::take(&self.terms, found) {
+                Ok(Some(seat)) => return Ok(Way::Seat(seat)),
+                Ok(None) => {}
+                Err(error) => {
+                    let what = format_args!("the socket {path} cannot be made");
+                    return Err(LocalError::unusable(what, &error));
+                }
+            }
+        }
+        Err(LocalError::new(format!("others take the socket {path} again and again")))
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,100 @@
+//! What has been learnt of a budget, in a file beside the socket.
+//!
+//! It is written before each grant is sent, so that whoever takes the seat goes on from all that was granted.
+//! Each holder has a file of its own under that name: what one that has lost the seat still writes is read by
+//! nobody.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::place::Place;
+
+/// How it begins: a name, and the version of what follows.
+const BEGIN: [u8; 9] = *b"tidegate\x01";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct RecordFile {
+    path: PathBuf,
+    key: Box<[u8]>,
+    file: Option<File>,
+}
+
+/// What a file says, and how long ago it was written.
+#[derive(Debug)]
+pub(super) struct Past {
+    pub(super) record: Vec<u8>,
+    pub(super) away: Duration,
+}
+
+impl RecordFile {
+    pub(super) fn new(place: &Place, key: &[u8]) -> Self {
+        let name = format!("{}-{:016x}.budget", place.name, digest(key));
+        Self { path: place.folder.join(name), key: key.into(), file: None }
+    }
+
+    /// What the holder before has written; `None` where there is nothing, or nothing that can be read.
+    pub(super) fn read(&self) -> Option<Past> {
+        let bytes = fs::read(&self.path).ok()?;
+        let rest = bytes.strip_prefix(&BEGIN)?;
+        let (at, rest) = rest.split_first_chunk()?;
+        let (key, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        if u16::from_le_bytes(*key) != u16::try_from(self.key.len()).ok()? {
+            return None;
+        }
+        let rest = rest.strip_prefix(&*self.key)?;
+        let record = rest.get(..u16::from_le_bytes(*length).into())?.to_vec();
+        let at = UNIX_EPOCH.checked_add(Duration::from_millis(u64::from_le_bytes(*at)))?;
+        Some(Past { record, away: at.elapsed().unwrap_or_default() })
+    }
+
+    /// Writes down what a budget is now.
+    ///
+    /// # Errors
+    /// Where that is impossible. Then nothing is left of what was written before.
+    pub(super) fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut bytes = BEGIN.to_vec();
+        bytes.extend(u64::try_from(now.as_millis()).unwrap_or(u64::MAX).to_le_bytes());
+        bytes.extend(u16::try_from(self.key.len()).unwrap_or(u16::MAX).to_le_bytes());
+        bytes.extend(u16::try_from(record.len()).unwrap_or(u16::MAX).to_le_bytes());
+        bytes.extend(&self.key);
+        bytes.extend(record);
+        let written = match &mut self.file {
+            Some(file) => file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&bytes)),
+            None => made(&self.path, &bytes).map(|file| self.file = Some(file)),
+        };
+        if written.is_err() {
+            self.file = None;
+            let _ = fs::remove_file(&self.path);
+        }
+        written
+    }
+}
+
+/// A new file in the place of the one before.
+fn made(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    let aside = path.with_extension("budget.new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&aside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        fs::rename(&aside, path)?;
+        Ok(file)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}
+
+/// FNV-1a with 64 bits. Where two keys have the same, the key in the file tells whose it is.
+fn digest(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}

@@ -1,0 +1,134 @@
+//! The seat: the socket of the process that holds the budgets.
+//!
+//! An answer is sent while the socket has the seat's path, and not after. So a process that was frozen while
+//! another took the seat grants nothing more, however late it finds out.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::LocalError;
+use super::budgets::{Budgets, LocalBudget, Terms};
+use super::frames::{self, Frame, Frames, GRANT, GREETING, TROUBLE};
+use super::place::{Number, Place};
+use super::system::{self, Listener, Stream};
+
+/// See the module. It ends when it is dropped.
+pub(super) struct Seat {
+    place: Arc<Place>,
+    number: Number,
+    budgets: Mutex<Budgets>,
+    held: AtomicBool,
+    /// The task that answers the others.
+    task: Mutex<Option<AbortHandle>>,
+}
+
+impl Seat {
+    /// Takes the seat from `found`, the number of a socket whose process does not answer; `None` where there
+    /// is none. Another process may have been faster: then the result is `None`.
+    pub(super) fn take(terms: &Terms, found: Number) -> io::Result<Option<Arc<Self>>> {
+        let Some((listener, number)) = terms.place.take(found)? else { return Ok(None) };
+        let seat = Arc::new(Self {
+            place: terms.place.clone(),
+            number,
+            budgets: Mutex::new(Budgets::new(terms.clone(), found.is_none())),
+            held: AtomicBool::new(true),
+            task: Mutex::new(None),
+        });
+        let task = tokio::spawn(welcome(Arc::downgrade(&seat), listener, terms.place.clone()));
+        *lock(&seat.task) = Some(task.abort_handle());
+        Ok(Some(seat))
+    }
+
+    /// Whether it is still this process's.
+    pub(super) fn is_held(&self) -> bool {
+        let held = self.held.load(Ordering::SeqCst);
+        if held && self.place.look() != self.number {
+            self.end();
+            return false;
+        }
+        held
+    }
+
+    /// Answers a request: no bytes where there is nothing to send, `None` where the seat is another's.
+    pub(super) fn answer(&self, key: &[u8], request: &[u8]) -> Result<Option<Vec<u8>>, LocalError> {
+        if !self.held.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let grant = lock(&self.budgets).answer(key, request)?;
+        Ok(self.is_held().then_some(grant))
+    }
+
+    pub(super) fn stats(&self, key: &[u8]) -> Option<LocalBudget> {
+        lock(&self.budgets).stats(key)
+    }
+
+    /// Gives it up: whoever asks next takes it.
+    pub(super) fn leave(&self) {
+        // Without its file a budget is begun behind what was granted, which the socket tells.
+        if self.held.load(Ordering::SeqCst) && lock(&self.budgets).is_kept() {
+            self.place.leave(self.number);
+        }
+        self.end();
+    }
+
+    fn end(&self) {
+        self.held.store(false, Ordering::SeqCst);
+        if let Some(task) = lock(&self.task).take() {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Lets members in until the seat is dropped.
+async fn welcome(seat: Weak<Seat>, mut listener: Listener, place: Arc<Place>) {
+    let mut members = JoinSet::new();
+    while let Ok(member) = system::accept(&mut listener, &place.path).await {
+        while members.try_join_next().is_some() {}
+        members.spawn(serve(seat.clone(), member));
+    }
+    // Nobody else can come in: whoever asks next takes the seat.
+    if let Some(seat) = seat.upgrade() {
+        seat.leave();
+    }
+}
+
+/// Answers one member until it ends, or says what is none of ours. It is greeted first, and so knows what this
+/// process speaks.
+async fn serve(seat: Weak<Seat>, mut member: Stream) {
+    let (mut frames, mut room) = (Frames::new(true), vec![0; 8_192]);
+    let mut greeting = GREETING.to_vec();
+    loop {
+        if member.write_all(&greeting).await.is_err() {
+            return;
+        }
+        greeting.clear();
+        let Ok(length @ 1..) = member.read(&mut room).await else { return };
+        let Ok(requests) = frames.read(&room[..length]) else { return };
+        let mut answers = Vec::new();
+        for Frame { id, key, body, .. } in requests {
+            let Some(seat) = seat.upgrade() else { return };
+            answers.extend(match seat.answer(&key, &body) {
+                Ok(Some(grant)) => frames::answer(id, GRANT, &grant),
+                Ok(None) => return,
+                Err(error) => frames::answer(id, TROUBLE, error.to_string().as_bytes()),
+            });
+        }
+        if !answers.is_empty() && member.write_all(&answers).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

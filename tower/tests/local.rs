@@ -1,0 +1,266 @@
+//! One budget for processes on one machine: the seat, the files, the folder, other versions. The fleet of Node and
+//! Rust processes is in `wasm/test/local-fleet.test.mjs`.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tidegate_tower::local::LocalGate;
+use tidegate_tower::tidegate::law::{Aimd, Fixed};
+use tidegate_tower::tidegate::{Outcome, Policy, Quota};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+
+const KEY: &str = "api";
+
+/// A folder that is removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tg-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+        Self(folder)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.0.join("default")
+    }
+
+    fn gate(&self) -> LocalGate {
+        let fifty = Policy::new(Fixed::new(Quota::per_second(50).unwrap()));
+        LocalGate::builder(fifty).folder(&self.0).build().unwrap()
+    }
+
+    fn record(&self) -> Option<PathBuf> {
+        let mut files = fs::read_dir(&self.0).unwrap().map(|file| file.unwrap().path());
+        files.find(|file| file.extension().is_some_and(|end| end == "budget"))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn call(gate: &LocalGate) {
+    assert_eq!(gate.run(KEY, || async { Outcome::Ok }).await, Ok(Outcome::Ok));
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn the_first_to_call_holds_the_budget_and_the_others_lease_from_it() {
+    let folder = Folder::new();
+    let gates = [folder.gate(), folder.gate(), folder.gate()];
+    for _ in 0..10 {
+        for gate in &gates {
+            call(gate).await;
+        }
+    }
+    assert_eq!(gates.iter().filter(|gate| gate.budget(KEY).is_some()).count(), 1);
+    let alone: u32 = gates.iter().map(|gate| gate.stats().alone).sum();
+    assert_eq!((alone, gates[1].trouble(KEY)), (0, None));
+    assert!(gates[0].stats().members >= 2);
+}
+
+#[tokio::test]
+async fn nobody_but_the_user_may_enter_the_folder_the_socket_or_a_file() {
+    let folder = Folder::new();
+    let within = folder.0.join("made");
+    let gate = LocalGate::builder(Policy::adaptive()).folder(&within).build().unwrap();
+    call(&gate).await;
+    assert_eq!((mode(&within), mode(&within.join("default"))), (0o700, 0o600));
+    assert!(fs::read_dir(&within).unwrap().all(|file| mode(&file.unwrap().path()) == 0o600));
+}
+
+#[tokio::test]
+async fn a_folder_that_others_may_enter_is_not_used_and_calls_go_on() {
+    let folder = Folder::new();
+    fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).unwrap();
+    let gate = folder.gate();
+    call(&gate).await;
+    assert_eq!(gate.stats().alone, 1);
+    let trouble = gate.trouble(KEY).unwrap().to_string();
+    assert!(trouble.contains("is open to others or belongs to another user"), "{trouble}");
+}
+
+#[tokio::test]
+async fn a_socket_that_a_dead_process_has_left_is_taken() {
+    let folder = Folder::new();
+    drop(UnixListener::bind(folder.socket()).unwrap());
+    let gate = folder.gate();
+    call(&gate).await;
+    assert!(gate.budget(KEY).is_some());
+    assert_eq!(gate.stats().alone, 0);
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_answer_loses_the_seat() {
+    let folder = Folder::new();
+    let frozen = UnixListener::bind(folder.socket()).unwrap();
+    let gate = folder.gate();
+    call(&gate).await;
+    assert!(gate.budget(KEY).is_some());
+    drop(frozen);
+    call(&gate).await;
+    assert!(gate.budget(KEY).is_some(), "the end of the other has disturbed it");
+}
+
+#[tokio::test]
+async fn a_gate_whose_seat_was_taken_grants_nothing_more_and_asks_whoever_has_it() {
+    let folder = Folder::new();
+    let (first, second) = (folder.gate(), folder.gate());
+    call(&first).await;
+    // What becomes of the seat of a process that is frozen for long enough.
+    fs::rename(folder.socket(), folder.0.join("aside")).unwrap();
+    call(&second).await;
+    assert!(second.budget(KEY).is_some());
+    assert!(first.budget(KEY).is_none());
+    while second.budget(KEY).unwrap().members < 2 {
+        call(&first).await;
+    }
+    assert_eq!(first.stats().alone + second.stats().alone, 0);
+}
+
+#[tokio::test]
+async fn a_gate_that_closes_gives_its_leases_and_its_seat_back() {
+    let folder = Folder::new();
+    let (first, second) = (folder.gate(), folder.gate());
+    for _ in 0..10 {
+        tokio::join!(call(&first), call(&second));
+    }
+    let (held, other) = if first.budget(KEY).is_some() { (first, second) } else { (second, first) };
+    while held.budget(KEY).unwrap().members < 2 {
+        tokio::join!(call(&held), call(&other));
+    }
+    other.close().await;
+    assert_eq!((held.budget(KEY).unwrap().members, other.stats().in_hand), (1, 0));
+    held.close().await;
+    assert!(!folder.socket().exists());
+    // It is no end: a call that comes later asks anew.
+    call(&other).await;
+    assert!(other.budget(KEY).is_some());
+}
+
+#[tokio::test]
+async fn what_has_been_learnt_outlasts_the_process_that_learnt_it() {
+    let folder = Folder::new();
+    let gate = || LocalGate::builder(Policy::new(Aimd::DEFAULT)).folder(&folder.0).build().unwrap();
+    let first = gate();
+    for _ in 0..20 {
+        call(&first).await;
+    }
+    let interval = first.budget(KEY).unwrap().interval.unwrap();
+    first.close().await;
+    let second = gate();
+    call(&second).await;
+    let learnt = second.budget(KEY).unwrap().interval.unwrap();
+    assert!(learnt < interval * 3 / 2, "{interval:?} between two calls, and then {learnt:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_damaged_teaches_nothing_and_stops_nothing() {
+    let folder = Folder::new();
+    let first = folder.gate();
+    call(&first).await;
+    first.close().await;
+    let written = fs::read(folder.record().unwrap()).unwrap();
+    let flipped: Vec<u8> = written.iter().map(|byte| !byte).collect();
+    let mut last = written.clone();
+    *last.last_mut().unwrap() ^= 1;
+    for damaged in [&written[..0], &written[..30], &flipped, &last] {
+        fs::write(folder.record().unwrap(), damaged).unwrap();
+        let next = folder.gate();
+        call(&next).await;
+        next.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_holder_that_speaks_another_version_or_is_another_program_is_named_and_calls_go_on() {
+    for (greeting, named) in [
+        (&b"tidegate\x07"[..], "speaks version 7 of the local protocol, and this one version 1"),
+        (b"HTTP/1.1 400", "another program than tidegate uses the socket"),
+    ] {
+        let folder = Folder::new();
+        let listener = UnixListener::bind(folder.socket()).unwrap();
+        tokio::spawn(async move {
+            let mut members = Vec::new();
+            while let Ok((mut member, _)) = listener.accept().await {
+                let _ = member.write_all(greeting).await;
+                members.push(member);
+            }
+        });
+        let gate = folder.gate();
+        call(&gate).await;
+        let trouble = gate.trouble(KEY).unwrap().to_string();
+        assert!(trouble.contains(named), "{trouble}");
+        assert_eq!((gate.stats().alone, gate.budget(KEY)), (1, None));
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_that_sends_nonsense_is_cut_off_and_disturbs_nobody() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    call(&gate).await;
+    for nonsense in [&b"hello, hello"[..], b"tidegate\x01\xff\xff\xff\xff\xff\xff\xff\xff"] {
+        let mut stranger = UnixStream::connect(folder.socket()).await.unwrap();
+        stranger.write_all(nonsense).await.unwrap();
+        let mut told = Vec::new();
+        let _ = stranger.read_to_end(&mut told).await;
+        assert_eq!(told, b"tidegate\x01");
+    }
+    let mut odd = UnixStream::connect(folder.socket()).await.unwrap();
+    odd.write_all(b"tidegate\x01\x09\0\0\0\x01\0\x02\0k??").await.unwrap();
+    let mut told = [0; 40];
+    odd.read_exact(&mut told).await.unwrap();
+    assert_eq!(told[9..15], [9, 0, 0, 0, 1, 0]);
+    assert!(told[17..].starts_with(b"2 bytes have come that"), "{told:?}");
+    call(&gate).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_leaves_the_queue_and_a_permit_that_is_dropped_frees_its_place() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    let waiting: Vec<_> = (0..20).map(|_| gate.acquire(KEY)).collect();
+    let some = waiting.into_iter().map(|call| tokio::time::timeout(Duration::from_millis(5), call));
+    let some = futures_util::future::join_all(some).await;
+    assert!(some.iter().any(Result::is_err));
+    drop(some);
+    assert_eq!((gate.stats().waiting, gate.stats().in_flight), (0, 0));
+    call(&gate).await;
+}
+
+#[tokio::test]
+async fn what_the_server_throttles_is_repeated() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    let mut answers = [Outcome::Throttled, Outcome::Ok].into_iter();
+    let done = gate.run(KEY, || std::future::ready(answers.next().unwrap())).await;
+    assert_eq!(done, Ok(Outcome::Ok));
+    assert_eq!(gate.stats().counts.retries, 1);
+}
+
+#[test]
+fn what_is_no_name_and_no_room_for_a_path_is_rejected_at_once() {
+    let gate = || LocalGate::builder(Policy::adaptive());
+    for (builder, named) in [
+        (gate().name("../other"), "name is \"../other\"; it is 1 to 64"),
+        (gate().name(""), "name is \"\""),
+        (gate().folder("/tmp/".to_owned() + &"x".repeat(100)), "choose a shorter folder or name"),
+    ] {
+        let error = builder.build().unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
+    }
+}

@@ -1,0 +1,63 @@
+// Takes a fleet of processes on one machine, and one of tabs, through everything, and writes what came of it: `node
+// local-table.mjs FILE`, which `cargo xtask bench shared` runs.
+
+import fs from "node:fs";
+import { BOUND, LIMIT } from "./fleet-figures.mjs";
+import { HEAD, rows } from "./fleet-rows.mjs";
+import { LAWS } from "./fleet-story.mjs";
+import { run as processes } from "./local-story.mjs";
+import { TabFleet } from "./tabs-fleet.mjs";
+import { run as tabs } from "./tabs-story.mjs";
+
+const file = process.argv[2];
+const closers = [];
+const test = { after: (close) => closers.push(close) };
+process.on("exit", () => closers.forEach((close) => close()));
+
+/** Of six tabs, which ask every 0.6 s: a call, and the leases that can be in hand. */
+const TAB_BOUND = 1 + TabFleet.limit * (0.6 * 1.5 + 0.0625 + 0.6);
+
+let told = 0;
+/** The rows of a fleet, law by law. */
+async function table(name, run, bound) {
+  const lines = [];
+  for (const law of Object.keys(LAWS)) {
+    const done = await run(test, law, true, (stretch, seconds) => {
+      console.error(`  ${++told}  ${name}, ${law}: ${stretch}${seconds ? `, ${seconds} s` : ""}`);
+    });
+    lines.push("", ...HEAD, ...rows(law, done, bound));
+  }
+  return lines.join("\n");
+}
+
+const ofProcesses = await table("processes", processes, BOUND);
+const ofTabs = await table("tabs", tabs, TAB_BOUND);
+
+const page = `# One budget for the processes of one machine, and for the tabs of one browser
+
+Eight processes share one budget through a socket: four in Node with a gate of \`tidegate/local\`, four in Rust with one of
+\`tidegate_tower::local\`. Each always has six calls to make. A real HTTP API allows ${LIMIT} calls a second (a bucket of 10) and tells
+nothing. All on one machine, in real time: another run differs by a little.
+
+Written by \`cargo xtask bench shared\`.
+
+*the holder*: the process that holds the budget. *util*: served, of what the API had to give. *no round trip*: calls that no message
+kept back beyond the limit. *alone*: calls that were sent without a lease. *excess*: the most calls that had been sent above ${LIMIT} a second at any time. The stated
+bound of \`fixed\` is ${BOUND}: a call, and the leases that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for
+the limit, and goes past it. *msg*: requests to the holder. *lost*: calls that did not come back served, of processes that did not end;
+*twice*: calls that the API served twice; *crashed*: calls that were under way in a process that was killed; *in hand*: the most
+leases that were seen in the hands of all.
+
+## Processes
+${ofProcesses}
+
+## Tabs
+
+Six tabs of one window of Chromium, five of them hidden, share one budget by \`tidegate/tabs\`; the API allows ${TabFleet.limit} calls a second. The
+browser freezes a tab as it does one that has been hidden for a while. *jain* is of the tabs that are neither frozen nor closed. The
+bound of \`fixed\` is ${TAB_BOUND.toFixed(1)}.
+${ofTabs}
+`;
+fs.writeFileSync(file, page);
+process.stdout.write(page);
+process.exit();

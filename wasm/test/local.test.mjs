@@ -1,0 +1,236 @@
+// One budget for processes on one machine: seats, files, folders, versions.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import fs from "node:fs";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import test from "node:test";
+import { PolicyError, tidegate } from "tidegate/local";
+import { api } from "./live.mjs";
+import { node } from "./process-fleet.mjs";
+
+/** What the processes of a fleet call. */
+const KEY = { key: "api" };
+
+const FIFTY = { law: "fixed", requests: { limit: 50, per: 1_000 } };
+
+/** A folder of its own, on a disk of its own where that has options; gates that share it, and a process that does. */
+function place(t, disk) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-place-"));
+  const gates = [];
+  const children = [];
+  if (disk) execFileSync("mount", ["-t", "tmpfs", "-o", `mode=700,${disk}`, "tmpfs", folder]);
+  t.after(async () => {
+    // One that lives would take the seat.
+    await Promise.all(children.filter(({ exitCode, signalCode }) => exitCode === null && !signalCode).map((child) => child.kill("SIGKILL") && once(child, "exit")));
+    await Promise.all(gates.map((gate) => gate.close()));
+    if (disk) execFileSync("umount", ["-l", folder]);
+    fs.rmSync(folder, { recursive: true, force: true });
+  });
+  const gate = (options) => {
+    const gate = tidegate({ folder, ...options });
+    gates.push(gate);
+    return gate;
+  };
+  /** Another process, once it holds the budget. */
+  const holder = async () => {
+    const { url } = await api(t, "--limit", "1000");
+    const child = node("local-member.mjs", { member: 1, url, policy: FIFTY, skew: 0, folder });
+    children.push(child);
+    await once(child, "message");
+    child.send({ callers: 1 });
+    await new Promise((held) => child.on("message", ({ holds }) => holds && held()));
+    return child;
+  };
+  return { folder, socket: path.join(folder, "default"), gate, holder };
+}
+
+/** The message of the next request that comes to nothing. */
+const missed = (gate) => new Promise((tell) => gate.on("missed", ({ error }) => tell(error)));
+
+test("the first to call holds the budget, and the others lease from it", async (t) => {
+  const { gate } = place(t);
+  const gates = [gate(FIFTY), gate(FIFTY), gate(FIFTY)];
+  await Promise.all(gates.flatMap((gate) => Array.from({ length: 10 }, () => gate.run(() => 1))));
+  assert.equal(gates.filter((gate) => gate.budget()).length, 1);
+  assert.equal(gates.reduce((sum, gate) => sum + gate.stats().alone, 0), 0);
+});
+
+test("nobody but the user may enter the folder or the socket", async (t) => {
+  const { folder, socket, gate } = place(t);
+  await gate().run(() => 1);
+  assert.equal(fs.statSync(folder).mode & 0o777, 0o700);
+  assert.equal(fs.statSync(socket).mode & 0o777, 0o600);
+  for (const name of fs.readdirSync(folder)) assert.equal(fs.statSync(path.join(folder, name)).mode & 0o077, 0, name);
+});
+
+test("a folder that others may enter is not used, and calls go on", async (t) => {
+  const { folder, gate } = place(t);
+  fs.chmodSync(folder, 0o755);
+  const one = gate();
+  const why = missed(one);
+  assert.equal(await one.run(() => 7), 7);
+  assert.match((await why).message, /is open to others or belongs to another user: make it yours with mode 700/);
+  assert.equal(one.stats().alone, 1);
+});
+
+test("a socket that a dead process has left is taken", async (t) => {
+  const { gate, holder } = place(t);
+  const child = await holder();
+  const one = gate(FIFTY);
+  await one.run(() => 1, KEY);
+  assert.ok(!one.budget("api"));
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  for (let i = 0; i < 20; i++) await one.run(() => 1, KEY);
+  assert.ok(one.budget("api"));
+  assert.equal(one.stats().alone, 0);
+});
+
+test("a process that does not answer loses the seat, and grants nothing when it goes on", async (t) => {
+  const { gate, holder } = place(t);
+  const child = await holder();
+  const one = gate(FIFTY);
+  await one.run(() => 1, KEY);
+  child.kill("SIGSTOP");
+  while (!one.budget("api")) await one.run(() => 1, KEY);
+  assert.equal(one.stats().alone, 0);
+  child.kill("SIGCONT");
+  // It leases from this process now.
+  while (one.budget("api").members < 2) await one.run(() => 1, KEY);
+  assert.ok(one.budget("api"));
+});
+
+test("what has been learnt outlasts the process that learnt it", async (t) => {
+  const [{ gate }, { url }] = [place(t), await api(t, "--limit", "1000")];
+  const first = gate({ law: "aimd" });
+  for (let i = 0; i < 40; i++) await first.run(() => fetch(url));
+  const { interval } = first.budget();
+  await first.close();
+  const second = gate({ law: "aimd" });
+  await second.run(() => fetch(url));
+  const learnt = second.budget().interval;
+  assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
+});
+
+test("a gate that closes gives its leases and its seat back", async (t) => {
+  const { socket, gate } = place(t);
+  const [first, second] = [gate(FIFTY), gate(FIFTY)];
+  for (let i = 0; i < 10; i++) await Promise.all([first.run(() => i), second.run(() => i)]);
+  const [held, other] = first.budget() ? [first, second] : [second, first];
+  while (held.budget().members < 2) await held.run(() => 0);
+  await other.close();
+  assert.equal(held.budget().members, 1);
+  await held.close();
+  assert.ok(!fs.existsSync(socket), "somebody has the seat");
+});
+
+test("a file that is damaged, or another key's, teaches nothing and stops nothing", async (t) => {
+  const { folder, gate } = place(t);
+  const file = () => path.join(folder, fs.readdirSync(folder).find((name) => name.endsWith(".budget")));
+  const first = gate();
+  await first.run(() => 1);
+  await first.close();
+  const written = fs.readFileSync(file());
+  for (const damaged of [new Uint8Array(), written.subarray(0, 30), written.fill(7, 0, 9), written.fill(7)]) {
+    fs.writeFileSync(file(), damaged);
+    const next = gate();
+    assert.equal(await next.run(() => 2), 2);
+    await next.close();
+  }
+});
+
+test("where the disk is full, leases go on, and the budget says why nothing is stored", { skip: !canMount() }, async (t) => {
+  const { folder, gate } = place(t, "size=4k");
+  const one = gate(FIFTY);
+  fs.writeFileSync(path.join(folder, "full"), new Uint8Array(4_096));
+  for (let i = 0; i < 10; i++) await one.run(() => 1);
+  assert.match(one.budget().unstored, /ENOSPC/);
+  assert.equal(one.stats().alone, 0);
+  fs.rmSync(path.join(folder, "full"));
+  while (one.budget().unstored) await one.run(() => 1);
+});
+
+test("where the disk has no room for a socket, calls go on alone, and say why", { skip: !canMount() }, async (t) => {
+  const { gate } = place(t, "nr_inodes=1");
+  const one = gate();
+  const why = missed(one);
+  assert.equal(await one.run(() => 1), 1);
+  assert.match((await why).message, /cannot be made: .*ENOSPC.* Calls go on within the share of this process/);
+});
+
+function canMount() {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-mount-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "tmpfs", folder], { stdio: "ignore" });
+    execFileSync("umount", [folder]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    fs.rmdirSync(folder);
+  }
+}
+
+test("a holder that speaks another version, or is another program, is named, and calls go on", async (t) => {
+  for (const [greeting, named] of [["tidegate\x07", /speaks version 7 of the local protocol, and this one version 1: update/], ["HTTP/1.1 400", /another program than tidegate uses the socket/]]) {
+    const { socket, gate } = place(t);
+    const server = net.createServer((member) => member.on("error", () => {}).write(greeting)).listen(socket);
+    t.after(() => server.close());
+    await once(server, "listening");
+    const one = gate();
+    const why = missed(one);
+    assert.equal(await one.run(() => 7), 7);
+    assert.match((await why).message, named);
+    assert.deepEqual([one.stats().alone, one.budget()], [1, undefined]);
+    await one.close();
+  }
+});
+
+test("whoever connects and sends nonsense is cut off, and disturbs nobody", async (t) => {
+  const { socket, gate } = place(t);
+  const one = gate(FIFTY);
+  await one.run(() => 1);
+  const head = Buffer.from("tidegate\x01");
+  for (const nonsense of [Buffer.from("hello, hello"), Buffer.concat([head, Buffer.alloc(8, 0xff)])]) {
+    const stranger = net.connect(socket);
+    stranger.on("error", () => {}).write(nonsense);
+    stranger.resume();
+    await once(stranger, "close");
+  }
+  // A frame that is one, whose message is none: it is told so.
+  const odd = net.connect(socket);
+  odd.write(Buffer.concat([head, Buffer.from([9, 0, 0, 0, 1, 0, 2, 0]), Buffer.from("k??")]));
+  let told = Buffer.alloc(0);
+  for await (const bytes of odd) {
+    told = Buffer.concat([told, bytes]);
+    if (told.length > 17) break;
+  }
+  assert.deepEqual([...told.subarray(0, 15)], [...head, 9, 0, 0, 0, 1, 0]);
+  assert.match(told.subarray(17).toString(), /2 bytes have come that are no request/);
+  assert.equal(await one.run(() => 2), 2);
+});
+
+test("any letters make a key, and names share nothing with each other", async (t) => {
+  const { gate } = place(t);
+  const odd = 'a "key" / with\n all: *ü';
+  const [mine, other] = [gate({ name: "mine" }), gate()];
+  await Promise.all([mine, other].map((gate) => gate.run(() => 1, { key: odd })));
+  assert.ok(mine.budget(odd) && other.budget(odd) && !mine.budget());
+});
+
+test("a program that has nothing to do ends, also where it holds the budget", async (t) => {
+  const { folder } = place(t);
+  const program = `import { tidegate } from "tidegate/local"; await tidegate({ folder: ${JSON.stringify(folder)} }).run(() => 1);`;
+  execFileSync(process.execPath, ["--input-type=module", "-e", program], { cwd: import.meta.dirname, timeout: 60_000 });
+});
+
+test("what is no name, no room for a path, or no policy, is rejected at once", () => {
+  assert.throws(() => tidegate({ name: "../other" }), (error) => error instanceof PolicyError && /^name is "..\/other"; it is 1 to 64/.test(error.message));
+  assert.throws(() => tidegate({ folder: `/tmp/${"x".repeat(100)}` }), /choose a shorter folder or name/);
+  assert.throws(() => tidegate({ requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
+  assert.throws(() => tidegate({ law: "vegas" }), PolicyError);
+});

@@ -1,0 +1,109 @@
+// Tabs of a real Chromium as their user has them: in one window, so that all but one are hidden, and the browser can
+// freeze them. (Pages that playwright opens are always in front.)
+
+import { EventEmitter, once } from "node:events";
+import { createServer } from "node:http";
+import { build } from "esbuild";
+import { chromium } from "playwright-core";
+
+// With these a tester's browser would keep hidden tabs as awake as the one in front.
+const FLATTERY = ["--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"];
+
+/** One tab: what it tells, by its function `tell`, are events `message`; when it is gone, there is `exit`. */
+class Tab extends EventEmitter {
+  #send;
+  #target;
+  #count = 0;
+  #waiting = new Map();
+
+  constructor(send, target) {
+    super();
+    this.#send = send;
+    this.#target = target;
+  }
+
+  take({ id, method, params, result, error }) {
+    if (method === "Runtime.bindingCalled") this.emit("message", JSON.parse(params.payload));
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (error) waiting?.fail(new Error(error.message));
+    else waiting?.done(result);
+  }
+
+  /** Runs a command of the browser's on this tab. */
+  command(method, params = {}) {
+    const id = ++this.#count;
+    const result = new Promise((done, fail) => this.#waiting.set(id, { done, fail }));
+    this.#send("Target.sendMessageToTarget", { sessionId: this.session, message: JSON.stringify({ id, method, params }) }).catch((error) => this.take({ id, error }));
+    return result;
+  }
+
+  /** What an expression comes to in the page. */
+  async run(expression) {
+    const { result, exceptionDetails } = await this.command("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
+
+  /** Freezes it, as a browser does with one that has been hidden for a while; or lets it go on. */
+  freeze(isFrozen) {
+    return this.command("Page.setWebLifecycleState", { state: isFrozen ? "frozen" : "active" });
+  }
+
+  /** Brings it to the front. */
+  show() {
+    return this.#send("Target.activateTarget", { targetId: this.#target });
+  }
+
+  async close() {
+    await this.#send("Target.closeTarget", { targetId: this.#target });
+  }
+}
+
+/** A browser with a window of tabs, whose pages have a script as their only content. */
+export class Browser {
+  #tabs = new Map();
+  #browser;
+  #server;
+  #root;
+  #context;
+
+  async start(contents) {
+    const bundled = await build({ stdin: { contents, resolveDir: import.meta.dirname }, bundle: true, format: "esm", target: "es2022", write: false });
+    const types = { "/": "text/html", "/page.js": "text/javascript" };
+    const files = { "/": '<!doctype html><title>tab</title><script type="module" src="/page.js"></script>', "/page.js": bundled.outputFiles[0].text };
+    this.#server = createServer(({ url }, response) => {
+      response.writeHead(files[url] ? 200 : 404, { "content-type": types[url] ?? "text/plain" }).end(files[url]);
+    });
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    this.#browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], ignoreDefaultArgs: FLATTERY });
+    this.#root = await this.#browser.newBrowserCDPSession();
+    this.#root.on("Target.receivedMessageFromTarget", ({ sessionId, message }) => this.#tabs.get(sessionId)?.take(JSON.parse(message)));
+    this.#root.on("Target.detachedFromTarget", ({ sessionId }) => {
+      this.#tabs.get(sessionId)?.emit("exit", 0);
+      this.#tabs.delete(sessionId);
+    });
+    this.#context = (await this.#root.send("Target.createBrowserContext")).browserContextId;
+  }
+
+  /** Opens a tab in front of the others. Its page finds what it is told behind the `#` of its address. */
+  async open(told = "") {
+    const url = `http://127.0.0.1:${this.#server.address().port}/#${encodeURIComponent(told)}`;
+    const { targetId } = await this.#root.send("Target.createTarget", { url: "about:blank", browserContextId: this.#context });
+    const tab = new Tab((method, params) => this.#root.send(method, params), targetId);
+    tab.session = (await this.#root.send("Target.attachToTarget", { targetId, flatten: false })).sessionId;
+    this.#tabs.set(tab.session, tab);
+    for (const domain of ["Runtime", "Page"]) await tab.command(`${domain}.enable`);
+    await tab.command("Runtime.addBinding", { name: "tell_" });
+    await tab.command("Page.addScriptToEvaluateOnNewDocument", { source: "globalThis.tell = (what) => tell_(JSON.stringify(what))" });
+    await tab.command("Page.navigate", { url });
+    return tab;
+  }
+
+  async close() {
+    await this.#browser?.close();
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}

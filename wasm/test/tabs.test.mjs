@@ -1,0 +1,127 @@
+// One budget for the tabs of a browser: six of them in a real Chromium, one frozen and one closed; and a tab by
+// itself that is reloaded, whose page is busy, or that shares with another version.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import test from "node:test";
+import { api, measured } from "./live.mjs";
+import { Browser } from "./tabs-browser.mjs";
+import { run } from "./tabs-story.mjs";
+
+const GATE = `
+  import { tidegate } from "tidegate/tabs";
+  globalThis.make = (options) => tidegate({ law: "fixed", requests: { limit: 10, per: 1_000 }, ...options });
+  globalThis.missed = (gate) => new Promise((tell) => gate.on("missed", ({ error }) => tell(error?.message)));
+  globalThis.gate = make();
+  tell("ready");
+`;
+
+/** Opens tabs of one window whose gates share a budget. */
+async function tabs(test, count) {
+  const browser = new Browser();
+  await browser.start(GATE);
+  test.after(() => browser.close());
+  const all = [];
+  for (let i = 0; i < count; i++) {
+    const tab = await browser.open();
+    await once(tab, "message");
+    all.push(tab);
+  }
+  return all;
+}
+
+const call = (tab) => tab.run("gate.run(() => 7)");
+const holds = (tab) => tab.run("!!gate.budget()");
+const alone = (tab) => tab.run("gate.stats().alone");
+
+test("six tabs go through everything, lose nothing, and use what there is", async (t) => {
+  let told;
+  const story = async () => {
+    const done = await run(t, "fixed", false);
+    assert.equal(done.lost, 0, "calls were lost");
+    assert.equal(done.twice, 0, "calls were made twice");
+    told = JSON.stringify(done, undefined, 1);
+    return done.stretches;
+  };
+  const isUsed = ([, six, frozen, closed, back]) => [six, frozen, closed, back].every(({ utilisation, jain }) => utilisation > 0.85 && jain > 0.9);
+  assert.ok(await measured(t, story, isUsed), told);
+});
+
+test("the first tab holds the budget, and the next one when it is frozen, or closed", async (t) => {
+  const all = await tabs(t, 3);
+  const [first, second, third] = all;
+  for (const tab of all) assert.equal(await call(tab), 7);
+  assert.deepEqual(await Promise.all(all.map(holds)), [true, false, false]);
+  await first.freeze(true);
+  const live = [second, third];
+  while (!(await Promise.all(live.map(holds))).includes(true)) for (const tab of live) await call(tab);
+  const [next, last] = (await holds(second)) ? [second, third] : [third, second];
+  await next.close();
+  while (!(await holds(last))) await call(last);
+  await first.freeze(false);
+  assert.equal(await call(first), 7);
+  assert.deepEqual(await Promise.all([holds(first), alone(first), alone(last)]), [false, 0, 0]);
+});
+
+test("a tab whose page is busy loses the seat, and grants nothing before it has looked", async (t) => {
+  const [busy, other] = await tabs(t, 2);
+  await call(busy);
+  await call(other);
+  const end = busy.run("for (const end = performance.now() + 4_000; performance.now() < end; ); gate.run(() => 8)");
+  while (!(await holds(other))) await call(other);
+  assert.equal(await end, 8);
+  assert.deepEqual([await holds(busy), await holds(other)], [false, true]);
+});
+
+test("a page that is loaded again goes on from what it has learnt", async (t) => {
+  const { url } = await api(t, "--limit", "1000");
+  const [tab] = await tabs(t, 1);
+  const learn = (calls) => tab.run(`(async () => {
+    globalThis.own = make({ law: "aimd", requests: undefined, name: "learns" });
+    for (let i = 0; i < ${calls}; i++) await own.run(() => fetch("${url}"));
+    return own.budget().interval;
+  })()`);
+  const interval = await learn(30);
+  await tab.command("Page.reload");
+  await once(tab, "message");
+  const learnt = await learn(1);
+  assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
+});
+
+test("a tab of another version is named, and calls go on", async (t) => {
+  const [tab, old] = await tabs(t, 2);
+  // As its messages would be, where it has the seat.
+  await old.run(`new Promise((seated) => void navigator.locks.request("tidegate:other", async () => {
+    const channel = new BroadcastChannel("tidegate:other");
+    channel.onmessage = ({ data: { tab, id } }) => channel.postMessage({ version: 7, kind: "answer", tab, id });
+    seated();
+    await new Promise(() => {});
+  }))`);
+  const [sent, trouble] = await tab.run('(async () => { const gate = make({ name: "other" }), why = missed(gate); return [await gate.run(() => 7), await why]; })()');
+  assert.equal(sent, 7);
+  assert.match(trouble, /another tab speaks version 7 .*, and this one version 1: reload the older one/);
+});
+
+test("where there are no locks, calls go on within the tab's share, and say why", async (t) => {
+  const [tab] = await tabs(t, 1);
+  const [trouble, alone] = await tab.run(`(async () => {
+    Object.defineProperty(navigator, "locks", { value: undefined });
+    const gate = make({ name: "nowhere" }), why = missed(gate);
+    await gate.run(() => 7);
+    return [await why, gate.stats().alone];
+  })()`);
+  assert.match(trouble, /need a secure context/);
+  assert.equal(alone, 1);
+});
+
+test("where nothing can be stored, leases go on, and the budget says why", async (t) => {
+  const [tab] = await tabs(t, 1);
+  const [unstored, alone] = await tab.run(`(async () => {
+    Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
+    const gate = make({ name: "full" });
+    await gate.run(() => 7);
+    return [gate.budget().unstored, gate.stats().alone];
+  })()`);
+  assert.match(unstored, /QuotaExceededError/);
+  assert.equal(alone, 0);
+});

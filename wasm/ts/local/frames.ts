@@ -1,0 +1,101 @@
+/** The bytes on a local socket: a greeting from each side, then frames. See `core/docs/local.md`. */
+
+import { TidegateError } from "../errors.js";
+
+/** What each side says first: a name, and the version of what follows. */
+const NAME = "tidegate";
+export const VERSION = 1;
+export const GREETING = new Uint8Array([...new TextEncoder().encode(NAME), VERSION]);
+
+/** The largest key and the largest body, in bytes. */
+const MOST_KEY = 0xffff;
+const MOST_BODY = 4_096;
+
+/** What the second number of an answer says that its body is. */
+export const GRANT = 0;
+export const TROUBLE = 1;
+
+const HEAD = 8;
+
+/** A frame: the key of a request, or what an answer is; and the bytes that `core` reads. */
+export interface Frame {
+  readonly id: number;
+  /** Of an answer: what it is. Of a request: how long the key is. */
+  readonly kind: number;
+  readonly key: string;
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+/** Writes the request of a key. */
+export function request(id: number, key: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const name = new TextEncoder().encode(key);
+  if (name.length > MOST_KEY) throw new TidegateError("MESSAGE", `a key of ${name.length} bytes cannot be shared: it has 65535 at most`);
+  return frame(id, name.length, name, body);
+}
+
+/** Writes an answer. */
+export function answer(id: number, kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
+  return frame(id, kind, new Uint8Array(), body.subarray(0, MOST_BODY));
+}
+
+function frame(id: number, second: number, name: Uint8Array, body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(HEAD + name.length + body.length);
+  const head = new DataView(bytes.buffer);
+  head.setUint32(0, id, true);
+  head.setUint16(4, second, true);
+  head.setUint16(6, body.length, true);
+  bytes.set(name, HEAD);
+  bytes.set(body, HEAD + name.length);
+  return bytes;
+}
+
+/** Reads what the other side writes, in pieces of any size. */
+export class Frames {
+  readonly #isKeyed: boolean;
+  #bytes = new Uint8Array();
+  #isGreeted = false;
+
+  /** Whether keys follow the heads: in requests they do. */
+  constructor(isKeyed: boolean) {
+    this.#isKeyed = isKeyed;
+  }
+
+  /** The frames that are whole with these bytes. Throws where the other side is of another version, or is no tidegate. */
+  read(more: Uint8Array): Frame[] {
+    const bytes = new Uint8Array(this.#bytes.length + more.length);
+    bytes.set(this.#bytes);
+    bytes.set(more, this.#bytes.length);
+    const head = new DataView(bytes.buffer);
+    const frames: Frame[] = [];
+    let from = 0;
+    if (!this.#isGreeted) {
+      greeted(bytes.subarray(0, GREETING.length));
+      if (bytes.length < GREETING.length) {
+        this.#bytes = bytes;
+        return frames;
+      }
+      this.#isGreeted = true;
+      from = GREETING.length;
+    }
+    while (bytes.length - from >= HEAD) {
+      const kind = head.getUint16(from + 4, true);
+      const named = from + HEAD + (this.#isKeyed ? kind : 0);
+      const length = head.getUint16(from + 6, true);
+      if (length > MOST_BODY) throw new TidegateError("MESSAGE", `a message of ${length} bytes has come, and none has more than ${MOST_BODY}`);
+      if (bytes.length < named + length) break;
+      const key = new TextDecoder().decode(bytes.subarray(from + HEAD, named));
+      frames.push({ id: head.getUint32(from, true), kind, key, body: bytes.slice(named, named + length) });
+      from = named + length;
+    }
+    this.#bytes = bytes.slice(from);
+    return frames;
+  }
+}
+
+/** Throws where this is not how a greeting begins. */
+function greeted(bytes: Uint8Array): void {
+  const wrong = bytes.findIndex((byte, i) => byte !== GREETING[i]);
+  if (wrong < 0) return;
+  if (wrong < NAME.length) throw new TidegateError("MESSAGE", "another program than tidegate uses the socket: choose another name");
+  throw new TidegateError("MESSAGE", `the other process speaks version ${bytes[wrong]} of the local protocol, and this one version ${VERSION}: update the older tidegate`);
+}

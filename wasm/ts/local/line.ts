@@ -1,0 +1,100 @@
+/** A line to the process that holds the budgets. */
+
+import * as net from "node:net";
+import { TidegateError } from "../errors.js";
+import { Frames, GREETING, request, TROUBLE } from "./frames.js";
+
+/** A process that has not answered for so many milliseconds is frozen, or as good as that. */
+const PATIENCE = 400;
+
+/** Why a line ended before the answer came: `silent` where its process is there and says nothing. */
+export class Ended extends Error {
+  constructor(readonly isSilent: boolean) {
+    super("the process that holds the budget has ended, or does not answer");
+  }
+}
+
+interface Asked {
+  readonly done: (grant: Uint8Array | undefined) => void;
+  readonly fail: (why: unknown) => void;
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+/** See the module. */
+export class Line {
+  readonly #socket: net.Socket;
+  /** The number of the socket that had the seat before this line was made. */
+  readonly to: bigint | undefined;
+  readonly #asked = new Map<number, Asked>();
+  #count = 0;
+  /** Why it has ended. */
+  #why: unknown;
+
+  /** Fails as the system says where nobody listens. */
+  static async open(path: string, to: bigint | undefined): Promise<Line> {
+    const socket = net.connect(path);
+    await new Promise<void>((done, fail) => socket.on("connect", done).on("error", fail));
+    return new Line(socket, to);
+  }
+
+  private constructor(socket: net.Socket, to: bigint | undefined) {
+    this.#socket = socket;
+    this.to = to;
+    const frames = new Frames(false);
+    socket.unref();
+    socket.on("data", (bytes) => {
+      try {
+        for (const { id, kind, body } of frames.read(bytes)) this.#take(id, kind, body);
+      } catch (error) {
+        this.end(error);
+      }
+    });
+    socket.on("error", () => this.end(new Ended(false)));
+    socket.on("close", () => this.end(new Ended(false)));
+    socket.write(GREETING);
+  }
+
+  get isOpen(): boolean {
+    return this.#why === undefined;
+  }
+
+  /** How many requests are on their way. */
+  get asking(): number {
+    return this.#asked.size;
+  }
+
+  /** Sends a request, and brings the grant. */
+  ask(key: string, body: Uint8Array): Promise<Uint8Array | undefined> {
+    if (!this.isOpen) return Promise.reject(this.#why);
+    const id = (this.#count = (this.#count + 1) >>> 0);
+    const bytes = request(id, key, body);
+    this.#socket.ref();
+    return new Promise((done, fail) => {
+      const timer = setTimeout(() => this.end(new Ended(true)), PATIENCE);
+      this.#asked.set(id, { done, fail, timer });
+      this.#socket.write(bytes);
+    });
+  }
+
+  /** Ends it; what is asked fails so. */
+  end(why: unknown): void {
+    if (!this.isOpen) return;
+    this.#why = why;
+    this.#socket.destroy();
+    for (const { fail, timer } of this.#asked.values()) {
+      clearTimeout(timer);
+      fail(why);
+    }
+    this.#asked.clear();
+  }
+
+  #take(id: number, kind: number, body: Uint8Array): void {
+    const asked = this.#asked.get(id);
+    if (!asked) return;
+    this.#asked.delete(id);
+    clearTimeout(asked.timer);
+    if (!this.#asked.size) this.#socket.unref();
+    if (kind !== TROUBLE) asked.done(body.length ? body : undefined);
+    else asked.fail(new TidegateError("MESSAGE", `the process that holds the budget says: ${new TextDecoder().decode(body)}`));
+  }
+}

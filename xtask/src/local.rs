@@ -1,0 +1,19 @@
+//! tests/local, a process in Rust for the fleet that shares a budget on one machine.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::workspace::cargo;
+
+/// Builds it.
+pub fn build() -> Command {
+    let mut build = cargo("build");
+    build.args(["--package", "tidegate-local-member"]);
+    build
+}
+
+/// Tells a test where it is then: beside this tool.
+pub fn tell(test: &mut Command) {
+    let here: PathBuf = std::env::current_exe().unwrap_or_default();
+    test.env("TIDEGATE_LOCAL_MEMBER", here.with_file_name("tidegate-local-member"));
+}
