@@ -8,6 +8,7 @@ mod embedded;
 mod features;
 mod firmware;
 mod fuzz;
+mod guides;
 pub mod hostile;
 mod links;
 mod msrv;
@@ -65,7 +66,7 @@ impl Part {
     }
 }
 
-const PARTS: [Part; 24] = [
+const PARTS: [Part; 25] = [
     part("lint", "formatting and clippy; the same as the verb", lint::run).quick(lint::format),
     part("core", "core's tests, with debug assertions and without", core).quick(core_once),
     part("purity", "no float, unsafe or std in core; a tidy tree", purity).quick(purity),
@@ -94,6 +95,7 @@ const PARTS: [Part; 24] = [
         .quick(wasm::quick)
         .waits(),
     part("web", "the page, in a real browser", web::run).waits(),
+    part("guides", "each guide, followed in an empty folder", guides::run).waits(),
     part("xtask", "this tool's own tests", xtask).quick(xtask),
 ];
 
