@@ -1,7 +1,7 @@
 /**
- * One budget for all isolates of a Cloudflare worker, held by a Durable Object for each key.
+ * One budget for all isolates of a Cloudflare Worker. A Durable Object holds the budget of each key.
  *
- * The entry for Cloudflare's runtime alone: it has both sides of the seam that `shared/` describes.
+ * This entry runs only in Cloudflare's runtime. It contains both the gate and the object.
  */
 
 import * as workers from "cloudflare:workers";
@@ -13,19 +13,19 @@ import { Desk, type DeskStats } from "./shared/desk.js";
 import type { SharedPolicy } from "./shared/policy.js";
 import module from "./shared.wasm";
 
-/** The object of one key, as seen from afar. */
+/** A stub of the object that holds the budget of one key. */
 export interface Stub {
   lease(request: Uint8Array<ArrayBuffer>, key: string): Promise<Uint8Array | undefined>;
 }
 
-/** A binding of {@link TidegateObject}, or of a class that extends it. */
+/** A binding of a class that extends {@link TidegateObject}. */
 export interface Namespace {
   getByName(name: string): Stub;
 }
 
-/** What a shared gate is made with. */
+/** Options of a shared gate. */
 export interface DurableOptions extends SharedOptions {
-  /** The objects that hold the budgets, one for each key: `env.TIDEGATE`, or what the binding is called. */
+  /** The binding of the objects that hold the budgets, such as `env.TIDEGATE`. */
   shared: Namespace;
 }
 
@@ -43,7 +43,7 @@ const share = sharer(
 /** What belongs to the object's policy. */
 const POLICY = ["law", "requests", "maxCooldown", "concurrency", "expiry", "heartbeat"] satisfies (keyof SharedPolicy)[];
 
-/** Makes a gate that shares the budget of each key with all other isolates. Make it at module scope. */
+/** Creates a gate that shares the budget of each key with all other isolates. Create it at module scope. */
 export function tidegate({ shared, ...options }: DurableOptions): SharedGate {
   const misplaced = POLICY.find((name) => (options as SharedPolicy)[name] !== undefined);
   if (misplaced) {
@@ -55,9 +55,9 @@ export function tidegate({ shared, ...options }: DurableOptions): SharedGate {
   return share((key, request) => shared.getByName(key).lease(request, key), options);
 }
 
-/** What an object has counted. */
+/** The counters of an object. */
 export type ObjectStats = DeskStats & {
-  /** Why what has been learnt could not be stored when that was tried last. Budgets are leased all the same. */
+  /** Why the last attempt to store the budget failed; `undefined` if it did not. The object leases calls all the same. */
   unstored: string | undefined;
 };
 
@@ -84,18 +84,19 @@ const EVERY = 8_000;
 const LATEST = 9_500;
 
 /**
- * The object that holds the budget of one key: export it from a worker, and bind it there. It needs
- * SQLite storage (`new_sqlite_classes`), where the names that begin with `tidegate:` are its own, and
- * the alarm: a class that has one of its own calls `super.alarm()` in it.
+ * The object that holds the budget of one key. Export a class that extends it from a Worker, and bind that class.
  *
- * Where its storage takes nothing any more (it is full, or a plan's share of writes is used up) the object
- * goes on, and `stats()` tells why nothing is stored; each request tries again. Whoever wakes up from an old
- * record leases nothing before all has left that may have been leased. (The leases of before and after add up
- * in one case: nothing could be stored since the object woke up from rest, and it can be in the moment in which
- * the object moves.) Where nothing can be read, nothing is leased, and calls go on within their isolates' shares.
+ * The object needs SQLite storage (`new_sqlite_classes`), in which it uses names that begin with `tidegate:`, and the
+ * alarm. A class with its own `alarm` calls `super.alarm()` in it.
  *
- * A budget takes 0.92 MB of memory while it is awake, so that Cloudflare's 128 MB for
- * all objects of a class that share a process are enough for a hundred and thirty keys at a time.
+ * If the storage rejects writes (it is full, or a plan's writes are used up), the object continues, `stats()` returns
+ * the reason as `unstored`, and each request tries again. An object that restores an old record leases nothing until
+ * all earlier leases have been used or have expired. Earlier and later leases add up in one case: nothing could be
+ * stored since the object woke up, and storage works again in the moment in which the object moves. If the storage
+ * cannot be read, the object leases nothing, and each isolate continues within its share.
+ *
+ * A budget takes 0.92 MB of memory while it is awake. Cloudflare gives the objects of a class in one process 128 MB
+ * together, which is enough for about 130 keys.
  */
 export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   #desk: Desk | undefined;
@@ -107,12 +108,12 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   #isAlarmSet = false;
   #unstored: string | undefined;
 
-  /** What the budget of a key keeps to: extend the class to say so. @defaultValue the law `adaptive` */
+  /** Returns the policy of a key's budget. Override it. @defaultValue the law `adaptive` */
   policy(_key: string): SharedPolicy {
     return {};
   }
 
-  /** Answers a request of a gate's, for a key. */
+  /** Answers a gate's request for leases of a key. */
   lease(request: Uint8Array, key?: string): Uint8Array<ArrayBuffer> | undefined {
     if (key !== undefined && key !== this.#name()) {
       this.#key = key;
@@ -129,8 +130,8 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   }
 
   /**
-   * Follows another policy from now on, and after a move; without one, the class's own again. Where that
-   * cannot be stored it throws, and the policy holds until the object moves.
+   * Replaces the policy, and stores it so that it stays after a move. Without an argument, `policy()` applies again. If the
+   * policy cannot be stored, this throws, and the policy applies until the object moves.
    */
   setPolicy(policy?: SharedPolicy): void {
     const { kv } = this.ctx.storage;
@@ -144,12 +145,12 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     this.#write(Date.now());
   }
 
-  /** What has been counted since the object woke up. */
+  /** Returns the counters since the object woke up. */
   stats(): ObjectStats {
     return { ...this.#open().stats(), unstored: this.#unstored };
   }
 
-  /** Writes down what has been learnt since the latest record; and that the object rests, where nobody has asked since. */
+  /** Stores the budget, and notes that the object is at rest if no request came since the last alarm. */
   override alarm(): void {
     this.#isAlarmSet = false;
     this.#open();

@@ -17,11 +17,11 @@ export type Code =
   | "MESSAGE"
   | "AWAY";
 
-/** What every error of this package is. */
+/** The base class of all errors of this package. */
 export class TidegateError extends Error {
   override name = "TidegateError";
   constructor(
-    /** What happened, for programs. */
+    /** The reason, for programs. */
     readonly code: Code,
     message: string,
   ) {
@@ -29,7 +29,7 @@ export class TidegateError extends Error {
   }
 }
 
-/** As many calls wait for this key as the option `queue` allows. */
+/** The queue of this key is full: see the option `queue`. */
 export class QueueFull extends TidegateError {
   override name = "QueueFull";
   constructor(most: number, key: string) {
@@ -37,18 +37,18 @@ export class QueueFull extends TidegateError {
   }
 }
 
-/** The call's deadline comes before it could have been sent, or before it came back. */
+/** The call cannot be sent before its deadline, or did not end before it. */
 export class DeadlineExceeded extends TidegateError {
   override name = "DeadlineExceeded";
   constructor(
-    /** How long it would have had to wait, in milliseconds; 0 for one that was in flight. */
+    /** How long the call would have waited, in milliseconds; 0 if it was in flight. */
     readonly wait: number,
   ) {
     super("DEADLINE_EXCEEDED", wait > 0 ? `the call would have to wait ${Math.ceil(wait)} ms, which is past its deadline` : "the call was in flight at its deadline");
   }
 }
 
-/** The call cannot be sent, now or later: see the code. */
+/** The call cannot be sent, now or later. `code` says why. */
 export class Rejected extends TidegateError {
   override name = "Rejected";
 }
@@ -61,7 +61,7 @@ export class Closed extends TidegateError {
   }
 }
 
-/** The options are not possible. */
+/** The options are invalid. */
 export class PolicyError extends TidegateError {
   override name = "PolicyError";
   constructor(message: string) {

@@ -1,4 +1,4 @@
-/** tidegate: decides when the next call to somebody else's API may be sent, and learns from what comes back. */
+/** tidegate: decides when the next call to a rate-limited API may be sent, and learns from the responses. */
 
 import { compile, instance, lazily } from "./core.js";
 import { maker } from "./gate.js";
@@ -6,7 +6,7 @@ import { FEW } from "./law.js";
 import { PumpedLane } from "./pumped.js";
 import { common, packed } from "#packed/gate";
 
-/** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
+/** Creates a gate. Create one for the program: each origin has its own limit and queue. */
 export const tidegate = maker(lazily(() => instance(compile(packed, common))), FEW, PumpedLane);
 
 export * from "./public.js";

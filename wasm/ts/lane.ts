@@ -8,7 +8,7 @@ import type { Core } from "./core.js";
 import type { Timers } from "./wait.js";
 import { Closed, DeadlineExceeded, QueueFull, Rejected, type Code } from "./errors.js";
 
-/** What keeps a call back. */
+/** Why a call waits. */
 export type Cause = (typeof CAUSES)[number];
 
 /** The causes in the core's order, and one that the core knows as a limit of no calls. */

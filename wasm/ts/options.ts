@@ -1,4 +1,4 @@
-/** What a gate is asked and what it answers: its options, its events, and its methods. */
+/** The public types of a gate: its options, events and methods. */
 
 import { PolicyError } from "./errors.js";
 import type { Cause } from "./lane.js";
@@ -9,31 +9,31 @@ import type { Timers } from "./wait.js";
 /** What a call costs: a number of requests, or requests and tokens. */
 export type Cost = number | { requests?: number | undefined; tokens?: number | undefined };
 
-/** What a key is made of. */
+/** The request from which the option `key` makes a key. */
 export interface Target {
   readonly url: string;
   readonly method: string;
 }
 
-/** What a gate is made with: all optional. */
+/** Options of a gate. All are optional. */
 export interface Options extends Policy {
-  /** The calls of one key share a limit. @defaultValue the origin of the URL */
+  /** Returns the key of a request. Calls with the same key share a limit. @defaultValue the origin of the URL */
   key?: ((target: Target) => string) | undefined;
   /**
-   * How many keys are remembered. The least recently used idle one is forgotten; where none is idle, calls
-   * of further keys wait, and `tryAcquire` throws. @defaultValue 1000
+   * How many keys are kept. If there are more, the least recently used idle key is forgotten. If none is idle,
+   * calls with a new key wait, and `tryAcquire` throws. @defaultValue 1000
    */
   keys?: number | undefined;
-  /** How many calls may wait for a key. @defaultValue 10000 */
+  /** How many calls may wait for each key. One more is rejected with `QueueFull`. @defaultValue 10000 */
   queue?: number | undefined;
   /**
-   * After a wait of so many milliseconds without a deadline a gate writes one warning to the console.
-   * `Infinity` turns it off. @defaultValue 5000
+   * When a call without a deadline waits this long, in milliseconds, the gate writes one warning to the console.
+   * `Infinity` turns the warning off. @defaultValue 5000
    */
   warnAfter?: number | undefined;
   /** The `fetch` to wrap. @defaultValue the global one */
   fetch?(input: string | URL | Request, init?: RequestInit): Promise<Response>;
-  /** Makes the jitter repeatable, for tests. @defaultValue from `crypto` */
+  /** The seed of the jitter, for tests: equal seeds give equal jitter. @defaultValue random */
   seed?: number | undefined;
   /** The clock in milliseconds, for tests: see `tidegate/test`. @defaultValue performance.now */
   now?: (() => number) | undefined;
@@ -43,20 +43,20 @@ export interface Options extends Policy {
 
 /** Options of a call. */
 export interface CallOptions {
-  /** The limit that it falls under. @defaultValue `""` for `run`, `wrap` and `tryAcquire`, and the option `key` of the gate for `fetch` */
+  /** The limit that the call counts against. @defaultValue `""` for `run`, `wrap` and `tryAcquire`, and the option `key` of the gate for `fetch` */
   key?: string | undefined;
-  /** What it costs. @defaultValue 1 */
+  /** The cost of the call. @defaultValue 1 */
   cost?: Cost | undefined;
-  /** How many milliseconds it may take in all: waits, retries and, for `fetch`, the response's body. @defaultValue no limit */
+  /** Time for the whole call, in milliseconds: waits, retries and, for `fetch`, the response's body. @defaultValue no limit */
   deadline?: number | undefined;
-  /** Calls of a higher priority are sent first, from 0 to 7. @defaultValue 0 */
+  /** From 0 to 7. Calls with a higher priority are sent first. @defaultValue 0 */
   priority?: number | undefined;
-  /** Ends the call, whether it waits or is in flight. */
+  /** Aborts the call, whether it waits or is in flight. */
   signal?: AbortSignal | null | undefined;
   /**
-   * What is tried again: `"throttled"` only what the server did not execute (429), `true` also what failed.
-   * @defaultValue 429 and 503 in `run`; everything in `fetch` if the method is idempotent or the request
-   * has an `Idempotency-Key`, else what the server throttled
+   * Which calls are retried. `"throttled"`: only calls that the server did not execute (429). `true`: also calls that
+   * failed. `false`: none. @defaultValue for `run`, 429 and 503; for `fetch`, `true` if the method is idempotent or the
+   * request has an `Idempotency-Key`, else `"throttled"`
    */
   retry?: boolean | "throttled" | undefined;
 }
@@ -64,41 +64,49 @@ export interface CallOptions {
 /** Options of a call that returns a `T`. */
 export interface RunOptions<T> extends CallOptions {
   /**
-   * The outcome, where neither a status nor an error tells it; `undefined` leaves it to the default. `fetch` passes
-   * a clone of the response, and returns the response after this has settled.
+   * Returns the outcome of an attempt, if its status or error does not show it; `undefined` keeps the default. `fetch`
+   * passes a clone of the response, and returns the response after this function has settled.
    */
   outcome?: ((result: { value?: T; error?: unknown }) => Reply | undefined | PromiseLike<Reply | undefined>) | undefined;
-  /** What the call cost in fact, for example the tokens that the response counts. `fetch` passes a clone, as above. */
+  /** Returns the actual cost of the call, for example the tokens that the response reports. `fetch` passes a clone, as above. */
   actualCost?: ((value: T) => Cost | undefined | PromiseLike<Cost | undefined>) | undefined;
 }
 
-/** Options of a call by `fetch`. */
+/** Options of `fetch`. */
 export interface FetchOptions extends RunOptions<Response> {
   /**
-   * When the call's place is free for another: at the end of the response's body, or at its headers. Long streams
-   * want `"headers"` if the server does not count them as calls in flight. @defaultValue "body"
+   * When the call stops counting as in flight: at the end of the response's body, or at its headers. Use `"headers"`
+   * for long streams that the server does not count as calls in flight. @defaultValue "body"
    */
   release?: "headers" | "body" | undefined;
 }
 
-/** The right to one call. Settle it; what is dropped unsettled teaches nothing. */
+/** The right to one call. Settle it after the call: the gate learns nothing from a permit that is dropped. */
 export interface Permit {
   /** Reports the outcome of the call; only the first report counts. */
   settle(reply?: Reply, actualCost?: Cost): void;
-  /** As `settle("abandoned")`, if it was not settled. */
+  /** The same as `settle("abandoned")`, if the permit was not settled. */
   [Symbol.dispose](): void;
 }
 
 /**
- * Why a call is not tried again: sending it twice is not safe (by its `method`, or its `body`, which
- * can be read once), another attempt cannot mend the `error`, its `attempts` are used up, its `deadline` comes
- * first, the `retryBudget` is spent, the `limit` has no room, the `queue` is full, or the server's quota is `exhausted`.
+ * Why a call is not retried:
+ *
+ * - `"method"`: the method is not idempotent, so the server may have executed the call
+ * - `"body"`: the body is a stream, which can be read only once
+ * - `"error"`: another attempt would fail in the same way
+ * - `"attempts"`: all attempts are used
+ * - `"deadline"`: the next attempt would be later than the deadline
+ * - `"retryBudget"`: the retry budget is spent
+ * - `"limit"`: the limit has no room for the call
+ * - `"queue"`: the queue is full
+ * - `"exhausted"`: the server's quota is used up or unpaid
  */
 export type Why = "method" | "body" | "error" | "attempts" | "deadline" | "retryBudget" | "limit" | "queue" | "exhausted";
 
-/** What happened, by the name of the event. */
+/** The events of a gate, by name. */
 export interface Events {
-  /** A call begins to wait, for at least `ms` milliseconds as far as is known. */
+  /** A call begins to wait. `ms` is the shortest wait that is known now, in milliseconds. */
   wait: { key: string; cause: Cause; ms: number };
   /** An attempt is sent, after `waited` milliseconds in the queue. */
   sent: { key: string; attempt: number; waited: number };
@@ -106,82 +114,83 @@ export interface Events {
   settled: { key: string; attempt: number; outcome: Outcome; status: number | undefined; ms: number };
   /** A server throttled a call (429) or is overloaded (503). */
   throttled: { key: string; outcome: Outcome; status: number | undefined; cooldown: number | undefined; attempt: number };
-  /** A call will be tried again, in `ms` milliseconds at the earliest. */
+  /** A call will be retried, in `ms` milliseconds at the earliest. */
   retry: { key: string; attempt: number; ms: number };
-  /** A call that failed is not tried again, and why. */
+  /** A call that failed is not retried. */
   gaveUp: { key: string; attempt: number; why: Why };
 }
 
 /** The names of all events. */
 export const EVENTS = ["wait", "sent", "settled", "throttled", "retry", "gaveUp"] as const satisfies readonly (keyof Events)[];
 
-/** The counters in the core's order; the empty ones count how often it was asked. */
+/** The counters in the core's order. Those without a name are not public. */
 export const COUNTERS = [
   "admitted", "", "", "rejected", "ok", "throttled", "busy", "failed", "abandoned", "retries", "slowdowns", "speedups", "inFlight",
 ] as const;
 
-/** What has been counted, over all keys or for one. */
+/** Counters, of all keys or of one. */
 export type Stats = Record<Exclude<(typeof COUNTERS)[number], ""> | "keys" | "waits" | "waiting", number> & {
-  /** How many waits each cause has had. */
+  /** How many waits each cause had. */
   causes: Record<Cause, number>;
-  /** Milliseconds between two calls, by the law; 0 where nothing is kept apart. The largest of all keys. */
+  /** The law's time between two calls in milliseconds, or 0 if it sets no rate. The longest of all keys. */
   interval: number;
 };
 
-/** How a key stands. */
+/** The current state of a key. */
 export interface Peek {
-  /** In how many milliseconds a call that came now could be sent at the earliest. */
+  /** How long a new call would wait at least, in milliseconds. */
   wait: number;
-  /** What keeps it back; `"concurrency"` until a call ends, whenever that is. */
+  /** Why it would wait. `"concurrency"`: until a call in flight ends, which may be later than `wait`. */
   cause: Cause | undefined;
-  /** How many calls wait, and how many are in flight. */
+  /** How many calls wait. */
   waiting: number;
+  /** How many calls are in flight. */
   inFlight: number;
 }
 
-/** What has been learnt, for `JSON.stringify` or structured clone. */
+/** What a gate has learned. It can be stored with `JSON.stringify` or structured clone. */
 export interface Snapshot {
-  /** When it was made, in milliseconds since 1970. */
+  /** When the snapshot was taken, in milliseconds since 1970. */
   readonly at: number;
-  /** Each key with its record. */
+  /** Each key and its record. */
   readonly keys: readonly (readonly [key: string, record: string])[];
 }
 
 /** The ways to make a call. */
 export interface Caller {
-  /** As the global `fetch`: paced, retried where that is safe, and following what servers say of their limits. */
+  /** The same as the global `fetch`, with pacing and retries. It follows the limits that servers report. */
   readonly fetch: (input: string | URL | Request, init?: RequestInit, options?: FetchOptions) => Promise<Response>;
-  /** Runs any call when it may be sent. The signal that it gets, if it declares a parameter, is aborted when the call is. */
+  /** Calls `work` when a call may be sent, and retries it. The signal is aborted when the call is; `work` receives it only if it declares a parameter. */
   readonly run: <T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options?: RunOptions<T>) => Promise<T>;
-  /** The same function, each call of which is a `run`. */
+  /** Returns a function that calls `work` with `run`. */
   readonly wrap: <A extends unknown[], T>(work: (...args: A) => T | PromiseLike<T>, options?: RunOptions<T>) => (...args: A) => Promise<T>;
-  /** A permit, if a call may be sent now; else null. */
+  /** Returns a permit if a call may be sent now, else null. */
   readonly tryAcquire: (options?: Pick<CallOptions, "key" | "cost">) => Permit | null;
-  /** The same gate with other defaults for its calls. */
+  /** Returns the same gate with other default options for its calls. */
   readonly with: (defaults: Omit<FetchOptions, "outcome" | "actualCost">) => Caller;
 }
 
-/** Paces calls, and learns from their responses. */
+/** Decides when calls are sent, and learns from their responses. */
 export interface Gate extends Caller {
-  /** The counters, of all keys or of one. */
+  /** Returns the counters of all keys, or of one. */
   readonly stats: (key?: string) => Stats;
-  /** How a key stands; nothing is charged. @defaultValue the key of `run` */
+  /** Returns the state of a key. It charges nothing. @defaultValue the key of `run` */
   readonly peek: (key?: string) => Peek;
   /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof Events>(event: E, listener: (event: Events[E]) => void) => () => void;
-  /** Follows another policy from now on. A law that stays the same keeps what it has learnt. */
+  /** Replaces the policy for all keys. If the law stays the same, it keeps what it has learned. */
   readonly setPolicy: (policy: Policy) => void;
-  /** Sends nothing until `resume`; calls wait. */
+  /** Sends no calls until `resume`. New calls wait. */
   readonly pause: () => void;
-  /** Goes on after `pause`. */
+  /** Sends calls again after `pause`. */
   readonly resume: () => void;
   /** Resolves when no call waits or is in flight. */
   readonly idle: () => Promise<void>;
-  /** What has been learnt. */
+  /** Returns what the gate has learned. */
   readonly snapshot: () => Snapshot;
-  /** Goes on from a snapshot, for the keys that are idle. */
+  /** Continues from a snapshot. Keys with calls keep their state. */
   readonly restore: (snapshot: Snapshot) => void;
-  /** Frees what the gate holds; calls that wait are rejected as `Closed`. */
+  /** Closes the gate. Calls that wait are rejected with `Closed`. */
   readonly close: () => void;
   readonly [Symbol.dispose]: () => void;
 }
@@ -198,12 +207,12 @@ const POLICY = ["law", "requests", "tokens", "concurrency", "expiry", "maxCooldo
 const GATE = [...POLICY, "key", "keys", "queue", "warnAfter", "fetch", "seed", "now", "timers"];
 const CALL = ["key", "cost", "deadline", "priority", "signal", "retry", "outcome", "actualCost", "release"];
 
-/** Throws where a policy has an option that there is not. */
+/** Throws if a policy has an unknown option. */
 export function checkPolicy(policy: Policy): void {
   among(policy, POLICY, "of a policy");
 }
 
-/** Throws where an option of a gate is none, or cannot be. The policy's values are checked where they are written. */
+/** Throws if an option of a gate is unknown or impossible. The policy's values are checked where they are written. */
 export function checkGate(options: Options): void {
   among(options, GATE, "of a gate");
   const { keys, queue, warnAfter, seed, timers } = options;
@@ -215,7 +224,7 @@ export function checkGate(options: Options): void {
   if (timers) for (const name of ["setTimeout", "clearTimeout"] as const) func(`timers.${name}`, timers[name] ?? null);
 }
 
-/** Throws where an option of a call is none, or cannot be. */
+/** Throws if an option of a call is unknown or impossible. */
 export function checkCall(options: CallOptions & { outcome?: unknown; actualCost?: unknown; release?: unknown }): void {
   among(options, CALL, "of a call");
   const { key, cost, deadline, priority, signal, retry, release } = options;
@@ -230,7 +239,7 @@ export function checkCall(options: CallOptions & { outcome?: unknown; actualCost
   func("actualCost", options.actualCost);
 }
 
-/** Throws where a cost cannot be. */
+/** Throws if a cost is impossible. */
 export function checkCost(name: string, cost: Cost | undefined): void {
   const isParts = typeof cost === "object" && cost !== null;
   number(isParts ? `${name}.requests` : name, isParts ? cost.requests : cost, 0, 0xffffffff, true);

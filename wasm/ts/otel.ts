@@ -1,4 +1,4 @@
-/** Metrics of a gate for OpenTelemetry, or whatever has a meter of that shape. */
+/** Metrics of a gate, for OpenTelemetry or any meter with the same methods. */
 
 import type { Gate } from "./options.js";
 
@@ -6,19 +6,21 @@ interface Instrument {
   add(value: number, attributes?: Record<string, string>): void;
 }
 
-/** What is used of a meter of `@opentelemetry/api`. */
+/** The methods of a meter of `@opentelemetry/api` that are used. */
 export interface Meter {
   createCounter(name: string, options?: { description?: string; unit?: string }): Instrument;
   createHistogram(name: string, options?: { description?: string; unit?: string }): { record(value: number, attributes?: Record<string, string>): void };
 }
 
 /**
- * Records what a gate does; returns a function that ends that. The attribute `tidegate.key` is the call's key.
+ * Records the events of a gate. Returns a function that stops recording. The attribute `tidegate.key` is the call's key.
  *
- * - `tidegate.attempts`: attempts by `tidegate.outcome`
+ * - `tidegate.attempts`: attempts, by `tidegate.outcome`
  * - `tidegate.attempt.duration`: seconds from sending to the response's headers
- * - `tidegate.waits`: waits by `tidegate.cause`, and `tidegate.wait.duration`: seconds in the queue
- * - `tidegate.retries`, and `tidegate.gave_up` by `tidegate.reason`
+ * - `tidegate.waits`: waits, by `tidegate.cause`
+ * - `tidegate.wait.duration`: seconds in the queue
+ * - `tidegate.retries`: retries
+ * - `tidegate.gave_up`: failed calls that are not retried, by `tidegate.reason`
  */
 export function observe(gate: Pick<Gate, "on">, meter: Meter): () => void {
   const attempts = meter.createCounter("tidegate.attempts", { description: "Attempts, by their outcome" });

@@ -1,10 +1,10 @@
-/** One pacing gate: each call is given a time of its own when it comes, and sleeps until then. */
+/** A pacing gate: each call gets its time when it arrives, and sleeps until then. */
 
 import { nap, type Timers } from "./wait.js";
 
 /** The quota. */
 export interface PacingOptions {
-  /** How many calls fit into a period. */
+  /** How many calls a period allows. */
   limit: number;
   /** The period, in milliseconds. */
   per: number;
@@ -18,13 +18,13 @@ export interface PacingOptions {
 
 /** A pacing gate. */
 export interface Pacing {
-  /** Whether a call of this cost may be sent now; if so, it has been charged. */
+  /** Returns whether a call of this cost may be sent now. If so, the call is charged. */
   readonly take: (cost?: number) => boolean;
   /** Resolves when a call of this cost may be sent: first come, first served. */
   readonly wait: (cost?: number, signal?: AbortSignal | null) => Promise<void>;
-  /** Keeps calls that come from now on back for so many milliseconds, as a Retry-After asks for. */
+  /** Makes all calls from now on wait for at least `ms` milliseconds, for a `Retry-After`. */
   readonly cooldown: (ms: number) => void;
-  /** Frees the pacing gate. Calls that wait already still leave; it paces no more. */
+  /** Frees the gate. Calls that wait are still sent in time; later calls are not paced. */
   readonly [Symbol.dispose]: () => void;
 }
 

@@ -5,50 +5,50 @@ import { LAWS, type Law } from "./law.js";
 
 /** A limit that you know. */
 export interface Quota {
-  /** How many calls (or tokens) fit into a period. */
+  /** How many calls (or tokens) a period allows. */
   limit: number;
   /** The period, in milliseconds. */
   per: number;
   /**
-   * How many may be sent at once; so many periods are less than 570 years. @defaultValue 1 for requests;
-   * the whole limit for tokens, or as much of it as that allows
+   * How many may be sent at once. A burst of more than 570 years' worth is rejected. @defaultValue 1 for requests; the
+   * whole limit for tokens
    */
   burst?: number | undefined;
 }
 
-/** What a gate keeps to. All of it is optional, and can be changed at run time. */
+/** The policy of a gate. All options are optional, and can be changed at run time. */
 export interface Policy {
   /**
-   * `"adaptive"` finds an unknown limit, and follows what the server says of it. `"fixed"` never exceeds
-   * `requests` and `tokens`. `"backoff"` sets no rate, and `"none"` not even a delay between attempts; both
-   * follow a server's Retry-After. @defaultValue "fixed" if `requests` or `tokens` are given, else "adaptive"
+   * `"adaptive"` finds an unknown limit, and follows the server's hints. `"fixed"` never exceeds `requests` and
+   * `tokens`. `"backoff"` sets no rate, and `"none"` sets neither a rate nor a delay between attempts. All of them
+   * follow `Retry-After`. @defaultValue "fixed" if `requests` or `tokens` are given, else "adaptive"
    */
   law?: Law | undefined;
-  /** The limit of calls, if you know it: what `fixed` keeps, and where `adaptive` begins. */
+  /** The limit of calls, if you know it: `fixed` keeps it, and `adaptive` starts there. */
   requests?: Quota | undefined;
-  /** The limit of whatever else `cost` counts as `tokens`. */
+  /** The limit of what `cost` counts as `tokens`. */
   tokens?: Quota | undefined;
-  /** At most so many calls in flight for a key, from 1 to 65,535. @defaultValue no limit */
+  /** How many calls of a key may be in flight, from 1 to 65,535. @defaultValue no limit */
   concurrency?: number | undefined;
-  /** After so many milliseconds a call that never ended gives its place back. @defaultValue 300000; in edge workers, where calls die with their request, 30000 */
+  /** How long a call counts as in flight if its end is never seen, in milliseconds. @defaultValue 300000; 30000 in edge workers, where calls end with their request */
   expiry?: number | undefined;
-  /** The longest cooldown in milliseconds that a server can ask for. @defaultValue 3600000 */
+  /** The longest cooldown that a server can cause, in milliseconds. @defaultValue 3600000 */
   maxCooldown?: number | undefined;
   /**
-   * Each call's own delay between attempts: doubling from `base` to `max` milliseconds, full jitter.
+   * The delay between attempts of a call: it doubles from `base` to `max` milliseconds, with full jitter.
    * @defaultValue none for `none`, and for `adaptive`, `autosleeper` and the `heroku` laws, which delay by
    * themselves; else 100 to 20000
    */
   backoff?: { base?: number | undefined; max?: number | undefined } | undefined;
-  /** At most so many attempts of a call, the first included. @defaultValue 10; for a throttled call up to 64 in the first two minutes */
+  /** How many attempts a call has, including the first. @defaultValue 10; up to 64 in the first two minutes for throttled calls */
   attempts?: number | undefined;
-  /** No attempt later than so many milliseconds after the first failure. @defaultValue no limit */
+  /** How long after the first failure a call may be retried, in milliseconds. @defaultValue no limit */
   elapsed?: number | undefined;
-  /** Retries that the successes must pay for: so many per cent, and `reserve` in advance. @defaultValue no limit; a reserve of 10 */
+  /** Retries as a percentage of successes, and `reserve` retries in advance. @defaultValue no limit; a reserve of 10 */
   retryBudget?: { percent: number; reserve?: number | undefined } | undefined;
 }
 
-/** Throws where an object has a name that is none of these. */
+/** Throws if an object has a property with another name. */
 export function among(given: object, names: readonly string[], where: string): void {
   if (typeof given !== "object" || given === null) throw new PolicyError(`the options ${where} are ${String(given)}; they are an object`);
   for (const name in given) {

@@ -1,14 +1,13 @@
 /**
  * One budget for all processes of a fleet that share a Redis server.
  *
- * The budget is held by one of the processes: whoever asks and finds that nobody holds it takes the
- * seat, and another does within a second or two after a crash. Redis carries the messages, keeps
- * what has been learnt, and decides who holds the seat.
+ * One of the processes holds the budget: the first one that asks while nobody holds it. After a crash, another
+ * process takes over within a second or two. Redis carries the messages, keeps the record, and decides which process
+ * holds the budget.
  *
- * The other way would be to keep the budget in Redis alone, read by each process, changed there, and
- * written back where nobody else has in between. It was not taken: what is written down of a budget is
- * what outlasts its holder, 200 bytes or so, and not who shares it and each call in flight, which are a
- * hundred thousand; and of a fleet that asks at the same time all but one would have to begin again.
+ * The alternative is to keep the whole budget in Redis, and to let each process read, change and write it. That was
+ * rejected for two reasons. A record has about 200 bytes, but the members and the calls in flight take a hundred
+ * thousand. And if several processes ask at the same time, all but one have to start again.
  */
 
 import { instance, unpack } from "./core.js";
@@ -20,24 +19,24 @@ import type { DeskStats } from "./shared/desk.js";
 import { writeShared, type SharedPolicy } from "./shared/policy.js";
 import { common, packed } from "#packed/shared";
 
-/** What a shared gate is made with: which server, and what the budget of each key keeps to. */
+/** Options of a shared gate: the server, and the policy of each key's budget. */
 export interface RedisOptions extends SharedOptions, SharedPolicy {
   /**
-   * A client that is connected, of the package `redis` or `ioredis`. It is yours, and stays open; one
-   * more connection is made as it was made, and closed with the gate.
+   * A connected client of the package `redis` or `ioredis`. The gate duplicates it for a second connection, and
+   * closes only that one.
    */
   shared: RedisClient;
-  /** What the names of all keys in Redis begin with. Who has the same one shares. @defaultValue "\{tidegate\}" */
+  /** The prefix of all names in Redis. Gates with the same prefix share their budgets. @defaultValue "\{tidegate\}" */
   prefix?: string;
-  /** Makes the jitter of a budget that this process holds repeatable, for tests. @defaultValue from `crypto` */
+  /** The seed of the jitter of budgets that this process holds, for tests. @defaultValue random */
   seed?: number;
 }
 
 /** A gate that shares the budget of each key with the other processes of a fleet. */
 export interface RedisGate extends SharedGate {
-  /** What the budget of a key has counted, where this is the process that holds it. @defaultValue the key of `run` */
+  /** Returns the counters of a key's budget if this process holds it, else `undefined`. @defaultValue the key of `run` */
   readonly budget: (key?: string) => DeskStats | undefined;
-  /** Gives back what is leased, and the budgets that this process holds, and ends the connection that the gate has made. */
+  /** Returns all leases, hands over the budgets that this process holds, and closes the second connection. */
   readonly close: () => Promise<void>;
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 }
@@ -47,8 +46,8 @@ const load = () => instance((module ??= new WebAssembly.Module(unpack(packed, co
 const share = sharer(load, PumpedLane, () => {});
 
 /**
- * Makes a gate that shares the budget of each key with all processes whose gates have the same `prefix`
- * on the same server. Make one for the program, and close it before the client.
+ * Creates a gate that shares the budget of each key with all processes whose gates have the same `prefix` on the
+ * same server. Create one for the program, and close it before the client.
  */
 export function tidegate({ shared, prefix = "{tidegate}", law, requests, maxCooldown, concurrency, expiry, heartbeat, ...options }: RedisOptions): RedisGate {
   check(shared);

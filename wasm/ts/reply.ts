@@ -4,10 +4,15 @@ import type { Core } from "./core.js";
 import { PolicyError } from "./errors.js";
 
 /**
- * What became of a call. `"ok"`: the server answered. `"throttled"`: over a limit (429). `"busy"`: the server is
- * overloaded (503). `"failed"`: no usable response. `"abandoned"`: ended on this side. `"exhausted"`: a quota is
- * used up or unpaid, and waiting does not help soon. `"final"`: the server answered, and another attempt would not
- * help. The last two are never tried again.
+ * The outcome of a call.
+ *
+ * - `"ok"`: the server answered
+ * - `"throttled"`: the server rejected the call because of a limit (429)
+ * - `"busy"`: the server is overloaded (503)
+ * - `"failed"`: there is no usable response
+ * - `"abandoned"`: the call was ended on this side
+ * - `"exhausted"`: a quota is used up or unpaid, and waiting will not help soon; never retried
+ * - `"final"`: the server answered, and another attempt would not help; never retried
  */
 export type Outcome = (typeof OUTCOMES)[number];
 
@@ -15,15 +20,15 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const OUTCOMES = ["ok", "throttled", "busy", "failed", "abandoned", "exhausted", "final"] as const;
 const FINAL = 6;
 
-/** What looks like a response: of `fetch`, of axios, of Node. */
+/** Anything with the shape of a response, such as those of `fetch`, axios and Node. */
 export interface ResponseLike {
   readonly status: number;
   readonly headers?: unknown;
-  /** The first bytes of its body, where they may say more than the status. */
+  /** The first bytes of the body, if they may say more than the status. */
   readonly excerpt?: Uint8Array | undefined;
 }
 
-/** A report on a call: an outcome, one with a cooldown in milliseconds, or the response. */
+/** The result of a call: an outcome, an outcome with a cooldown in milliseconds, or the response. */
 export type Reply = Outcome | { readonly outcome: Outcome; readonly retryAfter?: number | undefined } | ResponseLike;
 
 /** Prepares the core's reply, and tells its outcome's number. */

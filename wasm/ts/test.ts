@@ -1,22 +1,22 @@
-/** A clock for tests: time passes when the test says so, for a gate's clock and for its timers. */
+/** A clock for tests. It drives a gate's clock and its timers, and advances only when the test says so. */
 
 import type { Timers } from "./wait.js";
 
-/** See the module. */
+/** A clock that a test controls. */
 export interface TestClock {
-  /** What `tidegate({ ...clock.options })` and `pacing({ ...clock.options })` take. */
+  /** Options for `tidegate({ ...clock.options })` and `pacing({ ...clock.options })`. */
   readonly options: { readonly now: () => number; readonly timers: Timers };
-  /** Lets time pass, timer by timer; what a timer wakes runs before the next one fires. */
+  /** Advances the clock by `ms` milliseconds. Timers fire in order, and what a timer wakes runs before the next timer fires. */
   readonly advance: (ms: number) => Promise<void>;
 }
 
 // A test may replace the global one with a fake.
 const { setTimeout } = globalThis;
 
-/** All that waits for no timer has its turn: promises, and responses that are made in memory. */
+/** Lets everything run that waits for no timer: promises, and responses that are made in memory. */
 const settled = () => new Promise<void>((wake) => setTimeout(wake, 0));
 
-/** Makes a clock that begins at 0. */
+/** Creates a clock that starts at 0. */
 export function testClock(): TestClock {
   let time = 0;
   let latest = 0;

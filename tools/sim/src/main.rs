@@ -17,7 +17,7 @@ use tidegate_sim::runner::{self, Job};
 use tidegate_sim::shared::{Fleet, page};
 use tidegate_sim::{Scenario, ScenarioError, World, controllers, plot};
 
-/// Throttles against rate-limited servers, in virtual time
+/// Simulates clients and rate-limited servers in virtual time
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -29,29 +29,29 @@ struct Cli {
 enum Verb {
     /// List the scenarios and the laws
     List {
-        /// Where to look for scenarios
+        /// The folder of the scenarios
         #[arg(long, default_value = default_directory())]
         scenarios: PathBuf,
     },
     /// Run scenarios
     Run(RunArgs),
-    /// Run fleets that share one budget, and print the page about them
+    /// Simulate fleets that share one budget, and print a report
     Shared(SharedArgs),
-    /// Run laws in worlds drawn at random, each with every set of hints
+    /// Run laws in random worlds, each with every set of hints
     Worlds(verb::Worlds),
 }
 
 #[derive(Args)]
 struct SharedArgs {
-    /// Fleet files; all that there are unless told
+    /// Fleet files [default: all]
     files: Vec<PathBuf>,
-    /// Seeds: one, or the first and the last
+    /// The seed, or the first and the last seed
     #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
     seeds: RangeInclusive<u64>,
-    /// Print a list of JSON lines
+    /// Print JSON lines
     #[arg(long)]
     json: bool,
-    /// Write the page to a file instead
+    /// Write the report to a file
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     out: Option<PathBuf>,
 }
@@ -61,10 +61,10 @@ struct RunArgs {
     /// Scenario files
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Laws, separated by commas; all laws and peers unless told
+    /// Laws, separated by commas [default: all laws and peers]
     #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',')]
     laws: Vec<String>,
-    /// Seeds: one, or the first and the last
+    /// The seed, or the first and the last seed
     #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
     seeds: RangeInclusive<u64>,
     #[command(flatten)]
@@ -74,14 +74,14 @@ struct RunArgs {
 #[derive(Args)]
 #[group(multiple = false)]
 struct Form {
-    /// Print a list of JSON rows, with the spread over seeds
+    /// Print JSON rows, with the spread over the seeds
     #[arg(long)]
     json: bool,
-    /// Print every event, and the digest of all of them
+    /// Print every event, and a digest of all events
     #[arg(long)]
     trace: bool,
-    /// Draw the first seed's delays, rates and throttled share to a file, or to files in a
-    /// directory where there are several scenarios or laws
+    /// Draw the delays, rates and throttled share of the first seed to an SVG file, or to a folder if there are
+    /// several scenarios or laws
     #[arg(long, value_name = "OUT")]
     svg: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-/** The gate of a process that shares its budgets: calls are sent with leases that were leased. */
+/** The gate of a process that shares its budgets: each call is sent with a lease. */
 
 import type { Exports } from "../core.js";
 import { PolicyError } from "../errors.js";
@@ -11,57 +11,59 @@ import { made, type LeaseCore } from "./core.js";
 import { leased, type LeasedLane, type SolidLanes } from "./lane.js";
 import { steady } from "./steady.js";
 
-/** What a shared gate is made with: all optional. What the budget keeps to is said where the budget is. */
+/** Options of a shared gate. All are optional. The policy is set where the budget is held. */
 export interface SharedOptions extends Pick<Options, "key" | "keys" | "queue" | "attempts" | "warnAfter" | "fetch" | "now"> {
   /**
-   * What this process may send by itself while no coordinator has told it of its share yet.
+   * What this process may send on its own as long as no coordinator has answered.
    * @defaultValue one call a second
    */
   alone?: Quota;
 }
 
-/** What a call of a shared gate may say. It costs one call of the budget. */
+/** Options of a call of a shared gate. Each call costs 1. */
 export type SharedCallOptions = Omit<CallOptions, "cost">;
 
-/** What `fetch` of a shared gate may say besides. A call's place is free at the headers, when its outcome is reported. */
+/** Options of `fetch` of a shared gate. A call is in flight until its headers, when its outcome is reported. */
 export type SharedFetchOptions = Omit<FetchOptions, "cost" | "actualCost" | "release">;
 
-/** What `run` of a shared gate may say besides. */
+/** Options of `run` of a shared gate. */
 export type SharedRunOptions<T> = Omit<RunOptions<T>, "cost" | "actualCost">;
 
-/** What happened, by the name of the event. */
+/** The events of a shared gate, by name. */
 export interface SharedEvents extends Events {
-  /** No answer came of the coordinator, or none that can be read; why, where that is known. Calls go on. */
+  /** The coordinator did not answer, or its answer was invalid. `error` is the reason, if it is known. Calls continue. */
   missed: { key: string; error: unknown };
 }
 
-/** What has been counted in this process, over all keys or for one; the budget's own counters are where it is. */
+/** Counters of this process, of all keys or of one. The budget has its own counters where it is held. */
 export interface SharedStats extends Omit<Stats, "slowdowns" | "speedups"> {
-  /** Requests that were sent to the coordinator, and how many of those were not answered. */
+  /** Requests that were sent to the coordinator. */
   asked: number;
+  /** Requests that were not answered. */
   missed: number;
-  /** Calls that found no lease in hand when they were first in line. */
+  /** Calls for which no lease was available when they were first in the queue. */
   without: number;
-  /** Calls that a message kept back: they waited for an answer, and their lease was due when it came. */
+  /** Calls that were sent late because they waited for an answer: their lease was due when it arrived. */
   delayed: number;
-  /** Calls that were sent without a lease, and how many of the keys have no coordinator at present. */
+  /** Calls that were sent without a lease. */
   alone: number;
+  /** Keys that have no coordinator at present. */
   cut: number;
-  /** Leases in hand. */
+  /** Leases that are available. */
   inHand: number;
-  /** How many share the budget, as far as this process was told. The largest of all keys. */
+  /** How many members share the budget, by the last answer. The largest of all keys. */
   members: number;
 }
 
 /** A gate that shares the budget of each key with other processes. */
 export interface SharedGate extends Pick<Gate, "close"> {
-  /** As `fetch`: within the shared budget, retried where that is safe, and telling all others what the server says. */
+  /** The same as the global `fetch`, within the shared budget and with retries. All members share the server's feedback. */
   readonly fetch: (input: string | URL | Request, init?: RequestInit, options?: SharedFetchOptions) => Promise<Response>;
-  /** Runs any call when it may be sent; the signal is aborted when the call is given up. */
+  /** Calls `work` when a call may be sent, and retries it. The signal is aborted when the call is. */
   readonly run: <T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options?: SharedRunOptions<T>) => Promise<T>;
-  /** A permit, if a lease is in hand and due; else null, and one is asked for. */
+  /** Returns a permit if a lease is available and due. Else it returns null and asks for one. */
   readonly tryAcquire: (options?: Pick<CallOptions, "key">) => ReturnType<Gate["tryAcquire"]>;
-  /** The counters, of all keys or of one. */
+  /** Returns the counters of all keys, or of one. */
   readonly stats: (key?: string) => SharedStats;
   /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof SharedEvents>(event: E, listener: (event: SharedEvents[E]) => void) => () => void;
@@ -103,7 +105,7 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
   };
 };
 
-/** What a process may send by itself is a quota, as a policy has them. */
+/** Checks `alone` in the same way as a policy's quota. */
 function check(alone: Quota, attempts: number | undefined): void {
   try {
     write(new Float64Array(18), { law: "fixed", requests: alone, attempts }, LAWS.length, 1);

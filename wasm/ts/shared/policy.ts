@@ -1,23 +1,23 @@
-/** The policy of a shared budget: the part of a gate's policy that is the fleet's. */
+/** The policy of a shared budget. */
 
 import { PolicyError } from "../errors.js";
 import { LAWS, type Law } from "../law.js";
 import { write, type Policy } from "../policy.js";
 
-/** What the whole fleet keeps to, as one client would. */
+/** The policy of a shared budget. It applies to the whole fleet as to one client. */
 export interface SharedPolicy extends Pick<Policy, "requests" | "maxCooldown"> {
-  /** Any law but `vegas`, which steers by delay and would see the fleet's own. @defaultValue "adaptive" */
+  /** Any law except `vegas`: it reacts to delays, and would measure those of the leases. @defaultValue "adaptive" */
   law?: Exclude<Law, "vegas">;
-  /** At most so many calls of all members leased and in flight, from 1 to 4096. @defaultValue 4096 */
+  /** How many calls of all members may be leased or in flight, from 1 to 4096. @defaultValue 4096 */
   concurrency?: number;
   /**
-   * After so many milliseconds a call whose end was never told gives its place back: as long as the
-   * longest call takes, and no longer. @defaultValue 30000
+   * How long a call counts as in flight if its end is never reported, in milliseconds. Set it to the duration of
+   * the longest call. @defaultValue 30000
    */
   expiry?: number;
   /**
-   * How often a member asks at least while it has calls, in milliseconds. More often follows the server
-   * closer, and costs more messages; a large fleet asks less often. @defaultValue 500
+   * The longest time between two requests of a member that has calls, in milliseconds. A shorter one follows the server
+   * more closely and costs more messages. In a large fleet it is longer. @defaultValue 500
    */
   heartbeat?: number;
 }

@@ -8,6 +8,7 @@ mod embedded;
 mod features;
 mod firmware;
 mod fuzz;
+mod guides;
 pub mod hostile;
 mod links;
 mod msrv;
@@ -96,6 +97,7 @@ const PARTS: [Part; 25] = [
         .quick(wasm::quick)
         .waits(),
     part("web", "the page, in a real browser", web::run).waits(),
+    part("guides", "each guide, followed in an empty folder", guides::run).waits(),
     part("xtask", "this tool's own tests", xtask).quick(xtask),
 ];
 

@@ -13,34 +13,34 @@ pub struct Api {
     /// How the API limits its callers.
     #[arg(long, value_enum, default_value_t = PolicyName::Gcra)]
     pub policy: PolicyName,
-    /// Calls a period, or calls at once for `concurrency` [default: 60, at once 6].
+    /// Calls per period; for `concurrency`, calls in flight [default: 60; 6 for `concurrency`].
     #[arg(long, value_name = "CALLS", value_parser = limit, allow_hyphen_values = true)]
     limit: Option<u64>,
     /// The period of `gcra` and `window`.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration, allow_hyphen_values = true)]
     period: Duration,
-    /// How many calls the bucket of `gcra` holds.
+    /// How many calls `gcra` allows at once.
     #[arg(long, value_name = "CALLS", default_value = "10", value_parser = limit, allow_hyphen_values = true)]
     pub burst: u64,
-    /// Keep a second limit as well, of so many calls in each such window, such as 500/10s.
+    /// A second limit: calls in each window, such as 500/10s.
     #[arg(long, value_name = "CALLS/TIME", value_parser = quota, allow_hyphen_values = true)]
     also: Option<Quota>,
-    /// Count tokens too, each call 100 to 1900: a bucket that fills in this time, such as 30000/1s.
+    /// A limit of tokens, such as 30000/1s. Each call costs 100 to 1900 tokens.
     #[arg(long, value_name = "TOKENS/TIME", value_parser = quota, allow_hyphen_values = true)]
     tokens: Option<Quota>,
-    /// What answers tell of the limit: nothing, or the headers of a family of servers.
+    /// The rate limit headers of the responses.
     #[arg(long, value_name = "FAMILY", value_enum, default_value_t = Hints::None)]
     pub hints: Hints,
-    /// How long every answer is under way, give or take a fifth.
+    /// The round-trip time of every call, varied by a fifth.
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = short, allow_hyphen_values = true)]
     pub latency: Duration,
-    /// How long a served call is worked on before that [default: 0s, 100ms for `concurrency`].
+    /// How long the API works on each served call [default: 0s; 100ms for `concurrency`].
     #[arg(long, value_name = "TIME", value_parser = short, allow_hyphen_values = true)]
     service: Option<Duration>,
-    /// Answer every call with 503 in this span, such as 4s..6s.
+    /// Answer every call with 503 during this time, such as 4s..6s.
     #[arg(long, value_name = "FROM..TO", value_parser = outage, allow_hyphen_values = true)]
     outage: Option<Outage>,
-    /// Change the limit at a moment, such as 5s=30.
+    /// Change the limit at this time, such as 5s=30.
     #[arg(long, value_name = "AT=CALLS", value_parser = step, allow_hyphen_values = true)]
     step: Option<Step>,
     /// The port on 127.0.0.1 [default: any free one].
@@ -50,32 +50,32 @@ pub struct Api {
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum PolicyName {
-    /// A bucket that refills evenly (429 when empty).
+    /// A token bucket (429 if it is empty).
     Gcra,
-    /// So many calls in each period (429 past them).
+    /// A fixed window (429 beyond the limit).
     Window,
-    /// So many calls at once (503 past them).
+    /// A limit of calls in flight (503 beyond it).
     Concurrency,
 }
 
 /// A family of headers.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum Hints {
-    /// Nothing: a rejection is all that callers learn.
+    /// No headers.
     None,
-    /// Retry-After in seconds, with a rejection.
+    /// Retry-After in seconds, on rejections.
     RetryAfter,
-    /// Retry-After as a date, with a rejection.
+    /// Retry-After as a date, on rejections.
     RetryDate,
-    /// RateLimit-Remaining and no more (Heroku).
+    /// Only RateLimit-Remaining (Heroku).
     Remaining,
-    /// RateLimit-Policy and no more: limit and window (PyPI).
+    /// Only RateLimit-Policy: limit and window (PyPI).
     Quota,
     /// RateLimit and RateLimit-Policy of the IETF draft (Cloudflare).
     Ietf,
-    /// RateLimit-Limit, -Remaining, -Reset and -Policy of its older drafts.
+    /// RateLimit-Limit, -Remaining, -Reset and -Policy of the older IETF drafts.
     Ratelimit,
-    /// X-RateLimit-* with the reset as a date in seconds; rejections are 403.
+    /// X-RateLimit-* with the reset as Unix time; rejections are 403.
     Github,
     /// x-ratelimit-*-requests with times such as 6m0s, and retry-after-ms.
     Openai,

@@ -25,9 +25,9 @@ pub struct Options {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Start the API and a fleet, watch them, and report how they fared.
+    /// Start the API and a fleet, show them while they run, and print a report.
     Demo(Demo),
-    /// Start the API alone, to be called by hand: curl -i http://127.0.0.1:PORT/
+    /// Start only the API, to call it with other clients: curl -i http://127.0.0.1:PORT/
     Serve(Api),
     /// One process of the fleet; `demo` starts it.
     #[command(hide = true)]
@@ -48,19 +48,19 @@ pub struct Demo {
         default_value = "none,adaptive"
     )]
     compare: Vec<String>,
-    /// How many processes the fleet has.
+    /// Processes of the fleet.
     #[arg(long, value_name = "N", default_value = "4", value_parser = count(1..=64), allow_hyphen_values = true)]
     pub processes: usize,
-    /// How many workers a process has; they share one controller.
+    /// Workers per process. They share one controller.
     #[arg(long, value_name = "N", default_value = "6", value_parser = count(1..=1000), allow_hyphen_values = true)]
     pub workers: usize,
-    /// How long each law runs.
+    /// How long to run each law.
     #[arg(long, value_name = "SECONDS", default_value = "12", value_parser = seconds, allow_hyphen_values = true)]
     pub seconds: Duration,
-    /// Seed the controllers, to draw the same jitter again [default: from the system].
+    /// The seed of the controllers' jitter [default: random].
     #[arg(long, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
-    /// Print one JSON document and nothing else; progress goes to stderr.
+    /// Print the report as JSON. Progress goes to stderr.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

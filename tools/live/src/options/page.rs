@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The page")]
 pub struct PageOptions {
-    /// Serve the page and the API until Ctrl-C, with no fleet.
+    /// Serve only the page and the API, until Ctrl-C.
     #[arg(long = "page", conflicts_with_all = ["no_page", "keep", "json"])]
     pub alone: bool,
-    /// When the laws have run, go on serving the page and an API until Ctrl-C.
+    /// Continue to serve the page and an API after the run, until Ctrl-C.
     #[arg(long, conflicts_with = "json")]
     pub keep: bool,
-    /// Serve no page.
+    /// Do not serve the page.
     #[arg(long)]
     no_page: bool,
     /// The port of the page on 127.0.0.1 [default: 8433, or any free one].

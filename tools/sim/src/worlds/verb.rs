@@ -10,37 +10,37 @@ use tidegate_sim::{controllers, runner};
 
 #[derive(Args)]
 pub struct Worlds {
-    /// The number that the worlds are drawn from
+    /// The seed of the worlds
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Draw worlds for development: they have nothing in common with those that laws are judged by
+    /// Draw development worlds, which have nothing in common with the worlds of the committed table
     #[arg(long)]
     dev: bool,
-    /// How many worlds
+    /// The number of worlds
     #[arg(long, value_name = "N", default_value_t = 200)]
     worlds: u32,
     /// Laws, separated by commas
     #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',', default_value = "adaptive", value_parser = law)]
     laws: Vec<String>,
-    /// All worlds of one family
+    /// Only worlds of this family
     #[arg(long, value_parser = family)]
     family: Option<Family>,
-    /// Sets of hints, separated by commas; all unless told
+    /// Sets of hints, separated by commas [default: all]
     #[arg(long, value_name = "SET,...", value_delimiter = ',', value_parser = hints)]
     hints: Vec<Hints>,
-    /// How often each world is run
+    /// Runs of each world
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1000))]
     runs: u64,
-    /// How many cores to use; all unless told
+    /// How many cores to use [default: all]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write the page and its picture, worlds.md and worlds.svg, to a directory
+    /// Write worlds.md and worlds.svg to a folder
     #[arg(long, value_name = "DIR", conflicts_with = "json")]
     out: Option<PathBuf>,
-    /// Write the scenario files to a directory, and run nothing
+    /// Write the scenario files to a folder and run nothing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["json", "out"])]
     write: Option<PathBuf>,
 }

@@ -1,0 +1,359 @@
+//! The guides of `docs/`, followed step by step in an empty folder, as a reader does who has a checkout.
+//!
+//! Each code block of a guide is one of three things. A block whose first line is a comment that names a file,
+//! such as `// main.ts`, is that file. `sh` is commands, which run in the order of the page; `sh background`
+//! starts what goes on while the others run. `text` is what the commands before it print: each of its lines must
+//! be there, with any numbers. A block that is none of these fails. The TypeScript is checked besides.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use std::{env, fs};
+
+use anyhow::{Context, Result, anyhow, bail};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+
+use crate::npm::{self, step};
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::workspace::root;
+use crate::{aside, progress, redis};
+
+/// The page that lists the guides, and says what all of them need: its server runs beside each guide.
+const START: &str = "README";
+/// How long a guide may take: an installation and a build, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(1_800);
+
+pub fn run(roads: &mut Roads, tally: &mut Tally) {
+    let mut ready = false;
+    tally.verdict("pack and install", || {
+        roads.to(npm::TARGET)?;
+        // The tools of the tests, among them the Node that the guides ask for.
+        npm::install(&npm::folder().join("test"))?;
+        let (_, once) = start()?;
+        bash(START, &shell(&once, &output(START)?.join("step")))?;
+        ready = true;
+        Ok(())
+    });
+    tally.verdict("redis-server", redis::missing);
+    match pages() {
+        Ok(names) if ready => {
+            for name in names {
+                tally.verdict(&name, || follow(&name));
+            }
+        }
+        Ok(_) => (),
+        Err(error) => tally.verdict("the guides", || Err(error)),
+    }
+}
+
+/// The names of the guides, without what they all end in.
+fn pages() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root().join("docs")).context("docs")? {
+        let path = entry.context("docs")?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if path.extension().is_some_and(|it| it == "md") && name != START {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn read(name: &str) -> Result<Vec<Step>> {
+    let page = format!("docs/{name}.md");
+    let text = fs::read_to_string(root().join(&page)).with_context(|| page.clone())?;
+    steps(&text).context(page)
+}
+
+/// What all guides need: the steps that go on beside each guide, and those that are done once.
+fn start() -> Result<(Vec<Step>, Vec<Step>)> {
+    Ok(read(START)?.into_iter().partition(Step::goes_on))
+}
+
+/// An empty folder for what the steps of a page print.
+fn output(name: &str) -> Result<PathBuf> {
+    empty(root().join("target/guides/output").join(name))
+}
+
+fn empty(folder: PathBuf) -> Result<PathBuf> {
+    _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    Ok(folder)
+}
+
+/// Does what a guide says, in an empty folder outside the checkout: within it, cargo would find a workspace.
+fn follow(name: &str) -> Result<()> {
+    let folder = env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
+    let folder = empty(folder)?;
+    let followed = follow_in(&folder, name);
+    fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    followed
+}
+
+fn follow_in(folder: &Path, name: &str) -> Result<()> {
+    let ((around, _), steps) = (start()?, read(name)?);
+    let output = output(name)?;
+    let script = format!(
+        "{}\nexport CARGO_TARGET_DIR='{}'\ncd '{}'\n{}",
+        shell(&around, &output.join("around")),
+        // Kept from run to run.
+        root().join("target/guides/target").display(),
+        folder.display(),
+        shell(&steps, &output.join("step"))
+    );
+    bash(name, &script)?;
+    types(folder, &steps)
+}
+
+/// Runs a script in the checkout, as a reader does who has a Node that runs TypeScript and a Redis server.
+fn bash(name: &str, script: &str) -> Result<()> {
+    let redis = aside::command("redis-server");
+    let libraries = redis.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let libraries: Vec<_> = libraries
+        .map(|(name, value)| format!("{}='{}'", name.display(), value.display()))
+        .collect();
+    let redis = format!("{} '{}'", libraries.join(" "), redis.get_program().display());
+    let mut command = Command::new("bash");
+    command.arg("-c").arg(format!("redis-server() {{ {redis} \"$@\"; }}\n{BEFORE}{script}"));
+    command.current_dir(root()).env("TIDEGATE", root());
+    command.envs([("CI", "1"), ("NO_COLOR", "1"), ("WRANGLER_SEND_METRICS", "false")]);
+    let node = npm::folder().join("test/node_modules/node-26/bin");
+    let path = env::var_os("PATH").unwrap_or_default();
+    command.env(
+        "PATH",
+        env::join_paths([node].into_iter().chain(env::split_paths(&path))).context("PATH")?,
+    );
+    let ended = progress::run(name, command, Some(LIMIT)).context("bash")?;
+    if !ended.success() {
+        bail!("{}\n{}", ended.reason(), ended.output);
+    }
+    Ok(())
+}
+
+/// Ends all that was started, and shows what was printed if a step failed.
+const BEFORE: &str = r#"set -eu
+trap 'code=$?; trap "" TERM; [ $code = 0 ] || tail -n 40 "$OUTPUT"*; kill 0; exit $code' EXIT
+"#;
+
+/// Checks what TypeScript a guide has shown as strictly as the compiler can.
+fn types(folder: &Path, steps: &[Step]) -> Result<()> {
+    let files: Vec<&str> = steps.iter().filter_map(Step::typescript).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let tools = npm::folder().join("test/node_modules");
+    let mut tsc = Command::new("node");
+    tsc.arg(tools.join("typescript/bin/tsc")).current_dir(folder);
+    tsc.args(["--ignoreConfig", "--noEmit", "--strict", "--exactOptionalPropertyTypes"]);
+    tsc.args(["--noUnusedLocals", "--skipLibCheck", "--target", "es2024"]);
+    // What `wrangler types` writes declares all that a worker has.
+    let declared = "worker-configuration.d.ts";
+    if folder.join(declared).exists() {
+        tsc.args(["--module", "esnext", "--moduleResolution", "bundler", "--types", "", declared]);
+    } else {
+        tsc.args(["--module", "nodenext", "--types", "node", "--typeRoots"])
+            .arg(tools.join("@types"));
+    }
+    step("tsc", {
+        tsc.args(files);
+        tsc
+    })
+}
+
+/// What a code block asks of a reader.
+#[derive(Debug, Eq, PartialEq)]
+enum Step {
+    /// To write this file.
+    File { path: String, text: String },
+    /// To run this, beside what follows or to its end.
+    Run { commands: String, goes_on: bool, prints: String },
+}
+
+impl Step {
+    fn goes_on(&self) -> bool {
+        matches!(self, Self::Run { goes_on: true, .. })
+    }
+
+    fn typescript(&self) -> Option<&str> {
+        match self {
+            Self::File { path, .. } => Some(path.as_str()).filter(|path| path.ends_with(".ts")),
+            Self::Run { .. } => None,
+        }
+    }
+}
+
+/// The code blocks of a page.
+fn steps(page: &str) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    let mut block: Option<(String, String)> = None;
+    for event in Parser::new(page) {
+        match event {
+            Event::Start(Tag::CodeBlock(kind)) => {
+                let CodeBlockKind::Fenced(language) = kind else { bail!("an indented code block") };
+                block = Some((language.into_string(), String::new()));
+            }
+            Event::Text(text) => {
+                if let Some((_, code)) = &mut block {
+                    code.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => {
+                let (language, code) = block.take().unwrap_or_default();
+                take(&mut steps, &language, code)?;
+            }
+            _ => (),
+        }
+    }
+    Ok(steps)
+}
+
+fn take(steps: &mut Vec<Step>, language: &str, text: String) -> Result<()> {
+    match language {
+        "sh" | "sh background" => {
+            let goes_on = language != "sh";
+            steps.push(Step::Run { commands: text, goes_on, prints: String::new() });
+        }
+        "text" => match steps.last_mut() {
+            Some(Step::Run { prints, .. }) => *prints = text,
+            _ => bail!("no command prints this:\n{text}"),
+        },
+        _ => {
+            let first = text.lines().next().unwrap_or_default();
+            let name = ["// ", "# "].iter().find_map(|comment| first.strip_prefix(comment));
+            let path = name.filter(|name| name.contains('.') && !name.contains(' '));
+            let path = path.ok_or_else(|| anyhow!("no file, command or output:\n{text}"))?;
+            steps.push(Step::File { path: path.to_owned(), text });
+        }
+    }
+    Ok(())
+}
+
+/// The steps as a script. What each of them prints is in a file whose name begins with `output`.
+fn shell(steps: &[Step], output: &Path) -> String {
+    let mut script = format!("OUTPUT='{}'\n", output.display());
+    for (number, step) in steps.iter().enumerate() {
+        _ = match step {
+            Step::File { path, text } => {
+                write!(
+                    script,
+                    "mkdir -p \"$(dirname {path})\"\ncat > {path} <<'END OF FILE'\n{text}END OF FILE\n"
+                )
+            }
+            Step::Run { commands, goes_on: false, prints } => {
+                write!(
+                    script,
+                    "{{\n{commands}}} > \"$OUTPUT-{number}\" 2>&1 < /dev/null\n{}",
+                    expect(prints, number, false)
+                )
+            }
+            Step::Run { commands, goes_on: true, prints } => {
+                write!(
+                    script,
+                    "{{\n{commands}}} > \"$OUTPUT-{number}\" 2>&1 < /dev/null &\n{}",
+                    expect(prints, number, true)
+                )
+            }
+        };
+    }
+    script
+}
+
+/// Looks for each line in what a step prints, or waits for it where the step goes on.
+fn expect(prints: &str, number: usize, goes_on: bool) -> String {
+    let mut script = String::new();
+    for line in prints.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...") {
+        let found = format!("grep -Eq -e '{}' \"$OUTPUT-{number}\"", pattern(line));
+        _ = if goes_on {
+            writeln!(script, "until {found}; do kill -0 $!; sleep 0.1; done")
+        } else {
+            writeln!(
+                script,
+                "{found} || {{ echo 'not printed: {}'; exit 1; }}",
+                line.replace('\'', "'\\''")
+            )
+        };
+    }
+    script
+}
+
+/// A line with any numbers and any spaces, as an extended regular expression in single quotes.
+fn pattern(line: &str) -> String {
+    let mut pattern = String::new();
+    let mut last = ' ';
+    for c in line.chars() {
+        let class = if c.is_ascii_digit() {
+            '0'
+        } else if c.is_whitespace() {
+            ' '
+        } else {
+            c
+        };
+        match class {
+            '0' | ' ' if class == last => (),
+            '0' => pattern.push_str("[0-9]+"),
+            ' ' => pattern.push_str("[[:space:]]+"),
+            '\'' => pattern.push('.'),
+            c if c.is_ascii_punctuation() => _ = write!(pattern, "[{c}]"),
+            c => pattern.push(c),
+        }
+        last = class;
+    }
+    // A bracket expression has no escapes for these.
+    pattern.replace("[^]", "\\^").replace("[\\]", "\\\\").replace("[]]", "\\]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_a_file_a_command_or_what_a_command_prints() {
+        let page = "Words.\n\n```ts\n// src/main.ts\nmain();\n```\n\n```sh\nnode src/main.ts\n```\n\n```text\n3 served\n```\n\n```sh background\nserve\n```\n";
+        let run = |commands: &str, goes_on, prints: &str| {
+            let [commands, prints] = [commands, prints].map(str::to_owned);
+            Step::Run { commands, goes_on, prints }
+        };
+        let file = |path: &str, text: &str| {
+            let [path, text] = [path, text].map(str::to_owned);
+            Step::File { path, text }
+        };
+        let main = file("src/main.ts", "// src/main.ts\nmain();\n");
+        let expected =
+            [main, run("node src/main.ts\n", false, "3 served\n"), run("serve\n", true, "")];
+        assert_eq!(steps(page).unwrap(), expected);
+        for page in ["```ts\nmain();\n```", "```text\n3 served\n```", "    main();\n"] {
+            assert!(steps(page).is_err(), "{page}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_may_have_other_numbers_and_must_have_the_same_words() {
+        let follow = |printed: &str, expected: &str| {
+            let page = format!("```sh\necho '{printed}'\n```\n```text\n{expected}\n```\n");
+            let output = env::temp_dir().join(format!("tidegate-guide-{}", std::process::id()));
+            let mut command = Command::new("bash");
+            command.args(["-c", &format!("{BEFORE}{}", shell(&steps(&page).unwrap(), &output))]);
+            let success = progress::run("a guide", command, None).unwrap().success();
+            _ = fs::remove_file(output.with_extension("").to_string_lossy().into_owned() + "-0");
+            success
+        };
+        for (printed, expected, is_it) in [
+            ("17 served, 3 throttled", "  20 served, 10 throttled", true),
+            ("{ served: 17 } [^\\]", "...\n{ served: 4 } [^\\]", true),
+            ("17 served", "17 throttled", false),
+            ("served", "17 served", false),
+        ] {
+            assert_eq!(follow(printed, expected), is_it, "{printed}: {expected}");
+        }
+    }
+
+    #[test]
+    fn every_guide_can_be_read() {
+        for name in pages().unwrap() {
+            assert!(read(&name).is_ok_and(|steps| !steps.is_empty()), "{name}");
+        }
+    }
+}
