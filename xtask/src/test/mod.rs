@@ -67,7 +67,7 @@ impl Part {
     }
 }
 
-const PARTS: [Part; 25] = [
+const PARTS: [Part; 26] = [
     part("lint", "formatting and clippy; the same as the verb", lint::run).quick(lint::format),
     part("core", "core's tests, with debug assertions and without", core).quick(core_once),
     part("purity", "no float, unsafe or std in core; a tidy tree", purity).quick(purity),
