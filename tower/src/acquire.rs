@@ -10,7 +10,7 @@ use tidegate::Instant;
 use tidegate::queue::{Place, Ticket};
 
 use crate::alarm::Alarm;
-use crate::entry::Entry;
+use crate::entry::{Entry, Joined};
 use crate::error::Error;
 use crate::keys::Keys;
 use crate::lane::{Held, Wait};
@@ -82,7 +82,10 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
                 Stage::Key(entry) => {
                     let joined = ready!(entry.poll(alarm, cx)).inspect_err(observe::rejected);
                     *stage = Stage::Done;
-                    *stage = Stage::Queue(joined?);
+                    match joined? {
+                        Joined::Admitted(permit) => return Poll::Ready(Ok(permit)),
+                        Joined::Waits(queued) => *stage = Stage::Queue(queued),
+                    }
                 }
                 Stage::Queue(queued) => {
                     let permit = ready!(queued.poll(alarm, cx)).inspect_err(observe::rejected);

@@ -10,7 +10,9 @@ use crate::acquire::Queued;
 use crate::alarm::Alarm;
 use crate::error::Error;
 use crate::keys::Keys;
-use crate::lane::Held;
+use crate::lane::{Entered, Held};
+use crate::observe;
+use crate::permit::Permit;
 use crate::timer::{Timer, span};
 
 /// A call whose key is not in the table yet.
@@ -25,12 +27,18 @@ pub(crate) struct Entry<const LIMITS: usize, T: Timer> {
     pub(crate) since: Instant,
 }
 
+/// What becomes of it when its key has a place.
+pub(crate) enum Joined<const LIMITS: usize, T: Timer> {
+    Admitted(Permit<LIMITS, T>),
+    Waits(Queued<LIMITS, T>),
+}
+
 impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
     pub(crate) fn poll(
         &mut self,
         alarm: &mut Alarm<T>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Queued<LIMITS, T>, Error>> {
+    ) -> Poll<Result<Joined<LIMITS, T>, Error>> {
         loop {
             let until = match self.find(cx.waker()) {
                 Ok(lane) => return Poll::Ready(self.join(lane)),
@@ -74,11 +82,15 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
         if first || overdue { keys.find_or_make(key) } else { Err(Instant::MAX) }
     }
 
-    fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Queued<LIMITS, T>, Error> {
+    fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Joined<LIMITS, T>, Error> {
         let call = self.call;
         match lane.join(&call, self.priority) {
-            Ok((ticket, place)) => {
-                Ok(Queued { lane: Some(lane), ticket, call, place, waits: None })
+            Ok((Entered::Admitted(permit), place)) => {
+                observe::admitted(&lane, observe::NO_WAIT, Span::ZERO);
+                Ok(Joined::Admitted(Permit::new(lane, permit, call, place)))
+            }
+            Ok((Entered::Waits(ticket), place)) => {
+                Ok(Joined::Waits(Queued { lane: Some(lane), ticket, call, place, waits: None }))
             }
             Err((reason, now)) => Err(Error::rejected(lane.key.clone(), reason, now)),
         }

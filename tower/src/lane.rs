@@ -52,6 +52,12 @@ pub(crate) enum Wait<const LIMITS: usize> {
     Until(Instant),
 }
 
+/// What becomes of a call that joins.
+pub(crate) enum Entered<const LIMITS: usize> {
+    Admitted(Permit<LIMITS>),
+    Waits(Ticket),
+}
+
 /// A lane at a glance.
 pub(crate) struct Glance {
     pub(crate) counts: tidegate::Stats,
@@ -97,32 +103,30 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         Self { key, shared, users: AtomicUsize::new(0), state: Mutex::new(state) }
     }
 
-    /// A call joins. Its place is for its retries too.
+    /// A call joins, and has a permit if it may be sent at once. Its place is for its retries too.
     pub(crate) fn join(
         &self,
         call: &Call<LIMITS>,
         priority: u8,
-    ) -> Result<(Ticket, Place), (Reason, Instant)> {
+    ) -> Result<(Entered<LIMITS>, Place), (Reason, Instant)> {
         self.act(|state, now| {
             let place = state.queue.place(priority);
-            let ticket = state.queue.join(now, &mut state.control, call, place);
-            ticket.map(|ticket| (ticket, place)).map_err(|reason| (reason, now))
+            let entered = state.join(now, call, place, self.shared.take_within);
+            entered.map(|entered| (entered, place)).map_err(|reason| (reason, now))
         })
     }
 
     /// A permit now, and not before those that wait.
     pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
         self.act(|state, now| {
-            state.pump(now, Span::MAX);
+            state.pump(now, self.shared.take_within);
             if state.queue.first(now).is_some() {
                 return None;
             }
             let place = state.queue.place(0);
-            let ticket = state.queue.join(now, &mut state.control, call, place).ok()?;
-            state.pump(now, Span::MAX);
-            match state.queue.take(ticket) {
-                Turn::Admitted(permit) => Some((permit, place)),
-                _ => {
+            match state.join(now, call, place, self.shared.take_within).ok()? {
+                Entered::Admitted(permit) => Some((permit, place)),
+                Entered::Waits(ticket) => {
                     state.queue.cancel(now, &mut state.control, ticket);
                     None
                 }
@@ -288,6 +292,24 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 }
 
 impl<const LIMITS: usize> State<LIMITS> {
+    fn join(
+        &mut self,
+        now: Instant,
+        call: &Call<LIMITS>,
+        place: Place,
+        take_within: Span,
+    ) -> Result<Entered<LIMITS>, Reason> {
+        let ticket = self.queue.join(now, &mut self.control, call, place)?;
+        self.pump(now, take_within);
+        let entered = match self.queue.take(ticket) {
+            Turn::Admitted(permit) => Ok(Entered::Admitted(permit)),
+            Turn::Rejected(reason) => Err(reason),
+            Turn::Waiting | Turn::Unknown => return Ok(Entered::Waits(ticket)),
+        };
+        self.forget(ticket);
+        entered
+    }
+
     fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
         self.control.settle(now, permit, reply);
         self.queue.changed();
