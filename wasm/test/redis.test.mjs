@@ -68,6 +68,17 @@ test("a gate that closes gives its leases and its seat back", async (t) => {
   assert.equal(await server.tell("HEXISTS", BUDGET, "record"), 1, "nothing is known");
 });
 
+test("a program may end its client as soon as its gate has closed: another takes the seat at once", async (t) => {
+  const { server } = await redis(t);
+  const shared = await createClient({ socket: { host: "127.0.0.1", port: server.port } }).connect();
+  const gate = tidegate({ shared });
+  assert.equal(await gate.run(() => 1), 1);
+  assert.ok(gate.budget());
+  await gate.close();
+  shared.destroy();
+  assert.equal(await server.tell("EXISTS", SEAT), 0, "somebody holds it");
+});
+
 test("a seat that Redis has forgotten stays with its holder, who forgets nothing", async (t) => {
   const { server, gate } = await redis(t);
   const holder = await gate();

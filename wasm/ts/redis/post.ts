@@ -63,7 +63,8 @@ export class Post {
     const seat = this.#seats.get(key);
     if (seat) {
       const grant = await seat.answer(request);
-      if (seat.isHeld) return grant;
+      // A gate that closes gives the seat up beside its good-bye, and must not take it again.
+      if (seat.isHeld || this.#closed) return grant;
     }
     // Redis may hear all of them later, when they are of no use to anybody.
     if (this.#sending.has(key)) throw away("has not taken the request before this one yet");
