@@ -212,21 +212,26 @@ impl Lane {
         self.act(|state, now| state.queue.cancel(now, &mut state.kept, ticket));
     }
 
-    /// A call has ended. The next attempt, which waits, where one is due.
-    pub(super) fn settle(
+    /// A call has ended.
+    pub(super) fn settle(&self, permit: u64, reply: &Reply) {
+        self.act(|state, now| state.settle(now, permit, reply));
+    }
+
+    /// The same, and the next attempt waits, if one is due.
+    pub(super) fn retry(
         &self,
         permit: u64,
         reply: &Reply,
-        again: Option<(&Call, Place)>,
-    ) -> Option<(Call, Ticket)> {
+        call: &Call,
+        place: Place,
+    ) -> Result<(Call, Ticket), (Reason, Instant)> {
         self.act(|state, now| {
-            state.kept.settle(now, permit, reply);
-            state.queue.changed();
-            let (call, place) = again?;
-            let next = state.kept.member.retry(now, call, reply).ok()?;
-            let ticket = state.queue.join(now, &mut state.kept, &next, place).ok()?;
+            state.settle(now, permit, reply);
+            let next = state.kept.member.retry(now, call, reply).map_err(|reason| (reason, now))?;
+            let ticket = state.queue.join(now, &mut state.kept, &next, place);
+            let ticket = ticket.map_err(|reason| (reason, now))?;
             bump(&mut state.kept.tally.counts.retries);
-            Some((next, ticket))
+            Ok((next, ticket))
         })
     }
 
@@ -334,6 +339,11 @@ impl Lane {
 }
 
 impl State {
+    fn settle(&mut self, now: Instant, permit: u64, reply: &Reply) {
+        self.kept.settle(now, permit, reply);
+        self.queue.changed();
+    }
+
     /// Decides what is due, and returns those who wait for that.
     fn pump(&mut self, now: Instant) -> Vec<Waker> {
         let mut woken = Vec::new();

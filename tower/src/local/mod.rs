@@ -128,12 +128,10 @@ impl LocalGate {
                 return Ok(result);
             }
             // The last result is worth more than why there is no other.
-            match permit.retry(reply) {
-                Some(again) => match again.await {
-                    Ok(next) => permit = next,
-                    Err(_) => return Ok(result),
-                },
-                None => return Ok(result),
+            let Ok(again) = permit.retry(reply) else { return Ok(result) };
+            match again.await {
+                Ok(next) => permit = next,
+                Err(_) => return Ok(result),
             }
         }
     }
@@ -397,24 +395,31 @@ impl LocalPermit {
     /// Reports what became of the call, which all members share.
     pub fn settle(mut self, reply: impl Into<Reply>) {
         if let Some(permit) = self.permit.take() {
-            self.lane.settle(permit, &reply.into(), None);
+            self.lane.settle(permit, &reply.into());
         }
     }
 
     /// Reports the same. If another attempt is due, awaiting the result waits for its turn.
-    pub fn retry(mut self, reply: impl Into<Reply>) -> Option<LocalAcquire> {
-        let again = Some((&self.call, self.place));
-        let (call, ticket) = self.lane.settle(self.permit.take()?, &reply.into(), again)?;
-        let waits = Waits { lane: self.lane.clone(), ticket, place: self.place };
-        let (gate, key) = (self.gate.clone(), self.lane.key.clone());
-        Some(LocalAcquire { gate, key, call, waits: Some(waits) })
+    ///
+    /// # Errors
+    /// [`Error::Rejected`] with the reason why there is no other attempt.
+    pub fn retry(mut self, reply: impl Into<Reply>) -> Result<LocalAcquire, Error> {
+        let key = self.lane.key.clone();
+        let Some(permit) = self.permit.take() else { return Err(Error::Lapsed { key }) };
+        match self.lane.retry(permit, &reply.into(), &self.call, self.place) {
+            Ok((call, ticket)) => {
+                let waits = Waits { lane: self.lane.clone(), ticket, place: self.place };
+                Ok(LocalAcquire { gate: self.gate.clone(), key, call, waits: Some(waits) })
+            }
+            Err((reason, now)) => Err(Error::rejected(key, reason, now)),
+        }
     }
 }
 
 impl Drop for LocalPermit {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
-            self.lane.settle(permit, &Outcome::Abandoned.into(), None);
+            self.lane.settle(permit, &Outcome::Abandoned.into());
         }
     }
 }
