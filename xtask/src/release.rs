@@ -52,8 +52,11 @@ pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
     Ok(tally.exit_code())
 }
 
+/// What is checked of a version.
+type Check = fn(&str) -> Result<()>;
+
 /// What must be there for a release, and may be missing in a dry run.
-const PREPARED: [(&str, fn(&str) -> Result<()>); 3] =
+const PREPARED: [(&str, Check); 3] =
     [("the changelog", changelog), ("the repository", repository), ("the tree", clean)];
 
 /// The version of the crates.
@@ -71,7 +74,8 @@ fn metadata() -> Result<Value> {
 }
 
 fn manifest() -> Result<Value> {
-    let text = fs::read_to_string(npm::folder().join("package.json")).context("wasm/package.json")?;
+    let text =
+        fs::read_to_string(npm::folder().join("package.json")).context("wasm/package.json")?;
     serde_json::from_str(&text).context("wasm/package.json")
 }
 
