@@ -81,7 +81,7 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///
 /// `L` is the law; `LIMITS` is how many limits a call has costs for. `P` is a policy or a reference to one:
 /// firmware keeps it in flash, and a table of controllers has one for all of them.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LIMITS>> {
     policy: P,
@@ -94,6 +94,23 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     stats: Counters,
     /// How many calls were admitted so far, in its low 8 bits.
     admitted: u8,
+}
+
+/// Its law need not be `Clone`.
+impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
+    fn clone(&self) -> Self {
+        Self {
+            policy: self.policy.clone(),
+            limits: self.limits.clone(),
+            cooldown: self.cooldown.clone(),
+            concurrency: self.concurrency,
+            calls: self.calls.clone(),
+            retry_budget: self.retry_budget.clone(),
+            rng: self.rng.clone(),
+            stats: self.stats.clone(),
+            admitted: self.admitted,
+        }
+    }
 }
 
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {

@@ -82,16 +82,24 @@ where
 
     /// [`Controller::poll`] of the controller of `key`, which is made where there is none.
     pub fn poll(&mut self, now: Instant, key: &K, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
-        if let Err(until) = self.admit(key, now) {
-            return match until > call.not_after() {
-                true => Decision::Reject(Reason::Late(until)),
-                false => Decision::Wait(until),
-            };
+        match self.entry(now, key) {
+            Ok(controller) => controller.poll(now, call),
+            Err(until) if until > call.not_after() => Decision::Reject(Reason::Late(until)),
+            Err(until) => Decision::Wait(until),
         }
-        match self.get_mut(key) {
-            Some(controller) => controller.poll(now, call),
-            None => Decision::Full, // not reached: it has been let in
-        }
+    }
+
+    /// The controller of `key`, which is made where there is none.
+    ///
+    /// # Errors
+    /// When the first cooldown ends, where the table is full of keys under a cooldown.
+    pub fn entry(
+        &mut self,
+        now: Instant,
+        key: &K,
+    ) -> Result<&mut Controller<L, LIMITS, P>, Instant> {
+        self.admit(key, now)?;
+        self.get_mut(key).ok_or(now) // it has been let in
     }
 
     /// [`Controller::settle`] of the controller of `key`. Where the key has gone meanwhile, what the
@@ -119,11 +127,7 @@ where
         call: &Call<LIMITS>,
         reply: impl AsReply<LIMITS>,
     ) -> Result<Call<LIMITS>, Reason> {
-        self.admit(key, now).map_err(Reason::Late)?;
-        match self.get_mut(key) {
-            Some(controller) => controller.retry(now, call, reply),
-            None => Err(Reason::Final), // not reached: it has been let in
-        }
+        self.entry(now, key).map_err(Reason::Late)?.retry(now, call, reply)
     }
 
     /// [`Controller::set_policy`] of all controllers, those of keys to come included.
@@ -270,10 +274,7 @@ where
         let seed = self.seed();
         let mut restored = Controller::restore(self.policy, seed, record, now, away)?;
         self.set_window_of(&mut restored, now);
-        self.admit(key, now).map_err(|_| SnapshotError::NoRoom)?;
-        if let Some(controller) = self.get_mut(key) {
-            *controller = restored;
-        }
+        *self.entry(now, key).map_err(|_| SnapshotError::NoRoom)? = restored;
         Ok(())
     }
 }

@@ -70,6 +70,7 @@ pub mod signal;
 pub mod snapshot;
 pub mod time;
 
+mod call_time;
 mod controller;
 mod digest;
 mod fixed;
@@ -79,10 +80,12 @@ mod keyed;
 mod outcome;
 mod policy;
 mod rate;
+mod session;
 mod sleep;
 mod stats;
 mod verdict;
 
+pub use call_time::CallTime;
 pub use controller::Controller;
 pub use fixed::Ratio;
 pub use hint::Hint;
@@ -92,6 +95,7 @@ pub use outcome::{AsReply, Outcome, Reply};
 pub use policy::Policy;
 pub use rate::{Quota, QuotaError};
 pub use rng::Rng;
+pub use session::Session;
 pub use sleep::SleepClock;
 pub use stats::Stats;
 pub use time::{Instant, Span};
