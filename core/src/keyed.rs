@@ -98,8 +98,11 @@ where
         now: Instant,
         key: &K,
     ) -> Result<&mut Controller<L, LIMITS, P>, Instant> {
-        self.admit(key, now)?;
-        self.get_mut(key).ok_or(now) // it has been let in
+        let index = self.admit(key, now)?;
+        self.uses = self.uses.saturating_add(1);
+        let entry = self.entries.get_mut(index).ok_or(now)?; // it has been let in
+        entry.used = self.uses;
+        Ok(&mut entry.controller)
     }
 
     /// [`Controller::settle`] of the controller of `key`. Where the key has gone meanwhile, what the
@@ -188,37 +191,41 @@ where
         self.evicted
     }
 
-    /// Lets a key in, if it is not there; or says when one that is there may go.
-    fn admit(&mut self, key: &K, now: Instant) -> Result<(), Instant> {
-        if self.get(key).is_some() {
-            return Ok(());
+    /// Lets a key in, if it is not there, and returns its index; or says when one that is there may go.
+    fn admit(&mut self, key: &K, now: Instant) -> Result<usize, Instant> {
+        if let Some(index) = self.entries.iter().position(|entry| entry.key == *key) {
+            return Ok(index);
         }
-        let order = |entry: &Entry<_, Controller<_, LIMITS, _>>| {
-            let held = entry.controller.cooldown_until();
-            let held = if held > now { held } else { Instant::ZERO };
-            (held, entry.controller.is_busy(now), entry.used)
-        };
-        let mut goes = None;
-        if self.entries.is_full() {
-            let orders = self.entries.iter().map(order);
-            goes = orders.enumerate().min_by_key(|(_, order)| *order);
-            if let Some((_, (held, ..))) = goes
-                && held > now
-            {
-                return Err(held);
-            }
-        }
+        let goes = if self.entries.is_full() { Some(self.oldest(now)?) } else { None };
         let mut controller = Controller::new(self.policy, self.seed(), now);
         self.set_window_of(&mut controller, now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
-        match goes.and_then(|(index, _)| self.entries.get_mut(index)) {
+        match goes.and_then(|index| self.entries.get_mut(index)) {
             Some(place) => {
                 *place = entry;
                 self.evicted = self.evicted.saturating_add(1);
             }
             None => _ = self.entries.push(entry),
         }
-        Ok(())
+        Ok(goes.unwrap_or(self.entries.len().saturating_sub(1)))
+    }
+
+    /// The key that goes for another; or when there may be one.
+    fn oldest(&self, now: Instant) -> Result<usize, Instant> {
+        let (mut oldest, mut least, mut first) = (None, u64::MAX, Instant::MAX);
+        for (index, entry) in self.entries.iter().enumerate() {
+            let until = entry.controller.cooldown_until();
+            if until > now {
+                first = first.min(until);
+                continue;
+            }
+            // A busy one after all others.
+            let order = entry.used | u64::from(entry.controller.is_busy(now)) << 63;
+            if order < least {
+                (oldest, least) = (Some(index), order);
+            }
+        }
+        oldest.ok_or(first)
     }
 
     /// Gives a new controller the concurrency limit that was set for all.

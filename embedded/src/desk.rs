@@ -260,6 +260,13 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         })
     }
 
+    /// Makes the gates of a new key, which is a step by itself.
+    fn let_in(&self, key: &G::Key) {
+        if G::KEYED {
+            self.with((), |desk| _ = desk.gates.get(key, desk.now));
+        }
+    }
+
     /// The turn of a new call, where it comes after the call's deadline.
     fn turn(&self, key: &G::Key, call: &tidegate::Call<LIMITS>, priority: u8) -> Option<Instant> {
         let (mut copied, mut ahead) = (None, None);
@@ -376,6 +383,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     type Key = G::Key;
 
     fn take(&self, key: &G::Key, call: &tidegate::Call<LIMITS>) -> Option<Permit<LIMITS>> {
+        self.let_in(key);
         loop {
             let mut copied = None;
             self.with_key(key, (), |mut desk| {
@@ -401,10 +409,11 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         standing: &mut Standing,
         context: &mut Context<'_>,
     ) -> Poll<Result<Permit<LIMITS>, Rejection>> {
-        if let Standing::New(priority) = *standing
-            && let Some(turn) = self.turn(key, call, priority)
-        {
-            return Poll::Ready(Err(Rejection::of(Reason::Late(turn))));
+        if let Standing::New(priority) = *standing {
+            self.let_in(key);
+            if let Some(turn) = self.turn(key, call, priority) {
+                return Poll::Ready(Err(Rejection::of(Reason::Late(turn))));
+            }
         }
         let waker = context.waker();
         let mut wake = call.not_after().saturating_add(TICK);

@@ -68,7 +68,11 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
             let answer = embassy_time::with_deadline(deadline, call()).await;
             desk.with_call_time(|time, now| {
                 let took = now.saturating_since(began);
-                if answer.is_ok() { time.took(took) } else { time.took_longer(took) }
+                if answer.is_ok() {
+                    time.took(took)
+                } else {
+                    time.took_longer(took)
+                }
                 now
             });
             InTime(answer.ok())

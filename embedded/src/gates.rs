@@ -16,6 +16,9 @@ pub trait Gates<const LIMITS: usize> {
     /// The key whose calls a queue sees.
     type Chosen: Chosen<Self::Key>;
 
+    /// Whether there is more than one key.
+    const KEYED: bool;
+
     /// Gates that have seen nothing yet.
     fn begin(policy: &'static Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
 
@@ -67,6 +70,7 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     type Law = L;
     type Key = ();
     type Chosen = ();
+    const KEYED: bool = false;
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
         Self::new(policy, seed, now)

@@ -202,6 +202,7 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
     type Law = L;
     type Key = K;
     type Chosen = Option<K>;
+    const KEYED: bool = true;
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
         Self::new(policy, seed)

@@ -51,9 +51,7 @@ where
     let [acquire, another, settle, snapshot, restore] = &mut meters;
     let mut record = [0; 512];
     for call in 0..CALLS {
-        let Ok(permit) = wait(gate.acquire(), acquire) else {
-            board::fail(board::Trouble::Wrong)
-        };
+        let Ok(permit) = wait(gate.acquire(), acquire) else { board::fail(board::Trouble::Wrong) };
         clock::pass(ROUND_TRIP);
         let reply = black_box(server.serve());
         {
@@ -62,9 +60,8 @@ where
             let timeout = embassy_time::Duration::from_secs(60);
             let mut one = pin!(gate.acquire());
             let mut two = pin!(gate.with_timeout(timeout).acquire());
-            let waits = another.of(|| {
-                (one.as_mut().poll(&mut context), two.as_mut().poll(&mut context))
-            });
+            let waits =
+                another.of(|| (one.as_mut().poll(&mut context), two.as_mut().poll(&mut context)));
             settle.of(|| permit.settle(reply));
             drop::<(Poll<Result<Permit<'_, _>, _>>, _)>(waits);
         }

@@ -6,6 +6,11 @@ use board::count;
 use critical_section::Mutex as Section;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 
+/// So many instructions take a tenth of a millisecond at 16 MHz, which is one byte at 115 200 baud.
+const MOST: u64 = 1_500;
+/// The counter's ticks.
+const TICK: u64 = 63;
+
 /// What a verb's locks have taken so far.
 #[derive(Clone, Copy)]
 struct Sum {
@@ -64,7 +69,7 @@ impl Meter {
         result
     }
 
-    /// Tells the log.
+    /// Tells the log, and fails if a lock took too long.
     pub fn tell(&self, subject: &str) {
         defmt::info!(
             "lock {=str}: {=str}: longest {=u64} instructions, mean {=u64}, {=u64} locks",
@@ -74,5 +79,8 @@ impl Meter {
             self.sum.all / self.sum.locks.max(1),
             self.sum.locks
         );
+        if self.sum.longest > MOST + TICK {
+            board::fail(board::Trouble::Wrong);
+        }
     }
 }
