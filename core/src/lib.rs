@@ -71,6 +71,7 @@ pub mod snapshot;
 pub mod time;
 
 mod call_time;
+mod checked;
 mod controller;
 mod digest;
 mod fixed;
