@@ -193,7 +193,8 @@ where
 
     /// Lets a key in, if it is not there, and returns its index; or says when one that is there may go.
     fn admit(&mut self, key: &K, now: Instant) -> Result<usize, Instant> {
-        if let Some(index) = self.entries.iter().position(|entry| entry.key == *key) {
+        if let Some((index, _)) = (0..KEYS).zip(&self.entries).find(|(_, entry)| entry.key == *key)
+        {
             return Ok(index);
         }
         let goes = if self.entries.is_full() { Some(self.oldest(now)?) } else { None };
@@ -213,7 +214,7 @@ where
     /// The key that goes for another; or when there may be one.
     fn oldest(&self, now: Instant) -> Result<usize, Instant> {
         let (mut oldest, mut least, mut first) = (None, u64::MAX, Instant::MAX);
-        for (index, entry) in self.entries.iter().enumerate() {
+        for (index, entry) in (0..KEYS).zip(&self.entries) {
             let until = entry.controller.cooldown_until();
             if until > now {
                 first = first.min(until);

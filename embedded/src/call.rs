@@ -31,7 +31,6 @@ use crate::time;
 /// # });
 /// ```
 #[derive(Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
@@ -187,6 +186,15 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
                 last = Some(answer);
             }
         }
+    }
+}
+
+#[cfg(feature = "defmt")]
+impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Call<'_, T, LIMITS> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        let left = self.call.not_after().saturating_since(time::now());
+        let left = time::duration(left).as_millis();
+        defmt::write!(f, "Call {{ priority: {}, {} ms left }}", self.priority, left);
     }
 }
 

@@ -377,6 +377,16 @@ struct Back<'a, const LIMITS: usize> {
     again: Option<&'a tidegate::Call<LIMITS>>,
 }
 
+/// How long the server asks to be left alone, for the log.
+fn asked<const LIMITS: usize>(reply: &Reply<LIMITS>) -> u64 {
+    reply.hints.iter().filter_map(|hint| hint.retry_after).max().map_or(0, millis)
+}
+
+/// For the log.
+const fn millis(span: Span) -> u64 {
+    time::duration(span).as_millis()
+}
+
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>
     for Desk<M, G, WAITERS, LIMITS>
 {
@@ -478,7 +488,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             Turn::Rejected(reason) => Poll::Ready(Err(Rejection::of(reason))),
             Turn::Waiting | Turn::Unknown => {
                 if comes {
-                    trace!("waits");
+                    trace!("waits, {} ms at most", millis(wake.saturating_since(time::now())));
                 }
                 wake_at(wake, waker);
                 Poll::Pending
@@ -522,8 +532,16 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         }
         let next = self.work(key, WAITERS, Some(Back { permit, reply, again }));
         match &next {
-            Some(next) => debug!("{:?}: attempt {} to come", reply.outcome, next.attempt()),
-            None if reply.outcome.is_pushback() => debug!("{:?}", reply.outcome),
+            Some(next) => debug!(
+                "{:?}, and the server asks for {} ms: attempt {} in {} ms or then",
+                reply.outcome,
+                asked(reply),
+                next.attempt().saturating_add(1),
+                millis(next.not_before().saturating_since(time::now()))
+            ),
+            None if reply.outcome.is_pushback() => {
+                debug!("{:?}, and the server asks for {} ms", reply.outcome, asked(reply));
+            }
             None => {}
         }
         next

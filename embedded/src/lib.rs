@@ -78,7 +78,7 @@ pub use done_by::DoneBy;
 pub use keyed::KeyedThrottle;
 pub use permit::Permit;
 pub use rejection::Rejection;
-pub use replied::{Replied, refined};
+pub use replied::{Replied, outcome, refined};
 pub use session::{Connection, Sessions};
 pub use throttle::{Shared, Throttle};
 

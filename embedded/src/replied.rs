@@ -44,6 +44,19 @@ pub trait Replied<const LIMITS: usize = 1> {
     fn reply(&self) -> Reply<LIMITS>;
 }
 
+/// The outcome alone, of a call that counts against one limit.
+///
+/// ```
+/// use tidegate::Outcome;
+/// use tidegate_embassy::outcome;
+///
+/// assert_eq!(outcome(&Err::<Outcome, _>("connection reset")), Outcome::Failed);
+/// ```
+#[must_use]
+pub fn outcome(answer: &impl Replied) -> Outcome {
+    answer.reply().outcome
+}
+
 /// A reply of an HTTP response, refined by the first bytes of its body: what JSON says of a throttle, or of a
 /// quota that is used up (the core's [`body`](tidegate::signal::body)).
 ///

@@ -20,7 +20,7 @@ use rust_mqtt::client::{Client, MqttError};
 use rust_mqtt::types::{MqttString, TopicName};
 use tidegate::Outcome;
 use tidegate::gate::ConcurrencyLimit;
-use tidegate_embassy::{Connection, Replied};
+use tidegate_embassy::{Connection, outcome};
 
 use crate::post::Post;
 use crate::{FLIGHTS, IN_FLIGHT, MESSAGES};
@@ -149,10 +149,10 @@ async fn receive<'a>(
     let header = header.map_err(|error| ended(&error))?;
     match client.poll_body(header).await {
         Ok(Event::PublishAcknowledged(answer)) => {
-            post.answered(answer.packet_identifier, outcome_of(&answer.reason_code));
+            post.answered(answer.packet_identifier, outcome(&answer.reason_code));
         }
         Ok(Event::PublishRejected(answer)) => {
-            post.answered(answer.packet_identifier, outcome_of(&answer.reason_code));
+            post.answered(answer.packet_identifier, outcome(&answer.reason_code));
         }
         Ok(_) => {}
         Err(error) => return Err(ended(&error)),
@@ -163,10 +163,5 @@ async fn receive<'a>(
 /// What the call that an error ended comes to.
 fn ended<const N: usize>(error: &MqttError<'_, N>) -> Outcome {
     defmt::warn!("mqtt: the connection has ended: {}", defmt::Debug2Format(error));
-    outcome_of(error)
-}
-
-/// What the broker says, as a throttle takes it.
-fn outcome_of(said: &impl Replied) -> Outcome {
-    said.reply().outcome
+    outcome(error)
 }
