@@ -245,19 +245,15 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         });
     }
 
-    /// The same as `with` for one key.
-    fn with_key<R>(
-        &self,
-        key: &G::Key,
-        otherwise: R,
-        act: impl FnOnce(Locked<'_, G, WAITERS, LIMITS>) -> R,
-    ) -> R {
-        self.with(otherwise, |desk| {
+    /// The same as `with` for one key, once for all that is done.
+    #[inline(never)]
+    fn with_key(&self, key: &G::Key, act: &mut dyn FnMut(&mut Locked<'_, G, WAITERS, LIMITS>)) {
+        self.with((), |mut desk| {
             if desk.queue.storage().choose(key) {
                 desk.queue.changed();
             }
-            act(desk)
-        })
+            act(&mut desk);
+        });
     }
 
     /// Makes the gates of a new key, which is a step by itself.
@@ -270,7 +266,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     /// The turn of a new call, where it comes after the call's deadline.
     fn turn(&self, key: &G::Key, call: &tidegate::Call<LIMITS>, priority: u8) -> Option<Instant> {
         let (mut copied, mut ahead) = (None, None);
-        self.with_key(key, (), |mut desk| {
+        self.with_key(key, &mut |desk| {
             ahead = desk.queue.ahead(call, priority);
             if ahead.is_some() {
                 desk.copy(key, &mut copied);
@@ -282,7 +278,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
             return None;
         }
         #[cfg(feature = "stats")]
-        self.with_key(key, (), |desk| {
+        self.with_key(key, &mut |desk| {
             if let Ok(gate) = desk.gates.get(key, now) {
                 gate.count_rejection();
             }
@@ -291,18 +287,19 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     }
 
     /// Learns from a response, if there is one. Then, unless another attempt of that call is due, decides what is
-    /// due, wakes the tasks of these calls except `own`, and sets the timer of the task whose call is first then.
+    /// due, wakes the tasks of these calls except `own`, whose turn it returns, and sets the timer of the task whose
+    /// call is first then.
     #[inline(never)]
     fn work(
         &self,
         key: &G::Key,
         own: usize,
         mut back: Option<Back<'_, LIMITS>>,
-    ) -> Option<tidegate::Call<LIMITS>> {
-        let (mut next, mut alarm) = (None, None);
+    ) -> (Option<tidegate::Call<LIMITS>>, Turn<LIMITS>) {
+        let (mut next, mut alarm, mut turn) = (None, None, Turn::Waiting);
         loop {
             let (mut copied, mut head, mut answer) = (None, None, None);
-            self.with_key(key, (), |mut desk| {
+            self.with_key(key, &mut |desk| {
                 // A call that is over does not bring a key back that had to go.
                 if let Some(Back { again: None, .. }) = back
                     && desk.gates.look(key).is_none()
@@ -333,12 +330,13 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
                 _ => {}
             }
             let mut ended = false;
-            self.with_key(key, (), |mut desk| {
+            self.with_key(key, &mut |desk| {
                 if !desk.keep(key, &copied) {
                     return;
                 }
                 back = None;
                 let Locked { gates, queue, now, .. } = desk;
+                let now = *now;
                 let Some((head, answer)) = head.zip(answer.take()) else {
                     queue.changed();
                     // A retry joins before anybody is admitted.
@@ -351,7 +349,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
                     }
                 };
                 match queue.conclude(now, head, answer, count) {
-                    Step::Wake(ticket) if ticket.slot() == own => {}
+                    Step::Wake(ticket) if ticket.slot() == own => turn = queue.take(ticket),
                     Step::Wake(ticket) => queue.storage().wake(ticket.slot()),
                     Step::Sleep(until) => {
                         let waker = head.slot().and_then(|first| queue.storage().waker(first));
@@ -366,7 +364,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         if let Some((until, waker)) = alarm {
             wake_at(until, &waker);
         }
-        next
+        (next, turn)
     }
 }
 
@@ -396,18 +394,19 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         self.let_in(key);
         loop {
             let mut copied = None;
-            self.with_key(key, (), |mut desk| {
+            self.with_key(key, &mut |desk| {
                 if desk.queue.waiting() == 0 {
                     desk.copy(key, &mut copied);
                 }
             });
             let Some(Copied { gate: Ok(gate), now, .. }) = &mut copied else { return None };
             let decision = gate.poll(*now, call);
-            if self.with_key(key, true, |mut desk| desk.keep(key, &copied)) {
-                return match decision {
-                    Decision::Admit(permit) => Some(permit),
-                    _ => None,
-                };
+            let mut kept = true;
+            self.with_key(key, &mut |desk| kept = desk.keep(key, &copied));
+            match decision {
+                _ if !kept => {}
+                Decision::Admit(permit) => return Some(permit),
+                _ => return None,
             }
         }
     }
@@ -429,7 +428,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         let mut wake = call.not_after().saturating_add(TICK);
         let comes = !matches!(standing, Standing::Queued(..));
         let (mut slot, mut full) = (WAITERS, false);
-        let mut turn = self.with_key(key, Turn::Waiting, |desk| {
+        let mut turn = Turn::Waiting;
+        self.with_key(key, &mut |desk| {
             let (place, mut ticket) = match *standing {
                 Standing::New(priority) => (desk.queue.place(priority), None),
                 Standing::Outside(place) => (place, None),
@@ -441,13 +441,16 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                     Turn::Waiting => {}
                     // An urgent call has taken its place.
                     Turn::Unknown => ticket = None,
-                    decided => return decided,
+                    decided => {
+                        turn = decided;
+                        return;
+                    }
                 }
             }
             // Its own backoff takes no room in the queue.
             if call.not_before() > desk.now {
                 wake = call.not_before();
-                return Turn::Waiting;
+                return;
             }
             if ticket.is_none() {
                 *desk.decided = desk.decided.wrapping_add(1);
@@ -461,12 +464,11 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 }
                 // A retry has an answer to lose, and an urgent call is not lost, so they come again.
                 None if call.attempt() > 0 || place.priority() > 0 => full = true,
-                None => return Turn::Rejected(Reason::QueueFull),
+                None => turn = Turn::Rejected(Reason::QueueFull),
             }
-            Turn::Waiting
         });
         if matches!(turn, Turn::Waiting) {
-            self.work(key, slot, None);
+            turn = self.work(key, slot, None).1;
         }
         if full {
             let now = time::now();
@@ -477,11 +479,10 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 _ => {}
             }
         }
-        if let Standing::Queued(place, ticket) = *standing {
-            turn = self.with_key(key, Turn::Waiting, |desk| desk.queue.take(ticket));
-            if !matches!(turn, Turn::Waiting) {
-                *standing = Standing::Outside(place);
-            }
+        if let Standing::Queued(place, _) = *standing
+            && !matches!(turn, Turn::Waiting)
+        {
+            *standing = Standing::Outside(place);
         }
         match turn {
             Turn::Admitted(permit) => Poll::Ready(Ok(permit)),
@@ -498,7 +499,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
 
     fn leave(&self, key: &G::Key, standing: Standing) {
         let Standing::Queued(_, ticket) = standing else { return };
-        self.with_key(key, (), |desk| {
+        self.with_key(key, &mut |desk| {
             *desk.decided = desk.decided.wrapping_add(1);
             if let Turn::Admitted(permit) = desk.queue.withdraw(ticket)
                 && let Ok(gate) = desk.gates.get(key, desk.now)
@@ -506,7 +507,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 gate.refund(desk.now, permit);
             }
         });
-        self.work(key, WAITERS, None);
+        _ = self.work(key, WAITERS, None);
     }
 
     fn with_call_time(&self, act: impl FnOnce(&mut CallTime, Instant) -> Instant) -> Instant {
@@ -530,7 +531,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             clock.heard(time::now(), reply);
             self.set_sleep(clock);
         }
-        let next = self.work(key, WAITERS, Some(Back { permit, reply, again }));
+        let (next, _) = self.work(key, WAITERS, Some(Back { permit, reply, again }));
         match &next {
             Some(next) => debug!(
                 "{:?}, and the server asks for {} ms: attempt {} in {} ms or then",
