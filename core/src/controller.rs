@@ -81,7 +81,7 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///
 /// `L` is the law; `LIMITS` is how many limits a call has costs for. `P` is a policy or a reference to one:
 /// firmware keeps it in flash, and a table of controllers has one for all of them.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LIMITS>> {
     policy: P,
@@ -94,6 +94,23 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     stats: Counters,
     /// How many calls were admitted so far, in its low 8 bits.
     admitted: u8,
+}
+
+/// Its law need not be `Clone`.
+impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
+    fn clone(&self) -> Self {
+        Self {
+            policy: self.policy.clone(),
+            limits: self.limits.clone(),
+            cooldown: self.cooldown.clone(),
+            concurrency: self.concurrency,
+            calls: self.calls.clone(),
+            retry_budget: self.retry_budget.clone(),
+            rng: self.rng.clone(),
+            stats: self.stats.clone(),
+            admitted: self.admitted,
+        }
+    }
 }
 
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
@@ -389,7 +406,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
-    /// learnt, and the others begin anew; calls in flight stay in flight, and a cooldown stays in force.
+    /// learnt, and the others begin anew. Calls in flight stay in flight, a cooldown stays in force, and where
+    /// both laws have a rate, what is left of the burst is kept: a larger burst fills up at the new rate.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy, Span};
@@ -408,7 +426,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             if law != before {
                 // What is in flight was sent under another law: it is no fresh call of this one's.
                 let began = limit.epoch.wrapping_add(1);
-                *limit = Limit { epoch: began, began, ..Limit::new(law, now) };
+                let (mut pacing, from) = (limit.pacing.clone(), before.quota(&limit.state));
+                let state = law.start(now);
+                pacing.drain(now, from);
+                pacing.follow(from, law.quota(&state));
+                *limit = Limit { state, pacing, rate_limited: false, epoch: began, began };
             }
         }
         if new.rules.retry_budget != old.rules.retry_budget {
@@ -416,6 +438,24 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         }
         self.set_concurrency(new.rules.concurrency, now);
         self.policy = policy;
+    }
+
+    /// Sends nothing before a random instant within `over` from now, for clients that start together: devices
+    /// that power up at once, processes after a deployment. A longer cooldown stays in force.
+    ///
+    /// Choose `over` so that all of them fit into the limit: 200 clients of 120 calls a minute need 100 seconds.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Instant, Policy, Span, Verdict};
+    ///
+    /// let (now, over) = (Instant::ZERO, Span::from_secs(100));
+    /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
+    /// gate.spread_start(now, over);
+    /// let Verdict::Wait(until) = gate.check(now, &Call::new()) else { panic!() };
+    /// assert!(until <= now.saturating_add(over));
+    /// ```
+    pub fn spread_start(&mut self, now: Instant, over: Span) {
+        self.cooldown.wait_until(now.saturating_add(self.rng.between(Span::ZERO, over)));
     }
 
     /// The counters so far.
@@ -451,10 +491,16 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.limits.iter().map(|limit| &limit.state)
     }
 
-    /// Whether calls are in flight, or a cooldown that the server asked for is not over.
+    /// When the latest cooldown that a server asked for ends or ended.
+    #[cfg(any(feature = "keyed", feature = "shared"))]
+    pub(crate) const fn cooldown_until(&self) -> Instant {
+        self.cooldown.until()
+    }
+
+    /// Whether calls are in flight whose expiry has not ended.
     #[cfg(feature = "keyed")]
-    pub(crate) fn is_needed(&self, now: Instant) -> bool {
-        self.calls.alive(now, self.concurrency) > 0 || self.cooldown.until() > now
+    pub(crate) fn is_busy(&self, now: Instant) -> bool {
+        self.calls.alive(now, self.concurrency) > 0
     }
 
     /// A poll that some gate stands in the way of.

@@ -19,8 +19,8 @@ use crate::verdict::{Call, Decision, Reason};
 /// Whoever calls several APIs, or one API under several tokens, has a limit for each, and what one
 /// of them says must not slow the others. The table holds `KEYS` of them and allocates nothing. A
 /// key is let in by [`poll`](Self::poll), with a controller that knows nothing yet. Where the table
-/// is full, the key that was used longest ago goes. One with calls in flight, or whose server asked for a
-/// cooldown that is not over, goes only where all are like that.
+/// is full, the key that was used longest ago goes; one with calls in flight goes last. A key under a cooldown
+/// stays: where all are, a new key waits until the first of these cooldowns ends.
 ///
 /// Finding a key takes a step for each key that is there, so this is for dozens; a frontend that
 /// serves thousands keeps a map of its own, with a [`Controller`] in each place.
@@ -82,11 +82,27 @@ where
 
     /// [`Controller::poll`] of the controller of `key`, which is made where there is none.
     pub fn poll(&mut self, now: Instant, key: &K, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
-        self.admit(key, now);
-        match self.get_mut(key) {
-            Some(controller) => controller.poll(now, call),
-            None => Decision::Full, // not reached: it has been let in
+        match self.entry(now, key) {
+            Ok(controller) => controller.poll(now, call),
+            Err(until) if until > call.not_after() => Decision::Reject(Reason::Late(until)),
+            Err(until) => Decision::Wait(until),
         }
+    }
+
+    /// The controller of `key`, which is made where there is none.
+    ///
+    /// # Errors
+    /// When the first cooldown ends, where the table is full of keys under a cooldown.
+    pub fn entry(
+        &mut self,
+        now: Instant,
+        key: &K,
+    ) -> Result<&mut Controller<L, LIMITS, P>, Instant> {
+        let index = self.admit(key, now)?;
+        self.uses = self.uses.saturating_add(1);
+        let entry = self.entries.get_mut(index).ok_or(now)?; // it has been let in
+        entry.used = self.uses;
+        Ok(&mut entry.controller)
     }
 
     /// [`Controller::settle`] of the controller of `key`. Where the key has gone meanwhile, what the
@@ -106,7 +122,7 @@ where
     /// [`Controller::retry`] of the controller of `key`, which is made where there is none.
     ///
     /// # Errors
-    /// As there.
+    /// As there, and [`Reason::Late`] where all keys in the table are under a cooldown.
     pub fn retry(
         &mut self,
         now: Instant,
@@ -114,11 +130,7 @@ where
         call: &Call<LIMITS>,
         reply: impl AsReply<LIMITS>,
     ) -> Result<Call<LIMITS>, Reason> {
-        self.admit(key, now);
-        match self.get_mut(key) {
-            Some(controller) => controller.retry(now, call, reply),
-            None => Err(Reason::Final), // not reached: it has been let in
-        }
+        self.entry(now, key).map_err(Reason::Late)?.retry(now, call, reply)
     }
 
     /// [`Controller::set_policy`] of all controllers, those of keys to come included.
@@ -179,22 +191,42 @@ where
         self.evicted
     }
 
-    /// Lets a key in, if it is not there.
-    fn admit(&mut self, key: &K, now: Instant) {
-        if self.get(key).is_some() {
-            return;
+    /// Lets a key in, if it is not there, and returns its index; or says when one that is there may go.
+    fn admit(&mut self, key: &K, now: Instant) -> Result<usize, Instant> {
+        if let Some((index, _)) = (0..KEYS).zip(&self.entries).find(|(_, entry)| entry.key == *key)
+        {
+            return Ok(index);
         }
+        let goes = if self.entries.is_full() { Some(self.oldest(now)?) } else { None };
         let mut controller = Controller::new(self.policy, self.seed(), now);
         self.set_window_of(&mut controller, now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
-        let Err(entry) = self.entries.push(entry) else { return };
-        let order = |entry: &Entry<_, Controller<_, LIMITS, _>>| {
-            (entry.controller.is_needed(now), entry.used)
-        };
-        if let Some(oldest) = self.entries.iter_mut().min_by_key(|entry| order(entry)) {
-            *oldest = entry;
-            self.evicted = self.evicted.saturating_add(1);
+        match goes.and_then(|index| self.entries.get_mut(index)) {
+            Some(place) => {
+                *place = entry;
+                self.evicted = self.evicted.saturating_add(1);
+            }
+            None => _ = self.entries.push(entry),
         }
+        Ok(goes.unwrap_or(self.entries.len().saturating_sub(1)))
+    }
+
+    /// The key that goes for another; or when there may be one.
+    fn oldest(&self, now: Instant) -> Result<usize, Instant> {
+        let (mut oldest, mut least, mut first) = (None, u64::MAX, Instant::MAX);
+        for (index, entry) in (0..KEYS).zip(&self.entries) {
+            let until = entry.controller.cooldown_until();
+            if until > now {
+                first = first.min(until);
+                continue;
+            }
+            // A busy one after all others.
+            let order = entry.used | u64::from(entry.controller.is_busy(now)) << 63;
+            if order < least {
+                (oldest, least) = (Some(index), order);
+            }
+        }
+        oldest.ok_or(first)
     }
 
     /// Gives a new controller the concurrency limit that was set for all.
@@ -238,7 +270,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// As there; the table stays as it was.
+    /// As there, and [`SnapshotError::NoRoom`] where the table is full of keys under a cooldown; the table stays
+    /// as it was.
     pub fn restore(
         &mut self,
         now: Instant,
@@ -249,10 +282,7 @@ where
         let seed = self.seed();
         let mut restored = Controller::restore(self.policy, seed, record, now, away)?;
         self.set_window_of(&mut restored, now);
-        self.admit(key, now);
-        if let Some(controller) = self.get_mut(key) {
-            *controller = restored;
-        }
+        *self.entry(now, key).map_err(|_| SnapshotError::NoRoom)? = restored;
         Ok(())
     }
 }
@@ -336,6 +366,30 @@ mod tests {
         }
         let later = Instant::ZERO.saturating_add(Span::from_secs(59));
         assert!(matches!(table.poll(later, &1, &Call::new()), Decision::Wait(_)));
+    }
+
+    #[test]
+    fn a_key_under_a_cooldown_never_goes_and_a_new_key_waits_for_the_first_of_them() {
+        let mut table = table();
+        for key in [1, 2, 3] {
+            let permit = admit(&mut table, key);
+            let asked = Hint::retry_after(Span::from_secs(600 * u64::from(key)));
+            table.settle(Instant::ZERO, &key, permit, Outcome::Throttled.with(asked));
+        }
+        let Decision::Wait(until) = table.poll(Instant::ZERO, &4, &Call::new()) else { panic!() };
+        let asked = Instant::ZERO.saturating_add(Span::from_secs(600));
+        assert!(until >= asked && until < asked.saturating_add(Span::from_secs(76)));
+        let hasty = Call::new().deadline(asked.saturating_sub(Span::from_secs(1)));
+        let late = table.poll(Instant::ZERO, &4, &hasty);
+        assert_eq!(late, Decision::Reject(Reason::Late(until)));
+        let retry = table.retry(Instant::ZERO, &4, &Call::new(), Outcome::Failed);
+        assert_eq!(retry, Err(Reason::Late(until)));
+        let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];
+        table.get(&1).unwrap().snapshot(Instant::ZERO, &mut record).unwrap();
+        let restored = table.restore(Instant::ZERO, &4, &record, Span::ZERO);
+        assert_eq!((restored, table.evicted()), (Err(SnapshotError::NoRoom), 0));
+        assert!(matches!(table.poll(until, &4, &Call::new()), Decision::Admit(_)));
+        assert!(table.get(&1).is_none() && table.get(&2).is_some() && table.get(&3).is_some());
     }
 
     #[test]

@@ -15,7 +15,8 @@ use crate::time::{Instant, Span};
 /// - **Before the first measurement** a sleep counts as a minute, and as the rest of what the server asked
 ///   for where that is longer. The call after it can be throttled, and that response is the measurement.
 /// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it
-///   throttles the next call. It counts by the number of sleeps that it covers, against 16 earlier ones.
+///   throttles the next call. It counts by the number of sleeps that it covers, against 16 earlier ones. A reset
+///   that has shrunk when the next call is served is the least that the sleeps took, as that call may have moved it.
 /// - **A wrong estimate does not last.** After each 1024 sleeps without a response, one sleep counts as 30
 ///   days, so that a call can be sent, and the estimate doubles.
 ///
@@ -102,10 +103,16 @@ impl SleepClock {
             }
             let wait = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
             let reset = reply.hints.iter().filter_map(|hint| hint.reset).max();
-            if reply.outcome == Outcome::Throttled
-                && let Some(passed) = passed(self.reset, reset).or(passed(self.wait, wait))
-            {
-                self.measure(passed.saturating_sub(self.awake.saturating_add(ROUNDING)));
+            let is_exact = reply.outcome == Outcome::Throttled;
+            let passed = match passed(self.reset, reset) {
+                None if is_exact => passed(self.wait, wait),
+                passed => passed,
+            };
+            if let Some(passed) = passed {
+                let asleep = passed.saturating_sub(self.awake.saturating_add(ROUNDING));
+                if is_exact || asleep > self.each.saturating_mul(self.sleeps.into()) {
+                    self.measure(asleep);
+                }
             }
             (self.wait, self.reset) = (wait, reset);
             (self.awake, self.sleeps) = (Span::ZERO, 0);

@@ -64,6 +64,8 @@ pub enum SnapshotError {
     /// The record is of another law, another number of limits, or of numbers that this policy's law
     /// does not reach.
     OtherPolicy,
+    /// The table of keys is full of keys under a cooldown.
+    NoRoom,
 }
 
 impl core::fmt::Display for SnapshotError {
@@ -73,6 +75,7 @@ impl core::fmt::Display for SnapshotError {
             Self::Version => "the snapshot was written by another version",
             Self::Damaged => "the snapshot is damaged",
             Self::OtherPolicy => "the snapshot does not fit this policy",
+            Self::NoRoom => "the table of keys is full of keys under a cooldown",
         })
     }
 }

@@ -78,6 +78,19 @@ impl List {
         Some(self.entries.remove(index))
     }
 
+    /// Whether there is room for a call of this priority; in an array, a less urgent call makes it.
+    fn has_room(&mut self, grows: bool, priority: u8) -> bool {
+        let more = if grows && priority > 0 { ROOM / 8 } else { 0 };
+        if self.entries.len() < ROOM + more {
+            return true;
+        }
+        let yields = |entry: &&Entry| entry.call.attempt() == 0 && entry.priority < priority;
+        let last =
+            self.waiting().filter(yields).max_by_key(|entry| (!entry.priority, entry.number));
+        let last = last.filter(|_| !grows).map(|entry| entry.number);
+        last.and_then(|last| self.remove(last)).is_some()
+    }
+
     fn waiting(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.stage == Stage::Waits)
     }
@@ -217,7 +230,7 @@ fn play(
                 if turn > call.not_after() {
                     rejected += 1;
                     prop_assert_eq!(joined, Err(Reason::Late(turn)));
-                } else if list.entries.len() >= ROOM {
+                } else if !list.has_room(grows, priority) {
                     prop_assert_eq!(joined, Err(Reason::QueueFull));
                 } else {
                     let number = tickets.len();
@@ -286,7 +299,7 @@ fn play(
                 let Ok(call) = next else { continue };
                 let (ticket, place) = &mut tickets[number];
                 let joined = queue.join(now, &mut one, &call, *place);
-                if !grows && list.entries.len() >= ROOM {
+                if !grows && !list.has_room(grows, priority) {
                     prop_assert_eq!(joined, Err(Reason::QueueFull));
                     continue;
                 }
@@ -419,7 +432,7 @@ fn the_queues_of_several_keys_share_slots() {
         ticket
     });
     let mut full = Queue::new(Lane { slots: &mut slots, keys, key: 1 });
-    assert_eq!(full.enter(&Call::new(), Place::new(7, 10)), None);
+    assert_eq!(full.enter(&Call::new(), Place::new(0, 10)), None);
     // The last of the first key has the earlier place, and the call of the second key is in no one's way.
     for (key, first) in [(0, joined[2]), (1, joined[1])] {
         let mut queue = Queue::new(Lane { slots: &mut slots, keys, key });

@@ -81,6 +81,6 @@ impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for Acquire<'_, T,
 #[cfg(feature = "defmt")]
 impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Acquire<'_, T, LIMITS> {
     fn format(&self, f: defmt::Formatter<'_>) {
-        defmt::write!(f, "Acquire {{ call: {} }}", self.call);
+        defmt::write!(f, "Acquire {{ attempt: {} }}", self.call.attempt());
     }
 }

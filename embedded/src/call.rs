@@ -1,18 +1,17 @@
 //! A call that is about to be made.
 
-use core::future::{Future, poll_fn};
-use core::pin::{Pin, pin};
-use core::task::{Context, Poll};
+use core::future::Future;
 
 use embassy_time::{Duration, Instant};
 
 use crate::acquire::Acquire;
 use crate::desk::Verbs;
+use crate::done_by::DoneBy;
 use crate::permit::Permit;
 use crate::rejection::Rejection;
 use crate::replied::Replied;
 use crate::throttle::Shared;
-use crate::time::{self, wake_at};
+use crate::time;
 
 /// A call that is about to be made: what it costs, and until when it makes sense.
 ///
@@ -32,7 +31,6 @@ use crate::time::{self, wake_at};
 /// # });
 /// ```
 #[derive(Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
@@ -52,20 +50,40 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
 
-    /// The same call, which must be sent at `deadline` or earlier; [`run`](Self::run) also gives up a
-    /// call that is under way then. A wait that would end later is rejected at once, as far as is
-    /// known then.
+    /// The same call, each attempt of which must be sent at `deadline` or earlier. A wait that would end later is
+    /// rejected at once, as far as is known then. A call in flight is not cut off:
+    /// [`done_by`](Self::done_by) does that.
     pub fn with_deadline(self, deadline: Instant) -> Self {
         Self { call: self.call.deadline(time::instant(deadline)), ..self }
     }
 
     /// The same call with a deadline so far from now.
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        self.with_deadline(Instant::now().checked_add(timeout).unwrap_or(Instant::MAX))
+        self.with_deadline(after(timeout))
     }
 
-    /// The same call with a priority: those that wait go by it first, 7 before 0, and it is 0 where it is
-    /// not said. It needs a place all the same.
+    /// The same call, whose response must be there at `deadline`; see [`DoneBy`].
+    pub const fn done_by(self, deadline: Instant) -> DoneBy<'a, T, LIMITS> {
+        DoneBy::new(self, deadline)
+    }
+
+    /// The same call, whose response must be there so far from now; see [`DoneBy`].
+    pub fn done_within(self, timeout: Duration) -> DoneBy<'a, T, LIMITS> {
+        self.done_by(after(timeout))
+    }
+
+    /// The same call, which must be sent at this instant or earlier, if not earlier still.
+    pub(crate) fn sent_by(self, deadline: tidegate::Instant) -> Self {
+        Self { call: self.call.deadline(self.call.not_after().min(deadline)), ..self }
+    }
+
+    pub(crate) const fn throttle(&self) -> &'a T {
+        self.throttle
+    }
+
+    /// The same call with a priority, from 0 (the default) to 7. Calls with a higher priority are sent first. If all
+    /// places are taken, a call with a priority above 0 takes the place of the latest call of a lower priority
+    /// that waits for its first attempt, which is rejected ([`Rejection::LineFull`]).
     ///
     /// ```
     /// # embassy_futures::block_on(async {
@@ -124,15 +142,30 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # });
     /// ```
     ///
+    /// In the closure, `?` works if the type of the result is named once:
+    ///
+    /// ```
+    /// # embassy_futures::block_on(async {
+    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// # use tidegate_embassy::Throttle;
+    /// # use tidegate::{Outcome, Policy, law::Aimd};
+    /// # async fn post() -> Result<u16, core::fmt::Error> { Ok(200) }
+    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
+    /// type Sent = Result<Outcome, core::fmt::Error>;
+    /// let sent = throttle.run::<Sent>(async || {
+    ///     let status = post().await?;
+    ///     Ok(tidegate::signal::http::outcome(status))
+    /// });
+    /// assert_eq!(sent.await, Ok(Ok(Outcome::Ok)));
+    /// # });
+    /// ```
+    ///
     /// # Errors
-    /// [`Rejection`] where not even a first call could be sent; [`Rejection::GivenUp`] where the deadline
-    /// passed while one was under way, whatever attempts before it were answered.
+    /// [`Rejection`] where not even a first call could be sent.
     pub fn run<R: Replied<LIMITS>>(
         self,
         mut call: impl AsyncFnMut() -> R,
     ) -> impl Future<Output = Result<R, Rejection>> {
-        // The policy's own end is for attempts to come, and not for one that is under way.
-        let deadline = self.call.not_after();
         let mut place = self.acquire();
         // A block and no `async fn`, and the work pinned here and nowhere else: the future of a firmware's
         // task lies in its memory for good, and would have what it is handed twice.
@@ -145,12 +178,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
                     Err(rejection) => return last.ok_or(rejection),
                 };
                 drop(last);
-                let answer = {
-                    let mut work = pin!(call());
-                    poll_fn(|context| until(deadline, work.as_mut(), context)).await
-                };
-                let Some(answer) = answer else { return Err(Rejection::GivenUp) };
-                let Some(next) = permit.settle_and_retry(answer.reply(), place.call()) else {
+                let answer = call().await;
+                let Some(next) = permit.settle_and_retry(&answer.reply(), place.call()) else {
                     return Ok(answer);
                 };
                 place.again(next);
@@ -160,20 +189,18 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     }
 }
 
-/// What `work` makes of it by the deadline; `None` where that comes first.
-fn until<W: Future>(
-    deadline: tidegate::Instant,
-    work: Pin<&mut W>,
-    context: &mut Context<'_>,
-) -> Poll<Option<W::Output>> {
-    if let Poll::Ready(output) = work.poll(context) {
-        return Poll::Ready(Some(output));
+#[cfg(feature = "defmt")]
+impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Call<'_, T, LIMITS> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        let left = self.call.not_after().saturating_since(time::now());
+        let left = time::duration(left).as_millis();
+        defmt::write!(f, "Call {{ priority: {}, {} ms left }}", self.priority, left);
     }
-    if time::now() >= deadline {
-        return Poll::Ready(None);
-    }
-    wake_at(deadline, context.waker());
-    Poll::Pending
+}
+
+/// So far from now.
+fn after(timeout: Duration) -> Instant {
+    Instant::now().checked_add(timeout).unwrap_or(Instant::MAX)
 }
 
 #[cfg(test)]

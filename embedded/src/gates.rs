@@ -1,14 +1,14 @@
 //! What the desk needs of a controller, or of a table of them.
 
-use tidegate::gate::{ConcurrencyLimit, Permit};
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Law;
-use tidegate::{Call, Controller, Instant, Policy, Reply, Verdict, queue};
+use tidegate::{Controller, Instant, Policy};
 
 /// A controller whose policy is in flash.
 pub(crate) type Gate<L, const LIMITS: usize> = Controller<L, LIMITS, &'static Policy<L, LIMITS>>;
 
-/// A controller for each key, of which one is chosen; one for all where the key is `()`.
-pub trait Gates<const LIMITS: usize>: queue::Gate<LIMITS> {
+/// A controller for each key; one for all where the key is `()`.
+pub trait Gates<const LIMITS: usize> {
     /// The law that they follow.
     type Law: Law + 'static;
     /// What distinguishes calls of different limits.
@@ -16,25 +16,21 @@ pub trait Gates<const LIMITS: usize>: queue::Gate<LIMITS> {
     /// The key whose calls a queue sees.
     type Chosen: Chosen<Self::Key>;
 
+    /// Whether there is more than one key.
+    const KEYED: bool;
+
     /// Gates that have seen nothing yet.
     fn begin(policy: &'static Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
 
-    /// All that follows is for this key.
-    fn choose(&mut self, key: &Self::Key);
-
-    /// [`Controller::check`].
-    fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict;
-
-    /// [`Controller::settle`].
-    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>);
-
-    /// [`Controller::retry`].
-    fn retry(
+    /// The key's controller, which is made where there is none; or when there may be one.
+    fn get(
         &mut self,
+        key: &Self::Key,
         now: Instant,
-        call: &Call<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Option<Call<LIMITS>>;
+    ) -> Result<&mut Gate<Self::Law, LIMITS>, Instant>;
+
+    /// The key's controller, where there is one.
+    fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
 
     /// [`Controller::set_policy`], for every key.
     fn set_policy(&mut self, now: Instant, policy: &'static Policy<Self::Law, LIMITS>)
@@ -74,28 +70,18 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     type Law = L;
     type Key = ();
     type Chosen = ();
+    const KEYED: bool = false;
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
         Self::new(policy, seed, now)
     }
 
-    fn choose(&mut self, (): &()) {}
-
-    fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict {
-        self.check(now, call)
+    fn get(&mut self, (): &(), _: Instant) -> Result<&mut Self, Instant> {
+        Ok(self)
     }
 
-    fn settle(&mut self, now: Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
-        self.settle(now, permit, reply);
-    }
-
-    fn retry(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Option<Call<LIMITS>> {
-        self.retry(now, call, reply).ok()
+    fn look(&self, (): &()) -> Option<&Self> {
+        Some(self)
     }
 
     fn set_policy(&mut self, now: Instant, policy: &'static Policy<L, LIMITS>)

@@ -4,11 +4,10 @@ use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
 #[cfg(feature = "stats")]
 use tidegate::Stats;
-use tidegate::gate::{ConcurrencyLimit, Permit};
+use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Law};
-use tidegate::queue::{self, Ahead};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Controller, Decision, Keyed, Policy, Reply, Verdict};
+use tidegate::{Controller, Keyed, Policy};
 
 use crate::call::Call;
 use crate::desk::Desk;
@@ -17,12 +16,8 @@ use crate::throttle::{Shared, sealed};
 use crate::time;
 
 /// A table of controllers whose policy is in flash.
-#[allow(missing_debug_implementations, reason = "the throttle has its own")]
-pub struct Table<K, L: Law + 'static, const KEYS: usize, const LIMITS: usize> {
-    table: Keyed<K, L, KEYS, LIMITS, &'static Policy<L, LIMITS>>,
-    /// The key whose controller is meant.
-    chosen: Option<K>,
-}
+type Table<K, L, const KEYS: usize, const LIMITS: usize> =
+    Keyed<K, L, KEYS, LIMITS, &'static Policy<L, LIMITS>>;
 
 /// A throttle for each host, token or topic: what one of them says does not slow the others.
 ///
@@ -80,7 +75,7 @@ impl<
     /// A throttle where the seed is a number that is known already.
     #[must_use]
     pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
-        Self { desk: Desk::grown(Table::new(policy, seed)) }
+        Self { desk: Desk::grown(Keyed::new(policy, seed)) }
     }
 
     /// A call that falls under `key`'s limit.
@@ -106,44 +101,39 @@ impl<
     #[cfg(feature = "stats")]
     #[must_use]
     pub fn stats(&self, key: &K) -> Option<Stats> {
-        self.desk.with(None, |gates, _| gates.table.get(key).map(|gate| *gate.stats()))
+        self.desk.see(None, |gates| gates.get(key).map(|gate| *gate.stats()))
     }
 
     /// The time between two calls of this key at present, as
     /// [`Throttle::interval`](crate::Throttle::interval) has it.
     #[must_use]
     pub fn interval(&self, key: &K) -> Option<Duration> {
-        let now = time::now();
-        let interval =
-            self.desk.with(None, |gates, _| gates.table.get(key)?.intervals(now).next().flatten());
-        interval.map(time::duration)
+        self.desk.look(key)?.intervals(time::now()).next().flatten().map(time::duration)
     }
 
     /// How many calls of this key are in flight.
     #[must_use]
     pub fn in_flight(&self, key: &K) -> u16 {
-        self.desk.with(0, |gates, _| gates.table.get(key).map_or(0, Controller::in_flight))
+        self.desk.see(0, |gates| gates.get(key).map_or(0, Controller::in_flight))
     }
 
     /// When a plain call of this key may be sent, as [`Throttle::next_at`](crate::Throttle::next_at)
     /// has it.
     #[must_use]
     pub fn next_at(&self, key: &K) -> Option<Instant> {
-        self.desk
-            .with(None, |gates, _| gates.table.get(key)?.next_at(time::now()))
-            .map(time::ticking)
+        self.desk.look(key)?.next_at(time::now()).map(time::ticking)
     }
 
     /// How many keys are in the table.
     #[must_use]
     pub fn keys(&self) -> usize {
-        self.desk.with(0, |gates, _| gates.table.len())
+        self.desk.see(0, Keyed::len)
     }
 
     /// How many keys had to go for others. Where it rises all the time, the table is too small.
     #[must_use]
     pub fn evicted(&self) -> u32 {
-        self.desk.with(0, |gates, _| gates.table.evicted())
+        self.desk.see(0, Keyed::evicted)
     }
 
     /// How many tasks wait, for whatever key.
@@ -172,9 +162,7 @@ impl<
     /// # Errors
     /// As there.
     pub fn snapshot(&self, key: &K, record: &mut [u8]) -> Result<usize, SnapshotError> {
-        self.desk.with(Err(SnapshotError::Length), |gates, _| {
-            gates.table.get(key).map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
-        })
+        self.desk.look(key).map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
     }
 
     /// Goes on from a key's snapshot that was taken so long ago, as
@@ -186,7 +174,7 @@ impl<
     pub fn restore(&self, key: &K, record: &[u8], away: Duration) -> Result<(), SnapshotError> {
         let mut restored = Ok(());
         self.desk.change(|gates| {
-            restored = gates.table.restore(time::now(), key, record, time::span(away));
+            restored = gates.restore(time::now(), key, record, time::span(away));
         });
         restored
     }
@@ -208,111 +196,39 @@ impl<K: Clone + Eq> Chosen<K> for Option<K> {
     }
 }
 
-impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize>
-    Table<K, L, KEYS, LIMITS>
-{
-    fn new(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
-        Self { table: Keyed::new(policy, seed), chosen: None }
-    }
-
-    /// The chosen key's controller; `None` where it is not in the table.
-    fn gate(&self) -> Option<&Gate<L, LIMITS>> {
-        self.table.get(self.chosen.as_ref()?)
-    }
-
-    fn gate_mut(&mut self) -> Option<&mut Gate<L, LIMITS>> {
-        self.table.get_mut(self.chosen.as_ref()?)
-    }
-}
-
-/// A key that is not in the table has no limit yet.
-impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> queue::Gate<LIMITS>
-    for Table<K, L, KEYS, LIMITS>
-{
-    fn poll(
-        &mut self,
-        now: tidegate::Instant,
-        call: &tidegate::Call<LIMITS>,
-    ) -> Decision<Permit<LIMITS>> {
-        match &self.chosen {
-            Some(key) => self.table.poll(now, key, call),
-            None => Decision::Full, // not reached
-        }
-    }
-
-    fn refund(&mut self, now: tidegate::Instant, permit: Permit<LIMITS>) {
-        if let Some(gate) = self.gate_mut() {
-            gate.refund(now, permit);
-        }
-    }
-
-    fn ready_at(
-        &self,
-        now: tidegate::Instant,
-        call: &tidegate::Call<LIMITS>,
-    ) -> Option<tidegate::Instant> {
-        self.gate()?.ready_at(now, call)
-    }
-
-    fn due_behind(
-        &self,
-        now: tidegate::Instant,
-        call: &tidegate::Call<LIMITS>,
-        ahead: &[Ahead; LIMITS],
-    ) -> tidegate::Instant {
-        self.gate().map_or(now, |gate| queue::Gate::due_behind(gate, now, call, ahead))
-    }
-
-    fn count_rejection(&mut self) {
-        if let Some(gate) = self.gate_mut() {
-            queue::Gate::count_rejection(gate);
-        }
-    }
-}
-
 impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Gates<LIMITS>
     for Table<K, L, KEYS, LIMITS>
 {
     type Law = L;
     type Key = K;
     type Chosen = Option<K>;
+    const KEYED: bool = true;
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
         Self::new(policy, seed)
     }
 
-    fn choose(&mut self, key: &K) {
-        self.chosen = Some(key.clone());
-    }
-
-    fn check(&self, now: tidegate::Instant, call: &tidegate::Call<LIMITS>) -> Verdict {
-        self.gate().map_or(Verdict::Admit, |gate| gate.check(now, call))
-    }
-
-    fn settle(&mut self, now: tidegate::Instant, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
-        if let Some(gate) = self.gate_mut() {
-            gate.settle(now, permit, reply);
-        }
-    }
-
-    fn retry(
+    fn get(
         &mut self,
+        key: &K,
         now: tidegate::Instant,
-        call: &tidegate::Call<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Option<tidegate::Call<LIMITS>> {
-        self.table.retry(now, self.chosen.as_ref()?, call, reply).ok()
+    ) -> Result<&mut Gate<L, LIMITS>, tidegate::Instant> {
+        self.entry(now, key)
+    }
+
+    fn look(&self, key: &K) -> Option<&Gate<L, LIMITS>> {
+        self.get(key)
     }
 
     fn set_policy(&mut self, now: tidegate::Instant, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
     {
-        self.table.set_policy(policy, now);
+        self.set_policy(policy, now);
     }
 
     fn set_concurrency(&mut self, now: tidegate::Instant, concurrency: ConcurrencyLimit) {
-        self.table.set_concurrency(concurrency, now);
+        self.set_concurrency(concurrency, now);
     }
 }
 

@@ -57,6 +57,7 @@ mod acquire;
 mod call;
 mod client;
 mod desk;
+mod done_by;
 mod gates;
 #[cfg(feature = "keyed")]
 mod keyed;
@@ -65,17 +66,20 @@ mod permit;
 mod places;
 mod rejection;
 mod replied;
+mod session;
 mod throttle;
 
 pub use acquire::Acquire;
 pub use call::Call;
 #[cfg(feature = "coap-message")]
 pub use client::coap;
+pub use done_by::DoneBy;
 #[cfg(feature = "keyed")]
 pub use keyed::KeyedThrottle;
 pub use permit::Permit;
 pub use rejection::Rejection;
-pub use replied::{Replied, refined};
+pub use replied::{Replied, outcome, refined};
+pub use session::{Connection, Sessions};
 pub use throttle::{Shared, Throttle};
 
 pub use tidegate;

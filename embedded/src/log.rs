@@ -8,7 +8,7 @@ macro_rules! debug {
         #[cfg(all(feature = "log", not(feature = "defmt")))]
         log::debug!($text $(, $what)*);
         #[cfg(not(any(feature = "defmt", feature = "log")))]
-        { $(_ = &$what;)* }
+        if false { $(_ = &$what;)* }
     }};
 }
 
@@ -19,7 +19,7 @@ macro_rules! trace {
         #[cfg(all(feature = "log", not(feature = "defmt")))]
         log::trace!($text $(, $what)*);
         #[cfg(not(any(feature = "defmt", feature = "log")))]
-        { $(_ = &$what;)* }
+        if false { $(_ = &$what;)* }
     }};
 }
 

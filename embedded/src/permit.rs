@@ -4,6 +4,7 @@ use tidegate::gate::Permit as Raw;
 use tidegate::{Call, Outcome, Reply};
 
 use crate::desk::Verbs;
+use crate::replied::Replied;
 use crate::throttle::Shared;
 
 /// The right to one call. Tell what became of it with [`settle`](Self::settle); a permit that is
@@ -35,23 +36,23 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
         Self { throttle, key, raw: Some(raw) }
     }
 
-    /// Tells what became of the call: an [`Outcome`] will do, or a [`Reply`] with what the server
-    /// said about its limit.
-    pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
-        self.give_back(reply.into());
+    /// Tells what became of the call: whatever [`run`](crate::Call::run) takes, for example an [`Outcome`], or a
+    /// reference to it.
+    pub fn settle(mut self, answer: impl Replied<LIMITS>) {
+        self.give_back(&answer.reply());
     }
 
     /// Settles, and tells the call of the next attempt where one is due.
     pub(crate) fn settle_and_retry(
         mut self,
-        reply: Reply<LIMITS>,
+        reply: &Reply<LIMITS>,
         call: &Call<LIMITS>,
     ) -> Option<Call<LIMITS>> {
         let raw = self.raw.take()?;
         self.throttle.desk().settle(&self.key, raw, reply, Some(call))
     }
 
-    fn give_back(&mut self, reply: Reply<LIMITS>) {
+    fn give_back(&mut self, reply: &Reply<LIMITS>) {
         if let Some(raw) = self.raw.take() {
             self.throttle.desk().settle(&self.key, raw, reply, None);
         }
@@ -60,7 +61,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Permit<'_, T, LIMITS> {
     fn drop(&mut self) {
-        self.give_back(Outcome::Abandoned.into());
+        self.give_back(&Outcome::Abandoned.into());
     }
 }
 

@@ -2,11 +2,9 @@
 
 use core::task::Waker;
 
-use tidegate::Instant;
-use tidegate::queue::{Slot, Storage};
+use tidegate::queue::{Place, Slot, Storage};
 
 use crate::gates::{Chosen, Gates};
-use crate::time::wake_at;
 
 /// The places for all keys. A queue sees the calls of one key and the free slots, so keys are ordered
 /// independently.
@@ -53,11 +51,9 @@ impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Places<G, N, LIMITS>
         self.waiters.iter().flatten().for_each(|waiter| waiter.waker.wake_by_ref());
     }
 
-    /// Sees that the task of this slot wakes at `at`, or before.
-    pub(crate) fn wake_at(&self, slot: usize, at: Instant) {
-        if let Some(Some(waiter)) = self.waiters.get(slot) {
-            wake_at(at, &waiter.waker);
-        }
+    /// What wakes the task of this slot.
+    pub(crate) fn waker(&self, slot: usize) -> Option<Waker> {
+        self.waiters.get(slot)?.as_ref().map(|waiter| waiter.waker.clone())
     }
 
     /// How many tasks wait, for whatever key.
@@ -85,6 +81,15 @@ impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Storage<LIMITS>
             Some(waiter) if !self.chosen.is(&waiter.key) => None,
             _ => self.slots.get_mut(slot),
         }
+    }
+
+    /// Of all keys. A task whose call gives up its slot is woken.
+    fn claim(&mut self, place: Place, is_retry: bool) -> Option<u32> {
+        let slot = self.slots.claim(place, is_retry)?;
+        if let Some(Some(waiter)) = self.waiters.get(slot as usize) {
+            waiter.waker.wake_by_ref();
+        }
+        Some(slot)
     }
 
     fn vacate(&mut self, slot: u32) -> Slot<LIMITS> {

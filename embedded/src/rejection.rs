@@ -13,15 +13,16 @@ use crate::time;
 /// assert_eq!(Rejection::LineFull.to_string(), "as many tasks wait already as the throttle has places");
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Rejection {
     /// Its deadline is too early: it could have been sent at this instant, or somewhat later where others
     /// wait before it.
     Late(Instant),
-    /// Its deadline passed while it was under way; it may have been served all the same.
+    /// The deadline of [`done_by`](crate::Call::done_by) passed while it was in flight; it may have been served
+    /// all the same.
     GivenUp,
-    /// As many tasks wait as the throttle has places. Make fewer calls, or give it more places.
+    /// As many tasks wait as the throttle has places, or an urgent call has taken its place. Make fewer calls, or
+    /// give the throttle more places.
     LineFull,
     /// The law admits no more calls in this second, and rejects those that come.
     OverLimit,
@@ -47,7 +48,7 @@ impl core::fmt::Display for Rejection {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Late(_) => "the wait would outlast the call's deadline",
-            Self::GivenUp => "the deadline passed while the call was under way",
+            Self::GivenUp => "the deadline passed while the call was in flight",
             Self::LineFull => "as many tasks wait already as the throttle has places",
             Self::OverLimit => "the law's limit for this second is used up",
             Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
@@ -57,3 +58,21 @@ impl core::fmt::Display for Rejection {
 }
 
 impl core::error::Error for Rejection {}
+
+/// With the time from now.
+#[cfg(feature = "defmt")]
+impl defmt::Format for Rejection {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        match self {
+            Self::Late(at) => {
+                let wait = at.saturating_duration_since(Instant::now()).as_millis();
+                defmt::write!(f, "the call could be sent in {=u64} ms, after its deadline", wait);
+            }
+            Self::GivenUp => defmt::write!(f, "the deadline passed while the call was in flight"),
+            Self::LineFull => defmt::write!(f, "all places in line are taken"),
+            Self::OverLimit => defmt::write!(f, "the law's limit for this second is used up"),
+            Self::TooBig => defmt::write!(f, "the cost is more than the limit's burst"),
+            Self::Never => defmt::write!(f, "the wait would outlast the clock"),
+        }
+    }
+}

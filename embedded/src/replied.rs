@@ -32,9 +32,29 @@ use tidegate::{Outcome, Reply};
 /// assert_eq!(reply.outcome, Outcome::Throttled);
 /// assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(30)));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what became of the call",
+    label = "this is not an outcome",
+    note = "return an `Outcome` or a `Reply`, a tuple of either and a value of yours, or a `Result` of these",
+    note = "an HTTP status is read by `tidegate::signal::http::outcome(status)`, status and headers by `CommonReading`",
+    note = "with the features `reqwless` and `rust-mqtt`, a response, a reason code or an `MqttError` has `reply()`"
+)]
 pub trait Replied<const LIMITS: usize = 1> {
     /// The outcome and the hints.
     fn reply(&self) -> Reply<LIMITS>;
+}
+
+/// The outcome alone, of a call that counts against one limit.
+///
+/// ```
+/// use tidegate::Outcome;
+/// use tidegate_embassy::outcome;
+///
+/// assert_eq!(outcome(&Err::<Outcome, _>("connection reset")), Outcome::Failed);
+/// ```
+#[must_use]
+pub fn outcome(answer: &impl Replied) -> Outcome {
+    answer.reply().outcome
 }
 
 /// A reply of an HTTP response, refined by the first bytes of its body: what JSON says of a throttle, or of a
@@ -68,6 +88,12 @@ impl<const LIMITS: usize> Replied<LIMITS> for Outcome {
 impl<const LIMITS: usize> Replied<LIMITS> for Reply<LIMITS> {
     fn reply(&self) -> Self {
         *self
+    }
+}
+
+impl<R: Replied<LIMITS> + ?Sized, const LIMITS: usize> Replied<LIMITS> for &R {
+    fn reply(&self) -> Reply<LIMITS> {
+        (**self).reply()
     }
 }
 

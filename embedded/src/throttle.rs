@@ -143,19 +143,24 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.desk.set_concurrency(concurrency);
     }
 
+    /// Sends nothing before a random time within `over` from now, for a fleet that powers up together; see
+    /// [`Controller::spread_start`].
+    pub fn spread_start(&self, over: Duration) {
+        self.desk.change(|gate| gate.spread_start(time::now(), time::span(over)));
+    }
+
     /// The counters so far.
     #[cfg(feature = "stats")]
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.desk.with(Stats::default(), |gate, _| *gate.stats())
+        self.desk.see(Stats::default(), |gate| *gate.stats())
     }
 
     /// The time between two calls at present, by the law of the first limit; `None` where it keeps
     /// nothing apart.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
-        let interval = self.desk.with(None, |gate, _| gate.intervals(time::now()).next().flatten());
-        interval.map(time::duration)
+        self.desk.look(&())?.intervals(time::now()).next().flatten().map(time::duration)
     }
 
     /// When a plain call may be sent if nothing comes back until then, and nobody else waits; it may lie
@@ -163,13 +168,13 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     /// sleeps between its calls sleeps until then.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        self.desk.with(None, |gate, _| gate.next_at(time::now())).map(time::ticking)
+        self.desk.look(&())?.next_at(time::now()).map(time::ticking)
     }
 
     /// How many calls are in flight; see [`Controller::in_flight`].
     #[must_use]
     pub fn in_flight(&self) -> u16 {
-        self.desk.with(0, |gate, _| gate.in_flight())
+        self.desk.see(0, |gate| gate.in_flight())
     }
 
     /// How many tasks wait.
@@ -191,7 +196,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// # Errors
     /// [`SnapshotError::Length`] where `record` is too short.
     pub fn snapshot(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
-        self.desk.with(Err(SnapshotError::Length), |gate, _| gate.snapshot(time::now(), record))
+        self.desk.look(&()).ok_or(SnapshotError::Length)?.snapshot(time::now(), record)
     }
 
     /// Continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls
@@ -231,7 +236,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     ) -> Result<(), SnapshotError> {
         let now = time::now();
         let restored = Controller::restore(policy, seed, record, now, time::span(away))?;
-        self.desk.change(|gate| *gate = restored);
+        self.desk.change(|gate| gate.clone_from(&restored));
         Ok(())
     }
 
@@ -249,10 +254,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         let (gate, sleep) =
             record.split_at_mut_checked(Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         let written = self.snapshot(gate)?;
-        let more = self
-            .desk
-            .with_sleep(Err(SnapshotError::Length), |clock, now| clock.snapshot(now, sleep));
-        more.map(|more| written.saturating_add(more))
+        let clock = self.desk.sleep().unwrap_or_default();
+        clock.snapshot(time::now(), sleep).map(|more| written.saturating_add(more))
     }
 
     /// [`restore`](Self::restore)s the record of [`fall_asleep`](Self::fall_asleep). `away` is the time since
@@ -296,7 +299,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         let away = away.into().map(time::span);
         let (clock, away) = SleepClock::restore(sleep, time::now(), away)?;
         self.restore(policy, seed, gate, time::duration(away))?;
-        self.desk.with_sleep((), |sleep, _| *sleep = clock);
+        self.desk.set_sleep(clock);
         Ok(())
     }
 }

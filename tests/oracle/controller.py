@@ -305,9 +305,12 @@ class Controller:
     def set_policy(self, policy, now):
         for index, config in enumerate(policy["laws"]):
             if self.limits[index].config != config:
-                began = (self.limits[index].cuts + 1) % 2**16
-                self.limits[index] = Limit(config, now)
-                self.limits[index].cuts = self.limits[index].began = began
+                old, new = self.limits[index], Limit(config, now)
+                old.pacing.drain(now, old.law.quota())
+                old.pacing.follow(old.law.quota(), new.law.quota())
+                new.cuts = new.began = (old.cuts + 1) % 2**16
+                new.pacing = old.pacing
+                self.limits[index] = new
         if self.policy["retry_budget"] != policy["retry_budget"]:
             self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.set_concurrency(policy["concurrency"], now)

@@ -6,6 +6,7 @@ count per period drains count / period of a call each nanosecond. The documents 
 """
 
 from fractions import Fraction
+from math import floor
 
 from exact import END, LAST, U64, ceil, since, within
 
@@ -58,6 +59,15 @@ class Pacing:
     def drain(self, now, quota):
         self.fill = Fraction(0) if quota is None else self.fill_at(now, quota)
         self.seen = max(self.seen, now)
+
+    def follow(self, old, new):
+        """The bucket of another quota has room for as many calls, or for its burst, or has the same debt."""
+        if old is None or new is None:
+            self.fill = Fraction(0)
+            return
+        room = old.burst - self.fill
+        units = floor(room * new.period) if room >= 0 else -floor(-room * new.period) - 1
+        self.fill = min(Fraction(U64, new.period), new.burst - min(new.burst, Fraction(units, new.period)))
 
     def correct(self, now, charged, used, quota):
         """A refund ends at an empty bucket, a debt at what 64 bits hold."""

@@ -30,11 +30,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.concurrency
     }
 
-    /// When the latest cooldown that a server asked for ends or ended.
-    pub(crate) const fn cooldown_until(&self) -> Instant {
-        self.cooldown.until()
-    }
-
     /// Spends whatever burst there is but `left` calls. A debt stays.
     pub(crate) fn forfeit(&mut self, now: Instant, left: u32) {
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {

@@ -160,7 +160,10 @@ impl Cooldown {
     /// never shortened by a later, shorter one. It ends one instant before the end of time at the
     /// latest, so that it does end.
     pub fn raise(&mut self, now: Instant, asked: Span, policy: CooldownPolicy, rng: &mut Rng) {
-        let until = now.saturating_add(policy.cooldown(asked, rng));
+        self.wait_until(now.saturating_add(policy.cooldown(asked, rng)));
+    }
+
+    pub(crate) fn wait_until(&mut self, until: Instant) {
         self.until = self.until.max(until.min(Instant::LAST));
     }
 }

@@ -42,6 +42,21 @@ impl ConcurrencyLimit {
         Ok(Self { limit, expiry })
     }
 
+    /// At most `limit` calls in flight, each of which keeps its place until it settles, however long that takes: for
+    /// a server that counts calls in flight itself, as an MQTT broker does with its Receive Maximum.
+    ///
+    /// ```
+    /// use core::num::NonZeroU16;
+    /// use tidegate::gate::ConcurrencyLimit;
+    ///
+    /// const TWO: ConcurrencyLimit = ConcurrencyLimit::until_settled(NonZeroU16::new(2).unwrap());
+    /// assert_eq!(TWO.limit(), 2);
+    /// ```
+    #[must_use]
+    pub const fn until_settled(limit: NonZeroU16) -> Self {
+        Self { limit: limit.get(), expiry: Span::MAX }
+    }
+
     /// The same policy with at most `limit` calls in flight.
     pub(crate) fn narrowed(self, limit: NonZeroU16) -> Self {
         Self { limit: self.limit.min(limit.get()), ..self }

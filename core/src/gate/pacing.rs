@@ -1,6 +1,6 @@
 //! The pacing: GCRA as an exact leaky bucket.
 
-use crate::fixed::div_rem;
+use crate::fixed::{div_rem, mul_div_floor};
 use crate::rate::Quota;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -169,6 +169,21 @@ impl Pacing {
         let (from, to) = (brim(from), brim(to));
         self.level = self.level.saturating_add(to.saturating_sub(from));
         self.level = self.level.saturating_sub(from.saturating_sub(to));
+    }
+
+    /// Keeps the calls' worth of room in the bucket where another law's quota follows, as far as its burst
+    /// goes; and a debt. The bucket has drained up to now.
+    pub(crate) fn follow(&mut self, from: Option<Quota>, to: Option<Quota>) {
+        let (Some(from), Some(to)) = (from, to) else {
+            self.level = 0;
+            return;
+        };
+        let (old, new) = (from.period.get(), to.period.get());
+        let (full, to_full) = (brim(from), brim(to));
+        let room = mul_div_floor(full.saturating_sub(self.level), new, old);
+        let debt = mul_div_floor(self.level.saturating_sub(full), new, old);
+        let debt = debt.saturating_add(u64::from(self.level > full));
+        self.level = to_full.saturating_sub(room).saturating_add(debt);
     }
 
     /// Leaves room for so many calls, where there is room for more.

@@ -76,7 +76,8 @@ pub struct Growing<T, const LIMITS: usize = 1> {
 }
 
 impl<T, const LIMITS: usize> Growing<T, LIMITS> {
-    /// An empty list, with room for `most` calls. Retries may exceed it: they were admitted before.
+    /// An empty list, with room for `most` calls, and an eighth more for those with a priority above 0. Retries may
+    /// exceed it: they were admitted before.
     pub const fn new(empty: T, most: u32) -> Self {
         Self {
             nodes: empty,
@@ -105,8 +106,13 @@ where
         self.nodes.get_mut(slot as usize).map(|node| &mut node.slot)
     }
 
-    fn claim(&mut self, is_retry: bool) -> Option<u32> {
-        if self.taken >= if is_retry { NONE } else { self.most } {
+    fn claim(&mut self, place: Place, is_retry: bool) -> Option<u32> {
+        let most = match place.priority() {
+            _ if is_retry => NONE,
+            0 => self.most,
+            _ => self.most.saturating_add(self.most.div_ceil(8)),
+        };
+        if self.taken >= most {
             return None;
         }
         if self.get(self.free).is_none() {

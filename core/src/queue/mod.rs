@@ -55,7 +55,10 @@
 //! 6. A call whose deadline is before the earliest turn that it can have is rejected when it joins, and
 //!    as soon as the first call's wait tells.
 //! 7. A cancelled call whose permit nobody took is refunded. (One that was taken is its taker's to settle.)
-//! 8. A decided call keeps its slot until it is taken or cancelled. Where waiters can vanish without
+//! 8. A call of a priority above 0 finds a place as long as one of a lower priority waits for its first attempt: in
+//!    an array the last of these gives up its slot, and its ticket is spent ([`Turn::Unknown`]). [`Growing`]
+//!    has an eighth more room for such calls.
+//! 9. A decided call keeps its slot until it is taken or cancelled. Where waiters can vanish without
 //!    notice, as in an edge worker, the caller cancels what nobody took in time.
 
 mod gate;
@@ -92,7 +95,9 @@ impl Place {
     /// After all others.
     const LAST: Self = Self(u64::MAX);
 
-    const fn priority(self) -> u8 {
+    /// Its priority, from 0 to 7.
+    #[must_use]
+    pub const fn priority(self) -> u8 {
         PRIORITIES.saturating_sub(1).saturating_sub((self.0 >> 56) as u8)
     }
 
@@ -112,8 +117,6 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    const NONE: Self = Self { slot: NONE, arrival: 0 };
-
     /// The number of the call's slot: the index of what the caller keeps for it, a waker for example.
     #[must_use]
     pub const fn slot(self) -> usize {
@@ -158,6 +161,58 @@ pub enum Turn<const LIMITS: usize = 1> {
     Rejected(Reason),
     /// The ticket was spent before.
     Unknown,
+}
+
+/// The call that is next, if any waits for its turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<const LIMITS: usize = 1> {
+    first: u32,
+    call: Option<Call<LIMITS>>,
+    /// When the next deadline passes or backoff ends.
+    next: Instant,
+}
+
+/// What a gate says of a [`Head`].
+#[derive(Debug)]
+#[must_use]
+pub struct Answer<const LIMITS: usize = 1> {
+    decision: Option<Decision<Permit<LIMITS>>>,
+    /// No call is sent before this instant.
+    reach: Instant,
+    /// When to ask again.
+    next: Instant,
+}
+
+impl<const LIMITS: usize> Head<LIMITS> {
+    /// The slot of the call, whose waiter is the one to wake at the instant of [`Step::Sleep`]; `None` where none
+    /// waits for its turn.
+    #[must_use]
+    pub fn slot(&self) -> Option<usize> {
+        self.call.map(|_| self.first as usize)
+    }
+
+    /// Polls the gate for the call.
+    pub fn ask(&self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Answer<LIMITS> {
+        let mut answer = Answer { decision: None, reach: now, next: Instant::MAX };
+        if let Some(call) = &self.call {
+            match gate.poll(now, call) {
+                Decision::Wait(until) => (answer.reach, answer.next) = (until, until),
+                Decision::Full => {
+                    answer.reach = gate.due_behind(now, call, &[Ahead::default(); LIMITS]);
+                    answer.next = gate.ready_at(now, call).unwrap_or(Instant::MAX);
+                }
+                decision => answer.decision = Some(decision),
+            }
+        }
+        answer
+    }
+}
+
+impl<const LIMITS: usize> Answer<LIMITS> {
+    /// The call waits until then.
+    pub const fn wait(until: Instant) -> Self {
+        Self { decision: None, reach: until, next: until }
+    }
 }
 
 /// See the module.
@@ -215,17 +270,23 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         call: &Call<LIMITS>,
         place: Place,
     ) -> Result<Ticket, Reason> {
-        if call.attempt() == 0 && call.not_after() < Instant::MAX {
-            let ahead = self.slots.ahead(place.priority());
-            if ahead.iter().any(|ahead| ahead.calls > 0) {
-                let turn = gate.due_behind(now, call, &ahead);
-                if turn > call.not_after() {
-                    gate.count_rejection();
-                    return Err(Reason::Late(turn));
-                }
+        if let Some(ahead) = self.ahead(call, place.priority()) {
+            let turn = gate.due_behind(now, call, &ahead);
+            if turn > call.not_after() {
+                gate.count_rejection();
+                return Err(Reason::Late(turn));
             }
         }
         self.enter(call, place).ok_or(Reason::QueueFull)
+    }
+
+    /// The calls that wait before a call of this priority, where [`join`](Self::join) looks at them: where there are
+    /// any, and it is the first attempt of a call with a deadline.
+    #[must_use]
+    pub fn ahead(&self, call: &Call<LIMITS>, priority: u8) -> Option<[Ahead; LIMITS]> {
+        let looks = call.attempt() == 0 && call.not_after() < Instant::MAX;
+        let ahead = looks.then(|| self.slots.ahead(priority))?;
+        ahead.iter().any(|ahead| ahead.calls > 0).then_some(ahead)
     }
 
     /// The same without a look at those before it, which is less code: a call that would miss its deadline
@@ -233,8 +294,9 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     pub fn enter(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
         let (costs, attempt) = (call.costs, call.attempt);
         let (deadline, not_before) = (call.deadline, call.not_before);
-        let slot = self.slots.claim(attempt > 0)?;
-        // A call behind others, without a deadline or a backoff, changes nothing for the queue.
+        let slot = self.slots.claim(place, attempt > 0)?;
+        // A call behind others, without a deadline or a backoff, changes nothing for the queue; nor does one that
+        // gave up its slot, for it was behind this one.
         let is_plain = deadline == Instant::MAX && not_before == Instant::ZERO;
         if !(is_plain && self.slots.is_behind(place)) {
             self.asleep = Instant::ZERO;
@@ -266,13 +328,55 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
 
     /// The next thing to do. Call it until it says `Sleep`.
     pub fn poll(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Step {
-        if now >= self.asleep {
-            let decided = self.decide(now, gate);
-            if decided.slot != NONE {
-                return Step::Wake(decided);
+        match self.head(now) {
+            Ok(head) => {
+                let answer = head.ask(now, gate);
+                self.conclude(now, head, answer, || gate.count_rejection())
             }
+            Err(until) => Step::Sleep(until),
         }
-        Step::Sleep((self.asleep < Instant::MAX).then_some(self.asleep))
+    }
+
+    /// The first step of [`poll`](Self::poll), where the gate is asked while the queue is not locked:
+    /// [`Head::ask`] it, and [`conclude`](Self::conclude) if neither the queue nor the gate has changed since.
+    ///
+    /// # Errors
+    /// Where there is nothing to do: the instant of [`Step::Sleep`].
+    pub fn head(&mut self, now: Instant) -> Result<Head<LIMITS>, Option<Instant>> {
+        if now < self.asleep {
+            return Err((self.asleep < Instant::MAX).then_some(self.asleep));
+        }
+        let (first, next) = self.slots.look(now);
+        Ok(Head { first, call: self.slots.get(first).and_then(Slot::call), next })
+    }
+
+    /// The last step of [`poll`](Self::poll). `count` is called where a call is rejected that was not polled for.
+    pub fn conclude(
+        &mut self,
+        now: Instant,
+        head: Head<LIMITS>,
+        answer: Answer<LIMITS>,
+        count: impl FnOnce(),
+    ) -> Step {
+        self.asleep = Instant::ZERO;
+        let (slot, decision) = match answer.decision {
+            Some(decision) => (head.first, decision),
+            None => match self.slots.late(answer.reach) {
+                Some(late) => {
+                    count();
+                    (late, Decision::Reject(Reason::Late(answer.reach)))
+                }
+                None => {
+                    let wake = head.next.min(answer.next);
+                    self.asleep = wake.max(now.saturating_add(Span::from_nanos(1)));
+                    return Step::Sleep((wake < Instant::MAX).then_some(self.asleep));
+                }
+            },
+        };
+        match self.end(slot, decision) {
+            Some(ticket) => Step::Wake(ticket),
+            None => Step::Sleep(None), // not reached: it waits
+        }
     }
 
     /// What has become of a call.
@@ -313,41 +417,17 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         self.asleep = Instant::ZERO;
     }
 
-    /// Decides about a call; or sets when to look again, and returns the ticket of none.
-    fn decide(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Ticket {
-        let (first, mut wake) = self.slots.look(now);
-        let mut reach = now;
-        self.asleep = Instant::ZERO;
-        // No call overtakes the first one, so no other call can be admitted before it.
-        if let Some(call) = self.slots.get(first).and_then(Slot::call) {
-            match gate.poll(now, &call) {
-                Decision::Wait(until) => (reach, wake) = (until, wake.min(until)),
-                Decision::Full => {
-                    reach = gate.due_behind(now, &call, &[Ahead::default(); LIMITS]);
-                    wake = wake.min(gate.ready_at(now, &call).unwrap_or(Instant::MAX));
-                }
-                decision => return self.end(first, decision),
-            }
-        }
-        if let Some(late) = self.slots.late(reach) {
-            gate.count_rejection();
-            return self.end(late, Decision::Reject(Reason::Late(reach)));
-        }
-        self.asleep = wake.max(now.saturating_add(Span::from_nanos(1)));
-        Ticket::NONE
-    }
-
     /// A call that waits is decided.
-    fn end(&mut self, slot: u32, decision: Decision<Permit<LIMITS>>) -> Ticket {
+    fn end(&mut self, slot: u32, decision: Decision<Permit<LIMITS>>) -> Option<Ticket> {
         self.slots.leave(slot);
-        let Some(Slot(state)) = self.slots.get_mut(slot) else { return Ticket::NONE };
-        let State::Waiting { place, .. } = *state else { return Ticket::NONE };
+        let Slot(state) = self.slots.get_mut(slot)?;
+        let State::Waiting { place, .. } = *state else { return None };
         let arrival = place.arrival();
         match decision {
             Decision::Admit(permit) => *state = State::Admitted { arrival, permit },
             Decision::Reject(reason) => *state = State::Rejected { arrival, reason },
             Decision::Wait(_) | Decision::Full => {} // not reached
         }
-        Ticket { slot, arrival }
+        Some(Ticket { slot, arrival })
     }
 }

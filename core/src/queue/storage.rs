@@ -95,10 +95,21 @@ pub trait Storage<const LIMITS: usize = 1> {
     /// The same, to change it.
     fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>>;
 
-    /// Takes a slot without a call; `None` where there is none. A retry may have one that new calls may not.
-    fn claim(&mut self, is_retry: bool) -> Option<u32> {
+    /// Takes a slot for a call of this place: one without a call, or that of the last call that waits for its first
+    /// attempt with a lower priority. `None` where there is none. A retry may have a slot that new calls may not.
+    fn claim(&mut self, place: Place, is_retry: bool) -> Option<u32> {
         _ = is_retry;
-        (0..self.slots()).find(|slot| matches!(self.get(*slot), Some(Slot(State::Free { .. }))))
+        let (mut last, mut most) = (None, Place::new(place.priority(), u64::MAX));
+        for number in 0..self.slots() {
+            match self.get(number) {
+                Some(Slot(State::Free { .. })) => return Some(number),
+                Some(Slot(State::Waiting { place, attempt: 0, .. })) if *place > most => {
+                    (last, most) = (Some(number), *place);
+                }
+                _ => {}
+            }
+        }
+        last
     }
 
     /// Empties a slot, and returns what was in it.

@@ -15,6 +15,7 @@
 mod cases;
 mod client;
 mod costs;
+mod days;
 mod growth;
 mod long_time;
 mod promises;

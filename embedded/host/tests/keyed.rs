@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant};
 use tidegate::gate::ConcurrencyLimit;
-use tidegate::law::Fixed;
+use tidegate::law::{Adaptive, Fixed};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Hint, Outcome, Policy, Quota, Span};
 use tidegate_embassy::{KeyedThrottle, Rejection};
@@ -115,30 +115,56 @@ fn a_key_goes_on_from_its_own_snapshot_and_wakes_who_waits_for_it() {
     assert_eq!((damaged, apis.keys()), (Err(SnapshotError::Damaged), 2));
 }
 
-/// Room for two keys, and no limit but what a server asks for.
+/// Room for two keys, and for two calls of each.
 type Pair = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 8>;
 
-/// The server asks key 1 to be left alone for a minute.
-fn held() -> Pair {
-    let apis = Pair::seeded(&UNLIMITED, 7);
-    let minute = Hint::retry_after(Span::from_secs(60));
-    apis.call(1).try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
+/// Key 1 has made its calls of this minute.
+fn spent() -> Pair {
+    let quota = Quota::per_minute(2).unwrap().with_burst(2).unwrap();
+    let apis = Pair::seeded(leak(Policy::new(Fixed::new(quota))), 7);
+    for _ in 0..2 {
+        apis.call(1).try_acquire().unwrap().settle(Outcome::Ok);
+    }
     apis
 }
 
-/// Uses two other keys, whose servers want to be left alone as well: so key 1 has to go.
+/// Uses two other keys, so that key 1 has to go.
 fn evict_the_first(apis: &Pair) {
     for key in [2, 3] {
-        let minute = Hint::retry_after(Span::from_secs(60));
-        apis.call(key).try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
+        apis.call(key).try_acquire().unwrap().settle(Outcome::Ok);
     }
     assert!(apis.stats(&1).is_none());
 }
 
 #[test]
+fn no_call_falls_into_a_cooldown_that_was_asked_for_though_there_are_more_keys_than_places() {
+    let time = Time::begin();
+    let apis: KeyedThrottle<NoopRawMutex, u8, Adaptive, 4, 8> =
+        KeyedThrottle::seeded(const { &Policy::adaptive() }, 7);
+    let (until, early, calls) = ([(); 5].map(|()| Cell::new(0)), Cell::new(0), Cell::new(0));
+    let mut tasks = Tasks::new();
+    for key in 0..5u8 {
+        let (apis, until, early, calls) = (&apis, &until[usize::from(key)], &early, &calls);
+        tasks.spawn(async move {
+            for _ in 0..20 {
+                let permit = apis.call(key).acquire().await.unwrap();
+                let now = Instant::now().as_secs();
+                calls.set(calls.get() + 1);
+                early.set(early.get() + u32::from(now < until.get()));
+                until.set(now + 600);
+                let later = Hint::retry_after(Span::from_secs(600));
+                permit.settle(Outcome::Throttled.with(later));
+            }
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), calls.get(), early.get()), (0, 100, 0));
+}
+
+#[test]
 fn whoever_comes_to_a_key_that_had_to_go_wakes_who_sleeps_on_what_its_gates_said() {
     let time = Time::begin();
-    let apis = held();
+    let apis = spent();
     let mut tasks = Tasks::new();
     tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.turn();
@@ -154,7 +180,7 @@ fn whoever_comes_to_a_key_that_had_to_go_wakes_who_sleeps_on_what_its_gates_said
 #[test]
 fn a_task_that_does_not_run_holds_nobody_up_but_by_its_permit() {
     let time = Time::begin();
-    let apis = held();
+    let apis = spent();
     apis.set_concurrency(ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap());
     let mut first = pin!(apis.call(1).acquire());
     assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());

@@ -216,7 +216,7 @@ fn a_call_whose_deadline_passes_under_way_is_given_up_and_not_said_to_be_unsent(
     let sent = Cell::new(0);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
-        let call = throttle.with_timeout(Duration::from_secs(1));
+        let call = throttle.call().done_within(Duration::from_secs(1));
         let answer = call.run(async || {
             sent.set(sent.get() + 1);
             Timer::after_secs(3_600).await;

@@ -15,7 +15,9 @@ use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Aimd, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Policy, Reply, Span, Stats};
-use tidegate_embassy::{Acquire, Call, KeyedThrottle, Permit, Rejection, Throttle, time};
+use tidegate_embassy::{
+    Acquire, Call, Connection, KeyedThrottle, Permit, Rejection, Sessions, Throttle, time,
+};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -59,6 +61,16 @@ pub static KEYED: Table = Table {
     next_at: KeyedThrottle::next_at,
 };
 
+/// Sessions, but for the waiting itself.
+#[unsafe(no_mangle)]
+pub static SESSIONS: Supervisor = Supervisor {
+    new: || Sessions::new(board::seed),
+    spread_start: Sessions::spread_start,
+    link_up: Sessions::link_up,
+    open: |connection| connection.open(),
+    end: |_| (),
+};
+
 /// Clocks, at a rate that is no multiple of anything decimal.
 #[unsafe(no_mangle)]
 pub static CONVERSIONS: Conversions = Conversions {
@@ -93,6 +105,7 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
     /// Drops it, wherever it stands.
     leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>),
     settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
+    spread_start: fn(&Uplink<L, WAITERS, LIMITS>, Duration),
     set_policy: fn(&Uplink<L, WAITERS, LIMITS>, &'static Policy<L, LIMITS>),
     set_concurrency: fn(&Uplink<L, WAITERS, LIMITS>, ConcurrencyLimit),
     stats: fn(&Uplink<L, WAITERS, LIMITS>) -> Stats,
@@ -142,6 +155,7 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
         poll: |acquire, context| acquire.poll(context),
         leave: |_| (),
         settle: |permit, reply| permit.settle(reply),
+        spread_start: Throttle::spread_start,
         set_policy: Throttle::set_policy,
         set_concurrency: Throttle::set_concurrency,
         stats: Throttle::stats,
@@ -157,7 +171,7 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
         bad: |dividend, divisor| dividend / divisor,
         #[cfg(feature = "run")]
         run: |uplink, work, context| {
-            let call = uplink.run(async || work());
+            let call = uplink.call().done_within(Duration::from_secs(1)).run(async || work());
             // It may stand at any of its awaits.
             core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
         },
@@ -183,6 +197,16 @@ pub struct Table {
     restore: fn(&Apis, &u32, &[u8], Duration) -> Result<(), SnapshotError>,
     stats: fn(&Apis, &u32) -> Option<Stats>,
     next_at: fn(&Apis, &u32) -> Option<Instant>,
+}
+
+/// The verbs of sessions.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Supervisor {
+    new: fn() -> Sessions<Mutex>,
+    spread_start: fn(&Sessions<Mutex>, Duration),
+    link_up: fn(&Sessions<Mutex>),
+    open: for<'a> fn(&Connection<'a, Mutex>),
+    end: for<'a> fn(Connection<'a, Mutex>),
 }
 
 /// Between embassy's clock and the core's.

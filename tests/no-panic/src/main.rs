@@ -29,8 +29,8 @@ use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
 use tidegate::{
-    Call, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy, Quota, QuotaError, Ratio,
-    Reason, Reply, Rng, Span, Verdict,
+    Call, CallTime, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy, Quota, QuotaError,
+    Ratio, Reason, Reply, Rng, Session, Span, Verdict,
 };
 
 unsafe extern "C" {
@@ -71,6 +71,20 @@ pub static KEYED: Table = Table {
 /// Few calls in front of one controller.
 #[unsafe(no_mangle)]
 pub static FEW: Calls<Controller<Aimd, 2>, Few> = Calls::ALL;
+
+/// Sessions, and calls that must be done in time.
+#[unsafe(no_mangle)]
+pub static SESSIONS: Sessions = Sessions {
+    new: Session::new,
+    spread_start: Session::spread_start,
+    begin: Session::begin,
+    open: Session::open,
+    end: Session::end,
+    link_up: Session::link_up,
+    took: CallTime::took,
+    took_longer: CallTime::took_longer,
+    leave_by: CallTime::leave_by,
+};
 
 /// Many calls in front of one controller.
 #[unsafe(no_mangle)]
@@ -154,6 +168,20 @@ pub static SIGNALS: Signals = Signals {
     max_age: coap::max_age,
 };
 
+/// The verbs of a session, and of what is learnt of calls.
+#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+pub struct Sessions {
+    new: fn(Backoff, Span, u64) -> Session,
+    spread_start: fn(&mut Session, Instant, Span),
+    begin: fn(&mut Session, Instant),
+    open: fn(&mut Session, Instant),
+    end: fn(&mut Session, Instant),
+    link_up: fn(&mut Session, Instant),
+    took: fn(&mut CallTime, Span),
+    took_longer: fn(&mut CallTime, Span),
+    leave_by: fn(&mut CallTime, Instant, Instant) -> Instant,
+}
+
 /// The verbs of a controller.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<L: Law, const LIMITS: usize> {
@@ -173,6 +201,7 @@ pub struct Verbs<L: Law, const LIMITS: usize> {
     ) -> Result<Call<LIMITS>, Reason>,
     next_at: fn(&Controller<L, LIMITS>, Instant) -> Option<Instant>,
     set_policy: fn(&mut Controller<L, LIMITS>, Policy<L, LIMITS>, Instant),
+    spread_start: fn(&mut Controller<L, LIMITS>, Instant, Span),
     snapshot: fn(&Controller<L, LIMITS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(
         Policy<L, LIMITS>,
@@ -199,6 +228,7 @@ impl<L: Record + Copy + PartialEq, const LIMITS: usize> Verbs<L, LIMITS> {
         retry: Controller::retry,
         next_at: Controller::next_at,
         set_policy: Controller::set_policy,
+        spread_start: Controller::spread_start,
         snapshot: Controller::snapshot,
         restore: Controller::restore,
         #[cfg(feature = "bad")]

@@ -21,12 +21,16 @@ use crate::workspace::cargo;
 
 /// What needs nothing but a processor.
 const BARE: [&str; 1] = ["trace"];
+/// What counts instructions on the smallest board.
+const LOCK: &str = "lock";
 /// What needs a clock or a network.
 const NETWORKED: [&str; 3] = ["deep-sleep", "mqtt", "uplink"];
 
 /// Every instruction takes its time of the machine's clock, and none of the host's.
 const COUNTED: [&str; 2] = ["-icount", "shift=5"];
-/// The same, and where the machine sleeps, its clock jumps to the next alarm.
+/// The same, a nanosecond each.
+const EXACT: [&str; 2] = ["-icount", "shift=0"];
+/// The same as `COUNTED`, and where the machine sleeps, its clock jumps to the next alarm.
 const JUMPING: [&str; 2] = ["-icount", "shift=5,sleep=off"];
 
 /// A run without network takes some seconds.
@@ -58,6 +62,10 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         });
     }
     traces(&built, tally);
+    tally.verdict("the longest lock, microbit", || {
+        let folder = firmware::build(roads, Board::Microbit, &[LOCK])?;
+        bare(Board::Microbit, &folder, LOCK, &EXACT).to_its_end(|_| ()).map(drop)
+    });
     let networked = || built.iter().filter(|(board, _)| Board::NETWORKED.contains(board));
     tally.check("the server", live::build());
     tally.verdict("mosquitto", || setup::missing_tool("mosquitto"));

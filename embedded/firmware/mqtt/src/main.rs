@@ -6,28 +6,28 @@
 mod post;
 mod session;
 
+use core::num::NonZeroU16;
+
 use embassy_executor::Spawner;
 use embassy_net::Stack;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::Instant;
 use post::Post;
-use tidegate::Policy;
-use tidegate::backoff::Backoff;
 use tidegate::law::Adaptive;
-use tidegate_embassy::Throttle;
+use tidegate::{Outcome, Policy};
+use tidegate_embassy::{Sessions, Throttle};
 
 /// No more messages are in flight than this, and no more than the broker takes.
-const IN_FLIGHT: usize = 4;
+const IN_FLIGHT: NonZeroU16 = NonZeroU16::new(4).unwrap();
+const FLIGHTS: usize = IN_FLIGHT.get() as usize;
 
 type Gate = Throttle<CriticalSectionRawMutex, Adaptive, 1>;
 
 /// When a message may be sent: the broker may have a quota for them.
 static MESSAGES: Gate = Gate::new(&Policy::adaptive(), seed);
 
-/// When a connection may be tried: the broker may have a rate for them, and where it is down, trying
-/// more often does not help. Each next attempt has a longer delay.
-static CONNECTIONS: Gate =
-    Gate::new(&Policy::adaptive().backoff(Some(Backoff::DEFAULT)).attempts(None), seed);
+/// When a connection may be tried: where the broker is down or rejects connections, trying more often does not help.
+static SESSIONS: Sessions<CriticalSectionRawMutex> = Sessions::new(seed);
 
 /// An emulator has nothing better; a chip has a generator, or a number of its own.
 fn seed() -> u64 {
@@ -47,24 +47,25 @@ extern "C" fn main() -> ! {
 async fn talk(stack: Stack<'static>) {
     stack.wait_link_up().await;
     stack.wait_config_up().await;
-    let mut post = Post::new();
+    let (mut post, mut ends) = (Post::new(), [0_u32; 4]);
     while !post.is_done() {
-        // A connection that came about was a call that was served, however it ended.
-        if let Err(rejection) =
-            CONNECTIONS.run(async || session::hold(stack, &mut post).await).await
-        {
-            defmt::error!("mqtt: {}", defmt::Display2Format(&rejection));
-            board::fail(board::Trouble::Wrong);
-        }
+        let connection = SESSIONS.connect().await;
+        let end = match session::hold(stack, &mut post, &connection).await {
+            Outcome::Throttled => 1,
+            Outcome::Busy => 2,
+            Outcome::Failed => 3,
+            _ => 0,
+        };
+        ends[end] += 1;
     }
     post.tell();
-    let (messages, connections) = (MESSAGES.stats(), CONNECTIONS.stats());
+    let messages = MESSAGES.stats();
     defmt::info!(
         "mqtt: connections {=u32} tried, {=u32} throttled, {=u32} busy, {=u32} failed",
-        connections.admitted,
-        connections.throttled,
-        connections.busy,
-        connections.failed,
+        ends.iter().sum::<u32>(),
+        ends[1],
+        ends[2],
+        ends[3],
     );
     defmt::info!(
         "mqtt: messages {=u32} gone, {=u32} throttled, {=u32} found the concurrency limit full in {=u64} s",

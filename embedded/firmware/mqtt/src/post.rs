@@ -8,7 +8,7 @@ use rust_mqtt::types::PacketIdentifier;
 use tidegate::Outcome;
 use tidegate_embassy::Permit;
 
-use crate::{Gate, IN_FLIGHT};
+use crate::{FLIGHTS, Gate};
 
 /// So many messages are queued in all.
 pub const MESSAGES: u32 = 120;
@@ -25,7 +25,7 @@ struct Flight {
 /// All messages.
 pub struct Post {
     waiting: Deque<u32, PLACES>,
-    flying: Vec<Flight, IN_FLIGHT>,
+    flying: Vec<Flight, FLIGHTS>,
     queued: u32,
     dropped: u32,
     acknowledged: u32,

@@ -7,6 +7,7 @@ use board::net::HOST;
 use embassy_futures::select::{Either3, select3};
 use embassy_net::Stack;
 use embassy_net::tcp::TcpSocket;
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::{Duration, Instant, Ticker, TimeoutError, with_deadline, with_timeout};
 use heapless::String;
 use rust_mqtt::Bytes;
@@ -17,12 +18,12 @@ use rust_mqtt::client::options::{
 };
 use rust_mqtt::client::{Client, MqttError};
 use rust_mqtt::types::{MqttString, TopicName};
+use tidegate::Outcome;
 use tidegate::gate::ConcurrencyLimit;
-use tidegate::{Outcome, Span};
-use tidegate_embassy::Replied;
+use tidegate_embassy::{Connection, outcome};
 
 use crate::post::Post;
-use crate::{IN_FLIGHT, MESSAGES};
+use crate::{FLIGHTS, IN_FLIGHT, MESSAGES};
 
 const PORT: u16 = 1883;
 const NAME: &str = "sensor";
@@ -33,14 +34,16 @@ const BURST: u32 = 8;
 const EVERY: Duration = Duration::from_millis(400);
 /// Whoever does not answer for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A message that has no answer for so long no longer counts as in flight.
-const EXPIRY: Span = Span::from_secs(60);
 
-type Mqtt<'a> = Client<'a, 'a, TcpSocket<'a>, BumpBuffer<'a>, 0, 1, IN_FLIGHT, 0, 0, 0, 0>;
+type Mqtt<'a> = Client<'a, 'a, TcpSocket<'a>, BumpBuffer<'a>, 0, 1, FLIGHTS, 0, 0, 0, 0>;
 
 /// Connects, and sends messages until all are acknowledged or the connection ends. What became of the
-/// connecting: it is a call like others.
-pub async fn hold(stack: Stack<'static>, post: &mut Post) -> Outcome {
+/// connecting.
+pub async fn hold(
+    stack: Stack<'static>,
+    post: &mut Post,
+    connection: &Connection<'_, CriticalSectionRawMutex>,
+) -> Outcome {
     let (mut receive, mut send, mut room) = ([0; 1024], [0; 1024], [0; 512]);
     let mut buffer = BumpBuffer::new(&mut room);
     let mut socket = TcpSocket::new(stack, &mut receive, &mut send);
@@ -52,6 +55,7 @@ pub async fn hold(stack: Stack<'static>, post: &mut Post) -> Outcome {
     if let Err(outcome) = connect(&mut client, socket).await {
         return outcome;
     }
+    connection.open();
     let ended = exchange(&mut client, post).await;
     post.lost(ended);
     Outcome::Ok
@@ -67,10 +71,8 @@ async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(),
     }
     let most = client.server_config().receive_maximum;
     defmt::info!("mqtt: connected, the broker takes {=u16} messages at once", most.get());
-    match ConcurrencyLimit::new(most.get().min(IN_FLIGHT as u16), EXPIRY) {
-        Ok(concurrency) => MESSAGES.set_concurrency(concurrency),
-        Err(_) => return Err(Outcome::Failed),
-    }
+    // The broker counts a message until it acknowledges it, however long that takes.
+    MESSAGES.set_concurrency(ConcurrencyLimit::until_settled(most.min(IN_FLIGHT)));
     Ok(())
 }
 
@@ -147,10 +149,10 @@ async fn receive<'a>(
     let header = header.map_err(|error| ended(&error))?;
     match client.poll_body(header).await {
         Ok(Event::PublishAcknowledged(answer)) => {
-            post.answered(answer.packet_identifier, outcome_of(&answer.reason_code));
+            post.answered(answer.packet_identifier, outcome(&answer.reason_code));
         }
         Ok(Event::PublishRejected(answer)) => {
-            post.answered(answer.packet_identifier, outcome_of(&answer.reason_code));
+            post.answered(answer.packet_identifier, outcome(&answer.reason_code));
         }
         Ok(_) => {}
         Err(error) => return Err(ended(&error)),
@@ -161,10 +163,5 @@ async fn receive<'a>(
 /// What the call that an error ended comes to.
 fn ended<const N: usize>(error: &MqttError<'_, N>) -> Outcome {
     defmt::warn!("mqtt: the connection has ended: {}", defmt::Debug2Format(error));
-    outcome_of(error)
-}
-
-/// What the broker says, as a throttle takes it.
-fn outcome_of(said: &impl Replied) -> Outcome {
-    said.reply().outcome
+    outcome(error)
 }

@@ -11,12 +11,12 @@ use embassy_executor::Spawner;
 use embassy_net::Stack;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::{Duration, Instant, Ticker};
-use http::{Connection, Line};
+use http::{Connection, Line, Lost};
 use queue::{BATCHES, Batch, QUEUE};
 use static_cell::StaticCell;
-use tidegate::Policy;
 use tidegate::law::Adaptive;
-use tidegate_embassy::Throttle;
+use tidegate::{Outcome, Policy, Reply};
+use tidegate_embassy::{Rejection, Throttle};
 
 /// The sensor has a batch so often: more often than the server serves one.
 const EVERY: Duration = Duration::from_millis(150);
@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_millis(150);
 const SENDERS: usize = 2;
 
 static THROTTLE: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(&Policy::adaptive().attempts(None), seed);
+    Throttle::new(&Policy::adaptive(), seed);
 
 /// An emulator has nothing better; a chip has a generator, or a number of its own.
 fn seed() -> u64 {
@@ -64,16 +64,26 @@ async fn sense() {
 async fn send(mut connection: Connection) {
     loop {
         let batch = QUEUE.next().await;
-        let answer = THROTTLE.run(async || connection.post(&batch).await).await;
-        let status = answer.ok().and_then(Result::ok).map(|answer| answer.1);
-        if !status.is_some_and(|status| (200..300).contains(&status)) {
-            defmt::error!("batch {=u32} has ended with {}, not served", batch.number, status);
-            board::fail(board::Trouble::Wrong);
+        // Through an outage that outlasts the attempts of one call.
+        while !is_delivered(&THROTTLE.run(async || connection.post(&batch).await).await) {
+            defmt::warn!("batch {=u32} is tried again", batch.number);
         }
         QUEUE.delivered();
         if QUEUE.count() == BATCHES {
             end();
         }
+    }
+}
+
+/// Whether the server has said 2xx; what waiting does not mend ends the run.
+fn is_delivered(answer: &Result<Result<(Reply, u16), Lost>, Rejection>) -> bool {
+    match answer {
+        Ok(Ok((_, 200..=299))) => true,
+        Ok(Ok((reply, status))) if reply.outcome == Outcome::Ok => {
+            defmt::error!("a batch has ended with {=u16}, not served", *status);
+            board::fail(board::Trouble::Wrong)
+        }
+        _ => false,
     }
 }
 

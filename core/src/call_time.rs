@@ -1,0 +1,100 @@
+//! How long calls take.
+
+use crate::time::{Instant, Span};
+
+/// Learns how long calls take, so that a call that cannot be done in time is not started.
+///
+/// A call has two deadlines. Until the first it must be sent ([`Call::deadline`](crate::Call::deadline)), and until
+/// the second it must be done. The second is the caller's; this is the difference of the two: the longest of the
+/// latest calls. A longer call counts at once, and after that each shorter call takes away an eighth of the difference.
+///
+/// ```
+/// use tidegate::{CallTime, Instant, Span};
+///
+/// let mut time = CallTime::new();
+/// let (now, done_by) = (Instant::ZERO, Instant::from_nanos(10_000_000_000));
+/// assert_eq!(time.leave_by(now, done_by), done_by);
+/// time.took(Span::from_secs(3));
+/// assert!(time.leave_by(now, done_by).saturating_since(now) < Span::from_millis(7_001));
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct CallTime {
+    /// In units of 2^20 ns, which is about a millisecond: seven weeks fit.
+    usual: u32,
+}
+
+const UNIT: u32 = 20;
+
+impl CallTime {
+    /// Nothing is known yet: calls take no time.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { usual: 0 }
+    }
+
+    /// A call was given up after so long: it would have taken a quarter longer at least.
+    pub fn took_longer(&mut self, span: Span) {
+        self.took(span.saturating_add(Span::from_nanos(span.as_nanos() >> 2)));
+    }
+
+    /// A call took so long.
+    pub fn took(&mut self, span: Span) {
+        let took = u32::try_from(span.as_nanos() >> UNIT).unwrap_or(u32::MAX);
+        let shorter = self.usual.saturating_sub(took);
+        self.usual = took.max(self.usual.saturating_sub(shorter.div_ceil(8)));
+    }
+
+    /// When a call must be sent to be done by `done_by`.
+    ///
+    /// If that is over already, calls are taken to be a quarter shorter from then on: after some calls that are
+    /// not started one is, and measured.
+    pub fn leave_by(&mut self, now: Instant, done_by: Instant) -> Instant {
+        let leave_by = done_by.saturating_sub(Span::from_nanos(u64::from(self.usual) << UNIT));
+        if leave_by < now {
+            self.usual = self.usual.saturating_sub(self.usual.div_ceil(4));
+        }
+        leave_by
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO.saturating_add(Span::from_millis(millis))
+    }
+
+    proptest! {
+        #[test]
+        fn a_call_that_takes_as_long_as_ever_is_done_in_time(
+            calls in prop::collection::vec(1..10_000u64, 1..50),
+            done_by in 0..100_000u64,
+        ) {
+            let mut time = CallTime::new();
+            calls.iter().for_each(|millis| time.took(Span::from_millis(*millis)));
+            let latest = calls.last().copied().unwrap_or(0);
+            // To the unit in which they are counted.
+            let leave_by = time.leave_by(at(0), at(done_by));
+            prop_assert!(leave_by <= at(done_by.saturating_sub(latest.saturating_sub(2))));
+        }
+
+        #[test]
+        fn however_long_a_call_took_another_is_started(span: u64, left in 0..1_000u64) {
+            let mut time = CallTime::new();
+            time.took(Span::from_nanos(span));
+            let tries = (0..100).position(|_| time.leave_by(at(0), at(left)) >= at(0));
+            prop_assert!(tries.is_some());
+        }
+
+        #[test]
+        fn one_slow_call_is_forgotten_after_some_dozens(slow in 1..1_000_000u64) {
+            let mut time = CallTime::new();
+            time.took(Span::from_millis(slow));
+            (0..200).for_each(|_| time.took(Span::ZERO));
+            prop_assert_eq!(time, CallTime::new());
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The session: when a connection may be opened again.
+
+use crate::backoff::Backoff;
+use crate::rng::Rng;
+use crate::time::{Instant, Span};
+
+/// Decides when a client may try to connect: for MQTT and TLS sessions, which are expensive to open and which
+/// all clients of a server lose together.
+///
+/// - Each attempt is followed by a delay of the backoff, and only a session that lasted for `stable` starts the
+///   backoff anew. A server that accepts a connection and drops it at once is not asked more often for that.
+/// - [`link_up`](Self::link_up) lets the next attempt go at once, as the failures before it were the network's;
+///   at most once in `stable`, because links flap.
+/// - [`spread_start`](Self::spread_start) spreads the first attempts of a fleet that powers up together.
+///
+/// ```
+/// use tidegate::backoff::Backoff;
+/// use tidegate::{Instant, Session, Span};
+///
+/// let now = Instant::ZERO;
+/// let mut session = Session::new(Backoff::DEFAULT, Span::from_secs(60), 7);
+/// assert_eq!(session.next_at(), now);
+/// session.begin(now);
+/// session.end(now); // no connection came about
+/// assert!(session.next_at() > now);
+/// session.link_up(now);
+/// assert_eq!(session.next_at(), now);
+/// ```
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Session {
+    backoff: Backoff,
+    stable: Span,
+    rung: Span,
+    next: Instant,
+    /// When the session was opened, if it was.
+    opened: Option<Instant>,
+    /// Before then, `link_up` has no effect.
+    link_again: Instant,
+    rng: Rng,
+}
+
+impl Session {
+    /// A session that may be opened at once. `seed` spreads this client's delays against those of its fleet; see
+    /// [`rng`](crate::rng) for what to feed it.
+    #[must_use]
+    pub const fn new(backoff: Backoff, stable: Span, seed: u64) -> Self {
+        Self {
+            backoff,
+            stable,
+            rung: Span::ZERO,
+            next: Instant::ZERO,
+            opened: None,
+            link_again: Instant::ZERO,
+            rng: Rng::new(seed),
+        }
+    }
+
+    /// When the next attempt may be made; it may lie in the past.
+    #[must_use]
+    pub const fn next_at(&self) -> Instant {
+        self.next
+    }
+
+    /// Makes no attempt before a random instant within `over` from now. Choose it so that all clients fit into what
+    /// the server accepts: 1,000 devices of a broker that accepts 10 connections a second need 100 seconds.
+    pub fn spread_start(&mut self, now: Instant, over: Span) {
+        let start = now.saturating_add(self.rng.between(Span::ZERO, over));
+        self.next = self.next.max(start);
+    }
+
+    /// An attempt begins, at [`next_at`](Self::next_at) or later. Another one may begin after a delay, even if nobody
+    /// reports an end.
+    pub fn begin(&mut self, now: Instant) {
+        self.opened = None;
+        self.rung = self.backoff.climb(self.rung, &mut self.rng);
+        self.delay(now);
+    }
+
+    /// The session is open: the server has accepted it.
+    pub const fn open(&mut self, now: Instant) {
+        self.opened = Some(now);
+    }
+
+    /// The session ended, or the attempt failed.
+    pub fn end(&mut self, now: Instant) {
+        if let Some(opened) = self.opened.take()
+            && now.saturating_since(opened) >= self.stable
+        {
+            self.rung = self.backoff.climb(Span::ZERO, &mut self.rng);
+        }
+        self.delay(now);
+    }
+
+    /// The network is back: the next attempt may be made at once. The backoff does not start anew.
+    pub fn link_up(&mut self, now: Instant) {
+        if now >= self.link_again {
+            self.link_again = now.saturating_add(self.stable);
+            self.next = self.next.min(now);
+        }
+    }
+
+    fn delay(&mut self, now: Instant) {
+        let delay = self.backoff.delay(self.rung, &mut self.rng).max(Span::from_nanos(1));
+        self.next = now.saturating_add(delay);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backoff::{Growth, Jitter};
+    use crate::fixed::Ratio;
+    use proptest::prelude::*;
+
+    const STABLE: Span = Span::from_secs(60);
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO.saturating_add(Span::from_secs(seconds))
+    }
+
+    /// Doubling from one second to five minutes.
+    fn session() -> Session {
+        let growth = Growth::Exponential(Ratio::of(2, 1));
+        let (base, most) = (Span::from_secs(1), Span::from_secs(300));
+        Session::new(Backoff::new(growth, Jitter::None, base, most).unwrap(), STABLE, 7)
+    }
+
+    /// Sessions that last so long each: when each attempt is made, in seconds.
+    fn attempts<const COUNT: usize>(lasts: Span) -> [u64; COUNT] {
+        let mut session = session();
+        [(); COUNT].map(|()| {
+            let now = session.next_at();
+            session.begin(now);
+            session.open(now);
+            session.end(now.saturating_add(lasts));
+            now.as_nanos() / 1_000_000_000
+        })
+    }
+
+    #[test]
+    fn a_short_success_does_not_reset_the_backoff_and_a_long_one_does() {
+        assert_eq!(attempts(Span::ZERO), [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811, 1_111]);
+        assert_eq!(attempts(Span::from_secs(10)), [0, 11, 23, 37, 55, 81, 123, 197, 335]);
+        assert_eq!(attempts(STABLE), [0, 61, 122, 183, 244]);
+    }
+
+    #[test]
+    fn a_link_that_is_back_lets_one_attempt_go_and_a_flapping_one_no_more() {
+        let mut session = session();
+        for _ in 0..6 {
+            let now = session.next_at();
+            session.begin(now);
+            session.end(now);
+        }
+        let now = at(40);
+        assert!(session.next_at() > now);
+        session.link_up(now);
+        assert_eq!(session.next_at(), now);
+        session.begin(now);
+        session.end(now);
+        // The delay goes on from where it was.
+        assert_eq!(session.next_at(), at(40 + 64));
+        for second in 41..100 {
+            session.link_up(at(second));
+            assert_eq!(session.next_at(), at(104));
+        }
+        session.link_up(at(100));
+        assert_eq!(session.next_at(), at(100));
+    }
+
+    #[test]
+    fn an_attempt_whose_end_nobody_reports_is_followed_by_another() {
+        let mut session = session();
+        session.begin(at(0));
+        assert_eq!(session.next_at(), at(1));
+    }
+
+    proptest! {
+        #[test]
+        fn a_fleet_starts_within_the_time_that_it_was_given(seed: u64, over in 1..100_000u64) {
+            let mut session = Session::new(Backoff::DEFAULT, STABLE, seed);
+            session.spread_start(at(5), Span::from_secs(over));
+            prop_assert!(session.next_at() >= at(5) && session.next_at() <= at(5 + over));
+        }
+
+        #[test]
+        fn whatever_happens_the_next_attempt_lies_after_an_end_and_within_the_longest_delay(
+            seed: u64, events in prop::collection::vec((0..4u8, 0..100u64), 1..100),
+        ) {
+            let mut session = Session::new(Backoff::DEFAULT, STABLE, seed);
+            let mut now = at(0);
+            for (event, pass) in events {
+                now = now.saturating_add(Span::from_secs(pass));
+                match event {
+                    0 => session.begin(now),
+                    1 => session.open(now),
+                    2 => session.link_up(now),
+                    _ => {
+                        session.end(now);
+                        prop_assert!(session.next_at() > now);
+                    }
+                }
+                prop_assert!(session.next_at() <= now.saturating_add(Span::from_secs(20)));
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! For how long interrupts are off when a throttle decides: the longest lock of each verb, in instructions.
+//!
+//! It runs under `-icount shift=0`, where each instruction takes a nanosecond of the board's clock, which ticks
+//! each 62 of them.
+#![no_std]
+#![no_main]
+
+mod clock;
+mod meter;
+mod server;
+
+use core::future::Future;
+use core::hint::black_box;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+
+use meter::{Counted, Meter};
+use server::{Says, Server};
+use tidegate::law::{Adaptive, Aimd, Fixed, Law};
+use tidegate::snapshot::Record;
+use tidegate::{Outcome, Policy, Quota};
+use tidegate_embassy::{KeyedThrottle, Permit, Throttle};
+
+type Gate<L> = Throttle<Counted, L>;
+
+/// So many calls of each client.
+const CALLS: u32 = 500;
+/// A round trip, in ticks.
+const ROUND_TRIP: u64 = 20_000;
+
+/// Polls a future until it is ready, and jumps from alarm to alarm.
+fn wait<F: Future>(future: F, meter: &mut Meter) -> F::Output {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(output) = meter.of(|| future.as_mut().poll(&mut context)) {
+            return output;
+        }
+        clock::jump(1_000_000);
+    }
+}
+
+/// A client of one law at one server.
+fn measure<L: Law + Copy + Record>(name: &str, policy: &'static Policy<L>, says: Says)
+where
+    Gate<L>: 'static,
+{
+    let gate: Gate<L> = Throttle::seeded(policy, black_box(7));
+    let mut server = Server::new(says);
+    let mut meters = ["acquire", "another waits", "settle", "snapshot", "restore"].map(Meter::new);
+    let [acquire, another, settle, snapshot, restore] = &mut meters;
+    let mut record = [0; 512];
+    for call in 0..CALLS {
+        let Ok(permit) = wait(gate.acquire(), acquire) else { board::fail(board::Trouble::Wrong) };
+        clock::pass(ROUND_TRIP);
+        let reply = black_box(server.serve());
+        {
+            // Others wait behind, with a deadline and without.
+            let mut context = Context::from_waker(Waker::noop());
+            let timeout = embassy_time::Duration::from_secs(60);
+            let mut one = pin!(gate.acquire());
+            let mut two = pin!(gate.with_timeout(timeout).acquire());
+            let waits =
+                another.of(|| (one.as_mut().poll(&mut context), two.as_mut().poll(&mut context)));
+            settle.of(|| permit.settle(reply));
+            drop::<(Poll<Result<Permit<'_, _>, _>>, _)>(waits);
+        }
+        if call % 50 == 49 {
+            let bytes = snapshot.of(|| gate.snapshot(&mut record)).unwrap_or(0);
+            let away = embassy_time::Duration::from_secs(60);
+            let Some(record) = record.get(..bytes) else { continue };
+            if restore.of(|| gate.restore(policy, 7, record, away)).is_err() {
+                board::fail(board::Trouble::Wrong);
+            }
+        }
+    }
+    meters.iter().for_each(|meter| meter.tell(name));
+}
+
+/// New keys, each of which takes the place of another.
+fn keys(policy: &'static Policy<Adaptive>) {
+    let apis: KeyedThrottle<Counted, u32, Adaptive> = KeyedThrottle::seeded(policy, black_box(7));
+    let mut meters = ["acquire", "settle"].map(Meter::new);
+    let [acquire, settle] = &mut meters;
+    for key in 0..100 {
+        let Ok(permit) = wait(apis.call(key).acquire(), acquire) else {
+            board::fail(board::Trouble::Wrong)
+        };
+        clock::pass(ROUND_TRIP);
+        settle.of(|| permit.settle(Outcome::Ok));
+    }
+    meters.iter().for_each(|meter| meter.tell("a new key each time"));
+}
+
+static ADAPTIVE: Policy<Adaptive> = Policy::adaptive();
+static AIMD: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
+static FIXED: Policy<Fixed> = Policy::new(Fixed::new(match Quota::per_second(10) {
+    Ok(quota) => quota,
+    Err(_) => panic!("ten a second"),
+}));
+
+#[unsafe(no_mangle)]
+extern "C" fn main() -> ! {
+    board::count::start();
+    measure("adaptive, told nothing", &ADAPTIVE, Says::Nothing);
+    measure("adaptive, told Retry-After", &ADAPTIVE, Says::RetryAfter);
+    measure("adaptive, told all", &ADAPTIVE, Says::All);
+    measure("aimd, told nothing", &AIMD, Says::Nothing);
+    measure("aimd, told Retry-After", &AIMD, Says::RetryAfter);
+    measure("fixed, told Retry-After", &FIXED, Says::RetryAfter);
+    keys(&ADAPTIVE);
+    board::done()
+}

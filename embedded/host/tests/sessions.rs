@@ -1,0 +1,151 @@
+//! Sessions with a broker: how often they are opened, and how much is in flight in them.
+
+use core::num::NonZeroU16;
+use std::cell::{Cell, RefCell};
+
+use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+use embassy_time::{Duration, Instant, Timer};
+use tidegate::gate::ConcurrencyLimit;
+use tidegate::law::Adaptive;
+use tidegate::{Outcome, Policy};
+use tidegate_embassy::{Sessions, Throttle};
+use tidegate_embassy_host::{Tasks, Time, far};
+
+type Supervisor = Sessions<NoopRawMutex>;
+
+/// A device whose sessions are accepted and last for so long each: how often it connects within an hour.
+fn connects(lasts: Duration) -> usize {
+    let time = Time::begin();
+    let sessions = Supervisor::new(|| 7);
+    let connects = Cell::new(0);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        loop {
+            let connection = sessions.connect().await;
+            connects.set(connects.get() + 1);
+            connection.open();
+            Timer::after(lasts).await;
+        }
+    });
+    tasks.run(&time, Instant::from_secs(3_600));
+    connects.get()
+}
+
+#[test]
+fn a_broker_that_drops_each_session_at_once_is_asked_less_and_less_often() {
+    // Delays of two minutes at most, of which a quarter is left out on average.
+    let [dropped, short, long] = [0, 30, 60].map(|secs| connects(Duration::from_secs(secs)));
+    assert!((30..=60).contains(&dropped), "{dropped}");
+    assert!((24..=45).contains(&short), "{short}");
+    assert!((58..=60).contains(&long), "{long}");
+}
+
+#[test]
+fn a_link_that_is_back_lets_the_next_attempt_go_at_once() {
+    let time = Time::begin();
+    let sessions = Supervisor::new(|| 7);
+    let attempts = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        loop {
+            let _connection = sessions.connect().await;
+            attempts.borrow_mut().push(Instant::now());
+        }
+    });
+    tasks.run(&time, Instant::from_secs(1_000));
+    let before = attempts.borrow().len();
+    sessions.link_up();
+    tasks.turn();
+    assert_eq!(attempts.borrow()[before..], [Instant::from_secs(1_000)]);
+    // A link that flaps does not.
+    for _ in 0..10 {
+        sessions.link_up();
+        tasks.turn();
+    }
+    assert_eq!(attempts.borrow().len(), before + 1);
+}
+
+#[test]
+fn a_start_is_spread_and_a_connection_whose_task_is_dropped_ends() {
+    let time = Time::begin();
+    let sessions = Supervisor::new(|| 7);
+    sessions.spread_start(Duration::from_secs(100));
+    let connected = Cell::new(None);
+    let mut tasks = Tasks::new();
+    let task = tasks.spawn(async {
+        let connection = sessions.connect().await;
+        connected.set(Some(Instant::now()));
+        connection.open();
+        Timer::after_secs(1_000).await;
+    });
+    tasks.run(&time, Instant::from_secs(100));
+    assert!(connected.get().unwrap() > Instant::from_secs(0));
+    time.pass(Duration::from_secs(100));
+    tasks.cancel(task);
+    tasks.spawn(async {
+        drop(sessions.connect().await);
+        connected.set(Some(Instant::now()));
+    });
+    tasks.run(&time, far());
+    assert!(connected.get().unwrap() > Instant::from_secs(200));
+}
+
+#[test]
+fn as_many_messages_are_in_flight_as_the_broker_takes_however_long_it_keeps_them() {
+    let time = Time::begin();
+    let uplink: Throttle<NoopRawMutex, Adaptive, 8> =
+        Throttle::seeded(const { &Policy::adaptive() }, 7);
+    uplink.set_concurrency(ConcurrencyLimit::until_settled(NonZeroU16::new(2).unwrap()));
+    let (in_flight, most, published) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let mut tasks = Tasks::new();
+    for task in 0..6 {
+        let (uplink, in_flight, most, published) = (&uplink, &in_flight, &most, &published);
+        tasks.spawn(async move {
+            for message in 0..50 {
+                let sent = uplink.run(async || {
+                    in_flight.set(in_flight.get() + 1);
+                    most.set(most.get().max(in_flight.get()));
+                    // Some acknowledgements take minutes, and one of them an hour.
+                    let kept = if (message + task) % 5 == 0 { 120 } else { 1 };
+                    Timer::after_secs(if message == 40 { 3_600 } else { kept }).await;
+                    in_flight.set(in_flight.get() - 1);
+                });
+                assert_eq!(sent.await, Ok(()));
+                published.set(published.get() + 1);
+            }
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!((published.get(), most.get()), (300, 2));
+}
+
+#[test]
+fn an_error_that_never_ends_is_tried_ten_times_and_a_final_one_once() {
+    let time = Time::begin();
+    let uplink: Throttle<NoopRawMutex, Adaptive> =
+        Throttle::seeded(const { &Policy::adaptive() }, 7);
+    for (status, attempts) in [(500, 10), (404, 1), (501, 1), (505, 1), (401, 1)] {
+        let made = Cell::new(0);
+        let mut tasks = Tasks::new();
+        tasks.spawn(async {
+            let answer = uplink.run(async || {
+                made.set(made.get() + 1);
+                tidegate::signal::http::outcome(status)
+            });
+            assert!(answer.await.is_ok());
+        });
+        tasks.run(&time, far());
+        assert_eq!((tasks.left(), made.get()), (0, attempts), "{status}");
+    }
+    let made = Cell::new(0);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let lost = uplink.run(async || {
+            made.set(made.get() + 1);
+            Err::<Outcome, _>("no route to host")
+        });
+        assert_eq!(lost.await, Ok(Err("no route to host")));
+    });
+    tasks.run(&time, far());
+    assert_eq!(made.get(), 10);
+}

@@ -1,0 +1,227 @@
+//! Calls that matter more than others, or no longer matter.
+
+use std::cell::{Cell, RefCell};
+
+use embassy_futures::select::{Either, select};
+use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+use embassy_time::{Duration, Instant, Timer};
+use tidegate::law::{Adaptive, Fixed};
+use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
+use tidegate_embassy::{Rejection, Throttle};
+use tidegate_embassy_host::{Tasks, Time, far, leak};
+
+/// One a second, and places for two tasks.
+fn throttle() -> Throttle<NoopRawMutex, Fixed, 2> {
+    Throttle::seeded(leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap()))), 7)
+}
+
+#[test]
+fn an_urgent_call_takes_the_place_of_the_last_one_that_is_not_and_goes_first() {
+    let time = Time::begin();
+    let throttle = throttle();
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let order = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for number in [0, 1, 70, 71, 72] {
+        let (throttle, order) = (&throttle, &order);
+        tasks.spawn(async move {
+            let call = throttle.call().with_priority(number / 10);
+            let sent = call.acquire().await.map(|permit| permit.settle(Outcome::Ok));
+            order.borrow_mut().push((number, sent, Instant::now().as_secs()));
+        });
+        tasks.turn();
+    }
+    tasks.run(&time, far());
+    let full = Err(Rejection::LineFull);
+    let order = order.take();
+    // The third urgent call finds both places taken by others that are as urgent, and comes again.
+    assert_eq!(order[..2], [(1, full, 0), (0, full, 0)]);
+    assert_eq!(order[2..], [(70, Ok(()), 1), (71, Ok(()), 2), (72, Ok(()), 3)]);
+}
+
+#[test]
+fn an_attempt_that_has_an_answer_to_lose_keeps_its_place() {
+    let time = Time::begin();
+    let throttle: Throttle<NoopRawMutex, Fixed, 1> = Throttle::seeded(
+        leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap())).backoff(None)),
+        7,
+    );
+    let order = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for priority in [0, 7] {
+        let (throttle, order) = (&throttle, &order);
+        tasks.spawn(async move {
+            let mut attempts = 0;
+            let sent = throttle.call().with_priority(priority).run(async || {
+                attempts += 1;
+                if attempts < 2 { Outcome::Failed } else { Outcome::Ok }
+            });
+            let sent = sent.await;
+            order.borrow_mut().push((priority, sent));
+        });
+        tasks.turn();
+    }
+    tasks.run(&time, far());
+    order.borrow_mut().sort_unstable_by_key(|(priority, _)| *priority);
+    assert_eq!(*order.borrow(), [(0, Ok(Outcome::Ok)), (7, Ok(Outcome::Ok))]);
+}
+
+/// 100 calls an hour, in windows.
+struct Window {
+    left: u64,
+    number: u64,
+}
+
+impl Window {
+    fn call(&mut self) -> Reply {
+        let (now, hour) = (Instant::now().as_secs(), 3_600);
+        if now / hour > self.number {
+            (self.left, self.number) = (100, now / hour);
+        }
+        let served = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        let reset = Span::from_secs(hour - now % hour);
+        let all = Hint::quota(100, Span::from_secs(hour)).and_remaining(self.left).and_reset(reset);
+        match served {
+            true => Outcome::Ok.with(all),
+            false => Outcome::Throttled.with(all.and_retry_after(reset)),
+        }
+    }
+}
+
+/// A day of eight telemetry tasks (a reading each minute in all), a bulk download of four at a time, and an alarm
+/// each half hour, at 100 calls an hour. Returns how many alarms waited for more than one interval of the limit though
+/// the window had room, how many other calls were admitted while one waited, and how many alarms were lost.
+fn alarms<const WAITERS: usize>() -> (u32, u32, u32) {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let time = Time::begin();
+    let throttle: Throttle<NoopRawMutex, Adaptive, WAITERS> =
+        Throttle::seeded(const { &Policy::adaptive() }, 7);
+    let server = RefCell::new(Window { left: 100, number: 0 });
+    let (waits, admitted, lost) = (Cell::new(false), Cell::new(0), Cell::new(0));
+    let (long, overtaken) = (Cell::new(0), Cell::new(0));
+    let mut tasks = Tasks::new();
+    for task in 0..12 {
+        let (throttle, server, waits, overtaken) = (&throttle, &server, &waits, &overtaken);
+        tasks.spawn(async move {
+            loop {
+                _ = throttle
+                    .run(async || {
+                        overtaken.set(overtaken.get() + u32::from(waits.get()));
+                        Timer::after_millis(200).await;
+                        server.borrow_mut().call()
+                    })
+                    .await;
+                Timer::after_secs(if task < 8 { 480 } else { 1 }).await;
+            }
+        });
+    }
+    tasks.spawn(async {
+        for _ in 0..47 {
+            Timer::after_secs(1_800).await;
+            let (began, room) = (Instant::now(), server.borrow().left > 0);
+            waits.set(true);
+            let sent = throttle.call().with_priority(7).run(async || {
+                waits.set(false);
+                let waited = began.elapsed().as_secs();
+                long.set(long.get() + u32::from(room && waited > 37));
+                Timer::after_millis(200).await;
+                let reply = server.borrow_mut().call();
+                waits.set(reply.outcome != Outcome::Ok);
+                reply
+            });
+            match sent.await {
+                Ok(Reply { outcome: Outcome::Ok, .. }) => admitted.set(admitted.get() + 1),
+                _ => lost.set(lost.get() + 1),
+            }
+            waits.set(false);
+        }
+    });
+    tasks.run(&time, Instant::MIN + DAY + DAY);
+    assert_eq!(admitted.get() + lost.get(), 47);
+    (long.get(), overtaken.get(), lost.get())
+}
+
+#[test]
+fn no_alarm_is_lost_beside_telemetry_and_a_download_and_none_is_overtaken() {
+    for (long, overtaken, lost) in [alarms::<4>(), alarms::<16>()] {
+        assert_eq!((overtaken, lost), (0, 0));
+        // At the begin of a window the law waits a little longer, whoever is next.
+        assert!(long <= 1, "{long} of 47");
+    }
+}
+
+#[test]
+fn a_call_that_is_read_when_it_is_sent_sends_the_latest_reading() {
+    let time = Time::begin();
+    let throttle = throttle();
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let (reading, sent) = (Cell::new(1), Cell::new(0));
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let call = throttle.run(async || {
+            sent.set(reading.get());
+            Outcome::Ok
+        });
+        assert_eq!(call.await, Ok(Outcome::Ok));
+    });
+    tasks.spawn(async {
+        for value in 2..6 {
+            Timer::after_millis(150).await;
+            reading.set(value);
+        }
+    });
+    tasks.run(&time, far());
+    assert_eq!(sent.get(), 5);
+}
+
+#[test]
+fn a_stale_reading_that_waits_is_withdrawn() {
+    let time = Time::begin();
+    let throttle = throttle();
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let call = throttle.run(async || Outcome::Ok);
+        let newer = Timer::after_millis(500);
+        assert!(matches!(select(call, newer).await, Either::Second(())));
+        assert_eq!((throttle.waiting(), throttle.stats().admitted), (0, 1));
+    });
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+}
+
+#[test]
+fn calls_of_five_seconds_are_cut_off_only_where_they_must_be_done_and_are_not_started_late() {
+    for (timeout, cut) in [(30, 0), (10, 0), (4, 1)] {
+        let time = Time::begin();
+        let throttle = throttle();
+        let (given_up, late, served) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let mut tasks = Tasks::new();
+        tasks.spawn(async {
+            for _ in 0..40 {
+                let call = throttle.call().done_within(Duration::from_secs(timeout));
+                match call.run(async || Timer::after_secs(5).await).await {
+                    Ok(()) => served.set(served.get() + 1),
+                    Err(Rejection::GivenUp) => given_up.set(given_up.get() + 1),
+                    Err(Rejection::Late(_)) => late.set(late.get() + 1),
+                    Err(other) => panic!("{other}"),
+                }
+                Timer::after_secs(1).await;
+            }
+            // Without that deadline all are served, however long they take.
+            for _ in 0..10 {
+                let call = throttle.with_timeout(Duration::from_secs(timeout));
+                assert_eq!(call.run(async || Timer::after_secs(5).await).await, Ok(()));
+            }
+        });
+        tasks.run(&time, far());
+        assert_eq!(tasks.left(), 0);
+        let sums = (served.get(), given_up.get(), late.get());
+        match cut {
+            0 => assert_eq!(sums, (40, 0, 0), "{timeout} s"),
+            // After one that was cut off, others are not started, but for one now and then.
+            _ => assert!(sums.0 == 0 && sums.1 < 24 && sums.1 + sums.2 == 40, "{sums:?}"),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A call that must be done in time.
+
+use core::future::Future;
+
+use embassy_time::Instant;
+use tidegate::{Outcome, Reply};
+
+use crate::call::Call;
+use crate::desk::Verbs;
+use crate::rejection::Rejection;
+use crate::replied::Replied;
+use crate::throttle::Shared;
+use crate::time;
+
+/// A call whose response must be there at a deadline: what [`Call::done_by`] and [`Call::done_within`] return.
+///
+/// The throttle learns how long such calls take, and does not start one that would not be done in time
+/// ([`Rejection::Late`]). A call that is in flight at the deadline is given up ([`Rejection::GivenUp`]); the
+/// server may have served it all the same.
+///
+/// ```
+/// # embassy_futures::block_on(async {
+/// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+/// use embassy_time::{Duration, Timer};
+/// use tidegate::{Policy, law::Aimd};
+/// use tidegate_embassy::{Rejection, Throttle};
+///
+/// let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
+/// let slow = async || Timer::after_secs(3_600).await;
+/// let sent = throttle.call().done_within(Duration::from_millis(5)).run(slow).await;
+/// assert_eq!(sent, Err(Rejection::GivenUp));
+/// # });
+/// ```
+#[must_use = "a call that is not run is not made"]
+pub struct DoneBy<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
+    call: Call<'a, T, LIMITS>,
+    deadline: Instant,
+}
+
+/// What came back in time.
+struct InTime<R>(Option<R>);
+
+impl<R: Replied<LIMITS>, const LIMITS: usize> Replied<LIMITS> for InTime<R> {
+    fn reply(&self) -> Reply<LIMITS> {
+        self.0.as_ref().map_or_else(|| Outcome::Abandoned.into(), Replied::reply)
+    }
+}
+
+impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
+    pub(crate) const fn new(call: Call<'a, T, LIMITS>, deadline: Instant) -> Self {
+        Self { call, deadline }
+    }
+
+    /// [`Call::run`], as long as a call can be done in time.
+    ///
+    /// # Errors
+    /// [`Rejection`] where not even a first call could be sent; [`Rejection::GivenUp`] where the deadline
+    /// passed while one was in flight, whatever attempts before it were answered.
+    pub fn run<R: Replied<LIMITS>>(
+        self,
+        mut call: impl AsyncFnMut() -> R,
+    ) -> impl Future<Output = Result<R, Rejection>> {
+        let Self { call: asks, deadline } = self;
+        let (desk, done_by) = (asks.throttle().desk(), time::instant(deadline));
+        let leave_by = desk.with_call_time(|time, now| time.leave_by(now, done_by));
+        let work = async move || {
+            let began = time::now();
+            let answer = embassy_time::with_deadline(deadline, call()).await;
+            desk.with_call_time(|time, now| {
+                let took = now.saturating_since(began);
+                if answer.is_ok() {
+                    time.took(took)
+                } else {
+                    time.took_longer(took)
+                }
+                now
+            });
+            InTime(answer.ok())
+        };
+        let run = asks.sent_by(leave_by).run(work);
+        async move { run.await?.0.ok_or(Rejection::GivenUp) }
+    }
+}
+
+impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for DoneBy<'_, T, LIMITS> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("DoneBy").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "defmt")]
+impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for DoneBy<'_, T, LIMITS> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        let left = self.deadline.saturating_duration_since(Instant::now()).as_millis();
+        defmt::write!(f, "DoneBy {{ {=u64} ms left }}", left);
+    }
+}

@@ -1,0 +1,154 @@
+//! Sessions: when a connection may be opened again.
+
+use core::cell::RefCell;
+use core::future::poll_fn;
+use core::task::Poll;
+
+use embassy_sync::blocking_mutex::Mutex;
+use embassy_sync::blocking_mutex::raw::RawMutex;
+use embassy_sync::waitqueue::WakerRegistration;
+use embassy_time::Duration;
+use tidegate::backoff::{Backoff, Growth, Jitter};
+use tidegate::{Ratio, Session, Span};
+
+use crate::time::{self, wake_at};
+
+/// Supervises the sessions with a server, one after the other: an MQTT or TLS connection, which is expensive to
+/// open, and which all devices of a fleet lose together. See [`Session`] for when the next one may be opened.
+///
+/// ```
+/// # embassy_futures::block_on(async {
+/// use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+/// use tidegate_embassy::Sessions;
+///
+/// # fn chip_id() -> u64 { 7 }
+/// # async fn connect() -> Result<u8, ()> { Ok(7) }
+/// # async fn talk(_: u8) {}
+/// static SESSIONS: Sessions<CriticalSectionRawMutex> = Sessions::new(chip_id);
+///
+/// # let mut rounds = 1;
+/// loop {
+///     let connection = SESSIONS.connect().await; // when the next attempt may be made
+///     if let Ok(client) = connect().await {
+///         connection.open();
+///         talk(client).await;
+///     }
+/// #   if rounds == 0 { break } else { rounds -= 1; SESSIONS.link_up() }
+/// }
+/// # });
+/// ```
+///
+/// One task connects. Any other may call [`link_up`](Self::link_up).
+#[allow(missing_debug_implementations, reason = "nothing in it is of interest")]
+pub struct Sessions<M: RawMutex> {
+    inner: Mutex<M, RefCell<Inner>>,
+    seed: fn() -> u64,
+    backoff: Backoff,
+    stable: Span,
+}
+
+struct Inner {
+    session: Option<Session>,
+    waker: WakerRegistration,
+}
+
+/// From an attempt to connect to the end of its session: dropping it ends the session.
+#[must_use = "dropping it ends the session"]
+#[allow(missing_debug_implementations, reason = "nothing in it is of interest")]
+pub struct Connection<'a, M: RawMutex> {
+    sessions: &'a Sessions<M>,
+}
+
+impl<M: RawMutex> Sessions<M> {
+    /// Delays that double from one second to two minutes, of which each device draws between the half and all. A
+    /// session that lasted for a minute starts them anew.
+    const BACKOFF: Backoff = match Backoff::new(
+        Growth::Exponential(match Ratio::new(2, 1) {
+            Some(two) => two,
+            None => Ratio::ONE,
+        }),
+        Jitter::Equal,
+        Span::from_secs(1),
+        Span::from_secs(120),
+    ) {
+        Ok(backoff) => backoff,
+        Err(_) => Backoff::DEFAULT,
+    };
+
+    /// Sessions for a `static`: delays between attempts double from one second to two minutes, each drawn between
+    /// half of that and all, and a session of a minute or more starts them anew. `seed` as for
+    /// [`Throttle::new`](crate::Throttle::new).
+    #[must_use]
+    pub const fn new(seed: fn() -> u64) -> Self {
+        Self::with_backoff(Self::BACKOFF, Duration::from_secs(60), seed)
+    }
+
+    /// The same with another backoff, and another time after which a session counts as stable.
+    #[must_use]
+    pub const fn with_backoff(backoff: Backoff, stable: Duration, seed: fn() -> u64) -> Self {
+        let inner = Inner { session: None, waker: WakerRegistration::new() };
+        let inner = Mutex::new(RefCell::new(inner));
+        Self { inner, seed, backoff, stable: time::span(stable) }
+    }
+
+    /// Makes the first attempt at a random time within `over` from now, for a fleet that powers up together; see
+    /// [`Session::spread_start`]. Call it before [`connect`](Self::connect).
+    pub fn spread_start(&self, over: Duration) {
+        self.with(|session, _| session.spread_start(time::now(), time::span(over)));
+    }
+
+    /// The network is back: the next attempt may be made at once; see [`Session::link_up`].
+    pub fn link_up(&self) {
+        self.with(|session, waker| {
+            session.link_up(time::now());
+            waker.wake();
+        });
+    }
+
+    /// Waits until the next attempt to connect may be made. Connect then, and call [`Connection::open`] when the
+    /// server has accepted the session.
+    pub async fn connect(&self) -> Connection<'_, M> {
+        poll_fn(|context| {
+            let next = self.with(|session, waker| {
+                let (next, now) = (session.next_at(), time::now());
+                if next <= now {
+                    session.begin(now);
+                    return None;
+                }
+                waker.register(context.waker());
+                Some(next)
+            });
+            match next.flatten() {
+                None => Poll::Ready(()),
+                Some(next) => {
+                    wake_at(next, context.waker());
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+        Connection { sessions: self }
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut Session, &mut WakerRegistration) -> R) -> Option<R> {
+        self.inner.lock(|cell| {
+            let mut inner = cell.try_borrow_mut().ok()?;
+            let Inner { session, waker } = &mut *inner;
+            let begin = || Session::new(self.backoff, self.stable, (self.seed)());
+            Some(act(session.get_or_insert_with(begin), waker))
+        })
+    }
+}
+
+impl<M: RawMutex> Connection<'_, M> {
+    /// The server has accepted the session.
+    pub fn open(&self) {
+        self.sessions.with(|session, _| session.open(time::now()));
+    }
+}
+
+impl<M: RawMutex> Drop for Connection<'_, M> {
+    fn drop(&mut self) {
+        self.sessions.with(|session, _| session.end(time::now()));
+    }
+}
