@@ -145,7 +145,7 @@ fn collect(folder: &Path, version: &str) -> Result<()> {
     };
     for name in PUBLISHED {
         let file = crate_file(name, version);
-        copy(root().join("target/package").join(&file), file)?;
+        copy(package::folder().join("package").join(&file), file)?;
     }
     copy(npm::out().join(tarball(version)), tarball(version))?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::road::Roads;
 use crate::tally::Tally;
-use crate::workspace::cargo;
+use crate::workspace::{cargo, root};
 
 /// What is published on crates.io, in order: each builds on those before it.
 pub const PUBLISHED: [&str; 3] = ["tidegate", "tidegate-embassy", "tidegate-tower"];
@@ -27,22 +27,35 @@ pub fn run(_: &mut Roads, tally: &mut Tally) {
     tally.check("each crate, built from its package", package());
 }
 
-/// Cargo unpacks the crates of its own registry once for a version, and does not see that they have changed.
+/// Where the crates are packed, and built from their packages.
+pub fn folder() -> PathBuf {
+    root().join("target/packages")
+}
+
+/// Cargo takes the crates of its own registry for those of a real one, which never change: it unpacks and builds
+/// them once a version.
 fn forget() -> Result<()> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo"))).context("no home folder")?;
-    let Ok(registries) = fs::read_dir(home.join("registry/src")) else { return Ok(()) };
-    for registry in registries {
-        let registry = registry?;
-        // That of crates.io has a name before the dash.
-        if !registry.file_name().to_string_lossy().starts_with('-') {
-            continue;
-        }
-        for unpacked in fs::read_dir(registry.path())? {
-            let unpacked = unpacked?;
-            if unpacked.file_name().to_string_lossy().starts_with(PUBLISHED[0]) {
-                fs::remove_dir_all(unpacked.path())?;
+    if let Ok(registries) = fs::read_dir(home.join("registry/src")) {
+        for registry in registries {
+            let registry = registry?;
+            // That of crates.io has a name before the dash.
+            if registry.file_name().to_string_lossy().starts_with('-') {
+                forget_in(&registry.path())?;
             }
+        }
+    }
+    forget_in(&folder().join("debug/.fingerprint"))
+}
+
+/// Removes the folders of our crates.
+fn forget_in(folder: &Path) -> Result<()> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(PUBLISHED[0]) {
+            fs::remove_dir_all(entry.path())?;
         }
     }
     Ok(())
@@ -53,7 +66,7 @@ fn forget() -> Result<()> {
 fn package() -> Command {
     let mut command = cargo("package");
     // A test must not ask for a commit.
-    command.args(["--locked", "--allow-dirty"]);
+    command.args(["--locked", "--allow-dirty", "--target-dir"]).arg(folder());
     PUBLISHED.iter().for_each(|name| _ = command.args(["--package", name]));
     command
 }
