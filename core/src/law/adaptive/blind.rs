@@ -178,11 +178,13 @@ impl AdaptiveState {
     /// down as long as nothing was served, so what it came to says nothing of the server: slow start begins
     /// again, once. Returns whether it does.
     fn reopen(&mut self, now: Instant) -> bool {
+        if self.misses < DARK || self.down {
+            return false;
+        }
         let dark = now.saturating_since(self.event_at);
         let calls = self.meter.calls(self.usual);
         let Phase::Paced(paced) = &self.phase else { return false };
-        let searches = paced.new && !paced.reopened && calls < FEW;
-        if !searches || self.misses < DARK || self.down || dark <= SHORTEST {
+        if !paced.new || paced.reopened || calls >= FEW || dark <= SHORTEST {
             return false;
         }
         if calls == 0 {
