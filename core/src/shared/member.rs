@@ -13,6 +13,7 @@ use crate::hint::Hint;
 use crate::law::Adaptive;
 use crate::outcome::{AsReply, Outcome, Reply};
 use crate::policy::Policy;
+use crate::queue::Ahead;
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
@@ -277,6 +278,16 @@ impl<const SLOTS: usize> Member<SLOTS> {
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.link.is_down() && self.hand.is_empty()
+    }
+
+    /// When a call may be sent at the earliest, where these calls wait before it: an estimate by the fleet's interval.
+    #[must_use]
+    pub fn due_behind(&self, now: Instant, call: &Call, ahead: &Ahead) -> Instant {
+        let held = if self.in_hand() > 0 { self.next_at() } else { None };
+        let held = held.unwrap_or(Instant::ZERO).max(self.cooldown_until());
+        let interval = self.fleet().and_then(|(_, interval)| interval).unwrap_or(Span::ZERO);
+        let behind = interval.saturating_mul(ahead.calls.into());
+        now.max(held).max(call.not_before()).saturating_add(behind)
     }
 
     /// How many members share the budget, and the time between two calls of them all (`None` where

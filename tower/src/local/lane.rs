@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use tidegate::gate::Permit;
 use tidegate::queue::{Ahead, Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
-use tidegate::shared::{Member, REQUEST_BYTES, Source};
+use tidegate::shared::{Member, REQUEST_BYTES};
 use tidegate::{Call, Decision, Instant, Outcome, Quota, Reason, Reply, Span};
 use tokio::sync::Notify;
 
@@ -146,11 +146,7 @@ impl Gate for Kept {
     }
 
     fn due_behind(&self, now: Instant, call: &Call, [ahead]: &[Ahead; 1]) -> Instant {
-        let held = if self.member.in_hand() > 0 { self.member.next_at() } else { None };
-        let held = held.unwrap_or(Instant::ZERO).max(self.member.cooldown_until());
-        let interval = self.member.fleet().and_then(|(_, interval)| interval);
-        let behind = interval.unwrap_or(Span::ZERO).saturating_mul(ahead.calls.into());
-        now.max(held).max(call.not_before()).saturating_add(behind)
+        self.member.due_behind(now, call, ahead)
     }
 
     fn count_rejection(&mut self) {
