@@ -1,4 +1,4 @@
-//! Every law and every peer by its name; and the real controller as a throttle of this world.
+//! Every law and every peer by its name; and the real controller and queue as a throttle of this world.
 
 use std::rc::Rc;
 
@@ -8,6 +8,7 @@ use tidegate::{Controller, Decision, Instant, Outcome, Policy, Quota, Rng};
 
 use crate::peer;
 use crate::place::Place;
+use crate::queued::Queued;
 use crate::throttle::{Answer, Call, CallOf, Outlook, Response, Throttle};
 
 /// Whether a law sleeps in each thread by itself.
@@ -87,7 +88,7 @@ impl Law for Unlimited {
 }
 
 fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Throttle> {
-    Box::new(Permits::new(Controller::new(policy, place.seed, place.from), place.threads))
+    queued(Controller::new(policy, place.seed, place.from), place.threads)
 }
 
 /// The policy of a name, with as many attempts of a call as it takes.
@@ -106,13 +107,24 @@ where
     Call: CallOf<LAWS>,
 {
     let &Place { seed, from: now, .. } = place;
-    Box::new(Permits::new(Controller::new(policy, seed, now), place.threads))
+    queued(Controller::new(policy, seed, now), place.threads)
+}
+
+fn queued<L: Law + Copy + 'static, const LAWS: usize>(
+    gate: Controller<L, LAWS>,
+    threads: u32,
+) -> Box<dyn Throttle>
+where
+    Call: CallOf<LAWS>,
+{
+    Box::new(Queued::new(Permits::new(gate, threads), threads))
 }
 
 /// A controller of so many laws, and the permits of its calls in flight. The world's number for one is its
 /// thread's, which has one call at a time.
-struct Permits<L: Law, const LAWS: usize> {
-    gate: Controller<L, LAWS>,
+pub struct Permits<L: Law, const LAWS: usize> {
+    /// The controller.
+    pub gate: Controller<L, LAWS>,
     permits: Box<[Option<Permit<LAWS>>]>,
 }
 
@@ -122,7 +134,7 @@ impl<L: Law, const LAWS: usize> Permits<L, LAWS> {
     }
 
     /// The permit of a thread; of the only one, where there is one.
-    fn permit(&mut self, thread: u32) -> &mut Option<Permit<LAWS>> {
+    pub fn permit(&mut self, thread: u32) -> &mut Option<Permit<LAWS>> {
         let count = self.permits.len();
         &mut self.permits[thread as usize % count]
     }

@@ -15,6 +15,7 @@ pub mod peer;
 pub mod place;
 #[cfg(feature = "cli")]
 pub mod plot;
+mod queued;
 #[cfg(feature = "cli")]
 pub mod report;
 #[cfg(feature = "cli")]

@@ -14,6 +14,15 @@ pub trait Throttle {
     /// May this call leave now?
     fn poll(&mut self, now: Instant, call: &Call) -> Answer;
 
+    /// The next call of those that [`Answer::Queued`] kept, or when to look again. The world asks after each event
+    /// of the process until it is told to sleep.
+    fn next(&mut self, _now: Instant) -> Next {
+        Next::NOTHING
+    }
+
+    /// A thread leaves the world while its call is in the queue.
+    fn withdraw(&mut self, _now: Instant, _thread: u32) {}
+
     /// Takes back a call that had left with `permit`. Exactly once for each permit.
     fn settle(&mut self, now: Instant, permit: u64, response: &Response);
 
@@ -40,8 +49,29 @@ pub enum Answer {
     Wait(Instant),
     /// Ask again when a call of this process has settled, or at [`Throttle::next_at`].
     Full,
+    /// The call is in the throttle's queue, and [`Throttle::next`] decides it.
+    Queued,
     /// The call will not be sent; it is lost.
     Reject(Reason),
+}
+
+/// The answer to [`Throttle::next`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Next {
+    /// The call of this thread, counted from 0 within its process, is decided.
+    Decided(u32, Answer),
+    /// Nothing to do until an event, or until this instant.
+    Sleep {
+        /// When to look again, where more than an event helps.
+        until: Option<Instant>,
+        /// The thread that is first in the queue, if any waits for its turn.
+        first: Option<u32>,
+    },
+}
+
+impl Next {
+    /// Nothing waits.
+    pub const NOTHING: Self = Self::Sleep { until: None, first: None };
 }
 
 /// One call of a client thread, from the first call until it is served or given up.

@@ -26,6 +26,8 @@ pub enum What {
     Waits(Instant),
     /// Its throttle has no room for it.
     Full,
+    /// It is in the queue of its process.
+    Queued,
     /// Its throttle will not admit it.
     Rejected(Reason),
     /// It arrives at the server, which decides.
@@ -52,6 +54,7 @@ impl fmt::Display for Step {
             What::Sent(waited) => write!(f, "is sent after {} s", Point(waited.as_nanos())),
             What::Waits(until) => write!(f, "waits until {}", Point(until.as_nanos())),
             What::Full => f.write_str("finds no room"),
+            What::Queued => f.write_str("joins the queue"),
             What::Rejected(reason) => write!(f, "is rejected: {reason}"),
             What::Decided(outcome) => write!(f, "arrives: {}", word(outcome)),
             What::Back { outcome, .. } => write!(f, "is back: {}", word(outcome)),
@@ -103,6 +106,7 @@ impl Digest {
             What::Back { outcome, .. } => (5, outcome as u64),
             What::GivenUp => (6, 0),
             What::Withdrawn => (7, 0),
+            What::Queued => (8, 0),
         };
         self.mix(step.at.as_nanos());
         self.mix((u64::from(step.thread) << 8 | code).rotate_right(24) ^ value);

@@ -17,7 +17,7 @@ use crate::metric::{Metrics, Tally};
 use crate::place::{Place, outlook};
 use crate::scenario::Scenario;
 use crate::server::Server;
-use crate::throttle::{Answer, Response, Throttle};
+use crate::throttle::{Answer, Next, Response, Throttle};
 use crate::trace::{Digest, Step, What};
 
 /// A rejected call is lost; its thread makes the next one after this pause at the earliest, as one
@@ -54,6 +54,8 @@ pub struct Run {
 
 struct Process {
     throttle: Box<dyn Throttle>,
+    /// The number of its first thread in the world.
+    first: u32,
     in_flight: u32,
     parked: VecDeque<u32>,
     /// The latest wake-up that was entered.
@@ -92,8 +94,14 @@ impl<S: Deref<Target = Scenario>> World<S> {
                     seed: Stream::Throttle(process).seed(seed),
                     from,
                 })?;
-                let parked = VecDeque::new();
-                processes.push(Process { throttle, in_flight: 0, parked, wake: Instant::ZERO });
+                let (first, parked) = (u32::try_from(threads.len()).ok()?, VecDeque::new());
+                processes.push(Process {
+                    throttle,
+                    first,
+                    in_flight: 0,
+                    parked,
+                    wake: Instant::ZERO,
+                });
                 for own in 0..group.threads {
                     let number = u32::try_from(threads.len()).ok()?;
                     let mut thread = Thread::new(group, process, number, own, seed);
@@ -205,6 +213,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
     fn poll(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<bool, Breach> {
         let now = self.now;
         let thread = &mut self.threads[index as usize];
+        if matches!(thread.state, State::Away | State::Gone) {
+            return Ok(true); // it leaves the world when its call is back, or has left
+        }
         if now >= thread.to {
             self.leave_world(index, watch);
             return Ok(true);
@@ -214,8 +225,25 @@ impl<S: Deref<Target = Scenario>> World<S> {
             self.books.begin();
         }
         let number = thread.process;
+        let answer = self.processes[number as usize].throttle.poll(now, &thread.call);
+        self.conclude(index, answer, watch)?;
+        if answer == Answer::Queued {
+            self.serve(number, watch)?;
+        }
+        Ok(answer != Answer::Full)
+    }
+
+    /// Does what a throttle says of a call.
+    fn conclude(
+        &mut self,
+        index: u32,
+        answer: Answer,
+        watch: &mut impl FnMut(&Step),
+    ) -> Result<(), Breach> {
+        let now = self.now;
+        let thread = &mut self.threads[index as usize];
+        let number = thread.process;
         let process = &mut self.processes[number as usize];
-        let answer = process.throttle.poll(now, &thread.call);
         let what = match answer {
             Answer::Admit(permit) => {
                 let waited = now.saturating_since(thread.asked);
@@ -240,17 +268,15 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 thread.state = State::Parked;
                 process.parked.push_front(index);
                 let next = process.throttle.next_at(now).filter(|next| *next > now);
-                match next {
-                    Some(next) if process.wake <= now || next < process.wake => {
-                        process.wake = next;
-                        self.agenda.enter(next, Event::Wake(number));
-                    }
-                    None if process.in_flight == 0 => {
-                        return Err(Breach::Stuck { process: number });
-                    }
-                    _ => {}
-                }
+                self.sleep(number, next)?;
                 What::Full
+            }
+            Answer::Queued => {
+                thread.state = State::Parked;
+                if thread.to < Instant::MAX {
+                    self.agenda.enter(thread.to, Event::Poll(index));
+                }
+                What::Queued
             }
             Answer::Reject(reason) => {
                 self.books.lose();
@@ -260,7 +286,22 @@ impl<S: Deref<Target = Scenario>> World<S> {
         };
         self.check_permits(number)?;
         self.note(index, what, watch);
-        Ok(answer != Answer::Full)
+        Ok(())
+    }
+
+    /// Lets a process look again at `next`, if nothing happens before. False where it does so earlier anyway.
+    fn sleep(&mut self, number: u32, next: Option<Instant>) -> Result<bool, Breach> {
+        let process = &mut self.processes[number as usize];
+        match next {
+            Some(until) if until <= self.now => Err(Breach::ZeroWait { process: number, until }),
+            Some(next) if process.wake <= self.now || next < process.wake => {
+                process.wake = next;
+                self.agenda.enter(next, Event::Wake(number));
+                Ok(true)
+            }
+            None if process.in_flight == 0 => Err(Breach::Stuck { process: number }),
+            _ => Ok(false),
+        }
     }
 
     fn arrive(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
@@ -310,9 +351,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let begun = thread.begun;
         self.note(index, What::Back { outcome, sent, waited }, watch);
         self.check_permits(number)?;
-        if !self.processes[number as usize].parked.is_empty() {
-            self.wake(number, watch)?;
-        }
+        self.wake(number, watch)?;
         if again {
             return self.poll(index, watch).map(|_| ());
         }
@@ -356,10 +395,35 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let thread = &mut self.threads[index as usize];
         let had_call = thread.state.has_call();
         thread.state = State::Gone;
+        let Process { throttle, first, .. } = &mut self.processes[thread.process as usize];
+        throttle.withdraw(self.now, index - *first);
         self.books.leave(thread.has_fixed_work());
         if had_call {
             self.books.withdraw();
             self.note(index, What::Withdrawn, watch);
+        }
+    }
+
+    /// Sends what is next in the queue of a process.
+    fn serve(&mut self, number: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
+        loop {
+            let process = &mut self.processes[number as usize];
+            match process.throttle.next(self.now) {
+                Next::Decided(own, answer) => {
+                    let index = process.first + own;
+                    self.conclude(index, answer, watch)?;
+                }
+                Next::Sleep { until: None, .. } => return Ok(()),
+                Next::Sleep { until: Some(until), first } => {
+                    let first = first.map(|own| process.first + own);
+                    if self.sleep(number, Some(until))?
+                        && let Some(first) = first
+                    {
+                        self.note(first, What::Waits(until), watch);
+                    }
+                    return Ok(());
+                }
+            }
         }
     }
 
@@ -373,7 +437,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 break;
             }
         }
-        Ok(())
+        self.serve(process, watch)
     }
 
     fn stranger(&mut self) -> Result<(), Breach> {

@@ -142,6 +142,8 @@ export const What = {
   GivenUp: 6,
   /** Its client left before it did. */
   Withdrawn: 7,
+  /** It is in the queue of its process. */
+  Queued: 8,
 } as const;
 
 /** What became of a call. */

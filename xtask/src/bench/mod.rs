@@ -65,9 +65,9 @@ pub enum Bench {
         /// Print rows `{"what","target","bytes"}`, and write no page
         #[arg(long)]
         json: bool,
-        /// Print what takes the space in the image of `adaptive`, and write no page
-        #[arg(long, conflicts_with = "json")]
-        symbols: bool,
+        /// Print the size of each symbol in this image, and write no page
+        #[arg(long, value_name = "IMAGE", value_parser = size::images(), conflicts_with = "json")]
+        symbols: Option<String>,
     },
     /// Put tidegate-tower, governor, reqwest-retry and tower's own limit in front of ten servers, on real sockets
     Tower {
@@ -98,7 +98,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
         Bench::Page { json } => page::run(roads, json)?,
         Bench::Providers { args } => providers::run(roads, args)?,
         Bench::Shared { fleet } => shared::run(roads, fleet)?,
-        Bench::Size { json, symbols } => size::run(roads, json, symbols)?,
+        Bench::Size { json, symbols } => size::run(roads, json, symbols.as_deref())?,
         Bench::Tower { json } => tower::run(json)?,
         Bench::Worlds { seed, worlds, json } => worlds::run(seed, worlds, json)?,
     }

@@ -72,19 +72,24 @@ struct Weights {
     compilers: Vec<(&'static str, String)>,
 }
 
-pub fn run(roads: &mut Roads, json: bool, symbols: bool) -> Result<()> {
+/// The names of the images.
+pub fn images() -> [&'static str; FLASH.len()] {
+    FLASH.map(|(name, _)| name)
+}
+
+pub fn run(roads: &mut Roads, json: bool, symbols: Option<&str>) -> Result<()> {
     let weights = weigh(roads, symbols)?;
     match (json, symbols) {
         (true, _) => println!("{}", row::json(&weights.rows, "bytes")),
-        (false, true) => (),
-        (false, false) => publish(PAGE, &weights.page())?,
+        (false, Some(_)) => (),
+        (false, None) => publish(PAGE, &weights.page())?,
     }
     Ok(())
 }
 
 /// Whether everything weighs what the page says.
 pub fn compare(roads: &mut Roads) -> Result<()> {
-    let weights = weigh(roads, false)?;
+    let weights = weigh(roads, None)?;
     let page = root().join("tests/golden").join(PAGE);
     let page = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
     let off = weights.off(&page);
@@ -94,7 +99,7 @@ pub fn compare(roads: &mut Roads) -> Result<()> {
     Ok(())
 }
 
-fn weigh(roads: &mut Roads, symbols: bool) -> Result<Weights> {
+fn weigh(roads: &mut Roads, symbols: Option<&str>) -> Result<Weights> {
     let mut weights = Weights { rows: Vec::new(), compilers: Vec::new() };
     for target in TARGETS {
         let road = roads.to(target)?;
@@ -107,7 +112,7 @@ fn weigh(roads: &mut Roads, symbols: bool) -> Result<Weights> {
                     "{float} is in the image `{name}` for {target}: something there computes with floats"
                 );
             }
-            if symbols && name == "adaptive" {
+            if symbols == Some(name) {
                 list(target, &image);
             }
             weights.rows.push(Row {

@@ -90,7 +90,7 @@ impl Watch {
                 }
             }
             What::Back { .. } => process.in_flight -= 1,
-            What::Full | What::Rejected(_) | What::GivenUp | What::Withdrawn => {}
+            What::Full | What::Queued | What::Rejected(_) | What::GivenUp | What::Withdrawn => {}
         }
         if let Some(steps) = &mut self.steps {
             steps.push(numbers(step));
@@ -178,6 +178,7 @@ fn numbers(step: &Step) -> [f64; 4] {
         What::Back { outcome, .. } => (5, f64::from(outcome as u8)),
         What::GivenUp => (6, f64::NAN),
         What::Withdrawn => (7, f64::NAN),
+        What::Queued => (8, f64::NAN),
     };
     [seconds(step.at.as_nanos()), f64::from(step.thread), f64::from(what), value]
 }

@@ -1,0 +1,95 @@
+//! The product's queue before a controller, as every frontend has it.
+
+use tidegate::Instant;
+use tidegate::law::Law;
+use tidegate::queue::{Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
+
+use crate::controllers::Permits;
+use crate::throttle::{Answer, Call, CallOf, Next, Response, Throttle};
+
+/// A controller behind a queue.
+pub struct Queued<L: Law, const LAWS: usize> {
+    permits: Permits<L, LAWS>,
+    queue: Queue<Growing<Vec<Node<LAWS>>, LAWS>, LAWS>,
+    /// The thread of the call in each slot.
+    threads: Vec<u32>,
+    /// The place of each thread's call, and its ticket while it waits.
+    places: Box<[(Place, Option<Ticket>)]>,
+}
+
+impl<L: Law, const LAWS: usize> Queued<L, LAWS> {
+    /// With room for a call of each thread.
+    pub fn new(permits: Permits<L, LAWS>, threads: u32) -> Self {
+        let places = (0..threads).map(|_| (Place::new(0, 0), None)).collect();
+        let queue = Queue::new(Growing::new(Vec::new(), u32::MAX));
+        Self { permits, queue, threads: Vec::new(), places }
+    }
+}
+
+impl<L, const LAWS: usize> Throttle for Queued<L, LAWS>
+where
+    L: Law + Copy,
+    Call: CallOf<LAWS>,
+{
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        let (place, ticket) = &mut self.places[call.thread as usize];
+        if call.attempt == 0 {
+            *place = self.queue.place(0);
+        }
+        let gate: &mut dyn Gate<LAWS> = &mut self.permits.gate;
+        match self.queue.join(now, gate, call.core(), *place) {
+            Ok(joined) => {
+                *ticket = Some(joined);
+                let slot = joined.slot();
+                self.threads.resize(self.threads.len().max(slot + 1), 0);
+                self.threads[slot] = call.thread;
+                Answer::Queued
+            }
+            Err(reason) => Answer::Reject(reason),
+        }
+    }
+
+    fn next(&mut self, now: Instant) -> Next {
+        let gate: &mut dyn Gate<LAWS> = &mut self.permits.gate;
+        let ticket = match self.queue.poll(now, gate) {
+            Step::Wake(ticket) => ticket,
+            Step::Sleep(until) => {
+                let first = until.and_then(|_| self.queue.first(now));
+                return Next::Sleep { until, first: first.map(|slot| self.threads[slot]) };
+            }
+        };
+        let thread = self.threads[ticket.slot()];
+        self.places[thread as usize].1 = None;
+        match self.queue.take(ticket) {
+            Turn::Admitted(permit) => {
+                *self.permits.permit(thread) = Some(permit);
+                Next::Decided(thread, Answer::Admit(thread.into()))
+            }
+            Turn::Rejected(reason) => Next::Decided(thread, Answer::Reject(reason)),
+            Turn::Waiting | Turn::Unknown => Next::NOTHING, // not reached: it is decided
+        }
+    }
+
+    fn withdraw(&mut self, now: Instant, thread: u32) {
+        if let Some(ticket) = self.places[thread as usize].1.take() {
+            self.queue.cancel(now, &mut self.permits.gate as &mut dyn Gate<LAWS>, ticket);
+        }
+    }
+
+    fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
+        self.permits.settle(now, permit, response);
+        self.queue.changed();
+    }
+
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+        self.permits.retry(now, call, response)
+    }
+
+    fn next_at(&self, _: Instant) -> Option<Instant> {
+        None
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        self.permits.in_flight()
+    }
+}
