@@ -1,6 +1,6 @@
 //! What a user is promised, over random clients and servers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 use tidegate::gate::CooldownPolicy;
@@ -422,6 +422,77 @@ fn a_true_hint_makes_no_client_slower_or_more_often_rejected() {
     // Of all worlds together nothing is lost but a hundredth.
     let kept = told.iter().all(|[faster, rejected]| *faster >= -2_000 && *rejected <= 0);
     assert!(kept, "faster and more rejected, in thousandths of 200 worlds: {told:?}");
+}
+
+/// A client that has as many calls in flight as it may, up to 64, at a bucket, each on its way for half of a round
+/// trip that varies by half: how many were served within 20 s.
+fn wide(mut server: Server, told: bool, seed: u64, round_trip: u64) -> u64 {
+    let Client { mut gate, mut now } = Client::new(seed);
+    let mut rng = Rng::new(seed);
+    let mut way = || {
+        let spread = Span::from_nanos(round_trip / 4);
+        round_trip * 3 / 8 + rng.between(Span::ZERO, spread).as_nanos()
+    };
+    // Calls on their way to the server, and answers on their way back, by when they arrive.
+    let (mut calls, mut answers) = (BTreeMap::new(), BTreeMap::new());
+    let (mut served, mut number, end) = (0, 0_u32, now + 20 * SECOND);
+    while now < end {
+        let mut next = u64::MAX;
+        while calls.len() + answers.len() < 64 {
+            match gate.poll(at(now), &Call::new()) {
+                Decision::Admit(permit) => {
+                    number += 1;
+                    calls.insert((now + way(), number), permit);
+                }
+                Decision::Full => {
+                    next = gate.next_at(at(now)).map_or(u64::MAX, Instant::as_nanos);
+                    break;
+                }
+                Decision::Wait(until) => {
+                    next = until.as_nanos();
+                    break;
+                }
+                Decision::Reject(reason) => panic!("{reason}"),
+            }
+        }
+        let arrives = calls.keys().chain(answers.keys()).map(|(at, _)| *at).min();
+        now = next.max(now + 1).min(arrives.unwrap_or(u64::MAX));
+        while let Some(call) = calls.first_entry().filter(|call| call.key().0 <= now) {
+            let ((_, number), permit) = call.remove_entry();
+            let fits = server.take(now);
+            served += u64::from(fits);
+            let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+            let hint = match told {
+                true if !fits => Hint::remaining(0),
+                true => server.says(Says::Left, fits).and_reset(Span::from_secs(1)),
+                false => Hint::NONE,
+            };
+            answers.insert((now + way(), number), (permit, outcome.with(hint)));
+        }
+        while let Some(answer) = answers.first_entry().filter(|answer| answer.key().0 <= now) {
+            let (permit, reply) = answer.remove();
+            gate.settle(at(now), permit, reply);
+        }
+    }
+    served
+}
+
+/// A bucket that refills within a round trip says that little is left, and lets through much.
+#[test]
+fn a_pool_that_refills_within_a_round_trip_holds_nobody_back() {
+    let mut rng = Rng::new(6);
+    let mut below = |most: u32| u64::from(rng.next_u32() % most);
+    let mut told = 0;
+    for world in 0..100 {
+        let (limit, round_trip) = (3 + below(30), (5 + below(200)) * MILLIS);
+        // It is full again after a part of a round trip.
+        let server = Server::new(limit, round_trip / (1 + below(10)), false);
+        let alone = wide(server, false, world, round_trip);
+        let with = wide(server, true, world, round_trip);
+        assert!(with * 4 >= alone * 3, "{with}, and {alone} without: {server:?}, {round_trip} ns");
+        told += i64::try_from(with * 1_000 / alone).unwrap() - 1_000;
+    }
+    assert!(told >= -2_000, "slower by {told} thousandths of 100 worlds");
 }
 
 /// Clients that always have a call to make at a server of windows, for thirty of these: what each was

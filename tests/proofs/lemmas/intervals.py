@@ -185,7 +185,12 @@ def responded(wide, since, served):
 def an_open(dice):
     """One that no rejection has told a limit of calls in flight."""
     wide = dice.choice([10, dice.number(1, WIDEST + 1)])
-    return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), dice.flag(), 0, 0, 0, 0]
+    return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), dice.flag(), 0, 0, 0, 0, *refill(dice)]
+
+
+def refill(dice):
+    """What a pool had left, the responses since, and what it refills."""
+    return [dice.u16(), dice.u16(), dice.u16()]
 
 
 def a_while(dice):

@@ -23,7 +23,7 @@ use log::Log;
 use open::Open;
 use probe::Probe;
 
-const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Byte, Two, Byte, Byte];
+const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Byte, Two, Byte, Byte, Two, Two, Two];
 const LOG: &[Kind] = &[Four];
 const PROBE: &[Kind] = &[Byte, Two, Four, Two, Byte, Byte, Byte, Four];
 const USUAL: &[Kind] = &[Four, Byte];

@@ -76,8 +76,8 @@ impl Hinted {
 
     /// How many calls may be in flight where what is left has to last, or is less than half of the pool:
     /// what is left, and one that finds out in any case.
-    pub(super) fn calls_left(&self) -> Option<NonZeroU16> {
-        let left = u16::try_from(self.left).ok()?;
+    pub(super) fn calls_left(&self, refilled: u16) -> Option<NonZeroU16> {
+        let left = u16::try_from(self.left).ok()?.saturating_add(refilled);
         let binds = self.lasts || self.left < self.most.div_ceil(2);
         NonZeroU16::new(left.max(1)).filter(|_| binds)
     }
@@ -146,6 +146,9 @@ impl AdaptiveState {
         }
         if calls > 0 {
             self.hinted.most = self.hinted.most.min(calls);
+        }
+        if let Phase::Open(open) = &mut self.phase {
+            open.see_left(left, sample.in_flight.saturating_add(1));
         }
         self.hinted.busy = match sample.rate_limited || sample.outcome != Outcome::Ok {
             true => APP_LIMITED,

@@ -242,7 +242,7 @@ impl Law for Adaptive {
             Phase::Open(open) => open,
             Phase::Paced(paced) => return open::limit(paced.wide()?, since),
         };
-        match (open.limit(since), state.hinted.calls_left()) {
+        match (open.limit(since), state.hinted.calls_left(open.refilled())) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }

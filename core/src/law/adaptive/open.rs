@@ -31,10 +31,17 @@ pub(super) struct Open {
     pub(super) together: bool,
     /// What the server takes at once, where rejections have told.
     pub(super) cap: Option<Cap>,
+    /// What was left of the pool before the responses that are looked at together, and how many these are.
+    left: u16,
+    heard: u16,
+    /// How many calls the pool refills within a round trip.
+    refilled: u16,
 }
 
 /// So many calls are in flight at first.
 const FIRST: u16 = 10;
+/// So many responses are looked at together.
+const SOME: u16 = 16;
 /// From here on there is no limit.
 const WIDEST: u16 = 1_024;
 /// The number of calls in flight doubles each 2^28 ns, which are 268 ms.
@@ -44,7 +51,17 @@ const MOST_DOUBLINGS: u32 = 10;
 
 impl Open {
     pub(super) const fn new() -> Self {
-        Self { wide: FIRST, sends: 0, measured: 0, probing: false, together: false, cap: None }
+        Self {
+            wide: FIRST,
+            sends: 0,
+            measured: 0,
+            probing: false,
+            together: false,
+            cap: None,
+            left: 0,
+            heard: 0,
+            refilled: 0,
+        }
     }
 
     /// How many calls may be in flight, so long after doubling began.
@@ -77,6 +94,33 @@ impl Open {
             self.wide = self.limit(since).map_or(WIDEST, NonZeroU16::get);
         }
         Span::ZERO
+    }
+
+    /// A response says that so many calls are `left` of the pool, while `calls` were in flight.
+    ///
+    /// Each call takes one from the pool. Where the number falls by less within a round trip, the pool
+    /// refills meanwhile, and more calls may be in flight than are left. Sixteen responses at least are
+    /// looked at together, for responses overtake each other. Where the number rises by more than half of
+    /// these, a new window has begun.
+    pub(super) fn see_left(&mut self, left: u32, calls: u16) {
+        self.heard = self.heard.saturating_add(1);
+        if self.heard < calls.max(SOME) {
+            return;
+        }
+        let left = u16::try_from(left).unwrap_or(u16::MAX);
+        let risen = left.saturating_sub(self.left);
+        let back = self.heard.saturating_add(left).saturating_sub(self.left).min(self.heard);
+        self.refilled = match calls < SOME {
+            _ if risen > self.heard / 2 => 0,
+            true => back.saturating_mul(calls) / SOME,
+            false => back,
+        };
+        (self.left, self.heard) = (left, 0);
+    }
+
+    /// How many calls the pool refills within a round trip.
+    pub(super) const fn refilled(&self) -> u16 {
+        self.refilled
     }
 
     /// The server was too busy for a call while it had `in_flight` others: that is as many as it takes.
@@ -176,4 +220,4 @@ fn doublings(since: Span) -> u32 {
     u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(u32::MAX).min(MOST_DOUBLINGS)
 }
 
-fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap> });
+fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap>, left: u16, heard: u16, refilled: u16 });

@@ -1,6 +1,6 @@
 """`adaptive`: slow start, a search for the rate, and what the server says of its limit."""
 
-from exact import END, SECOND, U32, since, within
+from exact import END, SECOND, U16, U32, since, within
 from laws.adaptive import logs
 from laws.adaptive.logs import add, fit, log
 from laws.adaptive.parts import (
@@ -101,7 +101,7 @@ class Adaptive(Law):
         passed = since(self.event_at, now)
         if not self.is_open():
             return limit(self.phase.wide(), passed) if self.phase.young else None
-        limits = [self.phase.limit(passed), self.hinted.calls_left()]
+        limits = [self.phase.limit(passed), self.hinted.calls_left(self.phase.refilled)]
         return min([limit for limit in limits if limit is not None], default=None)
 
     def widens_at(self, now):
@@ -232,6 +232,8 @@ class Adaptive(Law):
             hinted.most = max(hinted.most, left)
         if limit > 0:
             hinted.most = min(hinted.most, limit)
+        if self.is_open():
+            self.phase.see_left(left, min(sample.in_flight + 1, U16))
         waited = sample.rate_limited or sample.outcome != "ok"
         hinted.busy = APP_LIMITED if waited else max(0, hinted.busy - 1)
 
@@ -487,7 +489,7 @@ class Adaptive(Law):
 
 
 FIELDS = {
-    Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap",
+    Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16",
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 progress u32 successes u16 ignored u8 gap u8 cooldowns u8"
     " base i32 new flag young flag reopened flag",

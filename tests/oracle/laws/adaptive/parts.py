@@ -115,6 +115,7 @@ class Open:
         self.sends = self.measured = 0
         self.probing, self.together = False, together
         self.cap = None
+        self.left = self.heard = self.refilled = 0
 
     def limit(self, passed):
         """How many calls may be in flight so long after doubling began."""
@@ -138,6 +139,19 @@ class Open:
         if not self.probing:
             self.wide = self.limit(passed) or 1024
         return 0
+
+    def see_left(self, left, calls):
+        """A response says what is left of the pool. What that is more than 16 responses, or a round trip
+        of them, would have left was refilled meanwhile: as many calls as that may be in flight besides."""
+        self.heard = within(self.heard + 1, U16)
+        if self.heard < max(calls, 16):
+            return
+        left = min(left, U16)
+        back = max(0, min(within(self.heard + left, U16) - self.left, self.heard))
+        self.refilled = back if calls >= 16 else back * calls // 16
+        if left - self.left > self.heard // 2:  # a new window
+            self.refilled = 0
+        self.left, self.heard = left, 0
 
     def too_busy(self, in_flight, fresh):
         """Whether a rejection as busy may mean that `in_flight` calls are all that the server takes."""
@@ -276,10 +290,10 @@ class Hinted:
         """Whether less than a quarter of the pool is left."""
         return self.left < (self.most + 3) // 4
 
-    def calls_left(self):
+    def calls_left(self, refilled):
         """How many calls may be in flight where what is left has to last, or is less than half."""
         binds = self.lasts or self.left < (self.most + 1) // 2
-        return max(1, self.left) if binds and self.left <= U16 else None
+        return min(max(1, self.left + refilled), U16) if binds and self.left <= U16 else None
 
     def has_room(self, in_flight):
         reserve = max(self.most // 8, min(self.most // 4, 8))
