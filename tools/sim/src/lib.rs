@@ -11,6 +11,7 @@ pub mod chance;
 pub mod client;
 pub mod controllers;
 pub mod metric;
+mod order;
 pub mod peer;
 pub mod place;
 #[cfg(feature = "cli")]

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::chance::{Chance, Spread, Stream};
+use crate::order::sort_few;
 use crate::scenario::units::{Rate, Time};
 pub use autoscaling::{Autoscaling, AutoscalingSpec};
 pub use bucket::{Bucket, BucketSpec};
@@ -257,7 +258,7 @@ impl Server {
         cuts.extend(self.limit.rate().iter().map(|step| step.0));
         cuts.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
         cuts.retain(|cut| (from..=to).contains(cut));
-        cuts.sort_unstable();
+        sort_few(&mut cuts, |one, other| one < other);
         let flow = |pair: &[Instant]| match *pair {
             [a, b] if !self.is_down(a) => {
                 let most = offered.map_or(f64::INFINITY, |r| r.as_per_second() * seconds(a, b));
@@ -273,7 +274,7 @@ impl Server {
         let steps = self.limit.rate();
         let mut times: Vec<Instant> = steps.iter().map(|step| step.0).collect();
         times.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
-        times.sort_unstable();
+        sort_few(&mut times, |one, other| one < other);
         times.dedup();
         let at = |time| if self.is_down(time) { 0.0 } else { latest(&steps, time) };
         times.into_iter().map(|time| (time, at(time))).collect()
