@@ -23,7 +23,7 @@ const FEATURES = [
 ];
 const features = FEATURES.map(({ name }) => `--enable-${name}`);
 
-// A panic traps, and nobody hears its words: so they need not be put together.
+// A panic traps without a message, so the code that formats messages is not needed.
 const PANICS = "panicking|panic_|_fail$|_fail_rt$|unwrap_failed|expect_failed|handle_error|handle_alloc_error|" +
   "slice_index_fail|capacity_overflow|len_mismatch";
 
@@ -37,8 +37,8 @@ const CUT = {
 for (const [name, cut] of Object.entries(CUT)) {
   const [wasm, lowered, script] = ["wasm", "lowered.wasm", "js"].map((end) => path.join(folder, `${name}.${end}`));
   fs.writeFileSync(wasm, trim(fs.readFileSync(wasm), name, cut));
-  // The stack grows down to address 0, and is never used up: nobody reads the first kilobyte. Blocks and branches
-  // made anew (`--rereloop`, for which `--flatten` prepares) are a little smaller.
+  // The stack grows down to address 0, and is never used up: the first kilobyte is unused. Blocks and branches
+  // rebuilt (`--rereloop`, for which `--flatten` prepares) are a little smaller.
   run("wasm-opt", wasm, "-o", wasm, "-Oz", "--converge", "--flatten", "--rereloop", "-Oz", "--converge",
     "--one-caller-inline-max-function-size=100", "--zero-filled-memory", "--low-memory-unused", ...features,
     "--strip-debug", "--strip-producers", "--strip-target-features");
@@ -69,7 +69,7 @@ function trim(bytes, name, cut) {
 }
 
 /**
- * Zeroes what panics would say and where, which compresses to nothing then and tells nobody's folders:
+ * Zeroes what panics would say and where, which then compresses to nothing and reveals no folders:
  * the names of source files, the places in them, and where there are no words all sentences. The
  * linker has left each in a segment of data of its own.
  */

@@ -1,4 +1,4 @@
-/** The query of the address, of which each part of the page has keys of its own. */
+/** The query of the address, in which each part of the page has its own keys. */
 
 /** What a query leaves as it is stands in an address as it is, so that people can read it. */
 export const escaped = (text: string) => encodeURIComponent(text).replace(/%(?:2C|2F|3A|3B|40)/g, decodeURIComponent);

@@ -1,8 +1,8 @@
-/** Parts of the page that come when they are near the view. */
+/** Parts of the page that load when they are near the view. */
 
 /**
  * Calls `then` when the element with this id comes near the view. Where that fails it says so, with a
- * button that tries again: it loads the page anew, since browsers keep a module that could not be had.
+ * button that tries again by reloading the page, since browsers remember a module that failed to load.
  */
 export function near(id: string, then: (host: HTMLElement) => Promise<unknown>): void {
   const host = document.getElementById(id);
@@ -16,7 +16,7 @@ export function near(id: string, then: (host: HTMLElement) => Promise<unknown>):
     [retry.type, retry.textContent] = ["button", "Retry"];
     retry.addEventListener("click", async () => {
       retry.disabled = true;
-      // A page that is loaded anew without a connection would be gone.
+      // Reloading without a connection would lose the page.
       const online = await fetch(location.href, { cache: "no-store" }).catch(() => null);
       retry.disabled = false;
       if (!online) return;

@@ -1,15 +1,19 @@
-// What the page weighs, how soon it is there, and how evenly it moves: `node bench.mjs FILE` writes
-// it down as a page, `node bench.mjs FILE --json` as JSON. `cargo xtask bench page` runs it.
+// What the page weighs, how soon it is ready, how evenly it moves, how soon it answers, and what Lighthouse
+// says: `node bench.mjs FILE` writes a page of Markdown, `node bench.mjs FILE --json` JSON. `cargo xtask bench
+// page` runs it.
 //
-// Nothing here is a test, for a busy machine is slow. What it weighs is one; see page.test.mjs.
+// These are not tests, since a busy machine is slow. The weight is tested in page.test.mjs.
 
+import { execFile } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
-import { MOST, browser, show, site, visit } from "./harness.mjs";
+import { promisify } from "node:util";
+import { MOST, browser, show, site, slowDown, visit } from "./harness.mjs";
 
 const LOADS = 5;
 const SLOWER = 4;
 const SECONDS = 8;
+const LIGHTHOUSE = "lighthouse@12.8.2";
 
 /** What `site` and `visit` want of a test: to be told when it is over. */
 function errand() {
@@ -46,8 +50,7 @@ async function load(slower) {
   const { page } = await visit(test, url, {
     before: async (page) => {
       await page.addInitScript(watch);
-      const session = await page.context().newCDPSession(page);
-      await session.send("Emulation.setCPUThrottlingRate", { rate: slower });
+      await slowDown(page, slower);
     },
   });
   await page.waitForFunction(() => globalThis.ready !== undefined, null, { timeout: 60_000 });
@@ -64,14 +67,33 @@ async function load(slower) {
   return { ...seen, files };
 }
 
-/** Frames a second, and the 95th percentile of the time between two, while a part of the page runs. `begin` may say more of it. */
-async function frames(what, address, id, begin) {
+/** Presses of a key while a part runs. */
+const PRESSES = 12;
+
+/** Notes how long the page takes to answer each input, from the press to the frame that shows the answer. */
+function watchInput() {
+  globalThis.answers = [];
+  new PerformanceObserver((list) => {
+    for (const { interactionId, duration } of list.getEntries()) if (interactionId > 0) globalThis.answers.push(duration);
+  }).observe({ type: "event", durationThreshold: 16, buffered: true });
+}
+
+/**
+ * Frames per second, the 95th percentile of the time between two, and the slowest answer to a key, while a
+ * part of the page runs. `begin` may change its settings, and returns what to add to its name.
+ */
+async function frames({ what, address = "", id, begin, control, keys }, slower) {
   const test = errand();
   const { url } = await site(test);
-  const { page } = await visit(test, url + address);
+  const { page } = await visit(test, url + address, { before: (page) => page.addInitScript(watchInput) });
+  await slowDown(page, slower);
   await show(page, id);
-  const more = await begin(page);
-  await page.waitForFunction((id) => document.getElementById(id).dataset.state === "runs", id, { timeout: 60_000 });
+  const more = await begin?.(page);
+  const runs = () => page.waitForFunction((id) => document.getElementById(id).dataset.state === "runs", id, { timeout: 60_000 });
+  await runs();
+  // What is drawn adapts to the machine within a few seconds.
+  if (slower > 1) await page.waitForTimeout(3000);
+  await runs();
   const seen = await page.evaluate((seconds) => new Promise((done) => {
     const times = [];
     const tick = (now) => {
@@ -81,11 +103,31 @@ async function frames(what, address, id, begin) {
     };
     requestAnimationFrame(tick);
   }), SECONDS);
-  const state = await page.evaluate((id) => document.getElementById(id).dataset.state, id);
+  await page.locator(`#${id} ${control}`).first().focus();
+  for (let press = 0; press < PRESSES; press++) {
+    await page.keyboard.press(keys[press % keys.length]);
+    await page.waitForTimeout(400);
+  }
+  const answers = await page.evaluate(() => globalThis.answers);
   const gaps = seen.slice(1).map((time, index) => time - seen[index]).sort((a, b) => a - b);
   const time = seen.at(-1) - seen[0];
   await test.end();
-  return { what: more ? `${what}, ${more}` : what, rate: (1000 * gaps.length) / time, p95: gaps[Math.floor(gaps.length * 0.95)], state };
+  return { what: more ? `${what}, ${more}` : what, slower, rate: (1000 * gaps.length) / time, p95: gaps[Math.floor(gaps.length * 0.95)], answer: Math.max(16, ...answers) };
+}
+
+/** The scores of Lighthouse, in percent. It is downloaded when it is wanted. */
+async function lighthouse(form) {
+  const test = errand();
+  const { url } = await site(test);
+  const options = ["--output=json", "--quiet", "--chrome-flags=--headless=new --no-sandbox", ...(form === "desktop" ? ["--preset=desktop"] : [])];
+  const { stdout } = await promisify(execFile)("npm", ["exec", "--yes", `--package=${LIGHTHOUSE}`, "--", "lighthouse", url, ...options],
+    { maxBuffer: 1 << 28, env: { ...process.env, CHROME_PATH: process.env.CHROMIUM ?? "/usr/bin/chromium" } });
+  await test.end();
+  const { categories, audits } = JSON.parse(stdout);
+  return {
+    form, scores: Object.values(categories).map(({ title, score }) => [title, Math.round(100 * score)]),
+    largest: audits["largest-contentful-paint"].numericValue, shift: audits["cumulative-layout-shift"].numericValue,
+  };
 }
 
 const loads = { 1: [], [SLOWER]: [] };
@@ -93,21 +135,28 @@ for (let turn = 0; turn < LOADS; turn++) for (const slower of [1, SLOWER]) loads
 const of = (slower, key) => median(loads[slower].map((seen) => seen[key]));
 
 const LAWS = "none,backoff,aws-cubic,aimd,heroku-remaining,adaptive";
-const rows = [
-  await frames("figure 1: twenty workers, twice", "", "hammer", () => {}),
-  await frames("figure 3: 25 workers", "", "limit", async (page) => {
-    await page.locator("#limit .more > summary").click();
-    const speed = page.locator("#limit .speed");
-    // An hour a second, or the fastest that there is.
-    const values = await speed.locator("option").evaluateAll((options) => options.map(({ value }) => Number(value)));
-    const value = values.includes(3600) ? 3600 : Math.max(...values);
-    await speed.selectOption(String(value));
-    await page.locator("#limit .restart").click();
-    return `${value / 3600} h/s`;
-  }),
-  await frames("laboratory: six laws, five clients each", `?lab=1&laws=${LAWS}#lab`, "lab", () => {}),
-  await frames("laboratory: six laws, 25 workers each, 1 h/s", `?lab=1&preset=day&laws=${LAWS}&speed=3600#lab`, "lab", () => {}),
+/** So slow that the run is not over before it has been measured. */
+const slowly = (id, factor) => async (page) => {
+  await page.locator(`#${id} .more > summary`).click();
+  const speed = page.locator(`#${id} .speed`);
+  await speed.selectOption(String(Number(await speed.inputValue()) * factor));
+  await page.locator(`#${id} .restart`).click();
+  return speed.locator("option:checked").innerText();
+};
+const knob = { control: "input[type=range]", keys: ["ArrowRight", "ArrowLeft"] };
+const pause = { control: ".bar button", keys: ["Enter"] };
+const PARTS = [
+  { what: "figure 1: twenty workers, twice", id: "hammer", ...knob },
+  { what: "figure 2: four ways to do a job", id: "backoff", begin: slowly("backoff", 0.25), ...knob },
+  { what: "figure 3: 25 workers", id: "limit", ...knob },
+  { what: "figure 3: 25 workers without a gate", address: "?limit=law:none", id: "limit", ...knob },
+  { what: "figure 4: 500 workers, three times", id: "busy", ...knob },
+  { what: "laboratory: six laws, five clients each", address: `?lab=1&laws=${LAWS}#lab`, id: "lab", ...pause },
+  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `?lab=1&preset=day&laws=${LAWS}&speed=3600#lab`, id: "lab", ...pause },
 ];
+const rows = [];
+for (const slower of [1, SLOWER]) for (const part of PARTS) rows.push(await frames(part, slower));
+const scores = [await lighthouse("mobile"), await lighthouse("desktop")];
 
 const seen = {
   files: loads[1][0].files,
@@ -115,6 +164,7 @@ const seen = {
     slower, measured: of(slower, "work") / of(1, "work"), paint: of(slower, "paint"), ready: of(slower, "ready"), blocked: of(slower, "blocked"),
   })),
   frames: rows,
+  lighthouse: scores,
 };
 const chromium = (await browser()).version();
 await (await browser()).close();
@@ -122,9 +172,9 @@ await (await browser()).close();
 const table = (head, rows) => [head, head.map((_, column) => (column ? "--:" : "---")), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 const whole = (value) => Math.round(value).toLocaleString("en").replaceAll(",", " ");
 
-function page({ files, loads, frames }) {
+function page({ files, loads, frames, lighthouse }) {
   const all = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  return `# The page: what it weighs, how soon it is there, how evenly it moves
+  return `# The page: what it weighs, how soon it is ready, how evenly it moves, how soon it answers
 
 Written by \`cargo xtask bench page\`: headless Chromium ${chromium} on ${os.cpus().length} cores (${os.cpus()[0].model.trim()}),
 drawing without a graphics card, over loopback without delay.
@@ -145,11 +195,21 @@ Chromium slows the page's own thread alone, and not the engine's, which is anoth
 ${table(["processor", "slower, measured", "first paint", "interactive", "blocked"], loads.map(({ slower, measured, paint, ready, blocked }) =>
     [slower === 1 ? "as it is" : `${slower} × slower`, measured.toFixed(1), whole(paint), whole(ready), whole(blocked)]))}
 
-## Frames
+## Frames and input
 
-Over ${SECONDS} s of a run. Chromium draws 60 a second at most.
+Over ${SECONDS} s of a run. Chromium draws 60 frames per second at most. The last column is the slowest answer to ${PRESSES} presses
+of a key on a knob or on Pause, from the press to the frame that shows the answer; 16 means 16 or less.
+On a slow processor a figure draws fewer dots, and every other frame.
 
-${table(["what runs", "frames/s", "95 % of them within, ms"], frames.map(({ what, rate, p95 }) => [what, rate.toFixed(1), p95.toFixed(1)]))}
+${table(["what runs", "processor", "frames/s", "95 % of them within, ms", "slowest answer, ms"], frames.map(({ what, slower, rate, p95, answer }) =>
+    [what, slower === 1 ? "as it is" : `${slower} × slower`, rate.toFixed(1), p95.toFixed(1), whole(answer)]))}
+
+## Lighthouse
+
+${LIGHTHOUSE.replace("@", " ")}, in percent; mobile with its simulated slow network and processor.
+
+${table(["", ...lighthouse[0].scores.map(([title]) => title), "largest paint, ms", "layout shift"], lighthouse.map(({ form, scores, largest, shift }) =>
+    [form, ...scores.map(([, score]) => score), whole(largest), shift.toFixed(3)]))}
 `;
 }
 

@@ -40,11 +40,16 @@ const FIGURES = {
   hammer: {
     rows: ["none", "gate"],
     parts: [waste, use],
+    lanes: ({ gate, none }) => [gate, none],
+    use: ({ util }) => util,
     // The claim of the page.
     always: ({ gate, none }) => gate.throttles <= Math.max(none.throttles, 5),
   },
   backoff: {
     rows: ["none", "forgets", "remembers", "gate"],
+    lanes: ({ gate, ...others }) => [gate, ...Object.values(others)],
+    // The job is the same, so the rate is what the time allows; a job that is not done has none.
+    use: ({ time_s: time }) => (time === null ? 0 : 1 / time),
     parts: [
       [rule(`With tidegate the job ${done} and wasted ${N} calls?; without a gate it ${done} and wasted ${N} calls?\\.`, ({ gate, none }, ownTime, own, otherTime, other) =>
         when(ownTime, gate) && same(own, gate.throttles) && when(otherTime, none) && same(other, none.throttles))],
@@ -60,14 +65,19 @@ const FIGURES = {
   },
   limit: {
     rows: ["chosen", "other"],
+    // Where another law is chosen, tidegate does not run.
+    lanes: ({ gate, none }, { law = "adaptive" }) => (["adaptive", "none"].includes(law) ? [gate, none] : [gate]),
+    use: ({ util }) => util,
     read: ({ chosen, other }, { law }) => (law === "none" ? { chosen, none: chosen, gate: other } : { chosen, gate: chosen, none: other }),
     parts: [waste, use, [rule("Fairness of [\\w -]+ between workers: (–|[\\d.]+), where 1 is even\\.", ({ chosen }, jain) =>
       (jain === "–" ? chosen.jain_worker === null : Math.abs(jain - chosen.jain_worker) <= 0.0006))]],
   },
   busy: {
     rows: ["tidegate", "multiply", "add"],
+    lanes: ({ tidegate, ...others }) => [tidegate, ...Object.values(others)],
+    use: ({ overload_util: use }) => use,
     parts: [
-      [rule(`Of what the slow server could serve, was used: tidegate ${P}, multiply ${P}, add ${P}\\.`, ({ tidegate, multiply, add }, t, m, a) =>
+      [rule(`Share of the slow server’s capacity that was used: tidegate ${P}, multiply ${P}, add ${P}\\.`, ({ tidegate, multiply, add }, t, m, a) =>
         near(t, tidegate.overload_util) && near(m, multiply.overload_util) && near(a, add.overload_util))],
       [rule(`Back at the full rate after: tidegate (more than )?${T}, multiply (more than )?${T}, add (more than )?${T}\\.`, ({ tidegate, multiply, add }, ...said) =>
         [tidegate, multiply, add].every(({ recovery_s: back }, index) => {
@@ -86,7 +96,7 @@ const FIGURES = {
 };
 
 /** What is false in a caption, or in what it leaves out. */
-function faults(figure, rows, caption) {
+function faults(figure, rows, caption, state) {
   let rest = caption.trim();
   const found = [];
   const take = (rules) => {
@@ -103,6 +113,11 @@ function faults(figure, rows, caption) {
   while (figure.optional && take(figure.optional));
   if (rest) found.push(`no rule knows “${rest}”`);
   if (figure.always && !figure.always(rows, caption)) found.push("what must be said is not, or the claim is broken");
+  if (/\b1 calls\b/.test(caption)) found.push("one call is not “1 calls”");
+  const [own, ...others] = figure.lanes(rows, state);
+  for (const other of others) {
+    if (figure.use(own) < 0.9 * figure.use(other) && own.throttles > other.throttles) found.push("tidegate uses less than nine tenths of another lane, and wastes more");
+  }
   for (const [name, row] of Object.entries(rows)) {
     for (const [metric, value] of Object.entries(row)) if (/util|throttled$|jain/.test(metric) && value > 1 + 1e-9) found.push(`${metric} of ${name} is ${value}`);
   }
@@ -154,11 +169,11 @@ for (const [id, figure] of Object.entries(FIGURES)) {
         const host = document.getElementById(id);
         const rows = [...host.querySelectorAll(".reads tbody tr")].map((row) => Object.fromEntries(
           [...row.querySelectorAll("[data-metric]")].map(({ dataset }) => [dataset.metric, JSON.parse(dataset.value)])));
-        return [host.querySelector("figcaption").textContent, rows];
+        return [host.querySelector("figcaption").textContent.replaceAll("\u00a0", " "), rows];
       }, id);
       captions.add(caption);
       const rows = Object.fromEntries(figure.rows.map((name, index) => [name, values[index]]));
-      const found = faults(figure, figure.read?.(rows, state) ?? rows, caption);
+      const found = faults(figure, figure.read?.(rows, state) ?? rows, caption, state);
       if (found.length > 0) wrong.push(`${JSON.stringify(state)}: ${found.join("; ")}\n  ${caption}\n  ${JSON.stringify(rows)}`);
     }
     t.diagnostic(`${all.length} states, ${captions.size} captions`);

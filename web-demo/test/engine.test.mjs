@@ -106,7 +106,7 @@ test("what the story's module does not know it rejects, and never takes for some
   story.open(read("b-4"), "adaptive", 1, false); // it is none the worse for that
 });
 
-/** The engine alone on a page of its own. */
+/** The engine alone on an empty page. */
 async function engine(t, headers = {}) {
   const source = temporary(t);
   const entry = path.join(root, "web-demo/src/engine/index.ts");

@@ -1,8 +1,8 @@
-// The four figures of the story, as a reader meets them.
+// The four figures of the story, as a visitor sees them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { show, site, visit } from "./harness.mjs";
+import { show, site, slowDown, visit } from "./harness.mjs";
 
 const FIGURES = ["hammer", "backoff", "limit", "busy"];
 
@@ -54,7 +54,7 @@ test("every figure runs by itself in view and rests out of it", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("who wants no motion sees the end and may play it", async (t) => {
+test("a visitor who prefers reduced motion sees the end, and can play the run", async (t) => {
   const { url } = await site(t);
   const { page, trouble } = await visit(t, url, { still: true });
   for (const id of FIGURES) {
@@ -190,7 +190,7 @@ for (const [width, height] of [[1280, 720], [360, 640]]) {
   });
 }
 
-test("a reader sends calls as a client, and the past stays as it was", async (t) => {
+test("a visitor sends calls as a client, and the past does not change", async (t) => {
   const { url } = await site(t);
   const { page, trouble } = await visit(t, url);
   await reaches(page, "hammer", "runs");
@@ -214,7 +214,7 @@ test("a reader sends calls as a client, and the past stays as it was", async (t)
   assert.deepEqual(trouble, []);
 });
 
-test("what is turned is in the address, and Back takes it back", async (t) => {
+test("changed settings are in the address, and Back undoes them", async (t) => {
   const { url } = await site(t);
   const { page, trouble } = await visit(t, url, { still: true });
   await reaches(page, "hammer", "over");
@@ -271,14 +271,13 @@ test("a figure is copied as a link and as an image", async (t) => {
 
 test("a machine that is slow draws fewer dots", async (t) => {
   const { url } = await site(t);
-  const { page, context } = await visit(t, `${url}?limit=law:none`);
+  const { page } = await visit(t, `${url}?limit=law:none`);
   await show(page, "limit");
   await reaches(page, "limit", "runs");
   await page.waitForFunction(() => /\d/.test(document.querySelector("#limit .perdot").textContent));
   const dots = async () => Number((await text(page, "limit", ".perdot")).replace(/[^\d]/g, ""));
   const before = await dots();
-  const session = await context.newCDPSession(page);
-  await session.send("Emulation.setCPUThrottlingRate", { rate: 20 });
+  await slowDown(page, 20);
   await page.waitForFunction(() => Number(document.getElementById("limit").dataset.ease) >= 2);
   await page.waitForFunction((before) => Number(document.querySelector("#limit .perdot").textContent.replace(/[^\d]/g, "")) >= 2 * before, before);
 });

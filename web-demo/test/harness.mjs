@@ -33,7 +33,7 @@ const TYPES = {
 };
 
 /**
- * Serves the page under a path of its own, gzipped, as static hosts do. `sent` lists what went over
+ * Serves the page under a subfolder, gzipped, as static hosts do. `sent` lists what went over
  * the wire, heads included.
  */
 export async function site(test, { headers = {}, under = "/some/where/" } = {}) {
@@ -74,7 +74,7 @@ export function browser() {
 after(async () => (await launched)?.close());
 
 /**
- * Opens the page for a reader of his own. `trouble` lists errors of the console and of scripts,
+ * Opens the page in a new context. `trouble` lists errors of the console and of scripts,
  * requests that failed, and requests to another origin than its own that is not `allowed`.
  */
 export async function visit(test, url, { width = 1280, height = 800, dark = false, still = false, script = true, allowed = () => false, before } = {}) {
@@ -120,6 +120,12 @@ export const watchShifts = (page) => page.addInitScript(() => {
     }
   }).observe({ type: "layout-shift", buffered: true });
 });
+
+/** Slows the page's own thread down by a factor: for `before` of `visit`, or later. */
+export async function slowDown(page, factor) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: factor });
+}
 
 /** What `watchShifts` has noted. */
 export const shiftsOf = (page) => page.evaluate(() => globalThis.shifts);

@@ -293,7 +293,7 @@ async function rerun(page, law, act) {
 test("every control changes the outcome", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
   const controls = "#lab .side .field :is(input, select), #lab .side .check input";
-  // What is written by hand, and differs from the usual: for laws of one's own.
+  // Settings of custom laws that are typed in and differ from the default.
   const texts = {
     "Rate": "3/s", "Burst": "4", "First delay": "700ms", "Longest delay": "4s", "Factor": "3", "Attempts": "2", "On failure ×": "3", "On success ×": "0.5",
     "Successes before speeding up": "3", "Jitter ±": "0.7", "Jitter at most": "1ms", "Calls/s at most": "3", "Recovery": "value 1",
@@ -628,6 +628,20 @@ test("no share is more than all of it, and no longest wait less than the average
   assert.deepEqual(trouble, []);
 });
 
+test("where there is one program, nothing is said about its share", async (t) => {
+  const { page } = await open(t, "?lab=1&clients=1x4&laws=adaptive&at=1min");
+  await page.waitForSelector("#lab[data-state=rests]");
+  assert.match(await page.locator("#lab .lane").innerText(), /Shares of clients: there is only one/);
+});
+
+test("numbers are grouped from ten thousand on, and no shorter than they are", async () => {
+  const { number } = await vite.ssrLoadModule("/src/plot/number.ts");
+  for (const [value, digits, expected] of [
+    [890_835, 9, "890\u202f835"], [6_060.4, 2, "6060"], [12_345.6789, 9, "12\u202f345.6789"], [1_234_567, 3, "1\u202f234\u202f567"],
+    [9_999.6, 3, "10\u202f000"], [0.00012, 3, "0.00012"], [0, 3, "0"], [null, 3, "–"], [NaN, 3, "–"],
+  ]) assert.equal(number(value, digits), expected);
+});
+
 test("a burst that leaves its plot is named there", async (t) => {
   const { page } = await open(t, "?lab=1&preset=day&laws=none,adaptive&at=1h");
   await page.waitForSelector("#lab[data-state=rests]");
@@ -759,7 +773,7 @@ async function stands(read) {
   }
 }
 
-test("it rests out of view, and shows the end to who wants no motion", async (t) => {
+test("it rests out of view, and shows the end where reduced motion is preferred", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&end=10min&speed=2");
   await page.waitForSelector("#lab[data-state=runs]");
   const time = () => page.locator("#lab .bar .time").textContent();

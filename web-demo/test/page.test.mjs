@@ -1,10 +1,11 @@
-// The page as a whole: what it weighs, and that nobody is kept out of it.
+// The page as a whole: its weight, and that everyone can use it.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { createRequire } from "node:module";
+import path from "node:path";
 import test from "node:test";
-import { MOST, NO_WASM, shiftsOf, show, site, visit, watchShifts } from "./harness.mjs";
+import { MOST, NO_WASM, shiftsOf, show, site, slowDown, visit, watchShifts } from "./harness.mjs";
 
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -33,7 +34,7 @@ test("the first load is no more than 60 kB over the wire", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("whoever reads it to its end meets no error, and no other origin", async (t) => {
+test("reading the page to its end causes no error, and contacts no other origin", async (t) => {
   const { url } = await site(t);
   const { page, trouble } = await visit(t, url);
   await read(page);
@@ -60,7 +61,7 @@ test("without JavaScript the text can be read", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("every link of the page leads somewhere, as far as that can be told without asking others", async (t) => {
+test("every link to the page itself leads somewhere, and all others are well formed", async (t) => {
   const { url } = await site(t);
   const { page } = await visit(t, url, { still: true });
   await read(page);
@@ -112,7 +113,7 @@ for (const width of [360, 768, 1920]) {
   });
 }
 
-test("nothing moves under the reader's eyes while it loads and while he reads", async (t) => {
+test("nothing moves while the page loads and is read", async (t) => {
   for (const width of [360, 1280]) {
     const { url } = await site(t);
     const { page } = await visit(t, url, { width, before: watchShifts });
@@ -125,10 +126,13 @@ test("nothing moves under the reader's eyes while it loads and while he reads", 
 });
 
 for (const [width, height] of [[360, 740], [1440, 900]]) {
-  test(`a link to a part leads to it and stays there at ${width} pixels`, async (t) => {
+  test(`a link to a part leads to it and stays there at ${width} pixels, on a processor that is four times slower`, async (t) => {
     const { url } = await site(t);
     for (const id of ["real", "laboratory", "busy-title"]) {
-      const { page } = await visit(t, `${url}#${id}`, { width, height, before: watchShifts });
+      const { page } = await visit(t, `${url}#${id}`, { width, height, before: async (page) => {
+        await watchShifts(page);
+        await slowDown(page, 4);
+      } });
       const place = () => page.locator(`#${id}`).evaluate((element) => Math.round(element.getBoundingClientRect().top));
       await page.waitForTimeout(3000);
       await page.waitForLoadState("networkidle");
@@ -146,6 +150,17 @@ for (const [width, height] of [[360, 740], [1440, 900]]) {
     }
   });
 }
+
+test("the figures of where it loses are those of the committed table", async (t) => {
+  const { url } = await site(t);
+  const { page } = await visit(t, url, { script: false });
+  const text = await page.locator("section:has(#loses-title) p").innerText();
+  const [, own, other] = /about ([\d.]+) % of the calls of adaptive .* about ([\d.]+) % of those of heroku-proportional/.exec(text);
+  const table = fs.readFileSync(path.join(import.meta.dirname, "../../tests/golden/control.md"), "utf8");
+  const row = /^\| a-5x5 \|.*$/m.exec(table.slice(table.indexOf("## In short")))[0].replaceAll("*", "").split(" | ");
+  assert.equal(row[4], "heroku-proportional");
+  for (const [said, is] of [[own, row[2]], [other, row[6]]]) assert.ok(Math.abs(Number(said) / parseFloat(is) - 1) < 0.1, `${said} % for ${is}`);
+});
 
 test("a part that cannot be loaded says so, and comes when it is tried again", async (t) => {
   const { url } = await site(t);
@@ -181,7 +196,7 @@ test("a figure whose engine cannot be had says so, and plays when it is tried ag
   await page.waitForFunction(() => ["runs", "over"].includes(document.getElementById("backoff").dataset.state));
 });
 
-test("whatever a script puts into a figure, its place has been kept", async (t) => {
+test("a script changes the height of no part of a figure", async (t) => {
   const { url } = await site(t);
   const heights = (page) => page.evaluate(() => Object.fromEntries([...document.querySelectorAll("figure, figure > *")].map((element) => {
     const figure = element.closest("figure");

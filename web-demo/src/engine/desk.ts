@@ -208,7 +208,7 @@ export class Desk {
   #module(part: Part): Module | typeof LATER {
     const module = this.#modules[part];
     if (module instanceof Error) {
-      delete this.#modules[part]; // whoever asks next tries again
+      delete this.#modules[part]; // the next request tries again
       throw new EngineError("unsupported", `the engine cannot be loaded: ${module.message}`);
     }
     if (module) return module;

@@ -61,7 +61,7 @@ function says(metrics: Metrics[], looked: number, over: boolean): string {
   const better = others.filter((row) => share(row) > share(own!)).map((row) => `${name(row)} used more than tidegate`);
   const sooner = others.filter((row) => back(row) < back(own!)).map((row) => `${name(row)} was back before tidegate`);
   const loses = [...better, ...sooner].join(", and ");
-  return `Of what the slow server could serve, was used: ${each(used)}. Back at the full rate after: `
+  return `Share of the slow server’s capacity that was used: ${each(used)}. Back at the full rate after: `
     + `${each((row) => (row.recovery_s == null ? `more than ${looked} s` : written("recovery_s", row)))}.`
     + (loses ? ` Here ${loses}.` : "");
 }

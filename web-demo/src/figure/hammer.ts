@@ -11,7 +11,7 @@ import { file, rate, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
 const LAWS = ["none", "adaptive"];
-/** So many calls of one's own may a run have. */
+/** The most calls that a visitor may send in a run. */
 const MOST = 100;
 
 export function hammer(host: HTMLElement): Act {

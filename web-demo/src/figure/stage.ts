@@ -21,7 +21,7 @@ export interface Act {
   speed: number;
   /** Virtual seconds that the step button goes on by. */
   stride: number;
-  /** Whether it ends when its work is done, which nobody knows before. */
+  /** Whether it ends when its work is done, at a time that is not known before. */
   open?: boolean;
   /** How far, in the reader's seconds, the engine runs ahead of what is shown. */
   lead?: number;
@@ -31,9 +31,9 @@ export interface Act {
   take(frame: Frame, index: number): void;
   /** Shows the present; `speed` is 0 while the figure rests. */
   paint(now: number, speed: number): void;
-  /** Shows the figures of each world, and returns what they say: no sentence that they do not bear out. */
+  /** Shows the figures of each world, and returns a caption in which every sentence is true of them. */
   measure(metrics: Metrics[], knobs: Knobs, over: boolean): string;
-  /** A call of the reader's own, from `at` on; null: there are none any more. Where one can be sent. */
+  /** Adds a call of the visitor's at `at`; null removes them all. Only for figures that take such calls. */
   send?(at: number | null): void;
   /** Draws less where the machine is slow: 1, or 2, 4, 8 times less. */
   ease?(factor: number): void;
@@ -61,7 +61,7 @@ export class Stage {
   #beat = 0; // when the clock last ticked, in the reader's time; 0 while it rests
   #last = 0; // the latest moment that any world has told of
   #measured = 0;
-  #frame = 16; // how long a frame takes of late, ms
+  #frame = 16; // how long recent frames took, ms
   #ease = 1; // how many times less is drawn
   #eased = 0; // when that was last looked at
   #failed = false;
@@ -143,7 +143,7 @@ export class Stage {
     return this.#open(this.#over ? Infinity : Math.max(this.#now, this.#aim));
   }
 
-  /** The worlds of the settings; nothing where others have been asked for meanwhile. */
+  /** The worlds of the settings; null if other worlds have been requested since. */
   async #build(run: number): Promise<World[] | null> {
     try {
       const specs = this.act.specs(this.#knobs);
@@ -304,7 +304,8 @@ export class Stage {
     const run = this.#run;
     const metrics = await Promise.all(this.#worlds.map((world) => world.metrics()));
     if (run !== this.#run || !metrics.length) return false;
-    this.#caption.textContent = this.act.measure(metrics, this.#knobs, this.#over);
+    // No line ends between a number and its unit.
+    this.#caption.textContent = this.act.measure(metrics, this.#knobs, this.#over).replace(/(\d) (?=%|[sh]\b)/g, "$1\u00a0");
     return true;
   }
 

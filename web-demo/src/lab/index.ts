@@ -1,4 +1,4 @@
-/** The laboratory: a state, and what shows it. The state goes down, wishes for another come up. */
+/** The laboratory: a state, and what shows it. The state is passed down; requests to change it are passed up. */
 
 import "./lab.css";
 import { address } from "../address";
@@ -33,6 +33,7 @@ class Laboratory {
   #state: State;
   #cards: Card[] = [];
   #turn = 0;
+  #rested = 0; // when the next card may be painted
   #compared = ""; // what runs
   #entered = ""; // what ran when the address was written
   #timer = 0;
@@ -138,7 +139,7 @@ class Laboratory {
     await this.#race.show(this.#state, at !== null ? at / SECOND : still.matches ? Infinity : 0);
   }
 
-  /** Another state that the reader wished for: at once, or when nothing else is wished for so many ms. */
+  /** Another state, as the visitor requested: at once, or after so many ms without another request. */
   #change(edit: (state: State) => State, patience = 0): void {
     try {
       const next = edit(this.#state);
@@ -189,7 +190,7 @@ class Laboratory {
     return link;
   }
 
-  /** Puts the state into the address: another run as an entry of its own, to go back from. */
+  /** Puts the state into the address. Another run is a new entry in the history, so that Back undoes it. */
   #remember(): void {
     try {
       const link = this.#link();
@@ -291,7 +292,7 @@ class Laboratory {
     for (const [card] of old.values()) card.destroy();
     this.#cards = cards;
     this.#lanes.dataset.count = String(cards.length);
-    // What stays is not taken out and put back, for that would lose the focus.
+    // Elements that stay are not removed and inserted again, because that would lose the focus.
     const elements = cards.map((card) => card.element);
     for (const child of [...this.#lanes.children]) if (!elements.some((element) => element === child)) child.remove();
     elements.forEach((element, index) => {
@@ -304,16 +305,17 @@ class Laboratory {
     this.#measured();
   }
 
-  /** One card a frame, in turn: that is often enough for eyes, and leaves the page its time. */
+  /** One card per frame, in turn, and for a fourth of the time at most: a slow machine answers its visitor first. */
   #paint(): void {
     const { now, end, over, playing, reached, behind } = this.#race;
     this.#transport.show({ now, end, over, playing, reached: behind ? 0 : reached, behind }, this.#state);
     const scale = scaleOf(this.#race.lanes, end);
     const all = over || (!playing && !behind);
     if (all) this.#cards.forEach((card) => card.paint(scale));
-    else {
-      const seen = this.#cards.filter((card) => card.seen);
+    else if (performance.now() >= this.#rested) {
+      const [seen, begin] = [this.#cards.filter((card) => card.seen), performance.now()];
       seen[this.#turn++ % Math.max(1, seen.length)]?.paint(scale);
+      this.#rested = begin + 4 * (performance.now() - begin);
     }
     for (const button of this.#instants) button.disabled = over || (this.#steps.includes(button) && noSteps(this.#state.scenario.limit) !== null);
     this.host.dataset.state = behind ? "catches-up" : over ? "over" : playing ? "runs" : "rests";

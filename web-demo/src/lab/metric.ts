@@ -57,7 +57,7 @@ const MEANINGS: Record<string, string> = {
   recovery_s: "after an outage, until 90 % of the limit is served again",
   up_s: "after the limit grew, until 90 % of it is served",
   down_s: "after the limit shrank, until at most 5 % are throttled",
-  lost: "calls given up for good",
+  lost: "calls that were given up",
   time_s: "when the job was done",
   stdev_worker: "standard deviation of the calls of the workers",
   calls: "calls that arrived at the server",

@@ -1,4 +1,4 @@
-/** Laws of one's own: a rate that one believes in, or a backoff as one's program has it. */
+/** Custom laws: a fixed rate, or a backoff with the settings of the visitor's program. */
 
 import { fresh, h } from "./dom";
 import { button, fixed, type Change, type Field, varying } from "./fields";

@@ -41,11 +41,11 @@ export class Race {
   end = 1;
   over = false;
   playing = false;
-  /** Virtual seconds a second, as it really was of late. */
+  /** Virtual seconds per second, measured recently. */
   reached = 0;
   #state: State | null = null;
   #shown: Cast | null = null; // what the lanes are of
-  #opening: Cast | null = null; // what is asked for to take their place
+  #opening: Cast | null = null; // what has been requested to replace them
   #to: number | null = null; // how far that goes; null: as far as before
   #run = 0; // tells answers to earlier questions
   #width = 1;
@@ -166,7 +166,7 @@ export class Race {
         if (!await this.#measure(run)) return;
         told = key;
         measured = performance.now();
-        continue; // for the reader may have wished for something else meanwhile
+        continue; // because the visitor may have requested something else since
       }
       if (rests) {
         this.reached = 0;
@@ -231,7 +231,7 @@ async function guarded(lane: Lane, ask: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The next frame; where none is drawn, because nobody looks, soon. */
+/** The next frame, or soon if none is drawn because the page is hidden. */
 const nextFrame = () => new Promise<void>((resolve) => {
   const timer = setTimeout(resolve, 100);
   requestAnimationFrame(() => { clearTimeout(timer); resolve(); });

@@ -1,4 +1,4 @@
-/** What luck there is in a run: the laws of a state over five seeds, and what comes of it in a sentence. */
+/** How much a run depends on chance: the laws of a state over five seeds, and the outcome in a sentence. */
 
 import { engine } from "../engine";
 import { number } from "../plot/number";
@@ -12,7 +12,7 @@ import { SECOND, spoken } from "./units";
 
 const SEEDS = 5;
 
-/** A state is compared unasked when it has stood for so many ms. */
+/** A state is compared without a request when it has not changed for so many ms. */
 const PATIENCE = 800;
 
 /** Shares that differ by less are called the same. */
@@ -30,7 +30,7 @@ export class Spread {
 
   constructor(readonly state: () => State) {}
 
-  /** The state is another: what is shown is of an earlier one. It is compared anew where the reader need not ask for that. */
+  /** The state has changed, so the result is out of date. If `unasked`, it is computed again without a request. */
   renew(unasked: boolean): void {
     this.#turn++;
     clearTimeout(this.#timer);

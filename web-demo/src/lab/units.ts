@@ -16,7 +16,7 @@ export const MINUTE: Time = 60 * SECOND;
 export const HOUR: Time = 60 * MINUTE;
 export const DAY: Time = 24 * HOUR;
 
-/** What is wrong with something that was written: one sentence for whoever wrote it. */
+/** What is wrong with something that was written: one sentence for its author. */
 export class Fault extends Error {}
 
 export const PERIODS: Record<Per, Time> = { s: SECOND, min: MINUTE, h: HOUR, d: DAY };

@@ -19,7 +19,7 @@ export interface Moment {
   /** Calls a second that it would serve at this moment. */
   allowed: number;
   total: Row;
-  /** What it counted of callers that are no process of the fleet: this page, and whoever else. */
+  /** What it counted of callers outside the fleet: this page, and any others. */
   others: Row;
   processes: Process[];
 }

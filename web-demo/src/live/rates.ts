@@ -22,7 +22,7 @@ export class Rates {
     this.rows = [[], ...Array.from({ length: lines + 1 }, () => [])];
   }
 
-  /** Notes what has been counted by now. Where a count begins anew, its rate does so too. */
+  /** Records the counts so far. If a count starts again, so does its rate. */
   note(at: number, counts: number[], allowed: number): void {
     const last = this.#samples.at(-1)?.counts;
     if (last) counts.forEach((count, line) => {

@@ -12,10 +12,10 @@ import { Workers, type Counts, type How } from "./workers";
 
 const LINES: Line[] = [
   { label: "your calls", tone: "s3", dash: [2, 3] },
-  { label: "served to you", tone: "s1", fill: true },
-  { label: "throttled to you", tone: "s2", dash: [7, 4] },
-  { label: "served to the fleet", tone: "s4", dash: [10, 3, 2, 3] },
-  { label: "throttled to the fleet", tone: "s6", dash: [1, 4] },
+  { label: "your calls served", tone: "s1", fill: true },
+  { label: "your calls throttled", tone: "s2", dash: [7, 4] },
+  { label: "fleet: served", tone: "s4", dash: [10, 3, 2, 3] },
+  { label: "fleet: throttled", tone: "s6", dash: [1, 4] },
   { label: "API limit", tone: "s5", dash: [4, 2], width: 1 },
 ];
 
@@ -41,7 +41,7 @@ const FRAME = `<figure>
 <label><span>your workers <output>6</output></span><input type="range" name="workers" min="1" max="24" value="6"></label>
 <label><span>gate</span><select name="how">${HOWS.map(([how, name]) => `<option value="${how}">${name}</option>`).join("")}</select></label>
 </form>
-<figcaption>Calls a second over real sockets: yours, and those of the demo’s processes. None of them knows of the others, and none knows the limit.</figcaption>
+<figcaption>Calls a second over real sockets: yours, and those of the demo’s processes. None of them knows about the others or the limit.</figcaption>
 <div class="scroll-x" tabindex="0" role="region" aria-label="Callers at present"><table class="callers"><caption class="sr">Callers at present</caption>
 <thead><tr><th scope="col">caller</th><th scope="col">calls/s</th><th scope="col">served/s</th><th scope="col">throttled</th><th scope="col">last wait</th><th scope="col">guided by</th></tr></thead><tbody></tbody></table></div>
 <p class="note mine"></p>
@@ -55,6 +55,8 @@ export class View {
   /** Rates of the fleet's processes, one record each. */
   #processes: Rates[] = [];
   readonly #series: Series;
+  /** What a line comes to that leaves the plot. */
+  readonly #peak = document.createElement("span");
   readonly #changed: () => void;
   readonly #parts;
   #moment: Moment | null = null;
@@ -78,6 +80,8 @@ export class View {
     const x = { label: "seconds", format: (value: number) => number(value, 4), min: 0, max: REACH };
     const y = { label: "calls/s", format: (value: number) => number(value), min: 0 };
     this.#series = new Series(part(host, ".plot"), x, y, LINES, part(host, ".legend"));
+    this.#peak.className = "peak";
+    this.#series.host.append(this.#peak);
     this.#changed = textTable(part(host, "details"), () => this.#series.table());
     const { form, play, workers } = this.#parts;
     form.addEventListener("submit", (event) => event.preventDefault());
@@ -153,7 +157,9 @@ export class View {
     // A caller without a gate may leave the plot at its top, or all others would be flat.
     const [, ...rows] = this.#record.rows;
     const allowed = Math.max(1, ...(rows.at(-1) as number[]));
-    this.#series.y.max = Math.min(STEEP * allowed, 1.1 * Math.max(allowed, ...(rows.flat() as number[])));
+    const most = Math.max(allowed, ...(rows.flat() as number[]));
+    this.#series.y.max = Math.min(STEEP * allowed, 1.1 * most);
+    this.#peak.textContent = most > this.#series.y.max ? `up to ${number(most)} ↑` : "";
     this.#series.set(this.#record.rows);
     this.#changed();
     this.#say(moment, counts);

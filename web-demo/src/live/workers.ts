@@ -61,7 +61,7 @@ export class Workers {
     try {
       gate = how === "plain" ? null : await this.#open(how);
     } catch (error) {
-      // Who has started again meanwhile is not stopped by this.
+      // Workers that have been started again since are not stopped by this.
       if (this.#stop === stop) this.stop();
       throw error;
     }

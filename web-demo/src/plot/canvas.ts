@@ -22,7 +22,7 @@ export class Sheet {
     this.#fit();
   }
 
-  /** Nobody is called any more. */
+  /** Stops watching. */
   destroy(): void {
     for (const undo of this.#undo) undo();
   }

@@ -17,9 +17,9 @@ export class Ledger {
     pen.font = font(0.7);
     pen.fillStyle = tone("soft");
     pen.textBaseline = "top";
-    pen.fillText(`next call waits, of ${seconds(this.#scale)}`, 4, 2);
+    pen.fillText(`wait of the next call; a full bar is ${seconds(this.#scale)}`, 4, 2);
     pen.textBaseline = "bottom";
-    pen.fillText(`served so far, most ${number(Math.max(...sample.served))}; dashed: an equal share`, 4, place.floor + 18);
+    pen.fillText(`served so far, most: ${number(Math.max(...sample.served))}; dashed: equal share`, 4, place.floor + 18);
   };
 
   /** Bars above the clients, which shrink as time goes by. */

@@ -1,12 +1,12 @@
-/** How numbers are written on the page. */
+/** How the page writes numbers. */
 
-/** Three digits that matter; `–` where there is none. */
+/** So many significant digits, and all of the whole part, which is grouped from 10 000 on; `–` where there is no value. */
 export function number(value: number | null | undefined, digits = 3): string {
   if (value == null || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   const size = Math.floor(Math.log10(Math.abs(value)));
-  if (size >= digits) return Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
-  return String(Number(value.toFixed(Math.min(12, digits - 1 - size))));
+  const [whole = "", ...rest] = String(Number(value.toFixed(Math.max(0, Math.min(12, digits - 1 - size))))).split(".");
+  return [whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole, ...rest].join(".");
 }
 
 export const percent = (share: number | null | undefined): string =>

@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import "./series.css";
 import type { Table } from "./table";
 import { font, onTheme, tone, type Tone } from "./theme";
 
@@ -11,7 +12,7 @@ export interface Axis {
   format: (value: number) => string;
   /** Seconds: ticks at full minutes and hours. */
   time?: boolean;
-  /** Bounds that hold whatever the data; they may be changed between two `set`s. */
+  /** Bounds that do not depend on the data; they may be changed between two `set`s. */
   min?: number;
   max?: number;
   /** Without its name, where a heading already says it. */

@@ -1,4 +1,4 @@
-/** A plot's numbers as text: for screen readers, and for who wants to copy them. */
+/** A plot's numbers as text, for screen readers and for copying. */
 
 export interface Table {
   /** What each column is, with its unit. */

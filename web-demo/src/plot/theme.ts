@@ -36,7 +36,7 @@ export function themeSwitch(button: HTMLElement): void {
   try {
     const kept = localStorage.getItem("theme");
     if (kept) root.dataset.theme = kept;
-  } catch { /* A reader who allows no storage chooses anew each time. */ }
+  } catch { /* Without storage, the choice is lost on reload. */ }
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     try { localStorage.setItem("theme", root.dataset.theme); } catch { /* as above */ }
