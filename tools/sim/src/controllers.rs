@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use tidegate::gate::{Pacing, Permit};
-use tidegate::law::{AnyLaw, Law, Move, Sample};
-use tidegate::{Controller, Decision, Instant, Outcome, Policy, Quota, Rng};
+use tidegate::gate::Permit;
+use tidegate::law::{AnyLaw, Law};
+use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 
+use crate::few::Few;
 use crate::peer;
 use crate::place::Place;
 use crate::queued::Queued;
@@ -60,35 +61,16 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
 /// The same of the laws that the page shows at first, and of nothing else: those figures must not wait for
 /// the code of all the others.
 pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
-    let unlimited = Policy::new(Unlimited).attempts(None);
-    match name {
-        "none" => Some(few(unlimited.backoff(None), place)),
-        "backoff" => Some(few(unlimited, place)),
-        "adaptive" => Some(few(Policy::adaptive().attempts(None), place)),
-        _ => None,
-    }
-}
-
-/// `Fixed` without a quota, and without the code that keeps one.
-#[derive(Clone, Copy)]
-struct Unlimited;
-
-impl Law for Unlimited {
-    type State = ();
-
-    fn start(&self, _: Instant) {}
-
-    fn quota(&self, (): &()) -> Option<Quota> {
-        None
-    }
-
-    fn observe(&self, (): &mut (), _: &mut Pacing, _: &Sample<'_>, _: &mut Rng) -> Move {
-        Move::Kept
-    }
-}
-
-fn few<L: Law + Copy + 'static>(policy: Policy<L>, place: &Place) -> Box<dyn Throttle> {
-    queued(Controller::new(policy, place.seed, place.from), place.threads)
+    let unlimited = Policy::new(Few(None));
+    let adaptive = Policy::adaptive();
+    let policy = match name {
+        "none" => unlimited.backoff(None),
+        "backoff" => unlimited,
+        "adaptive" => adaptive.limits(adaptive.laws().map(|law| Few(Some(law)))),
+        _ => return None,
+    };
+    let gate = Controller::new(policy.attempts(None), place.seed, place.from);
+    Some(queued(gate, place.threads))
 }
 
 /// The policy of a name, with as many attempts of a call as it takes.

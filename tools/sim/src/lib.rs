@@ -10,6 +10,7 @@ pub mod breach;
 pub mod chance;
 pub mod client;
 pub mod controllers;
+mod few;
 pub mod metric;
 mod order;
 pub mod peer;
