@@ -130,6 +130,8 @@ async function lighthouse(form) {
   };
 }
 
+/** What other programs wanted of the processors before: on a busy machine all times are too long. */
+const [busy] = os.loadavg();
 const loads = { 1: [], [SLOWER]: [] };
 for (let turn = 0; turn < LOADS; turn++) for (const slower of [1, SLOWER]) loads[slower].push(await load(slower));
 const of = (slower, key) => median(loads[slower].map((seen) => seen[key]));
@@ -177,7 +179,8 @@ function page({ files, loads, frames, lighthouse }) {
   return `# The page: what it weighs, how soon it is ready, how evenly it moves, how soon it answers
 
 Written by \`cargo xtask bench page\`: headless Chromium ${chromium} on ${os.cpus().length} cores (${os.cpus()[0].model.trim()}),
-drawing without a graphics card, over loopback without delay.
+drawing without a graphics card, over loopback without delay. The load average before was ${busy.toFixed(1)}: above 0.5, other programs
+made these times longer.
 
 ## The first load
 
