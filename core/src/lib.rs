@@ -78,6 +78,7 @@ mod fixed;
 mod hint;
 #[cfg(feature = "keyed")]
 mod keyed;
+mod likely_costs;
 mod outcome;
 mod policy;
 mod rate;
@@ -92,6 +93,7 @@ pub use fixed::Ratio;
 pub use hint::Hint;
 #[cfg(feature = "keyed")]
 pub use keyed::Keyed;
+pub use likely_costs::LikelyCosts;
 pub use outcome::{AsReply, Outcome, Reply};
 pub use policy::Policy;
 pub use rate::{Quota, QuotaError};

@@ -3,8 +3,7 @@
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead, Gate as _, Place, Turn};
-use tidegate::signal::http::Unit;
-use tidegate::{Call, Decision, Instant, Policy, Reason, Span};
+use tidegate::{Call, Decision, Hint, Instant, LikelyCosts, Policy, Reason, Span};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
@@ -31,15 +30,36 @@ struct Kept {
     line: Line<LIMITS>,
 }
 
-/// A controller that admits nothing while it is paused.
+/// A controller that admits nothing while it is paused, and knows what calls cost that do not say.
 struct Pausable {
     controller: Controller,
+    likely: LikelyCosts<LIMITS>,
     paused: bool,
+}
+
+impl Pausable {
+    /// A call has cost so much. Of a limit that neither the policy nor the server keeps, nobody counts it.
+    fn learn_costs(
+        &mut self,
+        now: Instant,
+        mut costs: [Option<u32>; LIMITS],
+        hints: &[Hint; LIMITS],
+    ) {
+        let kept = self.controller.intervals(now).zip(hints);
+        for (cost, (interval, hint)) in costs.iter_mut().zip(kept) {
+            let is_told = hint.limit.is_some() || hint.remaining.is_some();
+            *cost = cost.filter(|_| is_told || interval.is_some());
+        }
+        self.likely.learn(costs);
+    }
 }
 
 impl queue::Gate<LIMITS> for Pausable {
     fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
-        if self.paused { Decision::Full } else { self.controller.poll(now, call) }
+        if self.paused {
+            return Decision::Full;
+        }
+        self.controller.poll(now, &self.likely.of(call))
     }
 
     fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
@@ -47,11 +67,15 @@ impl queue::Gate<LIMITS> for Pausable {
     }
 
     fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
-        if self.paused { None } else { self.controller.ready_at(now, call) }
+        if self.paused {
+            return None;
+        }
+        self.controller.ready_at(now, &self.likely.of(call))
     }
 
     fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
-        queue::Gate::due_behind(&self.controller, now, call, ahead)
+        let (call, ahead) = (self.likely.of(call), self.likely.ahead(ahead));
+        queue::Gate::due_behind(&self.controller, now, &call, &ahead)
     }
 
     fn count_rejection(&mut self) {
@@ -120,7 +144,7 @@ impl Desk {
     }
 
     fn keep(&mut self, gate: Controller, most: u32) -> i32 {
-        let gate = Pausable { controller: gate, paused: false };
+        let gate = Pausable { controller: gate, likely: LikelyCosts::new(), paused: false };
         let slot = self.gates.insert(Kept { gate, line: Line::new(most) });
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
@@ -213,7 +237,7 @@ impl Desk {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return 0 };
-        match kept.gate.controller.why(now, &call) {
+        match kept.gate.controller.why(now, &kept.gate.likely.of(&call)) {
             _ if kept.gate.paused => 3,
             Some(Gate::Pacing) => 1,
             Some(Gate::Cooldown) => 2,
@@ -227,6 +251,7 @@ impl Desk {
     pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
         if let (Some(kept), Some(permit)) = (self.gates.get(gate), self.permits.get(permit)) {
+            kept.gate.learn_costs(now, self.draft.used(permit.costs()), &self.draft.reply.hints);
             kept.gate.controller.learn(now, permit, self.draft.reply);
             kept.line.changed();
         }
@@ -247,6 +272,7 @@ impl Desk {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return -1 };
+        let call = kept.gate.likely.of(&call);
         let next = match kept.gate.controller.retry(now, &call, self.draft.reply) {
             Ok(next) => next,
             Err(Reason::Late(_)) => return -2,
@@ -334,9 +360,6 @@ pub const COUNTERS: usize = 13;
 pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
     [count(requests), count(tokens)]
 }
-
-/// What the limits count.
-pub const UNITS: [Unit; LIMITS] = [Unit::Requests, Unit::Tokens];
 
 #[cfg(test)]
 mod tests {
@@ -493,9 +516,46 @@ mod tests {
         desk.draft.status(429);
         desk.draft.header(b"x-ratelimit-remaining-tokens", b"0");
         desk.draft.header(b"retry-after", b"3");
-        assert_eq!(desk.draft.read(f64::NAN, UNITS), 1);
+        assert_eq!(desk.draft.read(f64::NAN), 1);
         assert_eq!(desk.draft.cooldown(), 3_000.0);
         assert_eq!(desk.draft.reply.hints[1].remaining, Some(0));
+    }
+
+    /// One call, whose response has this body.
+    fn served(desk: &mut Desk, gate: u32, body: &str, now: f64) {
+        let permit = asked(desk, gate, PLAIN, now);
+        desk.draft.status(200);
+        desk.draft.body(body.as_bytes());
+        assert_eq!(desk.draft.read(f64::NAN), 0);
+        settle(desk, gate, permit, now + 1.0);
+    }
+
+    #[test]
+    fn calls_that_state_no_cost_keep_to_what_the_server_says_that_is_left() {
+        let left = r#"{"extensions":{"cost":{"actualQueryCost":50,"throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":100,"restoreRate":50}}}}"#;
+        let admitted = |body: &str| {
+            let mut desk = Desk::new();
+            let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
+            // The first says what calls cost, and the next ones are charged.
+            served(&mut desk, gate, &body.replace("100,", "900,"), 0.0);
+            served(&mut desk, gate, &body.replace("100,", "850,"), 2.0);
+            served(&mut desk, gate, body, 4.0);
+            (0..10).take_while(|_| desk.poll(gate, 6.0, [1.0, 0.0]) >= 0.0).count()
+        };
+        assert_eq!(admitted(left), 3, "two, and one as 50 is less than twice 32");
+        assert_eq!(admitted(&left.replace("100,", "900,")), 10);
+        assert_eq!(admitted(&left.replace("throttleStatus", "other")), 10, "no account is kept");
+    }
+
+    #[test]
+    fn what_the_server_says_that_a_call_cost_corrects_its_charge() {
+        let mut row = USUAL;
+        row[..8].copy_from_slice(&[1.0, f64::NAN, f64::NAN, f64::NAN, 1.0, 100.0, 1_000.0, 100.0]);
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        served(&mut desk, gate, r#"{"usage":{"total_tokens":80}}"#, 0.0);
+        assert_eq!(asked(&mut desk, gate, PLAIN, 1.0), -599.0, "20 of 100 tokens are left for 80");
+        assert!(asked(&mut desk, gate, Requested { costs: [1.0, 20.0], ..PLAIN }, 1.0) >= 0.0);
     }
 
     #[test]

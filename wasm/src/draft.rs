@@ -13,13 +13,15 @@ pub struct Draft<const LIMITS: usize> {
     body: Option<Body>,
     /// As it stands.
     pub reply: Reply<LIMITS>,
+    /// What the response says that the call cost of each limit.
+    costs: [Option<u32>; LIMITS],
 }
 
 impl<const LIMITS: usize> Draft<LIMITS> {
     /// A call that was served, and told nothing.
     pub const fn new() -> Self {
         let reply = Reply { outcome: Outcome::Ok, hints: [Hint::NONE; LIMITS], used: None };
-        Self { reading: Reading::new(0), body: None, reply }
+        Self { reading: Reading::new(0), body: None, reply, costs: [None; LIMITS] }
     }
 
     /// Begins the reply with an outcome, and the cooldown that came with it; NaN for none.
@@ -32,6 +34,7 @@ impl<const LIMITS: usize> Draft<LIMITS> {
             5 => Outcome::Exhausted,
             _ => Outcome::Abandoned,
         };
+        self.costs = [None; LIMITS];
         self.reply = outcome.with(span(cooldown).map_or(Hint::NONE, Hint::retry_after));
     }
 
@@ -52,13 +55,19 @@ impl<const LIMITS: usize> Draft<LIMITS> {
     }
 
     /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
-    /// the time since 1970, NaN where it is not known; `units` are what the limits count.
-    pub fn read(&mut self, clock: f64, units: [Unit; LIMITS]) -> u32 {
+    /// the time since 1970, NaN where it is not known. The first limit counts calls, and the others what else the
+    /// server counts.
+    pub fn read(&mut self, clock: f64) -> u32 {
         if let Some(body) = &self.body {
             self.reading.body(body);
         }
         let answer = self.reading.finish(span(clock));
+        let mut units = [answer.priced(); LIMITS];
+        if let Some(first) = units.first_mut() {
+            *first = Unit::Requests;
+        }
         self.reply = answer.about(units);
+        self.costs = units.map(|unit| answer.cost_of(unit));
         match self.reply.outcome {
             Outcome::Ok => 0,
             Outcome::Throttled => 1,
@@ -67,6 +76,22 @@ impl<const LIMITS: usize> Draft<LIMITS> {
             Outcome::Abandoned => 4,
             Outcome::Exhausted => 5,
         }
+    }
+
+    /// Corrects what a call was `charged` by what the server says that it cost; what JavaScript says wins. Returns
+    /// what it cost, as far as that is known.
+    pub fn used(&mut self, charged: [u32; LIMITS]) -> [Option<u32>; LIMITS] {
+        if let Some(used) = self.reply.used {
+            return used.map(Some);
+        }
+        if self.reply.outcome == Outcome::Ok && self.costs.iter().any(Option::is_some) {
+            let mut used = charged;
+            for (used, cost) in used.iter_mut().zip(self.costs) {
+                *used = cost.unwrap_or(*used);
+            }
+            self.reply.used = Some(used);
+        }
+        self.costs
     }
 
     /// The cooldown that the reply asks for; NaN for none.

@@ -4,7 +4,7 @@ use tidegate::queue::Place;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
-use crate::desk::{COUNTERS, Desk, Requested, UNITS, counts};
+use crate::desk::{COUNTERS, Desk, Requested, counts};
 use crate::policy::WORDS;
 
 /// How many bytes a header, or a record, may have.
@@ -212,7 +212,7 @@ pub fn body(length: usize) {
 /// See `Draft::read`.
 #[wasm_bindgen]
 pub fn read(clock: f64) -> u32 {
-    DESK.with(|desk| desk.draft.read(clock, UNITS))
+    DESK.with(|desk| desk.draft.read(clock))
 }
 
 /// See `Draft::cooldown`.

@@ -4,7 +4,6 @@
 use tidegate::gate::Permit;
 use tidegate::queue::{Ahead, Gate, Place, Turn};
 use tidegate::shared::{Member, Source};
-use tidegate::signal::http::Unit;
 use tidegate::{Call, Decision, Instant, Outcome, Policy, Quota, Reason, Span, Stats};
 
 use crate::arena::Arena;
@@ -15,9 +14,6 @@ use crate::policy::WORDS;
 
 /// How many calls of one member can be in flight.
 const PLACES: usize = 128;
-
-/// What the one limit counts.
-pub const UNITS: [Unit; 1] = [Unit::Requests];
 
 /// A call that asks for the first time, by its deadline; or a later attempt, as its slot.
 #[derive(Clone, Copy)]

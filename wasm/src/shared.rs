@@ -7,7 +7,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
 use crate::budget::{self, Budget, Past};
-use crate::leases::{self, Leases, Requested, UNITS};
+use crate::leases::{self, Leases, Requested};
 use crate::policy::WORDS;
 
 /// How many bytes a header, or a record, may have.
@@ -178,7 +178,7 @@ pub fn body(length: usize) {
 /// See `Draft::read`.
 #[wasm_bindgen]
 pub fn read(clock: f64) -> u32 {
-    LEASES.with(|leases| leases.draft.read(clock, UNITS))
+    LEASES.with(|leases| leases.draft.read(clock))
 }
 
 /// See `Draft::cooldown`.

@@ -6,7 +6,11 @@ import { among, type Policy } from "./policy.js";
 import type { Outcome, Reply } from "./reply.js";
 import type { Timers } from "./wait.js";
 
-/** What a call costs: a number of requests, or requests and tokens. */
+/**
+ * What a call costs: a number of requests, or requests and tokens. Tokens also stand for what else a server counts,
+ * such as the points of GraphQL. If a call states no tokens and the server reports what calls cost, it costs the mean
+ * of the calls before it.
+ */
 export type Cost = number | { requests?: number | undefined; tokens?: number | undefined };
 
 /** The request from which the option `key` makes a key. */

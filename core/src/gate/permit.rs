@@ -48,6 +48,20 @@ impl<const LIMITS: usize> Permit<LIMITS> {
         self.sent
     }
 
+    /// What the call was charged of each limit.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Decision, Instant, Policy};
+    ///
+    /// let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, Instant::ZERO);
+    /// let Decision::Admit(permit) = gate.poll(Instant::ZERO, &Call::new().cost(3)) else { panic!() };
+    /// assert_eq!(permit.costs(), [3]);
+    /// ```
+    #[must_use]
+    pub fn costs(&self) -> [u32; LIMITS] {
+        self.parts.each_ref().map(|part| part.cost)
+    }
+
     /// The same permit once more, for a model checker that follows several futures of one controller.
     #[doc(hidden)]
     pub const fn twin(&self) -> Self {

@@ -2,7 +2,8 @@
 
 use tidegate::law::Adaptive;
 use tidegate::{
-    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reply, Rng, Span,
+    Call, Controller, Decision, Hint, Instant, LikelyCosts, Outcome, Policy, Quota, Reply, Rng,
+    Span,
 };
 
 use crate::SECOND;
@@ -194,6 +195,53 @@ fn each_of_two_limits_is_fed_by_its_own_hints() {
             "{what}: {most} of 1000 used, {throttled} throttled"
         );
         assert!(!hints || throttled <= 5, "{what}: {throttled} throttled");
+    }
+}
+
+/// A server that says after each call what it cost, to a client that does not know before.
+#[test]
+fn calls_that_state_no_cost_use_a_limit_as_well() {
+    let run = |mut cost: Box<dyn FnMut(&mut Rng) -> u32>, states: bool| {
+        let (mut bucket, mut chance, mut now) = (Bucket::new(10_000), Rng::new(3), Instant::ZERO);
+        let mut likely = LikelyCosts::new();
+        let mut gate: Controller<Adaptive, 2> =
+            Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
+        let (mut calls, mut throttled, mut units) = (0u64, 0u64, 0u64);
+        let (warm, end) = (Instant::from_nanos(60 * SECOND), Instant::from_nanos(660 * SECOND));
+        let mut next = cost(&mut chance);
+        while now < end {
+            let call = Call::of([1, if states { next } else { 0 }]);
+            match gate.poll(now, &likely.of(&call)) {
+                Decision::Admit(permit) => {
+                    let served = bucket.take(now, next);
+                    if now >= warm {
+                        calls += 1;
+                        throttled += u64::from(!served);
+                        units += if served { u64::from(next) } else { 0 };
+                    }
+                    let left = Hint::quota(10_000, Span::from_secs(1)).and_remaining(bucket.left());
+                    let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
+                    let mut reply = Reply::about(outcome, [Hint::NONE, left]);
+                    if served {
+                        likely.learn([Some(1), Some(next)]);
+                        reply = reply.using([1, next]);
+                        next = cost(&mut chance);
+                    }
+                    now = now.saturating_add(ROUND_TRIP);
+                    gate.settle(now, permit, reply);
+                }
+                Decision::Wait(until) => now = until,
+                other => panic!("{other:?}"),
+            }
+        }
+        (units / 6_000, throttled * 1_000 / calls)
+    };
+    for states in [true, false] {
+        let (used, throttled) = run(Box::new(|_| 1_000), states);
+        assert!(used >= 950 && throttled <= 30, "{states}: {used} used, {throttled} throttled");
+        let mixed = Box::new(|rng: &mut Rng| 100 + rng.next_u32() % 1_900);
+        let (used, throttled) = run(mixed, states);
+        assert!(used >= 900 && throttled <= 60, "{states}: {used} used, {throttled} throttled");
     }
 }
 

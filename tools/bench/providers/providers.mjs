@@ -54,12 +54,16 @@ export const PROVIDERS = [
     source: "https://platform.openai.com/docs/guides/rate-limits", read: READ,
   },
   {
-    name: "OpenAI, tokens", tells: "quota", ...scaled,
-    documented: "150,000 tokens a minute, a bucket as above; here each call takes 2,500, and requests are plenty",
+    name: "OpenAI, tokens", tells: "quota", ...scaled, method: "POST",
+    documented: "150,000 tokens a minute, a bucket as above; here each call takes 2,500, which its body tells, and requests are plenty; POST",
     rule: { kind: "bucket", size: 150_000, rate: 25_000, cost: 2_500 },
     headers: (at, now) => ({
       "x-ratelimit-limit-requests": 10_000, "x-ratelimit-remaining-requests": 9_990, "x-ratelimit-reset-requests": "6ms",
       "x-ratelimit-limit-tokens": at.size, "x-ratelimit-remaining-tokens": Math.floor(at.points(now)), "x-ratelimit-reset-tokens": go(at.reset(now)),
+    }),
+    served: ({ cost }) => ({
+      object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content: "served" }, finish_reason: "stop" }],
+      usage: { prompt_tokens: cost - 500, completion_tokens: 500, total_tokens: cost },
     }),
     throttled: { status: 429, body: { error: { message: "Rate limit reached for tokens", type: "tokens", param: null, code: "rate_limit_exceeded" } } },
     said: (at, now) => at.reset(now),

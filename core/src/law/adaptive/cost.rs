@@ -1,6 +1,7 @@
 //! What a call takes of the limit, in calls of the usual size.
 
 use super::log::Log;
+use crate::likely_costs::MeanCost;
 use crate::snapshot::{Field, Reader, Writer};
 
 /// The size of a usual call.
@@ -12,36 +13,29 @@ use crate::snapshot::{Field, Reader, Writer};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Usual {
-    /// The mean cost of about sixteen calls, with 4 bits of fraction; zero before the first.
-    mean: u32,
+    mean: MeanCost,
     /// log2 of what a usual call costs, below 28.
     octave: u8,
 }
 
 impl Usual {
     pub(super) const fn new() -> Self {
-        Self { mean: 0, octave: 0 }
+        Self { mean: MeanCost::UNKNOWN, octave: 0 }
     }
 
     /// Learns from a call that is sent. Returns by how many octaves the usual call has grown: none, as
     /// long as the mean stays between three quarters of it and three times as much.
     pub(super) fn see(&mut self, cost: u32) -> i32 {
-        let latest = cost.min(u32::MAX >> 4) << 4;
-        if latest == self.mean {
+        if !self.mean.see(cost) {
             return 0;
         }
-        let change = latest.abs_diff(self.mean) / 16;
-        self.mean = match self.mean {
-            0 => latest,
-            mean if latest > mean => mean.saturating_add(change),
-            mean => mean.saturating_sub(change),
-        };
+        let MeanCost(mean) = self.mean;
         let usual = 16u32 << self.octave();
-        if self.mean < usual.saturating_mul(3) && self.mean >= (usual / 4).saturating_mul(3) {
+        if mean < usual.saturating_mul(3) && mean >= (usual / 4).saturating_mul(3) {
             return 0;
         }
         let before = self.octave;
-        let octave = self.mean.max(16).ilog2().saturating_sub(4);
+        let octave = mean.max(16).ilog2().saturating_sub(4);
         self.octave = u8::try_from(octave).unwrap_or(0);
         i32::from(self.octave).saturating_sub(before.into())
     }
@@ -79,12 +73,12 @@ impl Field for Usual {
     const BYTES: usize = 5;
 
     fn write(&self, out: &mut Writer<'_>) {
-        out.u32(self.mean);
+        self.mean.write(out);
         out.u8(self.octave);
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
-        let usual = Self { mean: input.u32(), octave: input.u8() };
+        let usual = Self { mean: MeanCost::read(input), octave: input.u8() };
         // No mean is in a higher octave.
         if usual.octave >= 28 {
             input.reject();

@@ -30,6 +30,7 @@
 //! | `error.code`, `error.type` | OpenAI, Azure OpenAI, Groq, Anthropic, Stripe, Meta |
 //! | `message` | GitHub's secondary and primary limit |
 //! | `errors[].extensions.code`, `errors[].type`, `extensions.cost` | GraphQL of Shopify, Linear, GitHub |
+//! | `usage`, `usageMetadata` | the tokens that a call took: OpenAI, Anthropic, Gemini |
 //! | `errorCode`, `__type`, `code`, `errorType`, `policyName`, `error`, `retry_after` | Salesforce, AWS, Notion, HubSpot, Slack, Discord |
 //! | `type`, `violated-policies` | the problem types of the IETF draft "`RateLimit` header fields for HTTP" |
 //!
@@ -115,6 +116,8 @@ pub struct Body {
     delay: Option<(u32, u32)>,
     violated: [Option<Name>; VIOLATED],
     points: [Option<u32>; 5],
+    /// The tokens of the call, and those of its parts together; zero where they are not told.
+    tokens: [u32; 2],
 }
 
 impl Body {
@@ -129,6 +132,7 @@ impl Body {
             delay: None,
             violated: [None; VIOLATED],
             points: [None; 5],
+            tokens: [0; 2],
         }
     }
 
@@ -153,6 +157,7 @@ impl Body {
 
     fn value(&mut self, path: u32, word: &Word) {
         let Some(field) = PATHS.of_digest(path) else { return };
+        let [all, parts] = &mut self.tokens;
         match field {
             Field::Code | Field::MetaCode | Field::GraphCode => {
                 let mut code = CODES.of_digest(word.digest).or_else(|| aws::of_digest(word.digest));
@@ -177,6 +182,10 @@ impl Body {
                 if let Some(slot) = self.points.get_mut(point as usize) {
                     *slot = word.number().map(|(whole, _)| whole);
                 }
+            }
+            Field::Tokens => *all = word.number().map_or(*all, |(whole, _)| whole),
+            Field::SomeTokens => {
+                *parts = parts.saturating_add(word.number().map_or(0, |(whole, _)| whole));
             }
         }
     }
@@ -253,6 +262,27 @@ impl Body {
     pub fn cost(&self) -> Option<u32> {
         let [.., actual] = self.points;
         actual
+    }
+
+    /// What a call costs by the server's estimate where it does not say what it did cost.
+    pub(super) fn price(&self) -> Option<u32> {
+        let [.., requested, _] = self.points;
+        self.cost().or(requested)
+    }
+
+    /// How many tokens of a language model the call took, in and out, as the server says.
+    ///
+    /// ```
+    /// use tidegate::signal::body::Body;
+    ///
+    /// let mut body = Body::new();
+    /// body.feed(r#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":30,"total_tokens":42}}"#);
+    /// assert_eq!(body.tokens(), Some(42));
+    /// ```
+    #[must_use]
+    pub fn tokens(&self) -> Option<u32> {
+        let [all, parts] = self.tokens;
+        Some(all.max(parts)).filter(|tokens| *tokens > 0)
     }
 
     /// The server's bucket of points: how many it holds, how many are left, and the time in which it fills.

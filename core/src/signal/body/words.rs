@@ -21,6 +21,10 @@ pub(super) enum Field {
     Violated,
     /// A number of Shopify's bucket of points.
     Point(Point),
+    /// The tokens of a language model that the call took.
+    Tokens,
+    /// Those of its input or its output.
+    SomeTokens,
 }
 
 /// The numbers of a bucket of points.
@@ -37,7 +41,7 @@ pub(super) enum Point {
 }
 
 /// The paths, without the lists on their way.
-pub(super) static PATHS: Table<Field, 28> = Table::of(&[
+pub(super) static PATHS: Table<Field, 32> = Table::of(&[
     // Google; OpenAI and those that copy it; Anthropic; Stripe; Meta.
     ("error.code", Field::MetaCode),
     ("error.type", Field::Code),
@@ -71,6 +75,11 @@ pub(super) static PATHS: Table<Field, 28> = Table::of(&[
     ("errors.extensions.retry_in_seconds", Field::Delay),
     // Linear, beside its code.
     ("errors.extensions.type", Field::GraphCode),
+    // OpenAI and those that copy it; Gemini; Anthropic.
+    ("usage.total_tokens", Field::Tokens),
+    ("usageMetadata.totalTokenCount", Field::Tokens),
+    ("usage.input_tokens", Field::SomeTokens),
+    ("usage.output_tokens", Field::SomeTokens),
 ]);
 
 /// Whether a number is Meta's code for a limit: of an app, a user, a page, a call of its own, a business.

@@ -106,14 +106,41 @@ impl Answer {
         mut charged: [u32; LIMITS],
     ) -> [u32; LIMITS] {
         for (charged, which) in charged.iter_mut().zip(limits) {
-            let which = which.into();
-            let told = self.limits().find(|limit| match which {
-                Which::Counting(unit) => limit.unit == unit && limit.cost.is_some(),
-                Which::Named(name) => limit.name == name,
-            });
-            *charged = told.and_then(|limit| limit.cost).unwrap_or(*charged);
+            *charged = self.cost_of(which).unwrap_or(*charged);
         }
         charged
+    }
+
+    /// What the server says that the call cost of a limit; `None` where it does not.
+    #[must_use]
+    pub fn cost_of(&self, limit: impl Into<Which>) -> Option<u32> {
+        let which = limit.into();
+        let told = self.limits().find(|limit| match which {
+            Which::Counting(unit) => limit.unit == unit && limit.cost.is_some(),
+            Which::Named(name) => limit.name == name,
+        });
+        told.and_then(|limit| limit.cost)
+    }
+
+    /// What calls are counted in beside calls: tokens, or what else the server says that the call cost some of
+    /// (the points of GraphQL).
+    ///
+    /// ```
+    /// use tidegate::signal::http::{Reading, Unit};
+    ///
+    /// let mut reading = Reading::new(200);
+    /// assert_eq!(reading.finish(None).priced(), Unit::Tokens);
+    /// reading.header("x-complexity", "12");
+    /// reading.header("x-ratelimit-complexity-remaining", "249988");
+    /// let answer = reading.finish(None);
+    /// assert_eq!((answer.priced(), answer.cost_of(Unit::Other)), (Unit::Other, Some(12)));
+    /// ```
+    #[must_use]
+    pub fn priced(&self) -> Unit {
+        let is_priced = |limit: &Limit| {
+            limit.unit == Unit::Tokens || limit.unit != Unit::Requests && limit.cost.is_some()
+        };
+        self.limits().find(is_priced).map_or(Unit::Tokens, |limit| limit.unit)
     }
 
     /// What was said of the binding one of the limits that count `unit`s.

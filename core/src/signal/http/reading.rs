@@ -134,16 +134,22 @@ impl Reading {
             self.cooldown.tell(Term::ResetAfter, cooldown.as_nanos());
         }
         for name in body.violated() {
-            self.tell_of(name, &Hint::remaining(0), 0);
+            self.tell_of(name, &Hint::remaining(0), 0, None);
         }
-        self.tell_of(Name::known("points"), &body.points(), Unit::Other.number());
+        let points = Unit::Other.number();
+        self.tell_of(Name::known("points"), &body.points(), points, body.price());
+        let tokens = Unit::Tokens.number();
+        self.tell_of(Name::known("tokens"), &Hint::NONE, tokens, body.tokens());
     }
 
     /// Keeps what was said of a limit.
-    fn tell_of(&mut self, name: Name, hint: &Hint, unit: u8) {
+    fn tell_of(&mut self, name: Name, hint: &Hint, unit: u8, cost: Option<u32>) {
         let mut draft = Draft::NONE;
         draft.unit = unit;
         draft.set_name(name);
+        if let Some(cost) = cost {
+            draft.set_cost(cost.into());
+        }
         for (term, count) in [(Term::Limit, hint.limit), (Term::Left, hint.remaining)] {
             if let Some(count) = count {
                 draft.tell_least(term, count);

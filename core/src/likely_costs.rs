@@ -1,0 +1,149 @@
+//! What calls cost whose caller does not say.
+
+use crate::queue::Ahead;
+use crate::snapshot::{Field, Reader, Writer};
+use crate::verdict::Call;
+
+/// Learns what calls cost of each limit but the first, so that a caller need not say.
+///
+/// The first limit counts calls. What a call costs of another one (tokens, points of GraphQL) often only the
+/// server knows, and says in its response. A frontend passes that to [`learn`](Self::learn), and polls with what
+/// [`of`](Self::of) makes of a call: a call that costs nothing of a limit costs the mean of the calls before. Once
+/// the response says what it really cost, [`Reply::using`](crate::Reply::using) corrects it.
+///
+/// ```
+/// use tidegate::{Call, LikelyCosts};
+///
+/// let mut likely = LikelyCosts::new();
+/// let call = Call::of([1, 0]);
+/// assert_eq!(likely.of(&call), call);
+/// likely.learn([Some(1), Some(250)]);
+/// assert_eq!(likely.of(&call), Call::of([1, 250]));
+/// assert_eq!(likely.of(&Call::of([1, 900])), Call::of([1, 900]));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct LikelyCosts<const LIMITS: usize> {
+    means: [MeanCost; LIMITS],
+}
+
+impl<const LIMITS: usize> LikelyCosts<LIMITS> {
+    /// Nothing is known yet: a call costs what its caller says.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { means: [MeanCost::UNKNOWN; LIMITS] }
+    }
+
+    /// A call has cost so much of each limit; `None` where that is not known.
+    pub fn learn(&mut self, costs: [Option<u32>; LIMITS]) {
+        for (mean, cost) in self.means.iter_mut().zip(costs).skip(1) {
+            if let Some(cost) = cost {
+                mean.see(cost);
+            }
+        }
+    }
+
+    /// The same call with a cost of each limit of which one is known.
+    #[must_use]
+    pub fn of(&self, call: &Call<LIMITS>) -> Call<LIMITS> {
+        let mut call = *call;
+        for (cost, mean) in call.costs.iter_mut().zip(&self.means) {
+            if *cost == 0 {
+                *cost = mean.whole();
+            }
+        }
+        call
+    }
+
+    /// The same calls before another, which a [`Queue`](crate::queue::Queue) counts by what their callers said.
+    #[must_use]
+    pub fn ahead(&self, ahead: &[Ahead; LIMITS]) -> [Ahead; LIMITS] {
+        let mut all = *ahead;
+        let calls = all.first().map_or(0, |first| first.calls);
+        for (ahead, mean) in all.iter_mut().zip(&self.means) {
+            let unstated = if mean.whole() > 0 { calls.saturating_sub(ahead.calls) } else { 0 };
+            ahead.calls = ahead.calls.saturating_add(unstated);
+            let cost = u64::from(unstated).wrapping_mul(mean.whole().into());
+            ahead.cost = ahead.cost.saturating_add(cost);
+        }
+        all
+    }
+}
+
+impl<const LIMITS: usize> Default for LikelyCosts<LIMITS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The mean cost of about sixteen calls, with 4 bits of fraction; zero before the first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(crate) struct MeanCost(pub(crate) u32);
+
+impl MeanCost {
+    pub(crate) const UNKNOWN: Self = Self(0);
+
+    /// Learns from a call. Returns whether the mean has changed.
+    pub(crate) fn see(&mut self, cost: u32) -> bool {
+        let latest = cost.min(u32::MAX >> 4) << 4;
+        let before = self.0;
+        let change = latest.abs_diff(before) / 16;
+        self.0 = match before {
+            0 => latest,
+            mean if latest > mean => mean.saturating_add(change),
+            mean => mean.saturating_sub(change),
+        };
+        self.0 != before
+    }
+
+    /// The mean as a whole number.
+    const fn whole(self) -> u32 {
+        self.0.saturating_add(8) >> 4
+    }
+}
+
+impl Field for MeanCost {
+    const BYTES: usize = 4;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u32(self.0);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        Self(input.u32())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_about_sixteen_calls_is_what_a_call_is_likely_to_cost() {
+        let mut likely = LikelyCosts::<2>::new();
+        likely.learn([Some(7), None]);
+        assert_eq!(likely.of(&Call::of([1, 0])), Call::of([1, 0]), "the first limit counts calls");
+        likely.learn([None, Some(100)]);
+        for _ in 0..16 {
+            likely.learn([None, Some(200)]);
+        }
+        let cost = likely.of(&Call::of([1, 0])).cost_of(1);
+        assert!((155..175).contains(&cost), "{cost}");
+        for _ in 0..200 {
+            likely.learn([None, Some(40)]);
+        }
+        assert!(likely.of(&Call::of([0, 0])).cost_of(1).abs_diff(40) <= 1);
+        likely.learn([None, Some(u32::MAX)]);
+        assert!(likely.of(&Call::of([1, 0])).cost_of(1) > 1 << 23);
+    }
+
+    #[test]
+    fn calls_that_wait_count_at_their_likely_cost() {
+        let mut likely = LikelyCosts::<2>::new();
+        let waiting = [Ahead { calls: 5, cost: 5 }, Ahead { calls: 2, cost: 900 }];
+        assert_eq!(likely.ahead(&waiting), waiting);
+        likely.learn([None, Some(20)]);
+        assert_eq!(likely.ahead(&waiting), [waiting[0], Ahead { calls: 5, cost: 960 }]);
+    }
+}
