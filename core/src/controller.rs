@@ -204,7 +204,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
     pub fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
         match self.check(now, call) {
-            Verdict::Admit => self.admit(now, call),
+            Verdict::Admit => Decision::Admit(self.charge(now, call)),
             verdict => self.keep_back(now, call, verdict),
         }
     }
@@ -535,7 +535,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         }
     }
 
-    fn admit(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+    /// Charges all gates for a call that they admit.
+    pub(crate) fn charge(&mut self, now: Instant, call: &Call<LIMITS>) -> Permit<LIMITS> {
         let mut parts = [Part { cost: 0, epoch: 0, rate_limited: false }; LIMITS];
         let Policy { laws, rules } = self.policy.borrow();
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
@@ -554,7 +555,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.admitted = number.wrapping_add(1);
         self.stats.count(|stats| &mut stats.admitted);
         let attempt = call.attempt;
-        Decision::Admit(Permit { sent: now, parts, attempt, period, number, learnt: false })
+        Permit { sent: now, parts, attempt, period, number, learnt: false }
     }
 
     fn full(&mut self) -> Decision<Permit<LIMITS>> {

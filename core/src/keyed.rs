@@ -1,5 +1,7 @@
 //! Keyed: a controller for each host, token or operation, in a table that does not grow.
 
+mod layers;
+
 use core::borrow::Borrow;
 
 use heapless::Vec;
@@ -21,6 +23,9 @@ use crate::verdict::{Call, Decision, Reason};
 /// key is let in by [`poll`](Self::poll), with a controller that knows nothing yet. Where the table
 /// is full, the key that was used longest ago goes; one with calls in flight goes last. A key under a cooldown
 /// stays: where all are, a new key waits until the first of these cooldowns ends.
+///
+/// A call may have several keys: [`soonest`](Self::soonest) chooses one of them, and
+/// [`poll_all`](Self::poll_all) keeps to the limits of all.
 ///
 /// Finding a key takes a step for each key that is there, so this is for dozens; a frontend that
 /// serves thousands keeps a map of its own, with a [`Controller`] in each place.

@@ -62,6 +62,27 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { key: key.into(), ..self }
     }
 
+    /// The [key](Self::key) of several under which the call can be sent first: of credentials, for example. Of two
+    /// that are equal the one with fewer calls, then the former.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::{Hint, Outcome, Span};
+    ///
+    /// let gate = Gate::adaptive();
+    /// let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
+    /// gate.key("token 1").try_acquire().unwrap().settle(throttled);
+    /// let permit = gate.call().soonest(["token 1", "token 2"]).try_acquire().unwrap();
+    /// assert_eq!(permit.key(), "token 2");
+    /// ```
+    pub fn soonest<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
+        let rank = |key: &String| self.gate.keys.find(key).map(|lane| lane.rank(&self.call));
+        match keys.into_iter().map(Into::into).min_by_key(rank) {
+            Some(key) => self.key(key),
+            None => self,
+        }
+    }
+
     /// What the call costs of each limit; 1 by default. A call that costs nothing of a limit is not subject
     /// to it.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {

@@ -225,6 +225,14 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         Ok(due.saturating_since(now))
     }
 
+    /// How soon the call can be sent, to compare keys: how long it would wait, and how many calls of the key wait
+    /// or are in flight.
+    pub(crate) fn rank(&self, call: &Call<LIMITS>) -> (Span, usize) {
+        let wait = self.peek(call).unwrap_or(Span::MAX);
+        let state = self.lock();
+        (wait, state.queue.waiting().saturating_add(state.control.in_flight().into()))
+    }
+
     /// What keeps a plain call back at present.
     #[cfg(feature = "metrics")]
     pub(crate) fn why(&self) -> Option<tidegate::gate::Gate> {

@@ -99,6 +99,37 @@ async fn a_wait_beyond_the_deadline_ends_the_call_at_once() {
 }
 
 #[tokio::test]
+async fn a_quota_that_is_renewed_after_the_deadline_ends_the_call_at_once() {
+    const GITHUB: &str = r#"{"message":"API rate limit exceeded for user ID 12345."}"#;
+    let send = |_: http::Request<Full<Bytes>>| async {
+        let since_1970 = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let response = http::Response::builder().status(403);
+        let response = response
+            .header("content-type", "application/json")
+            .header("x-ratelimit-limit", 5_000)
+            .header("x-ratelimit-remaining", 0)
+            .header("x-ratelimit-reset", since_1970.as_secs() + 2_400)
+            .body(Full::new(Bytes::from_static(GITHUB.as_bytes())));
+        Ok::<_, std::io::Error>(response.unwrap())
+    };
+    let gate = gate();
+    let layer = ThrottleLayer::new(gate.clone()).describe(
+        |_: &http::Request<Full<Bytes>>, call: tidegate_tower::Call| {
+            call.with_timeout(Duration::from_secs(10))
+        },
+    );
+    let service =
+        ServiceBuilder::new().layer(layer).layer(PeekLayer::new()).service(tower::service_fn(send));
+    let request = http::Request::get("http://api.example/").body(Full::default()).unwrap();
+    let response = service.oneshot(request).await.unwrap();
+    let why: Option<&Error> = response.extensions().get();
+    assert!(matches!(why, Some(Error::Rejected { reason: Reason::Late(_), .. })), "{why:?}");
+    let wait = why.and_then(Error::wait);
+    assert!(wait.is_some_and(|wait| wait > Duration::from_secs(2_390)), "{wait:?}");
+    assert_eq!((gate.stats().counts.admitted, gate.stats().counts.throttled), (1, 1));
+}
+
+#[tokio::test]
 async fn a_graphql_api_throttles_with_the_status_200() {
     for (layer, expected) in [(PeekLayer::new(), 1), (PeekLayer::new().graphql(), 2)] {
         let (url, calls) = server(200, SHOPIFY.to_owned()).await;

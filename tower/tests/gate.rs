@@ -156,6 +156,28 @@ async fn peek_says_how_long_a_call_would_wait_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_several_keys_a_call_takes_the_one_under_which_it_can_go_first() {
+    let gate = Gate::new(per_second(1));
+    let chosen = || gate.call().soonest(["a", "b", "c"]).try_acquire();
+    for expected in ["a", "b", "c"] {
+        let permit = chosen().unwrap();
+        assert_eq!(permit.key(), expected);
+        permit.settle(Outcome::Ok);
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    assert!(chosen().is_none());
+    let waiting = gate.call().soonest(["c", "b", "a"]).acquire();
+    assert_eq!(waiting.await.unwrap().key(), "a");
+    // Where none has to wait, the one with fewer calls in flight.
+    tokio::time::advance(Duration::from_secs(9)).await;
+    let held = gate.key("b").try_acquire().unwrap();
+    tokio::time::advance(Duration::from_secs(9)).await;
+    assert_eq!(gate.call().soonest(["b", "a"]).try_acquire().unwrap().key(), "a");
+    drop(held);
+    assert_eq!(gate.call().soonest([""; 0]).try_acquire().unwrap().key(), "");
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_policy_frees_those_that_wait() {
     let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
     gate.try_acquire().unwrap().settle(Outcome::Ok);

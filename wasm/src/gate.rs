@@ -1,6 +1,7 @@
 //! What JavaScript calls for controllers.
 
 use tidegate::queue::Place;
+use tidegate::signal::body;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
@@ -197,6 +198,15 @@ pub fn header(name: usize, both: usize) {
             DESK.with(|desk| desk.draft.header(name, value));
         }
     });
+}
+
+/// Whether to read the body of a response, whose media type is in the bytes. GraphQL tells a throttle with a status
+/// of success, which a response that may be one of it is read for.
+#[wasm_bindgen]
+pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
+    let is_success = may_be_graphql && status < 300;
+    let status = if is_success { 400 } else { u16::try_from(status).unwrap_or(u16::MAX) };
+    BYTES.with(|bytes| bytes.get(..length).is_some_and(|media| body::is_worth(status, media)))
 }
 
 /// See `Draft::body`: so many of the bytes.

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { tidegate } from "tidegate";
+import { DeadlineExceeded, errorOf, tidegate } from "tidegate";
 import { serve } from "./http.mjs";
 
 const json = { "content-type": "application/json; charset=utf-8" };
@@ -38,6 +38,40 @@ test("a quota that is used up is asked once, and the caller gets the whole answe
   const answer = await gate.fetch(url);
   assert.deepEqual([answer.status, await answer.json()], [429, body]);
   assert.deepEqual([heard, given, seen.length], [["429 exhausted"], ["exhausted"], 1]);
+  assert.equal(errorOf(answer).code, "EXHAUSTED");
+  // An SDK throws.
+  const error = Object.assign(new Error("429"), { response: { status: 429, excerpt: new TextEncoder().encode('{"error":{"code":"insufficient_quota"}}') } });
+  await assert.rejects(gate.run(() => Promise.reject(error)), error);
+  assert.equal(errorOf(error).code, "EXHAUSTED");
+  for (const none of [undefined, "text", new Response()]) assert.equal(errorOf(none), undefined);
+});
+
+test("a quota that is renewed after the deadline ends the call at once", async (t) => {
+  const headers = () => ({ ...json, "x-ratelimit-limit": 5_000, "x-ratelimit-remaining": 0, "x-ratelimit-reset": Math.ceil(Date.now() / 1_000) + 2_400 });
+  const text = JSON.stringify({ message: "API rate limit exceeded for user ID 12345." });
+  const { url, seen } = await serve(t, () => ({ status: 403, headers: headers(), text }));
+  const gate = tidegate();
+  const heard = outcomes(gate);
+  const answer = await gate.fetch(url, undefined, { deadline: 10_000 });
+  assert.deepEqual([answer.status, await answer.text(), heard, seen.length], [403, text, ["403 throttled"], 1]);
+  const error = errorOf(answer);
+  assert.ok(error instanceof DeadlineExceeded && error.wait > 2_390_000, String(error));
+  await assert.rejects(gate.fetch(url, undefined, { deadline: 10_000 }), { code: "DEADLINE_EXCEEDED" });
+  assert.equal(seen.length, 1);
+});
+
+test("calls of GraphQL that state no cost are no more at a time than the points that are left allow", async (t) => {
+  let left = 1_000;
+  const { url } = await serve(t, () => {
+    left -= 100;
+    const throttleStatus = { maximumAvailable: 1_000, currentlyAvailable: left, restoreRate: 50 };
+    return say(200, { data: {}, extensions: { cost: { requestedQueryCost: 100, actualQueryCost: 100, throttleStatus } } });
+  });
+  const gate = tidegate();
+  for (let n = 0; n < 7; n++) await (await gate.fetch(url, { method: "POST", body: "{}" })).text();
+  assert.equal(left, 300);
+  const calls = Array.from({ length: 20 }, () => gate.tryAcquire({ key: new URL(url).origin }));
+  assert.ok(calls.filter(Boolean).length <= 4, "300 points are left, for calls of 100");
 });
 
 test("GitHub's secondary limit without a Retry-After holds all calls for a minute", async (t) => {

@@ -56,6 +56,22 @@ test("a peek tells what keeps a call back, and charges nothing", async () => {
   assert.equal(cause, "cooldown");
 });
 
+test("of several keys the soonest is the one whose next call can be sent first", () => {
+  const { options } = testClock();
+  const gate = tidegate({ ...options, concurrency: 2 });
+  const keys = ["a", "b", "c"];
+  for (const expected of ["a", "b", "c", "a"]) {
+    assert.equal(gate.soonest(keys), expected, "the one with fewer calls in flight");
+    gate.tryAcquire({ key: expected });
+  }
+  const wait = (key, retryAfter) => gate.tryAcquire({ key }).settle({ outcome: "throttled", retryAfter });
+  wait("b", 60_000);
+  assert.equal(gate.soonest(keys), "c");
+  wait("c", 30_000);
+  assert.equal(gate.soonest(["x", ...keys]), "x", "one that was never used");
+  assert.throws(() => gate.soonest([]), { code: "POLICY" });
+});
+
 test("a paused gate sends nothing, and then by priority", async () => {
   const gate = tidegate({ law: "none" });
   const sent = [];

@@ -50,13 +50,6 @@ export async function looked<R>(response: Response, look: (copy: Response) => R)
   }
 }
 
-/** Whether the body of a response may say more of a limit than its status: JSON, of an error or of what may be GraphQL. */
-export function isTelling({ status, headers, body, bodyUsed }: Response, method: string): boolean {
-  const type = headers?.get?.("content-type") ?? "";
-  const isError = /^(40[023]|429|5..)$/.test(String(status));
-  return !!body?.getReader && !body.locked && !bodyUsed && /json/i.test(type) && (isError || /graphql/i.test(type) || /^post$/i.test(method));
-}
-
 /** So many bytes of a body are looked at, and no longer than so many milliseconds. */
 const EXCERPT = 8_192;
 const PATIENCE = 1_000;

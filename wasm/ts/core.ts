@@ -35,6 +35,7 @@ export interface Exports {
   answer(outcome: number, cooldown: number): void;
   status(status: number): void;
   header(name: number, both: number): void;
+  worth(status: number, length: number, mayBeGraphql: boolean): number;
   body(length: number): void;
   read(clock: number): number;
   cooldown(): number;

@@ -8,6 +8,7 @@ export type Code =
   | "OVER_LIMIT"
   | "NEVER"
   | "RETRY_BUDGET"
+  | "EXHAUSTED"
   | "KEYS_FULL"
   | "MEMORY"
   | "COMPILE"
@@ -67,4 +68,22 @@ export class PolicyError extends TidegateError {
   constructor(message: string) {
     super("POLICY", message);
   }
+}
+
+/** Why results were the last ones of their calls. */
+const reasons = new WeakMap<object, TidegateError>();
+
+/**
+ * Returns the error that ended the call of this result, such as a response of `fetch` or what `run` throws, or
+ * `undefined`. The `code` is
+ * `"EXHAUSTED"` if the server's quota is used up or unpaid, `"DEADLINE_EXCEEDED"` if the server asks to wait past the
+ * deadline, and that of the gate if it rejects another attempt.
+ */
+export function errorOf(result: unknown): TidegateError | undefined {
+  return reasons.get(result as object);
+}
+
+/** Keeps the error that ended the call of a result. */
+export function keepError(result: unknown, error: TidegateError | undefined): void {
+  if (error && typeof result === "object" && result) reasons.set(result, error);
 }

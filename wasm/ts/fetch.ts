@@ -1,8 +1,9 @@
 /** `fetch` by a gate: what may be sent twice, what cannot succeed, and how long a call lasts. */
 
-import { excerpt, held, isTelling, looked } from "./body.js";
+import { excerpt, held, looked } from "./body.js";
 import type { Manner } from "./gate.js";
 import { checkCall, type FetchOptions, type Options, type RunOptions, type Target } from "./options.js";
+import { isTelling } from "./reply.js";
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/i;
 
@@ -32,9 +33,9 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options, go: Go
     const manner: Manner<Response> = {
       unsafe,
       // What another origin says, to which the server has redirected, is not said of this one's limits.
-      read(response) {
+      read(response, core) {
         if (response.redirected && originOf(response) !== originOf(target)) return response.status < 429 ? "ok" : "failed";
-        if (!isTelling(response, target.method)) return response;
+        if (!isTelling(core, response, target.method)) return response;
         return looked(response, async (copy) => ({ status: response.status, headers: response.headers, excerpt: await excerpt(copy) }));
       },
       hold(response, signal, free, end) {

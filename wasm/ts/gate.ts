@@ -2,7 +2,7 @@
 
 import { discard } from "./body.js";
 import type { Core } from "./core.js";
-import { Closed, PolicyError, TidegateError, type Code } from "./errors.js";
+import { Closed, DeadlineExceeded, keepError, PolicyError, Rejected, TidegateError, type Code } from "./errors.js";
 import { fetcher } from "./fetch.js";
 import { CAUSES, type Call, type House, type Lane } from "./lane.js";
 import {
@@ -21,7 +21,7 @@ export interface Manner<T> {
   /** Why it is not sent twice, if it is not. */
   readonly unsafe: "method" | "body" | undefined;
   /** What the result says, where the caller does not tell. */
-  read(value: T): Reply | Promise<Reply>;
+  read(value: T, core: Core): Reply | Promise<Reply>;
   /** The result as the caller gets it: `free` gives the call's place back, and `end` also ends its signal. */
   hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void): T;
 }
@@ -36,6 +36,8 @@ interface Job<T> extends Call {
   readonly guard: Guard | undefined;
   /** How many attempts were sent. */
   attempts: number;
+  /** Why there is no other attempt after the last one, if the gate knows. */
+  error: TidegateError | undefined;
 }
 
 /** A result, or an error. */
@@ -254,7 +256,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       const call: Omit<Job<T>, "lane"> = {
         work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
         requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
-        then: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
+        error: undefined, then: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
       };
       const lane = entries.size && next(now()) && !lanes.has(key) ? undefined : laneOf(key);
       const result = (lane ? begin(call, lane) : later(call, key)) as Promise<T>;
@@ -289,7 +291,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     try {
       const hasValue = "value" in result;
       if (options?.outcome) reply = await options.outcome(result as { value?: T; error?: unknown });
-      if (!reply && hasValue && manner) reply = await manner.read(result.value as T);
+      if (!reply && hasValue && manner) reply = await manner.read(result.value as T, core);
       reply ??= responseIn(hasValue ? result.value : result.error) ?? (hasValue ? "ok" : signal?.aborted ? "abandoned" : "failed");
       if (hasValue && options?.actualCost) checkCost("actualCost", (cost = await options.actualCost(result.value as T)));
       lane.learn(permit, report(core, reply, cost));
@@ -324,13 +326,18 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       guard?.end();
     };
     forget(call);
-    if ("value" in result && manner) {
-      if (lane.waiting) lane.changed();
-      return manner.hold(result.value as T, call.signal, free, end);
+    if (!("value" in result)) {
+      end();
+      keepError(result.error, call.error);
+      throw result.error;
     }
-    end();
-    if ("value" in result) return result.value as T;
-    throw result.error;
+    let value = result.value as T;
+    if (manner) {
+      if (lane.waiting) lane.changed();
+      value = manner.hold(value, call.signal, free, end);
+    } else end();
+    keepError(value, call.error);
+    return value;
   };
 
   /** Tries a call again after a time; `result` is its end where it is not admitted again. */
@@ -347,6 +354,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     } catch (rejection) {
       if (rejection instanceof TidegateError && !(rejection instanceof Closed)) {
         emit("gaveUp", () => ({ key: lane.key, attempt: call.attempts, why: WHYS[rejection.code] ?? "deadline" }));
+        call.error = rejection;
         if (result) return conclude(call, undefined, result);
       }
       discard(result?.value);
@@ -368,7 +376,10 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     const { key, outcome, house: { core } } = lane;
     const name = OUTCOMES[outcome]!;
     const isPushback = name === "throttled" || name === "busy";
-    if (name === "exhausted") emit("gaveUp", () => ({ key, attempt, why: name }));
+    if (name === "exhausted") {
+      call.error = new Rejected("EXHAUSTED", "the server's quota is used up, or the account may not make this call");
+      emit("gaveUp", () => ({ key, attempt, why: name }));
+    }
     // The server has answered, or nobody waits for it any more.
     if ((!isPushback && name !== "failed") || lane.closed) return -1;
     const time = now();
@@ -392,6 +403,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       return ms;
     }
     const why = (isWanted ? undefined : unsafe) ?? (isLate ? "deadline" : !isWanted ? undefined : isRetried || isOver ? "attempts" : "error");
+    if (why === "deadline") call.error = new DeadlineExceeded(Math.max(cooldown >= 0 ? cooldown : ms, 1));
     if (why) emit("gaveUp", () => ({ key, attempt, why }));
     return -1;
   };
@@ -443,6 +455,16 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     const cause = paused ? "paused" : CAUSES[core.why(lane.gate, -1, time, NaN, 1, 0) - 1];
     const { waiting, inFlight } = stats(key);
     return { wait: paused ? Infinity : core.peek(lane.gate, time), cause, waiting, inFlight };
+  };
+
+  const soonest: Gate["soonest"] = (keys) => {
+    const ranks = keys.map((key) => {
+      const { wait, cause, waiting, inFlight } = peek(key);
+      return { key, ranks: [+(cause === "concurrency"), wait, waiting + inFlight] };
+    });
+    const [first] = ranks.sort(({ ranks: a }, { ranks: b }) => a[0]! - b[0]! || a[1]! - b[1]! || a[2]! - b[2]!);
+    if (!first) throw new PolicyError("there are no keys to choose from");
+    return first.key;
   };
 
   const on: Gate["on"] = (event, listener) => {
@@ -512,7 +534,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     lanes.clear();
   };
 
-  return { ...caller(), stats, peek, on, setPolicy, pause: hold(true), resume: hold(false), idle, snapshot, restore, close, [Symbol.dispose]: close };
+  return { ...caller(), stats, peek, soonest, on, setPolicy, pause: hold(true), resume: hold(false), idle, snapshot, restore, close, [Symbol.dispose]: close };
 };
 
 /** The keys and records of a snapshot. */

@@ -180,6 +180,11 @@ export interface Gate extends Caller {
   readonly stats: (key?: string) => Stats;
   /** Returns the state of a key. It charges nothing. @defaultValue the key of `run` */
   readonly peek: (key?: string) => Peek;
+  /**
+   * Returns the one of several keys, such as those of credentials, whose next call can be sent first. It charges nothing.
+   * Of two that are equal it is the one with fewer calls, then the former.
+   */
+  readonly soonest: <K extends string>(keys: readonly K[]) => K;
   /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof Events>(event: E, listener: (event: Events[E]) => void) => () => void;
   /** Replaces the policy for all keys. If the law stays the same, it keeps what it has learned. */

@@ -1,6 +1,6 @@
 /** What every entry with gates exports besides `tidegate`. */
 
-export { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
+export { Closed, DeadlineExceeded, errorOf, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
 export type { Code } from "./errors.js";
 export type {
   Caller, CallOptions, Cost, Events, FetchOptions, Gate, Options, Peek, Permit, RunOptions, Snapshot, Stats, Target, Why,

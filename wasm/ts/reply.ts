@@ -47,6 +47,14 @@ function told(core: Core, outcome: Outcome, cooldown: number): number {
 
 let encoder: TextEncoder | undefined;
 
+/** Whether the body of a response may say more of a limit than its status. What answers a POST may be GraphQL. */
+export function isTelling(core: Core, { status, headers, body, bodyUsed }: Response, method: string): boolean {
+  if (!body?.getReader || body.locked || bodyUsed) return false;
+  encoder ??= new TextEncoder();
+  const { written } = encoder.encodeInto(headers?.get?.("content-type") ?? "", core.room());
+  return !!core.worth(status, written, /^post$/i.test(method));
+}
+
 function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
   encoder ??= new TextEncoder();
   const room = core.room();

@@ -42,6 +42,17 @@ pub(crate) struct Part {
 const _: () = assert!(size_of::<Permit>() == 24);
 
 impl<const LIMITS: usize> Permit<LIMITS> {
+    /// A permit that no controller gave, which is harmless.
+    #[cfg(feature = "keyed")]
+    pub(crate) const NOBODYS: Self = Self {
+        sent: Instant::ZERO,
+        parts: [Part { cost: 0, epoch: 0, rate_limited: false }; LIMITS],
+        attempt: 0,
+        period: 0,
+        number: 0,
+        learnt: true,
+    };
+
     /// When the call was admitted.
     #[must_use]
     pub const fn sent(&self) -> Instant {

@@ -7,8 +7,9 @@ use embassy_time::{Duration, Instant, Timer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
-use tidegate::{Outcome, Policy, Quota, Span};
-use tidegate_embassy::{Rejection, Throttle, time};
+use tidegate::signal::http::CommonReading;
+use tidegate::{Outcome, Policy, Quota, Reply, Span};
+use tidegate_embassy::{Rejection, Throttle, refined, time};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 /// Ten a second; two at a time, for 30 s at most.
@@ -269,4 +270,37 @@ fn the_gates_learn_of_who_waits_again_when_a_retry_went_before_it() {
 /// The first tick that is not before so many milliseconds.
 fn due(millis: u64) -> Instant {
     time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
+}
+
+#[test]
+fn a_quota_that_is_used_up_or_renewed_after_the_deadline_ends_a_call_at_once() {
+    let time = Time::begin();
+    let throttle = throttle::<2>();
+    let calls = Cell::new(0);
+    let exhausted = br#"{"error":{"code":"insufficient_quota"}}"#;
+    let github = br#"{"message":"API rate limit exceeded for user ID 12345."}"#;
+    let send = async |status: u16, headers: &[(&str, &str)], body: &[u8]| {
+        calls.set(calls.get() + 1);
+        let mut reading = CommonReading::new(status);
+        headers.iter().for_each(|(name, value)| reading.header(name, value));
+        let reply: Reply = reading.finish(None).into();
+        refined(reply, status, body)
+    };
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let begun = Instant::now();
+        let answer = throttle.run(async || send(429, &[], exhausted).await).await.unwrap();
+        assert_eq!(answer.outcome, Outcome::Exhausted);
+        let reset = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "2400")];
+        let call = throttle.with_timeout(Duration::from_secs(10));
+        let answer = call.run(async || send(403, &reset, github).await).await.unwrap();
+        assert_eq!(answer.outcome, Outcome::Throttled);
+        // The next one is told when it could be sent.
+        let next = throttle.with_timeout(Duration::from_secs(10)).acquire().await;
+        let renewed = Instant::now() + Duration::from_secs(2_400);
+        assert!(matches!(next, Err(Rejection::Late(at)) if at >= renewed));
+        assert!(Instant::now() - begun < Duration::from_secs(1));
+    });
+    tasks.run(&time, far());
+    assert_eq!(calls.get(), 2);
 }
