@@ -38,19 +38,23 @@ struct Pausable {
 }
 
 impl Pausable {
-    /// A call has cost so much. Of a limit that neither the policy nor the server keeps, nobody counts it.
+    /// The call with what it is likely to cost, where that is not said.
+    #[inline(never)] // It is called from everywhere.
+    fn priced(&self, call: &Call<LIMITS>) -> Call<LIMITS> {
+        self.likely.of(call)
+    }
+
+    /// A call has cost so much. Tokens that neither the policy nor the server limits, nobody counts.
     fn learn_costs(
         &mut self,
         now: Instant,
-        mut costs: [Option<u32>; LIMITS],
-        hints: &[Hint; LIMITS],
+        [_, tokens]: [Option<u32>; LIMITS],
+        [_, hint]: &[Hint; LIMITS],
     ) {
-        let kept = self.controller.intervals(now).zip(hints);
-        for (cost, (interval, hint)) in costs.iter_mut().zip(kept) {
-            let is_told = hint.limit.is_some() || hint.remaining.is_some();
-            *cost = cost.filter(|_| is_told || interval.is_some());
+        let is_told = hint.limit.is_some() || hint.remaining.is_some();
+        if is_told || self.controller.intervals(now).nth(1).flatten().is_some() {
+            self.likely.learn([None, tokens]);
         }
-        self.likely.learn(costs);
     }
 }
 
@@ -59,7 +63,7 @@ impl queue::Gate<LIMITS> for Pausable {
         if self.paused {
             return Decision::Full;
         }
-        self.controller.poll(now, &self.likely.of(call))
+        self.controller.poll(now, &self.priced(call))
     }
 
     fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
@@ -70,11 +74,11 @@ impl queue::Gate<LIMITS> for Pausable {
         if self.paused {
             return None;
         }
-        self.controller.ready_at(now, &self.likely.of(call))
+        self.controller.ready_at(now, &self.priced(call))
     }
 
     fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
-        let (call, ahead) = (self.likely.of(call), self.likely.ahead(ahead));
+        let (call, ahead) = (self.priced(call), self.likely.ahead(ahead));
         queue::Gate::due_behind(&self.controller, now, &call, &ahead)
     }
 
@@ -237,7 +241,7 @@ impl Desk {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return 0 };
-        match kept.gate.controller.why(now, &kept.gate.likely.of(&call)) {
+        match kept.gate.controller.why(now, &kept.gate.priced(&call)) {
             _ if kept.gate.paused => 3,
             Some(Gate::Pacing) => 1,
             Some(Gate::Cooldown) => 2,
@@ -272,7 +276,7 @@ impl Desk {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return -1 };
-        let call = kept.gate.likely.of(&call);
+        let call = kept.gate.priced(&call);
         let next = match kept.gate.controller.retry(now, &call, self.draft.reply) {
             Ok(next) => next,
             Err(Reason::Late(_)) => return -2,

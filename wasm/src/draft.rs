@@ -1,6 +1,6 @@
 //! The reply that is being put together: as JavaScript tells it, or as a response says it.
 
-use tidegate::signal::body::Body;
+use tidegate::signal::body::{self, Body};
 use tidegate::signal::http::{Reading, Unit};
 use tidegate::{Hint, Outcome, Reply};
 
@@ -80,16 +80,15 @@ impl<const LIMITS: usize> Draft<LIMITS> {
 
     /// Corrects what a call was `charged` by what the server says that it cost; what JavaScript says wins. Returns
     /// what it cost, as far as that is known.
-    pub fn used(&mut self, charged: [u32; LIMITS]) -> [Option<u32>; LIMITS] {
+    pub fn used(&mut self, mut charged: [u32; LIMITS]) -> [Option<u32>; LIMITS] {
         if let Some(used) = self.reply.used {
             return used.map(Some);
         }
-        if self.reply.outcome == Outcome::Ok && self.costs.iter().any(Option::is_some) {
-            let mut used = charged;
-            for (used, cost) in used.iter_mut().zip(self.costs) {
-                *used = cost.unwrap_or(*used);
+        if self.reply.outcome == Outcome::Ok {
+            for (charged, cost) in charged.iter_mut().zip(self.costs) {
+                *charged = cost.unwrap_or(*charged);
             }
-            self.reply.used = Some(used);
+            self.reply.used = Some(charged);
         }
         self.costs
     }
@@ -99,4 +98,12 @@ impl<const LIMITS: usize> Draft<LIMITS> {
         let cooldown = self.reply.hints.iter().filter_map(Hint::cooldown).max();
         cooldown.map_or(f64::NAN, millis)
     }
+}
+
+/// Whether to read the body of a response of this status and media type. GraphQL tells a throttle with a status of
+/// success, so what may be GraphQL is read then too.
+pub fn is_worth(status: u32, media: &[u8], may_be_graphql: bool) -> bool {
+    let is_success = may_be_graphql && status < 300;
+    let status = if is_success { 400 } else { u16::try_from(status).unwrap_or(u16::MAX) };
+    body::is_worth(status, media)
 }

@@ -1,11 +1,11 @@
 //! What JavaScript calls for controllers.
 
 use tidegate::queue::Place;
-use tidegate::signal::body;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
 use crate::desk::{COUNTERS, Desk, Requested, counts};
+use crate::draft::is_worth;
 use crate::policy::WORDS;
 
 /// How many bytes a header, or a record, may have.
@@ -200,13 +200,12 @@ pub fn header(name: usize, both: usize) {
     });
 }
 
-/// Whether to read the body of a response, whose media type is in the bytes. GraphQL tells a throttle with a status
-/// of success, which a response that may be one of it is read for.
+/// See `draft::is_worth`; the media type is in the bytes.
 #[wasm_bindgen]
 pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
-    let is_success = may_be_graphql && status < 300;
-    let status = if is_success { 400 } else { u16::try_from(status).unwrap_or(u16::MAX) };
-    BYTES.with(|bytes| bytes.get(..length).is_some_and(|media| body::is_worth(status, media)))
+    BYTES.with(|bytes| {
+        bytes.get(..length).is_some_and(|media| is_worth(status, media, may_be_graphql))
+    })
 }
 
 /// See `Draft::body`: so many of the bytes.

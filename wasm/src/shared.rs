@@ -7,6 +7,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
 use crate::budget::{self, Budget, Past};
+use crate::draft::is_worth;
 use crate::leases::{self, Leases, Requested};
 use crate::policy::WORDS;
 
@@ -163,6 +164,14 @@ pub fn header(name: usize, both: usize) {
             LEASES.with(|leases| leases.draft.header(name, value));
         }
     });
+}
+
+/// See `draft::is_worth`; the media type is in the bytes.
+#[wasm_bindgen]
+pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
+    BYTES.with(|bytes| {
+        bytes.get(..length).is_some_and(|media| is_worth(status, media, may_be_graphql))
+    })
 }
 
 /// See `Draft::body`: so many of the bytes.

@@ -50,7 +50,6 @@ use super::http::Name;
 use crate::hint::Hint;
 use crate::outcome::{Outcome, Reply};
 use crate::signal::aws;
-use crate::signal::text::Text;
 use crate::time::Span;
 
 /// A body is read up to here: errors are short, and a long body is no error.
@@ -78,18 +77,10 @@ const VIOLATED: usize = 4;
 /// ```
 #[must_use]
 pub fn is_worth(status: u16, content_type: impl AsRef<[u8]>) -> bool {
-    let mut rest = content_type.as_ref();
-    let (mut is_json, mut is_graph) = (false, false);
-    while let [_, tail @ ..] = rest {
-        let mut text = Text::new(rest);
-        match text.letters() {
-            word if word.eq_ignore_ascii_case(b"json") => is_json = true,
-            word if word.eq_ignore_ascii_case(b"graphql") => is_graph = true,
-            _ => {}
-        }
-        rest = tail;
-    }
-    is_json && (is_graph || matches!(status, 400 | 402 | 403 | 429 | 500..=599))
+    let content_type = content_type.as_ref();
+    let names =
+        |word: &[u8]| content_type.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    names(b"json") && (matches!(status, 400 | 402 | 403 | 429 | 500..=599) || names(b"graphql"))
 }
 
 /// Collects what the body of one response says.

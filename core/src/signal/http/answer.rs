@@ -115,11 +115,11 @@ impl Answer {
     #[must_use]
     pub fn cost_of(&self, limit: impl Into<Which>) -> Option<u32> {
         let which = limit.into();
-        let told = self.limits().find(|limit| match which {
-            Which::Counting(unit) => limit.unit == unit && limit.cost.is_some(),
-            Which::Named(name) => limit.name == name,
+        let mut told = self.limits.iter().filter(|limit| match which {
+            Which::Counting(unit) => limit.unit() == unit,
+            Which::Named(name) => limit.name() == name,
         });
-        told.and_then(|limit| limit.cost)
+        told.find_map(Draft::cost)
     }
 
     /// What calls are counted in beside calls: tokens, or what else the server says that the call cost some of
@@ -137,10 +137,12 @@ impl Answer {
     /// ```
     #[must_use]
     pub fn priced(&self) -> Unit {
-        let is_priced = |limit: &Limit| {
-            limit.unit == Unit::Tokens || limit.unit != Unit::Requests && limit.cost.is_some()
-        };
-        self.limits().find(is_priced).map_or(Unit::Tokens, |limit| limit.unit)
+        let mut units = self.limits.iter().filter_map(|limit| match limit.unit() {
+            Unit::Requests => None,
+            Unit::Tokens => Some(Unit::Tokens),
+            unit => limit.cost().map(|_| unit),
+        });
+        units.next().unwrap_or(Unit::Tokens)
     }
 
     /// What was said of the binding one of the limits that count `unit`s.

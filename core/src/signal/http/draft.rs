@@ -164,8 +164,24 @@ impl Draft {
         self.set(Term::Unit, !slack);
     }
 
+    /// What the limit counts.
+    pub(super) fn unit(&self) -> Unit {
+        Unit::of_number(self.unit)
+    }
+
     pub(super) fn is_of_calls(&self) -> bool {
-        Unit::of_number(self.unit) == Unit::Requests
+        self.unit() == Unit::Requests
+    }
+
+    /// What the call cost of it, if that was told.
+    pub(super) fn cost(&self) -> Option<u32> {
+        (self.told & PRICED != 0).then_some(self.cost)
+    }
+
+    /// The digest of what the limit is called.
+    #[expect(clippy::cast_possible_truncation, reason = "it comes from a digest of 32 bits")]
+    pub(super) fn name(&self) -> Name {
+        Name(self.least(Term::Name) as u32)
     }
 
     fn count_of(&self, term: Term) -> Option<u64> {
@@ -182,12 +198,10 @@ impl Draft {
 
     /// The limit, and the cooldown that goes with it.
     pub(super) fn limit(&self, retry_after: Option<Span>) -> Limit {
-        #[expect(clippy::cast_possible_truncation, reason = "it comes from a digest of 32 bits")]
-        let name = Name(self.least(Term::Name) as u32);
+        let name = self.name();
         let partition = (self.partition > 0).then_some(Name(self.partition));
         let hint = Hint { retry_after, ..Hint::NONE };
-        let cost = (self.told & PRICED != 0).then_some(self.cost);
-        let mut limit = Limit { unit: Unit::of_number(self.unit), name, partition, cost, hint };
+        let mut limit = Limit { unit: self.unit(), name, partition, cost: self.cost(), hint };
         self.tell_in(&mut limit.hint);
         limit
     }
