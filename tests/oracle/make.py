@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from families import adaptive, gates, laws, queues, schedules, signals
+from families import adaptive, bodies, gates, laws, queues, schedules, signals
 from laws import LAWS
 from script import line
 from shape import Shape
@@ -20,6 +20,7 @@ FILES = {
     "queues": queues.vectors,
     "http": signals.http,
     "codes": signals.codes,
+    "bodies": bodies.vectors,
 }
 FOLDER = Path(__file__).resolve().parent.parent / "vectors"
 SHAPE = Shape(json.loads((FOLDER / "schema.json").read_text()))

@@ -72,6 +72,7 @@ pub fn play(line: &str) -> Played {
         "mqtt" => signal::mqtt(fields),
         "coap" => signal::coap(fields),
         "aws" => signal::aws(fields),
+        "body" => signal::body(fields),
         other => Err(format!("there is no kind `{other}`")),
     };
     played.map_err(|difference| format!("{name}: {difference}"))

@@ -1,9 +1,11 @@
 //! What servers say, byte by byte.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde_json::{Map, Value};
+use tidegate::signal::body::Body;
 use tidegate::signal::http::{Limit, Profile, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, mqtt};
 use tidegate::{Hint, Outcome, Reply, Span};
@@ -62,6 +64,26 @@ pub(crate) fn mqtt(vector: &Value) -> Played {
 pub(crate) fn aws(vector: &Value) -> Played {
     let said = aws::outcome(bytes(field(vector, "code")?)?).map_or(Value::Null, outcome);
     same("the outcome", field(vector, "outcome")?, &said).map(|()| 1)
+}
+
+pub(crate) fn body(vector: &Value) -> Played {
+    let text = text(field(vector, "body")?)?;
+    let mut body = Body::new();
+    body.feed(text);
+    let mut byte_by_byte = Body::new();
+    text.as_bytes().chunks(1).for_each(|byte| byte_by_byte.feed(byte));
+    if byte_by_byte != body {
+        return Err(String::from("where the body is cut matters"));
+    }
+    let status = small(field(vector, "status")?)?;
+    let said = body.outcome(status).map_or(Value::Null, outcome);
+    same("the outcome", field(vector, "outcome")?, &said)?;
+    let number = |number: Option<u64>| number.map_or(Value::Null, spelt);
+    let after = body.retry_after().map(Span::as_nanos);
+    same("the wait", field(vector, "after")?, &number(after))?;
+    same("the cost", field(vector, "cost")?, &number(body.cost().map(u64::from)))?;
+    same("the tokens", field(vector, "tokens")?, &number(body.tokens().map(u64::from)))?;
+    same("the points", field(vector, "points")?, &hint(&body.points())).map(|()| 1)
 }
 
 fn answer(vector: &Value, reply: &Reply) -> Played {

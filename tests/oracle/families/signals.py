@@ -80,6 +80,7 @@ ODDS = [
     ("anthropic-ratelimit-unified-5h-utilization", "0|0.42|0.9999|1|1.02|42%|-1|"),
     ("anthropic-ratelimit-unified-5h-status", "allowed|allowed_warning|rejected|Rejected||rejected now"),
     ("X-App-Usage", '{"call_count":28,"estimated_time_to_regain_access":19}|{"a":[{"estimated_time_to_regain_access": 3},{"estimated_time_to_regain_access" :7}]}|{"estimated_time_to_regain_access":0}|{}||"'),
+    ("X-Business-Use-Case-Usage", '{"1":[{"call_count":95,"total_cputime":20,"total_time":101}]}|{"1":[{"call_count":99.5}]}|{"call_count" : 7,"total_time": 8}|{"call_count":"7"}|{"call_count":}|{"acall_count":5}|{"call_count":0,"estimated_time_to_regain_access":2}'),
     ("Age", "0|1|0.9|1.5|-1|x||18446744073709551616|0, 5"),
     ("x-amzn-errortype", "ThrottlingException|com.amazon#SlowDown|SlowDown:http://x|RequestTimeout| SlowDown |slowdown|Other|"),
     ("Date", "0|1740992400|Mon, 03 Mar 2025 09:00:00 GMT|5s|1740992400, 1740992401|garbage|"),

@@ -74,9 +74,16 @@ class Reading:
                 self.exhausted = True
                 draft.tell("left", 0)
         elif kind == "usage":
-            for minutes in re.findall('"estimated_time_to_regain_access"[ \t]*:[ \t]*([0-9]+)', value):
-                if int(minutes) > 0:
-                    self.cooldown.tell(IN, within(scaled(minutes, 0) * 60 * SECOND))
+            share, regain = "call_count|total_cputime|total_time", "estimated_time_to_regain_access"
+            numbers = f'"({share}|{regain})"[ \t]*:[ \t]*([0-9]*\\.?[0-9]*)'
+            for key, number in re.findall(numbers, value):
+                number = scaled(whole(NUMBER, number).partition(".")[0], 0)
+                if key != regain:
+                    draft.tell("limit", 100)
+                    draft.tell("left", within(100 - number))
+                elif number > 0:
+                    draft.tell(IN, within(number * 60 * SECOND))
+                    self.cooldown.tell(IN, draft.told[IN])
         elif kind == "period":
             draft.tell("period", scaled(whole(NUMBER, value), 6))
             if draft.told["period"] == 0:

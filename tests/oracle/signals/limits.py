@@ -40,6 +40,7 @@ COUNTS = {
     "tokens-minute": ("tokens", False),
     "complexity": ("other", False),
     "twilio": ("in-flight", False),
+    "usage": ("other", False),
 }
 
 

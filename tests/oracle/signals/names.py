@@ -42,6 +42,8 @@ CALLED = {
     "x-ratelimit-tokens-query-cost": "tokens-minute",
     "x-complexity": "complexity",
     "twilio-concurrent-requests": "twilio",
+    "x-business-use-case-usage": "usage",
+    "x-app-usage": "usage",
 }
 FAMILIES = {
     "ratelimit-": "ratelimit",

@@ -117,8 +117,8 @@ const ROWS: &[(&str, Dialect)] = &[
     // Stripe; Twilio, whose one reason it is; Meta.
     row("stripe-rate-limited-reason", Term::Reason, "call", 0),
     row("twilio-concurrent-requests", Term::Reason, "call", CONCURRENT),
-    row("x-business-use-case-usage", Term::Usage, "call", 0),
-    row("x-app-usage", Term::Usage, "call", 0),
+    row("x-business-use-case-usage", Term::Usage, "usage", OTHER),
+    row("x-app-usage", Term::Usage, "usage", OTHER),
     row("x-should-retry", Term::ShouldRetry, "call", 0),
     row("stripe-should-retry", Term::ShouldRetry, "call", 0),
     row("fastly-ratelimit-", Term::Family, "fastly", 0),

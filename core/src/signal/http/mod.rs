@@ -48,7 +48,7 @@
 //! | `anthropic-ratelimit-unified-5h-utilization: 0.42`, `-status: rejected` | Anthropic's plans: thousandths; rejected with 429 is [`Exhausted`](crate::Outcome::Exhausted) |
 //! | `X-Complexity` | Linear: what the call cost of the limit `complexity` |
 //! | `Stripe-Rate-Limited-Reason`, `Twilio-Concurrent-Requests` | Stripe, Twilio: a limit of calls in flight, see [`Hint::concurrency`](crate::Hint::concurrency) |
-//! | `X-Business-Use-Case-Usage`, `X-App-Usage`: `estimated_time_to_regain_access` | Meta: minutes, as a cooldown |
+//! | `X-Business-Use-Case-Usage`, `X-App-Usage` | Meta: the largest percentage, and minutes as a cooldown |
 //! | `Beta-RateLimit`, `Beta-RateLimit-Policy` | Atlassian |
 //! | `Stripe-Should-Retry`, `x-should-retry`: `false` | Stripe, OpenAI, Anthropic |
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |

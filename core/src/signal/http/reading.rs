@@ -112,7 +112,14 @@ impl Reading {
             Term::CooldownMillis => self.fine_cooldown.merge(&draft),
             Term::ShouldRetry => self.no_retry |= draft.has(Term::Reset),
             Term::Reason => self.concurrency |= draft.has(Term::Reset),
-            Term::Usage => self.cooldown.merge(&draft),
+            Term::Usage => {
+                if draft.has(Term::ResetAfter) {
+                    self.cooldown.tell(Term::ResetAfter, draft.most(Term::ResetAfter));
+                }
+                if draft.told != 0 {
+                    self.add(&draft);
+                }
+            }
             _ => {
                 if is_list {
                     self.list(term, &mut draft, &mut Text::new(value), true);
@@ -339,24 +346,32 @@ impl Reading {
     }
 }
 
-/// Reads when Meta serves an app again, which it tells in minutes: the longest of all its uses.
+/// Reads what Meta says of an app's use: the largest percentage, and the longest time in minutes until it serves the
+/// app again.
 fn usage(text: &mut Text<'_>, draft: &mut Draft) {
     loop {
         text.run(|byte| byte != b'"');
         if text.next() == 0 {
             return;
         }
-        let key = text.run(|byte| byte != b'"');
+        let key = Name::of(text.run(|byte| byte != b'"'));
         text.next();
         text.space();
-        if Name::of(key) == const { Name::known("estimated_time_to_regain_access") }
-            && text.eat(b':')
-        {
+        let is_regain = key == const { Name::known("estimated_time_to_regain_access") };
+        let is_share = SHARES.contains(&key);
+        if (is_regain || is_share) && text.eat(b':') {
             text.space();
-            let minutes = text.number().whole;
-            if minutes > 0 {
-                draft.tell(Term::ResetAfter, minutes.saturating_mul(60_000_000_000));
+            let number = text.number().whole;
+            if is_share {
+                draft.tell_least(Term::Limit, 100);
+                draft.tell_least(Term::Left, 100u64.saturating_sub(number));
+            } else if number > 0 {
+                draft.tell(Term::ResetAfter, number.saturating_mul(60_000_000_000));
             }
         }
     }
 }
+
+/// What Meta tells in hundredths of what an app may use.
+const SHARES: [Name; 3] =
+    [Name::known("call_count"), Name::known("total_cputime"), Name::known("total_time")];
