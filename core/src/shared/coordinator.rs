@@ -142,10 +142,10 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         let terms = self.terms(now);
         let mut leases = Vec::new();
         if !request.leaving {
-            self.lease(now, &terms, &request, &mut leases);
+            let paid = self.lease(now, &terms, &request, &mut leases);
             let granted = u16::try_from(leases.len()).unwrap_or(u16::MAX);
             let missing = request.want.saturating_sub(granted);
-            self.members.note(now, request.member, granted, missing);
+            self.members.note(request.member, paid, missing);
         }
         let head = Grant {
             sequence: request.sequence,
@@ -219,17 +219,19 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         }
     }
 
-    /// Takes leases from the source for a member, as far ahead as they may lie.
+    /// Takes leases from the source for a member, as far ahead as they may lie. Returns the time up to which it
+    /// has what it waited for.
     fn lease(
         &mut self,
         now: Instant,
         terms: &Terms,
         request: &Request,
         leases: &mut Vec<Lease, LEASE_MOST>,
-    ) {
+    ) -> Instant {
         let end = now.saturating_add(terms.lookahead().min(self.recorded));
         let present = self.members.present(now, terms.silent_after());
-        let most = if present > 0 { self.allowance(now, end, terms, request) } else { 0 };
+        let Part { mut most, waited, each } = self.part(now, end, terms, request);
+        most = if present > 0 { most } else { 0 };
         let mut at = self.ahead(now);
         // A lease takes two questions, more where others call without us, and a law may have its
         // reasons to say `Wait` once more.
@@ -253,29 +255,36 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
                 _ => break,
             }
         }
+        let granted = u32::try_from(leases.len()).unwrap_or(u32::MAX);
+        now.saturating_sub(waited).saturating_add(each.saturating_mul(granted.into()))
     }
 
-    /// How many leases one member gets: all that it wants, but no more than an even part of what
-    /// there is while others wait as well, and less of that where it got some a moment ago. What is not
-    /// handed out stays for them.
-    fn allowance(&mut self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> usize {
-        let want = usize::from(request.want).min(LEASE_MOST);
-        let others = self.members.others_short(now, terms.silent_after(), request.member);
+    /// How much one member gets: all that it wants, but while others wait as well, no more than a part of what
+    /// there is, by how long each has waited. What is not handed out stays for them.
+    fn part(&mut self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> Part {
+        let most = usize::from(request.want).min(LEASE_MOST);
+        let all = Part { most, waited: Span::ZERO, each: Span::ZERO };
         let interval = terms.interval.and_then(|span| NonZeroU64::new(span.as_nanos()));
         let Some(interval) = interval else {
-            return want.min(self.ramp.room(now, terms.again).into());
+            return Part { most: most.min(self.ramp.room(now, terms.again).into()), ..all };
         };
+        let (others, wait) = self.members.others_wait(now, terms.silent_after(), request.member);
         if others == 0 {
-            return want;
+            return all;
         }
         let room = div_rem(end.saturating_since(self.ahead(now)).as_nanos(), interval).0;
-        let (part, rest) = div_rem(room, NonZeroU64::MIN.saturating_add(others.into()));
-        // At least one: a slow limit has less than one for each within the lookahead, at any time.
-        let part = part.saturating_add(u64::from(rest > 0)).max(1);
-        let soon = terms.again.halved(2);
-        let since = self.members.short_for(now, request.member).map_or(soon, |span| span.min(soon));
-        let part = mul_div_floor(part, since.as_nanos(), soon.as_nanos());
-        want.min(usize::try_from(part).unwrap_or(LEASE_MOST))
+        let waited = self.members.waited(now, request.member, terms.again);
+        let sum = waited.saturating_add(wait);
+        let part = mul_div_floor(room, waited.as_nanos(), sum.as_nanos());
+        // A slow limit has less than one for each within the lookahead: then it is for those that waited for longer
+        // than others.
+        let part = part.max((waited.saturating_mul(others.into()) >= wait).into());
+        let each = mul_div_floor(sum.as_nanos(), 1, room.max(1));
+        Part {
+            most: most.min(usize::try_from(part).unwrap_or(LEASE_MOST)),
+            waited,
+            each: Span::from_nanos(each),
+        }
     }
 
     /// Whether the next lease is for one of the members that are `present`. Those that are known
@@ -345,6 +354,14 @@ impl<const SLOTS: usize, const MEMBERS: usize> Coordinator<Member<SLOTS>, MEMBER
         let missing = self.members.missing();
         self.source.request(now, missing, room)
     }
+}
+
+/// What a member gets.
+struct Part {
+    most: usize,
+    /// For how long it has waited, and how much of that each lease makes up for.
+    waited: Span,
+    each: Span,
 }
 
 /// What holds for all members at present.

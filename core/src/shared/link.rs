@@ -36,6 +36,8 @@ pub(super) struct Link {
     /// Calls that were sent since `since`, the latest answer.
     used: u32,
     since: Instant,
+    /// Whether a lease waited for its call since then, for longer than timers are late.
+    spare: bool,
     /// How many were sent lately: a second, with 16 bits of fraction.
     rate: u64,
 }
@@ -94,6 +96,7 @@ impl Link {
             round_trip: Span::ZERO,
             used: 0,
             since: now,
+            spare: false,
             rate: 0,
         }
     }
@@ -106,8 +109,15 @@ impl Link {
         (self.lacks, self.active) = (true, true);
     }
 
+    /// A call was sent.
     pub(super) const fn use_one(&mut self) {
         self.used = self.used.saturating_add(1);
+    }
+
+    /// A call has found a lease that was due by then.
+    pub(super) fn finds(&mut self, now: Instant, due: Instant) {
+        let there = now.saturating_since(due.max(self.since));
+        self.spare |= there > self.again().halved(4);
     }
 
     pub(super) const fn is_throttled(&mut self) {
@@ -190,6 +200,8 @@ impl Link {
         let again = self.again().max(self.round_trip);
         let span = again.saturating_add(again.halved(2)).saturating_add(self.round_trip);
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
+        // Leases lie further ahead than that. Where calls wait for each of them, as many again are of use.
+        let calls = if !self.spare { calls.saturating_mul(2) } else { calls };
         let calls = calls.saturating_add(0x8000) >> 16;
         u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(waiting)
     }
@@ -262,6 +274,6 @@ impl Link {
         let latest = mul_div_floor(used, 1_000_000_000, passed);
         let before = self.rate.saturating_sub(self.rate >> 2);
         self.rate = before.saturating_add(latest >> 2);
-        (self.used, self.since) = (0, now);
+        (self.used, self.since, self.spare) = (0, now, false);
     }
 }

@@ -132,6 +132,9 @@ impl<const SLOTS: usize> Member<SLOTS> {
         match self.calls.take(now, EXPIRY, leased) {
             Ok(permit) => {
                 self.hand.pop_front();
+                if !self.rate_limited {
+                    self.link.finds(now, at);
+                }
                 self.rate_limited = false;
                 self.link.use_one();
                 Decision::Admit(permit)

@@ -21,8 +21,8 @@ struct Entry {
     heard: Instant,
     /// How much less it got than it wanted.
     missing: u16,
-    /// When it got a lease last.
-    granted: Instant,
+    /// Up to when it has what it waited for.
+    paid: Instant,
     /// Whether calls had been sent without a lease by its latest request: it may not hear us, and go on so.
     alone: bool,
     /// Whether it has said good-bye: it counts for nothing, but late copies of what it said are known.
@@ -52,8 +52,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
             }
             return newer;
         }
-        let granted = Instant::ZERO;
-        let entry = Entry { member, sequence, heard: now, missing: 0, granted, alone, gone };
+        let paid = Instant::ZERO;
+        let entry = Entry { member, sequence, heard: now, missing: 0, paid, alone, gone };
         if let Err(entry) = self.list.push(entry)
             && let Some(silent) =
                 self.list.iter_mut().min_by_key(|entry| (!entry.gone, entry.heard))
@@ -63,20 +63,20 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         true
     }
 
-    /// What the latest answer to a member was, and how much less than it wanted.
-    pub(super) fn note(&mut self, now: Instant, member: u64, granted: u16, missing: u16) {
+    /// Up to when a member has what it waited for, and how much less than it wanted it got last.
+    pub(super) fn note(&mut self, member: u64, paid: Instant, missing: u16) {
         if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
-            entry.missing = missing;
-            if granted > 0 {
-                entry.granted = now;
-            }
+            (entry.paid, entry.missing) = (paid, missing);
         }
     }
 
-    /// How long ago a member that is short got something; `None` where it is not.
-    pub(super) fn short_for(&self, now: Instant, member: u64) -> Option<Span> {
-        let entry = self.list.iter().find(|entry| entry.member == member)?;
-        (entry.missing > 0).then(|| now.saturating_since(entry.granted))
+    /// For how long a member has waited for what it gets next: up to `most` where it was not short.
+    pub(super) fn waited(&self, now: Instant, member: u64, most: Span) -> Span {
+        let known = self.list.iter().find(|entry| entry.member == member);
+        known.map_or(most, |entry| {
+            let waited = now.saturating_since(entry.paid);
+            if entry.missing > 0 { waited } else { waited.min(most) }
+        })
     }
 
     /// Forgets those that have been silent for longer, and those that said good-bye later.
@@ -109,10 +109,15 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         count(self.list.iter().filter(|entry| entry.is_present(now, within)))
     }
 
-    /// How many others have got less than they wanted, and will come back for it.
-    pub(super) fn others_short(&self, now: Instant, within: Span, member: u64) -> u16 {
+    /// How many others have got less than they wanted, and will come back for it; and for how long all of them
+    /// have waited.
+    pub(super) fn others_wait(&self, now: Instant, within: Span, member: u64) -> (u16, Span) {
         let waits = |entry: &&Entry| entry.missing > 0 && entry.member != member;
-        count(self.list.iter().filter(waits).filter(|entry| entry.is_present(now, within)))
+        let short = self.list.iter().filter(waits).filter(|entry| entry.is_present(now, within));
+        short.fold((0, Span::ZERO), |(others, all): (u16, Span), entry| {
+            let waited = now.saturating_since(entry.paid);
+            (others.saturating_add(1), all.saturating_add(waited))
+        })
     }
 
     /// How much all have got less than they wanted.

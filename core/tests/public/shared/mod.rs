@@ -1,5 +1,6 @@
 //! One budget for a fleet. What holds whatever a message says is in `tests/fuzz`.
 
+mod fair;
 mod rules;
 mod world;
 

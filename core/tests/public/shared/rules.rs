@@ -162,7 +162,7 @@ fn whoever_comes_back_costs_the_burst_and_no_more() {
 }
 
 #[test]
-fn whoever_asks_often_leaves_the_others_half_of_their_part_at_least() {
+fn whoever_asks_often_gets_no_more_than_its_part() {
     for others in [1, 3] {
         let mut desk = desk(per_second(50));
         let mut got = [0; 4];
@@ -180,8 +180,7 @@ fn whoever_asks_often_leaves_the_others_half_of_their_part_at_least() {
         }
         let fair = 60 * 50 / (others as usize + 1);
         let got = &got[..=others as usize];
-        // It gets what four get that ask every heartbeat.
-        assert!(got[0] < fair * 4 && got[1..].iter().all(|got| *got > fair / 2), "{got:?}");
+        assert!(got.iter().all(|got| (fair * 9 / 10..=fair * 11 / 10).contains(got)), "{got:?}");
     }
 }
 
