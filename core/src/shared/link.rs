@@ -38,6 +38,8 @@ pub(super) struct Link {
     since: Instant,
     /// Whether a lease waited for its call since then, for longer than timers are late.
     spare: bool,
+    /// Whether calls waited for their leases when several were sent last.
+    hungry: bool,
     /// How many were sent lately: a second, with 16 bits of fraction.
     rate: u64,
 }
@@ -97,6 +99,7 @@ impl Link {
             used: 0,
             since: now,
             spare: false,
+            hungry: false,
             rate: 0,
         }
     }
@@ -201,7 +204,7 @@ impl Link {
         let span = again.saturating_add(again.halved(2)).saturating_add(self.round_trip);
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
         // Leases lie further ahead than that. Where calls wait for each of them, as many again are of use.
-        let calls = if !self.spare { calls.saturating_mul(2) } else { calls };
+        let calls = if self.hungry && !self.spare { calls.saturating_mul(2) } else { calls };
         let calls = calls.saturating_add(0x8000) >> 16;
         u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(waiting)
     }
@@ -274,6 +277,7 @@ impl Link {
         let latest = mul_div_floor(used, 1_000_000_000, passed);
         let before = self.rate.saturating_sub(self.rate >> 2);
         self.rate = before.saturating_add(latest >> 2);
+        self.hungry = !self.spare && (self.hungry || self.used > 1);
         (self.used, self.since, self.spare) = (0, now, false);
     }
 }
