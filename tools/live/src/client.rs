@@ -3,6 +3,7 @@
 //! It begins when its standard input says so and ends when that closes, so that it cannot outlive
 //! whoever started it.
 
+use crate::admission::Admission;
 use crate::laws::of_calls_and_tokens;
 use crate::memory;
 use crate::options::{Client, Tokens};
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use tidegate::law::AnyLaw;
 use tidegate::signal::http::Unit;
 use tidegate::{Hint, Outcome, Policy, Reply};
+use tidegate_tower::local::LocalGate;
 use tidegate_tower::{Gate, read};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -40,17 +42,30 @@ enum Phase {
 pub async fn run(options: &Client) -> Result<()> {
     let phase = listen();
     if options.tokens {
-        let policy = of_calls_and_tokens(&options.law)?;
-        serve(options, Office::open(options, policy, [Unit::Requests, Unit::Tokens]), phase).await
-    } else {
-        let policy = Policy::named(&options.law).context("there is no such law")?;
-        serve(options, Office::open(options, policy, [Unit::Requests]), phase).await
+        let gate = gate(options, of_calls_and_tokens(&options.law)?);
+        return serve(options, Office::open(options, gate, [Unit::Requests, Unit::Tokens]), phase)
+            .await;
+    }
+    let policy = Policy::named(&options.law).context("there is no such law")?;
+    let units = [Unit::Requests];
+    match &options.share {
+        Some(folder) => {
+            let gate = LocalGate::builder(policy).folder(folder).build()?;
+            serve(options, Office::open(options, gate, units), phase).await
+        }
+        None => serve(options, Office::open(options, gate(options, policy), units), phase).await,
     }
 }
 
-async fn serve<const LIMITS: usize>(
+fn gate<const LIMITS: usize>(options: &Client, policy: Policy<AnyLaw, LIMITS>) -> Gate<LIMITS> {
+    // A call is tried until it is served or the run is over.
+    let gate = Gate::builder(policy.attempts(None)).seed(options.seed);
+    gate.queue(u32::try_from(options.workers).unwrap_or(u32::MAX)).build()
+}
+
+async fn serve<G: Admission<LIMITS>, const LIMITS: usize>(
     options: &Client,
-    office: Office<LIMITS>,
+    office: Office<G, LIMITS>,
     phase: watch::Receiver<Phase>,
 ) -> Result<()> {
     let office = Arc::new(office);
@@ -65,6 +80,7 @@ async fn serve<const LIMITS: usize>(
         reached(&phase, Phase::Over).await;
         // Who is in flight may land; who is not has stopped by itself.
         let _ = timeout(grace, async { while workers.join_next().await.is_some() {} }).await;
+        let _ = timeout(grace, office.gate.close()).await;
     };
     let reports = async {
         let mut ticks = interval(Duration::from_millis(100));
@@ -99,8 +115,8 @@ async fn reached(phase: &watch::Receiver<Phase>, wanted: Phase) {
 }
 
 /// What the workers of a process share.
-struct Office<const LIMITS: usize> {
-    gate: Gate<LIMITS>,
+struct Office<G, const LIMITS: usize> {
+    gate: G,
     /// What each limit counts: calls first, then tokens.
     units: [Unit; LIMITS],
     /// How many calls were asked for, which spreads what they cost.
@@ -119,12 +135,10 @@ const LONGEST_ANSWER: usize = 1 << 20;
 /// How long a worker does something else when a call of its was throttled at once.
 const REST: Duration = Duration::from_millis(50);
 
-impl<const LIMITS: usize> Office<LIMITS> {
-    fn open(options: &Client, policy: Policy<AnyLaw, LIMITS>, units: [Unit; LIMITS]) -> Self {
-        // A call is tried until it is served or the run is over.
-        let gate = Gate::builder(policy.attempts(None)).seed(options.seed);
+impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
+    fn open(options: &Client, gate: G, units: [Unit; LIMITS]) -> Self {
         Office {
-            gate: gate.queue(u32::try_from(options.workers).unwrap_or(u32::MAX)).build(),
+            gate,
             units,
             turn: AtomicU64::new(options.number as u64),
             http: Http::builder(TokioExecutor::new()).build_http(),
@@ -151,9 +165,7 @@ impl<const LIMITS: usize> Office<LIMITS> {
     }
 
     fn report(&self) -> Result<()> {
-        // One that would be rejected does not wait.
-        let wait = self.gate.peek().unwrap_or_default();
-        let wait_us = u64::try_from(wait.as_micros()).unwrap_or(u64::MAX);
+        let wait_us = u64::try_from(self.gate.wait().as_micros()).unwrap_or(u64::MAX);
         let line = Tally { wait_us, memory_kib: memory::resident(), ..self.tally().line() };
         let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
@@ -194,7 +206,10 @@ impl<const LIMITS: usize> Office<LIMITS> {
 }
 
 /// A worker always has another call to make.
-async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Receiver<Phase>) {
+async fn work<G: Admission<LIMITS>, const LIMITS: usize>(
+    office: Arc<Office<G, LIMITS>>,
+    phase: watch::Receiver<Phase>,
+) {
     reached(&phase, Phase::Running).await;
     while *phase.borrow() < Phase::Over {
         office.tally().calls += 1;
@@ -203,9 +218,12 @@ async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Re
 }
 
 /// One logical call: attempts until one succeeds, or until the run is over.
-async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Receiver<Phase>) {
+async fn call<G: Admission<LIMITS>, const LIMITS: usize>(
+    office: &Office<G, LIMITS>,
+    phase: &watch::Receiver<Phase>,
+) {
     let (asked, costs) = (Instant::now(), office.costs());
-    let mut turn = office.gate.costing(costs).with_timeout(office.deadline).acquire();
+    let mut turn = office.gate.acquire(costs, office.deadline);
     loop {
         let permit = tokio::select! {
             biased;
@@ -215,9 +233,9 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
         let Ok(permit) = permit else { break };
         let sent = asked.elapsed();
         let reply = office.attempt(costs, asked).await;
-        let next = permit.retry(reply);
+        let next = office.gate.retry(permit, reply);
         let mut tally = office.tally();
-        tally.steered_by(office.gate.stats().basis);
+        tally.steered_by(office.gate.basis());
         match next {
             Ok(next) => turn = next,
             Err(_) if reply.outcome == Outcome::Ok => {

@@ -3,8 +3,9 @@
 use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
 use hdrhistogram::Histogram;
+use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub struct Plan<'a> {
     pub workers: usize,
     pub tokens: bool,
     pub grace: Duration,
+    /// Where the processes share one budget.
+    pub share: Option<&'a Path>,
 }
 
 /// A running fleet. Dropped, its processes are killed; [`Fleet::stop`] lets them finish.
@@ -129,6 +132,7 @@ impl Process {
             .args(["--seed", &seed.to_string()])
             .args(["--grace", &humantime::format_duration(plan.grace).to_string()])
             .args(plan.tokens.then_some("--tokens"))
+            .args(plan.share.iter().flat_map(|folder| [OsStr::new("--share"), folder.as_os_str()]))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -3,6 +3,7 @@
 //! `demo` starts a real HTTP API on loopback that limits its callers, and a fleet of real client
 //! processes that know neither the limit nor each other; `serve` starts the API alone.
 
+mod admission;
 mod client;
 mod curves;
 mod fleet;
@@ -185,11 +186,12 @@ fn open_watchers(
 }
 
 fn headline(options: &Demo, interrupted: bool) -> String {
-    let Demo { processes, workers, api, seconds, .. } = options;
+    let Demo { processes, workers, api, seconds, share, .. } = options;
     let seconds = seconds.as_secs_f64();
+    let budget = if *share { ", which share one budget" } else { "" };
     let early = if interrupted { " (stopped early)" } else { "" };
     format!(
-        "the fleet  {processes} processes of {workers} workers, {seconds} s a law{early}\n\
+        "the fleet  {processes} processes of {workers} workers{budget}, {seconds} s a law{early}\n\
          the API    {api}\n"
     )
 }

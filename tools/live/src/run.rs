@@ -24,11 +24,15 @@ pub async fn run(
     watcher: &mut dyn Watcher,
     finished: &[Report],
 ) -> Result<Report> {
+    let folder = demo.share.then(tempfile::tempdir).transpose()?;
+    // One that the processes make themselves is open to nobody else.
+    let shared = folder.as_ref().map(|folder| folder.path().join("shared"));
     let plan = Plan {
         address: server.address(),
         law,
         workers: demo.workers,
         tokens: demo.api.tokens().is_some(),
+        share: shared.as_deref(),
         grace: 2 * (demo.api.service() + demo.api.latency) + Duration::from_secs(2),
     };
     let mut fleet = Fleet::start(&plan, &seeds(demo)?).await?;

@@ -66,6 +66,19 @@ fn an_outage_delays_calls_and_loses_none() {
 }
 
 #[test]
+fn a_fleet_that_shares_one_budget_uses_the_limit_evenly_and_loses_no_call() {
+    let args = ["--share", "--seconds", "6", "--law", "adaptive", "--outage", "2s..3s"];
+    let document = demo_json(&args);
+    let run = &document["runs"][0];
+    assert_eq!(number(run, "lost"), 0.0, "{run}");
+    assert!(number(run, "outage") > 0.0 && number(run, "utilisation") > 0.2, "{run}");
+    assert!(number(run, "jain") > 0.9, "{run}");
+    for row in run["processes"].as_array().unwrap() {
+        assert!(number(row, "served") > 0.0, "{row}");
+    }
+}
+
+#[test]
 fn a_reader_who_has_read_enough_is_no_error() {
     let mut child =
         tidegate_live(&["demo", "--seconds", "1", "--law", "fixed"]).spawn().expect("it starts");

@@ -56,6 +56,7 @@ fn what_makes_no_sense_is_one_sentence_and_exit_status_two() {
         (&["--tokens", "500/1s"], &["--tokens", "1900"]),
         (&["--tokens", "9000/1s", "--hints", "github"], &["--hints github", "--tokens", "openai"]),
         (&["--tokens", "9000/1s", "--law", "aimd"], &["--tokens", "aimd", "none and adaptive"]),
+        (&["--share", "--tokens", "9000/1s"], &["--share", "--tokens"]),
         (&["--also", "500"], &["--also", "500/10s"]),
         (&["--also", "0/1s"], &["--also", "at least 1"]),
         (&["--also", "5/0s"], &["--also", "longer than zero"]),

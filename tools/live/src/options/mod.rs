@@ -11,6 +11,7 @@ use crate::laws::OF_SEVERAL_LIMITS;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 use values::{count, duration, law, seconds, seed};
 
@@ -54,6 +55,9 @@ pub struct Demo {
     /// Workers per process. They share one controller.
     #[arg(long, value_name = "N", default_value = "6", value_parser = count(1..=1000), allow_hyphen_values = true)]
     pub workers: usize,
+    /// The processes share one budget, through a socket.
+    #[arg(long)]
+    pub share: bool,
     /// How long to run each law.
     #[arg(long, value_name = "SECONDS", default_value = "12", value_parser = seconds, allow_hyphen_values = true)]
     pub seconds: Duration,
@@ -80,6 +84,11 @@ impl Demo {
 
     fn check(&self) -> Result<(), String> {
         self.page.check()?;
+        if self.share && self.api.tokens().is_some() {
+            return Err(
+                "--share is for one limit, and --tokens makes two; leave out one of them".into()
+            );
+        }
         let mut laws = self.laws().into_iter();
         match laws.find(|law| !OF_SEVERAL_LIMITS.contains(&law.as_str())) {
             Some(law) if self.api.tokens().is_some() => Err(format!(
@@ -107,6 +116,9 @@ pub struct Client {
     /// Calls cost tokens, so two limits are kept.
     #[arg(long)]
     pub tokens: bool,
+    /// The folder in which the processes share their budget [default: each has its own].
+    #[arg(long, conflicts_with_all = ["tokens", "deadline"])]
+    pub share: Option<PathBuf>,
     /// How long calls in flight may still take once the run is over.
     #[arg(long, value_parser = duration)]
     pub grace: Duration,

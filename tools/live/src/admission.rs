@@ -1,0 +1,87 @@
+//! What admits the calls of a process: a gate of its own, or one that shares a budget with the others.
+
+use std::future::Future;
+use std::time::Duration;
+use tidegate::law::Basis;
+use tidegate::{Outcome, Reply};
+use tidegate_tower::local::{LocalAcquire, LocalGate, LocalPermit};
+use tidegate_tower::{Acquire, Error, Gate, Permit};
+
+/// A gate, as far as a worker needs it.
+pub trait Admission<const LIMITS: usize>: Send + Sync + 'static {
+    type Permit: Send;
+    type Turn: Future<Output = Result<Self::Permit, Error>> + Send + Unpin;
+
+    /// A permit when it is the call's turn.
+    fn acquire(&self, costs: [u32; LIMITS], timeout: Duration) -> Self::Turn;
+
+    /// Reports what became of a call, and waits for another attempt, where one is due.
+    fn retry(&self, permit: Self::Permit, reply: Reply<LIMITS>) -> Result<Self::Turn, Error>;
+
+    /// How long a call would wait that comes now; zero where that is not known.
+    fn wait(&self) -> Duration;
+
+    /// What the law steers by, where this process knows.
+    fn basis(&self) -> Option<Basis>;
+
+    /// Gives back what others can use.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
+impl<const LIMITS: usize> Admission<LIMITS> for Gate<LIMITS> {
+    type Permit = Permit<LIMITS>;
+    type Turn = Acquire<LIMITS>;
+
+    fn acquire(&self, costs: [u32; LIMITS], timeout: Duration) -> Self::Turn {
+        self.costing(costs).with_timeout(timeout).acquire()
+    }
+
+    fn retry(&self, permit: Self::Permit, reply: Reply<LIMITS>) -> Result<Self::Turn, Error> {
+        permit.retry(reply)
+    }
+
+    fn wait(&self) -> Duration {
+        // One that would be rejected does not wait.
+        self.peek().unwrap_or_default()
+    }
+
+    fn basis(&self) -> Option<Basis> {
+        self.stats().basis
+    }
+
+    async fn close(&self) {}
+}
+
+/// All processes have one key.
+const KEY: &str = "api";
+
+impl Admission<1> for LocalGate {
+    type Permit = LocalPermit;
+    type Turn = LocalAcquire;
+
+    fn acquire(&self, _: [u32; 1], _: Duration) -> Self::Turn {
+        LocalGate::acquire(self, KEY)
+    }
+
+    fn retry(&self, permit: Self::Permit, reply: Reply) -> Result<Self::Turn, Error> {
+        let again = permit.retry(reply);
+        // A call is tried until it is served or the run is over, also where its attempts are used up.
+        if reply.outcome == Outcome::Ok {
+            again
+        } else {
+            again.or_else(|_| Ok(LocalGate::acquire(self, KEY)))
+        }
+    }
+
+    fn wait(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn basis(&self) -> Option<Basis> {
+        None
+    }
+
+    async fn close(&self) {
+        LocalGate::close(self).await;
+    }
+}
