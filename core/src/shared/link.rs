@@ -38,7 +38,7 @@ pub(super) struct Link {
     since: Instant,
     /// Whether a lease waited for its call since then, for longer than timers are late.
     spare: bool,
-    /// Whether calls waited for their leases when several were sent last.
+    /// Whether several calls were sent between two answers, and no lease has waited for its call since.
     hungry: bool,
     /// How many were sent lately: a second, with 16 bits of fraction.
     rate: u64,
