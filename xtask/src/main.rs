@@ -21,6 +21,7 @@ mod release;
 mod road;
 mod rustup;
 mod setup;
+mod site;
 mod soak;
 mod solver;
 mod tally;
@@ -94,8 +95,11 @@ enum Verb {
     /// Change the core place by place, and see which changes nothing notices
     Mutants(mutants::Mutants),
 
-    /// Check formatting and clippy, with warnings as errors, on the host and on every target
+    /// Check formatting, clippy for the host and every target (warnings are errors), and the CI workflows
     Lint,
+
+    /// Build the documentation into target/site: guides, crates, npm package and demo page
+    Site,
 
     /// Build and check everything that is published, into target/release-artifacts, and print the commands that publish it
     Release(release::Release),
@@ -118,6 +122,7 @@ fn main() -> ExitCode {
         Verb::Soak(soak) => soak::run(&mut roads, &soak),
         Verb::Mutants(mutants) => mutants::run(&mutants),
         Verb::Relay { port } => relay::run(port),
+        Verb::Site => site::run(&mut roads),
         Verb::Release(release) => release::run(&mut roads, &release),
         Verb::Lint => {
             let mut tally = Tally::default();

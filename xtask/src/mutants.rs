@@ -13,7 +13,8 @@ use clap::Args;
 use crate::cargo_tool::CargoTool;
 use crate::workspace::root;
 
-const TOOL: CargoTool = CargoTool { verb: "mutants", version: "27.1.0", takes: "some minutes" };
+const TOOL: CargoTool =
+    CargoTool { name: "cargo-mutants", version: "27.1.0", takes: "some minutes" };
 const KNOWN: &str = "tests/golden/mutants.md";
 /// The rules by which calls are sent: what every promise rests on.
 const FILES: [&str; 6] = [

@@ -42,6 +42,11 @@ pub fn folder() -> PathBuf {
     root().join("wasm")
 }
 
+/// Where the programs from npm that xtask runs are installed.
+pub fn tools() -> PathBuf {
+    root().join("xtask/npm")
+}
+
 /// Where its parts are put together.
 pub fn out() -> PathBuf {
     root().join("target/npm")

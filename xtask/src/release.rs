@@ -1,15 +1,17 @@
 //! `cargo xtask release`: everything that is published, built into one folder and checked, and the commands
 //! that publish it. It publishes nothing itself.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::npm;
 use crate::road::Roads;
+use crate::site;
 use crate::tally::Tally;
 use crate::test::package::PUBLISHED;
 use crate::test::{api, docs, package, supply, wasm};
@@ -40,6 +42,7 @@ pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
     api::run(roads, &mut tally);
     supply::run(roads, &mut tally);
     docs::run(roads, &mut tally);
+    tally.verdict("the site", || site::build(roads));
     if tally.failed == 0 {
         tally.verdict("the artifacts", || collect(&folder, &version));
         tally.check("npm publish, dry run", npm_publish(&folder, &version));
@@ -57,7 +60,7 @@ type Check = fn(&str) -> Result<()>;
 
 /// What must be there for a release, and may be missing in a dry run.
 const PREPARED: [(&str, Check); 3] =
-    [("the changelog", changelog), ("the repository", repository), ("the tree", clean)];
+    [("the changelog", changelog), ("the repository", named), ("the tree", clean)];
 
 /// The version of the crates.
 fn version() -> Result<String> {
@@ -101,20 +104,47 @@ fn changelog(version: &str) -> Result<()> {
     Ok(())
 }
 
-/// Every crate and the npm package name the repository that the workspace names.
-fn repository(_: &str) -> Result<()> {
+/// The address of the public repository, which the owner sets below `[workspace.package]`.
+pub fn repository() -> Result<Option<String>> {
     let told = metadata()?;
-    for package in told["packages"].as_array().into_iter().flatten() {
-        let name = package["name"].as_str().unwrap_or_default();
-        if PUBLISHED.contains(&name) && package["repository"].is_null() {
-            bail!(
-                "{name} names no repository: set it in Cargo.toml below [workspace.package], and write \
-                 `repository.workspace = true` in each published crate"
+    let mut packages = told["packages"].as_array().into_iter().flatten();
+    let core = packages.find(|it| it["name"] == PUBLISHED[0]);
+    let address = core.and_then(|it| it["repository"].as_str()).unwrap_or_default();
+    Ok((!address.is_empty()).then(|| address.trim_end_matches('/').to_owned()))
+}
+
+/// Writes the repository into the npm package's manifest, in the order in which `npm init` has the fields.
+fn named(_: &str) -> Result<()> {
+    let address = repository()?
+        .context("no repository: set `repository` below [workspace.package] in Cargo.toml")?;
+    let file = npm::folder().join("package.json");
+    let text = fs::read_to_string(&file).context("wasm/package.json")?;
+    let derived = with_repository(&text, &address);
+    if derived != text {
+        fs::write(&file, derived).context("wasm/package.json")?;
+    }
+    Ok(())
+}
+
+/// The manifest with the fields that follow from the repository's address.
+fn with_repository(manifest: &str, address: &str) -> String {
+    const DERIVED: [&str; 3] = ["  \"repository\":", "  \"homepage\":", "  \"bugs\":"];
+    let mut text = String::new();
+    for line in manifest.lines() {
+        if DERIVED.iter().any(|field| line.starts_with(field)) {
+            continue;
+        }
+        _ = writeln!(text, "{line}");
+        if line.starts_with("  \"license\":") {
+            _ = writeln!(
+                text,
+                "  \"repository\": {{ \"type\": \"git\", \"url\": \"git+{address}.git\", \"directory\": \"wasm\" }},"
             );
+            _ = writeln!(text, "  \"homepage\": \"{address}#readme\",");
+            _ = writeln!(text, "  \"bugs\": \"{address}/issues\",");
         }
     }
-    ensure!(!manifest()?["repository"].is_null(), "wasm/package.json names no repository");
-    Ok(())
+    text
 }
 
 fn clean(_: &str) -> Result<()> {
@@ -175,6 +205,17 @@ mod tests {
     #[test]
     fn everything_has_one_version() {
         same(&version().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn the_npm_package_gets_its_addresses_from_the_repository() {
+        let manifest =
+            "{\n  \"license\": \"MIT\",\n  \"bugs\": \"old\",\n  \"type\": \"module\"\n}\n";
+        let text = with_repository(manifest, "https://a.org/b");
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["repository"]["url"], "git+https://a.org/b.git");
+        assert_eq!(value["bugs"], "https://a.org/b/issues");
+        assert_eq!(with_repository(&text, "https://a.org/b"), text);
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn is_address(rest: &str) -> bool {
 }
 
 /// A relative path from a page, without `.` and `..`; `None` where it leads out.
-fn resolve(from: &str, path: &str) -> Option<String> {
+pub fn resolve(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     if path.starts_with('/') {

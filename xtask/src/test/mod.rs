@@ -1,4 +1,4 @@
-//! `cargo xtask test`: what must pass, part by part; in short, or all of it.
+//! `cargo xtask test`: the test suite in parts. Without a name it runs the short suite.
 
 pub mod api;
 mod conformance;
@@ -10,7 +10,7 @@ mod firmware;
 mod fuzz;
 mod guides;
 pub mod hostile;
-mod links;
+pub mod links;
 mod msrv;
 mod no_panic;
 pub mod package;
@@ -37,22 +37,22 @@ use crate::workspace::{cargo, root};
 use crate::{lint, no_such, setup};
 use times::Times;
 
-/// What checks a part.
+/// Runs the checks of a part.
 type Check = fn(&mut Roads, &mut Tally);
 
 struct Part {
     name: &'static str,
     about: &'static str,
-    /// All of it.
+    /// The complete part.
     all: Check,
-    /// What of it belongs to a run without a name, which is over within minutes.
+    /// What the short suite runs of it.
     quick: Option<Check>,
-    /// It waits for servers and clocks more than it computes, so it goes on beside the others. These
-    /// share the npm package's folders, and go one after the other.
+    /// Mostly waits for servers and clocks, so it runs beside parts that compute. Parts that wait share the npm
+    /// package's folders, so they run one after the other.
     waits: bool,
 }
 
-/// A part that takes its time, and waits for `all` or its name.
+/// A part that runs only by name or with `all`.
 const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
     Part { name, about, all, quick: None, waits: false }
 }
@@ -68,61 +68,66 @@ impl Part {
 }
 
 const PARTS: [Part; 26] = [
-    part("lint", "formatting and clippy; the same as the verb", lint::run).quick(lint::format),
-    part("core", "core's tests, with debug assertions and without", core).quick(core_once),
-    part("purity", "no float, unsafe or std in core; a tidy tree", purity).quick(purity),
-    part("targets", "core builds and lints on every target", targets),
-    part("no-panic", "no panic is reachable in core", no_panic::run),
-    part("docs", "the documentation builds, and its links lead somewhere", docs::run)
+    part(
+        "lint",
+        "formatting, clippy and workflow files; the same as `cargo xtask lint`",
+        lint::run,
+    )
+    .quick(lint::format),
+    part("core", "core's tests, with and without debug assertions", core).quick(core_once),
+    part("purity", "no float, unsafe or std in core; no unfinished work in the tree", purity)
+        .quick(purity),
+    part("targets", "build core and run clippy for every target", targets),
+    part("no-panic", "prove that core has no reachable panic", no_panic::run),
+    part("docs", "documentation builds without warnings or dead links", docs::run)
         .quick(docs::links),
-    part("features", "combinations of features lint", features::run),
-    part("msrv", "the oldest Rust that is named builds it", msrv::run),
-    part("package", "the crates can be published", package::run),
-    part("api", "what the crates give to others is what is committed", api::run),
-    part("supply", "licences and sources of all that is built upon", supply::run),
-    part("conformance", "the oracle's answers, everywhere", conformance::run)
+    part("features", "clippy for combinations of features", features::run),
+    part("msrv", "build with the minimum Rust version", msrv::run),
+    part("package", "crates are complete and build from their packages", package::run),
+    part("api", "the public API matches tests/golden/api", api::run),
+    part("supply", "licences, sources and advisories of dependencies", supply::run),
+    part("conformance", "the oracle's vectors on every runtime", conformance::run)
         .quick(conformance::quick),
-    part("proofs", "lemmas about the core's arithmetic", trust::proofs),
-    part("exhaustive", "all that small policies can come to", trust::exhaustive),
-    part("fuzz", "what a search has kept breaks no promise", fuzz::run),
-    part("hostile", "servers that do what none should", hostile::run).waits(),
-    part("seeds", "the figures that the laws' sources published", seeds).quick(seeds),
-    part("sim", "the world in virtual time, native and in wasm", sim).quick(sim_quick),
-    part("live", "the real server and fleet", live).quick(live).waits(),
+    part("proofs", "lemmas about core's arithmetic", trust::proofs),
+    part("exhaustive", "every order of six events under small policies", trust::exhaustive),
+    part("fuzz", "the fuzz corpus", fuzz::run),
+    part("hostile", "clients against malicious servers", hostile::run).waits(),
+    part("seeds", "published figures of the laws' sources", seeds).quick(seeds),
+    part("sim", "the simulator, native and as wasm", sim).quick(sim_quick),
+    part("live", "the demo's server and fleet", live).quick(live).waits(),
     part("tower", "the gate for tokio, tower, reqwest and tonic", tower::run).quick(tower::quick),
-    part("embedded", "the throttle for embassy, and firmware", embedded::run)
+    part("embedded", "the throttle for embassy, and firmware on emulated boards", embedded::run)
         .quick(embedded::quick),
-    part("wiring", "the throttle on four chips", embedded::wiring),
-    part("wasm", "the npm package, in every runtime it names", wasm::run)
+    part("wiring", "compile the wiring for four chips", embedded::wiring),
+    part("wasm", "the npm package in every supported runtime", wasm::run)
         .quick(wasm::quick)
         .waits(),
-    part("web", "the page, in a real browser", web::run).waits(),
-    part("guides", "each guide, followed in an empty folder", guides::run).waits(),
-    part("xtask", "this tool's own tests", xtask).quick(xtask),
+    part("web", "the page in a real browser", web::run).waits(),
+    part("guides", "follow each guide in an empty folder", guides::run).waits(),
+    part("xtask", "the tests of xtask", xtask).quick(xtask),
 ];
 
-/// What stands for all parts but those of `BY_NAME`.
+/// Stands for all parts except those of `BY_NAME`.
 const ALL: &str = "all";
-/// What runs only by its name: each builds a tool for some minutes, for what seldom changes.
+/// Parts that run only by name: each first builds a tool for some minutes, and checks what rarely changes.
 const BY_NAME: [&str; 2] = ["api", "supply"];
 
-/// The parts, one a line, below the verb's help.
+/// The list of parts for `--help`, one per line.
 pub fn help() -> String {
-    let mut help =
-        String::from("Parts, in order; those with a star also run in short without a name:");
+    let mut help = String::from("Parts, in order. The short suite runs those with a star:");
     for Part { name, about, quick, .. } in &PARTS {
         let star = if quick.is_some() { "*" } else { " " };
         _ = write!(help, "\n {star}{name:<11} {about}");
     }
     let by_name = BY_NAME.join(", ");
     let together = trust::PARTS.join(", ");
-    _ = write!(help, "\nTogether:\n  {ALL:<11} all of all parts, but for {by_name}");
+    _ = write!(help, "\nGroups:\n  {ALL:<11} all parts except {by_name}");
     _ = write!(help, "\n  {:<11} {together}", trust::NAME);
     help
 }
 
-/// Runs the named parts, or what is quick of all: those that wait beside those that compute, in
-/// their order. One that fails does not stop the others.
+/// Runs the named parts, or the short suite. Parts that wait run beside parts that compute. A failed part does not stop
+/// the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     let names = PARTS.map(|part| part.name);
     let together = [ALL, trust::NAME];
@@ -166,13 +171,13 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     Ok(report(&rows).exit_code())
 }
 
-/// What each part came to, and how long it took.
+/// The result and duration of a part.
 type Row = (&'static str, Tally, Duration);
 
-/// A run of parts, two of them at a time at the most.
+/// A run of parts, at most two at a time.
 struct Run {
     times: Mutex<Times>,
-    /// The parts that are not over, those that compute and those that wait.
+    /// Unfinished parts: those that compute, and those that wait.
     left: Mutex<[Vec<&'static str>; 2]>,
     rows: Mutex<Vec<Row>>,
 }
@@ -195,7 +200,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The table of the parts, and the sums alone on the last line.
+/// Prints the table of parts, and the sums on the last line.
 fn report(rows: &[Row]) -> Tally {
     println!("{:<11} {:>7} {:>7} {:>7} {:>8}", "part", "passed", "failed", "skipped", "seconds");
     let mut sum = Tally::default();
@@ -214,14 +219,14 @@ fn cargo_test(package: &str, more: &[&str]) -> Command {
     command
 }
 
-/// Debug assertions are on in the first profile and off in the second. What is there without a feature
-/// is in the first, and what only a feature brings in the second; no feature changes what is there without.
+/// The first run has debug assertions and no features. The second has all features and no debug assertions. Features
+/// are additive, so this covers both.
 fn core(_: &mut Roads, tally: &mut Tally) {
     tally.tests("debug", cargo_test("tidegate", &[]));
     tally.tests("release, all features", cargo_test("tidegate", &["--release", "--all-features"]));
 }
 
-/// Once, with all that only a feature brings.
+/// One run with all features.
 fn core_once(_: &mut Roads, tally: &mut Tally) {
     tally.tests("debug, all features", cargo_test("tidegate", &["--all-features"]));
 }
@@ -246,7 +251,7 @@ fn targets(roads: &mut Roads, tally: &mut Tally) {
     lint::on_targets(roads, tally);
 }
 
-/// One line for each source, because who has changed a law wants to know whose figures it moved.
+/// One check per source, so that a change of a law shows whose figures it affects.
 fn seeds(_: &mut Roads, tally: &mut Tally) {
     for source in ["tchannel", "autosleeper", "heroku", "emr", "go", "aws", "golden"] {
         let module = format!("{source}::");
@@ -274,16 +279,16 @@ fn sim(roads: &mut Roads, tally: &mut Tally) {
     let mut command = cargo_test("tidegate-sim", &["--release"]);
     let module = folder.join(WASM).join("release/tidegate_sim_wasm.wasm");
     command.env("TIDEGATE_SIM_WASM", module);
-    tally.tests("native, and in wasm", command);
-    tally.tests("the page of bars", cargo_test("tidegate-control", &["--release"]));
+    tally.tests("native and wasm", command);
+    tally.tests("the table of bars", cargo_test("tidegate-control", &["--release"]));
 }
 
-/// The scenarios whose figures others got in theirs.
+/// The scenarios with published figures.
 fn sim_quick(_: &mut Roads, tally: &mut Tally) {
     tally.tests("native", cargo_test("tidegate-sim", &["--release", "--test", "figures"]));
 }
 
-/// The program as the demo runs it.
+/// The tests, in the profile that the demo uses.
 fn live(_: &mut Roads, tally: &mut Tally) {
     tally.tests("debug", cargo_test("tidegate-live", &[]));
 }
@@ -297,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_name_stands_for_are_parts() {
+    fn every_group_consists_of_parts() {
         for part in trust::PARTS {
             assert!(PARTS.iter().any(|known| known.name == part), "{part}");
         }

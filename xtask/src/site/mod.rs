@@ -1,0 +1,114 @@
+//! `cargo xtask site`: the documentation as a folder that any host serves, `target/site`.
+//!
+//! mdBook renders the repository's Markdown pages, rustdoc the crates, and TypeDoc the npm package. The demo page is
+//! beside them.
+
+mod links;
+mod pages;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+
+use crate::cargo_tool::MDBOOK;
+use crate::npm::{self, step};
+use crate::road::Roads;
+use crate::test::package::PUBLISHED;
+use crate::workspace::{cargo, root};
+use crate::{page, release};
+
+/// Builds the site and prints its place.
+pub fn run(roads: &mut Roads) -> Result<ExitCode> {
+    build(roads)?;
+    println!("  done  {}", folder().join("index.html").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn folder() -> PathBuf {
+    root().join("target/site")
+}
+
+/// Builds the site and checks its links. An interrupted build leaves the previous site as it was.
+pub fn build(roads: &mut Roads) -> Result<()> {
+    let work = empty(&root().join("target/site-build"))?;
+    let (staged, site) = (work.join("pages"), work.join("site"));
+    let repository = release::repository()?;
+    pages::stage(root(), &staged, repository.as_deref())?;
+    MDBOOK.bring()?;
+    let mut book = MDBOOK.command();
+    book.arg("build").arg(&staged).arg("--dest-dir").arg(&site);
+    if let Some(repository) = repository {
+        book.env("MDBOOK_OUTPUT__HTML__GIT_REPOSITORY_URL", repository);
+    }
+    step("mdbook build", book)?;
+
+    // Other commands document private items in the same folder.
+    let rust = empty(&root().join("target/doc"))?;
+    step("cargo doc", documented())?;
+    complete(&rust)?;
+    copy(&rust, &site.join("rust"))?;
+
+    npm::install(&npm::folder())?;
+    npm::install(&npm::tools())?;
+    let mut typedoc = Command::new("node_modules/.bin/typedoc");
+    typedoc.arg("--out").arg(site.join("npm")).current_dir(npm::tools());
+    step("typedoc", typedoc)?;
+
+    page::build(roads)?;
+    copy(&page::dist(), &site.join("demo"))?;
+
+    links::check(&site)?;
+    _ = fs::remove_dir_all(folder());
+    fs::rename(&site, folder()).with_context(|| folder().display().to_string())
+}
+
+/// `cargo doc` of the published crates, with warnings as errors.
+pub fn documented() -> Command {
+    let mut command = cargo("doc");
+    command.args(["--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings");
+    PUBLISHED.iter().for_each(|name| _ = command.args(["--package", name]));
+    command
+}
+
+/// Adds the overview that rustdoc's own pages link to. The documentation of `tracing`, which rustdoc copies for blanket
+/// implementations, gets a link that works outside that crate.
+fn complete(rust: &Path) -> Result<()> {
+    const RELATIVE: &str = "href=\"dispatcher#";
+    const ABSOLUTE: &str = "href=\"https://docs.rs/tracing/latest/tracing/dispatcher/index.html#";
+    const OVERVIEW: &str = "<!doctype html>\n<html lang=\"en\"><head><title>tidegate</title>\
+        <meta http-equiv=\"refresh\" content=\"0; url=../reference.html\"></head>\
+        <body><a href=\"../reference.html\">API reference</a></body></html>\n";
+    fs::write(rust.join("index.html"), OVERVIEW)?;
+    for folder in [rust.join("tidegate_tower"), rust.join("tidegate_tower/local")] {
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            if path.is_file() {
+                let text = fs::read_to_string(&path)?;
+                fs::write(&path, text.replace(RELATIVE, ABSOLUTE))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn empty(folder: &Path) -> Result<PathBuf> {
+    _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    Ok(folder.to_owned())
+}
+
+/// Copies a folder and everything in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        if path.is_dir() {
+            copy(&path, &to.join(name))?;
+        } else {
+            fs::copy(&path, to.join(name)).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(())
+}
