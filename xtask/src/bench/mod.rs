@@ -1,9 +1,9 @@
-//! `cargo xtask bench`: how well it controls and shares, in scenarios and in worlds drawn at random, what it costs, how large it is, the page,
-//! and how it does beside others in a Rust service and at servers that limit as providers do.
+//! `cargo xtask bench`: measures control, cost and size, and compares with other throttles. It writes tests/golden.
 
 mod boards;
 mod control;
 mod cost;
+mod demo;
 mod image;
 mod page;
 pub mod providers;
@@ -25,67 +25,69 @@ use crate::workspace::root;
 
 #[derive(Subcommand)]
 pub enum Bench {
-    /// Run every law in every scenario, and hold `adaptive` against its bars
+    /// Run every law in every scenario, and compare `adaptive` with its bars
     ///
-    /// Everything after `control` is handed on; `cargo xtask bench control --help` lists it.
+    /// `cargo xtask bench control --help` lists the options of the program that runs.
     #[command(disable_help_flag = true)]
     Control {
-        /// Handed on as they stand
+        /// Options of the program
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Count the instructions of a decision, beside other limiters and on microcontrollers
+    /// Count the instructions per decision, beside other limiters and on microcontrollers
     Cost {
-        /// Print rows `{"what","target","instructions"}`, and write no page
+        /// Print rows `{"what","target","instructions"}` and write no table
         #[arg(long)]
         json: bool,
     },
-    /// Weigh the web page, and see how soon it is there and how evenly it moves
+    /// Draw the README's picture of the demo
+    Demo,
+    /// Measure the size, load time and frame rate of the web page
     Page {
-        /// Print JSON, and write no page
+        /// Print JSON and write no table
         #[arg(long)]
         json: bool,
     },
-    /// Put the npm package and its rivals in front of servers that limit as real providers do
+    /// Compare the npm package with other clients, on servers that limit as real providers do
     ///
-    /// Everything after `providers` is handed on; `cargo xtask bench providers --help` lists it.
+    /// `cargo xtask bench providers --help` lists the options of the program that runs.
     #[command(disable_help_flag = true)]
     Providers {
-        /// Handed on as they stand
+        /// Options of the program
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Let fleets share one budget, through every fault: a quarter of an hour each
+    /// Measure fleets that share one budget, with every fault: 10 to 20 minutes each
     Shared {
-        /// Only this one
+        /// Only this fleet
         fleet: Option<shared::Fleet>,
     },
-    /// Weigh images of firmware: flash and state, on three targets
+    /// Measure flash and state of firmware images on three targets
     Size {
-        /// Print rows `{"what","target","bytes"}`, and write no page
+        /// Print rows `{"what","target","bytes"}` and write no table
         #[arg(long)]
         json: bool,
-        /// Print the size of each symbol in this image, and write no page
+        /// Print the size of each symbol in this image and write no table
         #[arg(long, value_name = "IMAGE", value_parser = size::images(), conflicts_with = "json")]
         symbols: Option<String>,
     },
-    /// Put tidegate-tower, governor, reqwest-retry and tower's own limit in front of ten servers, on real sockets
+    /// Compare tidegate-tower with governor, reqwest-retry and tower's own limit, on ten servers with real sockets
     Tower {
-        /// Print rows, and write no page
+        /// Print rows and write no table
         #[arg(long)]
         json: bool,
     },
-    /// Judge laws in worlds drawn at random, and write tests/golden/worlds.md and worlds.svg
+    /// Compare laws on servers and clients drawn at random, and write tests/golden/worlds.md and worlds.svg
     ///
-    /// `tidegate-sim worlds` has more choices: laws, families, hints, worlds for development.
+    /// `tidegate-sim worlds` has more options: laws, families, hints, development worlds.
     Worlds {
-        /// The number that the worlds are drawn from
+        /// The seed of the worlds
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
-        /// So many worlds instead of 200; they are only shown
+        /// Draw this many worlds instead of 200, and only show the result
         #[arg(long, value_name = "N")]
         worlds: Option<u32>,
-        /// Print JSON, and write no page
+        /// Print JSON and write no table
         #[arg(long)]
         json: bool,
     },
@@ -95,6 +97,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
     match bench {
         Bench::Control { args } => control::run(args)?,
         Bench::Cost { json } => cost::run(roads, json)?,
+        Bench::Demo => demo::run()?,
         Bench::Page { json } => page::run(roads, json)?,
         Bench::Providers { args } => providers::run(roads, args)?,
         Bench::Shared { fleet } => shared::run(roads, fleet)?,
@@ -105,7 +108,7 @@ pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a page of tests/golden and shows it.
+/// Writes a table to tests/golden and prints it.
 fn publish(name: &str, page: &str) -> Result<()> {
     let path = root().join("tests/golden").join(name);
     fs::write(&path, page).with_context(|| format!("{} cannot be written", path.display()))?;
@@ -114,7 +117,7 @@ fn publish(name: &str, page: &str) -> Result<()> {
     Ok(())
 }
 
-/// The compiler's name for itself; another one makes other images.
+/// The compiler's version. Another compiler builds different images.
 fn compiler(road: Road) -> String {
     let mut command = match road {
         Road::Active => Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())),
@@ -125,7 +128,7 @@ fn compiler(road: Road) -> String {
     version.unwrap_or_else(|_| road.name().to_owned())
 }
 
-/// 12 345 as people write it.
+/// Writes 12345 as `12 345`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits

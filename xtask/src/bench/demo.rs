@@ -1,0 +1,141 @@
+//! The picture of the demo in the README: calls sent and served in each second, with and without a law.
+
+use std::fmt::Write;
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::live;
+use crate::npm::step;
+use crate::workspace::root;
+
+const LAWS: [(&str, &str); 2] = [("none", "without a throttle"), ("adaptive", "with adaptive")];
+/// What the demo's API allows by default, in calls a second.
+const LIMIT: f64 = 60.0;
+
+/// Runs the demo and writes tests/golden/demo.svg.
+pub fn run() -> Result<()> {
+    step("building", live::build())?;
+    let mut demo = Command::new(live::program());
+    demo.args(["demo", "--no-page", "--seed", "1"]);
+    let output = demo.output().context("the demo does not start")?;
+    ensure!(output.status.success(), "the demo failed");
+    let picture = draw(&String::from_utf8_lossy(&output.stdout))?;
+    fs::write(root().join("tests/golden/demo.svg"), picture)?;
+    eprintln!("written to tests/golden/demo.svg");
+    Ok(())
+}
+
+/// One second of a run: calls sent and calls served.
+type Second = (f64, f64);
+
+/// Reads the demo's lines, such as `adaptive 3 s  offered 65/s  served 60/s  …`.
+fn seconds(output: &str, law: &str) -> Result<Vec<Second>> {
+    let mut seconds = Vec::new();
+    for line in output.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [name, _, "s", "offered", sent, "served", served, ..] = words[..] else { continue };
+        if name == law {
+            let rate = |word: &str| word.trim_end_matches("/s").parse::<f64>();
+            seconds.push((rate(sent)?, rate(served)?));
+        }
+    }
+    if seconds.len() < 2 {
+        bail!("the demo printed no seconds of {law}:\n{output}");
+    }
+    Ok(seconds)
+}
+
+/// A panel's width and height, and where its top is.
+const PANEL: (f64, f64, f64) = (300.0, 150.0, 84.0);
+/// The rates on the logarithmic axis.
+const TICKS: [f64; 4] = [10.0, 60.0, 300.0, 1500.0];
+
+fn y(rate: f64) -> f64 {
+    let (least, most) = (TICKS[0], TICKS[3]);
+    let part = (rate.clamp(least, most) / least).ln() / (most / least).ln();
+    PANEL.2 + PANEL.1 * (1.0 - part)
+}
+
+fn draw(output: &str) -> Result<String> {
+    let mut svg = String::from(HEAD);
+    for (index, (law, title)) in LAWS.iter().enumerate() {
+        let left = 60.0 + index as f64 * 350.0;
+        let seconds = seconds(output, law)?;
+        _ = writeln!(svg, r#"<text class="head" x="{left}" y="70">{title}</text>"#);
+        for tick in TICKS {
+            let (class, y) = (if tick == LIMIT { "limit" } else { "grid" }, y(tick));
+            _ = writeln!(svg, r#"<path class="{class}" d="M{left} {y:.1}h{}"/>"#, PANEL.0);
+            if index == 0 {
+                _ = writeln!(svg, r#"<text class="tick" x="52" y="{:.1}">{tick}</text>"#, y + 4.0);
+            }
+        }
+        for (class, rate) in [("sent", (|it| it.0) as fn(&Second) -> f64), ("served", |it| it.1)] {
+            let mut path = String::new();
+            for (second, rate) in seconds.iter().map(rate).enumerate() {
+                let x = left + PANEL.0 * second as f64 / (seconds.len() - 1) as f64;
+                _ = write!(path, "{}{x:.1} {:.1}", if second == 0 { 'M' } else { 'L' }, y(rate));
+            }
+            _ = writeln!(svg, r#"<path class="{class}" d="{path}"/>"#);
+        }
+        let (right, below) = (left + PANEL.0, PANEL.2 + PANEL.1 + 20.0);
+        _ = writeln!(svg, r#"<text x="{left}" y="{below}">1 s</text>"#);
+        _ = writeln!(
+            svg,
+            r#"<text class="tick" x="{right}" y="{below}">{} s</text>"#,
+            seconds.len()
+        );
+    }
+    svg.push_str("</svg>\n");
+    Ok(svg)
+}
+
+const HEAD: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 270" width="740" height="270" role="img" aria-label="Calls per second: without a throttle a thousand are sent and sixty served; with adaptive, sixty are sent and served">
+<style>
+svg { --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --page: #ffffff; --served: #0a7f5a; --sent: #c2410c; }
+@media (prefers-color-scheme: dark) {
+svg { --ink: #e6edf3; --soft: #9198a1; --line: #30363d; --page: #0d1117; --served: #3fd69b; --sent: #f59e5b; }
+}
+text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(--soft); }
+.title { font-size: 17px; font-weight: 600; fill: var(--ink); }
+.head { font-weight: 600; fill: var(--ink); }
+.tick { text-anchor: end; }
+.page { fill: var(--page); }
+path { fill: none; stroke-width: 2.5; stroke-linejoin: round; }
+.grid { stroke: var(--line); stroke-width: 1; }
+.limit { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 4 4; }
+path.sent { stroke: var(--sent); } path.served { stroke: var(--served); }
+tspan { font-weight: 600; } tspan.sent { fill: var(--sent); } tspan.served { fill: var(--served); }
+</style>
+<rect class="page" width="740" height="270"/>
+<text class="title" x="18" y="26">Four processes find an unknown limit of 60 calls per second</text>
+<text x="18" y="47">Calls per second that are <tspan class="sent">sent</tspan> and <tspan class="served">served</tspan>. Dashed: the limit.</text>
+"##;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\
+none           1 s  offered   1010/s  served    69/s  throttled  93.2 %  waits 0.0 ms
+none           2 s  offered   1002/s  served    60/s  throttled  93.2 %  waits 0.0 ms
+adaptive       1 s  offered    124/s  served    69/s  throttled  44.4 %  waits 256 ms
+adaptive       2 s  offered     61/s  served    60/s  throttled   1.6 %  waits 256 ms
+none              99.9 %    94.1 %
+";
+
+    #[test]
+    fn each_second_of_a_law_is_read() {
+        assert_eq!(seconds(OUTPUT, "none").unwrap(), [(1010.0, 69.0), (1002.0, 60.0)]);
+        assert!(seconds(OUTPUT, "vegas").is_err());
+    }
+
+    #[test]
+    fn the_picture_has_two_lines_for_each_law() {
+        let svg = draw(OUTPUT).unwrap();
+        assert_eq!(svg.matches("path class=\"sent\"").count(), 2);
+        assert_eq!(svg.matches("path class=\"served\"").count(), 2);
+        assert!(svg.contains("M60.0 95.8")); // 1010 is near the top of its panel.
+    }
+}
