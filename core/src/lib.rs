@@ -79,6 +79,7 @@ mod hint;
 #[cfg(feature = "keyed")]
 mod keyed;
 mod likely_costs;
+mod mean_cost;
 mod outcome;
 mod policy;
 mod rate;

@@ -20,6 +20,8 @@ mod gate;
 mod hint;
 #[path = "../../../core/src/law/mod.rs"]
 mod law;
+#[path = "../../../core/src/mean_cost.rs"]
+mod mean_cost;
 #[path = "../../../core/src/outcome.rs"]
 mod outcome;
 #[path = "../../../core/src/policy.rs"]

@@ -1,7 +1,7 @@
 //! What a call takes of the limit, in calls of the usual size.
 
 use super::log::Log;
-use crate::likely_costs::MeanCost;
+use crate::mean_cost::MeanCost;
 use crate::snapshot::{Field, Reader, Writer};
 
 /// The size of a usual call.
