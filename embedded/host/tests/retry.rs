@@ -283,7 +283,7 @@ fn a_quota_that_is_used_up_or_renewed_after_the_deadline_ends_a_call_at_once() {
         calls.set(calls.get() + 1);
         let mut reading = CommonReading::new(status);
         headers.iter().for_each(|(name, value)| reading.header(name, value));
-        let reply: Reply = reading.finish(None).into();
+        let reply: Reply = reading.finish(None);
         refined(reply, status, body)
     };
     let mut tasks = Tasks::new();
