@@ -10,7 +10,7 @@ pub(crate) struct MeanCost(pub(crate) u32);
 impl MeanCost {
     pub(crate) const UNKNOWN: Self = Self(0);
 
-    /// Learns from a call. Returns whether the mean has changed.
+    /// Learns from a call. Returns whether it cost something else than the mean.
     pub(crate) fn see(&mut self, cost: u32) -> bool {
         let latest = cost.min(u32::MAX >> 4) << 4;
         let before = self.0;
@@ -20,7 +20,7 @@ impl MeanCost {
             mean if latest > mean => mean.saturating_add(change),
             mean => mean.saturating_sub(change),
         };
-        self.0 != before
+        latest != before
     }
 
     /// The mean as a whole number.
