@@ -413,11 +413,11 @@ impl<S: Deref<Target = Scenario>> World<S> {
                     let index = process.first + own;
                     self.conclude(index, answer, watch)?;
                 }
-                Next::Sleep { until: None, .. } => return Ok(()),
-                Next::Sleep { until: Some(until), first } => {
+                Next::Sleep { until: None, first: None } => return Ok(()),
+                Next::Sleep { until, first } => {
                     let first = first.map(|own| process.first + own);
-                    if self.sleep(number, Some(until))?
-                        && let Some(first) = first
+                    if self.sleep(number, until)?
+                        && let (Some(first), Some(until)) = (first, until)
                     {
                         self.note(first, What::Waits(until), watch);
                     }

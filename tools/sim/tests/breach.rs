@@ -2,7 +2,7 @@
 
 use tidegate::Instant;
 use tidegate_sim::breach::Breach;
-use tidegate_sim::throttle::{Answer, Call, Response, Throttle};
+use tidegate_sim::throttle::{Answer, Call, Next, Response, Throttle};
 use tidegate_sim::{Scenario, World};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -10,6 +10,7 @@ enum Defect {
     None,
     WaitsForNow,
     IsFullThoughIdle,
+    QueuesForEver,
     CountsTwice,
     RetriesWhatWasServed,
 }
@@ -24,10 +25,18 @@ impl Throttle for Defective {
         match self.defect {
             Defect::WaitsForNow => Answer::Wait(now),
             Defect::IsFullThoughIdle => Answer::Full,
+            Defect::QueuesForEver => Answer::Queued,
             _ => {
                 self.out += if self.defect == Defect::CountsTwice { 2 } else { 1 };
                 Answer::Admit(0)
             }
+        }
+    }
+
+    fn next(&mut self, _: Instant) -> Next {
+        match self.defect {
+            Defect::QueuesForEver => Next::Sleep { until: None, first: Some(0) },
+            _ => Next::NOTHING,
         }
     }
 
@@ -66,6 +75,7 @@ fn a_broken_promise_ends_the_run_with_its_name() {
         (Defect::None, None),
         (Defect::WaitsForNow, Some("zero wait")),
         (Defect::IsFullThoughIdle, Some("stuck")),
+        (Defect::QueuesForEver, Some("stuck")),
         (Defect::CountsTwice, Some("permits")),
         (Defect::RetriesWhatWasServed, Some("again")),
     ] {
