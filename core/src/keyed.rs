@@ -103,7 +103,17 @@ where
         now: Instant,
         key: &K,
     ) -> Result<&mut Controller<L, LIMITS, P>, Instant> {
-        let index = self.admit(key, now)?;
+        self.entry_beside(now, key, u64::MAX)
+    }
+
+    /// [`entry`](Self::entry), for which no key goes that was used after `kept`, a count of uses.
+    fn entry_beside(
+        &mut self,
+        now: Instant,
+        key: &K,
+        kept: u64,
+    ) -> Result<&mut Controller<L, LIMITS, P>, Instant> {
+        let index = self.admit(key, now, kept)?;
         self.uses = self.uses.saturating_add(1);
         let entry = self.entries.get_mut(index).ok_or(now)?; // it has been let in
         entry.used = self.uses;
@@ -197,12 +207,12 @@ where
     }
 
     /// Lets a key in, if it is not there, and returns its index; or says when one that is there may go.
-    fn admit(&mut self, key: &K, now: Instant) -> Result<usize, Instant> {
+    fn admit(&mut self, key: &K, now: Instant, kept: u64) -> Result<usize, Instant> {
         if let Some((index, _)) = (0..KEYS).zip(&self.entries).find(|(_, entry)| entry.key == *key)
         {
             return Ok(index);
         }
-        let goes = if self.entries.is_full() { Some(self.oldest(now)?) } else { None };
+        let goes = if self.entries.is_full() { Some(self.oldest(now, kept)?) } else { None };
         let mut controller = Controller::new(self.policy, self.seed(), now);
         self.set_window_of(&mut controller, now);
         let entry = Entry { key: key.clone(), controller, used: self.uses };
@@ -216,13 +226,16 @@ where
         Ok(goes.unwrap_or(self.entries.len().saturating_sub(1)))
     }
 
-    /// The key that goes for another; or when there may be one.
-    fn oldest(&self, now: Instant) -> Result<usize, Instant> {
+    /// The key that goes for another, of those that were not used after `kept`; or when there may be one.
+    fn oldest(&self, now: Instant, kept: u64) -> Result<usize, Instant> {
         let (mut oldest, mut least, mut first) = (None, u64::MAX, Instant::MAX);
         for (index, entry) in (0..KEYS).zip(&self.entries) {
             let until = entry.controller.cooldown_until();
             if until > now {
                 first = first.min(until);
+                continue;
+            }
+            if entry.used > kept {
                 continue;
             }
             // A busy one after all others.

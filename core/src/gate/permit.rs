@@ -44,7 +44,7 @@ const _: () = assert!(size_of::<Permit>() == 24);
 impl<const LIMITS: usize> Permit<LIMITS> {
     /// A permit that no controller gave, which is harmless.
     #[cfg(feature = "keyed")]
-    pub(crate) const NOBODYS: Self = Self {
+    pub(crate) const UNKNOWN: Self = Self {
         sent: Instant::ZERO,
         parts: [Part { cost: 0, epoch: 0, rate_limited: false }; LIMITS],
         attempt: 0,

@@ -62,8 +62,13 @@ where
     ) -> Decision<[Permit<LIMITS>; LAYERS]> {
         const { assert!(LAYERS <= KEYS, "the table has no room for the layers of one call") };
         let mut verdict = Verdict::Admit;
+        // A layer that is let in does not evict another of the same call.
+        let kept = self.uses;
         for key in keys {
-            let of_key = match self.entry(now, key) {
+            let _ = self.get_mut(key);
+        }
+        for key in keys {
+            let of_key = match self.entry_beside(now, key, kept) {
                 Ok(gate) => match gate.check(now, call) {
                     Verdict::Admit => Verdict::Admit,
                     // Those that are in the way learn that they are.
@@ -79,7 +84,7 @@ where
         }
         match verdict {
             Verdict::Admit => Decision::Admit(keys.each_ref().map(|key| {
-                self.entry(now, key).map_or(Permit::NOBODYS, |gate| gate.charge(now, call))
+                self.get_mut(key).map_or(Permit::UNKNOWN, |gate| gate.charge(now, call))
             })),
             Verdict::Wait(until) => Decision::Wait(until),
             Verdict::Full => Decision::Full,
@@ -152,6 +157,19 @@ mod tests {
         let late = Call::new().deadline(half);
         let rejection = Decision::Reject(Reason::Late(minute));
         assert_eq!(gates.poll_all(NOW, &layers, &late), rejection);
+    }
+
+    #[test]
+    fn a_layer_does_not_evict_another_of_the_same_call() {
+        let policy = Policy::new(Fixed::new(Quota::per_second(9).unwrap().with_burst(9).unwrap()));
+        let mut gates: Keyed<&str, Fixed, 3> = Keyed::new(policy, 7);
+        let _ = permits(&mut gates, &["account"]);
+        let _ = permits(&mut gates, &["busy", "busy too"]);
+        // The account, which was used longest ago, comes after a model that the table has no room for.
+        let _ = permits(&mut gates, &["model", "account"]);
+        for (key, calls) in [("account", 2), ("model", 1)] {
+            assert_eq!(gates.get(&key).map(|gate| gate.in_flight()), Some(calls), "{key}");
+        }
     }
 
     #[test]
