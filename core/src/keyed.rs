@@ -16,19 +16,19 @@ use crate::snapshot::{Record, SnapshotError};
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision, Reason};
 
-/// A bounded table of controllers, each with its key and no other tie.
+/// A bounded table of independent controllers, one for each key.
 ///
-/// Whoever calls several APIs, or one API under several tokens, has a limit for each, and what one
-/// of them says must not slow the others. The table holds `KEYS` of them and allocates nothing. A
-/// key is let in by [`poll`](Self::poll), with a controller that knows nothing yet. Where the table
-/// is full, the key that was used longest ago goes; one with calls in flight goes last. A key under a cooldown
-/// stays: where all are, a new key waits until the first of these cooldowns ends.
+/// A program that calls several APIs, or one API with several tokens, has a separate limit for
+/// each. The table holds `KEYS` controllers and does not allocate. [`poll`](Self::poll) adds a key
+/// with a new controller. If the table is full, it evicts the least recently used key, preferably
+/// one without calls in flight. It never evicts a key under a cooldown: if all keys are, a new key
+/// waits until the first cooldown ends.
 ///
-/// A call may have several keys: [`soonest`](Self::soonest) chooses one of them, and
-/// [`poll_all`](Self::poll_all) keeps to the limits of all.
+/// For a call with several keys, [`soonest`](Self::soonest) chooses one of them, and
+/// [`poll_all`](Self::poll_all) keeps the limits of all.
 ///
-/// Finding a key takes a step for each key that is there, so this is for dozens; a frontend that
-/// serves thousands keeps a map of its own, with a [`Controller`] in each place.
+/// Lookup is linear, so use this table for dozens of keys. For thousands, use a map of
+/// [`Controller`]s.
 ///
 /// ```
 /// use tidegate::law::Adaptive;
@@ -38,7 +38,7 @@ use crate::verdict::{Call, Decision, Reason};
 /// let mut gates: Keyed<&str, Adaptive, 4> = Keyed::new(Policy::new(Adaptive::DEFAULT), 7);
 /// let Decision::Admit(permit) = gates.poll(now, &"api.example.com", &Call::new()) else { panic!() };
 /// gates.settle(now, &"api.example.com", permit, Outcome::Throttled);
-/// // What one API throttles does not hold another back.
+/// // A throttled call delays no other API.
 /// assert!(matches!(gates.poll(now, &"api.example.com", &Call::new()), Decision::Wait(_)));
 /// assert!(matches!(gates.poll(now, &"api.example.org", &Call::new()), Decision::Admit(_)));
 /// assert_eq!(gates.len(), 2);
@@ -53,10 +53,10 @@ pub struct Keyed<
     P = Policy<L, LIMITS>,
 > {
     policy: P,
-    /// The one that was set after the policy.
+    /// The concurrency limit that replaces the policy's.
     concurrency: Option<ConcurrencyLimit>,
     entries: Vec<Entry<K, Controller<L, LIMITS, P>>, KEYS>,
-    /// How often any key was used: the clock that tells which was used longest ago.
+    /// Number of uses of all keys. It orders the keys by their latest use.
     uses: u64,
     evicted: u32,
     seeds: Rng,
@@ -74,10 +74,10 @@ impl<K: Clone + Eq, L: Law, const KEYS: usize, const LIMITS: usize, P> Keyed<K, 
 where
     P: Borrow<Policy<L, LIMITS>> + Copy,
 {
-    /// An empty table, whose controllers will all follow `policy`.
+    /// An empty table whose controllers follow `policy`.
     ///
-    /// `seed` spreads this client's waits against those of its fleet, and every key draws a seed of
-    /// its own from it; see [`rng`](crate::rng) for what to feed it.
+    /// `seed` must differ between the clients of a fleet, so that their jitter differs. Each key
+    /// draws its seed from it. See [`rng`](crate::rng) for sources.
     #[must_use]
     pub fn new(policy: P, seed: u64) -> Self {
         const { assert!(KEYS > 0, "a table of controllers has room for one at least") };
@@ -85,7 +85,7 @@ where
         Self { policy, concurrency: None, entries, uses: 0, evicted: 0, seeds }
     }
 
-    /// [`Controller::poll`] of the controller of `key`, which is made where there is none.
+    /// [`Controller::poll`] for `key`. Creates the controller if there is none.
     pub fn poll(&mut self, now: Instant, key: &K, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
         match self.entry(now, key) {
             Ok(controller) => controller.poll(now, call),
@@ -94,10 +94,10 @@ where
         }
     }
 
-    /// The controller of `key`, which is made where there is none.
+    /// The controller of `key`, created if there is none.
     ///
     /// # Errors
-    /// When the first cooldown ends, where the table is full of keys under a cooldown.
+    /// When the first cooldown ends, if the table is full of keys under a cooldown.
     pub fn entry(
         &mut self,
         now: Instant,
@@ -106,7 +106,7 @@ where
         self.entry_beside(now, key, u64::MAX)
     }
 
-    /// [`entry`](Self::entry), for which no key goes that was used after `kept`, a count of uses.
+    /// [`entry`](Self::entry), which evicts no key that was used after `kept`, a count of uses.
     fn entry_beside(
         &mut self,
         now: Instant,
@@ -120,8 +120,7 @@ where
         Ok(&mut entry.controller)
     }
 
-    /// [`Controller::settle`] of the controller of `key`. Where the key has gone meanwhile, what the
-    /// call would have taught goes with it.
+    /// [`Controller::settle`] for `key`. Does nothing if the key was evicted meanwhile.
     pub fn settle(
         &mut self,
         now: Instant,
@@ -134,10 +133,11 @@ where
         }
     }
 
-    /// [`Controller::retry`] of the controller of `key`, which is made where there is none.
+    /// [`Controller::retry`] for `key`. Creates the controller if there is none.
     ///
     /// # Errors
-    /// As there, and [`Reason::Late`] where all keys in the table are under a cooldown.
+    /// Those of [`Controller::retry`], and [`Reason::Late`] if all keys in the table are under a
+    /// cooldown.
     pub fn retry(
         &mut self,
         now: Instant,
@@ -148,7 +148,7 @@ where
         self.entry(now, key).map_err(Reason::Late)?.retry(now, call, reply)
     }
 
-    /// [`Controller::set_policy`] of all controllers, those of keys to come included.
+    /// [`Controller::set_policy`] for all controllers, including those of future keys.
     pub fn set_policy(&mut self, policy: P, now: Instant)
     where
         L: PartialEq,
@@ -159,8 +159,8 @@ where
         }
     }
 
-    /// [`Controller::set_concurrency`] of all controllers, those of keys to come included. For one key
-    /// alone, set its own: [`get_mut`](Self::get_mut).
+    /// [`Controller::set_concurrency`] for all controllers, including those of future keys. For a
+    /// single key, use [`get_mut`](Self::get_mut).
     pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit, now: Instant) {
         self.concurrency = Some(concurrency);
         for entry in &mut self.entries {
@@ -168,13 +168,15 @@ where
         }
     }
 
-    /// The controller of `key`, to look at; `None` where it is not in the table. Looking is no use.
+    /// The controller of `key`, or `None` if it is not in the table. Does not count as a use of the
+    /// key.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&Controller<L, LIMITS, P>> {
         self.entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.controller)
     }
 
-    /// The controller of `key`, to set its concurrency limit or policy; `None` where it is not in the table.
+    /// The controller of `key`, to set its concurrency limit or policy. `None` if it is not in the
+    /// table.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS, P>> {
         let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
         self.uses = self.uses.saturating_add(1);
@@ -182,12 +184,12 @@ where
         Some(&mut entry.controller)
     }
 
-    /// Every key with its controller, in no order that means anything.
+    /// All keys with their controllers, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &Controller<L, LIMITS, P>)> {
         self.entries.iter().map(|entry| (&entry.key, &entry.controller))
     }
 
-    /// How many keys are in the table.
+    /// Number of keys in the table.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -199,14 +201,15 @@ where
         self.entries.is_empty()
     }
 
-    /// How many keys had to go for others. Where it rises all the time, the table is too small: its
-    /// controllers forget before they have learnt.
+    /// Number of evicted keys. If it keeps rising, the table is too small: controllers are evicted
+    /// before they have learned.
     #[must_use]
     pub const fn evicted(&self) -> u32 {
         self.evicted
     }
 
-    /// Lets a key in, if it is not there, and returns its index; or says when one that is there may go.
+    /// Adds `key` if it is missing, and returns its index, or the time at which a key may be
+    /// evicted.
     fn admit(&mut self, key: &K, now: Instant, kept: u64) -> Result<usize, Instant> {
         if let Some((index, _)) = (0..KEYS).zip(&self.entries).find(|(_, entry)| entry.key == *key)
         {
@@ -226,7 +229,7 @@ where
         Ok(goes.unwrap_or(self.entries.len().saturating_sub(1)))
     }
 
-    /// The key that goes for another, of those that were not used after `kept`; or when there may be one.
+    /// The key to evict, of those not used after `kept`, or the time at which there may be one.
     fn oldest(&self, now: Instant, kept: u64) -> Result<usize, Instant> {
         let (mut oldest, mut least, mut first) = (None, u64::MAX, Instant::MAX);
         for (index, entry) in (0..KEYS).zip(&self.entries) {
@@ -238,7 +241,7 @@ where
             if entry.used > kept {
                 continue;
             }
-            // A busy one after all others.
+            // Keys with calls in flight come last.
             let order = entry.used | u64::from(entry.controller.is_busy(now)) << 63;
             if order < least {
                 (oldest, least) = (Some(index), order);
@@ -247,14 +250,14 @@ where
         oldest.ok_or(first)
     }
 
-    /// Gives a new controller the concurrency limit that was set for all.
+    /// Applies the concurrency limit that was set for all keys.
     fn set_window_of(&self, controller: &mut Controller<L, LIMITS, P>, now: Instant) {
         if let Some(concurrency) = self.concurrency {
             controller.set_concurrency(concurrency, now);
         }
     }
 
-    /// One that no key has drawn yet.
+    /// The seed of the next key.
     fn seed(&mut self) -> u64 {
         u64::from(self.seeds.next_u32()) << 32 | u64::from(self.seeds.next_u32())
     }
@@ -265,9 +268,8 @@ impl<K: Clone + Eq, L: Record, const KEYS: usize, const LIMITS: usize, P>
 where
     P: Borrow<Policy<L, LIMITS>> + Copy,
 {
-    /// [`Controller::restore`] of the controller of `key`, which is let in where it is not in the
-    /// table; the policy is the table's. A snapshot is that of one key:
-    /// [`get`](Self::get)`(key)` and [`Controller::snapshot`].
+    /// [`Controller::restore`] for `key` with the table's policy. Adds the key if it is missing. To
+    /// take the snapshot of a key, use [`get`](Self::get)`(key)` and [`Controller::snapshot`].
     ///
     /// ```
     /// use tidegate::law::Adaptive;
@@ -288,8 +290,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// As there, and [`SnapshotError::NoRoom`] where the table is full of keys under a cooldown; the table stays
-    /// as it was.
+    /// Those of [`Controller::restore`], and [`SnapshotError::NoRoom`] if the table is full of keys
+    /// under a cooldown. The table is then unchanged.
     pub fn restore(
         &mut self,
         now: Instant,
@@ -356,7 +358,7 @@ mod tests {
         let _ = admit(&mut table, 4);
         assert_eq!(table.get(&1).map(Controller::in_flight), Some(1));
         table.settle(Instant::ZERO, &1, first, Outcome::Ok);
-        // Where all have some, the oldest goes all the same.
+        // If all keys have calls in flight, the oldest is evicted.
         let mut full = self::table();
         let late = admit(&mut full, 1);
         let _ = (admit(&mut full, 2), admit(&mut full, 3), admit(&mut full, 4));

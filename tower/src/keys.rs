@@ -178,7 +178,7 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         }
     }
 
-    /// One that no key has drawn yet.
+    /// The seed of the next key.
     fn seed(&mut self) -> u64 {
         u64::from(self.seeds.next_u32()) << 32 | u64::from(self.seeds.next_u32())
     }

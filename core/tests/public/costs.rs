@@ -39,13 +39,38 @@ impl Bucket {
     }
 }
 
-/// What came of one client after a minute of learning: units served of those there were, and
-/// throttled calls of all calls, both in thousandths.
+/// What happened to a client's calls after a minute of learning.
+#[derive(Default)]
+struct Tally {
+    calls: u64,
+    throttled: u64,
+    units: u64,
+}
+
+impl Tally {
+    const START: Instant = Instant::from_nanos(60 * SECOND);
+    const END: Instant = Instant::from_nanos(660 * SECOND);
+
+    fn count(&mut self, now: Instant, cost: u32, served: bool) {
+        if now >= Self::START {
+            self.calls += 1;
+            self.throttled += u64::from(!served);
+            self.units += if served { u64::from(cost) } else { 0 };
+        }
+    }
+
+    /// The share of `rate` units a second that was used, and that of throttled calls, in thousandths.
+    const fn shares(&self, rate: u64) -> (u64, u64) {
+        (self.units * 1_000 / (rate * 600), self.throttled * 1_000 / self.calls)
+    }
+}
+
+/// The shares of [`Tally`] for one client that knows no quota.
 fn run(rate: u64, hints: bool, cost: impl FnMut(&mut Rng) -> u32) -> (u64, u64) {
     run_law(Adaptive::DEFAULT, rate, hints, cost)
 }
 
-/// The same of a law that may know the quota.
+/// The same for any `law`, which may know the quota.
 fn run_law(
     law: Adaptive,
     rate: u64,
@@ -56,18 +81,13 @@ fn run_law(
     let mut chance = Rng::new(3);
     let mut now = Instant::ZERO;
     let mut gate: Controller<Adaptive> = Controller::new(Policy::new(law), 7, now);
-    let (mut units, mut calls, mut throttled) = (0, 0, 0);
-    let (warm, end) = (Instant::from_nanos(60 * SECOND), Instant::from_nanos(660 * SECOND));
+    let mut tally = Tally::default();
     let mut next = cost(&mut chance);
-    while now < end {
+    while now < Tally::END {
         match gate.poll(now, &Call::new().cost(next)) {
             Decision::Admit(permit) => {
                 let served = bucket.take(now, next);
-                if now >= warm {
-                    calls += 1;
-                    throttled += u64::from(!served);
-                    units += if served { u64::from(next) } else { 0 };
-                }
+                tally.count(now, next, served);
                 let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
                 let hint = if hints {
                     Hint::quota(rate, Span::from_secs(1)).and_remaining(bucket.left())
@@ -81,13 +101,13 @@ fn run_law(
                 }
             }
             Decision::Wait(until) => {
-                assert!(until > now, "a wait that is none");
+                assert!(until > now, "the wait is zero");
                 now = until;
             }
             other => panic!("{other:?}"),
         }
     }
-    (units * 1_000 / (rate * 600), throttled * 1_000 / calls)
+    tally.shares(rate)
 }
 
 #[test]
@@ -198,7 +218,7 @@ fn each_of_two_limits_is_fed_by_its_own_hints() {
     }
 }
 
-/// A server that says after each call what it cost, to a client that does not know before.
+/// The server reports the cost after each call. The client may not know it before.
 #[test]
 fn calls_that_state_no_cost_use_a_limit_as_well() {
     let run = |mut cost: Box<dyn FnMut(&mut Rng) -> u32>, states: bool| {
@@ -206,19 +226,14 @@ fn calls_that_state_no_cost_use_a_limit_as_well() {
         let mut likely = LikelyCosts::new();
         let mut gate: Controller<Adaptive, 2> =
             Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
-        let (mut calls, mut throttled, mut units) = (0u64, 0u64, 0u64);
-        let (warm, end) = (Instant::from_nanos(60 * SECOND), Instant::from_nanos(660 * SECOND));
+        let mut tally = Tally::default();
         let mut next = cost(&mut chance);
-        while now < end {
+        while now < Tally::END {
             let call = Call::of([1, if states { next } else { 0 }]);
             match gate.poll(now, &likely.of(&call)) {
                 Decision::Admit(permit) => {
                     let served = bucket.take(now, next);
-                    if now >= warm {
-                        calls += 1;
-                        throttled += u64::from(!served);
-                        units += if served { u64::from(next) } else { 0 };
-                    }
+                    tally.count(now, next, served);
                     let left = Hint::quota(10_000, Span::from_secs(1)).and_remaining(bucket.left());
                     let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
                     let mut reply = Reply::about(outcome, [Hint::NONE, left]);
@@ -234,7 +249,7 @@ fn calls_that_state_no_cost_use_a_limit_as_well() {
                 other => panic!("{other:?}"),
             }
         }
-        (units / 6_000, throttled * 1_000 / calls)
+        tally.shares(10_000)
     };
     for states in [true, false] {
         let (used, throttled) = run(Box::new(|_| 1_000), states);

@@ -1,4 +1,5 @@
-//! What admits the calls of a process: a gate of its own, or one that shares a budget with the others.
+//! Admits the calls of a process: by a private gate, or by one that shares a budget with other
+//! processes.
 
 use std::future::Future;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use tidegate::{Outcome, Reply};
 use tidegate_tower::local::{LocalAcquire, LocalGate, LocalPermit};
 use tidegate_tower::{Acquire, Error, Gate, Permit};
 
-/// A gate, as far as a worker needs it.
+/// What a worker needs of a gate.
 pub trait Admission<const LIMITS: usize>: Send + Sync + 'static {
     type Permit: Send;
     type Turn: Future<Output = Result<Self::Permit, Error>> + Send + Unpin;
@@ -15,16 +16,16 @@ pub trait Admission<const LIMITS: usize>: Send + Sync + 'static {
     /// A permit when it is the call's turn.
     fn acquire(&self, costs: [u32; LIMITS], timeout: Duration) -> Self::Turn;
 
-    /// Reports what became of a call, and waits for another attempt, where one is due.
+    /// Reports the result of a call, and waits for the next attempt if one is due.
     fn retry(&self, permit: Self::Permit, reply: Reply<LIMITS>) -> Result<Self::Turn, Error>;
 
-    /// How long a call would wait that comes now; zero where that is not known.
+    /// How long a new call would wait. Zero if unknown.
     fn wait(&self) -> Duration;
 
-    /// What the law steers by, where this process knows.
+    /// What the law steers by, if this process knows it.
     fn basis(&self) -> Option<Basis>;
 
-    /// Gives back what others can use.
+    /// Returns unused leases.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 

@@ -1,4 +1,4 @@
-//! One law's run: a fresh fleet on a fresh server, a look at them ten times a second, and the figures.
+//! One law's run: a new fleet and a new server, sampled ten times a second, and the report.
 
 use crate::curves::Curves;
 use crate::fleet::{Fleet, Plan};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Set once somebody wants the run to end.
+/// Set when the run must end.
 pub type Stop = watch::Sender<bool>;
 
 /// Runs `law` against `server` for its time, or until `stop` is set, and reports what ran.
@@ -25,7 +25,7 @@ pub async fn run(
     finished: &[Report],
 ) -> Result<Report> {
     let folder = demo.share.then(tempfile::tempdir).transpose()?;
-    // One that the processes make themselves is open to nobody else.
+    // The processes create this folder inside the temporary one, closed to other users.
     let shared = folder.as_ref().map(|folder| folder.path().join("shared"));
     let plan = Plan {
         address: server.address(),
@@ -49,7 +49,7 @@ pub async fn run(
     let elapsed = loop {
         let over = tokio::select! {
             () = &mut end => Some(demo.seconds),
-            // The sender outlives this loop, so there is no other end to it.
+            // The sender outlives this loop, so this ends only with `stop`.
             _ = stopped.wait_for(|stop| *stop) => {
                 let now = server.elapsed().min(demo.seconds);
                 server.close_books(now);
@@ -95,7 +95,7 @@ pub async fn run(
     Ok(Report::new(remains))
 }
 
-/// One seed a process, all different: equal seeds would keep the fleet in step.
+/// One seed for each process. Equal seeds would synchronise the fleet.
 fn seeds(demo: &Demo) -> Result<Vec<u64>> {
     let first = match demo.seed {
         Some(seed) => seed,

@@ -32,8 +32,8 @@ pub fn folder() -> PathBuf {
     root().join("target/packages")
 }
 
-/// Cargo takes the crates of its own registry for those of a real one, which never change: it unpacks and builds
-/// them once a version.
+/// Removes cargo's unpacked copies. Cargo unpacks each version of a crate once, but packages of the
+/// local registry change without a new version.
 fn forget() -> Result<()> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo"))).context("no home folder")?;

@@ -96,12 +96,12 @@ impl Open {
         Span::ZERO
     }
 
-    /// A response says that so many calls are `left` of the pool, while `calls` were in flight.
+    /// A response reports that `left` calls remain in the pool, while `calls` were in flight.
     ///
-    /// Each call takes one from the pool. Where the number falls by less within a round trip, the pool
-    /// refills meanwhile, and more calls may be in flight than are left. Sixteen responses at least are
-    /// looked at together, for responses overtake each other. Where the number rises by more than half of
-    /// these, a new window has begun.
+    /// Each call takes one from the pool. If `left` falls by less than the number of responses in a
+    /// round trip, the pool has refilled meanwhile, and more calls than that may be in flight.
+    /// Responses overtake each other, so at least sixteen are evaluated together. If `left` rises
+    /// by more than half of their number, a new window has begun.
     pub(super) fn see_left(&mut self, left: u32, calls: u16) {
         self.heard = self.heard.saturating_add(1);
         if self.heard < calls.max(SOME) {

@@ -372,6 +372,6 @@ fn usage(text: &mut Text<'_>, draft: &mut Draft) {
     }
 }
 
-/// What Meta tells in hundredths of what an app may use.
+/// What Meta reports as a percentage of an app's allowance.
 const SHARES: [Name; 3] =
     [Name::known("call_count"), Name::known("total_cputime"), Name::known("total_time")];
