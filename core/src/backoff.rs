@@ -30,16 +30,16 @@ use crate::time::Span;
 pub enum Growth {
     /// The same delay each time.
     Constant,
-    /// One base more each time.
+    /// Grows by the base each time.
     Linear,
-    /// This factor times the delay before; at least 1.
+    /// This factor times the previous delay. At least 1.
     Exponential(Ratio),
-    /// A draw between the base and three times the delay before, whatever the jitter says
+    /// Random between the base and three times the previous delay, regardless of the jitter
     /// (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
     Decorrelated,
 }
 
-/// How chance spreads a delay, so that clients that failed together do not return together.
+/// Jitter: how a delay is randomised, so that clients that failed together do not retry together.
 ///
 /// ```
 /// use tidegate::{Ratio, Rng, Span, backoff::{Backoff, Growth, Jitter}};
@@ -65,19 +65,19 @@ pub enum Growth {
 pub enum Jitter {
     /// Exactly the delay.
     None,
-    /// Anything from nothing to the delay.
+    /// From zero to the delay.
     Full,
     /// From half the delay to the delay.
     Equal,
-    /// This part of the delay more or less, but never more than the maximum. The part is at most 1.
+    /// The delay plus or minus this part of it, at most the maximum. The part is at most 1.
     Spread(Ratio),
 }
 
 /// A schedule of delays between the attempts of one call.
 ///
-/// The delay is capped before chance spreads it, and never exceeds the maximum: a schedule that
-/// adds jitter to the capped delay waits longer than it says, and one that caps the jittered delay
-/// has its whole fleet return together. Delays round up, so every schedule that grows does grow.
+/// The delay is capped before the jitter, and never exceeds the maximum. (Adding jitter to the
+/// capped delay would exceed the maximum. Capping the jittered delay would synchronise a fleet.)
+/// Delays round up, so a growing schedule always grows.
 ///
 /// ```
 /// use tidegate::{Rng, Span, backoff::{Backoff, Growth, Jitter}};
@@ -141,8 +141,8 @@ impl Backoff {
         Ok(Self { growth, jitter, base, most })
     }
 
-    /// The rung above `rung`, where [`Span::ZERO`] stands for the ground: the delay before chance
-    /// spreads it, from the base to the maximum. Only a decorrelated schedule draws from `rng`.
+    /// The delay after `rung` without jitter, from the base to the maximum. [`Span::ZERO`] starts
+    /// the schedule. Only a decorrelated schedule draws from `rng`.
     pub fn climb(&self, rung: Span, rng: &mut Rng) -> Span {
         let next = match self.growth {
             Growth::Decorrelated => {
@@ -157,8 +157,8 @@ impl Backoff {
         next.max(self.base).min(self.most)
     }
 
-    /// The delay of `rung`, spread by chance: at most the maximum for a rung that
-    /// [`climb`](Self::climb) returned. A decorrelated rung has been drawn already, and stays.
+    /// The delay of `rung` with jitter, at most the maximum for a rung that [`climb`](Self::climb)
+    /// returned. A decorrelated rung is returned unchanged, since it is already random.
     pub fn delay(&self, rung: Span, rng: &mut Rng) -> Span {
         if matches!(self.growth, Growth::Decorrelated) {
             return rung;

@@ -4,9 +4,10 @@ use crate::time::{Instant, Span};
 
 /// Learns how long calls take, so that a call that cannot be done in time is not started.
 ///
-/// A call has two deadlines. Until the first it must be sent ([`Call::deadline`](crate::Call::deadline)), and until
-/// the second it must be done. The second is the caller's; this is the difference of the two: the longest of the
-/// latest calls. A longer call counts at once, and after that each shorter call takes away an eighth of the difference.
+/// A call has two deadlines: it must be sent by the first
+/// ([`Call::deadline`](crate::Call::deadline)) and done by the second, which the caller sets. This
+/// type estimates the time between them: the longest duration of recent calls. A longer call counts
+/// at once. Each shorter call reduces the difference by an eighth.
 ///
 /// ```
 /// use tidegate::{CallTime, Instant, Span};
@@ -27,18 +28,18 @@ pub struct CallTime {
 const UNIT: u32 = 20;
 
 impl CallTime {
-    /// Nothing is known yet: calls take no time.
+    /// An estimate of zero, before the first call.
     #[must_use]
     pub const fn new() -> Self {
         Self { usual: 0 }
     }
 
-    /// A call was given up after so long: it would have taken a quarter longer at least.
+    /// A call was given up after `took`. It is assumed to take at least a quarter longer.
     pub fn took_longer(&mut self, span: Span) {
         self.took(span.saturating_add(Span::from_nanos(span.as_nanos() >> 2)));
     }
 
-    /// A call took so long.
+    /// A call took this long.
     pub fn took(&mut self, span: Span) {
         let took = u32::try_from(span.as_nanos() >> UNIT).unwrap_or(u32::MAX);
         let shorter = self.usual.saturating_sub(took);
@@ -47,8 +48,8 @@ impl CallTime {
 
     /// When a call must be sent to be done by `done_by`.
     ///
-    /// If that is over already, calls are taken to be a quarter shorter from then on: after some calls that are
-    /// not started one is, and measured.
+    /// If that time has passed, the estimate falls by a quarter, so that after some rejected calls
+    /// one is started and measured.
     pub fn leave_by(&mut self, now: Instant, done_by: Instant) -> Instant {
         let leave_by = done_by.saturating_sub(Span::from_nanos(u64::from(self.usual) << UNIT));
         if leave_by < now {

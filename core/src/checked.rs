@@ -1,8 +1,8 @@
 //! Constants whose range the compiler checks.
 
-/// The value of a constant expression that returns a `Result`, such as a [`Quota`](crate::Quota) or a
-/// [`Backoff`](crate::backoff::Backoff). What is out of range does not compile, so nothing can panic when the program
-/// runs. It works in a `static`, a `const` and a function.
+/// The value of a constant expression that returns a `Result`, such as a [`Quota`](crate::Quota) or
+/// a [`Backoff`](crate::backoff::Backoff). A value out of range is a compile error, so it cannot
+/// panic at run time. Usable in a `static`, a `const` or a function.
 ///
 /// ```
 /// use tidegate::law::Fixed;

@@ -25,10 +25,10 @@ use crate::stats::Stats;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision, Reason, Verdict};
 
-/// Decides when the next call may be sent, and learns from what comes back.
+/// Decides when the next call may be sent, and learns from the responses.
 ///
-/// One controller serves all who share a limit: put it behind a mutex, or keep it to one task. It
-/// never sleeps and never reads a clock; the caller does both. The loop is always this one:
+/// All calls that share a limit share one controller: put it behind a mutex, or use it from one
+/// task. The caller sleeps and reads the clock. The loop is always the same:
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
@@ -62,20 +62,22 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///
 /// # Contracts
 ///
-/// - Time is an argument. A `now` before the latest one earns nothing; one far ahead earns a burst.
-/// - [`Verdict::Wait`] lies after `now`, and at that instant the same gate does not answer the same
-///   ask with `Wait` again, unless something was admitted or settled in between. (The faithful
-///   [`Tchannel`](crate::law::Tchannel) counts where a second ends, and may then say `Wait` after all.)
-/// - All gates are asked before any is charged; only `Admit` charges.
-/// - Timers fire late. A rate makes up for up to 2 ms of that, so the burst is larger by what the rate
-///   allows in 2 ms. (Published laws stay as their sources have them.)
-/// - A call that was sent before the latest cut cannot cut again, and a law grows only where it was
-///   what calls waited for. Laws that are kept as their source has them may break these two:
+/// - Time is an argument. If `now` steps back, nothing is earned. If it jumps ahead, at most a
+///   burst is.
+/// - [`Verdict::Wait`] is after `now`. At that instant, the same gate does not make the same call
+///   wait again, unless something was admitted or settled in between. (The faithful
+///   [`Tchannel`](crate::law::Tchannel) counts where a second ends, and may then say `Wait` after
+///   all.)
+/// - All gates are checked before any is charged. Only `Admit` charges.
+/// - Late timers are caught up by up to 2 ms, so the burst is larger by what the rate allows in 2
+///   ms. (Published laws keep the behaviour of their sources.)
+/// - A call that was sent before the latest cut cannot cut again, and the rate grows only if calls
+///   waited for the law. Published laws may break these two rules:
 ///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku), and what
 ///   [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper) call faithful.
 /// - An abandoned call frees its place and teaches nothing. Its cost stays charged, because it may
 ///   have reached the server.
-/// - The same seed, policy and calls give the same answers, on every machine.
+/// - The same seed, policy and calls give the same decisions on every machine.
 ///
 /// # Parameters
 ///
@@ -92,7 +94,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     retry_budget: RetryBudget,
     rng: Rng,
     stats: Counters,
-    /// How many calls were admitted so far, in its low 8 bits.
+    /// Number of admitted calls, modulo 256.
     admitted: u8,
 }
 
@@ -114,10 +116,9 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
 }
 
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
-    /// A controller that has seen nothing yet.
+    /// A new controller.
     ///
-    /// `seed` spreads this client's waits against those of its fleet; see [`rng`](crate::rng) for
-    /// what to feed it.
+    /// `seed` must differ between the clients of a fleet. See [`rng`](crate::rng) for sources.
     #[must_use]
     pub fn new(policy: P, seed: u64, now: Instant) -> Self {
         let Policy { laws, rules } = policy.borrow();
@@ -143,7 +144,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         &self.policy.borrow().rules
     }
 
-    /// What a poll would answer. It changes nothing and may be asked at any time.
+    /// What [`poll`](Self::poll) would return. Changes nothing.
     #[must_use]
     pub fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict {
         let mut due = self.cooldown.until().max(call.not_before);
@@ -176,8 +177,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         }
     }
 
-    /// Which gate stands in the way of `call`; `None` where it may go. A deadline is nobody's gate:
-    /// the answer is the gate whose wait would miss it, and `None` where it has passed already.
+    /// The gate that delays `call`, or `None` if it may be sent. If the call would miss its
+    /// deadline, this is the gate whose wait is too long, or `None` if the deadline has passed.
     #[must_use]
     pub fn why(&self, now: Instant, call: &Call<LIMITS>) -> Option<Gate> {
         match self.check(now, call) {
@@ -200,8 +201,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         }
     }
 
-    /// Asks all gates, and on `Admit` charges them and hands out the permit. The other answers charge
-    /// nothing, but [`stats`](Self::stats) counts them, and a law learns that it was waited for.
+    /// Checks all gates, and if they admit the call, charges them and returns the permit. Other
+    /// decisions charge nothing, but [`stats`](Self::stats) counts them, and the law learns that a
+    /// call waited for it.
     pub fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
         match self.check(now, call) {
             Verdict::Admit => Decision::Admit(self.charge(now, call)),
@@ -210,7 +212,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// Learns from a call's response and frees its place: [`learn`](Self::learn) and
-    /// [`release`](Self::release) in one. In any order, once for each permit.
+    /// [`release`](Self::release) in one step. Once for each permit, in any order.
     pub fn settle(
         &mut self,
         now: Instant,
@@ -221,11 +223,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.release(permit);
     }
 
-    /// Learns from a call's response, while its body is still on its way and the call keeps its place.
-    /// [`release`](Self::release) it at the end of the body. A body that streams for 20 seconds is not a
-    /// round trip of 20 seconds. A second response to the same permit is ignored.
+    /// Learns from a call's response before its body is complete. The call keeps its place until
+    /// you [`release`](Self::release) it at the end of the body. A body that streams for 20 seconds
+    /// is not a round trip of 20 seconds. A second response to the same permit is ignored.
     ///
-    /// A response that comes after the call's expiry teaches no rate, but its Retry-After counts.
+    /// A response after the call's expiry does not affect the rate, but its `Retry-After` counts.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
@@ -248,8 +250,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         reply.with_reply(|reply| self.learn_late(now, permit, reply, Span::ZERO));
     }
 
-    /// The call of a permit is over: its place is free. It teaches nothing by itself, so a permit that is
-    /// released without a response is that of an abandoned call.
+    /// Frees the place of a call that has ended. Teaches nothing, so a call that is released
+    /// without a response counts as abandoned.
     #[expect(clippy::needless_pass_by_value, reason = "a permit is used up")]
     pub fn release(&mut self, permit: Permit<LIMITS>) {
         if !permit.learnt {
@@ -258,8 +260,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.calls.remove(permit.period);
     }
 
-    /// Takes a permit back whose call was not sent: its place, its cost and what a retry took of the retry
-    /// budget are available again, and no law learns anything from it.
+    /// Takes back the permit of a call that was not sent. Its place, its cost and its part of the
+    /// retry budget become available again, and the law learns nothing.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, law::Fixed};
@@ -292,8 +294,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.release(permit);
     }
 
-    /// Raises or lowers the concurrency limit from now on, as far as the laws leave it open. Calls in flight stay in
-    /// flight: a narrowed concurrency limit is full until enough of them have settled.
+    /// Sets the concurrency limit. A law may keep to a lower one. Calls in flight continue: after a
+    /// reduction, nothing is admitted until enough of them have settled.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Policy, Span, gate::ConcurrencyLimit};
@@ -313,10 +315,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.concurrency = concurrency;
     }
 
-    /// When to poll again for a plain call (cost 1, no retry) if nothing settles until then. It may
-    /// lie in the past; `None` where nothing is in the way, or where no time would help.
+    /// When to poll again for a plain call (cost 1, no retry) if nothing settles until then. May be
+    /// in the past. `None` if nothing delays the call, or if time alone does not help.
     ///
-    /// After `Full`, wait until a call settles or this instant comes, whichever is first.
+    /// After `Full`, wait for this instant or for a call to settle, whichever is first.
     #[must_use]
     pub fn next_at(&self, now: Instant) -> Option<Instant> {
         // Asked before all that has happened, whatever is in the way says when it will have ended. A
@@ -333,8 +335,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         due.max(self.has_room_at(now, &Call::new()))
     }
 
-    /// When `call` may be admitted after `Full`, if nothing settles until then; `None` where no time would
-    /// help. It is [`next_at`](Self::next_at) for a call of any cost.
+    /// [`next_at`](Self::next_at) for a call of any cost: when `call` may be admitted after `Full`
+    /// if nothing settles until then. `None` if time alone does not help.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Span};
@@ -359,7 +361,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         )))
     }
 
-    /// The earliest instant at which `call` may be sent behind others, whatever is in flight.
+    /// The earliest instant at which `call` may be sent after the calls `ahead` of it, ignoring
+    /// calls in flight.
     pub(crate) fn due_behind(
         &self,
         now: Instant,
@@ -374,7 +377,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         due
     }
 
-    /// A call is rejected that was not polled for.
+    /// Counts a rejection of a call that was not polled.
     pub(crate) fn count_rejection(&mut self) {
         self.stats.count(|stats| &mut stats.rejected);
     }
@@ -405,9 +408,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         widened
     }
 
-    /// Follows another policy from now on. Each limit whose law stays the same keeps what it has
-    /// learnt, and the others begin anew. Calls in flight stay in flight, a cooldown stays in force, and where
-    /// both laws have a rate, what is left of the burst is kept: a larger burst fills up at the new rate.
+    /// Sets another policy. A limit whose law stays the same keeps what it has learned; others
+    /// start anew. Calls in flight and cooldowns remain. If both laws have a rate, the rest of the
+    /// burst is kept, and a larger burst fills up at the new rate.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy, Span};
@@ -440,10 +443,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.policy = policy;
     }
 
-    /// Sends nothing before a random instant within `over` from now, for clients that start together: devices
-    /// that power up at once, processes after a deployment. A longer cooldown stays in force.
+    /// Sends nothing before a random instant within `over` from now. Use it for clients that start
+    /// together, such as devices after a power cut or processes after a deployment. A longer
+    /// cooldown remains.
     ///
-    /// Choose `over` so that all of them fit into the limit: 200 clients of 120 calls a minute need 100 seconds.
+    /// Choose `over` so that all clients fit into the limit: 200 clients at 120 calls per minute
+    /// need 100 seconds.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Instant, Policy, Span, Verdict};
@@ -465,14 +470,13 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.stats.stats()
     }
 
-    /// Calls in flight, with those whose time has expired but whose place nobody has needed yet.
+    /// Calls in flight, including expired ones whose place has not been reused.
     #[must_use]
     pub const fn in_flight(&self) -> u16 {
         self.calls.count()
     }
 
-    /// The time between two calls at present, by the law of each limit; `None` where a law keeps
-    /// nothing apart.
+    /// The current interval of each limit's law. `None` if the law sets none.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy, Span};
@@ -486,12 +490,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         limits.map(move |(limit, law)| law.interval(&limit.state, now))
     }
 
-    /// What the law of each limit remembers.
+    /// The state of each limit's law.
     pub fn states(&self) -> impl Iterator<Item = &L::State> {
         self.limits.iter().map(|limit| &limit.state)
     }
 
-    /// When the latest cooldown that a server asked for ends or ended.
+    /// End of the latest cooldown that a server asked for. May be in the past.
     #[cfg(any(feature = "keyed", feature = "shared"))]
     pub(crate) const fn cooldown_until(&self) -> Instant {
         self.cooldown.until()
@@ -503,7 +507,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.calls.alive(now, self.concurrency) > 0
     }
 
-    /// A poll that some gate stands in the way of.
+    /// A poll that did not admit the call.
     #[cold]
     fn keep_back(
         &mut self,
@@ -525,7 +529,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 self.full()
             }
             Verdict::Reject(reason) => {
-                // Whoever will not wait is kept back just as much.
+                // A call that cannot wait is limited by the law too.
                 if let Reason::Late(until) = reason {
                     self.note_rate_limited(now, call, until);
                 }
@@ -597,7 +601,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         policy
     }
 
-    /// Learns from a response that came `ago`.
+    /// Learns from a response that arrived `ago`.
     fn learn_late(
         &mut self,
         now: Instant,
@@ -635,8 +639,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         {
             self.retry_budget.deposit(policy);
         }
-        // Where the server says which limits rejected the call, the others have nothing to learn.
-        // (One limit alone would be blamed or not asked.)
+        // If the server names the limits that rejected the call, the others learn nothing.
         let blame = LIMITS > 1
             && reply.outcome == Outcome::Throttled
             && permit.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
@@ -656,12 +659,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 }
                 cost = used.max(1);
             }
-            // A quota that is used up says nothing of a rate.
+            // An exhausted quota says nothing about the rate.
             let is_exhausted = reply.outcome == Outcome::Exhausted;
             if part.cost == 0 || is_exhausted || (blame && !hint.is_used_up(part.cost)) {
                 return;
             }
-            // Too many calls in flight say nothing of a rate, and nothing to a law that sets nothing else.
+            // Too many calls in flight say nothing about the rate.
             let outcome = match reply.outcome {
                 Outcome::Throttled if hint.concurrency => {
                     match law.concurrency(&limit.state, now) {
@@ -708,7 +711,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 }
 
-/// The longest cooldown that is requested for any of the limits that a call costs.
+/// The longest cooldown requested for any limit that the call costs.
 fn cooldown<const LIMITS: usize>(
     hints: &[Hint; LIMITS],
     cost_of: impl Fn(usize) -> u32,
@@ -722,8 +725,8 @@ fn cooldown<const LIMITS: usize>(
     longest
 }
 
-/// A controller's first period. It follows from the seed, so that permits of other controllers are known
-/// as such.
+/// A controller's first period. It is derived from the seed, so that permits of other controllers
+/// are recognised.
 const fn period(seed: u64) -> u32 {
     (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }

@@ -4,11 +4,11 @@ use crate::time::Span;
 
 /// What a server said about its limit, in plain numbers.
 ///
-/// Servers are untrusted: every number here is a request. A cooldown is cut to the policy's own ceiling
-/// by [`gate::CooldownPolicy`](crate::gate::CooldownPolicy); a law bounds what it makes of the other
-/// fields, each of which may be anything up to its type's largest value. What a parser of
-/// [`signal`](crate::signal) hands out is at least consistent: no limit or period of zero, no more
-/// calls left than the limit has, no reset beyond the period.
+/// Servers are untrusted: every number here is a request.
+/// [`gate::CooldownPolicy`](crate::gate::CooldownPolicy) limits cooldowns to the policy's ceiling,
+/// and laws bound the effect of the other fields, which may have any value. The parsers of
+/// [`signal`](crate::signal) return consistent hints: no limit or period of zero, at most the limit
+/// left, and no reset beyond the period.
 ///
 /// ```
 /// use tidegate::{Hint, Span};
@@ -36,11 +36,12 @@ pub struct Hint {
     /// How long the server's own period is (`w` of the draft, its "time window"). Never zero where
     /// a parser of this crate set it.
     pub period: Option<Span>,
-    /// The server asks that this call is not tried again (a negative gRPC pushback, gRFC A6;
-    /// `Stripe-Should-Retry: false`). Other calls are not meant.
+    /// The server asks not to retry this call (a negative gRPC pushback, gRFC A6;
+    /// `Stripe-Should-Retry: false`). Does not affect other calls.
     pub no_retry: bool,
-    /// The limit that was reached counts calls in flight, and not calls in a time. Of a throttled call with it
-    /// no rate is learnt; a law that limits calls in flight takes it for [`Outcome::Busy`](crate::Outcome::Busy).
+    /// The limit counts calls in flight, not calls per time. A throttled call with this hint does
+    /// not affect the rate. A law that limits concurrency treats it as
+    /// [`Outcome::Busy`](crate::Outcome::Busy).
     pub concurrency: bool,
 }
 
@@ -81,7 +82,7 @@ impl Hint {
         Self { limit: Some(count), period: Some(period), ..Self::NONE }
     }
 
-    /// The same hint, with a cooldown that was asked for.
+    /// The same hint with a requested cooldown.
     #[must_use]
     pub const fn and_retry_after(self, span: Span) -> Self {
         Self { retry_after: Some(span), ..self }
@@ -99,25 +100,25 @@ impl Hint {
         Self { reset: Some(span), ..self }
     }
 
-    /// The same hint, with how many calls the limit has.
+    /// The same hint with the limit in calls.
     #[must_use]
     pub const fn and_limit(self, count: u64) -> Self {
         Self { limit: Some(count), ..self }
     }
 
-    /// The same hint, with the request that this call is not tried again.
+    /// The same hint with the request not to retry this call.
     #[must_use]
     pub const fn and_no_retry(self) -> Self {
         Self { no_retry: true, ..self }
     }
 
-    /// The same hint, of a limit that counts calls in flight.
+    /// The same hint for a limit that counts calls in flight.
     #[must_use]
     pub const fn and_concurrency(self) -> Self {
         Self { concurrency: true, ..self }
     }
 
-    /// What of it concerns every limit alike.
+    /// The part that concerns every limit.
     pub(crate) const fn of_the_call(self) -> Self {
         Self {
             retry_after: self.retry_after,
@@ -127,16 +128,16 @@ impl Hint {
         }
     }
 
-    /// Whether less is left than a call of this cost takes.
+    /// Whether less is left than `cost`.
     pub(crate) const fn is_used_up(&self, cost: u32) -> bool {
         matches!(self.remaining, Some(left) if left < cost as u64)
     }
 
-    /// How long the server wants no call at all: what it asked for, or else, where no call is
+    /// How long nothing should be sent: the requested cooldown, or if there is none and no call is
     /// left, the time until the limit is whole again.
     ///
-    /// A server that throttles a call and names only the end of its period (GitHub, X) means this
-    /// cooldown. What was asked for wins over the reset, as the IETF draft demands.
+    /// Servers that state only the end of the period when they throttle (GitHub, X) mean this
+    /// cooldown. A requested cooldown takes precedence over the reset, as the IETF draft requires.
     ///
     /// ```
     /// use tidegate::{Hint, Span};

@@ -1,15 +1,15 @@
-//! What calls cost whose caller does not say.
+//! The cost of calls whose caller does not state it.
 
 use crate::mean_cost::MeanCost;
 use crate::queue::Ahead;
 use crate::verdict::Call;
 
-/// Learns what calls cost of each limit but the first, so that a caller need not say.
+/// Learns what calls cost of each limit except the first, so that callers need not state it.
 ///
-/// The first limit counts calls. What a call costs of another one (tokens, points of GraphQL) often only the
-/// server knows, and says in its response. A frontend passes that to [`learn`](Self::learn), and polls with what
-/// [`of`](Self::of) makes of a call: a call that costs nothing of a limit costs the mean of the calls before. Once
-/// the response says what it really cost, [`Reply::using`](crate::Reply::using) corrects it.
+/// The first limit counts calls. The cost in another limit (tokens, points of GraphQL) is often
+/// known only from the response. A frontend passes that cost to [`learn`](Self::learn), and polls
+/// with the call that [`of`](Self::of) returns, in which a cost of zero is replaced by the mean of
+/// earlier calls. [`Reply::using`](crate::Reply::using) then corrects it to the actual cost.
 ///
 /// ```
 /// use tidegate::{Call, LikelyCosts};
@@ -28,13 +28,13 @@ pub struct LikelyCosts<const LIMITS: usize> {
 }
 
 impl<const LIMITS: usize> LikelyCosts<LIMITS> {
-    /// Nothing is known yet: a call costs what its caller says.
+    /// Before the first response, a call costs what its caller states.
     #[must_use]
     pub const fn new() -> Self {
         Self { means: [MeanCost::UNKNOWN; LIMITS] }
     }
 
-    /// A call has cost so much of each limit; `None` where that is not known.
+    /// A call cost `used` of each limit; `None` if unknown.
     pub fn learn(&mut self, costs: [Option<u32>; LIMITS]) {
         for (mean, cost) in self.means.iter_mut().zip(costs).skip(1) {
             if let Some(cost) = cost {

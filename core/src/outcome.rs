@@ -1,8 +1,8 @@
-//! What a call came back with.
+//! The result of a call.
 
 use crate::hint::Hint;
 
-/// What became of a call, in the six ways that matter to a throttle.
+/// The result of a call, as far as it matters for throttling.
 ///
 /// ```
 /// use tidegate::{Hint, Outcome, Reply, Span};
@@ -20,17 +20,17 @@ pub enum Outcome {
     Ok,
     /// The server throttled: this caller is over its limit (HTTP 429).
     Throttled,
-    /// The server throttled: it has too much to do, whoever calls (HTTP 503).
+    /// The server throttled: it is overloaded by all its clients (HTTP 503).
     Busy,
-    /// No usable answer: a connection lost, a timeout of the network, a server error.
+    /// No usable response: a lost connection, a network timeout, a server error.
     Failed,
-    /// Given up on this side: dropped, cancelled, timed out here. It frees its place in the
-    /// window and teaches nothing.
+    /// Given up by the client: dropped, cancelled or timed out. Frees its place and teaches
+    /// nothing.
     Abandoned,
-    /// The server throttled, and waiting does not help soon: the quota of the day or the month is used up,
-    /// the account is unpaid, the plan does not include the call. The call ends at once, without another
-    /// attempt. It teaches no rate. Where the server says when the quota is renewed, its hint does, and
-    /// other calls wait until then, up to the policy's ceiling.
+    /// The server throttled, and waiting does not help soon: a daily or monthly quota is exhausted,
+    /// the account is unpaid, or the plan does not include the call. The call is not retried and
+    /// does not affect the rate. If the server says when the quota is renewed, other calls wait
+    /// until then, up to the policy's ceiling.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reason, Span};
@@ -49,8 +49,8 @@ pub enum Outcome {
 impl Outcome {
     /// The outcome together with what the server said about its limit.
     ///
-    /// Where a controller keeps several limits, numbers without a unit count calls, and are taken for
-    /// the first of them; a cooldown is meant for all. [`Reply::about`] tells them apart.
+    /// If a controller has several limits, numbers without a unit apply to the first, and a
+    /// cooldown applies to all. Use [`Reply::about`] for a hint per limit.
     #[must_use]
     pub fn with<const LIMITS: usize>(self, hint: Hint) -> Reply<LIMITS> {
         let mut hints = [hint.of_the_call(); LIMITS];
@@ -60,7 +60,7 @@ impl Outcome {
         Reply { outcome: self, hints, used: None }
     }
 
-    /// The outcome together with what the call really cost of each limit.
+    /// The outcome and the actual cost of the call for each limit.
     #[must_use]
     pub const fn using<const LIMITS: usize>(self, used: [u32; LIMITS]) -> Reply<LIMITS> {
         Reply { outcome: self, hints: [Hint::NONE; LIMITS], used: Some(used) }
@@ -80,9 +80,9 @@ impl Outcome {
     }
 }
 
-/// All that came back: the outcome, the server's hints, and the cost where it is known better now.
+/// The complete result of a call: the outcome, the server's hints, and the actual cost if known.
 ///
-/// An [`Outcome`] alone converts into a reply, so `settle(now, permit, Outcome::Ok)` will do.
+/// An [`Outcome`] converts into a reply, so `settle(now, permit, Outcome::Ok)` works.
 ///
 /// ```
 /// use tidegate::{Outcome, Reply};
@@ -96,12 +96,12 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reply<const LIMITS: usize = 1> {
-    /// What became of the call.
+    /// The outcome of the call.
     pub outcome: Outcome,
     /// What the server said about each limit.
     pub hints: [Hint; LIMITS],
-    /// What the call really cost of each limit, in the units of its ask; `None` leaves what was asked
-    /// for. Less is refunded, and more is a debt that later calls wait for.
+    /// The actual cost for each limit, in the units of the call. `None` keeps the stated cost. A
+    /// lower cost is refunded; a higher one is a debt that delays later calls.
     pub used: Option<[u32; LIMITS]>,
 }
 
@@ -140,7 +140,7 @@ impl<const LIMITS: usize> Reply<LIMITS> {
     }
 }
 
-/// What a call came back with: a [`Reply`], a reference to one (which is not copied), or an [`Outcome`].
+/// The result of a call: a [`Reply`], a reference to one (which is not copied), or an [`Outcome`].
 ///
 /// ```
 /// use tidegate::{AsReply, Hint, Outcome, Reply};

@@ -7,10 +7,10 @@ use crate::gate::{ConcurrencyLimit, CooldownError, CooldownPolicy, RetryBudgetPo
 use crate::law::{Adaptive, AnyLaw};
 use crate::time::Span;
 
-/// What a controller is told once: the law of each limit, and how its gates are set.
+/// The configuration of a controller: the law of each limit, and the settings of the gates.
 ///
-/// Every part was checked where it was made, so a policy is always whole; it can be a `const` in
-/// flash, and serve any number of controllers.
+/// Every part is validated at construction, so a policy is always valid. It can be a `const` in
+/// flash, and any number of controllers can share it.
 ///
 /// ```
 /// use tidegate::{Policy, Span, gate::ConcurrencyLimit, law::Aimd};
@@ -26,7 +26,7 @@ pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
     pub(crate) rules: Rules,
 }
 
-/// What holds for all limits alike.
+/// Settings for all limits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct Rules {
@@ -61,8 +61,8 @@ impl<L: Copy> Policy<L> {
         Self::of([law])
     }
 
-    /// The same policy with the other one's law beside its own, for two laws that look at the same
-    /// calls: a call costs one of each. The law that keeps a call back longer has its way.
+    /// The same policy with the law of `other` beside its own. Both laws see the same calls, a call
+    /// costs one of each, and the longer wait applies.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy};
@@ -116,7 +116,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
         Policy { laws, rules: self.rules }
     }
 
-    /// The same policy with no cooldown longer than `ceiling`, however the server asks for it.
+    /// The same policy with no cooldown longer than `ceiling`.
     ///
     /// # Errors
     /// [`CooldownError::ZeroCeiling`](crate::gate::CooldownError::ZeroCeiling).
@@ -127,7 +127,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
         }
     }
 
-    /// The same policy with another attitude to server hints.
+    /// The same policy with another cooldown policy.
     #[must_use]
     pub const fn cooldown(self, cooldown: CooldownPolicy) -> Self {
         Self { rules: Rules { cooldown, ..self.rules }, ..self }
@@ -152,8 +152,8 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
         Self { rules: Rules { backoff, ..self.rules }, ..self }
     }
 
-    /// The same policy with at most so many attempts for a call, the first one included, whatever they
-    /// came back with; `None` sets no limit.
+    /// The same policy with at most `attempts` attempts per call, including the first. `None` sets
+    /// no limit.
     #[must_use]
     pub const fn attempts(self, attempts: Option<NonZeroU16>) -> Self {
         Self { rules: Rules { attempts, patience: Span::ZERO, ..self.rules }, ..self }

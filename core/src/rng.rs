@@ -32,7 +32,7 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// A generator from `seed`. Every seed will do, zero included.
+    /// A generator from `seed`. Any seed is valid, including zero.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of one word")]
     pub const fn new(seed: u64) -> Self {

@@ -7,8 +7,9 @@ use crate::time::{Instant, Span};
 /// Decides when a client may try to connect: for MQTT and TLS sessions, which are expensive to open and which
 /// all clients of a server lose together.
 ///
-/// - Each attempt is followed by a delay of the backoff, and only a session that lasted for `stable` starts the
-///   backoff anew. A server that accepts a connection and drops it at once is not asked more often for that.
+/// - Each attempt is followed by a delay of the backoff, and only a session that lasted for
+///   `stable` starts the backoff anew. So a server that accepts a connection and drops it at once
+///   does not receive more attempts.
 /// - [`link_up`](Self::link_up) lets the next attempt go at once, as the failures before it were the network's;
 ///   at most once in `stable`, because links flap.
 /// - [`spread_start`](Self::spread_start) spreads the first attempts of a fleet that powers up together.
@@ -41,8 +42,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that may be opened at once. `seed` spreads this client's delays against those of its fleet; see
-    /// [`rng`](crate::rng) for what to feed it.
+    /// A session that may be opened at once. `seed` must differ between the clients of a fleet. See
+    /// [`rng`](crate::rng) for sources.
     #[must_use]
     pub const fn new(backoff: Backoff, stable: Span, seed: u64) -> Self {
         Self {

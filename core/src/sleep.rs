@@ -1,4 +1,4 @@
-//! The time of a device that cannot measure how long it sleeps.
+//! Time estimates for a device that cannot measure its sleep.
 
 use crate::outcome::{AsReply, Outcome};
 use crate::snapshot::{self, Field, SnapshotError};
@@ -175,7 +175,7 @@ impl SleepClock {
         Ok((clock, away))
     }
 
-    /// How long a sleep counts that nobody has measured.
+    /// The assumed length of an unmeasured sleep.
     fn slept(&mut self) -> Span {
         self.sleeps = self.sleeps.saturating_add(1);
         if self.sleeps.is_multiple_of(PATIENCE) {

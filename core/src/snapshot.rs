@@ -1,7 +1,7 @@
-//! Snapshots: what a controller has learnt, as a record of a fixed size.
+//! Snapshots: what a controller has learned, as a record of fixed size.
 //!
-//! A device that sleeps for hours, or an edge worker that is evicted, writes its record down and
-//! goes on from it: it neither bursts nor learns its rate anew. See
+//! A device that sleeps for hours, or an edge worker that is evicted, stores the record and
+//! continues from it, without a burst and without learning its rate again. See
 //! [`Controller::snapshot`](crate::Controller::snapshot) and
 //! [`Controller::restore`](crate::Controller::restore).
 //!
@@ -17,9 +17,8 @@
 //! | 2.. | the gates, then the pacing and law state of each limit |
 //! | last 4 | FNV-1a of all before them |
 //!
-//! The record is of one version of this crate: another layout has another version, and is rejected.
-//! The check finds every flipped bit and nearly every other damage. It is no signature: a record
-//! that somebody else can write makes a rate that somebody else chose.
+//! A record with another version is rejected. The checksum detects every flipped bit and nearly all
+//! other damage. It is not a signature: anyone who can write the record can choose the rate.
 
 use core::num::NonZeroU16;
 
@@ -99,7 +98,7 @@ impl core::error::Error for SnapshotError {}
 /// assert_eq!(law.read(&mut Reader::new(&bytes, now, Span::ZERO)), Some(law.start(now)));
 /// ```
 pub trait Record: Law {
-    /// How many bytes a state takes at most.
+    /// Maximum length of a state in bytes.
     const BYTES: usize;
 
     /// Writes a state.
@@ -225,7 +224,7 @@ impl<'a> Reader<'a> {
         Self { rest: record, now, away, whole: true }
     }
 
-    /// Whether all that was read was there, and each number one that its kind can have.
+    /// Whether the record was long enough and every value was valid.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.whole
@@ -237,7 +236,7 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// Takes what was read for none of its kind.
+    /// Marks the record as invalid.
     pub(crate) const fn reject(&mut self) {
         self.whole = false;
     }

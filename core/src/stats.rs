@@ -1,4 +1,5 @@
-//! Counters: what a controller has seen and said. Without the feature `stats` it counts nothing.
+//! Counters of a controller's decisions and outcomes. Without the feature `stats`, nothing is
+//! counted.
 
 use crate::time::Span;
 

@@ -1,14 +1,14 @@
-//! The question a caller puts to the gates, and their answers.
+//! Calls, and the decisions about them.
 
 use core::cmp::Ordering;
 
 use crate::gate::Permit;
 use crate::time::{Instant, Span};
 
-/// A call that is to be sent: what it costs, and until when it makes sense.
+/// A call to be sent: its cost and its deadline.
 ///
-/// A call is a small copyable value that lives on the caller's side for as long as the call is
-/// tried. Poll with the same call until it is `Admit`; for the next attempt, poll with the call that
+/// A small `Copy` value that the caller keeps. Poll with the same call until the decision is
+/// `Admit`. For the next attempt, poll with the call that
 /// [`Controller::retry`](crate::Controller::retry) returns.
 ///
 /// ```
@@ -31,7 +31,7 @@ pub struct Call<const LIMITS: usize = 1> {
     pub(crate) not_before: Instant,
     /// The rung of the backoff schedule that the next failure climbs from.
     pub(crate) rung: Span,
-    /// When the first attempt came back unserved; of no meaning for a first attempt.
+    /// When the first attempt failed. Unused in a first attempt.
     pub(crate) first_failed: Instant,
 }
 
@@ -63,15 +63,15 @@ impl<const LIMITS: usize> Call<LIMITS> {
         Self { deadline, ..self }
     }
 
-    /// Before when this attempt is not sent: the call's own backoff, [`Instant::ZERO`] for a first
-    /// call. Whoever wants to tell a user of a retry reads it here.
+    /// Earliest time at which this attempt may be sent: the end of the call's backoff, or
+    /// [`Instant::ZERO`] for a first attempt.
     #[must_use]
     pub const fn not_before(&self) -> Instant {
         self.not_before
     }
 
-    /// After when this attempt is not sent: its [`deadline`](Self::deadline), which a policy's
-    /// `elapsed` makes earlier for a retry. [`Instant::MAX`] where it has none.
+    /// Latest time at which this attempt may be sent: its [`deadline`](Self::deadline), or earlier
+    /// for a retry if the policy has `elapsed`. [`Instant::MAX`] if there is none.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Instant, Outcome, Policy, Span};
@@ -89,12 +89,12 @@ impl<const LIMITS: usize> Call<LIMITS> {
         self.deadline
     }
 
-    /// What it costs of one limit.
+    /// The cost for one limit.
     pub(crate) fn cost_of(&self, limit: usize) -> u32 {
         self.costs.get(limit).copied().unwrap_or(0)
     }
 
-    /// How many attempts of this call have come back already: 0 for a first call, 65 535 at most.
+    /// Number of completed attempts: 0 for a first attempt, at most 65 535.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
         self.attempt
@@ -116,8 +116,8 @@ impl<const LIMITS: usize> Default for Call<LIMITS> {
     }
 }
 
-/// What the gates say of a call, from the most to the least permissive: the verdict of several
-/// gates is their maximum.
+/// The verdict of the gates on a call, from the most to the least permissive. The verdict of
+/// several gates is their maximum.
 ///
 /// ```
 /// use tidegate::{Instant, Reason, Verdict};
@@ -132,13 +132,13 @@ impl<const LIMITS: usize> Default for Call<LIMITS> {
 pub enum Verdict {
     /// The call may be sent now.
     Admit,
-    /// Ask again at this instant, which lies in the future. Earlier is harmless but of no use;
-    /// later costs throughput only.
+    /// Poll again at this instant, which is in the future. Polling earlier is harmless; polling
+    /// later only costs throughput.
     Wait(Instant),
-    /// Too many calls are in flight: ask again when one has settled, or at
+    /// Too many calls are in flight. Poll again when one has settled, or at
     /// [`Controller::next_at`](crate::Controller::next_at), when enough expiry times have ended.
     Full,
-    /// Do not ask again; this call will not be sent.
+    /// The call will not be sent. Do not poll again.
     Reject(Reason),
 }
 
@@ -187,7 +187,7 @@ impl PartialOrd for Verdict {
     }
 }
 
-/// Why a call will not be sent.
+/// Why a call was rejected.
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Reason, Span, law::Fixed};
@@ -209,7 +209,7 @@ impl PartialOrd for Verdict {
 // code for 32-bit machines would compare all of them.
 #[repr(u8)]
 pub enum Reason {
-    /// Its deadline is too early: it could have been sent at this instant.
+    /// It cannot meet its deadline: it could be sent at this instant.
     Late(Instant),
     /// The law admits no more calls in this second, and rejects those that come.
     OverLimit,
@@ -220,7 +220,7 @@ pub enum Reason {
     TooBig,
     /// It would have to wait beyond the end of time.
     Never,
-    /// As many calls wait as the [`queue`](crate::queue) has room for.
+    /// The [`queue`](crate::queue) is full.
     QueueFull,
     /// The policy's attempts are used up. Only for another attempt.
     Attempts,

@@ -4,7 +4,7 @@ use core::num::NonZeroU16;
 
 use crate::time::{Instant, Span};
 
-/// How many calls may be in flight, and for how long each may stay silent.
+/// How many calls may be in flight, and when a call without a response expires.
 ///
 /// ```
 /// use tidegate::{Span, gate::{ConcurrencyError, ConcurrencyLimit}};
@@ -21,7 +21,7 @@ pub struct ConcurrencyLimit {
 }
 
 impl ConcurrencyLimit {
-    /// No limit that anybody asked for (65,535 calls), with expiry times of five minutes.
+    /// Practically no limit (65,535 calls), with an expiry of five minutes.
     pub const DEFAULT: Self = Self { limit: u16::MAX, expiry: Span::from_secs(300) };
 
     /// At most `limit` calls in flight. A call that does not settle keeps its place for at least `expiry`
@@ -68,7 +68,7 @@ impl ConcurrencyLimit {
         self.limit
     }
 
-    /// How long a silent call keeps its place, at least.
+    /// The minimum time for which a call without a response keeps its place.
     #[must_use]
     pub const fn expiry(self) -> Span {
         self.expiry

@@ -9,10 +9,11 @@ use crate::verdict::{Reason, Verdict};
 /// Keeps calls to a [`Quota`]: the generic cell rate algorithm, in the form that ITU-T I.371
 /// calls the continuous-state leaky bucket. The tests compare it with the same in exact rationals.
 ///
-/// A call pours its cost into the bucket and waits while that would overflow it; the bucket drains
-/// at the quota's rate. The level is counted in units of 1/period of a call, of which the quota's
-/// *count* drain every nanosecond, so no division ever loses a remainder, however often the pacing
-/// is asked. A level above the brim is a debt: it comes from a cost that was corrected upwards.
+/// A call adds its cost to the bucket, and waits as long as the bucket would overflow. The bucket
+/// drains at the quota's rate. The level is counted in units of 1/period of a call, of which the
+/// quota's *count* drain every nanosecond, so no division ever loses a remainder, however often the
+/// pacing is asked. A level above the brim is a debt: it comes from a cost that was corrected
+/// upwards.
 ///
 /// The quota is an argument and not state, because a law moves it; without one (`None`) calls cost
 /// nothing here. Beside the bucket stands a cooldown, before whose end nothing is sent.
@@ -49,9 +50,9 @@ impl Pacing {
         Self { level: 0, at: now, until: Instant::ZERO }
     }
 
-    /// Whether a call of `cost` may be sent: `Admit`, `Wait`, [`Reason::TooBig`] where the cost is more
-    /// than the burst, or [`Reason::Never`] where the wait would end past the end of time. A cost of
-    /// zero always goes.
+    /// Whether a call of `cost` may be sent: `Admit`, `Wait`, [`Reason::TooBig`] if the cost
+    /// exceeds the burst, or [`Reason::Never`] if the wait would end after [`Instant::MAX`]. A cost
+    /// of zero is always admitted.
     #[must_use]
     #[inline(always)] // a law without a quota then links no bucket
     pub fn check(&self, now: Instant, cost: u32, quota: Option<Quota>) -> Verdict {
@@ -88,7 +89,8 @@ impl Pacing {
         }
     }
 
-    /// Asks, and charges where the answer is `Admit`: all that a limiter on its own does for a call.
+    /// [`check`](Self::check), followed by a charge if the verdict is `Admit`. Sufficient for a
+    /// separate limiter.
     ///
     /// ```
     /// use tidegate::{Instant, Quota, Span, Verdict, gate::Pacing};

@@ -4,9 +4,9 @@ use crate::time::Instant;
 
 /// The right to one call. Settle it exactly once.
 ///
-/// It carries what its controller must know of the call when it completes, so that the controller keeps
-/// nothing of it but a count. It is neither `Clone` nor `Copy`, so it cannot be settled twice. One that is
-/// dropped keeps its place until it expires.
+/// It carries what the controller must know about the call at its end, so that the controller keeps
+/// only a count. It is neither `Clone` nor `Copy`, so it cannot be settled twice. A dropped permit
+/// keeps its place until it expires.
 ///
 /// ```compile_fail
 /// # use tidegate::gate::Permit;
@@ -23,7 +23,7 @@ pub struct Permit<const LIMITS: usize = 1> {
     pub(crate) attempt: u16,
     /// The period of its expiry.
     pub(crate) period: u32,
-    /// How many calls had been admitted before it, in its low 8 bits.
+    /// Number of calls admitted before it, modulo 256.
     pub(crate) number: u8,
     /// Whether its response has been learnt from.
     pub(crate) learnt: bool,

@@ -1,8 +1,8 @@
 //! The queue: many calls in front of one controller.
 //!
-//! It takes `now` and events, and answers which call is decided and when to look again. The caller owns
-//! the clock, the timer and the wakers. The queue keeps a call from [`join`](Queue::join) until its waiter
-//! takes the permit; another attempt joins again, with the [`Place`] that the first one had.
+//! It takes `now` and events, and returns which call is decided and when to poll again. The caller
+//! owns the clock, the timer and the wakers. The queue keeps a call from [`join`](Queue::join)
+//! until its waiter takes the permit. A retry joins again, with the [`Place`] of the first attempt.
 //!
 //! ```
 //! use tidegate::queue::{Queue, Slot, Step, Turn};
@@ -49,17 +49,17 @@
 //!    cancelled. (The attempts of a call that get the same slot have the same ticket.)
 //! 2. Calls are admitted by priority, then by arrival. A retry keeps its place, so it precedes newer
 //!    calls of its priority.
-//! 3. A retry in backoff stands in nobody's way.
+//! 3. A retry in backoff delays no other call.
 //! 4. Only the first call is put to the gate, so nobody overtakes it: no cost starves.
 //! 5. After `Sleep(Some(t))`, `poll` before `t` without an event changes nothing, and `t` is after `now`.
 //! 6. A call whose deadline is before the earliest turn that it can have is rejected when it joins, and
 //!    as soon as the first call's wait tells.
-//! 7. A cancelled call whose permit nobody took is refunded. (One that was taken is its taker's to settle.)
+//! 7. A cancelled call whose permit was not taken is refunded. (The taker of a permit settles it.)
 //! 8. A call of a priority above 0 finds a place as long as one of a lower priority waits for its first attempt: in
 //!    an array the last of these gives up its slot, and its ticket is spent ([`Turn::Unknown`]). [`Growing`]
 //!    has an eighth more room for such calls.
-//! 9. A decided call keeps its slot until it is taken or cancelled. Where waiters can vanish without
-//!    notice, as in an edge worker, the caller cancels what nobody took in time.
+//! 9. A decided call keeps its slot until it is taken or cancelled. If waiters can disappear
+//!    without notice, as in an edge worker, the caller cancels calls that are not taken in time.
 
 mod gate;
 mod heap;
@@ -144,11 +144,11 @@ impl Ticket {
 pub enum Step {
     /// This call is decided: wake its waiter, which learns how with [`Queue::take`]. Poll again.
     Wake(Ticket),
-    /// Nothing to do until this instant or an event; `None` where only an event helps.
+    /// Nothing to do until this instant or an event. `None` if only an event helps.
     Sleep(Option<Instant>),
 }
 
-/// What has become of a call that waits.
+/// The state of a waiting call.
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use]
@@ -257,12 +257,12 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Place::new(priority, self.arrivals)
     }
 
-    /// Adds an attempt of a call. Poll then.
+    /// Adds an attempt of a call. Then poll.
     ///
     /// # Errors
-    /// [`Reason::Late`] where those before it take so long that it would miss its deadline, at the present
-    /// rate (a retry was asked for that when it was granted); [`Reason::QueueFull`] where the storage has
-    /// no room.
+    /// [`Reason::Late`] if the call would miss its deadline behind the calls before it, at the
+    /// current rate (a retry is checked when it is granted). [`Reason::QueueFull`] if the storage
+    /// is full.
     pub fn join(
         &mut self,
         now: Instant,
@@ -326,7 +326,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Some(gate.due_behind(now, &call, &ahead))
     }
 
-    /// The next thing to do. Call it until it says `Sleep`.
+    /// The next step. Call it until it returns `Sleep`.
     pub fn poll(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Step {
         match self.head(now) {
             Ok(head) => {
@@ -388,7 +388,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         }
     }
 
-    /// Ends a call that was not taken, whatever its state; a spent ticket is harmless. Poll then.
+    /// Removes a call that was not taken, in any state. A spent ticket is harmless. Then poll.
     pub fn cancel(
         &mut self,
         now: Instant,
@@ -411,8 +411,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         self.slots.vacate(ticket.slot).into_turn()
     }
 
-    /// Tells the queue that the gate changed: a call was settled or refunded, or its policy, its concurrency limit or
-    /// all of it is another. Poll after this.
+    /// Reports that the gate changed: a call was settled or refunded, or the policy, the
+    /// concurrency limit or the whole gate was replaced. Then poll.
     pub const fn changed(&mut self) {
         self.asleep = Instant::ZERO;
     }
