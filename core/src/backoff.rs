@@ -205,7 +205,7 @@ impl Default for Backoff {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum BackoffError {
-    /// A base of zero would stay zero for ever.
+    /// A base of zero would stay zero forever.
     ZeroBase,
     /// The base is above the maximum.
     BaseAboveMost,

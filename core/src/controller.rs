@@ -382,7 +382,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.stats.count(|stats| &mut stats.rejected);
     }
 
-    /// When there is room for `call` in flight if nothing settles until then; `None` where there is room,
+    /// When there is room for `call` in flight if nothing settles until then; `None` if there is room,
     /// or where no time would help.
     fn has_room_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
         let mut at = self.calls.ready_at(self.concurrency);

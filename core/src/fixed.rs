@@ -31,7 +31,7 @@ impl Ratio {
     /// One half.
     pub const HALF: Self = Self::of(1, 2);
 
-    /// `numerator / denominator`; `None` where the denominator is zero.
+    /// `numerator / denominator`; `None` if the denominator is zero.
     #[must_use]
     pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
         match NonZeroU32::new(denominator) {
@@ -126,13 +126,13 @@ pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
     (quotient, rest)
 }
 
-/// `a / b`, and 0 where `b` is zero.
+/// `a / b`, and 0 if `b` is zero.
 #[cfg(not(all(target_arch = "arm", not(target_has_atomic = "32"))))]
 pub(crate) fn div(a: u32, b: u32) -> u32 {
     a.checked_div(b).unwrap_or(0)
 }
 
-/// `a / b`, and 0 where `b` is zero. Arm's smallest have no instruction for it, nor for atomics.
+/// `a / b`, and 0 if `b` is zero. Arm's smallest have no instruction for it, nor for atomics.
 #[cfg(all(target_arch = "arm", not(target_has_atomic = "32")))]
 pub(crate) fn div(a: u32, b: u32) -> u32 {
     let quotient = NonZeroU64::new(b.into()).map_or(0, |b| div_rem(a.into(), b).0);

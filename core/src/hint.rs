@@ -28,10 +28,10 @@ pub struct Hint {
     /// draft "`RateLimit` header fields", `RateLimit-Remaining` and its like).
     pub remaining: Option<u64>,
     /// How long until the limit is whole again: the end of a fixed period, or a bucket that has
-    /// filled up (`t` of the draft, `RateLimit-Reset` and its like). Zero where it is whole now.
+    /// filled up (`t` of the draft, `RateLimit-Reset` and its like). Zero if it is whole now.
     pub reset: Option<Span>,
     /// How many calls fit into a [`period`](Self::period), used or not (`q` of the draft,
-    /// `RateLimit-Limit` and its like). Never zero where a parser of this crate set it.
+    /// `RateLimit-Limit` and its like). Never zero if a parser of this crate set it.
     pub limit: Option<u64>,
     /// How long the server's own period is (`w` of the draft, its "time window"). Never zero where
     /// a parser of this crate set it.

@@ -161,7 +161,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
 
     /// The same policy with no attempt of a call later than `elapsed` after its first failure;
     /// `None` sets no limit. Counting from the first failure, a call that itself takes long is not
-    /// given up for that. Where a gate would keep the attempt longer, it is rejected as
+    /// given up for that. If a gate would keep the attempt longer, it is rejected as
     /// [`Late`](crate::Reason::Late).
     #[must_use]
     pub const fn elapsed(self, elapsed: Option<Span>) -> Self {

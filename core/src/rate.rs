@@ -82,7 +82,7 @@ impl Quota {
     /// The same quota, of which up to `burst` calls' worth may be sent at once after a silence.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroBurst`]; [`QuotaError::BurstTooLarge`] where `burst` periods, in
+    /// [`QuotaError::ZeroBurst`]; [`QuotaError::BurstTooLarge`] if `burst` periods, in
     /// nanoseconds, do not fit 64 bits: past 5 124 095 for a quota per hour, past 213 503 for one
     /// per day, never for one per second.
     pub const fn with_burst(self, burst: u32) -> Result<Self, QuotaError> {

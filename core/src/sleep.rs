@@ -140,7 +140,7 @@ impl SleepClock {
     /// many these are.
     ///
     /// # Errors
-    /// [`SnapshotError::Length`] where `record` is too short.
+    /// [`SnapshotError::Length`] if `record` is too short.
     pub fn snapshot(&self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         let mut clock = self.clone();
@@ -150,7 +150,7 @@ impl SleepClock {
     }
 
     /// The clock of a record, and how long the device was away since it was written: `away`, or an estimate
-    /// where that is unknown.
+    /// if that is unknown.
     ///
     /// # Errors
     /// [`SnapshotError`] says what is wrong with the record. Begin with [`SleepClock::new`] then.

@@ -104,7 +104,7 @@ pub trait Record: Law {
     /// Writes a state.
     fn write(&self, state: &Self::State, out: &mut Writer<'_>);
 
-    /// Reads a state; `None` where it is none of this law's.
+    /// Reads a state; `None` if it is none of this law's.
     fn read(&self, input: &mut Reader<'_>) -> Option<Self::State>;
 }
 

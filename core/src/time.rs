@@ -80,13 +80,13 @@ impl Instant {
         self.0
     }
 
-    /// The instant `span` later, or [`Instant::MAX`] where that lies past the end of time.
+    /// The instant `span` later, or [`Instant::MAX`] if that lies past the end of time.
     #[must_use]
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(Span(self.0).saturating_add(span).0)
     }
 
-    /// The instant `span` later, or `None` where that lies past the end of time.
+    /// The instant `span` later, or `None` if that lies past the end of time.
     #[must_use]
     pub const fn checked_add(self, span: Span) -> Option<Self> {
         match self.0.checked_add(span.0) {
@@ -100,7 +100,7 @@ impl Instant {
         Self(Span(self.0).saturating_sub(span).0)
     }
 
-    /// How long after `earlier` this is; zero where `earlier` is the later one.
+    /// How long after `earlier` this is; zero if `earlier` is the later one.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Span {
         Span(self.0).saturating_sub(Span(earlier.0))
@@ -203,7 +203,7 @@ impl Span {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference; zero where `other` is the longer one.
+    /// The difference; zero if `other` is the longer one.
     #[must_use]
     #[cfg_attr(
         any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),

@@ -25,7 +25,7 @@ use crate::time;
 /// let slow = Box::leak(Box::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
 /// let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(slow, 7);
 /// throttle.try_acquire().unwrap().settle(tidegate::Outcome::Ok);
-/// // The next may be sent in a minute, which is learnt at once and not after ten seconds.
+/// // The next may be sent in a minute, which is learned at once and not after ten seconds.
 /// let hasty = throttle.with_timeout(Duration::from_secs(10)).acquire().await;
 /// assert!(matches!(hasty, Err(Rejection::Late(_))));
 /// # });
@@ -112,7 +112,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
 
     /// A permit, when a call may be sent: first come, first served.
     ///
-    /// It resolves to a [`Rejection`] where waiting does not help.
+    /// It resolves to a [`Rejection`] if waiting does not help.
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
         Acquire::new(self.throttle, self.key, self.call, self.priority)
     }
@@ -161,7 +161,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// ```
     ///
     /// # Errors
-    /// [`Rejection`] where not even a first call could be sent.
+    /// [`Rejection`] if not even a first call could be sent.
     pub fn run<R: Replied<LIMITS>>(
         self,
         mut call: impl AsyncFnMut() -> R,

@@ -159,7 +159,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         Self { inner: Mutex::new(RefCell::new(inner)), call_time }
     }
 
-    /// Follows another policy from now on, with whoever waits.
+    /// Follows another policy from now on, with waiting calls.
     pub(crate) fn set_policy(&self, policy: &'static Policy<G::Law, LIMITS>)
     where
         G::Law: PartialEq,
@@ -167,7 +167,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.change(|gates| gates.set_policy(time::now(), policy));
     }
 
-    /// Raises or lowers the concurrency limit, and tells whoever waits.
+    /// Raises or lowers the concurrency limit, and tells waiting calls.
     pub(crate) fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
         self.change(|gates| gates.set_concurrency(time::now(), concurrency));
     }
@@ -192,7 +192,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.with(otherwise, |desk| act(desk.gates))
     }
 
-    /// A copy of the key's gates, to look at; `None` where there are none.
+    /// A copy of the key's gates, to look at; `None` if there are none.
     pub(crate) fn look(&self, key: &G::Key) -> Option<Gate<G::Law, LIMITS>> {
         self.with(None, |desk| desk.gates.look(key).cloned())
     }

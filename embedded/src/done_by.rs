@@ -54,7 +54,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
     /// [`Call::run`], as long as a call can be done in time.
     ///
     /// # Errors
-    /// [`Rejection`] where not even a first call could be sent; [`Rejection::GivenUp`] where the deadline
+    /// [`Rejection`] if not even a first call could be sent; [`Rejection::GivenUp`] if the deadline
     /// passed while one was in flight, whatever attempts before it were answered.
     pub fn run<R: Replied<LIMITS>>(
         self,

@@ -22,14 +22,14 @@ pub trait Gates<const LIMITS: usize> {
     /// Gates that have seen nothing yet.
     fn begin(policy: &'static Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
 
-    /// The key's controller, which is made where there is none; or when there may be one.
+    /// The key's controller, which is made if there is none; or when there may be one.
     fn get(
         &mut self,
         key: &Self::Key,
         now: Instant,
     ) -> Result<&mut Gate<Self::Law, LIMITS>, Instant>;
 
-    /// The key's controller, where there is one.
+    /// The key's controller, if there is one.
     fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
 
     /// [`Controller::set_policy`], for every key.

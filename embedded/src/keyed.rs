@@ -43,7 +43,7 @@ type Table<K, L, const KEYS: usize, const LIMITS: usize> =
 /// # Parameters
 ///
 /// As [`Throttle`](crate::Throttle) has them, and `K` the key, of which there is room for `KEYS`: where
-/// the table is full, the key that was used longest ago goes, with what was learnt of it. The places
+/// the table is full, the least recently used key is evicted, with what was learned of it. The places
 /// for `WAITERS` are for all keys together, and each key has a line of its own.
 pub struct KeyedThrottle<
     M: RawMutex,
@@ -97,7 +97,7 @@ impl<
         self.desk.set_concurrency(concurrency);
     }
 
-    /// The counters of a key so far; `None` where it is not in the table.
+    /// The counters of a key so far; `None` if it is not in the table.
     #[cfg(feature = "stats")]
     #[must_use]
     pub fn stats(&self, key: &K) -> Option<Stats> {
@@ -130,7 +130,7 @@ impl<
         self.desk.see(0, Keyed::len)
     }
 
-    /// How many keys had to go for others. Where it rises all the time, the table is too small.
+    /// Number of evicted keys. If it keeps rising, the table is too small.
     #[must_use]
     pub fn evicted(&self) -> u32 {
         self.desk.see(0, Keyed::evicted)
@@ -155,8 +155,8 @@ impl<
     /// How long a snapshot of one key is.
     pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS>::SNAPSHOT_BYTES;
 
-    /// Writes what has been learnt of a key, as [`Throttle::snapshot`](crate::Throttle::snapshot)
-    /// does, and returns how many bytes these are: none where the key is not in the table. Which
+    /// Writes what has been learned of a key, as [`Throttle::snapshot`](crate::Throttle::snapshot)
+    /// does, and returns how many bytes these are: none if the key is not in the table. Which
     /// record is whose is for the firmware to know.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ pub(crate) mod sealed {
 ///
 /// # Parameters
 ///
-/// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) where all tasks
+/// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) if all tasks
 /// run on one executor and the throttle is no `static`,
 /// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex) elsewhere.
 /// `L` is the law, `WAITERS` how many tasks may wait (one more is
@@ -80,7 +80,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     /// [`rng`](tidegate::rng).
     ///
     /// It runs while the mutex is locked, which may be a critical section: it must be short, and a call
-    /// to this throttle from within it finds nobody. Where entropy takes its time, draw it before and
+    /// to this throttle from within it finds nobody. If entropy takes its time, draw it before and
     /// use [`seeded`](Self::seeded).
     #[must_use]
     pub const fn new(policy: &'static Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
@@ -156,7 +156,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.desk.see(Stats::default(), |gate| *gate.stats())
     }
 
-    /// The time between two calls at present, by the law of the first limit; `None` where it keeps
+    /// The time between two calls at present, by the law of the first limit; `None` if it keeps
     /// nothing apart.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
@@ -164,7 +164,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     }
 
     /// When a plain call may be sent if nothing comes back until then, and nobody else waits; it may lie
-    /// in the past. `None` where nothing is in the way, or where no time would help. A device that
+    /// in the past. `None` if nothing is in the way, or where no time would help. A device that
     /// sleeps between its calls sleeps until then.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
@@ -190,11 +190,11 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// How long a snapshot is.
     pub const SNAPSHOT_BYTES: usize = Gate::<L, LIMITS>::SNAPSHOT_BYTES;
 
-    /// Writes what has been learnt to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`,
+    /// Writes what has been learned to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`,
     /// and returns how many these are: before a deep sleep, to memory that is kept, or to flash.
     ///
     /// # Errors
-    /// [`SnapshotError::Length`] where `record` is too short.
+    /// [`SnapshotError::Length`] if `record` is too short.
     pub fn snapshot(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
         self.desk.look(&()).ok_or(SnapshotError::Length)?.snapshot(time::now(), record)
     }
@@ -248,7 +248,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// what is known of earlier sleeps, and returns how many these are.
     ///
     /// # Errors
-    /// [`SnapshotError::Length`] where `record` is too short.
+    /// [`SnapshotError::Length`] if `record` is too short.
     #[cfg(feature = "sleep")]
     pub fn fall_asleep(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let (gate, sleep) =

@@ -3,7 +3,7 @@
 //! What has passed rounds down, and what is waited for rounds up: a timer never fires before the
 //! instant that it stands for, and a tick turned into nanoseconds and back is the same tick.
 //!
-//! Where a 32-bit counter alone goes on through a deep sleep, the core's
+//! If a 32-bit counter alone goes on through a deep sleep, the core's
 //! [`Ticks`](tidegate::time::Ticks) tells how long it was, even where the counter wrapped once:
 //!
 //! ```

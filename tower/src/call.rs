@@ -113,10 +113,10 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// How long the call would have to wait if it joined now, at the present rate. It changes nothing.
-    /// Zero where it would be sent at once.
+    /// Zero if it would be sent at once.
     ///
     /// # Errors
-    /// [`Error::Rejected`] where it would not be sent at all.
+    /// [`Error::Rejected`] if it would not be sent at all.
     pub fn peek(&self) -> Result<Duration, Error> {
         let Some(lane) = self.gate.keys.find(&self.key) else { return Ok(Duration::ZERO) };
         let wait = lane.peek(&self.call);
@@ -133,7 +133,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// A permit when it is the call's turn: by priority, then first come, first served.
     ///
-    /// The future joins the queue when it is polled first. It resolves to an [`Error`] where waiting does
+    /// The future joins the queue when it is polled first. It resolves to an [`Error`] if waiting does
     /// not help.
     pub fn acquire(self) -> Acquire<LIMITS, T> {
         Acquire::new(self.gate.keys, self.key, self.call, self.priority)
@@ -146,7 +146,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// An attempt in flight is abandoned then.
     ///
     /// # Errors
-    /// [`Error`] where no attempt was sent, or one was in flight at the deadline.
+    /// [`Error`] if no attempt was sent, or one was in flight at the deadline.
     pub async fn run<F, Fut>(self, send: F) -> Result<Fut::Output, Error>
     where
         F: FnMut() -> Fut,

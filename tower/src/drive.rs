@@ -31,7 +31,7 @@ impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
     }
 
     /// Ends the call with another reply: what became of it is known only now. It counts where the gate has
-    /// not learnt from the response.
+    /// not learned from the response.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
         self.reply = reply.into();
     }
@@ -130,7 +130,7 @@ where
     }
 }
 
-/// What the future comes to by the deadline; `None` where that is first.
+/// What the future comes to by the deadline; `None` if that is first.
 async fn within<T: Timer, F: Future>(timer: &T, deadline: Instant, future: F) -> Option<F::Output> {
     if deadline == Instant::MAX {
         return Some(future.await);

@@ -48,29 +48,29 @@ use crate::timer::duration;
 pub enum Error {
     /// The gate did not admit the call, or another attempt. It was not sent.
     Rejected {
-        /// The key of the call; empty where it has none.
+        /// The key of the call; empty if it has none.
         key: Arc<str>,
         /// Why.
         reason: Reason,
-        /// How long the call would have had to wait from when it was rejected; zero where no wait helps,
-        /// or where it is not known.
+        /// How long the call would have had to wait from when it was rejected; zero if no wait helps,
+        /// or if it is not known.
         wait: Duration,
     },
     /// The deadline passed while the call was in flight. The server may have served it all the same.
     TimedOut {
-        /// The key of the call; empty where it has none.
+        /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
     /// The server may have served the call, and it may not be made twice: see
     /// [`Call::idempotent`](crate::Call::idempotent). Or its request cannot be copied: see
     /// [`Repeat`](crate::Repeat).
     NotRepeatable {
-        /// The key of the call; empty where it has none.
+        /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
     /// The call was admitted, but its future was not polled until its permit lapsed. It was not sent.
     Lapsed {
-        /// The key of the call; empty where it has none.
+        /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
 }
@@ -93,7 +93,7 @@ impl Error {
         }
     }
 
-    /// The key of the call; empty where it has none.
+    /// The key of the call; empty if it has none.
     #[must_use]
     pub fn key(&self) -> &str {
         self.shared_key()

@@ -173,12 +173,12 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     }
 
     /// Follows another policy from now on, for all keys. A law that stays the same keeps what it has
-    /// learnt.
+    /// learned.
     pub fn set_policy<L: Copy + Into<AnyLaw>>(&self, policy: Policy<L, LIMITS>) {
         self.keys.set_policy(any(policy));
     }
 
-    /// What has been learnt, by key: to keep over a restart.
+    /// What has been learned, by key: to keep over a restart.
     ///
     /// ```
     /// use std::time::Duration;
@@ -187,10 +187,10 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     ///
     /// let gate = Gate::adaptive();
     /// gate.try_acquire().unwrap().settle(Outcome::Throttled);
-    /// let learnt = gate.snapshot();
+    /// let learned = gate.snapshot();
     /// // ... an hour later, in another process ...
     /// let gate = Gate::adaptive();
-    /// assert_eq!(gate.restore(&learnt, Duration::from_secs(3_600)), Ok(1));
+    /// assert_eq!(gate.restore(&learned, Duration::from_secs(3_600)), Ok(1));
     /// assert!(gate.stats().interval.is_some());
     /// ```
     #[must_use]
@@ -200,10 +200,10 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
 
     /// Goes on from a snapshot that was taken so long ago, under a policy with the same laws. Returns how
     /// many keys are restored: a key with calls stays as it is, and one that there is no room for is left
-    /// out. Where nobody has measured the time, zero is safe, and costs only waits.
+    /// out. If nobody has measured the time, zero is safe, and costs only waits.
     ///
     /// # Errors
-    /// [`RestoreError`] where a record is damaged or of another policy. Nothing is restored then.
+    /// [`RestoreError`] if a record is damaged or of another policy. Nothing is restored then.
     pub fn restore(
         &self,
         snapshot: &BTreeMap<String, Vec<u8>>,
@@ -252,7 +252,7 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         Self { policy, timer, seed: None, keys: 1_000, queue: 10_000, take_within: Span::MAX }
     }
 
-    /// How many keys are remembered; 1000 by default, and at least one. Where the table is full, the key that
+    /// How many keys are remembered; 1000 by default, and at least one. If the table is full, the key that
     /// was used longest ago is forgotten. A key with calls is not, nor is one that may not be called yet: then
     /// a call with a new key waits for a place.
     pub const fn keys(mut self, most: usize) -> Self {

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use tidegate::Reply;
 use tidegate::signal::grpc;
 
-/// What the headers or trailers of a gRPC response say; `None` where they have no status.
+/// What the headers or trailers of a gRPC response say; `None` if they have no status.
 pub(crate) fn reply<const LIMITS: usize>(headers: &HeaderMap) -> Option<Reply<LIMITS>> {
     let code = headers.get("grpc-status")?.to_str().ok()?.parse().unwrap_or(u32::MAX);
     let value = |name| headers.get(name).map(|value: &http::HeaderValue| value.as_bytes());

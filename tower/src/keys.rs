@@ -92,7 +92,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         all
     }
 
-    /// What has been learnt of each key.
+    /// What has been learned of each key.
     pub(crate) fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
         let table = self.lock();
         let record =
@@ -101,7 +101,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
     }
 
     /// Goes on from records, for the keys that are idle and those that there is room for. Returns how many
-    /// these are. Where one is damaged, nothing changes.
+    /// these are. If one is damaged, nothing changes.
     pub(crate) fn restore(
         &self,
         records: &BTreeMap<String, Vec<u8>>,

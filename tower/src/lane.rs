@@ -28,7 +28,7 @@ struct State<const LIMITS: usize> {
     control: Controller<AnyLaw, LIMITS>,
     queue: Queue<Growing<Vec<Node<LIMITS>>, LIMITS>, LIMITS>,
     waiters: Waiters,
-    /// The calls that are decided, and until when their tasks must take that; empty where they may take
+    /// The calls that are decided, and until when their tasks must take that; empty if they may take
     /// their time.
     decided: Vec<(Ticket, Instant)>,
     /// When to look at the queue if nothing happens until then.

@@ -129,7 +129,7 @@ impl<S, const LIMITS: usize, T: Timer, D: Clone, P: Clone, C: Clone> Layer<S>
 /// It is always ready. A permit is taken in `call`, so a caller that is ready and never calls holds none, and
 /// the service is made ready for each attempt.
 ///
-/// Its errors are those of the service, and [`Error`](crate::Error) where a request was not sent:
+/// Its errors are those of the service, and [`Error`](crate::Error) if a request was not sent:
 ///
 /// ```
 /// use tidegate_tower::{BoxError, Error};

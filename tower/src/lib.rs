@@ -54,7 +54,7 @@
 //! | `tidegate_attempts_total` | `key` | attempts that were admitted |
 //! | `tidegate_outcomes_total` | `key`, `outcome` | what became of them |
 //! | `tidegate_rejections_total` | `key`, `reason` | attempts that were not sent, first ones and others |
-//! | `tidegate_interval_seconds` | `key` | the time between two calls, by the law; 0 where it sets none |
+//! | `tidegate_interval_seconds` | `key` | the time between two calls, by the law; 0 if it sets none |
 //! | `tidegate_in_flight`, `tidegate_waiting` | `key` | how many calls |
 //!
 //! A cause is `pacing`, `cooldown`, `concurrency limit`, `backoff`, `queue` (others go first) or `none`. Each

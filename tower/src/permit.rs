@@ -144,7 +144,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         self.call.attempt()
     }
 
-    /// The key of the call; empty where it has none.
+    /// The key of the call; empty if it has none.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.lane.key

@@ -67,7 +67,7 @@ pub(crate) fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
 /// assert!(repeat.repeat(&mut http::Request::new(Body(None))).is_none());
 /// ```
 pub trait Repeat<Req> {
-    /// A copy; `None` where there can be none, or must not be. It may put another body into the request that
+    /// A copy; `None` if there can be none, or must not be. It may put another body into the request that
     /// says the same.
     fn repeat(&self, request: &mut Req) -> Option<Req>;
 }

@@ -87,7 +87,7 @@ pub trait Hold<const LIMITS: usize = 1, T: Timer = Tokio>: Sized {
     /// The response with the guard in it.
     type Held;
 
-    /// Keeps the guard, which ends the call when it is dropped. `None` where it has ended.
+    /// Keeps the guard, which ends the call when it is dropped. `None` if it has ended.
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self::Held;
 
     /// The server did not serve the call, and this is why it is not made again. A response of `http` or
@@ -117,7 +117,7 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
 pin_project! {
     /// A body that ends its call when it ends, fails or is dropped.
     ///
-    /// The gate has learnt from the response before, except for that of gRPC: there the trailers say what
+    /// The gate has learned from the response before, except for that of gRPC: there the trailers say what
     /// became of the call, and a body that fails is a call that failed.
     ///
     /// ```

@@ -37,7 +37,7 @@ use tidegate::Instant;
 /// }
 /// ```
 pub trait Timer: 'static {
-    /// What a sleep is. The futures of the gate are [`Send`] where it is.
+    /// What a sleep is. The futures of the gate are [`Send`] if it is.
     type Sleep: Future<Output = ()>;
 
     /// The time since any epoch that stays the same. It never steps back.

@@ -66,7 +66,7 @@ impl Waiters {
     }
 
     /// Returns the waker of the call that must set its timer anew, because the queue is to be polled at
-    /// `until`; `None` where the timer of the watcher is early enough.
+    /// `until`; `None` if the timer of the watcher is early enough.
     pub(crate) fn watch(&mut self, now: Instant, until: Instant, patience: Span) -> Option<Waker> {
         let ticket = match self.watcher {
             Some(watcher) if watcher.by.saturating_add(patience) > now => {

@@ -30,7 +30,7 @@ impl<T> Arena<T> {
         self.slots.len() as u32
     }
 
-    /// Puts a value into a free slot; `None` where the host gives no more memory.
+    /// Puts a value into a free slot; `None` if the host gives no more memory.
     pub fn insert(&mut self, value: T) -> Option<u32> {
         let index = if self.free == NONE { self.slots() } else { self.free };
         match self.slots.get_mut(index as usize) {
@@ -44,7 +44,7 @@ impl<T> Arena<T> {
         Some(index)
     }
 
-    /// The value of a slot; `None` where the slot is free or there is none.
+    /// The value of a slot; `None` if the slot is free or there is none.
     #[inline(never)]
     pub fn get(&mut self, index: u32) -> Option<&mut T> {
         match self.slots.get_mut(index as usize)? {

@@ -20,7 +20,7 @@ impl<T> Alone<T> {
     }
 
     #[cfg(any(feature = "gate", feature = "shared"))]
-    /// Where the value is, for JavaScript to read and write.
+    /// If the value is, for JavaScript to read and write.
     pub const fn place(&self) -> *mut T {
         self.0.get()
     }

@@ -39,7 +39,7 @@ impl Budget {
         Self { coordinator: None, clock: Clock::NEW }
     }
 
-    /// Begins; false where there is no such policy. NaN for the usual heartbeat.
+    /// Begins; false if there is no such policy. NaN for the usual heartbeat.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
@@ -51,7 +51,7 @@ impl Budget {
     /// As `open`, going on from a record that was made `away` milliseconds ago, which is 1: at once where
     /// whoever made it `ended` with that, else behind what it may have leased until now. Where the record
     /// does not fit the policy, or is none, it begins anew, which is 2: behind whatever is leased already.
-    /// 0 where there is no such policy.
+    /// 0 if there is no such policy.
     pub fn restore(
         &mut self,
         row: &[f64; WORDS],
@@ -103,7 +103,7 @@ impl Budget {
         self.coordinator = made.map(|made| made.in_place_of_another(now, away));
     }
 
-    /// Follows another policy; false where there is none such, or nothing to follow it.
+    /// Follows another policy; false if there is none such, or nothing to follow it.
     pub fn follow(&mut self, row: &[f64; WORDS], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
@@ -113,7 +113,7 @@ impl Budget {
         true
     }
 
-    /// Answers a request, and tells the grant's length: 0 where there is nothing to send, -1 where
+    /// Answers a request, and tells the grant's length: 0 if there is nothing to send, -1 where
     /// the request is none.
     pub fn answer(&mut self, request: &[u8], grant: &mut [u8], now: f64) -> i32 {
         let now = self.clock.read(now);
@@ -122,7 +122,7 @@ impl Budget {
         length.and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
     }
 
-    /// Writes a record and tells its length; 0 where there is nothing to write down.
+    /// Writes a record and tells its length; 0 if there is nothing to write down.
     pub fn snapshot(&mut self, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
         let coordinator = self.coordinator.as_mut();
@@ -166,7 +166,7 @@ impl Budget {
     }
 }
 
-/// How many counters there are; the last is the time between two calls, 0 where none is kept.
+/// How many counters there are; the last is the time between two calls, 0 if none is kept.
 pub const COUNTERS: usize = 11;
 
 /// How long a record is.

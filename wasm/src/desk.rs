@@ -115,7 +115,7 @@ impl Desk {
         }
     }
 
-    /// A new controller's slot; -1 where there is no memory, -2 where there is no such policy. `most` calls
+    /// A new controller's slot; -1 if there is no memory, -2 if there is no such policy. `most` calls
     /// may wait before it.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
@@ -123,7 +123,7 @@ impl Desk {
         self.keep(Controller::new(policy, whole(seed), now), most)
     }
 
-    /// As `open`, going on from a record; -3 where the record does not fit the policy, or is none.
+    /// As `open`, going on from a record; -3 if the record does not fit the policy, or is none.
     pub fn restore(
         &mut self,
         row: &[f64; WORDS],
@@ -183,7 +183,7 @@ impl Desk {
         millis(kept.line.peek(now, &kept.gate).saturating_since(now))
     }
 
-    /// A permit for a call that does not wait; less than 0 or NaN where it would have to.
+    /// A permit for a call that does not wait; less than 0 or NaN if it would have to.
     pub fn poll(&mut self, gate: u32, now: f64, costs: [f64; LIMITS]) -> f64 {
         let now = self.clock.read(now);
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
@@ -196,7 +196,7 @@ impl Desk {
         }
     }
 
-    /// See `Line::join`; NaN as well where there is no such controller.
+    /// See `Line::join`; NaN as well if there is no such controller.
     pub fn join(&mut self, gate: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -223,7 +223,7 @@ impl Desk {
         kept.line.next(now, &mut kept.gate, told, |permit| permits.hand_out(permit))
     }
 
-    /// The slot of the first call that waits; -1 where none does.
+    /// The slot of the first call that waits; -1 if none does.
     pub fn first(&mut self, gate: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
         self.gates.get(gate).map_or(-1, |kept| kept.line.first(now))
@@ -270,8 +270,8 @@ impl Desk {
         }
     }
 
-    /// The slot of the next attempt after the reply as it stands; -2 where it could not be sent by the
-    /// deadline, and -1 where none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
+    /// The slot of the next attempt after the reply as it stands; -2 if it could not be sent by the
+    /// deadline, and -1 if none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
     pub fn retry(&mut self, gate: u32, requested: Requested, now: f64) -> i32 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -303,7 +303,7 @@ impl Desk {
         self.calls.remove(call);
     }
 
-    /// The time between two calls by the law of a limit; 0 where it keeps nothing apart.
+    /// The time between two calls by the law of a limit; 0 if it keeps nothing apart.
     pub fn interval(&mut self, gate: u32, limit: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let kept = self.gates.get(gate);
@@ -340,7 +340,7 @@ impl Desk {
         Some(told)
     }
 
-    /// Writes a controller's record and tells its length; 0 where there is no such controller.
+    /// Writes a controller's record and tells its length; 0 if there is no such controller.
     pub fn snapshot(&mut self, gate: u32, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
         self.gates

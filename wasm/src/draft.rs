@@ -55,7 +55,7 @@ impl<const LIMITS: usize> Draft<LIMITS> {
     }
 
     /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
-    /// the time since 1970, NaN where it is not known. The first limit counts calls, and the others what else the
+    /// the time since 1970, NaN if it is not known. The first limit counts calls, and the others what else the
     /// server counts.
     pub fn read(&mut self, clock: f64) -> u32 {
         if let Some(body) = &self.body {

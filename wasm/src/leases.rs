@@ -198,7 +198,7 @@ impl Leases {
         }
     }
 
-    /// A new member's slot; -1 where there is no memory, -2 where there is no such quota. Of a
+    /// A new member's slot; -1 if there is no memory, -2 if there is no such quota. Of a
     /// policy's row the quota of requests counts, which is what it may send where nobody has told
     /// it of its share, the expiry of a call's place, and the number of attempts. `most` calls may wait.
     pub fn open(&mut self, row: &[f64; WORDS], number: [u32; 2], now: f64, most: u32) -> i32 {
@@ -234,7 +234,7 @@ impl Leases {
         self.members.remove(member);
     }
 
-    /// A permit for a call that does not wait; less than 0 or NaN where it would have to.
+    /// A permit for a call that does not wait; less than 0 or NaN if it would have to.
     pub fn poll(&mut self, member: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
@@ -247,7 +247,7 @@ impl Leases {
         }
     }
 
-    /// See `Line::join`; NaN as well where there is no such member.
+    /// See `Line::join`; NaN as well if there is no such member.
     pub fn join(&mut self, member: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -265,7 +265,7 @@ impl Leases {
         line.next(now, kept, told, number)
     }
 
-    /// The slot of the first call that waits; -1 where none does.
+    /// The slot of the first call that waits; -1 if none does.
     pub fn first(&mut self, member: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
         self.members.get(member).map_or(-1, |(_, line)| line.first(now))
@@ -318,8 +318,8 @@ impl Leases {
         }
     }
 
-    /// The slot of the next attempt after the reply as it stands; -2 where it could not be sent by the
-    /// deadline, and -1 where none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
+    /// The slot of the next attempt after the reply as it stands; -2 if it could not be sent by the
+    /// deadline, and -1 if none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
     pub fn retry(&mut self, member: u32, requested: Requested, now: f64) -> i32 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -354,14 +354,14 @@ impl Leases {
         self.calls.remove(call);
     }
 
-    /// When a request is due, in milliseconds; NaN where none is until a call asks or settles.
+    /// When a request is due, in milliseconds; NaN if none is until a call asks or settles.
     pub fn request_at(&mut self, member: u32) -> f64 {
         let due = kept(&mut self.members, member).and_then(|kept| kept.member.request_at());
         due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
     }
 
-    /// Writes a request, where one is due while so many calls wait, and tells its length: 0 where none is,
-    /// -1 where the one before was given up instead.
+    /// Writes a request, if one is due while so many calls wait, and tells its length: 0 if none is,
+    /// -1 if the one before was given up instead.
     pub fn request(&mut self, member: u32, waiting: u32, now: f64, room: &mut [u8]) -> i32 {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return 0 };
@@ -388,7 +388,7 @@ impl Leases {
         kept.and_then(|kept| kept.member.leave(now, room)).unwrap_or(0)
     }
 
-    /// Hears an answer, while so many calls wait; false where it is none.
+    /// Hears an answer, while so many calls wait; false if it is none.
     pub fn hear(&mut self, member: u32, grant: &[u8], waiting: u32, now: f64) -> bool {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return false };
@@ -413,7 +413,7 @@ impl Leases {
         }
     }
 
-    /// The time between two calls of the whole fleet; 0 where nothing is kept apart, or nothing told.
+    /// The time between two calls of the whole fleet; 0 if nothing is kept apart, or nothing told.
     pub fn interval(&mut self, member: u32) -> f64 {
         let fleet = kept(&mut self.members, member).and_then(|kept| kept.member.fleet());
         fleet.and_then(|(_, interval)| interval).map_or(0.0, millis)

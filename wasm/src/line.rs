@@ -23,7 +23,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
     }
 
     /// Adds a call. The answer is its permit's number (0 and up) where it is to be sent now, -1 less the slot in
-    /// which it waits (when its turn comes is `given`), or NaN where it is rejected.
+    /// which it waits (when its turn comes is `given`), or NaN if it is rejected.
     pub fn join(
         &mut self,
         now: Instant,
@@ -42,7 +42,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         }
     }
 
-    /// Adds a call, and decides about it where it is the first: when its turn comes, or `None` where it is to be
+    /// Adds a call, and decides about it where it is the first: when its turn comes, or `None` if it is to be
     /// taken now.
     fn enter(
         &mut self,
@@ -124,7 +124,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         self.queue.waiting() == 0
     }
 
-    /// The slot of the first call; -1 where none waits.
+    /// The slot of the first call; -1 if none waits.
     pub fn first(&mut self, now: Instant) -> i32 {
         self.queue.first(now).and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
@@ -142,7 +142,7 @@ impl Told {
         Self { rejected: None, given: f64::NAN }
     }
 
-    /// The number of its permit; NaN where it was rejected.
+    /// The number of its permit; NaN if it was rejected.
     pub fn decided<const LIMITS: usize>(
         &mut self,
         turn: Turn<LIMITS>,
@@ -156,7 +156,7 @@ impl Told {
         f64::NAN
     }
 
-    /// The number of the permit of the call that `next` decided, NaN where it was rejected; or the turn of the
+    /// The number of the permit of the call that `next` decided, NaN if it was rejected; or the turn of the
     /// one that joined last.
     pub const fn given(&self) -> f64 {
         self.given
@@ -175,7 +175,7 @@ impl Told {
         }
     }
 
-    /// When a call that was rejected as late could have been sent; NaN where it was not.
+    /// When a call that was rejected as late could have been sent; NaN if it was not.
     pub fn late(&self) -> f64 {
         let Some(Reason::Late(until)) = self.rejected else { return f64::NAN };
         millis(until.saturating_since(Instant::ZERO))

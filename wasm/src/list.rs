@@ -25,7 +25,7 @@ impl<T> List<T> {
         Self { begin: NonNull::dangling(), len: 0, bytes: 0, owns: PhantomData }
     }
 
-    /// Adds a value; `None` where the host gives no more memory.
+    /// Adds a value; `None` if the host gives no more memory.
     pub fn push(&mut self, value: T) -> Option<()> {
         let end = self.len.checked_add(1)?;
         if end.checked_mul(size_of::<T>())? > self.bytes {

@@ -15,7 +15,7 @@ struct Desk {
 
 static DESK: Alone<Desk> = Alone::new(Desk { pacings: Arena::new(), clock: Clock::NEW });
 
-/// A new pacing gate's slot; -1 where there is no memory, -2 where there is no such quota.
+/// A new pacing gate's slot; -1 if there is no memory, -2 if there is no such quota.
 #[wasm_bindgen]
 pub fn pacing_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
     let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
@@ -27,7 +27,7 @@ pub fn pacing_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
     })
 }
 
-/// In how many milliseconds a call of this cost may be sent; NaN where it can never fit. The cost is
+/// In how many milliseconds a call of this cost may be sent; NaN if it can never fit. The cost is
 /// charged where that is now, or where the call is `patient`: then the time is its own, and nobody
 /// who comes later has it too.
 #[wasm_bindgen]

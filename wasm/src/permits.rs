@@ -30,7 +30,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     }
 
     /// The permit's number, which a double holds: its slot, and how many were admitted before it, so that
-    /// no later one has the same. NaN where there is no memory.
+    /// no later one has the same. NaN if there is no memory.
     pub fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
         // Programs lose permits. Each call looks at two slots, so that their number cannot outrun this.
@@ -51,7 +51,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
         }
     }
 
-    /// The permit of a number; none where it is no permit's, or was taken before.
+    /// The permit of a number; none if it is no permit's, or was taken before.
     pub fn get(&mut self, number: f64) -> Option<&mut Permit<LIMITS>> {
         let (slot, admitted) = parts(number);
         let (kept, permit) = self.kept.get(slot)?;

@@ -20,7 +20,7 @@ const ROWS: usize = 2;
 pub const WORDS: usize = PER_LIMIT * ROWS + 10;
 
 /// The policy of a row for the first of its limits and for so many `places`, and how many of these it
-/// lets be taken; `None` where a number is not possible.
+/// lets be taken; `None` if a number is not possible.
 pub fn policy<const LIMITS: usize>(
     row: &[f64; WORDS],
     places: u16,

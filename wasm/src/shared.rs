@@ -114,7 +114,7 @@ pub fn why(member: u32, call: u32, now: f64, deadline: f64) -> u32 {
     LEASES.with(|leases| leases.why(member, Requested { call, deadline }, now))
 }
 
-/// See `Leases::settle`: what is learnt is reported to the others, and with that the call's place is free.
+/// See `Leases::settle`: what is learned is reported to the others, and with that the call's place is free.
 #[wasm_bindgen]
 pub fn learn(member: u32, permit: f64, now: f64) {
     LEASES.with(|leases| leases.settle(member, permit, now));

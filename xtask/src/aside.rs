@@ -33,7 +33,7 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// Where QEMU looks for what it needs besides itself, if it has been set aside.
+/// Where QEMU looks for its other files, if it was unpacked elsewhere.
 pub fn data(of: &str) -> Option<PathBuf> {
     roots().map(|root| root.join("usr/share").join(of)).find(|folder| folder.is_dir())
 }

@@ -65,7 +65,7 @@ impl Program {
         Ok(Self(child))
     }
 
-    /// How it has ended, or nothing where it had to be stopped.
+    /// How it has ended, or nothing if it had to be stopped.
     pub fn end(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         let since = Instant::now();
         loop {

@@ -87,7 +87,7 @@ pub fn watch(
                 output.push('\n');
             }
             Err(RecvTimeoutError::Disconnected) => break Some(child.wait()?),
-            // A grandchild may hold the pipe open for ever: the child's end is what counts, and
+            // A grandchild may hold the pipe open forever: the child's end is what counts, and
             // a while after it, in which its last words arrive, however busy the machine is.
             Err(RecvTimeoutError::Timeout) if quiet >= LAST_WORDS => break exited,
             Err(RecvTimeoutError::Timeout) if exited.is_some() => quiet += TICK,

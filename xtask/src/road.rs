@@ -1,7 +1,7 @@
 //! Two roads to a target the active compiler may lack.
 //!
 //! The active toolchain builds for it once its core library is there, which rustup can bring.
-//! Where rustup is absent or refused, Debian's compiler builds the core library from source.
+//! If rustup is absent or refused, Debian's compiler builds the core library from source.
 
 use std::path::Path;
 use std::process::Command;

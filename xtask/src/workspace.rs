@@ -1,4 +1,4 @@
-//! Where things are, and which cargo and rustc are in use.
+//! Paths, and which cargo and rustc are in use.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn cargo(verb: &str) -> Command {
     command
 }
 
-/// Where the active compiler keeps the libraries of `target`, if it can say so.
+/// The folder of the active compiler's libraries for `target`, if known.
 pub fn libraries_of(target: &str) -> Option<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(rustc);

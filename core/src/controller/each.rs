@@ -1,4 +1,4 @@
-//! Loops over the limits that cost nothing where there is one.
+//! Loops over the limits that cost nothing if there is one.
 //!
 //! Compilers leave a loop over an array of one as it is where they are asked for small code, with
 //! its counter and its branches; most controllers have one limit.

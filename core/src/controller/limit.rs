@@ -28,7 +28,7 @@ impl<S: Copy> Limit<S> {
         Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
     }
 
-    /// From when on the pacing and the law admit a call; `Err` where that is never. A cost of zero
+    /// From when on the pacing and the law admit a call; `Err` if that is never. A cost of zero
     /// is not subject to them.
     pub(super) fn due(
         &self,

@@ -17,13 +17,13 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
     const LIMIT_BYTES: usize =
         (<Pacing as Field>::BYTES + <bool as Field>::BYTES).saturating_add(L::BYTES);
 
-    /// Writes what has been learnt, as of `now`, to the first
+    /// Writes what has been learned, as of `now`, to the first
     /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how many these are.
     ///
     /// Calls in flight, the counters and the generator are not part of it.
     ///
     /// # Errors
-    /// [`SnapshotError::Length`] where `record` is too short.
+    /// [`SnapshotError::Length`] if `record` is too short.
     pub fn snapshot(&self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         snapshot::seal(record, now, LIMITS, |out| {

@@ -21,8 +21,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// [`Outcome::Ok`](crate::Outcome::Ok) and do not retry.
     ///
     /// # Errors
-    /// [`Reason::Exhausted`] where the quota is used up, [`Reason::Final`] where another attempt would not help,
-    /// [`Reason::Attempts`] where the policy allows no more, and [`Reason::Late`] where it could not be sent by
+    /// [`Reason::Exhausted`] if the quota is used up, [`Reason::Final`] if another attempt would not help,
+    /// [`Reason::Attempts`] if the policy allows no more, and [`Reason::Late`] if it could not be sent by
     /// the call's deadline or within the policy's time. A wait that the server asked for counts in full,
     /// whatever the policy's ceiling.
     pub fn retry(

@@ -203,7 +203,7 @@ impl InFlight {
         self.period.wrapping_sub(period) < 2
     }
 
-    /// When there is room through expiry times that end alone; `None` where there is room without that.
+    /// When there is room through expiry times that end alone; `None` if there is room without that.
     pub(crate) fn ready_at(&self, policy: ConcurrencyLimit) -> Option<Instant> {
         if self.count() < policy.limit {
             return None;

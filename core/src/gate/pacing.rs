@@ -63,7 +63,7 @@ impl Pacing {
         }
     }
 
-    /// From when on a call of `cost` may be sent; `Err` where that is never.
+    /// From when on a call of `cost` may be sent; `Err` if that is never.
     #[inline(always)] // as above
     pub(crate) fn due(
         &self,
@@ -268,7 +268,7 @@ impl Pacing {
         self.until = Instant::ZERO;
     }
 
-    /// Where the product saturates it is above any level, so the difference is still exact.
+    /// If the product saturates it is above any level, so the difference is still exact.
     fn level_at(&self, now: Instant, quota: Quota) -> u64 {
         let elapsed = now.saturating_since(self.at).as_nanos();
         self.level.saturating_sub(elapsed.saturating_mul(quota.count.get()))

@@ -25,7 +25,7 @@ pub struct Permit<const LIMITS: usize = 1> {
     pub(crate) period: u32,
     /// Number of calls admitted before it, modulo 256.
     pub(crate) number: u8,
-    /// Whether its response has been learnt from.
+    /// Whether its response has been learned from.
     pub(crate) learnt: bool,
 }
 

@@ -183,7 +183,7 @@ mod tests {
         assert!(matches!(gates.poll(NOW, &"account", &Call::new()), Decision::Admit(_)));
         assert!(matches!(gates.poll_all(NOW, &layers, &Call::new()), Decision::Wait(_)));
         assert_eq!(gates.get(&"account").map(|gate| gate.in_flight()), Some(1));
-        // Where nothing says which it was, all have to wait.
+        // If nothing says which it was, all have to wait.
         let layers = ["account", "another"];
         let used = permits(&mut gates, &layers);
         gates.settle_all(NOW, &layers, used, [Outcome::Throttled.with(minute); 2]);

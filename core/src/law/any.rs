@@ -204,7 +204,7 @@ macro_rules! registry {
                 })
             }
 
-            /// What the policy of a name does, in one line; `None` where there is no such name.
+            /// What the policy of a name does, in one line; `None` if there is no such name.
             ///
             /// ```
             /// use tidegate::Policy;

@@ -121,7 +121,7 @@ pub trait Law {
     /// The state of a law that has seen nothing yet.
     fn start(&self, now: Instant) -> Self::State;
 
-    /// The rate that the law allows at present; `None` where it sets no rate.
+    /// The rate that the law allows at present; `None` if it sets no rate.
     fn quota(&self, state: &Self::State) -> Option<Quota>;
 
     /// Whether the law has a reason of its own to keep a call back, besides its quota. It is asked
@@ -131,7 +131,7 @@ pub trait Law {
         Verdict::Admit
     }
 
-    /// How many calls may be in flight at `now`; `None` where the law sets no limit.
+    /// How many calls may be in flight at `now`; `None` if the law sets no limit.
     fn concurrency(&self, _: &Self::State, _now: Instant) -> Option<NonZeroU16> {
         None
     }
@@ -150,7 +150,7 @@ pub trait Law {
     }
 
     /// The time between two calls at present, before chance moves them, for whoever wants to show
-    /// it; `None` where nothing is kept apart.
+    /// it; `None` if nothing is kept apart.
     fn interval(&self, state: &Self::State, _: Instant) -> Option<Span> {
         self.quota(state).map(Quota::interval)
     }

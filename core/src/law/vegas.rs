@@ -48,7 +48,7 @@ use crate::time::Instant;
 ///   has a concurrency limit. Until then a round counts if it is two concurrency limits long: of calls that were sent together
 ///   the fastest are back first.
 ///
-/// Where a call is throttled as busy or fails, a quarter of the concurrency limit goes, once until the next one is
+/// If a call is throttled as busy or fails, a quarter of the concurrency limit goes, once until the next one is
 /// served: an outage is not a queue.
 ///
 /// # Bounds
@@ -155,7 +155,7 @@ impl Round {
         self.rate_limited |= sample.rate_limited;
     }
 
-    /// `None` where the clock has not moved, or moved back.
+    /// `None` if the clock has not moved, or moved back.
     fn read(&self, now: Instant) -> Option<Reading> {
         let took = now.saturating_since(self.began).as_nanos() / 1_000;
         let calls = u64::from(self.calls);

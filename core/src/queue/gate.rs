@@ -19,7 +19,7 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Counts a call of this cost, where it has one.
+    /// Counts a call of this cost, if it has one.
     pub(super) fn add(&mut self, cost: u32) {
         self.calls = self.calls.saturating_add(u32::from(cost > 0));
         self.cost = self.cost.saturating_add(cost.into());

@@ -290,7 +290,7 @@ where
         }
     }
 
-    /// The call at `index` of a heap; `None` where it has fewer.
+    /// The call at `index` of a heap; `None` if it has fewer.
     fn at(&self, by: By, index: u32) -> Option<Call> {
         let link = self.link(by, index).filter(|_| index < self.len(by))?;
         Some(Call { key: link.key, slot: link.slot })

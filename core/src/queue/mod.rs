@@ -184,7 +184,7 @@ pub struct Answer<const LIMITS: usize = 1> {
 }
 
 impl<const LIMITS: usize> Head<LIMITS> {
-    /// The slot of the call, whose waiter is the one to wake at the instant of [`Step::Sleep`]; `None` where none
+    /// The slot of the call, whose waiter is the one to wake at the instant of [`Step::Sleep`]; `None` if none
     /// waits for its turn.
     #[must_use]
     pub fn slot(&self) -> Option<usize> {
@@ -244,7 +244,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     }
 
     /// The slot of the first call that waits for its turn, whose waiter is the one to wake at the instant of
-    /// [`Step::Sleep`]; `None` where a call that joins now is first.
+    /// [`Step::Sleep`]; `None` if a call that joins now is first.
     #[must_use]
     pub fn first(&mut self, now: Instant) -> Option<usize> {
         let (first, _) = self.slots.look(now);
@@ -290,7 +290,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     }
 
     /// The same without a look at those before it, which is less code: a call that would miss its deadline
-    /// is rejected when it is known that it does. `None` where the storage has no room.
+    /// is rejected when it is known that it does. `None` if the storage has no room.
     pub fn enter(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
         let (costs, attempt) = (call.costs, call.attempt);
         let (deadline, not_before) = (call.deadline, call.not_before);
@@ -309,7 +309,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     }
 
     /// The earliest turn of a call that waits, behind all others of its priority, at the present rate;
-    /// `None` where it does not wait.
+    /// `None` if it does not wait.
     #[must_use]
     pub fn turn(
         &self,

@@ -88,7 +88,7 @@ pub trait Storage<const LIMITS: usize = 1> {
     /// How many slots there are. They are numbered from 0.
     fn slots(&self) -> u32;
 
-    /// The slot of this number; `None` where there are fewer. (Or where it is not this queue's, in a
+    /// The slot of this number; `None` if there are fewer. (Or where it is not this queue's, in a
     /// storage that several share.)
     fn get(&self, slot: u32) -> Option<&Slot<LIMITS>>;
 
@@ -96,7 +96,7 @@ pub trait Storage<const LIMITS: usize = 1> {
     fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>>;
 
     /// Takes a slot for a call of this place: one without a call, or that of the last call that waits for its first
-    /// attempt with a lower priority. `None` where there is none. A retry may have a slot that new calls may not.
+    /// attempt with a lower priority. `None` if there is none. A retry may have a slot that new calls may not.
     fn claim(&mut self, place: Place, is_retry: bool) -> Option<u32> {
         _ = is_retry;
         let (mut last, mut most) = (None, Place::new(place.priority(), u64::MAX));

@@ -110,11 +110,11 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
     }
 
     /// Answers a request: writes the grant to the beginning of `grant`, which has room for
-    /// [`GRANT_BYTES`](super::GRANT_BYTES), and returns its length. That is zero where the request has
+    /// [`GRANT_BYTES`](super::GRANT_BYTES), and returns its length. That is zero if the request has
     /// been heard before, or comes after a later one: there is nothing to send then.
     ///
     /// # Errors
-    /// [`MessageError`] where `request` is none, or `grant` is too short. Nothing has changed then.
+    /// [`MessageError`] if `request` is none, or `grant` is too short. Nothing has changed then.
     pub fn answer(
         &mut self,
         now: Instant,
@@ -176,7 +176,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
 
     /// Takes note of who is there. False where the request has been answered before.
     ///
-    /// Where nobody at all was heard for several heartbeats, this coordinator may have been away, and those
+    /// If nobody at all was heard for several heartbeats, this coordinator may have been away, and those
     /// that it knew have fallen back on themselves. They come back one by one, and each tells how many
     /// they were: until that is over the budget has to do for all of them.
     fn welcome(&mut self, now: Instant, silence: Span, request: &Request) -> bool {
@@ -194,7 +194,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
 
     /// Passes on what became of a lease, and how long ago that was to somebody who lives ahead.
     ///
-    /// How full a bucket is counts for nothing where it drains before the news of it has come; and else it
+    /// How full a bucket is counts for nothing if it drains before the news of it has come; and else it
     /// is told once for each time that the news takes, for a law that steers by it moves with each answer.
     fn settle(&mut self, ahead: Instant, interval: Option<Span>, report: &Report) {
         let Report { permit, at, outcome, mut waited, mut hint } = *report;

@@ -22,7 +22,7 @@ pub(super) struct Link {
     active: bool,
     /// Whether a call found no lease.
     lacks: bool,
-    /// Whether the latest grant was all that was wanted. Where it was not, asking again soon gets no
+    /// Whether the latest grant was all that was wanted. If it was not, asking again soon gets no
     /// more, and only takes from others.
     satisfied: bool,
     /// Whether a rejection is to be told.
@@ -66,7 +66,7 @@ struct Told {
 }
 
 /// An answer is given up after four usual round trips, and twice as late after each one that was
-/// missed (or a way that is longer than the least would never be learnt), within these bounds.
+/// missed (or a way that is longer than the least would never be learned), within these bounds.
 const PATIENCE: (Span, Span) = (Span::from_millis(500), Span::from_secs(2));
 /// After a miss the next request follows within so long, and after each further one twice as late.
 const BACK_OFF: Span = Span::from_millis(250);
@@ -147,12 +147,12 @@ impl Link {
         self.misses >= DOWN
     }
 
-    /// Of how many members its share was when it fell back; zero where it did not.
+    /// Of how many members its share was when it fell back; zero if it did not.
     pub(super) fn fell_back_from(&self) -> u16 {
         if self.fell_back { self.told.map_or(1, |told| told.fleet.max(1)) } else { 0 }
     }
 
-    /// An even share of the rate that was told last; `None` where none was told.
+    /// An even share of the rate that was told last; `None` if none was told.
     pub(super) fn share(&self) -> Option<Quota> {
         let told = self.told?;
         let interval = told.interval?.saturating_mul(told.fleet.max(1).into());
@@ -178,7 +178,7 @@ impl Link {
         now.saturating_since(self.touched) > IDLE
     }
 
-    /// When to ask, or to give up asking, with so many reports to tell; `None` where there is no reason to.
+    /// When to ask, or to give up asking, with so many reports to tell; `None` if there is no reason to.
     pub(super) fn request_at(&self, reports: usize) -> Option<Instant> {
         if let Some(asking) = self.asking {
             return Some(asking.until);
@@ -203,7 +203,7 @@ impl Link {
         let again = self.again().max(self.round_trip);
         let span = again.saturating_add(again.halved(2)).saturating_add(self.round_trip);
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
-        // Leases lie further ahead than that. Where calls wait for each of them, as many again are of use.
+        // Leases lie further ahead than that. If calls wait for each of them, as many again are of use.
         let calls = if self.hungry && !self.spare { calls.saturating_mul(2) } else { calls };
         let calls = calls.saturating_add(0x8000) >> 16;
         u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(waiting)
@@ -224,7 +224,7 @@ impl Link {
         (self.lacks, self.throttled) = (false, false);
     }
 
-    /// An answer has come: what it is an answer to, `None` where it is not waited for.
+    /// An answer has come: what it is an answer to, `None` if it is not waited for.
     pub(super) fn hear(&mut self, now: Instant, grant: &Grant, rng: &mut Rng) -> Option<Asking> {
         if grant.sequence != self.sequence {
             return None;
@@ -242,7 +242,7 @@ impl Link {
         self.misses = 0;
         self.fell_back = false;
         self.count(now);
-        // A little sooner each, or all members that began together would ask together for ever.
+        // A little sooner each, or all members that began together would ask together forever.
         let again = self.again();
         self.next =
             latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));

@@ -27,7 +27,7 @@ use crate::verdict::{Call, Decision, Reason};
 ///
 /// - when [`request_at`](Self::request_at) has come, call [`request`](Self::request) and send what it
 ///   writes;
-/// - give the answer to [`hear`](Self::hear), or say [`miss`](Self::miss) where none will come.
+/// - give the answer to [`hear`](Self::hear), or say [`miss`](Self::miss) if none will come.
 ///
 /// After [`Decision::Full`] a call asks again when an answer was heard or missed, or a call settled.
 ///
@@ -56,7 +56,7 @@ const EXPIRY: Span = ConcurrencyLimit::DEFAULT.expiry();
 
 /// As many leases as two grants have.
 const HAND: usize = LEASE_MOST * 2;
-/// As many reports as fill four requests. Where more come before they can be told, the oldest are
+/// As many reports as fill four requests. If more come before they can be told, the oldest are
 /// forgotten, and teach nothing.
 const REPORTS: usize = LEASE_MOST * 4;
 
@@ -192,7 +192,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
         self.link.request_at(self.reports.len())
     }
 
-    /// Writes a request, where one is due, to the beginning of `room`, which has room for
+    /// Writes a request, if one is due, to the beginning of `room`, which has room for
     /// [`REQUEST_BYTES`](super::REQUEST_BYTES), and returns its length. `waiting` is how many calls wait to be
     /// sent.
     ///
@@ -246,7 +246,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     /// Hears an answer. One that comes twice, or after it was given up, is ignored.
     ///
     /// # Errors
-    /// [`MessageError`] where it is none.
+    /// [`MessageError`] if it is none.
     pub fn hear(&mut self, now: Instant, grant: &[u8]) -> Result<(), MessageError> {
         let (grant, leases) = Grant::read(grant, now)?;
         let was_alone = self.link.fell_back_from() > 0;
@@ -294,7 +294,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     }
 
     /// How many members share the budget, and the time between two calls of them all (`None` where
-    /// nothing is kept apart), as it was told last; `None` where it was told of nothing yet.
+    /// nothing is kept apart), as it was told last; `None` if it was told of nothing yet.
     #[must_use]
     pub fn fleet(&self) -> Option<(u16, Option<Span>)> {
         self.link.fleet()

@@ -87,7 +87,7 @@ pub(super) struct Request {
     pub(super) sequence: u32,
     /// How many leases it could use besides those that it has.
     pub(super) want: u16,
-    /// How many members it was told of before it fell back on itself; zero where it did not.
+    /// How many members it was told of before it fell back on itself; zero if it did not.
     pub(super) alone: u16,
     /// It has no more to do, and has no lease left.
     pub(super) leaving: bool,
@@ -115,7 +115,7 @@ pub(super) struct Grant {
     pub(super) again: Span,
     /// How long after its instant a lease may still be used.
     pub(super) keep: Span,
-    /// The time between two calls of the whole fleet; `None` where nothing is kept apart.
+    /// The time between two calls of the whole fleet; `None` if nothing is kept apart.
     pub(super) interval: Option<Span>,
     /// How many members there are.
     pub(super) fleet: u16,
@@ -208,7 +208,7 @@ impl Report {
         self.numbers().into_iter().flatten().for_each(|number| out.u64(number));
     }
 
-    /// `None` where it is no report.
+    /// `None` if it is no report.
     fn read(input: &mut Reader<'_>) -> Option<Self> {
         let (permit, at) = (input.u64(), input.instant());
         let code = input.u8();

@@ -23,13 +23,13 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
     /// How long a snapshot of this kind of coordinator is.
     pub const SNAPSHOT_BYTES: usize = Controller::<L>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
 
-    /// Writes what has been learnt, as of `now`, to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of
+    /// Writes what has been learned, as of `now`, to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of
     /// `record`, and returns how many these are. Take one every ten seconds or so while there are
     /// requests: until the next one it grants no further ahead than this one says. Who the members are
     /// is not part of it: they tell that themselves.
     ///
     /// # Errors
-    /// [`SnapshotError::Length`] where `record` is too short.
+    /// [`SnapshotError::Length`] if `record` is too short.
     pub fn snapshot(&mut self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         let now = self.on_own_clock(now);
@@ -57,7 +57,7 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
 
     /// The coordinator of a snapshot that was taken `away` before `now`, under a policy with the same laws.
     ///
-    /// Where the one before has `ended` with that snapshot, or come to rest, nothing was granted after it,
+    /// If the one before has `ended` with that snapshot, or come to rest, nothing was granted after it,
     /// and this one goes on at once from where that was. Else it may have granted until just now, as far
     /// ahead as its snapshot says: all of that is sent before this one grants the first lease of its own,
     /// so the two never add up, however old the snapshot is.

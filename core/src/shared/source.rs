@@ -19,7 +19,7 @@ pub trait Source {
     /// it back. False where no call was sent with this permit, or it was settled before.
     fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool;
 
-    /// The time between two leases at present; `None` where nothing is kept apart.
+    /// The time between two leases at present; `None` if nothing is kept apart.
     fn interval(&self, at: Instant) -> Option<Span>;
 
     /// Before when nothing is sent at all.

@@ -25,7 +25,7 @@ const CODES: [(&str, Outcome); 16] = [
 ];
 static TABLE: Table<Outcome, { CODES.len() }> = Table::of(&CODES);
 
-/// What an AWS error code says about the call; `None` where the status says more.
+/// What an AWS error code says about the call; `None` if the status says more.
 ///
 /// The code comes from the header `x-amzn-errortype` or from the error's body (`__type`, `code`,
 /// `Code`), with or without what some protocols put around it: a namespace before a `#`, an

@@ -44,7 +44,7 @@ pub fn reply<const LIMITS: usize>(code: u8, max_age: Option<u32>) -> Reply<LIMIT
 }
 
 /// The value of a Max-Age option as it stands in the message: an unsigned number of up to four
-/// bytes, the most significant first (RFC 7252 section 3.2). `None` where it is longer.
+/// bytes, the most significant first (RFC 7252 section 3.2). `None` if it is longer.
 ///
 /// ```
 /// use tidegate::signal::coap;

@@ -253,7 +253,7 @@ fn readings(mut server: Server, tells: bool, seed: u64) -> [u64; 2] {
 #[test]
 fn a_device_that_sleeps_and_knows_for_how_long_uses_what_is_possible() {
     let fortnight = 14 * DAY - 7 * HOUR;
-    // Where little is told, the law asks each hour or so whether the quota is back.
+    // If little is told, the law asks each hour or so whether the quota is back.
     for (limit, size, says, tells, most) in [
         (1_000, None, Says::Ietf, true, 0),
         (100, None, Says::Ietf, true, 28),

@@ -71,7 +71,7 @@ proptest! {
                     Decision::Admit(permit) => break permit,
                     Decision::Wait(until) => {
                         let wait = until.as_nanos() - now;
-                        // What the law has learnt may be longer: here, by successes alone.
+                        // What the law has learned may be longer: here, by successes alone.
                         let learnt = interval(&mut gate, now).max(spaced);
                         let ceiling = ceiling * SECOND;
                         // The law knows the ceiling to 1/256 of an octave, and never above it.

@@ -54,7 +54,7 @@ fn a_night_without_calls_does_not_count_as_a_slow_server_with_a_restart_or_witho
         assert_eq!(client.wait(), 0);
         client.call(later(30));
         assert!((30 * SECOND..36 * SECOND).contains(&client.wait()));
-        // Until a probe is served, its interval is eight times the learnt one.
+        // Until a probe is served, its interval is eight times the learned one.
         assert!(client.interval() < 2 * SECOND, "{}", client.interval());
     }
 }

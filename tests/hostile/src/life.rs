@@ -6,14 +6,14 @@ use std::time::Duration;
 /// Clock ticks a second, as Linux counts for its users.
 const TICKS: u64 = 100;
 
-/// Resident memory in KiB; `None` where there is no `/proc`.
+/// Resident memory in KiB; `None` if there is no `/proc`.
 pub(crate) fn memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Processor time so far; `None` where there is no `/proc`.
+/// Processor time so far; `None` if there is no `/proc`.
 pub(crate) fn processor(process: u32) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name, in parentheses, may hold anything.

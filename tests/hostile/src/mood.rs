@@ -17,11 +17,11 @@ pub(crate) enum Act {
     Flap(u64),
     /// Answers whose headers contradict each other, in turn.
     Contradict,
-    /// A head, and then a body of one byte every so many milliseconds, for ever.
+    /// A head, and then a body of one byte every so many milliseconds, forever.
     TrickleBody(u64),
     /// A body without end, as fast as it is taken.
     FloodBody,
-    /// A head of one byte every so many milliseconds, for ever.
+    /// A head of one byte every so many milliseconds, forever.
     TrickleHead(u64),
     /// Headers without end.
     FloodHead,

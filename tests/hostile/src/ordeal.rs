@@ -19,7 +19,7 @@ const DEADLINE: Duration = Duration::from_secs(3);
 /// How long an attempt in flight may still take when the time is over.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// After this long a client has learnt what it deals with.
+/// After this long a client has learned what it deals with.
 const START: usize = 3;
 /// So many calls a second to a server that serves none are hammering.
 const MOST_THROTTLED: u64 = 50;

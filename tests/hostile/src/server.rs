@@ -120,7 +120,7 @@ async fn serve(mut stream: TcpStream, desk: &Desk) -> io::Result<()> {
     Ok(())
 }
 
-/// The path of the next request; `None` where there is no other.
+/// The path of the next request; `None` if there is no other.
 async fn request(stream: &mut TcpStream) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -168,7 +168,7 @@ pub static SIGNALS: Signals = Signals {
     max_age: coap::max_age,
 };
 
-/// The verbs of a session, and of what is learnt of calls.
+/// The verbs of a session, and of what is learned of calls.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Sessions {
     new: fn(Backoff, Span, u64) -> Session,

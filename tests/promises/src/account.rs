@@ -29,7 +29,7 @@ impl Account {
     /// It goes on after so long, by another clock.
     pub fn wake(&mut self, now: Instant, there: Instant, away: Span) {
         self.see(now);
-        // Where the new clock is younger than that, the rest is added now.
+        // If the new clock is younger than that, the rest is added now.
         let before = away.as_nanos().saturating_sub(there.as_nanos());
         self.passed += u128::from(before);
         let ahead = self.seen.saturating_since(now);

@@ -38,7 +38,7 @@ pub struct Terms<const LIMITS: usize> {
     /// The longest delay of a backoff.
     pub backoff: Option<Span>,
     pub attempts: Option<NonZeroU16>,
-    /// No wait is longer, where that is known.
+    /// No wait is longer, if that is known.
     pub longest: Option<Span>,
 }
 

@@ -40,7 +40,7 @@ const PACED: &[Kind] = &[
 ];
 const LAW: Adaptive = Adaptive::DEFAULT;
 
-/// What the step answers; `None` where it is none of these.
+/// What the step answers; `None` if it is none of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     number(step, of).or_else(|| part(step, of)).or_else(|| event(step, of))
 }

@@ -7,7 +7,7 @@ use crate::rate::LawBurst;
 use crate::time::Ticks;
 use crate::{Quota, Ratio, Rng, Span};
 
-/// What the step answers; `None` where it is none of these.
+/// What the step answers; `None` if it is none of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     Some(match step {
         "ratio" => {

@@ -9,7 +9,7 @@ const PACING: &[Kind] = &[Eight, At, At];
 const RETRY_BUDGET: &[Kind] = &[Eight];
 const HOLD: &[Kind] = &[At];
 
-/// What the step answers; `None` where it is none of these.
+/// What the step answers; `None` if it is none of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     match step {
         "pacing_check" | "pacing_take" | "pacing_correct" | "pacing_delay" | "pacing_resize"

@@ -166,7 +166,7 @@ pub struct Scan {
     pub seconds: f64,
     /// How many of its calls were throttled, in per cent.
     pub own: f64,
-    /// How many of the other client's, where there is one.
+    /// How many of the other client's, if there is one.
     pub others: Option<f64>,
 }
 

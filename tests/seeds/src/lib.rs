@@ -1,4 +1,4 @@
-//! What the systems that tidegate learnt from published about themselves, beside what the core
+//! What the systems that tidegate learned from published about themselves, beside what the core
 //! that ships comes to when it runs the same law in the same situation.
 //!
 //! Each module is one source. Its figures all come from a [`tidegate::Controller`] that is polled

@@ -7,7 +7,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use tidegate_seeds::{SOURCES, Source, golden};
 
-/// Runs the laws of the systems that tidegate learnt from, and shows their published figures beside
+/// Runs the laws of the systems that tidegate learned from, and shows their published figures beside
 /// what the core that ships comes to.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate-seeds", version, max_term_width = 100)]

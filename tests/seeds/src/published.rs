@@ -21,7 +21,7 @@ pub const TCHANNEL: Published = Published(include_str!("../published/tchannel.tx
 pub const AWS: Published = Published(include_str!("../published/aws.txt"));
 
 impl Published {
-    /// The lines of a section; none where there is no such section.
+    /// The lines of a section; none if there is no such section.
     pub fn section(self, name: &str) -> impl Iterator<Item = &'static str> {
         let head = format!("[{name}]");
         self.0

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 const MOST_POINTS: usize = 4096;
 
-/// This process's resident memory in KiB; `None` where the system does not tell (there is no `/proc`).
+/// This process's resident memory in KiB; `None` if the system does not tell (there is no `/proc`).
 pub fn resident() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

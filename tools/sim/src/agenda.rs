@@ -90,7 +90,7 @@ impl Agenda {
         Some((at, event))
     }
 
-    /// Opens the next page that has events; `None` where there is none.
+    /// Opens the next page that has events; `None` if there is none.
     fn turn(&mut self) -> Option<()> {
         let on_wheel = self.next_on_wheel();
         let later = self.later.peek().map(|entry| page_of(entry.0));

@@ -136,7 +136,7 @@ impl Thread {
         (until < back).then_some(until)
     }
 
-    /// Ends its call and says when it begins the next one; `None` where that was the last. A call
+    /// Ends its call and says when it begins the next one; `None` if that was the last. A call
     /// that was not served is no work done.
     pub fn next(&mut self, now: Instant, served: bool) -> Option<Instant> {
         self.left -= u64::from(served);

@@ -115,7 +115,7 @@ impl<L: Law, const LAWS: usize> Permits<L, LAWS> {
         Self { gate, permits: (0..threads).map(|_| None).collect() }
     }
 
-    /// The permit of a thread; of the only one, where there is one.
+    /// The permit of a thread; of the only one, if there is one.
     pub fn permit(&mut self, thread: u32) -> &mut Option<Permit<LAWS>> {
         let count = self.permits.len();
         &mut self.permits[thread as usize % count]

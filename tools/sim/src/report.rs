@@ -20,7 +20,7 @@ pub struct Row {
     pub peer: bool,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// The median of each metric; none where it has no meaning.
+    /// The median of each metric; none if it has no meaning.
     pub metrics: Figures<Option<f64>>,
     /// The least and the most of each metric that has a meaning.
     pub spread: Figures<[f64; 2]>,

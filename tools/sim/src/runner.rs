@@ -53,7 +53,7 @@ pub fn run_all(jobs: &[Job], bar: &ProgressBar) -> Result<Vec<Run>, JobError> {
     runs
 }
 
-/// A bar on standard error, which shows nothing where that is not a terminal.
+/// A bar on standard error, which shows nothing if that is not a terminal.
 pub fn progress_bar() -> ProgressBar {
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {eta} left");

@@ -26,7 +26,7 @@ pub trait Throttle {
     /// Takes back a call that had left with `permit`. Exactly once for each permit.
     fn settle(&mut self, now: Instant, permit: u64, response: &Response);
 
-    /// Plans the next attempt of a call that came back, by changing the call; `false` where there
+    /// Plans the next attempt of a call that came back, by changing the call; `false` if there
     /// is none: the call was served, or is given up.
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool;
 

@@ -108,7 +108,7 @@ pub trait SendThrough {
     /// as a [`Call`] with a key, a priority or a timeout.
     ///
     /// # Errors
-    /// [`SendError::NotSent`] where the gate rejected it, [`SendError::Failed`] as `send` has it.
+    /// [`SendError::NotSent`] if the gate rejected it, [`SendError::Failed`] as `send` has it.
     fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
         self,
         call: impl Into<Call<1, T>>,

@@ -43,9 +43,9 @@ pub struct LocalBudget {
     pub counts: tidegate::Stats,
     /// How many members share it.
     pub members: u16,
-    /// The time between two calls of all members; `None` where nothing is kept apart.
+    /// The time between two calls of all members; `None` if nothing is kept apart.
     pub interval: Option<Duration>,
-    /// Why what has been learnt could not be written down when that was tried last. Calls are leased all the same.
+    /// Why what has been learned could not be written down when that was tried last. Calls are leased all the same.
     pub unstored: Option<String>,
 }
 

@@ -131,7 +131,7 @@ async fn hear(state: Arc<Mutex<State>>, mut from: ReadHalf<Stream>) {
     }
 }
 
-/// Writes requests. Where that fails, the reading side hears it too.
+/// Writes requests. If that fails, the reading side hears it too.
 async fn tell(mut mail: mpsc::UnboundedReceiver<Vec<u8>>, mut to: WriteHalf<Stream>) {
     if to.write_all(&GREETING).await.is_err() {
         return;

@@ -83,7 +83,7 @@ impl LocalGate {
     /// A gate for an unknown limit, with the name `default`: the law `adaptive` finds it.
     ///
     /// # Errors
-    /// [`LocalError`] where the folder for temporary files has too long a path for a socket.
+    /// [`LocalError`] if the folder for temporary files has too long a path for a socket.
     pub fn adaptive() -> Result<Self, LocalError> {
         Self::builder(Policy::adaptive()).build()
     }
@@ -102,7 +102,7 @@ impl LocalGate {
     }
 
     /// A permit when it is the call's turn. The future may be dropped at any time. It resolves to
-    /// [`Error`] where the queue is full.
+    /// [`Error`] if the queue is full.
     pub fn acquire(&self, key: &str) -> LocalAcquire {
         let call = Call::new();
         LocalAcquire { gate: self.clone(), key: key.into(), call, waits: None }
@@ -167,7 +167,7 @@ impl LocalGate {
         self.inner.post.budget(key)
     }
 
-    /// Why the latest request for a key came to nothing; `None` where it was answered. Calls go on within the share
+    /// Why the latest request for a key came to nothing; `None` if it was answered. Calls go on within the share
     /// of this process, so this is told nowhere else.
     #[must_use]
     pub fn trouble(&self, key: &str) -> Option<LocalError> {
@@ -240,7 +240,7 @@ impl LocalBuilder {
         Self { name: name.into(), ..self }
     }
 
-    /// The folder of the socket and of what has been learnt. It belongs to one user, and nobody else may enter
+    /// The folder of the socket and of what has been learned. It belongs to one user, and nobody else may enter
     /// it. By default `tidegate-` and the user's number, in the folder for temporary files.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
@@ -272,7 +272,7 @@ impl LocalBuilder {
     /// The gate. It opens nothing before the first call.
     ///
     /// # Errors
-    /// [`LocalError`] where the name is none, or the folder has too long a path for a socket.
+    /// [`LocalError`] if the name is none, or the folder has too long a path for a socket.
     pub fn build(self) -> Result<LocalGate, LocalError> {
         let place = Arc::new(place::Place::new(self.name, self.folder)?);
         let usual = || ConcurrencyLimit::new(LEASES, Span::from_secs(30));

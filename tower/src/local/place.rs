@@ -62,7 +62,7 @@ impl Place {
         }
     }
 
-    /// The number of the socket that has the seat; none where there is no socket.
+    /// The number of the socket that has the seat; none if there is no socket.
     pub(super) fn look(&self) -> Number {
         system::number(&self.path)
     }

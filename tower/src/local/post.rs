@@ -32,7 +32,7 @@ impl Post {
         Self { terms, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
     }
 
-    /// Each request goes to the holder of the seat; where there is none that answers, this process is it from
+    /// Each request goes to the holder of the seat; if there is none that answers, this process is it from
     /// now on. No bytes where there is no grant.
     pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Result<Vec<u8>, LocalError> {
         let mut silent = None;

@@ -1,4 +1,4 @@
-//! What has been learnt of a budget, in a file beside the socket.
+//! What has been learned of a budget, in a file beside the socket.
 //!
 //! It is written before each grant is sent, so that whoever takes the seat goes on from all that was granted.
 //! Each holder has a file of its own under that name: what one that has lost the seat still writes is read by
@@ -35,7 +35,7 @@ impl RecordFile {
         Self { path: place.folder.join(name), key: key.into(), file: None }
     }
 
-    /// What the holder before has written; `None` where there is nothing, or nothing that can be read.
+    /// What the holder before has written; `None` if there is nothing, or nothing that can be read.
     pub(super) fn read(&self) -> Option<Past> {
         let bytes = fs::read(&self.path).ok()?;
         let rest = bytes.strip_prefix(&BEGIN)?;
@@ -93,7 +93,7 @@ fn made(path: &Path, bytes: &[u8]) -> io::Result<File> {
     written
 }
 
-/// FNV-1a with 64 bits. Where two keys have the same, the key in the file tells whose it is.
+/// FNV-1a with 64 bits. If two keys have the same, the key in the file tells whose it is.
 fn digest(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

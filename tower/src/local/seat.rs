@@ -27,7 +27,7 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    /// Takes the seat from `found`, the number of a socket whose process does not answer; `None` where there
+    /// Takes the seat from `found`, the number of a socket whose process does not answer; `None` if there
     /// is none. Another process may have been faster: then the result is `None`.
     pub(super) fn take(terms: &Terms, found: Number) -> io::Result<Option<Arc<Self>>> {
         let Some((listener, number)) = terms.place.take(found)? else { return Ok(None) };
@@ -53,7 +53,7 @@ impl Seat {
         held
     }
 
-    /// Answers a request: no bytes where there is nothing to send, `None` where the seat is another's.
+    /// Answers a request: no bytes where there is nothing to send, `None` if the seat is another's.
     pub(super) fn answer(&self, key: &[u8], request: &[u8]) -> Result<Option<Vec<u8>>, LocalError> {
         if !self.held.load(Ordering::SeqCst) {
             return Ok(None);

@@ -25,7 +25,7 @@ pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Makes a folder where there is none. Whether it is this user's, and nobody else may enter it.
+/// Makes a folder if there is none. Whether it is this user's, and nobody else may enter it.
 pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let found = fs::symlink_metadata(folder)?;

@@ -28,7 +28,7 @@ fn user() -> String {
     std::env::var("USERNAME").unwrap_or_default()
 }
 
-/// The folder of what has been learnt.
+/// The folder of what has been learned.
 pub(super) fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("tidegate-{}", user()))
 }
@@ -38,7 +38,7 @@ pub(super) fn path(_: &Path, name: &str) -> PathBuf {
     format!(r"\\.\pipe\tidegate-{}-{name}", user()).into()
 }
 
-/// Makes a folder where there is none. The one for temporary files is the user's.
+/// Makes a folder if there is none. The one for temporary files is the user's.
 pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
     std::fs::create_dir_all(folder).map(|()| true)
 }

@@ -70,7 +70,7 @@ fn page(order: &[&str], made: &[(&str, Section)], before: &str, machine: &str) -
     page
 }
 
-/// The section of a part as it stands in a page; nothing where it has none.
+/// The section of a part as it stands in a page; nothing if it has none.
 fn kept(page: &str, part: &str) -> String {
     let heading = format!("\n## {part}\n");
     let Some(from) = page.find(&heading) else { return String::new() };

@@ -129,7 +129,7 @@ fn is_address(rest: &str) -> bool {
         && rest.chars().all(|c| c.is_ascii_graphic() && !"<>\"\\^`{|}".contains(c))
 }
 
-/// A relative path from a page, without `.` and `..`; `None` where it leads out.
+/// A relative path from a page, without `.` and `..`; `None` if it leads out.
 pub fn resolve(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

@@ -26,7 +26,7 @@ impl Times {
         Self { file, seconds }
     }
 
-    /// What lanes of parts beside each other will take, in words; nothing where a part is not known.
+    /// What lanes of parts beside each other will take, in words; nothing if a part is not known.
     pub fn left(&self, lanes: &[Vec<&str>; 2]) -> String {
         let sum = |lane: &Vec<&str>| lane.iter().map(|&part| self.seconds.get(part)).sum();
         let sums: Option<Vec<u64>> = lanes.iter().map(sum).collect();

@@ -136,7 +136,7 @@ fn node(file: &str, folder: &Path) -> Command {
     let mut command = Command::new("node");
     // One test at a time: they measure the rates of real servers.
     command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
-    // Miniflare now and then leaves a handle open behind it, and node would wait for that for ever.
+    // Miniflare now and then leaves a handle open behind it, and node would wait for that forever.
     command.args(["--test-force-exit", "--test-timeout=1800000"]);
     command.arg(format!("{file}.test.mjs")).current_dir(folder);
     command.env("TIDEGATE_LIVE", live::program());

@@ -90,7 +90,7 @@ impl AdaptiveState {
         let before = paced.probe;
         self.interval = self.interval + paced.probe.cut(self.interval);
         if paced.young && cooldown > Span::ZERO {
-            // Where each rejection of the search costs a cooldown, it goes half of the way to what was
+            // If each rejection of the search costs a cooldown, it goes half of the way to what was
             // served, in logarithms.
             let calls = self.meter.calls(self.usual).max(1);
             let cycle = Log::of_span(self.meter.cycle(now.saturating_add(cooldown)));
@@ -107,7 +107,7 @@ impl AdaptiveState {
                 paced.probe.fall(fall.halved());
             }
         }
-        // Where each rejection costs a cooldown, an epoch lasts several cooldowns.
+        // If each rejection costs a cooldown, an epoch lasts several cooldowns.
         if cooldown > Span::ZERO {
             let lost = Log::of_span(cooldown.min(Span::from_secs(1))) - self.interval;
             paced.probe.cover_cooldowns(lost.coarse(), &before);
@@ -230,7 +230,7 @@ impl AdaptiveState {
         self.down = false;
     }
 
-    /// A dark time is over. Where capacity ends at the end of a window, the rate that fits is what was
+    /// A dark time is over. If capacity ends at the end of a window, the rate that fits is what was
     /// served in a whole cycle of bright and dark. The target follows that reading; whether it is one
     /// to trust: enough calls, and dark for a quarter of the cycle.
     fn read_meter(&mut self, now: Instant) -> bool {

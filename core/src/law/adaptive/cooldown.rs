@@ -16,7 +16,7 @@ pub(super) const SHORTEST: Span = Span::from_secs(1);
 pub(super) const LONGEST_GAP: Span = Span::from_millis(500);
 
 impl AdaptiveState {
-    /// The server rejected a fresh call and said when it serves again. `None` where that is too soon to
+    /// The server rejected a fresh call and said when it serves again. `None` if that is too soon to
     /// be more than pacing.
     pub(super) fn cool_down(
         &mut self,

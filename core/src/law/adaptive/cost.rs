@@ -6,7 +6,7 @@ use crate::snapshot::{Field, Reader, Writer};
 
 /// The size of a usual call.
 ///
-/// The law counts in calls. Where a call costs a thousand tokens, a token is no call, and the law must
+/// The law counts in calls. If a call costs a thousand tokens, a token is no call, and the law must
 /// not think itself a thousand times as well informed as it is. So its interval is that of a usual
 /// call, and a call that costs twice the usual takes two intervals. The usual is a power of two, so
 /// that a change of it moves an interval by whole octaves and loses nothing.

@@ -41,9 +41,9 @@ pub enum Basis {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Hinted {
-    /// The time of one unit of cost, where all clients share the limit; zero where that is not known.
+    /// The time of one unit of cost, where all clients share the limit; zero if that is not known.
     unit: Log,
-    /// The limit; zero where that is not known.
+    /// The limit; zero if that is not known.
     limit: u32,
     /// What was left of it.
     left: u32,
@@ -101,7 +101,7 @@ impl AdaptiveState {
         }
     }
 
-    /// The interval of the limit that all clients share, up to the longest cooldown; zero where it is not
+    /// The interval of the limit that all clients share, up to the longest cooldown; zero if it is not
     /// known.
     pub(super) fn quota(&self) -> Log {
         match self.hinted.unit {

@@ -60,7 +60,7 @@ impl Adaptive {
     pub const DEFAULT: Self = Self { quota: None };
 
     /// The law that also knows the limit which all clients share. Its rate never exceeds that limit; its
-    /// share may be less, and is learnt.
+    /// share may be less, and is learned.
     #[must_use]
     pub const fn with_quota(quota: Quota) -> Self {
         Self { quota: Some(quota) }
@@ -95,7 +95,7 @@ pub struct AdaptiveState {
     interval_end: Instant,
     /// No call before this: pacing, or a cooldown. While open, when the latest call was sent.
     release: Instant,
-    /// The time between two usual calls, as the law has learnt it.
+    /// The time between two usual calls, as the law has learned it.
     interval: Log,
     /// When the latest congestion event began; while open, from when on slow start doubles.
     event_at: Instant,

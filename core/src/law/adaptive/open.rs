@@ -208,7 +208,7 @@ pub(super) fn limit(wide: u16, since: Span) -> Option<NonZeroU16> {
     NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST.into())
 }
 
-/// When that number is doubled next, so long after doubling began; `None` where there is no limit.
+/// When that number is doubled next, so long after doubling began; `None` if there is no limit.
 pub(super) fn doubles_after(wide: u16, since: Span) -> Option<Span> {
     let doublings = doublings(since);
     let limited = doublings < MOST_DOUBLINGS && u32::from(wide) << doublings < u32::from(WIDEST);

@@ -59,7 +59,7 @@ impl AdaptiveState {
         self.release = drawn.min(latest);
     }
 
-    /// No wait is longer than the ceiling, unless the learnt interval is.
+    /// No wait is longer than the ceiling, unless the learned interval is.
     fn longest_wait(&self, interval: Log) -> Span {
         let ceiling = self.ceiling();
         if interval > ceiling { interval.octaves(1).span() } else { ceiling.span() }

@@ -9,7 +9,7 @@ use crate::snapshot::fields;
 /// L (n / K - 1)^3 above that of the latest hit: it regains what the cut of L took, stays near the old
 /// level around n = K, and then hastens, to the double at about 3 K. Capacity is seen only by crossing
 /// it, so an epoch costs a rejection. K says how much that is: long epochs are precise, short ones find
-/// a change soon. Where a cooldown made the rate fall further than L, the epoch regains half of that instead.
+/// a change soon. If a cooldown made the rate fall further than L, the epoch regains half of that instead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Probe {
@@ -23,7 +23,7 @@ pub(super) struct Probe {
     pub(super) successes: u16,
     /// Rejections since the cut that were taken for chance.
     pub(super) ignored: u8,
-    /// How far below its plateau the epoch began, in sixteenths of an octave; zero where by L.
+    /// How far below its plateau the epoch began, in sixteenths of an octave; zero if by L.
     gap: u8,
     /// log2 of how many cooldowns an epoch lasts at least.
     cooldowns: u8,
@@ -153,7 +153,7 @@ impl Probe {
         self.progress >= power(self.length().saturating_sub(3 << 8).into())
     }
 
-    /// Where each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least four cooldowns, and up
+    /// If each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least four cooldowns, and up
     /// to sixteen as hits repeat.
     pub(super) fn cover_cooldowns(&mut self, lost: Coarse, before: &Self) {
         let most = lost.saturating_add(Coarse::from(MOST_COOLDOWNS) << 8);

@@ -169,7 +169,7 @@ pub struct AutosleeperState {
 }
 
 impl AutosleeperState {
-    /// The present delay between calls, before chance spreads it; zero where calls are not delayed.
+    /// The present delay between calls, before chance spreads it; zero if calls are not delayed.
     #[must_use]
     pub const fn delay(&self) -> Span {
         self.delay
@@ -427,7 +427,7 @@ impl Law for Autosleeper {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum AutosleeperError {
-    /// An initial delay of zero would stay zero for ever.
+    /// An initial delay of zero would stay zero forever.
     ZeroInitial,
     /// The initial delay is above the longest.
     InitialAboveMost,

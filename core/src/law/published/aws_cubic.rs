@@ -143,7 +143,7 @@ impl AwsCubicState {
 
 /// The cube root of a number with 20 bits of fraction, with 20 bits of fraction.
 ///
-/// That is the integer root of the number times 2^40. Where the product would not fit, it is scaled
+/// That is the integer root of the number times 2^40. If the product would not fit, it is scaled
 /// by less, three bits for each bit of the root.
 fn cube_root_q20(number: u64) -> u64 {
     let (mut up, mut down) = (40u32, 0u32);

@@ -47,7 +47,7 @@ pub enum Strategy {
     /// `ExponentialIncreaseProportionalDecrease`: by the sleep over the divisor.
     Proportional,
     /// `ExponentialIncreaseProportionalRemainingDecrease`: by the sleep times the calls that the
-    /// server says are left, over the divisor. Where the server does not say, the sleep stays.
+    /// server says are left, over the divisor. If the server does not say, the sleep stays.
     Remaining,
 }
 
@@ -146,7 +146,7 @@ impl Default for HerokuConfig {
 ///
 /// Source: schneems/rate-limit-gcra-client-demo (2019) and the gem zombocom/rate_throttle_client
 /// 0.1.2 (2020). The source has each thread sleep by itself: give each thread a controller of its
-/// own to compare with its figures. Where threads share one, the sleep is the time from one's
+/// own to compare with its figures. If threads share one, the sleep is the time from one's
 /// answer to the next one's call, and the fleet is that much slower to begin with.
 ///
 /// Its constants fit one limit, 4500 calls an hour. Kept as the source has them: after a run of

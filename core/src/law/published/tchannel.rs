@@ -16,7 +16,7 @@ use crate::verdict::{Reason, Verdict};
 /// |---|---|---|
 /// | a busy second | halves the *limit* once for each busy response, at most 20 times: from 9 999 999 to 38 after 5000 calls, and then to nothing | sets the limit to half of the calls *measured* in that second, and never below one call |
 /// | recovery by rate 3 | four times a second (`limit + limit * 3`) | three times a second |
-/// | "the longer busy, the longer it should take to recover" | not kept: once nothing is sent, nothing is learnt | recovery begins after as many quiet seconds as there were busy ones, at most 8 |
+/// | "the longer busy, the longer it should take to recover" | not kept: once nothing is sent, nothing is learned | recovery begins after as many quiet seconds as there were busy ones, at most 8 |
 /// | a call that was sent before the latest cut | cuts again | does not |
 ///
 /// ```

@@ -107,7 +107,7 @@ pub struct Body {
     delay: Option<(u32, u32)>,
     violated: [Option<Name>; VIOLATED],
     points: [Option<u32>; 5],
-    /// The tokens of the call, and those of its parts together; zero where they are not told.
+    /// The tokens of the call, and those of its parts together; zero if they are not told.
     tokens: [u32; 2],
 }
 
@@ -181,7 +181,7 @@ impl Body {
         }
     }
 
-    /// What became of the call; `None` where the status and the headers say more.
+    /// What became of the call; `None` if the status and the headers say more.
     #[must_use]
     pub fn outcome(&self, status: u16) -> Option<Outcome> {
         let [of_error, of_graph] = self.codes;
@@ -213,7 +213,7 @@ impl Body {
         self.phrases & phrases != 0
     }
 
-    /// How long the server asks to wait; `None` where it does not say.
+    /// How long the server asks to wait; `None` if it does not say.
     #[must_use]
     pub fn retry_after(&self) -> Option<Span> {
         let told = self.delay.map(|(seconds, thousandths)| {

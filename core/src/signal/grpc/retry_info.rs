@@ -3,7 +3,7 @@
 use crate::Span;
 
 /// How long to wait before the next attempt: the first `google.rpc.RetryInfo` among the details of an
-/// encoded `google.rpc.Status`. `None` where there is none.
+/// encoded `google.rpc.Status`. `None` if there is none.
 ///
 /// What is malformed is skipped or ends the search. Time is in proportion to the bytes, whatever lengths
 /// they claim.
@@ -82,7 +82,7 @@ fn of_retry_info<I: Iterator<Item = u8>>(info: &mut Message<'_, I>) -> Option<Sp
     delay
 }
 
-/// Seconds in field 1 and nanoseconds in field 2. `None` where it is negative.
+/// Seconds in field 1 and nanoseconds in field 2. `None` if it is negative.
 fn of_duration<I: Iterator<Item = u8>>(duration: &mut Message<'_, I>) -> Option<Span> {
     let (mut seconds, mut nanos) = (0, 0);
     while let Some(field) = duration.field() {
@@ -100,7 +100,7 @@ fn of_duration<I: Iterator<Item = u8>>(duration: &mut Message<'_, I>) -> Option<
 
 /// Whether the address of a type ends with [`NAME`], after a slash.
 fn is_retry_info<I: Iterator<Item = u8>>(address: &mut Message<'_, I>) -> bool {
-    // What is still to come; `None` where the name cannot come before another slash.
+    // What is still to come; `None` if the name cannot come before another slash.
     let mut rest = None;
     while let Some(byte) = address.byte() {
         rest = match (byte, rest.and_then(<[u8]>::split_first)) {
@@ -174,7 +174,7 @@ impl<I: Iterator<Item = u8>> Message<'_, I> {
         Some(Field { number: tag >> 3, value })
     }
 
-    /// A message within this one. What `read` leaves of it is skipped. `None` where it is not whole.
+    /// A message within this one. What `read` leaves of it is skipped. `None` if it is not whole.
     fn read<R>(&mut self, length: u64, read: impl FnOnce(&mut Message<'_, I>) -> R) -> Option<R> {
         self.left = self.left.checked_sub(length)?;
         let mut message = Message { bytes: self.bytes, left: length, is_whole: true };

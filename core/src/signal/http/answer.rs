@@ -111,7 +111,7 @@ impl Answer {
         charged
     }
 
-    /// What the server says that the call cost of a limit; `None` where it does not.
+    /// What the server says that the call cost of a limit; `None` if it does not.
     #[must_use]
     pub fn cost_of(&self, limit: impl Into<Which>) -> Option<u32> {
         let which = limit.into();

@@ -79,7 +79,7 @@ impl CommonReading {
 
     fn note(&mut self, name: &[u8], value: &[u8]) {
         let Some((term, name)) = dialect::common(name) else { return };
-        // Where any of a value turns out to be garbage, nothing of it is kept.
+        // If any of a value turns out to be garbage, nothing of it is kept.
         self.keeps = false;
         loop {
             let mut text = Text::new(value);

@@ -41,7 +41,7 @@ pub(super) enum Term {
     UsedOfLimit,
     /// An AWS error code.
     AwsError,
-    /// `false` where another attempt is of no use.
+    /// `false` if another attempt is of no use.
     ShouldRetry,
     /// The beginning of names that tell one number of a limit each.
     Family,
@@ -166,7 +166,7 @@ pub(super) static PARAMETERS: Table<Term, { WORDS.len() }> = Table::of(&WORDS);
 /// What one tells in the common dialects.
 pub(super) static COMMON_PARAMETERS: Table<Term, 10> = Table::of(&WORDS);
 
-/// What the header of this name is about; `None` where it is not about limits. What the name tells
+/// What the header of this name is about; `None` if it is not about limits. What the name tells
 /// of a limit is noted.
 pub(super) fn term(name: &[u8], draft: &mut Draft) -> Option<Term> {
     let (dialect, rest) = ALL.longest(name)?;
@@ -251,7 +251,7 @@ const DAY: u64 = 86_400_000_000_000;
 
 impl Draft {
     /// Notes what the limit counts, and in which period, as far as its name tells: `tokens`,
-    /// `requests-day`, `minute`. Where a period is named, calls are meant.
+    /// `requests-day`, `minute`. If a period is named, calls are meant.
     pub(super) fn count(&mut self, name: &[u8], counts: u8) {
         let mut seen = counts;
         if counts == DAILY {

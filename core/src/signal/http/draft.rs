@@ -13,7 +13,7 @@ const LOOSE: u8 = 1 << 7;
 /// The bit of a limit of which a call's cost was told: a name is not told.
 const PRICED: u8 = bit(Term::Name);
 
-/// A limit while its numbers come together. Where a number was told twice, the more careful one
+/// A limit while its numbers come together. If a number was told twice, the more careful one
 /// counts, whichever came first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -22,13 +22,13 @@ pub(super) struct Draft {
     /// Once they are [`settled`](settle), the first is how much the limit binds, and limits compare by
     /// these.
     numbers: [u64; 7],
-    /// The digest of the partition's key; none where it is zero.
+    /// The digest of the partition's key; none if it is zero.
     pub(super) partition: u32,
     /// The most that the call cost.
     cost: u32,
     /// Which numbers were told, a bit each.
     pub(super) told: u8,
-    /// The first of the units that were told, as [`Unit::number`] has them; none where it is zero.
+    /// The first of the units that were told, as [`Unit::number`] has them; none if it is zero.
     pub(super) unit: u8,
 }
 
@@ -74,7 +74,7 @@ impl Draft {
         self.told |= LOOSE;
     }
 
-    /// The greatest number that was told; zero where none was.
+    /// The greatest number that was told; zero if none was.
     pub(super) fn most(&self, term: Term) -> u64 {
         self.numbers.get(term as usize).copied().unwrap_or(0)
     }

@@ -20,7 +20,7 @@
 //! assert_eq!(answer.hint.cooldown(), Some(Span::from_secs(900)));
 //! ```
 //!
-//! Where flash is short, a [`CommonReading`] in its place reads what most servers send.
+//! If flash is short, a [`CommonReading`] in its place reads what most servers send.
 //!
 //! # What is understood
 //!

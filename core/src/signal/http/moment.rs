@@ -41,7 +41,7 @@ pub enum Profile {
     EpochMillis,
 }
 
-/// What a number of this size means where nothing says so; `None` where it makes no sense.
+/// What a number of this size means where nothing says so; `None` if it makes no sense.
 fn by_size(number: u64) -> Option<Profile> {
     Some(match number {
         0..1_000_000_000 => Profile::Delta,

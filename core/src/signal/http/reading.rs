@@ -99,7 +99,7 @@ impl Reading {
         } else {
             self.read(term, &mut draft, &mut text);
         }
-        // Where any of a value turns out to be garbage, nothing of it is kept.
+        // If any of a value turns out to be garbage, nothing of it is kept.
         if !text.done() {
             return count(&mut self.ignored);
         }
@@ -171,7 +171,7 @@ impl Reading {
     }
 
     /// What the response says. `now` is the caller's clock as time since the start of 1970, for
-    /// dates in a response that has no `Date`; `None` where there is no such clock.
+    /// dates in a response that has no `Date`; `None` if there is no such clock.
     #[must_use]
     pub fn finish(mut self, now: Option<Span>) -> Answer {
         let now = self.date.span(Term::Reset).or(now).map(Span::as_nanos);

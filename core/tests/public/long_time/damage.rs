@@ -8,7 +8,7 @@ use crate::{SECOND, at};
 
 const LENGTH: usize = Gate::SNAPSHOT_BYTES;
 
-/// The record of a controller that has learnt something, and has calls in flight.
+/// The record of a controller that has learned something, and has calls in flight.
 fn record(policy: Policy) -> [u8; LENGTH] {
     let (mut gate, mut now) = (Gate::new(policy, 7, at(0)), Instant::ZERO);
     for turn in 0..40 {

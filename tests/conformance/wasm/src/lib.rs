@@ -29,7 +29,7 @@ pub extern "C" fn text_length() -> usize {
     TEXT.with_borrow(Vec::len)
 }
 
-/// Plays the vector that the text is: how many steps it had, or -1 where it differs. Then the text
+/// Plays the vector that the text is: how many steps it had, or -1 if it differs. Then the text
 /// says in what.
 #[unsafe(no_mangle)]
 pub extern "C" fn play() -> i32 {

@@ -21,7 +21,7 @@ fn what_the_text_promises_holds_for_the_variant_that_keeps_it() {
     for pattern in [Pattern::Steady, Pattern::Flappy] {
         let run = run(TchannelVariant::Promised, pattern, Recovery::Rate(3));
         assert!(run.converged, "{pattern:?}");
-        // And never to nothing, where nothing is learnt any more.
+        // And never to nothing, where nothing is learned any more.
         assert!(run.rows.iter().all(|row| row.second.sent > 0), "{pattern:?}");
     }
 }

@@ -78,7 +78,7 @@ pub fn telling(scenario: &str) -> &'static [&'static str] {
 }
 
 /// What the two metrics are called here that matter most: the share of the server that was used, and
-/// the share of calls that were throttled. `None` where a scenario is not about the two.
+/// the share of calls that were throttled. `None` if a scenario is not about the two.
 pub fn use_and_throttled(scenario: &str) -> Option<(&'static str, &'static str)> {
     match scenario {
         "l" | "clear" | "drastic-slowdown" | "one-big-spike" => None,

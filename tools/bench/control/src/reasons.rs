@@ -192,7 +192,7 @@ const STRANGERS: &str = "\
 The strangers call whatever comes, so each throttled call that the law avoids is a call for them. It takes \
 what they leave and does not push them out.";
 
-/// Why this mark is not reached; `None` where it is, or where nobody knows.
+/// Why this mark is not reached; `None` if it is, or where nobody knows.
 pub fn reason(measured: &Measured) -> Option<&'static str> {
     if measured.reached() == Reached::Both {
         return None;

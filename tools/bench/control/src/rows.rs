@@ -12,7 +12,7 @@ use serde_json::Value;
 pub struct Rows(BTreeMap<(String, String), Value>);
 
 impl Rows {
-    /// The rows that an earlier run has kept in `file`; none where there is no such file.
+    /// The rows that an earlier run has kept in `file`; none if there is no such file.
     pub fn kept_in(file: &Path) -> Result<Self> {
         let Ok(text) = fs::read_to_string(file) else { return Ok(Self::default()) };
         let mut rows = Self::default();

@@ -50,7 +50,7 @@ impl Limiter {
         self.filled_at = now;
     }
 
-    /// How long a call has to wait; nothing where it leaves.
+    /// How long a call has to wait; nothing if it leaves.
     fn acquire(&mut self, now: f64) -> f64 {
         if !self.on {
             return 0.0;

@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_millis(200);
 pub struct Moment<'a> {
     /// The API, while there is one to call.
     api: Option<ApiAt>,
-    /// What the fleet runs; nothing where there is no fleet.
+    /// What the fleet runs; nothing if there is no fleet.
     run: Option<Run<'a>>,
     /// Seconds that this API has been running.
     now: f64,
@@ -148,7 +148,7 @@ impl Feed {
         events.map(Ok)
     }
 
-    /// Tells everybody that it is over, and waits for them to have heard it, but not for ever.
+    /// Tells everybody that it is over, and waits for them to have heard it, but not forever.
     pub async fn end(&self, patience: Duration) {
         self.latest.send_replace(None);
         let _ = timeout(patience, self.latest.closed()).await;

@@ -53,7 +53,7 @@ impl Page {
         Ok(Some(Page { address, feed, task }))
     }
 
-    /// Where it is, for people.
+    /// The address, for people.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }

@@ -1,4 +1,4 @@
-//! Where every call is decided, counted and answered.
+//! Decides, counts and answers every call.
 
 use super::cors;
 use super::ledger::Ledger;

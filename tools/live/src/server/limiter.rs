@@ -11,7 +11,7 @@ use crate::options::{Api, PolicyName};
 #[derive(Debug)]
 pub struct Answer {
     pub served: bool,
-    /// Where the caller stands after it, limit by limit; the policy's comes first.
+    /// The state of each limit after the call. The policy's comes first.
     pub standings: Vec<Standing>,
 }
 

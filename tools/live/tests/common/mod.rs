@@ -26,7 +26,7 @@ pub fn demo_json(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("standard output is one JSON document")
 }
 
-/// Waits until `done`, and fails with `what` if that takes for ever.
+/// Waits until `done`, and fails with `what` if that takes forever.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {

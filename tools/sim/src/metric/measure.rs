@@ -133,7 +133,7 @@ impl View<'_> {
     }
 
     /// How long the fixed work takes where the clients under test share the server evenly, and
-    /// strangers get all they ask for; `None` where it would take for ever.
+    /// strangers get all they ask for; `None` if it would take forever.
     fn fair_time(&self) -> Option<f64> {
         let own = self.scenario.groups().filter(|group| !group.are_strangers());
         let workers: f64 = own.map(|g| f64::from(g.processes) * f64::from(g.threads)).sum();
@@ -159,7 +159,7 @@ impl View<'_> {
             let taken = (strangers + others) * seconds(Instant::ZERO, until);
             self.server.capacity(Instant::ZERO, until, None) - taken
         };
-        // Bisection, to the nanosecond; a century is for ever.
+        // Bisection, to the nanosecond; a century is forever.
         let (mut least, mut most) = (0, 3_155_760_000_000_000_000);
         if served_by(most) < needed {
             return None;

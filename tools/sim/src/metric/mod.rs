@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 pub use tally::Tally;
 
-/// Named figures, in the order of the report. `None` where a metric has no meaning.
+/// Named figures, in the order of the report. `None` if a metric has no meaning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(pub Vec<(Cow<'static, str>, Option<f64>)>);
 
@@ -24,7 +24,7 @@ impl Metrics {
     }
 }
 
-/// Jain's index of fairness: 1 where all are equal, 1/n where one has all. `None` where there are
+/// Jain's index of fairness: 1 where all are equal, 1/n where one has all. `None` if there are
 /// not at least two, or all have nothing.
 pub fn jain(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
@@ -48,7 +48,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     }
 }
 
-/// How far values are spread around their mean, as a sample; `None` where there are not two.
+/// How far values are spread around their mean, as a sample; `None` if there are not two.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -35,7 +35,7 @@ const GROWTH: f64 = 1.2;
 const FEWER: (f64, f64) = (0.5, 2.0);
 const CUT: f64 = 3.0;
 const TOKENS: f64 = 1.1;
-/// The server's rate where it is not known, in calls a second.
+/// The server's rate if it is not known, in calls a second.
 const SERVER: f64 = 80.0 / 60.0;
 
 /// The throttle: a client for each thread.

@@ -6,7 +6,7 @@
 //! A call that is sent at t arrives between t + 25 ms and t + 75 ms, or as the scenario has it, and
 //! calls overtake each other on the way. So a token is promised to a call for its *earliest* arrival;
 //! and of the server's burst the oracle leaves as much as is refilled between earliest and latest, so that no refill is lost in a full bucket while promised calls are still on their
-//! way. Where the burst is smaller than that, and on the instant of an outage, calls are throttled in
+//! way. If the burst is smaller than that, and on the instant of an outage, calls are throttled in
 //! spite of all knowledge. What strangers take is taken off the rate, at their mean; when they come
 //! at random, some of its calls collide with theirs.
 
@@ -55,7 +55,7 @@ impl Oracle {
         let reserve = self.supply.at(arrives) * in_seconds(spread);
         let depth = (self.outlook.burst - reserve).max(1.0);
         let tokens = (ledger.tokens + self.supply.between(ledger.at, arrives)).min(depth);
-        // Where a token has to flow in first, it finds the account empty and leaves it so.
+        // If a token has to flow in first, it finds the account empty and leaves it so.
         ledger.at = self.supply.arrival(arrives, 1.0 - tokens);
         ledger.tokens = (tokens - 1.0).max(0.0);
         Instant::from_nanos(ledger.at.as_nanos() - soonest.as_nanos())

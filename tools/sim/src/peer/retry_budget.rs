@@ -81,7 +81,7 @@ impl Budget {
         self.0.add(now, DEPOSIT);
     }
 
-    /// Pays for a retry; `false` where there is too little.
+    /// Pays for a retry; `false` if there is too little.
     fn withdraw(&mut self, now: u64) -> bool {
         let enough = self.0.sum(now) + RESERVE >= WITHDRAWAL;
         if enough {

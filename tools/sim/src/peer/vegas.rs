@@ -5,7 +5,7 @@
 //! queue = ceil(limit * (1 - shortest / rtt)), each sample moves the limit by
 //!
 //! - - log on a drop;
-//! - nothing where fewer than half of the limit were in flight;
+//! - nothing if fewer than half of the limit were in flight;
 //! - + 6 log while queue ≤ log, + log while queue < 3 log, - log when queue > 6 log.
 //!
 //! A sample shorter than the shortest round trip becomes that and does nothing else; so does one
@@ -16,7 +16,7 @@
 //! the limit drifts up.
 //!
 //! `vegas.9` is the better Vegas for a server whose own speed is known to stay: it keeps the shortest
-//! round trip for ever, and multiplies the limit by 0.9 on a drop, as the library's own `AIMDLimit`
+//! round trip forever, and multiplies the limit by 0.9 on a drop, as the library's own `AIMDLimit`
 //! does, which its documentation advises for clients.
 
 use tidegate::Span;

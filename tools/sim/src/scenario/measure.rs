@@ -62,7 +62,7 @@ impl Show {
 }
 
 /// A change, and what the clients are expected to come to: the metric is how many seconds it takes
-/// until the first stretch of `width` that shows it. Where it never comes, the metric is the time
+/// until the first stretch of `width` that shows it. If it never comes, the metric is the time
 /// that was observed. Several of one name give their median.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -24,7 +24,7 @@ pub struct Desk {
 const EXPIRY: Span = Span::from_secs(60);
 
 impl Desk {
-    /// The coordinator of a fleet under the law of this name; `None` where there is no such law.
+    /// The coordinator of a fleet under the law of this name; `None` if there is no such law.
     pub fn new(fleet: &Fleet, law: &str, seed: u64, now: Instant) -> Option<Self> {
         let policy = match (law, fleet.quota) {
             ("fixed", Some(rate)) => {

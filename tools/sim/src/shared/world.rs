@@ -106,10 +106,10 @@ const CUT_OFF_FOR: Span = Span::from_secs(60);
 /// The coordinator's own clock is ahead by this.
 const DESK_SKEW: Span = Span::from_secs(1_800);
 
-/// Runs a fleet under a law to its end. `None` where there is no such law.
+/// Runs a fleet under a law to its end. `None` if there is no such law.
 ///
 /// # Errors
-/// [`Broken`] where something happened that must not.
+/// [`Broken`] if something happened that must not.
 pub fn run(fleet: &Fleet, law: &str, seed: u64) -> Result<Option<Figures>, Broken> {
     let Some(mut world) = World::new(fleet, law, seed) else { return Ok(None) };
     world.advance()?;

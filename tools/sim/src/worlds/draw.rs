@@ -409,7 +409,7 @@ fn cold(dice: &mut Dice) -> (Text, Facts) {
     threads = threads.min(whole(wanted / f64::from(processes)).max(1));
     let own = (wanted / f64::from(processes * threads)).ceil();
     let calls = own * f64::from(processes * threads);
-    // Where the last token, or the last window, has come, its calls are still to be made.
+    // Once the last token or window has arrived, its calls are still to be made.
     let rounds = |calls: f64| (calls / f64::from(processes * threads)).ceil() * way.trip;
     let ideal = match limit.width {
         Some(width) => {

@@ -94,7 +94,7 @@ impl Harm {
     }
 }
 
-/// In what `told` is worse than `blind`; nothing where the hint did not hurt.
+/// In what `told` is worse than `blind`; nothing if the hint did not hurt.
 pub fn harm(blind: &Score, told: &Score) -> Vec<Harm> {
     let worse = |of: fn(&Score) -> Option<f64>, test: fn(f64, f64) -> bool| {
         of(blind).zip(of(told)).is_some_and(|(before, after)| test(before, after))

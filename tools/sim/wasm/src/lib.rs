@@ -78,7 +78,7 @@ pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
 }
 
 /// Lets a world go on until so many seconds after its start: 1 where there is more to come, 0 where
-/// it is over; -3 where it broke, and the text says how.
+/// it is over; -3 if it broke, and the text says how.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(world: usize, until: f64) -> i32 {
     DESK.with_borrow_mut(|desk| {
@@ -94,7 +94,7 @@ pub extern "C" fn frame(world: usize) {
 }
 
 /// The text becomes the names of a world's metrics, one a line, and the numbers become their values
-/// for what has happened so far; NaN where one has no meaning.
+/// for what has happened so far; NaN if one has no meaning.
 #[unsafe(no_mangle)]
 pub extern "C" fn metrics(world: usize) {
     DESK.with_borrow_mut(|desk| desk.metrics(world));

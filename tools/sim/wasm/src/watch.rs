@@ -32,7 +32,7 @@ struct Process {
 #[derive(Clone, Copy)]
 struct Thread {
     process: usize,
-    /// Until when its call waits; `None` where it waits for no time.
+    /// Until when its call waits; `None` if it waits for no time.
     until: Option<Instant>,
 }
 

@@ -126,7 +126,7 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
     }
 }
 
-/// The reason code for a message, one of so many that its connection has in flight; nothing where the
+/// The reason code for a message, one of so many that its connection has in flight; nothing if the
 /// connection ends instead.
 fn decide(desk: &Desk, at_once: u16, payload: &[u8]) -> Option<u8> {
     let mut seen = desk.lock();

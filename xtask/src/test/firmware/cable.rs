@@ -53,7 +53,7 @@ impl Cable {
     pub fn lose(&self, time: Duration) {
         let socket = self.socket.clone();
         thread::spawn(move || {
-            // Where QEMU has gone in the meantime, there is nothing to put in again.
+            // If QEMU has gone in the meantime, there is nothing to put in again.
             _ = set(&socket, false);
             thread::sleep(time);
             _ = set(&socket, true);

@@ -18,7 +18,7 @@ use crate::server::{
 use value::{Table, Value};
 
 impl Scenario {
-    /// Reads a scenario that is written plainly; `None` where it is not, or is none.
+    /// Reads a scenario that is written plainly; `None` if it is not, or is none.
     pub fn plain(text: &str) -> Option<Self> {
         let mut table = Table::read(text)?;
         let scenario = Self::from_table(&mut table)?;

@@ -26,7 +26,7 @@ pub enum Value<'t> {
 }
 
 impl<'t> Table<'t> {
-    /// The table of a whole text; `None` where it is no TOML, or more of it than is known here.
+    /// The table of a whole text; `None` if it is no TOML, or more of it than is known here.
     pub fn read(text: &'t str) -> Option<Self> {
         let mut root = Self::default();
         let mut table = &mut root;
