@@ -19,7 +19,7 @@ use crate::time;
 type Table<K, L, const KEYS: usize, const LIMITS: usize> =
     Keyed<K, L, KEYS, LIMITS, &'static Policy<L, LIMITS>>;
 
-/// A throttle for each host, token or topic: what one of them says does not slow the others.
+/// An independent throttle for each host, token or topic.
 ///
 /// ```
 /// use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
@@ -65,26 +65,25 @@ impl<
     const LIMITS: usize,
 > KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
-    /// A throttle for a `static`, which has seen no key yet; `seed` as for
+    /// A throttle for a `static`, without keys. `seed` is as for
     /// [`Throttle::new`](crate::Throttle::new).
     #[must_use]
     pub const fn new(policy: &'static Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
         Self { desk: Desk::sown(policy, seed) }
     }
 
-    /// A throttle where the seed is a number that is known already.
+    /// A throttle with a known seed.
     #[must_use]
     pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
         Self { desk: Desk::grown(Keyed::new(policy, seed)) }
     }
 
-    /// A call that falls under `key`'s limit.
+    /// A call that counts against `key`'s limit.
     pub const fn call(&self, key: K) -> Call<'_, Self, LIMITS> {
         Call::new(self, key)
     }
 
-    /// Follows another policy from now on, for every key; see
-    /// [`Controller::set_policy`].
+    /// Sets another policy for all keys; see [`Controller::set_policy`].
     pub fn set_policy(&self, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
@@ -92,7 +91,7 @@ impl<
         self.desk.set_policy(policy);
     }
 
-    /// Raises or lowers the concurrency limit of every key; see [`Controller::set_concurrency`].
+    /// Sets the concurrency limit of all keys; see [`Controller::set_concurrency`].
     pub fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
         self.desk.set_concurrency(concurrency);
     }
@@ -136,7 +135,7 @@ impl<
         self.desk.see(0, Keyed::evicted)
     }
 
-    /// How many tasks wait, for whatever key.
+    /// Number of waiting tasks, for all keys.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.desk.waiting()
@@ -156,8 +155,8 @@ impl<
     pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS>::SNAPSHOT_BYTES;
 
     /// Writes what has been learned of a key, as [`Throttle::snapshot`](crate::Throttle::snapshot)
-    /// does, and returns how many bytes these are: none if the key is not in the table. Which
-    /// record is whose is for the firmware to know.
+    /// does, and returns how many bytes these are: none if the key is not in the table. The record
+    /// does not contain the key.
     ///
     /// # Errors
     /// As there.
@@ -165,9 +164,9 @@ impl<
         self.desk.look(key).map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
     }
 
-    /// Goes on from a key's snapshot that was taken so long ago, as
-    /// [`Throttle::restore`](crate::Throttle::restore) does, under the policy that all keys have. The
-    /// key is let in where it is not in the table.
+    /// Continues from a key's snapshot that was taken `away` ago, like
+    /// [`Throttle::restore`](crate::Throttle::restore), with the policy of all keys. Adds the key
+    /// if it is missing.
     ///
     /// # Errors
     /// As there.

@@ -1,8 +1,8 @@
 //! tidegate for embassy: one throttle for all tasks of a firmware that call a rate-limited API.
 //!
-//! It decides when the next call may be sent, tries again what the server throttled, and learns its rate
-//! from what comes back. Start at [`Throttle`]: [`run`](Throttle::run) makes a call with its retries,
-//! [`acquire`](Throttle::acquire) waits for the right to make one.
+//! It decides when the next call may be sent, retries throttled calls, and learns the rate from the
+//! responses. Start at [`Throttle`]: [`run`](Throttle::run) makes a call with its retries, and
+//! [`acquire`](Throttle::acquire) waits for a permit.
 //!
 //! ```
 //! use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
@@ -31,8 +31,9 @@
 //!
 //! # What it does not do
 //!
-//! It does not call, and brings no network crate; with the features `reqwless`, `rust-mqtt` and
-//! `coap-message` it reads what these hand over. It sets no tick rate, allocates nothing, and does not panic.
+//! It does not make calls and has no network dependency. The features `reqwless`, `rust-mqtt` and
+//! `coap-message` read the responses of these crates. It does not set a tick rate, allocate or
+//! panic.
 #![no_std]
 #![cfg_attr(
     test,

@@ -35,7 +35,7 @@ pub(crate) mod sealed {
     }
 }
 
-/// Paces the calls of all tasks that share a limit, and learns from what comes back.
+/// Paces the calls of all tasks that share a limit, and learns from the responses.
 ///
 /// ```
 /// use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
@@ -59,10 +59,9 @@ pub(crate) mod sealed {
 ///
 /// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) if all tasks
 /// run on one executor and the throttle is no `static`,
-/// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex) elsewhere.
-/// `L` is the law, `WAITERS` how many tasks may wait (one more is
-/// rejected, unless it is there for a retry: that looks for a place from time to time), and `LIMITS` how
-/// many limits a call counts against.
+/// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex)
+/// elsewhere. `L` is the law. `WAITERS` is how many tasks may wait: further calls are rejected,
+/// except retries, which try again later. `LIMITS` is how many limits a call counts against.
 pub struct Throttle<
     M: RawMutex,
     L: Law + 'static = Adaptive,
@@ -75,25 +74,24 @@ pub struct Throttle<
 impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     Throttle<M, L, WAITERS, LIMITS>
 {
-    /// A throttle for a `static`, which has seen nothing yet. `seed` is called once, at the first
-    /// use: give it a source that differs from device to device, and better from boot to boot; see
-    /// [`rng`](tidegate::rng).
+    /// A throttle for a `static`. `seed` is called once, at the first use. It must differ between
+    /// devices, and preferably between boots; see [`rng`](tidegate::rng).
     ///
-    /// It runs while the mutex is locked, which may be a critical section: it must be short, and a call
-    /// to this throttle from within it finds nobody. If entropy takes its time, draw it before and
-    /// use [`seeded`](Self::seeded).
+    /// It runs while the mutex is locked, which may be a critical section, so it must be short and
+    /// must not use this throttle. If entropy is slow, draw it first and use
+    /// [`seeded`](Self::seeded).
     #[must_use]
     pub const fn new(policy: &'static Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
         Self { desk: Desk::sown(policy, seed) }
     }
 
-    /// A throttle that begins now, where the seed is a number that is known already.
+    /// A throttle with a known seed.
     #[must_use]
     pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
         Self { desk: Desk::grown(Controller::new(policy, seed, time::now())) }
     }
 
-    /// A call, to say what it costs or by when it must be sent.
+    /// A call with options: cost, deadline, priority.
     pub const fn call(&self) -> Call<'_, Self, LIMITS> {
         Call::new(self, ())
     }
@@ -129,7 +127,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.call().run(call)
     }
 
-    /// Follows another policy from now on; see [`Controller::set_policy`].
+    /// Sets another policy; see [`Controller::set_policy`].
     pub fn set_policy(&self, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
@@ -137,8 +135,8 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.desk.set_policy(policy);
     }
 
-    /// Raises or lowers the concurrency limit; see [`Controller::set_concurrency`]. An MQTT server's
-    /// Receive Maximum goes here.
+    /// Sets the concurrency limit; see [`Controller::set_concurrency`]. For MQTT, use the broker's
+    /// Receive Maximum.
     pub fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
         self.desk.set_concurrency(concurrency);
     }
@@ -156,16 +154,15 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.desk.see(Stats::default(), |gate| *gate.stats())
     }
 
-    /// The time between two calls at present, by the law of the first limit; `None` if it keeps
-    /// nothing apart.
+    /// The current interval of the first limit's law; `None` if there is none.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
         self.desk.look(&())?.intervals(time::now()).next().flatten().map(time::duration)
     }
 
-    /// When a plain call may be sent if nothing comes back until then, and nobody else waits; it may lie
-    /// in the past. `None` if nothing is in the way, or where no time would help. A device that
-    /// sleeps between its calls sleeps until then.
+    /// When a plain call may be sent if nothing settles until then and no other call waits. May be
+    /// in the past. `None` if nothing delays the call, or if time alone does not help. A device
+    /// that sleeps between calls can sleep until then.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         self.desk.look(&())?.next_at(time::now()).map(time::ticking)
@@ -226,7 +223,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// ```
     ///
     /// # Errors
-    /// [`SnapshotError`] says what is wrong with the record; the throttle goes on as it was.
+    /// [`SnapshotError`] if the record is invalid. The throttle is then unchanged.
     pub fn restore(
         &self,
         policy: &'static Policy<L, LIMITS>,
@@ -285,7 +282,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// ```
     ///
     /// # Errors
-    /// [`SnapshotError`] says what is wrong with the record; the throttle continues as it was.
+    /// [`SnapshotError`] if the record is invalid. The throttle is then unchanged.
     #[cfg(feature = "sleep")]
     pub fn wake_up(
         &self,

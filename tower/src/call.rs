@@ -15,7 +15,7 @@ use crate::observe;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
 
-/// A call that is about to be made: what it costs, by when it must be sent, and before which others.
+/// A call to be made: its cost, deadline, priority and key.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,8 +62,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { key: key.into(), ..self }
     }
 
-    /// The [key](Self::key) of several under which the call can be sent first: of credentials, for example. Of two
-    /// that are equal the one with fewer calls, then the former.
+    /// The [key](Self::key) under which the call can be sent first, for example one of several
+    /// credentials. If two are equal, the one with fewer calls, then the earlier one.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -89,31 +89,33 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
 
-    /// How long the call may take in all, with waits and retries. If it would have to wait longer, it is
-    /// rejected as soon as that is known; [`run`](Self::run) also gives up an attempt in flight.
+    /// How long the call may take in total, including waits and retries. A call that would wait
+    /// longer is rejected as soon as that is known. [`run`](Self::run) also gives up an attempt in
+    /// flight.
     pub fn with_timeout(self, timeout: Duration) -> Self {
         let deadline = self.gate.keys.shared.timer.now().saturating_add(span(timeout));
         Self { call: self.call.deadline(deadline), ..self }
     }
 
-    /// Which calls go first among those that wait: 7 before 0, and 0 by default.
+    /// The priority in the queue: 7 is first, 0 is the default.
     pub fn with_priority(self, priority: u8) -> Self {
         Self { priority, ..self }
     }
 
-    /// The call may be made twice, so [`run`](Self::run) also repeats it after a failure: a lost
-    /// connection, a server error. By default only a call that the server rejected is repeated (429, 503).
+    /// The server may execute the call twice, so [`run`](Self::run) also retries it after a
+    /// failure, such as a lost connection or a server error. By default, only rejected calls are
+    /// retried (429, 503).
     pub fn idempotent(self) -> Self {
         Self { retry: Retry::Failed, ..self }
     }
 
-    /// [`run`](Self::run) makes the call once, whatever becomes of it.
+    /// [`run`](Self::run) makes only one attempt.
     pub fn once(self) -> Self {
         Self { retry: Retry::Never, ..self }
     }
 
-    /// How long the call would have to wait if it joined now, at the present rate. It changes nothing.
-    /// Zero if it would be sent at once.
+    /// How long the call would wait if it joined now, at the current rate. Zero if it would be sent
+    /// at once. Changes nothing.
     ///
     /// # Errors
     /// [`Error::Rejected`] if it would not be sent at all.
@@ -139,11 +141,11 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Acquire::new(self.gate.keys, self.key, self.call, self.priority)
     }
 
-    /// Makes the call when it may be sent, and again as long as that is worth it: while the server rejects
-    /// it and the policy's attempts, time and retry budget last. The last result is returned.
+    /// Makes the call when it may be sent, and retries it within the policy's attempts, time and
+    /// retry budget. Returns the last result.
     ///
-    /// The result says what became of an attempt: see [`Classify`]. The future may be dropped at any time.
-    /// An attempt in flight is abandoned then.
+    /// [`Classify`] reads the outcome from the result. The future may be dropped at any time, which
+    /// abandons an attempt in flight.
     ///
     /// # Errors
     /// [`Error`] if no attempt was sent, or one was in flight at the deadline.
@@ -156,7 +158,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         self.run_with(Standard, send).await
     }
 
-    /// [`run`](Self::run) with a function that says what a result means.
+    /// [`run`](Self::run) with a function that classifies results.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -195,8 +197,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         if self.key.is_empty() { self.key(key) } else { self }
     }
 
-    /// What a request says of its call, as far as the caller has not. If it may not be made twice, it is
-    /// repeated only where the server throttled it, which is not to serve it.
+    /// Fills in what the request says about its call and the caller does not. A request that is not
+    /// idempotent is retried only if the server throttled it.
     pub(crate) fn of_request(self, key: &str, is_idempotent: bool) -> Self {
         let call = self.or_key(key);
         match call.retry {

@@ -11,9 +11,9 @@ use crate::timer::duration;
 
 /// Why a call was not sent, was given up, or was not made again.
 ///
-/// A call that the server did not serve returns its last result, whatever that is. Why there was no other
-/// attempt is the error of [`Permit::retry`](crate::Permit::retry), and stands among the extensions of a response of `http` or
-/// `reqwest`:
+/// A call that the server did not serve returns its last result. Why there was no other attempt is
+/// the error of [`Permit::retry`](crate::Permit::retry), and stands among the extensions of a
+/// response of `http` or `reqwest`:
 ///
 /// ```
 /// use tidegate_tower::Error;
@@ -56,12 +56,12 @@ pub enum Error {
         /// or if it is not known.
         wait: Duration,
     },
-    /// The deadline passed while the call was in flight. The server may have served it all the same.
+    /// The deadline passed while the call was in flight. The server may have served it.
     TimedOut {
         /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
-    /// The server may have served the call, and it may not be made twice: see
+    /// The server may have served the call, and it is not idempotent: see
     /// [`Call::idempotent`](crate::Call::idempotent). Or its request cannot be copied: see
     /// [`Repeat`](crate::Repeat).
     NotRepeatable {
@@ -84,7 +84,7 @@ impl Error {
         Self::Rejected { key, reason, wait }
     }
 
-    /// How long the call would have had to wait, where it was rejected because that is too long.
+    /// How long the call would have had to wait, if it was rejected for that.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         match self {

@@ -20,7 +20,7 @@ use crate::shared::{Line, Shared};
 use crate::stats::Stats;
 use crate::timer::{Timer, Tokio, span};
 
-/// Paces the calls of all tasks that share it, repeats what the server rejects, and learns from the
+/// Paces the calls of all tasks that share it, retries throttled calls, and learns from the
 /// responses.
 ///
 /// A clone is another handle of the same gate. Each [key](Self::key) has its own limit and queue.
@@ -46,8 +46,8 @@ use crate::timer::{Timer, Tokio, span};
 /// # Ok(()) }
 /// ```
 ///
-/// It spawns no task. A call that waits sleeps on its own timer, so a gate may be made and used
-/// anywhere; only a call that has to wait needs the runtime.
+/// It spawns no task. Each waiting call has its own timer, so a gate can be created anywhere; only
+/// a call that waits needs the runtime.
 ///
 /// # Parameters
 ///
@@ -105,7 +105,7 @@ impl<const LIMITS: usize> Gate<LIMITS> {
 }
 
 impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
-    /// A call, to say what it costs, by when it must be sent, and before which others.
+    /// A call with options: cost, deadline, priority.
     pub fn call(&self) -> Call<LIMITS, T> {
         Call::new(self.clone())
     }
@@ -166,19 +166,18 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         self.call().run(send).await
     }
 
-    /// The counters of all keys, and where the gate stands.
+    /// The counters and the current state of all keys.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.keys.stats()
     }
 
-    /// Follows another policy from now on, for all keys. A law that stays the same keeps what it has
-    /// learned.
+    /// Sets another policy for all keys. A law that stays the same keeps what it has learned.
     pub fn set_policy<L: Copy + Into<AnyLaw>>(&self, policy: Policy<L, LIMITS>) {
         self.keys.set_policy(any(policy));
     }
 
-    /// What has been learned, by key: to keep over a restart.
+    /// What the gate has learned for each key, to restore after a restart.
     ///
     /// ```
     /// use std::time::Duration;
@@ -198,9 +197,9 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         self.keys.snapshot()
     }
 
-    /// Goes on from a snapshot that was taken so long ago, under a policy with the same laws. Returns how
-    /// many keys are restored: a key with calls stays as it is, and one that there is no room for is left
-    /// out. If nobody has measured the time, zero is safe, and costs only waits.
+    /// Continues from a snapshot that was taken `away` ago with a policy of the same laws. Returns
+    /// the number of restored keys. Keys with calls, and keys without room, are skipped. If the
+    /// time is unknown, use zero, which costs only waits.
     ///
     /// # Errors
     /// [`RestoreError`] if a record is damaged or of another policy. Nothing is restored then.
@@ -252,15 +251,15 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         Self { policy, timer, seed: None, keys: 1_000, queue: 10_000, take_within: Span::MAX }
     }
 
-    /// How many keys are remembered; 1000 by default, and at least one. If the table is full, the key that
-    /// was used longest ago is forgotten. A key with calls is not, nor is one that may not be called yet: then
-    /// a call with a new key waits for a place.
+    /// The maximum number of keys: 1000 by default, at least one. If the table is full, the least
+    /// recently used key is evicted, except keys with calls or under a cooldown. If all keys are
+    /// such, a call with a new key waits.
     pub const fn keys(mut self, most: usize) -> Self {
         self.keys = if most == 0 { 1 } else { most };
         self
     }
 
-    /// How many calls of a key may wait; 10,000 by default. One more is rejected.
+    /// How many calls of a key may wait. 10,000 by default; further calls are rejected.
     pub const fn queue(mut self, most: u32) -> Self {
         self.queue = most;
         self

@@ -1,4 +1,4 @@
-//! The table of keys: a lane for each, and no more of them than the gate has room for.
+//! The bounded table of keys, with a lane for each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub(crate) struct Keys<const LIMITS: usize, T> {
 struct Table<const LIMITS: usize, T> {
     policy: Policy<AnyLaw, LIMITS>,
     lanes: HashMap<Arc<str>, Entry<LIMITS, T>>,
-    /// How often any key was used: the clock that tells which was used longest ago.
+    /// Number of uses of all keys. It orders the keys by their latest use.
     uses: u64,
     seeds: Rng,
     /// The counters of keys that are forgotten.
@@ -55,8 +55,8 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         self.lock().find(key)
     }
 
-    /// The lane of a key, which is let in where there is room. `Err` says when to look again if no call
-    /// ends until then.
+    /// The lane of a key, which is added if there is room. `Err` returns when to try again if no
+    /// call ends until then.
     pub(crate) fn find_or_make(&self, key: &str) -> Result<Held<LIMITS, T>, Instant> {
         let mut table = self.lock();
         if let Some(held) = table.find(key) {
@@ -150,8 +150,8 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         &entry.insert_entry(Entry { lane: Arc::new(lane), used: self.uses }).into_mut().lane
     }
 
-    /// Forgets the key that was used longest ago, if the table is full. A key with calls stays, and so does
-    /// one that may not be called yet: it would begin anew, without the server's cooldown.
+    /// Evicts the least recently used key if the table is full. Keys with calls stay, and so do
+    /// keys under a cooldown, which would otherwise be forgotten.
     fn make_room(&mut self, most: usize) -> Result<(), Instant> {
         if self.lanes.len() < most {
             return Ok(());

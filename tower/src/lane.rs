@@ -1,4 +1,4 @@
-//! The lane: one key's controller and queue, and those who wait in it.
+//! The lane: the controller, the queue and the waiting calls of one key.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,7 +58,7 @@ pub(crate) enum Entered<const LIMITS: usize> {
     Waits(Ticket),
 }
 
-/// A lane at a glance.
+/// A summary of a lane.
 pub(crate) struct Glance {
     pub(crate) counts: tidegate::Stats,
     pub(crate) waiting: usize,
@@ -207,7 +207,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         })
     }
 
-    /// How long a call would wait if it came now, at the present rate.
+    /// How long a new call would wait at the current rate.
     pub(crate) fn peek(&self, call: &Call<LIMITS>) -> Result<Span, (Reason, Instant)> {
         let state = self.lock();
         let now = self.shared.timer.now();
@@ -233,7 +233,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         (wait, state.queue.waiting().saturating_add(state.control.in_flight().into()))
     }
 
-    /// What keeps a plain call back at present.
+    /// What currently delays a plain call.
     #[cfg(feature = "metrics")]
     pub(crate) fn why(&self) -> Option<tidegate::gate::Gate> {
         self.lock().control.why(self.shared.timer.now(), &Call::new())
@@ -280,7 +280,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does `act`, admits and rejects what is due, and wakes those whom it concerns.
+    /// Runs `act`, decides the calls that are due, and wakes their tasks.
     fn act<R>(&self, act: impl FnOnce(&mut State<LIMITS>, Instant) -> R) -> R {
         let mut state = self.lock();
         let now = self.shared.timer.now();
@@ -323,7 +323,7 @@ impl<const LIMITS: usize> State<LIMITS> {
         self.queue.changed();
     }
 
-    /// Admits and rejects what is due.
+    /// Decides the calls that are due.
     fn pump(&mut self, now: Instant, take_within: Span) {
         let Self { control, queue, waiters, decided, until, woken, .. } = self;
         // In the order in which they were decided.

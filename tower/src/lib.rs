@@ -1,7 +1,7 @@
 //! tidegate for async Rust: one gate for all tasks that call a rate-limited API.
 //!
-//! It decides when the next call may be sent, repeats what the server rejects, and learns its rate from the
-//! responses: their status, `Retry-After`, the `RateLimit` fields and the dialects of many APIs.
+//! It decides when the next call may be sent, retries throttled calls, and learns the rate from the
+//! responses: their status, `Retry-After`, the `RateLimit` fields and the headers of many APIs.
 //!
 //! | for | use |
 //! |---|---|
@@ -38,10 +38,10 @@
 //!
 //! - Calls are admitted by priority, then first come, first served. A retry goes before newer calls.
 //! - A call that cannot meet its deadline is rejected as soon as that is known.
-//! - Any future may be dropped at any time. A call that was not sent costs nothing; one that was is abandoned:
-//!   it frees its place and teaches nothing.
-//! - A future that is not polled any more does not keep others waiting.
-//! - It spawns no task and needs no worker. Memory grows with the calls that wait at once, and with the keys.
+//! - Any future may be dropped at any time. A call that was not sent costs nothing. A call in
+//!   flight is abandoned: it frees its place and teaches nothing.
+//! - A future that is no longer polled does not delay others.
+//! - It spawns no task. Memory grows with the number of waiting calls and keys.
 //!
 //! # Features
 //!

@@ -1,4 +1,4 @@
-//! Error bodies, read as far as they say something and handed on unread.
+//! Reads error bodies, and passes them on complete.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -52,7 +52,7 @@ where
     response
 }
 
-/// A body whose beginning has been looked at, and that is whole all the same: see [`peek`](peek()).
+/// A complete body whose beginning was read: see [`peek`](peek()).
 #[derive(Debug)]
 pub struct Peeked<B: Body> {
     /// What has been read.
@@ -144,7 +144,7 @@ pub struct PeekLayer {
 }
 
 impl PeekLayer {
-    /// A layer that looks at bodies of errors.
+    /// A layer that reads error bodies.
     #[must_use]
     pub const fn new() -> Self {
         Self { is_graphql: false }

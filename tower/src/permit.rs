@@ -11,7 +11,7 @@ use crate::lane::Held;
 use crate::observe;
 use crate::timer::{Timer, Tokio};
 
-/// The right to one attempt at a call. Report what became of it with [`settle`](Self::settle).
+/// The right to one attempt at a call. Report the outcome with [`settle`](Self::settle).
 ///
 /// A permit that is dropped instead is abandoned: it frees its place and teaches nothing, and its cost stays
 /// charged, because the call may have reached the server.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate::law::Basis;
 
-/// What a gate has counted and where it stands, over all of its keys.
+/// The counters and the current state of a gate, over all keys.
 ///
 /// ```
 /// use tidegate_tower::Gate;
@@ -19,7 +19,7 @@ use tidegate::law::Basis;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The counters of all controllers, with those of keys that are forgotten.
+    /// The counters of all controllers, including those of evicted keys.
     pub counts: tidegate::Stats,
     /// Keys in the table.
     pub keys: usize,

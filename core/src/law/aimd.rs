@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
-/// What [`Aimd`] is made of. Start from [`AimdConfig::DEFAULT`] and change what differs.
+/// The configuration of [`Aimd`]. Start from [`AimdConfig::DEFAULT`].
 ///
 /// ```
 /// use tidegate::law::{Aimd, AimdConfig, Law, Sample};
@@ -36,11 +36,11 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdConfig {
-    /// The rate to begin with. Its burst, 17 592 at most, is the law's burst at every rate.
+    /// The initial rate. Its burst (at most 17 592) is the burst at every rate.
     pub start: Quota,
-    /// The rate below which no cut goes.
+    /// The minimum rate.
     pub floor: Quota,
-    /// The rate above which no growth goes.
+    /// The maximum rate.
     pub ceiling: Quota,
     /// What is added to the rate ...
     pub step: Quota,
@@ -130,9 +130,9 @@ const fn per_second(count: u64) -> Quota {
 /// a backoff whose doublings are discounted by success: "I have never seen implementations that
 /// hand both rate limiting and exponential backoff" (the EMR article).
 ///
-/// AIMD is fair at the scale that its step fits. Well below it most calls come back throttled (at
-/// one call a second a step of one doubles the rate); well above it, growing back takes long. A
-/// law for every scale is not this one.
+/// AIMD works at the scale of its step. Far below, most calls are throttled (at one call per
+/// second, a step of one doubles the rate). Far above, recovery is slow. For other scales, use
+/// [`Adaptive`](crate::law::Adaptive).
 ///
 /// ```
 /// use tidegate::law::{Aimd, AimdConfig, AimdError};
@@ -176,7 +176,7 @@ pub struct AimdState {
     rate: u64,
     /// Successes since the rate last moved.
     successes: u16,
-    /// Cuts that no success has taken back.
+    /// Cuts not yet discounted by successes.
     cuts: u8,
     /// Successes since the last one that was taken back.
     calm: u16,

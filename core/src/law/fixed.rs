@@ -7,8 +7,7 @@ use crate::rng::Rng;
 use crate::snapshot::{Reader, Record, Writer};
 use crate::time::Instant;
 
-/// A rate that never moves: right as long as the server's limit and everybody else who shares it
-/// stay as they are, and wrong as soon as anything changes.
+/// A constant rate. Correct only as long as the server's limit and its other users do not change.
 ///
 /// ```
 /// use tidegate::{Controller, Instant, Policy, Quota, law::Fixed};
@@ -24,7 +23,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// No rate at all: calls are sent when they like.
+    /// No rate: calls are sent at once.
     pub const UNLIMITED: Self = Self { quota: None };
 
     /// Ten calls a second, one at a time.

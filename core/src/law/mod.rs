@@ -1,9 +1,8 @@
-//! The laws: how the pacing moves when outcomes arrive.
+//! The laws: how the rate responds to outcomes.
 //!
-//! A law is arithmetic and nothing else. What every law needs alike (one cut per congestion event,
-//! growth only where the law was the limit) is found out once, by the controller, and handed over as
-//! [`Sample::fresh`] and [`Sample::rate_limited`]. A law that is kept as its source has it may disregard
-//! them, and then says so.
+//! A law is pure arithmetic. The controller determines what all laws need (one cut per congestion
+//! event, growth only if the law was the limit) and passes it as [`Sample::fresh`] and
+//! [`Sample::rate_limited`]. Published laws may ignore these, and then document it.
 
 mod adaptive;
 mod aimd;
@@ -12,7 +11,7 @@ mod any;
 mod fixed;
 mod vegas;
 
-/// Laws that others have published, by the names of their sources.
+/// Laws published by others, named after their sources.
 mod published {
     pub(super) mod autosleeper;
     pub(super) mod aws_cubic;
@@ -99,7 +98,7 @@ use crate::snapshot::{Reader, Record, Writer, longest};
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
-/// A control law: a constant that moves a small state.
+/// A control law: a constant configuration that updates a small state.
 ///
 /// ```
 /// use tidegate::{Instant, Outcome, Quota, Rng, gate::Pacing};
@@ -115,18 +114,18 @@ use crate::verdict::Verdict;
 /// assert_eq!(per_second, 5);
 /// ```
 pub trait Law {
-    /// What the law remembers: plain data.
+    /// The law's state: plain data.
     type State: Copy + Debug + Eq;
 
-    /// The state of a law that has seen nothing yet.
+    /// The initial state.
     fn start(&self, now: Instant) -> Self::State;
 
-    /// The rate that the law allows at present; `None` if it sets no rate.
+    /// The current rate; `None` if the law sets no rate.
     fn quota(&self, state: &Self::State) -> Option<Quota>;
 
-    /// Whether the law has a reason of its own to keep a call back, besides its quota. It is asked
-    /// together with the pacing, and held to the same contracts. What it has to say of calls in flight
-    /// it says with [`concurrency`](Self::concurrency): here, `Full` counts for nothing.
+    /// Whether the law delays a call for a reason other than its quota. It is checked together with
+    /// the pacing and must meet the same contracts. Use [`concurrency`](Self::concurrency) to limit
+    /// calls in flight: `Full` is ignored here.
     fn check(&self, _: &Self::State, _: Instant, _in_flight: u16) -> Verdict {
         Verdict::Admit
     }
@@ -142,27 +141,26 @@ pub trait Law {
         None
     }
 
-    /// How much lateness of timers the quota makes up for: 2 ms, which covers the timers of most runtimes. The
-    /// burst is larger by what the rate allows in that time. Published laws, which stay as their sources have
-    /// them, return zero.
+    /// How much timer delay is caught up: 2 ms, which covers the timers of most runtimes. The burst
+    /// is larger by what the rate allows in that time. Published laws return zero, as in their
+    /// sources.
     fn lateness(&self) -> Span {
         Span::from_millis(2)
     }
 
-    /// The time between two calls at present, before chance moves them, for whoever wants to show
-    /// it; `None` if nothing is kept apart.
+    /// The current interval before jitter, for display; `None` if there is none.
     fn interval(&self, state: &Self::State, _: Instant) -> Option<Span> {
         self.quota(state).map(Quota::interval)
     }
 
-    /// A call of this cost, which is not zero, has left, and the pacing has been charged for it.
+    /// A call of this cost (not zero) was admitted, and the pacing was charged.
     fn released(&self, _: &mut Self::State, _: &mut Pacing, _: Instant, _: u32, _: &mut Rng) {}
 
     /// A call has come back that took `used` of what was `charged` for it, or more. The pacing has been
     /// corrected; a law that releases calls by itself corrects what it has planned.
     fn corrected(&self, _: &mut Self::State, _now: Instant, _charged: u32, _used: u32) {}
 
-    /// A call was not sent after all, and the pacing has its cost back. `newest` where no other call was
+    /// A call was not sent, and its cost was refunded. `newest` is true if no other call was
     /// admitted and nothing was cut since.
     fn refunded(
         &self,
@@ -175,8 +173,8 @@ pub trait Law {
         self.corrected(state, now, cost, 0);
     }
 
-    /// A call has come back. The pacing has drained up to `sample.now` at the old rate. Calls that were
-    /// abandoned or found a quota exhausted, and those that cost nothing of this limit, are not shown to the law.
+    /// A call completed. The pacing has drained up to `sample.now` at the old rate. The law does
+    /// not see calls that were abandoned, found a quota exhausted, or cost nothing of this limit.
     fn observe(
         &self,
         state: &mut Self::State,
@@ -186,7 +184,7 @@ pub trait Law {
     ) -> Move;
 }
 
-/// All that a law may see of a call that has come back.
+/// What a law sees of a completed call.
 ///
 /// ```
 /// use tidegate::law::{Aimd, Law, Move, Sample};
@@ -211,27 +209,26 @@ pub struct Sample<'a> {
     pub now: Instant,
     /// When the call was sent.
     pub sent: Instant,
-    /// What it had been charged of this limit; never zero.
+    /// The cost charged to this limit; never zero.
     pub cost: u32,
-    /// What became of it; never [`Outcome::Abandoned`] or [`Outcome::Exhausted`], which teach nothing.
+    /// Its outcome; never [`Outcome::Abandoned`] or [`Outcome::Exhausted`], which teach nothing.
     pub outcome: Outcome,
     /// What the server said of this limit.
     pub hint: &'a Hint,
-    /// Whether the call was sent after the latest cut. One that was sent before it belongs to the
-    /// congestion that was cut for already, and must not cut again.
+    /// Whether the call was sent after the latest cut. A call sent before it belongs to the same
+    /// congestion event and must not cut again.
     pub fresh: bool,
-    /// Whether this limit was what a call had to wait for, longest of all, since the call before
-    /// left. Only then was the law the limit, and only then may it grow.
+    /// Whether a call waited for this limit longer than for any other since the previous call was
+    /// sent. Only then was the law the limit, and only then may it grow.
     pub rate_limited: bool,
-    /// How many attempts of the same call had come back before, as [`Call::attempt`](crate::Call::attempt)
-    /// counts them.
+    /// Number of earlier attempts of the call, as in [`Call::attempt`](crate::Call::attempt).
     pub attempt: u16,
     /// How many other calls are in flight.
     pub in_flight: u16,
-    /// The longest cooldown of the policy: no law lets a server keep calls back for longer at a time.
+    /// The policy's longest cooldown. No law follows a longer one.
     pub ceiling: Span,
-    /// How long before `now` the server gave its hint: where a controller leases calls to others, it
-    /// hears of their answers late, and lives ahead of the clock.
+    /// Age of the server's hint. A controller that leases calls to members receives their outcomes
+    /// late, and runs ahead of the clock.
     #[cfg(feature = "shared")]
     pub hinted_ago: Span,
 }
@@ -265,7 +262,7 @@ impl Sample<'_> {
     }
 }
 
-/// What a law made of a sample.
+/// How a law reacted to a sample.
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};
@@ -291,8 +288,9 @@ impl Sample<'_> {
 pub enum Move {
     /// It keeps its rate.
     Kept,
-    /// It cut its rate or its concurrency limit: calls that were sent before now belong to this congestion.
+    /// It cut its rate or its concurrency limit. Calls sent before now belong to this congestion
+    /// event.
     Slower,
-    /// It raised its rate or raised its concurrency limit.
+    /// It raised its rate or its concurrency limit.
     Faster,
 }

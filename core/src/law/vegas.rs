@@ -10,12 +10,12 @@ use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::Instant;
 
-/// A concurrency limit steered by delay: it closes when the client's own calls stand in line at the server, before
-/// the line is full and the server throttles.
+/// A concurrency limit controlled by delay: it falls when the client's calls queue at the server,
+/// before the queue is full and the server throttles.
 ///
-/// It fits servers that queue. A call that is throttled by a rate limit ([`Outcome::Throttled`]) says nothing
-/// of a queue and does not move it; put it beside a law that heeds those,
-/// `adaptive` say: [`Policy::beside`](crate::Policy::beside).
+/// It is for servers that queue. A call that a rate limit throttled ([`Outcome::Throttled`]) says
+/// nothing about a queue and has no effect. Combine it with a law for rates, such as `adaptive`:
+/// [`Policy::beside`](crate::Policy::beside).
 ///
 /// # Derivation
 ///

@@ -1,4 +1,4 @@
-//! The coordinator: one budget, and who gets which part of it.
+//! The coordinator: divides one budget among members.
 
 use core::num::NonZeroU64;
 
@@ -15,14 +15,15 @@ use crate::outcome::Outcome;
 use crate::time::{Instant, Span};
 use crate::verdict::Decision;
 
-/// Holds one budget for many members, and leases them parts of it.
+/// Holds one budget and leases calls from it to many members.
 ///
-/// A grant is a list of leases: instants, each of which is the right to one call from then on.
-/// They come from a [`Source`], which is a [`Controller`](crate::Controller) with any law, asked a little ahead of the
-/// clock: so its pacing and its burst hold for the whole fleet exactly as they would for one client.
+/// A grant is a list of leases: instants, each of which is the right to one call from then on. They
+/// come from a [`Source`], such as a [`Controller`](crate::Controller) with any law, which is
+/// polled slightly ahead of the clock. So its pacing and burst apply to the fleet as they would to
+/// one client.
 ///
-/// It has no clock and sends nothing: give it each request that arrives, and send back what it
-/// answers. See the [module](super) for the rules.
+/// It has no clock and no I/O: pass it each request, and send its answer. See the [module](super)
+/// for the rules.
 ///
 /// ```
 /// use tidegate::shared::{Coordinator, GRANT_BYTES, Member, Leases, REQUEST_BYTES};
@@ -47,7 +48,7 @@ use crate::verdict::Decision;
 pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024> {
     source: S,
     members: Members<MEMBERS>,
-    /// The latest lease granted: the source has lived up to here.
+    /// The latest granted lease, and the source's current time.
     front: Instant,
     /// How far ahead its latest snapshot says that it grants, which then holds; and the one before.
     recorded: Span,
@@ -71,8 +72,8 @@ const HEARTBEAT: Span = Span::from_millis(500);
 const REQUESTS_APART: Span = Span::from_millis(2);
 /// But never less often than this for the sake of slow limits: nobody would see anything change.
 const HEARTBEAT_MOST: Span = Span::from_secs(10);
-/// A silent member keeps its share for so long. It is longer than members take to come back after
-/// an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
+/// A silent member keeps its share for this long. This exceeds the time in which members return
+/// after an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
 const GRACE: Span = Span::from_secs(10);
 /// A request and its answer may take so long before what a member has in hand is used up sooner.
 const WAY: Span = Span::from_micros(62_500);
@@ -83,7 +84,7 @@ const LATE: Span = Span::from_secs(1);
 const OLD_NEWS: u64 = 10;
 
 impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
-    /// A coordinator that has heard of no member yet.
+    /// A new coordinator.
     #[must_use]
     pub const fn new(source: S, now: Instant) -> Self {
         Self {
@@ -102,19 +103,20 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         }
     }
 
-    /// The same coordinator, whose members ask so often at least: half a second unless told. More
-    /// often follows the server closer, and costs more messages.
+    /// The same coordinator with another minimum heartbeat. The default is half a second. A shorter
+    /// heartbeat follows the server more closely and costs more messages.
     #[must_use]
     pub fn heartbeat(self, heartbeat: Span) -> Self {
         Self { heartbeat, ..self }
     }
 
     /// Answers a request: writes the grant to the beginning of `grant`, which has room for
-    /// [`GRANT_BYTES`](super::GRANT_BYTES), and returns its length. That is zero if the request has
-    /// been heard before, or comes after a later one: there is nothing to send then.
+    /// [`GRANT_BYTES`](super::GRANT_BYTES), and returns its length. It is zero if the request is a
+    /// duplicate or arrives after a later one. Then send nothing.
     ///
     /// # Errors
-    /// [`MessageError`] if `request` is none, or `grant` is too short. Nothing has changed then.
+    /// [`MessageError`] if `request` is not a valid request or `grant` is too short. Nothing
+    /// changes then.
     pub fn answer(
         &mut self,
         now: Instant,
@@ -168,13 +170,13 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         &mut self.source
     }
 
-    /// How many members share the budget.
+    /// Number of members.
     #[must_use]
     pub fn members(&self) -> u16 {
         self.members.count().max(self.crowd)
     }
 
-    /// Takes note of who is there. False where the request has been answered before.
+    /// Registers the member. False if the request was answered before.
     ///
     /// If nobody at all was heard for several heartbeats, this coordinator may have been away, and those
     /// that it knew have fallen back on themselves. They come back one by one, and each tells how many
@@ -192,7 +194,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         self.members.hear(now, request)
     }
 
-    /// Passes on what became of a lease, and how long ago that was to somebody who lives ahead.
+    /// Reports the outcome of a lease and its age to the source, which runs ahead of the clock.
     ///
     /// How full a bucket is counts for nothing if it drains before the news of it has come; and else it
     /// is told once for each time that the news takes, for a law that steers by it moves with each answer.
@@ -259,8 +261,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         now.saturating_sub(waited).saturating_add(each.saturating_mul(granted.into()))
     }
 
-    /// How much one member gets: all that it wants, but while others wait as well, no more than a part of what
-    /// there is, by how long each has waited. What is not handed out stays for them.
+    /// The number of leases for one member: all that it wants, but if others wait too, at most its
+    /// share by waiting time. The rest remains for them.
     fn part(&mut self, now: Instant, end: Instant, terms: &Terms, request: &Request) -> Part {
         let most = usize::from(request.want).min(LEASE_MOST);
         let all = Part { most, waited: Span::ZERO, each: Span::ZERO };
@@ -315,7 +317,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         self.recorded = self.recorded.min(self.recorded_before);
     }
 
-    /// The time by its own clock, which never steps back.
+    /// The current time, which never steps back.
     pub(super) fn on_own_clock(&self, now: Instant) -> Instant {
         self.clock.clone().tell(now).1
     }
@@ -325,12 +327,12 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         self.front
     }
 
-    /// The instant that the source lives at.
+    /// The source's current time.
     pub(super) fn ahead(&self, now: Instant) -> Instant {
         now.max(self.front)
     }
 
-    /// How far ahead it grants where there is a single member.
+    /// The lookahead for a single member.
     pub(super) fn least_lookahead(&self, now: Instant) -> Span {
         self.terms_of(1, now).lookahead()
     }
@@ -359,12 +361,12 @@ impl<const SLOTS: usize, const MEMBERS: usize> Coordinator<Member<SLOTS>, MEMBER
 /// What a member gets.
 struct Part {
     most: usize,
-    /// For how long it has waited, and how much of that each lease makes up for.
+    /// How long it has waited, and by how much each lease reduces that.
     waited: Span,
     each: Span,
 }
 
-/// What holds for all members at present.
+/// The current state of all members.
 pub(super) struct Terms {
     known: u16,
     interval: Option<Span>,
@@ -379,12 +381,12 @@ impl Terms {
         self.again.saturating_add(self.again.halved(1)).saturating_add(WAY)
     }
 
-    /// After such a silence a member is not there.
+    /// A member that is silent for this long is not counted.
     fn silent_after(&self) -> Span {
         self.lookahead().saturating_add(LATE)
     }
 
-    /// For so long a silent member has its share all the same.
+    /// A silent member keeps its share for this long.
     fn grace(&self) -> Span {
         GRACE.max(self.lookahead().saturating_mul(2))
     }

@@ -6,7 +6,7 @@ use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// What a member knows of its coordinator. At most one request is on its way at a time.
+/// What a member knows about its coordinator. At most one request is pending.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Link {
@@ -44,7 +44,7 @@ pub(super) struct Link {
     rate: u64,
 }
 
-/// A request that is on its way.
+/// A pending request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Asking {
@@ -52,11 +52,11 @@ pub(super) struct Asking {
     /// The oldest so many reports.
     pub(super) reports: usize,
     leaving: bool,
-    /// When it is given up.
+    /// When it expires.
     until: Instant,
 }
 
-/// What the coordinator told last.
+/// The last grant's state of the fleet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Told {
@@ -72,12 +72,12 @@ const PATIENCE: (Span, Span) = (Span::from_millis(500), Span::from_secs(2));
 const BACK_OFF: Span = Span::from_millis(250);
 /// But no later than this.
 pub(super) const BACK_OFF_MOST: Span = Span::from_secs(4);
-/// So many misses in a row, and it goes on without.
+/// After this many consecutive misses it continues without the coordinator.
 const DOWN: u8 = 2;
 /// After so long without a call what is in hand is better used by others. It does not grow with the heartbeat,
 /// which is long where many share a little: those are not to keep what each uses now and then.
 const IDLE: Span = Span::from_secs(1);
-/// How often to ask before the coordinator has said so.
+/// The heartbeat before the first grant.
 const AGAIN: Span = Span::from_millis(500);
 
 impl Link {
@@ -142,7 +142,7 @@ impl Link {
         self.asking.is_some()
     }
 
-    /// Whether it is to go on without its coordinator.
+    /// Whether to continue without the coordinator.
     pub(super) const fn is_down(&self) -> bool {
         self.misses >= DOWN
     }
@@ -152,14 +152,14 @@ impl Link {
         if self.fell_back { self.told.map_or(1, |told| told.fleet.max(1)) } else { 0 }
     }
 
-    /// An even share of the rate that was told last; `None` if none was told.
+    /// An even share of the last reported rate; `None` if there is none.
     pub(super) fn share(&self) -> Option<Quota> {
         let told = self.told?;
         let interval = told.interval?.saturating_mul(told.fleet.max(1).into());
         Quota::per(1, interval).ok()
     }
 
-    /// How many members it was told of last, and the time between two calls of them all.
+    /// The last reported number of members, and the fleet's interval.
     pub(super) fn fleet(&self) -> Option<(u16, Option<Span>)> {
         self.told.map(|told| (told.fleet, told.interval))
     }
@@ -258,7 +258,7 @@ impl Link {
         self.satisfied = satisfied;
     }
 
-    /// The answer will not come.
+    /// The answer will not arrive.
     pub(super) fn miss(&mut self, now: Instant, rng: &mut Rng) {
         if self.asking.take().is_none() {
             return;

@@ -1,4 +1,4 @@
-//! The member: admits calls with what it has leased, and asks for more in time.
+//! The member: admits calls with its leases, and requests more in time.
 
 use heapless::Deque;
 
@@ -19,52 +19,51 @@ use crate::rng::Rng;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision, Reason};
 
-/// One of many processes that share a budget. It is asked like a [`Controller`], and answers at once
-/// from what it has leased.
+/// One of many processes that share a budget. Its methods are those of a [`Controller`], and it
+/// decides from its leases.
 ///
-/// It has no clock and sends nothing. Whoever holds it carries its requests to the
+/// It has no clock and no I/O. The caller carries its requests to the
 /// [`Coordinator`](super::Coordinator) and the answers back:
 ///
 /// - when [`request_at`](Self::request_at) has come, call [`request`](Self::request) and send what it
 ///   writes;
-/// - give the answer to [`hear`](Self::hear), or say [`miss`](Self::miss) if none will come.
+/// - pass the answer to [`hear`](Self::hear), or call [`miss`](Self::miss) if none will arrive.
 ///
-/// After [`Decision::Full`] a call asks again when an answer was heard or missed, or a call settled.
+/// After [`Decision::Full`], poll again when an answer was heard or missed, or a call settled.
 ///
 /// `SLOTS` is how many calls can be in flight at once.
 #[derive(Debug)]
 pub struct Member<const SLOTS: usize = 64> {
     number: u64,
-    /// Leases that no call has taken yet, the next one first.
+    /// Unused leases, the next one first.
     hand: Deque<Held, HAND>,
-    /// What is to be reported, the oldest first. What a request carries stays until it is answered.
+    /// Pending reports, the oldest first. Those in a request stay until it is answered.
     reports: Deque<Report, REPORTS>,
     calls: Slots<Leased, SLOTS>,
     cooldown: Cooldown,
     link: Link,
     /// Whether a call had to wait for a lease since the last one left.
     rate_limited: bool,
-    /// What goes on without a coordinator: a law of its own, and the share that it is held to.
+    /// The member's own law and share, for times without a coordinator.
     own: Controller<Adaptive>,
     share: Pacing,
     alone: Quota,
     rng: Rng,
 }
 
-/// A call that does not settle keeps its place for so long, where others need it.
+/// A call that does not settle keeps its place for this long if others need it.
 const EXPIRY: Span = ConcurrencyLimit::DEFAULT.expiry();
 
 /// As many leases as two grants have.
 const HAND: usize = LEASE_MOST * 2;
-/// As many reports as fill four requests. If more come before they can be told, the oldest are
-/// forgotten, and teach nothing.
+/// Enough reports for four requests. If there are more, the oldest are dropped and teach nothing.
 const REPORTS: usize = LEASE_MOST * 4;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Held {
     permit: u64,
     at: Instant,
-    /// From then on it is of no use any more.
+    /// When it ends.
     ends: Instant,
 }
 
@@ -79,10 +78,10 @@ enum Leased {
 }
 
 impl<const SLOTS: usize> Member<SLOTS> {
-    /// A member that has heard of nobody yet.
+    /// A new member.
     ///
-    /// `number` is its name and its seed: take a random one, for each member another. `alone` is what
-    /// it may send by itself where no coordinator has told it of its share.
+    /// `number` is its name and its seed: use a different random number for each member. `alone` is
+    /// its rate as long as no coordinator has sent its share.
     #[must_use]
     pub fn new(number: u64, alone: Quota, now: Instant) -> Self {
         let policy = Policy::new(Adaptive::DEFAULT).backoff(None);
@@ -101,8 +100,8 @@ impl<const SLOTS: usize> Member<SLOTS> {
         }
     }
 
-    /// Asks whether a call may be sent, as [`Controller::poll`] does; a lease has no cost but one. The
-    /// permit is a number below 2^48, which a double holds exactly.
+    /// Whether a call may be sent, like [`Controller::poll`]. A lease has a cost of 1. The permit
+    /// is a number below 2^48, which a double represents exactly.
     pub fn poll(&mut self, now: Instant, call: &Call) -> Decision<u64> {
         self.link.touch(now);
         self.tidy(now);
@@ -143,12 +142,12 @@ impl<const SLOTS: usize> Member<SLOTS> {
         }
     }
 
-    /// Takes a call back: exactly once for each permit, in any order. An unknown one is ignored.
+    /// Settles a call: exactly once for each permit, in any order. Unknown permits are ignored.
     pub fn settle(&mut self, now: Instant, permit: u64, reply: impl AsReply) {
         reply.with_reply(|reply| self.settle_as(now, permit, reply, None));
     }
 
-    /// Takes a call back that came back at `at`. Whoever leased it on knows whether it `waited`.
+    /// Settles a call that completed at `at`. `waited` says whether the call waited for its lease.
     fn settle_as(&mut self, at: Instant, permit: u64, reply: &Reply, told: Option<bool>) -> bool {
         let Some(leased) = self.calls.release(permit) else { return false };
         let [hint] = reply.hints;
@@ -185,8 +184,8 @@ impl<const SLOTS: usize> Member<SLOTS> {
         self.own.retry(now, call, reply)
     }
 
-    /// When [`request`](Self::request) has something to say, unless something happens before; `None`
-    /// where it has nothing to say until a call asks or settles.
+    /// When [`request`](Self::request) is due if nothing happens until then. `None` if it is not
+    /// due until a call is polled or settled.
     #[must_use]
     pub fn request_at(&self) -> Option<Instant> {
         self.link.request_at(self.reports.len())
@@ -196,7 +195,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     /// [`REQUEST_BYTES`](super::REQUEST_BYTES), and returns its length. `waiting` is how many calls wait to be
     /// sent.
     ///
-    /// One that is never answered is given up after a time, and then the next one is due.
+    /// A request without an answer expires, and then the next one is due.
     pub fn request(&mut self, now: Instant, waiting: u16, room: &mut [u8]) -> Option<usize> {
         self.tidy(now);
         if self.request_at().is_none_or(|at| at > now) {
@@ -231,9 +230,8 @@ impl<const SLOTS: usize> Member<SLOTS> {
         Some(length)
     }
 
-    /// Writes a last request, where any was written before, as [`request`](Self::request) does: nobody
-    /// will ask again. It gives back what is in hand, and says good-bye at once; whatever is on its way
-    /// counts for nothing any more.
+    /// Writes a last request like [`request`](Self::request), if there was one before. It returns
+    /// the available leases and says goodbye. A pending request is ignored.
     pub fn leave(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
         if self.request_at().is_none() || !self.link.has_asked() {
             return None;
@@ -243,10 +241,10 @@ impl<const SLOTS: usize> Member<SLOTS> {
         self.write(now, 0, true, room)
     }
 
-    /// Hears an answer. One that comes twice, or after it was given up, is ignored.
+    /// Reads an answer. A duplicate answer, or one to an expired request, is ignored.
     ///
     /// # Errors
-    /// [`MessageError`] if it is none.
+    /// [`MessageError`] if it is not a valid grant.
     pub fn hear(&mut self, now: Instant, grant: &[u8]) -> Result<(), MessageError> {
         let (grant, leases) = Grant::read(grant, now)?;
         let was_alone = self.link.fell_back_from() > 0;
@@ -272,18 +270,18 @@ impl<const SLOTS: usize> Member<SLOTS> {
         Ok(())
     }
 
-    /// No answer will come to the request that is on its way.
+    /// Reports that the pending request will not be answered.
     pub fn miss(&mut self, now: Instant) {
         self.link.miss(now, &mut self.rng);
     }
 
-    /// Whether it goes on without its coordinator at present, within its share.
+    /// Whether it currently works without the coordinator, within its share.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.link.is_down() && self.hand.is_empty()
     }
 
-    /// When a call may be sent at the earliest, where these calls wait before it: an estimate by the fleet's interval.
+    /// The earliest time for a call behind these calls, estimated from the fleet's interval.
     #[must_use]
     pub fn due_behind(&self, now: Instant, call: &Call, ahead: &Ahead) -> Instant {
         let held = if self.in_hand() > 0 { self.next_at() } else { None };
@@ -293,14 +291,14 @@ impl<const SLOTS: usize> Member<SLOTS> {
         now.max(held).max(call.not_before()).saturating_add(behind)
     }
 
-    /// How many members share the budget, and the time between two calls of them all (`None` where
-    /// nothing is kept apart), as it was told last; `None` if it was told of nothing yet.
+    /// The number of members and the interval of the fleet (`None` if there is none), as last
+    /// reported. `None` before the first answer.
     #[must_use]
     pub fn fleet(&self) -> Option<(u16, Option<Span>)> {
         self.link.fleet()
     }
 
-    /// How many leases it has in hand.
+    /// Number of available leases.
     #[must_use]
     pub fn in_hand(&self) -> usize {
         self.hand.len()
@@ -312,14 +310,14 @@ impl<const SLOTS: usize> Member<SLOTS> {
         self.calls.in_flight()
     }
 
-    /// When a call that waits may be sent if nothing is heard until then.
+    /// When a waiting call may be sent if no answer arrives until then.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         let next = self.hand.front().map(|held| held.at.max(self.cooldown.until()));
         next.or(self.calls.ready_at(EXPIRY))
     }
 
-    /// What it may send by itself: an even share of the rate that the coordinator told last.
+    /// Its rate without a coordinator: an even share of the last reported rate.
     fn share(&self) -> Quota {
         self.link.share().unwrap_or(self.alone)
     }
@@ -347,8 +345,8 @@ impl<const SLOTS: usize> Member<SLOTS> {
         }
     }
 
-    /// Gives back what is of no use: leases that nobody has used in time, and those that lie within
-    /// a cooldown, for they would all be sent at its end.
+    /// Returns leases that were not used in time, and those within a cooldown, since these would
+    /// all be used at its end.
     fn tidy(&mut self, now: Instant) {
         let until = self.cooldown.until();
         let held = until > now;
@@ -371,8 +369,8 @@ impl<const SLOTS: usize> Member<SLOTS> {
         }
     }
 
-    /// No call has been sent with this lease, and none will. Its budget is lost: what was not sent in its
-    /// time cannot be sent twice as fast later.
+    /// Reports a lease as unused. Its budget is lost: unused calls cannot be sent twice as fast
+    /// later.
     fn give_back(&mut self, at: Instant, permit: u64) {
         let outcome = Outcome::Abandoned;
         self.report(Report { permit, at, outcome, waited: false, hint: Hint::NONE });

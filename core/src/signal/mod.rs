@@ -1,13 +1,11 @@
-//! What servers say, read from the wire into an [`Outcome`](crate::Outcome) and a
-//! [`Hint`](crate::Hint).
+//! Parsers: from a server's response to an [`Outcome`](crate::Outcome) and a [`Hint`](crate::Hint).
 //!
-//! Parsing belongs here and not in a frontend, so that a browser and a microcontroller read the
-//! same bytes the same way. Nothing is allocated, nothing panics, and what is read costs time in
-//! proportion to its length.
+//! All frontends share these parsers, so a browser and a microcontroller read the same bytes in the
+//! same way. They do not allocate or panic, and take time proportional to the length of the input.
 //!
-//! Servers are untrusted. Garbage is ignored (and counted by [`http`]), numbers saturate, and
-//! nothing in a hint stops a client for good: how long a cooldown may be is for
-//! [`gate::CooldownPolicy`](crate::gate::CooldownPolicy) to say, which cuts it to its ceiling.
+//! Servers are untrusted. Garbage is ignored (and counted by [`http`]), numbers saturate, and no
+//! hint stops a client for good: [`gate::CooldownPolicy`](crate::gate::CooldownPolicy) limits
+//! cooldowns to its ceiling.
 
 pub mod aws;
 pub mod body;

@@ -1,9 +1,9 @@
 //! One budget for the processes of one user on one machine, without a server.
 //!
-//! They meet at a socket. The process that has it holds the budgets; when it ends or freezes, another takes the
-//! socket within a second, and goes on from what the holder has written down beside it. The npm package's
-//! `tidegate/local` speaks the same, so that programs in Rust and in Node share one budget. The bytes are in the
-//! repository in `core/docs/local.md`.
+//! They connect to a socket. Its owner holds the budgets. If the owner ends or freezes, another
+//! process takes over within a second and continues from the record beside the socket. The npm
+//! package's `tidegate/local` uses the same protocol, so Rust and Node programs share one budget.
+//! `core/docs/local.md` in the repository describes the format.
 
 mod budgets;
 mod error;
@@ -76,7 +76,7 @@ struct Inner {
     past: Mutex<tidegate::Stats>,
 }
 
-/// So many keys are remembered; beyond that, those that have nothing under way or leased are forgotten.
+/// The number of remembered keys. Beyond it, keys without calls and leases are forgotten.
 const KEYS: usize = 1_000;
 
 impl LocalGate {
@@ -108,8 +108,8 @@ impl LocalGate {
         LocalAcquire { gate: self.clone(), key: key.into(), call, waits: None }
     }
 
-    /// Makes a call when it may be sent, and again as long as the server rejects it and that is worth it. The last
-    /// result is returned; [`Standard`] reads it.
+    /// Makes a call when it may be sent, and retries it while the server throttles it. Returns the
+    /// last result, which [`Standard`] reads.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -167,15 +167,15 @@ impl LocalGate {
         self.inner.post.budget(key)
     }
 
-    /// Why the latest request for a key came to nothing; `None` if it was answered. Calls go on within the share
-    /// of this process, so this is told nowhere else.
+    /// Why the latest request for a key failed; `None` if it was answered. Calls continue within
+    /// this process's share, so the error is reported nowhere else.
     #[must_use]
     pub fn trouble(&self, key: &str) -> Option<LocalError> {
         self.inner.lanes().get(key).cloned()?.glance().trouble
     }
 
-    /// Gives back what is leased, and the seat, where this process has it: another goes on at once. Await it before
-    /// the program ends, and after its calls. A call that comes later asks anew.
+    /// Returns the leases, and hands over the budgets that this process holds. Await it at the end
+    /// of the program, after its calls. A later call starts again.
     pub async fn close(&self) {
         let lanes = std::mem::take(&mut *self.inner.lanes());
         for lane in lanes.into_values() {
@@ -302,7 +302,7 @@ pub struct LocalStats {
     pub waiting: usize,
     /// Calls in flight.
     pub in_flight: usize,
-    /// Leases that no call has taken yet.
+    /// Available leases.
     pub in_hand: usize,
     /// How many processes share the budget, as far as this one was told: the largest of all keys.
     pub members: u16,

@@ -58,7 +58,7 @@ impl Programs {
             // Each by itself, or their dependencies would be others than those of other builds.
             let mut command = cargo("build");
             command.args(["--profile", name, "--package", package]);
-            // Their folder, wherever cargo would put them.
+            // A fixed folder, whatever cargo is configured to use.
             command.arg("--target-dir").arg(root().join("target"));
             step("cargo build", command)?;
             Ok(root().join(folder).join(package))

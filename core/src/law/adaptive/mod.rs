@@ -56,7 +56,7 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// The law that knows only what the server says.
+    /// The law without a known limit.
     pub const DEFAULT: Self = Self { quota: None };
 
     /// The law that also knows the limit which all clients share. Its rate never exceeds that limit; its
@@ -121,7 +121,7 @@ enum Phase {
     Paced(Paced),
 }
 
-/// Whatever happens, a client calls about once in 52 days: sixty that share one call a day do.
+/// The longest interval, about 52 days: that of sixty clients that share one call a day.
 const SLOWEST: Log = Log::ZERO.octaves(52);
 
 /// No call that took more than it was charged for delays the next one by more than this.
