@@ -34,7 +34,7 @@ impl CallTime {
         Self { usual: 0 }
     }
 
-    /// A call was given up after `took`. It is assumed to take at least a quarter longer.
+    /// A call was given up after `span`. It is assumed to take at least a quarter longer.
     pub fn took_longer(&mut self, span: Span) {
         self.took(span.saturating_add(Span::from_nanos(span.as_nanos() >> 2)));
     }

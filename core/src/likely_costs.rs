@@ -34,7 +34,7 @@ impl<const LIMITS: usize> LikelyCosts<LIMITS> {
         Self { means: [MeanCost::UNKNOWN; LIMITS] }
     }
 
-    /// A call cost `used` of each limit; `None` if unknown.
+    /// Learns the `costs` of a call for each limit; `None` if unknown.
     pub fn learn(&mut self, costs: [Option<u32>; LIMITS]) {
         for (mean, cost) in self.means.iter_mut().zip(costs).skip(1) {
             if let Some(cost) = cost {

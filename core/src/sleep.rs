@@ -153,7 +153,7 @@ impl SleepClock {
     /// if that is unknown.
     ///
     /// # Errors
-    /// [`SnapshotError`] says what is wrong with the record. Begin with [`SleepClock::new`] then.
+    /// [`SnapshotError`] if the record is invalid. Then start with [`SleepClock::new`].
     pub fn restore(
         record: &[u8],
         now: Instant,

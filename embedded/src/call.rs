@@ -13,7 +13,7 @@ use crate::replied::Replied;
 use crate::throttle::Shared;
 use crate::time;
 
-/// A call that is about to be made: what it costs, and until when it makes sense.
+/// A call to be made: its cost, deadline, priority and key.
 ///
 /// ```
 /// # embassy_futures::block_on(async {
@@ -117,17 +117,17 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         Acquire::new(self.throttle, self.key, self.call, self.priority)
     }
 
-    /// Makes the call when it may be sent, and again as long as that is worth it: whatever was throttled
-    /// or failed, as far as the policy's attempts, time and budget go.
+    /// Makes the call when it may be sent, and retries it if it is throttled or fails, within the
+    /// policy's attempts, time and retry budget.
     ///
-    /// What it returns says what became of it ([`Replied`]); the last answer is handed back. It may be
-    /// dropped at any time: a call that is under way then is abandoned.
+    /// The result contains the outcome ([`Replied`]). Returns the last result. The future may be
+    /// dropped at any time, which abandons a call in flight.
     ///
-    /// A first attempt that finds no place in line is rejected. A later one is not given up for that:
-    /// it looks for a place whenever the gates are to open, and otherwise once a second.
+    /// A first attempt is rejected if no place is free. A retry tries again when the next call may
+    /// be sent, or after a second.
     ///
-    /// A call that failed may have been served all the same, for the answer can be lost as well as the
-    /// question. Number what must not arrive twice, or do not have it tried again:
+    /// The server may have served a call that failed, because the response can be lost. Number
+    /// messages that must not arrive twice, or disable the retry:
     ///
     /// ```
     /// # embassy_futures::block_on(async {

@@ -1,7 +1,7 @@
 //! The desk: the gates and the queue in front of them, behind one mutex.
 //!
-//! Every task that comes, gives up or settles a call also admits and rejects what is due, wakes those
-//! tasks, and sets the timer of the task whose call is first then.
+//! Every task that adds, cancels or settles a call also decides the calls that are due, wakes their
+//! tasks, and sets the timer for the first call in the queue.
 //!
 //! The mutex may be a critical section, so it is locked for short steps only. Gates decide and learn on a copy, with
 //! the mutex unlocked. The copy is kept if nothing else was decided meanwhile; else all of it is done again.
@@ -84,10 +84,10 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Locked<'_, G, 
     }
 }
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Standing {
-    /// It has just come, with this priority.
+    /// New, with this priority.
     New(u8),
     /// It has its place in the order, and is not in the queue: it was admitted, its backoff has not ended,
     /// or it is a retry or an urgent call for which the queue has no room.
@@ -119,13 +119,13 @@ pub trait Verbs<const LIMITS: usize> {
         context: &mut Context<'_>,
     ) -> Poll<Result<Permit<LIMITS>, Rejection>>;
 
-    /// Waits no longer.
+    /// Removes a waiting call.
     fn leave(&self, key: &Self::Key, standing: Standing);
 
     /// Does `act` with what is known of how long calls take.
     fn with_call_time(&self, act: impl FnOnce(&mut CallTime, Instant) -> Instant) -> Instant;
 
-    /// A call has come back. Tells the call of its next attempt, where it is to be tried again.
+    /// Settles a call, and returns its next attempt if one is due.
     fn settle(
         &self,
         key: &Self::Key,
@@ -159,7 +159,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         Self { inner: Mutex::new(RefCell::new(inner)), call_time }
     }
 
-    /// Follows another policy from now on, with waiting calls.
+    /// Sets another policy, also for waiting calls.
     pub(crate) fn set_policy(&self, policy: &'static Policy<G::Law, LIMITS>)
     where
         G::Law: PartialEq,
@@ -167,7 +167,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.change(|gates| gates.set_policy(time::now(), policy));
     }
 
-    /// Raises or lowers the concurrency limit, and tells waiting calls.
+    /// Sets the concurrency limit, also for waiting calls.
     pub(crate) fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
         self.change(|gates| gates.set_concurrency(time::now(), concurrency));
     }
@@ -192,7 +192,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.with(otherwise, |desk| act(desk.gates))
     }
 
-    /// A copy of the key's gates, to look at; `None` if there are none.
+    /// A copy of the key's gates, if there are any.
     pub(crate) fn look(&self, key: &G::Key) -> Option<Gate<G::Law, LIMITS>> {
         self.with(None, |desk| desk.gates.look(key).cloned())
     }
@@ -375,7 +375,7 @@ struct Back<'a, const LIMITS: usize> {
     again: Option<&'a tidegate::Call<LIMITS>>,
 }
 
-/// How long the server asks to be left alone, for the log.
+/// The cooldown that the server asks for, for the log.
 fn asked<const LIMITS: usize>(reply: &Reply<LIMITS>) -> u64 {
     reply.hints.iter().filter_map(|hint| hint.retry_after).max().map_or(0, millis)
 }

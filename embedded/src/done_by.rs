@@ -14,9 +14,9 @@ use crate::time;
 
 /// A call whose response must be there at a deadline: what [`Call::done_by`] and [`Call::done_within`] return.
 ///
-/// The throttle learns how long such calls take, and does not start one that would not be done in time
-/// ([`Rejection::Late`]). A call that is in flight at the deadline is given up ([`Rejection::GivenUp`]); the
-/// server may have served it all the same.
+/// The throttle learns how long such calls take, and rejects a call that would not be done in time
+/// ([`Rejection::Late`]). A call in flight at the deadline is given up ([`Rejection::GivenUp`]),
+/// although the server may have served it.
 ///
 /// ```
 /// # embassy_futures::block_on(async {
@@ -37,7 +37,7 @@ pub struct DoneBy<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     deadline: Instant,
 }
 
-/// What came back in time.
+/// The result, if it arrived in time.
 struct InTime<R>(Option<R>);
 
 impl<R: Replied<LIMITS>, const LIMITS: usize> Replied<LIMITS> for InTime<R> {

@@ -19,10 +19,10 @@ pub trait Gates<const LIMITS: usize> {
     /// Whether there is more than one key.
     const KEYED: bool;
 
-    /// Gates that have seen nothing yet.
+    /// New gates.
     fn begin(policy: &'static Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
 
-    /// The key's controller, which is made if there is none; or when there may be one.
+    /// The key's controller, created if there is none, or the time at which there is room for it.
     fn get(
         &mut self,
         key: &Self::Key,
@@ -41,7 +41,7 @@ pub trait Gates<const LIMITS: usize> {
     fn set_concurrency(&mut self, now: Instant, concurrency: ConcurrencyLimit);
 }
 
-/// The key that is chosen at present.
+/// The selected key.
 pub trait Chosen<K> {
     /// No key.
     const NONE: Self;

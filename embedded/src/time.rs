@@ -1,7 +1,7 @@
-//! embassy's ticks and the core's nanoseconds, at whatever rate the firmware ticks.
+//! Conversion between embassy's ticks and the core's nanoseconds, at any tick rate.
 //!
-//! What has passed rounds down, and what is waited for rounds up: a timer never fires before the
-//! instant that it stands for, and a tick turned into nanoseconds and back is the same tick.
+//! The current time rounds down, and waits round up. So a timer never fires early, and a tick
+//! converted to nanoseconds and back is unchanged.
 //!
 //! If a 32-bit counter alone goes on through a deep sleep, the core's
 //! [`Ticks`](tidegate::time::Ticks) tells how long it was, even where the counter wrapped once:

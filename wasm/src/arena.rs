@@ -1,4 +1,4 @@
-//! Numbered slots that grow. One that is freed is the next to be taken.
+//! A growing list of numbered slots. Freed slots are reused first.
 
 use core::mem;
 
@@ -20,7 +20,7 @@ pub struct Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// An arena that has taken no memory yet.
+    /// An empty arena, without memory.
     pub const fn new() -> Self {
         Self { slots: List::new(), free: NONE }
     }
@@ -53,7 +53,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Frees a slot and returns its value; one that is free stays so.
+    /// Frees a slot and returns its value, if any.
     pub fn take(&mut self, index: u32) -> Option<T> {
         let slot = self.slots.get_mut(index as usize)?;
         if matches!(slot, Slot::Free { .. }) {
@@ -66,7 +66,7 @@ impl<T> Arena<T> {
         Some(value)
     }
 
-    /// Frees a slot; one that is free stays so.
+    /// Frees a slot. No effect if it is free.
     pub fn remove(&mut self, index: u32) {
         drop(self.take(index));
     }

@@ -1,4 +1,4 @@
-//! What a module without the standard library must bring.
+//! What a module without the standard library needs.
 
 /// A static that one thread uses, from calls that do not nest.
 pub struct Alone<T>(core::cell::UnsafeCell<T>);
@@ -20,13 +20,13 @@ impl<T> Alone<T> {
     }
 
     #[cfg(any(feature = "gate", feature = "shared"))]
-    /// If the value is, for JavaScript to read and write.
+    /// The address of the value, for JavaScript to read and write.
     pub const fn place(&self) -> *mut T {
         self.0.get()
     }
 }
 
-/// There is no heap: who asks for memory gets none.
+/// An allocator that always fails: there is no heap.
 #[cfg(target_arch = "wasm32")]
 struct NoHeap;
 

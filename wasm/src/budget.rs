@@ -1,4 +1,4 @@
-//! One budget of a fleet: the coordinator, with any law. A module that is one has one.
+//! The budget of a fleet: the coordinator, with any law. A module has one at most.
 
 use tidegate::law::AnyLaw;
 use tidegate::shared::{Coordinator, Leases};
@@ -7,7 +7,7 @@ use tidegate::{Controller, Instant, Policy, Span};
 use crate::number::{Clock, millis, span, whole};
 use crate::policy::{WORDS, policy};
 
-/// How many calls of all members can be leased and in flight: a second and a half's of two thousand.
+/// How many calls of all members can be leased and in flight: 1.5 seconds at 2000 calls per second.
 const PLACES: usize = 4_096;
 
 /// How many members it knows by name.
@@ -34,7 +34,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Nothing is shared yet.
+    /// No budget yet.
     pub const fn new() -> Self {
         Self { coordinator: None, clock: Clock::NEW }
     }
@@ -103,7 +103,7 @@ impl Budget {
         self.coordinator = made.map(|made| made.in_place_of_another(now, away));
     }
 
-    /// Follows another policy; false if there is none such, or nothing to follow it.
+    /// Sets another policy. False if there is no such policy or no budget.
     pub fn follow(&mut self, row: &[f64; WORDS], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
@@ -129,7 +129,7 @@ impl Budget {
         coordinator.and_then(|it| it.snapshot(now, record).ok()).unwrap_or(0)
     }
 
-    /// What was written last could not be kept.
+    /// The last record could not be stored.
     pub fn unkept(&mut self) {
         if let Some(coordinator) = &mut self.coordinator {
             coordinator.snapshot_was_lost();

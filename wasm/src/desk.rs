@@ -13,7 +13,7 @@ use crate::permits::Permits;
 use crate::policy::{WORDS, expiry, policy};
 use crate::{Controller, LIMITS, Law};
 
-/// A call that asks for the first time, as its numbers; or a later attempt, as its slot.
+/// A first attempt, by its numbers, or a later one, by its slot.
 #[derive(Clone, Copy)]
 pub struct Requested {
     /// The slot of a later attempt; for a first one, any number that is none.
@@ -30,7 +30,7 @@ struct Kept {
     line: Line<LIMITS>,
 }
 
-/// A controller that admits nothing while it is paused, and knows what calls cost that do not say.
+/// A controller that can be paused, and estimates costs that are not stated.
 struct Pausable {
     controller: Controller,
     likely: LikelyCosts<LIMITS>,
@@ -38,13 +38,13 @@ struct Pausable {
 }
 
 impl Pausable {
-    /// The call with what it is likely to cost, where that is not said.
+    /// The call with estimates of costs that are not stated.
     #[inline(never)] // It is called from everywhere.
     fn priced(&self, call: &Call<LIMITS>) -> Call<LIMITS> {
         self.likely.of(call)
     }
 
-    /// A call has cost so much. Tokens that neither the policy nor the server limits, nobody counts.
+    /// Learns the cost of a call. Tokens count only if the policy or the server limits them.
     fn learn_costs(
         &mut self,
         now: Instant,
@@ -95,15 +95,15 @@ pub struct Desk {
     gates: Arena<Kept>,
     calls: Arena<Call<LIMITS>>,
     permits: Permits<LIMITS>,
-    /// The reply of the call that comes back next.
+    /// The reply of the next call to be settled.
     pub draft: Draft<LIMITS>,
     clock: Clock,
-    /// What is to be told of the latest call.
+    /// Details of the latest decision.
     pub told: Told,
 }
 
 impl Desk {
-    /// Nothing is kept yet.
+    /// An empty desk.
     pub const fn new() -> Self {
         Self {
             gates: Arena::new(),
@@ -168,7 +168,7 @@ impl Desk {
         true
     }
 
-    /// Admits nothing from now on, or goes on.
+    /// Pauses or resumes a controller.
     pub fn pause(&mut self, gate: u32, paused: bool) {
         if let Some(kept) = self.gates.get(gate) {
             kept.gate.paused = paused;
@@ -204,7 +204,7 @@ impl Desk {
         told.decided(Turn::<LIMITS>::Unknown, |_| f64::NAN);
         let Some(kept) = gates.get(gate) else { return f64::NAN };
         let mut number = |permit| permits.hand_out(permit);
-        // Most calls find nobody before them, and need not wait.
+        // Most calls find an empty queue and need not wait.
         if kept.line.is_empty() {
             match kept.gate.poll(now, &call) {
                 Decision::Admit(permit) => return number(permit),
@@ -236,7 +236,8 @@ impl Desk {
         }
     }
 
-    /// The number of the gate in the way: none, pacing, cooldown, concurrency limit (and a pause), retry budget.
+    /// The number of the gate that delays the call: none, pacing, cooldown, concurrency limit (or a
+    /// pause), retry budget.
     pub fn why(&mut self, gate: u32, requested: Requested, now: f64) -> u32 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -251,7 +252,7 @@ impl Desk {
         }
     }
 
-    /// Learns from the reply as it stands, while the call keeps its place; a permit that is none is harmless.
+    /// Learns from the current reply, and the call keeps its place. An unknown permit is harmless.
     pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
         if let (Some(kept), Some(permit)) = (self.gates.get(gate), self.permits.get(permit)) {
@@ -261,7 +262,7 @@ impl Desk {
         }
     }
 
-    /// Frees the place of a call; a permit that is none is harmless.
+    /// Frees the place of a call. An unknown permit is harmless.
     pub fn release(&mut self, gate: u32, permit: f64) {
         let permit = self.permits.take(permit);
         if let (Some(kept), Some(permit)) = (self.gates.get(gate), permit) {
@@ -292,7 +293,7 @@ impl Desk {
         i32::try_from(slot).unwrap_or(-1)
     }
 
-    /// Before when a later attempt is not sent; 0 for one that is not there.
+    /// The earliest time for a later attempt; 0 if there is no such slot.
     pub fn not_before(&mut self, call: u32) -> f64 {
         let call = self.calls.get(call);
         call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
@@ -303,7 +304,7 @@ impl Desk {
         self.calls.remove(call);
     }
 
-    /// The time between two calls by the law of a limit; 0 if it keeps nothing apart.
+    /// The interval of a limit's law; 0 if there is none.
     pub fn interval(&mut self, gate: u32, limit: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let kept = self.gates.get(gate);

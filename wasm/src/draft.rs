@@ -1,4 +1,4 @@
-//! The reply that is being put together: as JavaScript tells it, or as a response says it.
+//! Builds a reply, from what JavaScript passes or from a response.
 
 use tidegate::signal::body::{self, Body};
 use tidegate::signal::http::{Reading, Unit};
@@ -11,14 +11,14 @@ pub struct Draft<const LIMITS: usize> {
     reading: Reading,
     /// What is known of the body, if any of it was read.
     body: Option<Body>,
-    /// As it stands.
+    /// The current reply.
     pub reply: Reply<LIMITS>,
     /// What the response says that the call cost of each limit.
     costs: [Option<u32>; LIMITS],
 }
 
 impl<const LIMITS: usize> Draft<LIMITS> {
-    /// A call that was served, and told nothing.
+    /// A served call without hints.
     pub const fn new() -> Self {
         let reply = Reply { outcome: Outcome::Ok, hints: [Hint::NONE; LIMITS], used: None };
         Self { reading: Reading::new(0), body: None, reply, costs: [None; LIMITS] }
@@ -78,8 +78,8 @@ impl<const LIMITS: usize> Draft<LIMITS> {
         }
     }
 
-    /// Corrects what a call was `charged` by what the server says that it cost; what JavaScript says wins. Returns
-    /// what it cost, as far as that is known.
+    /// Corrects the `charged` cost to the one that the server reports. A cost from JavaScript takes
+    /// precedence. Returns the known costs.
     pub fn used(&mut self, mut charged: [u32; LIMITS]) -> [Option<u32>; LIMITS] {
         if let Some(used) = self.reply.used {
             return used.map(Some);
@@ -100,8 +100,8 @@ impl<const LIMITS: usize> Draft<LIMITS> {
     }
 }
 
-/// Whether to read the body of a response of this status and media type. GraphQL tells a throttle with a status of
-/// success, so what may be GraphQL is read then too.
+/// Whether to read the body of a response with this status and media type. GraphQL throttles with a
+/// status of success, so possible GraphQL responses are always read.
 pub fn is_worth(status: u32, media: &[u8], may_be_graphql: bool) -> bool {
     let is_success = may_be_graphql && status < 300;
     let status = if is_success { 400 } else { u16::try_from(status).unwrap_or(u16::MAX) };

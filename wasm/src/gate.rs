@@ -20,13 +20,13 @@ const _: () = assert!(COUNTERS <= WORDS);
 /// A header's name and value, or a record.
 static BYTES: Alone<[u8; ROOM]> = Alone::new([0; ROOM]);
 
-/// Where the numbers are.
+/// The address of the numbers.
 #[wasm_bindgen]
 pub fn numbers() -> *mut f64 {
     NUMBERS.place().cast()
 }
 
-/// Where the bytes are.
+/// The address of the bytes.
 #[wasm_bindgen]
 pub fn bytes() -> *mut u8 {
     BYTES.place().cast()
@@ -230,7 +230,7 @@ pub fn cooldown() -> f64 {
     DESK.with(|desk| desk.draft.cooldown())
 }
 
-/// Adds to the reply what the call really cost.
+/// Adds the actual cost to the reply.
 #[wasm_bindgen]
 pub fn used(requests: f64, tokens: f64) {
     DESK.with(|desk| desk.draft.reply.used = Some(counts([requests, tokens])));

@@ -1,7 +1,7 @@
 //! The laws that the small module knows.
 //!
-//! Core's `AnyLaw` links every law, most of which are there to be compared with. A page that calls
-//! one API needs the law for an unknown limit and the one for a known.
+//! Core's `AnyLaw` links every law, most of them for comparison. A page needs only the laws for an
+//! unknown and for a known limit.
 
 use core::num::NonZeroU16;
 

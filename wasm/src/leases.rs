@@ -1,5 +1,5 @@
-//! All that a process keeps that shares budgets: one member for each key, and later attempts of
-//! calls, in numbered slots.
+//! The state of a process that shares budgets: a member for each key, and later attempts of calls,
+//! in numbered slots.
 
 use tidegate::gate::Permit;
 use tidegate::queue::{Ahead, Gate, Place, Turn};
@@ -15,7 +15,7 @@ use crate::policy::WORDS;
 /// How many calls of one member can be in flight.
 const PLACES: usize = 128;
 
-/// A call that asks for the first time, by its deadline; or a later attempt, as its slot.
+/// A first attempt, by its deadline, or a later one, by its slot.
 #[derive(Clone, Copy)]
 pub struct Requested {
     /// The slot of a later attempt; for a first one, any number that is none.
@@ -24,8 +24,7 @@ pub struct Requested {
     pub deadline: f64,
 }
 
-/// The calls that a member has in flight: those whose process has lost them never come back, and their
-/// places are given to others after a time.
+/// A member's calls in flight. Calls that are never settled lose their places after a time.
 struct Flights {
     list: [(u64, Instant); PLACES],
     count: usize,
@@ -61,7 +60,7 @@ impl Flights {
 struct Kept {
     member: Member<PLACES>,
     flights: Flights,
-    /// After so long a call's place is another's where none is free.
+    /// After this time, a call's place can be reused if no other is free.
     expiry: Span,
     /// No call has more attempts.
     attempts: u16,
@@ -114,7 +113,7 @@ impl Kept {
         decision
     }
 
-    /// Who goes on alone lacks nothing.
+    /// A member without its coordinator needs no lease.
     fn has_missed(&mut self) {
         self.missed = self.missed.saturating_add(1);
         self.lacks &= !self.member.is_alone();
@@ -170,7 +169,7 @@ fn kept(members: &mut Members, member: u32) -> Option<&mut Kept> {
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// What JavaScript knows a permit by.
+/// The number of a permit in JavaScript.
 fn number(permit: Permit) -> f64 {
     permit.lease() as f64
 }
@@ -179,10 +178,10 @@ fn number(permit: Permit) -> f64 {
 pub struct Leases {
     members: Members,
     calls: Arena<Call>,
-    /// The reply of the call that comes back next.
+    /// The reply of the next call to be settled.
     pub draft: Draft<1>,
     clock: Clock,
-    /// What is to be told of the latest call.
+    /// Details of the latest decision.
     pub told: Told,
 }
 
@@ -278,7 +277,8 @@ impl Leases {
         }
     }
 
-    /// The number of the gate in the way: none, pacing, cooldown, concurrency limit; or 5, a lack of leases.
+    /// The number of the gate that delays the call: none, pacing, cooldown, concurrency limit; or
+    /// 5, a lack of leases.
     pub fn why(&mut self, member: u32, requested: Requested, now: f64) -> u32 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -294,7 +294,7 @@ impl Leases {
         }
     }
 
-    /// Takes a call back with the reply as it stands; a permit that is none is harmless.
+    /// Settles a call with the current reply. An unknown permit is harmless.
     pub fn settle(&mut self, member: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return };
@@ -343,7 +343,7 @@ impl Leases {
         i32::try_from(slot).unwrap_or(-1)
     }
 
-    /// Before when a later attempt is not sent; 0 for one that is not there.
+    /// The earliest time for a later attempt; 0 if there is no such slot.
     pub fn not_before(&mut self, call: u32) -> f64 {
         let call = self.calls.get(call);
         call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
@@ -388,7 +388,7 @@ impl Leases {
         kept.and_then(|kept| kept.member.leave(now, room)).unwrap_or(0)
     }
 
-    /// Hears an answer, while so many calls wait; false if it is none.
+    /// Reads an answer while `waiting` calls wait; false if it is invalid.
     pub fn hear(&mut self, member: u32, grant: &[u8], waiting: u32, now: f64) -> bool {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return false };
@@ -403,7 +403,7 @@ impl Leases {
         true
     }
 
-    /// No answer will come to the request that is on its way.
+    /// The pending request will not be answered.
     pub fn miss(&mut self, member: u32, now: f64) {
         let now = self.clock.read(now);
         if let Some((kept, line)) = self.members.get(member) {
@@ -450,17 +450,17 @@ impl Leases {
         Some(told)
     }
 
-    /// How many leases a member has in hand.
+    /// Number of available leases.
     pub fn in_hand(&mut self, member: u32) -> usize {
         kept(&mut self.members, member).map_or(0, |kept| kept.member.in_hand())
     }
 
-    /// How many calls found nothing in hand when they were first in line.
+    /// Number of calls that found no lease when they were first in the queue.
     pub fn without(&mut self, member: u32) -> u32 {
         kept(&mut self.members, member).map_or(0, |kept| kept.without)
     }
 
-    /// Whether a member goes on without its coordinator at present.
+    /// Whether a member currently works without its coordinator.
     pub fn is_alone(&mut self, member: u32) -> bool {
         kept(&mut self.members, member).is_some_and(|kept| kept.member.is_alone())
     }

@@ -1,8 +1,7 @@
-//! tidegate for WebAssembly: what JavaScript calls, one function a verb.
+//! tidegate for WebAssembly: the functions that JavaScript calls.
 //!
-//! Only numbers cross the border: slots for controllers, milliseconds for time (see [`number`]),
-//! and a row of numbers for a policy. Longer things (a policy, a header, a record) are left in one
-//! static buffer. Nothing allocates but lists, which take whole pages.
+//! All arguments are numbers: slots for controllers, milliseconds for time (see [`number`]). Longer
+//! data (a policy, a header, a record) is in static buffers. Only lists allocate, in whole pages.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "JavaScript calls them"))]
 

@@ -1,4 +1,4 @@
-//! The calls that wait before one gate: core's queue, whose answers are taken at once.
+//! The waiting calls of one gate: core's queue, with decisions taken at once.
 
 use tidegate::gate::Permit;
 use tidegate::queue::{Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
@@ -17,7 +17,7 @@ pub struct Line<const LIMITS: usize> {
 }
 
 impl<const LIMITS: usize> Line<LIMITS> {
-    /// A line in which so many calls may wait.
+    /// A queue with room for `most` calls.
     pub const fn new(most: u32) -> Self {
         Self { queue: Queue::new(Growing::new(List::new(), u32::MAX)), most, other: None }
     }

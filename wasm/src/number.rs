@@ -1,4 +1,4 @@
-//! JavaScript's numbers as core's: milliseconds in, milliseconds out.
+//! Conversion between JavaScript's milliseconds and core's types.
 
 use tidegate::{Instant, Span};
 
@@ -14,10 +14,10 @@ fn nanos(ms: f64) -> Option<u64> {
     (0.0..=END).contains(&ms).then_some((ms * 1e6 + 0.5) as u64)
 }
 
-/// A clock that JavaScript reads: what is no time repeats the reading before.
+/// A clock that JavaScript reads. An invalid reading repeats the previous one.
 ///
-/// NaN, a negative, an infinite or an absurdly late reading would otherwise move a controller to
-/// the end of time, from where nothing brings it back.
+/// Otherwise, NaN or a negative, infinite or far too large reading would move a controller to the
+/// end of time permanently.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock(Instant);
 
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// A length of time: none for NaN; nothing for what is negative; the end of time for what is longer.
+/// A span: `None` for NaN, zero if negative, and limited to the end of time.
 pub fn span(ms: f64) -> Option<Span> {
     if ms.is_nan() {
         return None;
@@ -44,7 +44,7 @@ pub fn span(ms: f64) -> Option<Span> {
 }
 
 #[cfg(any(test, feature = "gate", feature = "shared"))]
-/// A deadline: none for NaN and for what is past the end of time; for what is negative, the past.
+/// A deadline: none if NaN or after the end of time. A negative one is in the past.
 pub fn deadline(ms: f64) -> Instant {
     span(ms).map_or(Instant::MAX, |span| Instant::ZERO.saturating_add(span))
 }
@@ -55,7 +55,7 @@ pub fn millis(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e6
 }
 
-/// A count: 0 for NaN and for what is negative; the largest for what is larger.
+/// A count: 0 if NaN or negative, saturating.
 pub fn count(number: f64) -> u32 {
     number as u32
 }

@@ -1,4 +1,4 @@
-//! What JavaScript calls for pacing gates: a known quota each, kept exactly.
+//! The functions for pacing gates, each of which keeps a known quota.
 
 use tidegate::gate::Pacing;
 use tidegate::{Quota, Verdict};
@@ -28,8 +28,7 @@ pub fn pacing_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
 }
 
 /// In how many milliseconds a call of this cost may be sent; NaN if it can never fit. The cost is
-/// charged where that is now, or where the call is `patient`: then the time is its own, and nobody
-/// who comes later has it too.
+/// charged if that is now, or if the call is `patient`, which reserves the time for it.
 #[wasm_bindgen]
 pub fn pacing_take(pacing: u32, cost: f64, patient: bool, now: f64) -> f64 {
     DESK.with(|desk| {
@@ -48,7 +47,7 @@ pub fn pacing_take(pacing: u32, cost: f64, patient: bool, now: f64) -> f64 {
     })
 }
 
-/// Gives back what a call was charged that was not sent.
+/// Refunds a call that was not sent.
 #[wasm_bindgen]
 pub fn pacing_give(pacing: u32, cost: f64, now: f64) {
     DESK.with(|desk| {
@@ -59,7 +58,7 @@ pub fn pacing_give(pacing: u32, cost: f64, now: f64) {
     });
 }
 
-/// Keeps all calls that come from now on back for a time.
+/// Delays all later calls for a time.
 #[wasm_bindgen]
 pub fn pacing_delay(pacing: u32, ms: f64, now: f64) {
     DESK.with(|desk| {

@@ -1,4 +1,4 @@
-//! The permits of calls in flight, which JavaScript knows by numbers.
+//! The permits of calls in flight, by their numbers in JavaScript.
 
 use tidegate::gate::Permit;
 use tidegate::{Instant, Span};
@@ -58,7 +58,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
         (*kept == admitted).then_some(permit)
     }
 
-    /// As `get`, and forgets it.
+    /// Like `get`, and removes it.
     pub fn take(&mut self, number: f64) -> Option<Permit<LIMITS>> {
         self.get(number)?;
         let (_, permit) = self.kept.take(parts(number).0)?;

@@ -13,7 +13,7 @@ use crate::number::{count, span};
 /// What a row says of each limit: the law's number, and its quota as calls, period and burst.
 const PER_LIMIT: usize = 4;
 
-/// How many limits a row tells of: requests and tokens.
+/// Number of limits in a row: requests and tokens.
 const ROWS: usize = 2;
 
 /// How many numbers a row has. The last is not of a policy: where counters come back there are as many.
@@ -62,7 +62,7 @@ pub fn policy<const LIMITS: usize>(
     Some((policy, at_once))
 }
 
-/// After how long a call that never ended gives its place back.
+/// The expiry of calls.
 pub fn expiry(row: &[f64; WORDS]) -> Span {
     span(row[PER_LIMIT * ROWS + 1]).unwrap_or(ConcurrencyLimit::DEFAULT.expiry())
 }

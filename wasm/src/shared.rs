@@ -25,13 +25,13 @@ const _: () = assert!(leases::COUNTERS <= WORDS && budget::COUNTERS <= WORDS);
 static BYTES: Alone<[u8; ROOM]> = Alone::new([0; ROOM]);
 const _: () = assert!(REQUEST_BYTES <= ROOM && GRANT_BYTES <= ROOM && budget::RECORD <= ROOM);
 
-/// Where the numbers are.
+/// The address of the numbers.
 #[wasm_bindgen]
 pub fn numbers() -> *mut f64 {
     NUMBERS.place().cast()
 }
 
-/// Where the bytes are.
+/// The address of the bytes.
 #[wasm_bindgen]
 pub fn bytes() -> *mut u8 {
     BYTES.place().cast()
@@ -214,7 +214,7 @@ pub fn leave(member: u32, now: f64) -> usize {
     BYTES.with(|bytes| LEASES.with(|leases| leases.leave(member, now, bytes)))
 }
 
-/// Hears the grant that is in the bytes; see `Leases::hear`.
+/// Reads the grant in the bytes; see `Leases::hear`.
 #[wasm_bindgen]
 pub fn hear(member: u32, length: usize, waiting: u32, now: f64) -> bool {
     BYTES.with(|bytes| {

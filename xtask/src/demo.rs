@@ -43,15 +43,15 @@ pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<ExitCode> {
         return become_it(with_page(demo));
     }
     if !(on_path("node") && on_path("npm")) {
-        eprintln!("No page, for Node.js is missing: `cargo xtask setup node npm` brings it.");
+        eprintln!("No page: Node.js is missing. `cargo xtask setup node npm` installs it.");
         return become_it(demo);
     }
     fleet_then_page(roads, demo)
 }
 
-/// A demo without a page is still a demo: that one cannot be built is said, and no failure.
+/// Runs the fleet, then builds the page. If the page cannot be built, this prints why and does not fail.
 fn fleet_then_page(roads: &mut Roads, mut demo: Command) -> Result<ExitCode> {
-    eprintln!("The page is not built yet: that comes behind the fleet.");
+    eprintln!("The page is not built yet. It is built after the fleet has run.");
     let mut again = Command::new(demo.get_program());
     again.args(demo.get_args());
     let ended = Program::in_front(&mut demo).context("the demo does not start")?.0.wait()?;
@@ -62,7 +62,7 @@ fn fleet_then_page(roads: &mut Roads, mut demo: Command) -> Result<ExitCode> {
     if let Err(error) = page::build(roads) {
         let error = format!("{error:#}");
         let reason = error.lines().next().unwrap_or_default();
-        eprintln!("No page: {reason}; `cargo xtask build page` tells more.");
+        eprintln!("No page: {reason}; `cargo xtask build page` prints the whole error.");
     } else if std::io::stdout().is_terminal() {
         again.arg(PAGE_ALONE);
         return become_it(with_page(again));

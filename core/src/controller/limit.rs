@@ -7,13 +7,13 @@ use crate::rng::Rng;
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
-/// What a controller knows of one limit: the state of its law and of its pacing.
+/// The state of one limit: its law and its pacing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Limit<S> {
     pub(super) state: S,
     pub(super) pacing: Pacing,
-    /// Whether it was what a call waited for since the call before left.
+    /// Whether a call has waited for it since the previous call was admitted.
     pub(super) rate_limited: bool,
     /// How often its law has cut. A call in flight remembers it from when it was sent. More than 65 535
     /// cuts during one call would make it look fresh.
@@ -94,7 +94,7 @@ impl<S: Copy> Limit<S> {
         }
     }
 
-    /// A call of this cost leaves.
+    /// Charges an admitted call.
     pub(super) fn charge(
         &mut self,
         law: &impl Law<State = S>,

@@ -1,4 +1,4 @@
-//! The record: a controller written down, and read again.
+//! Snapshots of a controller: writing and reading the record.
 
 use core::borrow::Borrow;
 
@@ -72,7 +72,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
     /// ```
     ///
     /// # Errors
-    /// [`SnapshotError`] says what is wrong with the record. Begin with [`Controller::new`] then.
+    /// [`SnapshotError`] if the record is invalid. Then start with [`Controller::new`].
     pub fn restore(
         policy: P,
         seed: u64,

@@ -15,16 +15,15 @@ const PATIENT: u16 = 64;
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
     /// The next attempt of a call that completed with `reply` (an [`Outcome`](crate::Outcome) will do).
     ///
-    /// It carries the call's own backoff, so that polling with it waits. A server's request to
-    /// be left alone for a time is in the way of all calls alike. An error that another attempt
-    /// cannot mend is no failure to a throttle: the server answered, so settle it as
-    /// [`Outcome::Ok`](crate::Outcome::Ok) and do not retry.
+    /// It contains the call's backoff, so polling with it waits. A cooldown that the server asked
+    /// for delays all calls. If the server answered with an error that a retry cannot fix, settle
+    /// it as [`Outcome::Ok`](crate::Outcome::Ok) and do not retry.
     ///
     /// # Errors
-    /// [`Reason::Exhausted`] if the quota is used up, [`Reason::Final`] if another attempt would not help,
-    /// [`Reason::Attempts`] if the policy allows no more, and [`Reason::Late`] if it could not be sent by
-    /// the call's deadline or within the policy's time. A wait that the server asked for counts in full,
-    /// whatever the policy's ceiling.
+    /// [`Reason::Exhausted`] if the quota is used up, [`Reason::Final`] if another attempt would
+    /// not help, [`Reason::Attempts`] if the policy allows no more, and [`Reason::Late`] if it
+    /// could not be sent by the call's deadline or within the policy's time. Here, a wait that the
+    /// server asked for counts in full, even above the policy's ceiling.
     pub fn retry(
         &mut self,
         now: Instant,

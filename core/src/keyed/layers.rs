@@ -14,8 +14,9 @@ impl<K: Clone + Eq, L: Law, const KEYS: usize, const LIMITS: usize, P> Keyed<K, 
 where
     P: Borrow<Policy<L, LIMITS>> + Copy,
 {
-    /// The one of `keys` under which `call` can be sent first: of several credentials, for example. Of two that
-    /// are equal the one with fewer calls in flight, then the former. It charges nothing; `None` of no keys.
+    /// The key under which `call` can be sent first, for example one of several credentials. If two
+    /// are equal, the one with fewer calls in flight, then the earlier one. Charges nothing. `None`
+    /// if `keys` is empty.
     ///
     /// ```
     /// use tidegate::law::Adaptive;
@@ -37,8 +38,9 @@ where
         })
     }
 
-    /// [`poll`](Self::poll) of a call that falls under the limits of all `keys`, which differ: of an account, a
-    /// model and a route, for example. All are asked before any is charged. Each key has its own permit.
+    /// [`poll`](Self::poll) for a call that counts against the limits of all `keys`, which must
+    /// differ: for example those of an account, a model and a route. All are checked before any is
+    /// charged. Each key has its own permit.
     ///
     /// ```
     /// use tidegate::law::Fixed;

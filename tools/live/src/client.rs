@@ -170,7 +170,9 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
         let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
         let mut out = std::io::stdout().lock();
-        out.write_all(&line).and_then(|()| out.flush()).context("nobody listens any more")
+        out.write_all(&line)
+            .and_then(|()| out.flush())
+            .context("the parent process has closed the pipe")
     }
 
     /// One attempt over the wire, given up when it takes too long.

@@ -123,7 +123,7 @@ impl Process {
         // On Linux whatever has become of its file: it may be built anew while it runs.
         let itself = PathBuf::from("/proc/self/exe");
         let binary = if itself.exists() { Ok(itself) } else { std::env::current_exe() };
-        let binary = binary.context("this program does not know where it is")?;
+        let binary = binary.context("cannot find the path of this program")?;
         let mut child = Command::new(binary)
             .args(["client", "--law", plan.law])
             .args(["--address", &plan.address.to_string()])

@@ -123,7 +123,7 @@ fn traces(built: &[(Board, PathBuf)], tally: &mut Tally) {
     let mut here = String::new();
     tally.verdict("trace, this machine", || {
         here = firmware::on_the_host("trace")?;
-        ensure!(!told(&here, "trace ").is_empty(), "it tells nothing:\n{here}");
+        ensure!(!told(&here, "trace ").is_empty(), "no trace lines:\n{here}");
         Ok(())
     });
     for (board, folder) in built {

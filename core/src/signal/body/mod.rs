@@ -1,8 +1,9 @@
 //! Bodies: what an error says in JSON beyond its status and its headers.
 //!
-//! Many servers tell a throttle from another error only in the body, and a quota of the day that is used up
-//! from a rate that is too high. A frontend asks [`is_worth`] whether to read a body, hands its bytes to a
-//! [`Body`] as they arrive, and refines what the status and the headers say:
+//! With many servers, only the body distinguishes a throttled call from another error, or an
+//! exhausted daily quota from a rate that is too high. A frontend asks [`is_worth`] whether to read
+//! a body, passes its bytes to a [`Body`] as they arrive, and refines the result of status and
+//! headers:
 //!
 //! ```
 //! use tidegate::signal::body::{self, Body};
@@ -34,8 +35,8 @@
 //! | `errorCode`, `__type`, `code`, `errorType`, `policyName`, `error`, `retry_after` | Salesforce, AWS, Notion, HubSpot, Slack, Discord |
 //! | `type`, `violated-policies` | the problem types of the IETF draft "`RateLimit` header fields for HTTP" |
 //!
-//! A code counts where the status is an error; one of GraphQL counts with any status. Of several codes the
-//! one that leaves the least hope wins: an exhausted quota, a throttle, a busy server.
+//! A code counts if the status is an error; a GraphQL code counts with any status. If there are
+//! several, the most severe counts: exhausted, then throttled, then busy.
 //!
 //! Bodies are untrusted. At most [`MOST_BYTES`] are read, in constant memory and without a copy. What is not
 //! JSON says nothing, and what is cut off says what was read before.
@@ -112,7 +113,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// A body of which nothing is read.
+    /// A new, empty body.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -140,7 +141,7 @@ impl Body {
         }
     }
 
-    /// Whether more bytes would say nothing.
+    /// Whether more bytes cannot change the result.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.scan.has_ended() || self.read as usize >= MOST_BYTES
@@ -204,7 +205,7 @@ impl Body {
         }
     }
 
-    /// Whether what was reached is a limit of calls in flight.
+    /// Whether the limit counts calls in flight.
     pub(super) fn is_of_concurrency(&self) -> bool {
         self.has(CONCURRENT)
     }
@@ -213,7 +214,7 @@ impl Body {
         self.phrases & phrases != 0
     }
 
-    /// How long the server asks to wait; `None` if it does not say.
+    /// The wait that the server asks for, if any.
     #[must_use]
     pub fn retry_after(&self) -> Option<Span> {
         let told = self.delay.map(|(seconds, thousandths)| {
@@ -324,7 +325,7 @@ impl Default for Body {
     }
 }
 
-/// How little hope an outcome leaves.
+/// The severity of an outcome.
 const fn gravity(outcome: Option<Outcome>) -> u8 {
     match outcome {
         Some(Outcome::Busy) => 1,

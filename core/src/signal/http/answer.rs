@@ -1,14 +1,14 @@
-//! What one response says, put together.
+//! The result of reading a response.
 
 use super::draft::Draft;
 use super::limits::{Limit, Name, TOLD, Unit};
 use crate::hint::Hint;
 use crate::outcome::{AsReply, Outcome, Reply};
 
-/// What a response says: what became of the call, and what the server said of its limits.
+/// What a response says: the outcome of the call, and the server's limits.
 ///
-/// It converts into a [`Reply`], so `settle(now, permit, answer)` will do; where a controller keeps
-/// several limits, [`about`](Self::about) hands each of them its own.
+/// It converts into a [`Reply`], so `settle(now, permit, answer)` works. For a controller with
+/// several limits, [`about`](Self::about) assigns a hint to each.
 ///
 /// ```
 /// use tidegate::{Outcome, signal::http::{Reading, Unit}};
@@ -29,14 +29,14 @@ use crate::outcome::{AsReply, Outcome, Reply};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Answer {
-    /// What became of the call.
+    /// The outcome of the call.
     pub outcome: Outcome,
     /// What the server said to a client that counts calls: the cooldown, and the binding one of the
     /// limits of calls. Limits that count something else are in [`limits`](Self::limits).
     pub hint: Hint,
     pub(super) limits: [Draft; TOLD],
-    /// How much was about limits but of no use: headers that are malformed, numbers that contradict
-    /// others, dates without a clock, and limits that there is no room for.
+    /// Number of ignored values about limits: malformed headers, contradictory numbers, dates
+    /// without a clock, and limits beyond the fourth.
     pub ignored: u16,
 }
 
@@ -45,15 +45,14 @@ impl Answer {
     pub(super) const NOTHING: Self =
         Self { outcome: Outcome::Ok, hint: Hint::NONE, limits: [Draft::NONE; TOLD], ignored: 0 };
 
-    /// The limits that the response told of, the binding one first; the first four if there were
-    /// more.
+    /// The limits in the response, the binding one first. At most four.
     pub fn limits(&self) -> impl Iterator<Item = Limit> {
         let mut cooldown = self.hint.retry_after;
         let told = self.limits.iter().filter(|draft| draft.told != 0);
         told.map(move |draft| draft.limit(cooldown.take()))
     }
 
-    /// The reply to a controller that keeps several limits, each fed by what the server said of it.
+    /// The reply for a controller with several limits, with the server's hint for each.
     ///
     /// ```
     /// use tidegate::signal::http::{Name, Reading, Unit};
@@ -84,8 +83,8 @@ impl Answer {
         Reply::about(self.outcome, hints)
     }
 
-    /// What the call really cost of each limit, for [`Reply::using`]: what the server says, or else what it was
-    /// `charged`.
+    /// The actual cost for each limit, for [`Reply::using`]: what the server reports, or else what
+    /// was `charged`.
     ///
     /// ```
     /// use tidegate::signal::http::{Reading, Unit};
@@ -111,7 +110,7 @@ impl Answer {
         charged
     }
 
-    /// What the server says that the call cost of a limit; `None` if it does not.
+    /// The cost that the server reports for a limit, if any.
     #[must_use]
     pub fn cost_of(&self, limit: impl Into<Which>) -> Option<u32> {
         let which = limit.into();
@@ -145,14 +144,14 @@ impl Answer {
         units.next().unwrap_or(Unit::Tokens)
     }
 
-    /// What was said of the binding one of the limits that count `unit`s.
+    /// The hint of the binding limit that counts `unit`s.
     #[must_use]
     pub fn of(&self, unit: Unit) -> Hint {
         let found = self.limits().find(|limit| limit.unit == unit);
         found.map_or(Hint::NONE, |limit| limit.hint)
     }
 
-    /// What was said of the limit of this name: the policy's, or as [`Limit::name`] tells.
+    /// The hint of the limit with this name: see [`Limit::name`].
     ///
     /// ```
     /// use tidegate::{Span, signal::http::Reading};
@@ -175,7 +174,7 @@ impl Answer {
     }
 }
 
-/// How one of a server's limits is told from the others.
+/// How to select one of a server's limits.
 ///
 /// ```
 /// use tidegate::signal::http::{Name, Unit, Which};

@@ -61,27 +61,26 @@
 //!
 //! # What wins
 //!
-//! 1. Of cooldowns that differ by less than a second the finer one, else the longer one. Either wins
-//!    over a reset ([`Hint::cooldown`](crate::Hint::cooldown)).
-//! 2. A number that was told twice counts as the more careful one, whatever the order: the lesser
-//!    limit, the fewer calls left, the longer delay. But a delay wins over a date, which needs
-//!    clocks that agree.
+//! 1. If two cooldowns differ by less than a second, the more precise one, else the longer one.
+//!    Either takes precedence over a reset ([`Hint::cooldown`](crate::Hint::cooldown)).
+//! 2. If a number occurs twice, the more cautious value, in any order: the lower limit, the fewer
+//!    calls left, the longer delay. But a delay wins over a date, which needs clocks that agree.
 //! 3. A limit of zero, and more calls left than the limit has, are ignored. A reset beyond the
 //!    period is cut to the period.
 //! 4. A `RateLimit` or `RateLimit-Policy` field with anything malformed in it is ignored as a
 //!    whole, as the draft demands.
-//! 5. Of several limits the binding one comes first: one that is used up, or else the one with the
-//!    least share left, or else what tells no share; of equals the one of fewer calls.
+//! 5. If there are several limits, the binding one is first: an exhausted one, else the one with
+//!    the smallest share left, else one without a share. If two are equal, the one with fewer
+//!    calls.
 //! 6. What a cache kept (`Age` above zero) does not tell of limits (draft section "Caching").
 //! 7. A cooldown beside a response that served the call is not about the limit and ignored: Azure
 //!    puts the interval for polling there.
 //!
 //! # What is not
 //!
-//! Bodies are for [`body`](super::body), which a [`Reading`] takes note of too. Limits by
-//! endpoint (`X-RateLimit-Bucket`, `x-ratelimit-resource`) are for the frontend to key its
-//! controllers by. Counts of what has been used are understood only where they stand beside their
-//! limit.
+//! Bodies, which [`body`](super::body) reads and a [`Reading`] accepts. Limits by endpoint
+//! (`X-RateLimit-Bucket`, `x-ratelimit-resource`): the frontend chooses the keys of its
+//! controllers. Counts of used calls without their limit.
 
 mod answer;
 mod common;
@@ -105,9 +104,8 @@ use crate::Outcome;
 /// 429 is [`Throttled`](Outcome::Throttled) (RFC 6585 section 4). 503 is [`Busy`](Outcome::Busy)
 /// (RFC 9110 section 15.6.4), and so is 529, by which Anthropic and others say "overloaded". 408
 /// and the other server errors are [`Failed`](Outcome::Failed): the same call may succeed later.
-/// All else was answered, hence [`Ok`](Outcome::Ok): a 404 used the limit as much as a 200 did,
-/// and sending it again would not help. So are 501 (not implemented), 505 (version not supported) and
-/// 508 (loop detected).
+/// Everything else is [`Ok`](Outcome::Ok), including 501, 505 and 508: a 404 counts against the
+/// limit like a 200, and a retry would not help.
 ///
 /// ```
 /// use tidegate::{Outcome, signal::http};

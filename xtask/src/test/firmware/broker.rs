@@ -117,7 +117,9 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
                     return Ok((&*stream).write_all(&[0xE0, 2, 0x89, 0])?);
                 };
                 let answer = [0x40, 3, id[0], id[1], reason];
-                sender.send((Instant::now() + THOUGHT, answer)).context("nobody answers")?;
+                sender
+                    .send((Instant::now() + THOUGHT, answer))
+                    .context("no connection left to answer")?;
             }
             12 => (&*stream).write_all(&[0xD0, 0])?,
             14 => return Ok(()),

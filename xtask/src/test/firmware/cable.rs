@@ -32,7 +32,7 @@ impl Cable {
         let running = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
         let relay = match running.exists() {
             true => running,
-            false => std::env::current_exe().context("this program does not know where it is")?,
+            false => std::env::current_exe().context("cannot find the path of this program")?,
         };
         let world = format!(
             "user,id=n0,restrict=on,guestfwd=tcp:10.0.2.100:{}-cmd:{} relay {}",

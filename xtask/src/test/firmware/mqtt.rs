@@ -36,7 +36,7 @@ pub fn mosquitto(board: Board, folder: &PathBuf) -> Result<String> {
         let broker = &mut broker;
         let restarting = scope.spawn(move || match when.recv() {
             Ok(()) => broker.restart(AWAY),
-            Err(_) => bail!("the board has not come to where mosquitto is restarted"),
+            Err(_) => bail!("the board did not reach the step that restarts mosquitto"),
         });
         let log = run.to_its_end(|line| {
             if line.contains(RESTART_AT) {

@@ -102,7 +102,7 @@ fn judge(log: &str, counts: Counts, works: &Works) -> Result<String> {
     ensure!(in_holds == 0, "{in_holds} calls have been sent while the server had asked for none");
 
     ensure!(works.keys().copied().eq(1..=BATCHES), "the server has served others: {works:?}");
-    ensure!(works.values().sum::<u64>() == served, "it has served what is no batch");
+    ensure!(works.values().sum::<u64>() == served, "it has served an unknown batch");
     let mut lost = Works::new();
     for line in told(log, "uplink: no answer for batch ") {
         *lost.entry(numbers(line)?[0]).or_default() += 1;
