@@ -66,7 +66,7 @@ impl Outcome {
         Reply { outcome: self, hints: [Hint::NONE; LIMITS], used: Some(used) }
     }
 
-    /// Whether the server told this caller to send less: [`Throttled`](Self::Throttled) or
+    /// Whether the server asked for fewer calls: [`Throttled`](Self::Throttled) or
     /// [`Busy`](Self::Busy).
     #[must_use]
     pub const fn is_pushback(self) -> bool {

@@ -27,7 +27,7 @@ pub struct Stats {
     pub admitted: u32,
     /// Polls answered with `Wait`.
     pub waits: u32,
-    /// The sum of the waits that polls were answered with.
+    /// The sum of all waits that polls returned.
     pub waited: Span,
     /// Polls answered with `Full`.
     pub full: u32,

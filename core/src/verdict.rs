@@ -243,7 +243,7 @@ impl core::fmt::Display for Reason {
             Self::Attempts => "the policy allows no more attempts",
             Self::Final => "another attempt would not help",
             Self::Exhausted => "the quota is used up, or the account may not make this call",
-            Self::QueueFull => "as many calls wait already as there is room for",
+            Self::QueueFull => "the queue is full",
         })
     }
 }

@@ -48,7 +48,7 @@ enum Sown<G: Gates<LIMITS>, const LIMITS: usize> {
     Grown(G),
 }
 
-/// What is locked: the gates, the queue and the number of decisions.
+/// The locked state: the gates, the queue and the number of decisions.
 struct Locked<'a, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     gates: &'a mut G,
     queue: &'a mut Queue<G, WAITERS, LIMITS>,
@@ -104,7 +104,7 @@ const LOOK_AGAIN: Span = Span::from_secs(1);
 
 /// What [`Call`](crate::Call) and [`Permit`](crate::Permit) ask of a desk, whatever its types.
 pub trait Verbs<const LIMITS: usize> {
-    /// What a call is for.
+    /// The key of a call.
     type Key: Clone + Eq;
 
     /// A permit, if a call may be sent now and nobody waits for one.
@@ -187,7 +187,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.with(0, |desk| desk.queue.storage().waiting())
     }
 
-    /// What `act` makes of the gates.
+    /// The result of `act` on the gates.
     pub(crate) fn see<R>(&self, otherwise: R, act: impl FnOnce(&G) -> R) -> R {
         self.with(otherwise, |desk| act(desk.gates))
     }

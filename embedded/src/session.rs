@@ -60,8 +60,8 @@ pub struct Connection<'a, M: RawMutex> {
 }
 
 impl<M: RawMutex> Sessions<M> {
-    /// Delays that double from one second to two minutes, of which each device draws between the half and all. A
-    /// session that lasted for a minute starts them anew.
+    /// Delays double from one second to two minutes, with jitter between half of the delay and the
+    /// delay. A session of a minute or more resets them.
     const BACKOFF: Backoff = match Backoff::new(
         Growth::Exponential(match Ratio::new(2, 1) {
             Some(two) => two,

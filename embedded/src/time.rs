@@ -150,7 +150,7 @@ pub const fn duration(span: Span) -> embassy_time::Duration {
     embassy_time::Duration::from_ticks(RATE.ticks(span.as_nanos()))
 }
 
-/// The present, for the core.
+/// The current time as a core instant.
 #[inline(never)]
 pub(crate) fn now() -> tidegate::Instant {
     instant(embassy_time::Instant::now())

@@ -52,12 +52,12 @@ pub(crate) enum Until {
     Guard,
 }
 
-/// What is left of a call with its last result.
+/// The state of a call after its last result.
 pub(crate) enum End<const LIMITS: usize, T: Timer> {
     /// It has not ended.
     Held(Guard<LIMITS, T>),
     Ended,
-    /// The server did not serve it, and this is why it is not made again.
+    /// The server did not serve it, and this is why it is not retried.
     GaveUp(Error),
 }
 
@@ -73,10 +73,10 @@ impl<const LIMITS: usize, T: Timer> End<LIMITS, T> {
     }
 }
 
-/// Sends a request when it may be sent, and again as long as that is worth it. The last result is worth more
-/// than why there is no other.
+/// Sends a request when it may be sent, and retries it. Returns the last result rather than the
+/// reason for stopping.
 ///
-/// `repeat` copies a request before it is sent; one that it does not copy is sent once.
+/// `repeat` copies a request before it is sent. A request without a copy is sent once.
 pub(crate) async fn drive<Req, Fut, const LIMITS: usize, T: Timer>(
     call: Call<LIMITS, T>,
     request: Req,
@@ -130,7 +130,7 @@ where
     }
 }
 
-/// What the future comes to by the deadline; `None` if that is first.
+/// The future's output, or `None` if the deadline passes first.
 async fn within<T: Timer, F: Future>(timer: &T, deadline: Instant, future: F) -> Option<F::Output> {
     if deadline == Instant::MAX {
         return Some(future.await);

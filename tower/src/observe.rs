@@ -1,4 +1,4 @@
-//! What a gate tells those who watch: metrics and spans. Without their features nothing of it is left.
+//! Metrics and spans of a gate. Compiled out without their features.
 
 use std::future::Future;
 
@@ -173,7 +173,7 @@ impl Attempt {
         future
     }
 
-    /// What became of it.
+    /// Its outcome.
     pub(crate) fn outcome(&self, outcome: Outcome) {
         #[cfg(feature = "tracing")]
         self.span.record("tidegate.outcome", name(outcome));

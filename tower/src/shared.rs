@@ -59,7 +59,7 @@ impl Line {
         first == Some(number)
     }
 
-    /// Leaves. The next one may find a place too.
+    /// Leaves the queue. The next call may find a place too.
     pub(crate) fn leave(&self, number: u64) {
         let left = self.lock().wakers.remove(&number);
         drop(left);

@@ -113,8 +113,8 @@ impl Budget {
         true
     }
 
-    /// Answers a request, and tells the grant's length: 0 if there is nothing to send, -1 where
-    /// the request is none.
+    /// Answers a request, and returns the grant's length: 0 if there is nothing to send, -1 if the
+    /// request is invalid.
     pub fn answer(&mut self, request: &[u8], grant: &mut [u8], now: f64) -> i32 {
         let now = self.clock.read(now);
         let Some(coordinator) = &mut self.coordinator else { return -1 };

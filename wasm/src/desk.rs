@@ -361,7 +361,7 @@ impl Desk {
 /// How many counters there are: those of core, and how many calls are in flight.
 pub const COUNTERS: usize = 13;
 
-/// Not by `map`, which is a loop to a compiler that inlines little.
+/// Without `map`, which a compiler that inlines little turns into a loop.
 pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
     [count(requests), count(tokens)]
 }

@@ -9,7 +9,7 @@ use crate::number::{millis, span};
 /// See the module.
 pub struct Draft<const LIMITS: usize> {
     reading: Reading,
-    /// What is known of the body, if any of it was read.
+    /// What the body says, if it was read.
     body: Option<Body>,
     /// The current reply.
     pub reply: Reply<LIMITS>,

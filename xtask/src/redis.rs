@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{aside, setup};
 
-/// What brings it, and the program.
+/// The command that installs it, and the program.
 const TOOL: &str = "redis";
 const PROGRAM: &str = "redis-server";
 

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 /// Carries bytes both ways until the server closes.
 pub fn run(port: u16) -> Result<ExitCode> {
     let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
-        .with_context(|| format!("nobody listens on port {port} of this machine"))?;
+        .with_context(|| format!("no server listens on port {port} of this machine"))?;
     server.set_nodelay(true)?;
     // As files, because Rust's own standard output waits for the end of a line.
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);

@@ -19,7 +19,7 @@ const NEEDED: [&str; 4] = ["components", "targets", "node", "npm"];
 struct Component {
     verb: &'static str,
     name: &'static str,
-    /// What brings it where cargo is Debian's own.
+    /// The Debian package, used if cargo comes from Debian.
     package: &'static str,
 }
 
@@ -83,7 +83,7 @@ pub fn missing_tool(name: &str) -> Result<()> {
     TOOLS.iter().filter(|tool| tool.name == name && !tool.is_there()).try_for_each(bring_tool)
 }
 
-/// Brings the solver if it is missing, without a word if it is there.
+/// Installs the solver if it is missing.
 pub fn missing_solver() -> Result<()> {
     if solver::is_there() {
         Ok(())

@@ -25,7 +25,7 @@ pub fn is_there() -> bool {
     matches!((named, there), (Ok(named), Ok(there)) if named == there)
 }
 
-/// What brings it, for people.
+/// The command that installs it, for messages.
 pub fn how() -> String {
     "python3 -m venv, and pip install z3-solver".into()
 }

@@ -93,7 +93,7 @@ impl Tool {
         self.packages.join(" ")
     }
 
-    /// The command that brings it, for people.
+    /// The command that installs it, for messages.
     pub fn how(&self) -> String {
         match self.aside {
             true => format!("apt-get download {}, unpacked below target", self.packages()),

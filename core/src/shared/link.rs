@@ -16,7 +16,7 @@ pub(super) struct Link {
     latest: Option<Instant>,
     /// When the next one is due in any case.
     next: Instant,
-    /// When a call asked last.
+    /// When a call was last polled.
     touched: Instant,
     /// Whether there is anything to keep up.
     active: bool,
@@ -25,7 +25,7 @@ pub(super) struct Link {
     /// Whether the latest grant was all that was wanted. If it was not, asking again soon gets no
     /// more, and only takes from others.
     satisfied: bool,
-    /// Whether a rejection is to be told.
+    /// Whether a rejection must be reported.
     throttled: bool,
     /// Answers missed in a row.
     misses: u8,
@@ -40,7 +40,7 @@ pub(super) struct Link {
     spare: bool,
     /// Whether several calls were sent between two answers, and no lease has waited for its call since.
     hungry: bool,
-    /// How many were sent lately: a second, with 16 bits of fraction.
+    /// Recent rate in calls per second, with 16 bits of fraction.
     rate: u64,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Link {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Asking {
     pub(super) want: u16,
-    /// The oldest so many reports.
+    /// The number of reports in it, the oldest first.
     pub(super) reports: usize,
     leaving: bool,
     /// When it expires.
@@ -112,7 +112,7 @@ impl Link {
         (self.lacks, self.active) = (true, true);
     }
 
-    /// A call was sent.
+    /// Counts a sent call.
     pub(super) const fn use_one(&mut self) {
         self.used = self.used.saturating_add(1);
     }
@@ -268,8 +268,8 @@ impl Link {
         self.next = now.saturating_add(rng.between(most.halved(1), most));
     }
 
-    /// Learns how many calls are sent in a second, slowly: where one call in a while counted at once, each of
-    /// many members that call now and then would keep what others need.
+    /// Slowly learns how many calls are sent per second. If an occasional call counted at once,
+    /// many members with occasional calls would keep leases that others need.
     fn count(&mut self, now: Instant) {
         let least = self.again().halved(1);
         let passed = now.saturating_since(self.since).max(least).as_nanos();

@@ -150,7 +150,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
         }
     }
 
-    /// What the next call costs of each limit: itself, and tokens spread evenly over their range.
+    /// The cost of the next call for each limit: 1, and tokens drawn evenly from their range.
     fn costs(&self) -> [u32; LIMITS] {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let step = (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as u32;

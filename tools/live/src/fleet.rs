@@ -95,7 +95,8 @@ impl Fleet {
         self.processes.iter().map(|process| lock(&process.known).clone()).collect()
     }
 
-    /// Ends the run: calls in flight may land, then every process tells its last counts and goes.
+    /// Ends the run: waits for calls in flight, then every process reports its last counts and
+    /// exits.
     pub async fn stop(self) -> Vec<Member> {
         let mut leaving = Vec::new();
         for Process { child, input, known, reader } in self.processes {

@@ -17,7 +17,7 @@ pub struct Broken {
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum Breach {
     /// A wait that is none would let its thread spin.
-    #[error("process {process} is told to wait until {until} ns, which is not later", until = .until.as_nanos())]
+    #[error("process {process} must wait until {until} ns, which is not later", until = .until.as_nanos())]
     ZeroWait {
         /// The process.
         process: u32,
@@ -30,8 +30,8 @@ pub enum Breach {
         /// How many.
         unfinished: u64,
     },
-    /// A process with no call in flight is told to wait for one to settle.
-    #[error("process {process} has no call in flight, but is told to wait until one settles")]
+    /// A process without a call in flight must wait for one to settle.
+    #[error("process {process} has no call in flight, but must wait until one settles")]
     Stuck {
         /// The process.
         process: u32,

@@ -129,8 +129,7 @@ impl Thread {
         self.asked = now;
     }
 
-    /// When its client gives up an attempt whose answer would be back at `back`, if it does: it has no
-    /// answer by then.
+    /// When its client gives up an attempt whose response would arrive at `back`, if it does.
     pub fn gives_up(&self, back: Instant) -> Option<Instant> {
         let until = self.flight.response.sent.saturating_add(self.timeout?);
         (until < back).then_some(until)

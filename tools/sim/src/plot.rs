@@ -1,4 +1,4 @@
-//! Drawings of a run, for people.
+//! Plots of a run.
 
 use std::path::Path;
 

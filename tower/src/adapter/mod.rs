@@ -1,4 +1,4 @@
-//! What clients of others bring: their requests, responses and errors.
+//! Requests, responses and errors of other crates' clients.
 
 #[cfg(feature = "reqwest-middleware")]
 mod middleware;

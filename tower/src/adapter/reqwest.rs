@@ -170,7 +170,8 @@ pub enum SendError {
     Failed {
         /// With this.
         error: ReqwestError,
-        /// Why there is no other attempt. `None` if none would help, as where the request is malformed.
+        /// Why there is no other attempt. `None` if a retry would not help, for example if the
+        /// request is malformed.
         gave_up: Option<Error>,
     },
 }

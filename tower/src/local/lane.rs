@@ -26,7 +26,7 @@ pub(super) struct Lane {
     clock: Tokio,
     post: Arc<Post>,
     state: Mutex<State>,
-    /// Rings where the courier is to look earlier than it would.
+    /// Wakes the courier early.
     bell: Arc<Notify>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Tally {
     pub(super) missed: u32,
 }
 
-/// Where a lane stands.
+/// The state of a lane.
 pub(super) struct Glance {
     pub(super) tally: Tally,
     pub(super) waiting: usize,
@@ -106,7 +106,7 @@ impl Kept {
         decision
     }
 
-    /// A call that goes on alone lacks nothing.
+    /// A call without the coordinator needs no lease.
     fn misses(&mut self) {
         bump(&mut self.tally.missed);
         self.lacks &= !self.member.is_alone();
@@ -189,7 +189,7 @@ impl Lane {
         })
     }
 
-    /// What has become of a call that waits.
+    /// The state of a waiting call.
     pub(super) fn wait(&self, ticket: Ticket, waker: &Waker) -> (Turn, Instant) {
         self.act(|state, now| {
             state.pump(now).drain(..).for_each(Waker::wake);
@@ -247,7 +247,7 @@ impl Lane {
         }
     }
 
-    /// Gives back what is in hand, and says good-bye.
+    /// Returns the available leases and says goodbye.
     pub(super) async fn leave(&self) {
         let mut room = [0; REQUEST_BYTES];
         let length = self.act(|state, now| {
@@ -317,8 +317,8 @@ impl Lane {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does `act`, and what follows from that: those whose turn has come are woken, and the courier where it is
-    /// needed earlier.
+    /// Runs `act`, then wakes the tasks whose turn has come, and the courier if it is needed
+    /// earlier.
     fn act<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
         let mut state = self.lock();
         let now = self.clock.now();
@@ -340,7 +340,7 @@ impl State {
         self.queue.changed();
     }
 
-    /// Decides what is due, and returns those who wait for that.
+    /// Decides the calls that are due, and returns their wakers.
     fn pump(&mut self, now: Instant) -> Vec<Waker> {
         let mut woken = Vec::new();
         loop {
@@ -356,7 +356,7 @@ impl State {
         }
     }
 
-    /// When something is to be done.
+    /// When the lane must be polled next.
     fn due(&self) -> Instant {
         self.request_at().map_or(self.until, |at| at.min(self.until))
     }
@@ -378,7 +378,7 @@ fn bump(count: &mut u32) {
     add(count, 1);
 }
 
-/// A count that has reached its end stays there.
+/// Adds one; saturates.
 fn add(count: &mut u32, more: u32) {
     *count = count.saturating_add(more);
 }

@@ -306,15 +306,15 @@ pub struct LocalStats {
     pub in_hand: usize,
     /// How many processes share the budget, as far as this one was told: the largest of all keys.
     pub members: u16,
-    /// Requests to the process that holds the budget, and how many were not answered.
+    /// Requests to the process that holds the budget.
     pub asked: u32,
-    /// See there.
+    /// Requests without an answer.
     pub missed: u32,
     /// Calls that were sent without a lease.
     pub alone: u32,
-    /// Calls that a message kept back: they waited for an answer, and their lease was due when it came.
+    /// Calls that waited for an answer although their lease was already due.
     pub delayed: u32,
-    /// Calls that found no lease when they were first in line.
+    /// Calls that found no lease when they were first in the queue.
     pub without: u32,
 }
 
@@ -392,7 +392,7 @@ pub struct LocalPermit {
 }
 
 impl LocalPermit {
-    /// Reports what became of the call, which all members share.
+    /// Reports the outcome of the call to all members.
     pub fn settle(mut self, reply: impl Into<Reply>) {
         if let Some(permit) = self.permit.take() {
             self.lane.settle(permit, &reply.into());

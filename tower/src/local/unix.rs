@@ -25,7 +25,8 @@ pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Makes a folder if there is none. Whether it is this user's, and nobody else may enter it.
+/// Creates the folder if it is missing. Returns whether it belongs to this user and is closed to
+/// others.
 pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let found = fs::symlink_metadata(folder)?;
@@ -42,18 +43,18 @@ pub(super) async fn connect(path: &Path) -> io::Result<Stream> {
     Stream::connect(path).await
 }
 
-/// The next that connects.
+/// The next connection.
 pub(super) async fn accept(listener: &mut Listener, _: &Path) -> io::Result<Stream> {
     listener.accept().await.map(|(stream, _)| stream)
 }
 
-/// Whether nobody listens: a dead process's socket, none at all, or one that was moved meanwhile.
+/// Whether no process listens: the socket is missing, was moved, or its process has ended.
 pub(super) fn is_nobody(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
     matches!(error.kind(), ConnectionRefused | ConnectionReset | NotFound)
 }
 
-/// Binds a socket and moves it to `path`, where it may.
+/// Binds a socket and moves it to `path` if permitted.
 pub(super) fn take(
     path: &Path,
     may: impl FnOnce() -> bool,

@@ -59,12 +59,12 @@ pub(super) async fn accept(listener: &mut Listener, path: &Path) -> io::Result<S
     Ok(Box::new(std::mem::replace(listener, next)))
 }
 
-/// Whether nobody listens.
+/// Whether no process listens.
 pub(super) fn is_nobody(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Makes the pipe, where nobody has.
+/// Creates the pipe if there is none.
 pub(super) fn take(
     path: &Path,
     _: impl FnOnce() -> bool,

@@ -17,7 +17,7 @@ use crate::workspace::{cargo, root};
 const SUBJECTS: [(&str, &str); 15] = [
     ("adaptive-open", "adaptive, no throttled call yet: poll + settle"),
     ("adaptive-blind", "adaptive, throttled calls are all that is known: poll + settle"),
-    ("adaptive-blind-waits", "adaptive, a poll that is told to wait"),
+    ("adaptive-blind-waits", "adaptive, a poll that must wait"),
     ("adaptive-remaining", "adaptive, told what is left: poll + settle"),
     ("adaptive-period", "adaptive, told what is left and until when: poll + settle"),
     ("fixed-pair", "fixed: poll + settle"),

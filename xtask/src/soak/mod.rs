@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: what takes minutes, with its figures in tests/golden/soak.md.
+//! `cargo xtask soak`: long-running checks, with figures in tests/golden/soak.md.
 
 mod page;
 mod parts;
@@ -46,8 +46,8 @@ const PARTS: [Part; 5] = [
     Part { name: "hostile", about: "servers that do what none should", run: parts::hostile },
 ];
 
-/// Runs the named parts, or all, in their order; one that fails does not stop the others. Ctrl-C ends
-/// whatever runs with it: every program that is started ends with its standard input or its terminal.
+/// Runs the named parts, or all, in order. A failure does not stop the others. Ctrl-C also ends all
+/// programs that were started: they end with their standard input or terminal.
 pub fn run(roads: &mut Roads, soak: &Soak) -> Result<ExitCode> {
     let names = PARTS.map(|part| part.name);
     if let Some(unknown) = soak.parts.iter().find(|asked| !names.contains(&asked.as_str())) {

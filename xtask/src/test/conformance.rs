@@ -160,7 +160,7 @@ fn examine(
     tally.verdict(runner, || {
         let output = play()?;
         let sum = output.lines().find_map(|line| row(runner, line));
-        let row = sum.with_context(|| format!("it tells no sum:\n{output}"))?;
+        let row = sum.with_context(|| format!("no sum in the output:\n{output}"))?;
         let different = row.differences;
         rows.push(row);
         ensure!(different == 0, "{different} vectors differ:\n{output}");

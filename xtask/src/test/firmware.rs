@@ -82,7 +82,7 @@ pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// Whether there is one, and what reads the images' logs.
+/// Installs QEMU and the reader of the images' logs. Returns whether they are available.
 fn emulator(tally: &mut Tally) -> bool {
     let mut ready = false;
     tally.verdict("the emulator", || {
@@ -152,7 +152,7 @@ const RUNS: [Networked; 5] = [
     ("mqtt, rare reason codes", mqtt::reasons),
 ];
 
-/// They wait more than they compute, so they go side by side.
+/// They mostly wait, so they run in parallel.
 fn at_once<'a>(built: impl Iterator<Item = &'a (Board, PathBuf)>, tally: &mut Tally) {
     let results = thread::scope(|scope| {
         let mut running = Vec::new();

@@ -42,7 +42,7 @@ pub fn exhaustive(_: &mut Roads, tally: &mut Tally) {
     sum("every order of events", command, tally);
 }
 
-/// A program that must succeed, and whose last line tells how much it has looked at.
+/// A program that must succeed. Its last line says how much it checked.
 fn sum(label: &str, command: Command, tally: &mut Tally) {
     let mut told = None;
     tally.verdict(label, || {

@@ -1,4 +1,4 @@
-//! The meter: what was served from one congestion event to the next.
+//! The meter: counts what was served between congestion events.
 
 use super::cost::Usual;
 use super::log::Log;
@@ -23,7 +23,7 @@ pub(super) struct Meter {
 /// So many calls are enough for a reading.
 pub(super) const RIPE: u32 = 16;
 
-/// From so many calls on, what was served in a cycle says more than a guess.
+/// The minimum number of calls in a cycle for its rate to be used.
 pub(super) const FEW: u32 = 8;
 
 impl Meter {

@@ -23,7 +23,7 @@ pub(super) struct Probe {
     pub(super) successes: u16,
     /// Rejections since the cut that were taken for chance.
     pub(super) ignored: u8,
-    /// How far below its plateau the epoch began, in sixteenths of an octave; zero if by L.
+    /// How far below its plateau the epoch began, in sixteenths of an octave; zero stands for L.
     gap: u8,
     /// log2 of how many cooldowns an epoch lasts at least.
     cooldowns: u8,

@@ -90,7 +90,7 @@ pub struct AutosleeperConfig {
     pub spread: Ratio,
     /// ... but never more than this.
     pub most_spread: Span,
-    /// Faithful or mended.
+    /// Whether the defects of the source are kept or corrected.
     pub variant: AutosleeperVariant,
 }
 

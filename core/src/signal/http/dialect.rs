@@ -10,7 +10,7 @@ use crate::signal::word::Table;
 /// What a header or a parameter tells. The first seven are the numbers of a limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Term {
-    /// What is counted.
+    /// What the limit counts.
     Unit,
     Left,
     /// How long it is from now until the limit is whole again.

@@ -36,7 +36,7 @@ pub enum Unit {
     Bytes,
     /// Calls in flight (`qu="concurrent-requests"`): for a window, not for pacing.
     InFlight,
-    /// Something else.
+    /// Another unit.
     Other,
 }
 

@@ -63,7 +63,7 @@ impl Reading {
         Self::with_profile(status, Profile::Auto)
     }
 
-    /// The same, of a server whose reset headers mean what `profile` says.
+    /// The same for a server whose reset headers have the form of `profile`.
     #[must_use]
     pub const fn with_profile(status: u16, profile: Profile) -> Self {
         let nothing = Draft::NONE;

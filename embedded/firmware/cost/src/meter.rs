@@ -6,7 +6,7 @@ use board::{count, stack};
 pub struct Meters {
     /// A poll that admits the call.
     pub admit: Meter,
-    /// A poll that is told to wait.
+    /// A poll that must wait.
     pub wait: Meter,
     /// The call comes back.
     pub settle: Meter,

@@ -35,7 +35,7 @@ pub enum Reply {
     /// It is served.
     #[default]
     Ok,
-    /// It is throttled, because the server has too much to do.
+    /// It is throttled because the server is overloaded.
     Busy,
     /// It fails.
     Failed,

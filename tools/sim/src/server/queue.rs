@@ -58,7 +58,7 @@ pub struct Queue {
     workers: usize,
     places: usize,
     service: Vec<(Instant, Span)>,
-    /// When each worker has worked off what it was given so far.
+    /// When each worker completes its assigned calls.
     free: BinaryHeap<Reverse<Instant>>,
     /// When the calls inside leave.
     inside: BinaryHeap<Reverse<Instant>>,

@@ -126,7 +126,7 @@ const MOST_CALLS: f64 = 100_000.0;
 /// The widths of windows, in seconds.
 const WIDTHS: [f64; 13] =
     [1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 900.0, 1_800.0, 3_600.0, 21_600.0, 86_400.0];
-/// Called at once, so many calls are as good as no limit.
+/// A limit of this many simultaneous calls is practically no limit.
 const LARGEST_LIMIT: f64 = 12_000.0;
 
 /// How long a call is on its way.

@@ -43,7 +43,7 @@ const fn about(family: Family) -> &'static str {
              jitter of the way there."
         }
         Family::Pools => "Limits of 5 to 40 calls, with no more clients than that and at most 8.",
-        Family::Second => "Windows of one second, whose end is told in whole seconds.",
+        Family::Second => "Windows of one second, whose end is stated in whole seconds.",
         Family::Streams => "Saturated worlds whose calls take the server 2 seconds to 3 minutes.",
         Family::Lying => "Saturated worlds in which every hint is a lie.",
     }

@@ -111,7 +111,7 @@ fn broker(folder: &PathBuf, port: u16) -> Result<Program> {
     command.arg("-c").arg(folder.join("mosquitto.conf")).current_dir(folder);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
     let mut broker = Program::tool(&mut command)
-        .context("mosquitto does not start; `cargo xtask setup mosquitto` brings it")?;
+        .context("mosquitto does not start; `cargo xtask setup mosquitto` installs it")?;
     let since = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
         if since.elapsed() > PATIENCE || broker.0.try_wait()?.is_some() {

@@ -20,8 +20,8 @@ use crate::live;
 const LIMIT: Duration = Duration::from_secs(240);
 
 const BATCHES: u64 = 200;
-/// Of all calls that the server decides, so many in a hundred may be throttled calls. Two to four are usual;
-/// the rest is for what a burst of somebody else's costs by chance.
+/// The maximum percentage of throttled calls. Two to four are usual; the rest allows for bursts of
+/// other clients.
 const THROTTLED: u64 = 8;
 
 /// When somebody else calls as fast as the server answers, and for how long. The outage is over
@@ -208,7 +208,7 @@ impl Neighbour {
     }
 }
 
-/// The whole answer, as it came.
+/// The complete response.
 fn get(port: u16, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
