@@ -57,30 +57,30 @@ pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024> {
     heartbeat: Span,
     /// When it was made, or last came back from being away.
     began: Instant,
-    /// How many members there may be that have not come back since; zero when that is over.
+    /// How many members may not have returned since; zero when all have.
     crowd: u16,
-    /// What is left of leases for members that are present, in one by how many are known.
+    /// The rest of leases for present members, as a fraction of the number of known members.
     carry: u16,
     ramp: Ramp,
     /// What the server says of a bucket that came back before this is not news any more.
     news_from: Instant,
 }
 
-/// A member asks so often at least, where the fleet is small and calls are frequent.
+/// The minimum heartbeat, for small fleets with frequent calls.
 const HEARTBEAT: Span = Span::from_millis(500);
 /// And less often in a large fleet: so that requests come this far apart.
 const REQUESTS_APART: Span = Span::from_millis(2);
-/// But never less often than this for the sake of slow limits: nobody would see anything change.
+/// The maximum heartbeat for slow limits, so that changes become visible.
 const HEARTBEAT_MOST: Span = Span::from_secs(10);
 /// A silent member keeps its share for this long. This exceeds the time in which members return
 /// after an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
 const GRACE: Span = Span::from_secs(10);
 /// A request and its answer may take so long before what a member has in hand is used up sooner.
 const WAY: Span = Span::from_micros(62_500);
-/// A round trip may take so long before a member that waits for it counts as silent.
+/// The longest round trip after which a member does not count as silent.
 const LATE: Span = Span::from_secs(1);
 
-/// A bucket that is empty in less than so many times what it takes to hear of it cannot be steered by.
+/// The level of a bucket is used only if the bucket lasts this many times the delay of its report.
 const OLD_NEWS: u64 = 10;
 
 impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
@@ -178,9 +178,9 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
 
     /// Registers the member. False if the request was answered before.
     ///
-    /// If nobody at all was heard for several heartbeats, this coordinator may have been away, and those
-    /// that it knew have fallen back on themselves. They come back one by one, and each tells how many
-    /// they were: until that is over the budget has to do for all of them.
+    /// If no member was heard for several heartbeats, this coordinator may have been unreachable,
+    /// and its members use their own law. They return one by one, and each reports how many there
+    /// were. Until all have returned, the budget is divided among all of them.
     fn welcome(&mut self, now: Instant, silence: Span, request: &Request) -> bool {
         let terms = self.terms(now);
         if silence > terms.silent_after() {
@@ -196,8 +196,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
 
     /// Reports the outcome of a lease and its age to the source, which runs ahead of the clock.
     ///
-    /// How full a bucket is counts for nothing if it drains before the news of it has come; and else it
-    /// is told once for each time that the news takes, for a law that steers by it moves with each answer.
+    /// The level of a bucket is ignored if the bucket drains before the report arrives. Otherwise
+    /// it is passed on once per such delay, because a law reacts to each response.
     fn settle(&mut self, ahead: Instant, interval: Option<Span>, report: &Report) {
         let Report { permit, at, outcome, mut waited, mut hint } = *report;
         let ago = ahead.saturating_since(at);

@@ -68,14 +68,14 @@ struct Told {
 /// An answer is given up after four usual round trips, and twice as late after each one that was
 /// missed (or a way that is longer than the least would never be learned), within these bounds.
 const PATIENCE: (Span, Span) = (Span::from_millis(500), Span::from_secs(2));
-/// After a miss the next request follows within so long, and after each further one twice as late.
+/// The delay of the next request after a miss. Doubles with each further one.
 const BACK_OFF: Span = Span::from_millis(250);
 /// But no later than this.
 pub(super) const BACK_OFF_MOST: Span = Span::from_secs(4);
 /// After this many consecutive misses it continues without the coordinator.
 const DOWN: u8 = 2;
-/// After so long without a call what is in hand is better used by others. It does not grow with the heartbeat,
-/// which is long where many share a little: those are not to keep what each uses now and then.
+/// After this time without a call, the available leases are returned. It does not grow with the
+/// heartbeat, which is long if many members share a low rate.
 const IDLE: Span = Span::from_secs(1);
 /// The heartbeat before the first grant.
 const AGAIN: Span = Span::from_millis(500);
@@ -173,12 +173,13 @@ impl Link {
         self.told.map_or(AGAIN, |told| told.again)
     }
 
-    /// Whether no call has asked for so long that what is in hand is better used by others.
+    /// Whether there was no call for so long that the available leases are returned.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         now.saturating_since(self.touched) > IDLE
     }
 
-    /// When to ask, or to give up asking, with so many reports to tell; `None` if there is no reason to.
+    /// When the next request is due or the pending one expires, with `reports` to send. `None` if
+    /// neither is.
     pub(super) fn request_at(&self, reports: usize) -> Option<Instant> {
         if let Some(asking) = self.asking {
             return Some(asking.until);

@@ -29,8 +29,8 @@ struct Entry {
     gone: bool,
 }
 
-/// For so long a member that said good-bye has a share of what all may send without a coordinator: it
-/// may come back when there is none.
+/// How long a member that said goodbye counts for the shares without a coordinator, since it may
+/// return when there is none.
 const REMEMBERED: Span = Span::from_secs(60);
 
 impl<const MEMBERS: usize> Members<MEMBERS> {
@@ -38,8 +38,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         Self { list: Vec::new() }
     }
 
-    /// Hears a request of a member. False where it has been heard before, or came after a later one:
-    /// messages may be doubled and overtake each other.
+    /// Registers a request. False if it is a duplicate or arrives after a later one.
     pub(super) fn hear(&mut self, now: Instant, request: &Request) -> bool {
         let &Request { member, sequence, alone, leaving: gone, .. } = request;
         let alone = alone > 0;
@@ -104,13 +103,13 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         count(self.list.iter().filter(|entry| !entry.gone))
     }
 
-    /// How many have been heard of within so long, and hear us.
+    /// Number of members that were heard recently and receive answers.
     pub(super) fn present(&self, now: Instant, within: Span) -> u16 {
         count(self.list.iter().filter(|entry| entry.is_present(now, within)))
     }
 
-    /// How many others have got less than they wanted, and will come back for it; and for how long all of them
-    /// have waited.
+    /// Number of other members that received less than they wanted, and the sum of their waiting
+    /// times.
     pub(super) fn others_wait(&self, now: Instant, within: Span, member: u64) -> (u16, Span) {
         let waits = |entry: &&Entry| entry.missing > 0 && entry.member != member;
         let short = self.list.iter().filter(waits).filter(|entry| entry.is_present(now, within));

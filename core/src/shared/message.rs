@@ -1,7 +1,7 @@
-//! The messages: what a member and its coordinator tell each other, as bytes.
+//! The encoding of the messages between members and the coordinator.
 //!
-//! Written and read by this file alone. Whoever carries them needs to know no more than their kind
-//! and their greatest length; the layout is in the module's own page.
+//! A carrier needs to know only their kind and maximum length. The module's documentation has the
+//! layout.
 
 use crate::digest::fnv1a;
 use crate::hint::Hint;
@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::snapshot::{Reader, Writer};
 use crate::time::{Instant, Span};
 
-/// A grant has at most so many leases, and a request at most so many reports.
+/// Maximum number of leases in a grant and of reports in a request.
 pub(super) const LEASE_MOST: usize = MOST as usize;
 
 /// The same, as a request counts.
@@ -37,7 +37,7 @@ const NO_RETRY: u8 = 32;
 const CONCURRENCY: u8 = 64;
 const NO_INTERVAL: u64 = u64::MAX;
 
-/// No lease lies further ahead than this: whoever says so is no coordinator.
+/// The maximum distance of a lease. A grant with a longer one is invalid.
 const FURTHEST: Span = Span::from_secs(3_600);
 
 /// What is wrong with a message. Nothing of it was acted on.
@@ -87,7 +87,7 @@ pub(super) struct Request {
     pub(super) sequence: u32,
     /// How many leases it could use besides those that it has.
     pub(super) want: u16,
-    /// How many members it was told of before it fell back on itself; zero if it did not.
+    /// The last reported number of members if it used its own law since; otherwise zero.
     pub(super) alone: u16,
     /// It has no more to do, and has no lease left.
     pub(super) leaving: bool,
@@ -99,7 +99,7 @@ pub(super) struct Report {
     pub(super) permit: u64,
     /// When its call came back, or it was given up.
     pub(super) at: Instant,
-    /// [`Outcome::Abandoned`] too where no call has been sent with it, and none will.
+    /// [`Outcome::Abandoned`] also if the lease was not used.
     pub(super) outcome: Outcome,
     /// Whether the call had to wait for it.
     pub(super) waited: bool,

@@ -1,9 +1,9 @@
-//! The ramp: how a fleet meets a limit that nobody has told it of.
+//! The ramp: how a fleet approaches an unknown limit.
 
 use crate::time::{Instant, Span};
 
-/// How many calls may be sent where nothing is kept apart: at most twice as many from heartbeat to heartbeat as were
-/// served in the one before. A fleet that is told of no limit would otherwise meet it all at once.
+/// How many calls may be sent without an interval: at most twice as many per heartbeat as were
+/// served in the previous one. Otherwise, all members would exceed an unknown limit at once.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Ramp {

@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use crate::snapshot::{Reader, Record, SnapshotError, Writer};
 use crate::time::{Instant, Span};
 
-/// Calls that were in flight at a snapshot are taken to be for so long after it is restored.
+/// How long calls of a restored snapshot count as in flight.
 const PLACES_KEPT: Span = Span::from_secs(30);
 
 /// What is added to the source's record: the number of its next permit, its calls in flight, how far ahead it grants, and the latest
@@ -23,10 +23,11 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
     /// How long a snapshot of this kind of coordinator is.
     pub const SNAPSHOT_BYTES: usize = Controller::<L>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
 
-    /// Writes what has been learned, as of `now`, to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of
-    /// `record`, and returns how many these are. Take one every ten seconds or so while there are
-    /// requests: until the next one it grants no further ahead than this one says. Who the members are
-    /// is not part of it: they tell that themselves.
+    /// Writes what has been learned, as of `now`, to the first
+    /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how many these are. Take
+    /// one about every ten seconds while there are requests: until the next one, it grants no
+    /// further ahead than this one states. The members are not part of it, since they register with
+    /// their requests.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
@@ -49,8 +50,8 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
         Ok(Self::SNAPSHOT_BYTES)
     }
 
-    /// The latest snapshot could not be stored, and what there is of it is the one before: it goes on
-    /// granting no further ahead than that one says.
+    /// Reports that the latest snapshot could not be stored. The coordinator then grants no further
+    /// ahead than the previous one states.
     pub fn snapshot_was_lost(&mut self) {
         self.unrecord_lookahead();
     }

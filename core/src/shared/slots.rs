@@ -50,7 +50,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         self.next_number
     }
 
-    /// Calls in flight, with those whose time has expired but whose place nobody has needed yet.
+    /// Calls in flight, including expired ones whose place has not been reused.
     pub(super) const fn in_flight(&self) -> u16 {
         self.in_flight
     }
@@ -60,7 +60,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         self.in_flight >= Self::END && !self.slots.iter().any(|slot| slot.has_ended(now, expiry))
     }
 
-    /// When the first expiry ends, where there is no room.
+    /// When the first expiry ends, if there is no room.
     pub(super) fn ready_at(&self, expiry: Span) -> Option<Instant> {
         if self.in_flight < Self::END {
             return None;
@@ -72,7 +72,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         starts.min().map(|first| first.saturating_add(expiry))
     }
 
-    /// Takes a place for `call`, below 2^48. `Err` gives the call back where there is no room.
+    /// Takes a place for `call`, below 2^48. `Err` returns the call if there is no room.
     pub(super) fn take(&mut self, now: Instant, expiry: Span, call: T) -> Result<u64, T> {
         if self.in_flight >= Self::END {
             self.expire(now, expiry);

@@ -2,12 +2,12 @@
 
 use crate::time::{Instant, Span};
 
-/// A clock that never steps back: where the one that it is told does, it goes on from there.
+/// A clock that never steps back. If its source does, it continues from the latest instant.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Steady {
     latest: Instant,
-    /// How far it is ahead of the one that it is told.
+    /// How far it is ahead of its source.
     ahead: Span,
 }
 

@@ -10,7 +10,8 @@ use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// After so many rejections in a row the server serves nothing for a while: a dark time.
+/// After this many consecutive rejections, the server is assumed to serve nothing for a while: a
+/// dark time.
 pub(super) const DARK: u8 = 4;
 
 /// So many successes after a cut a rejection may still be chance.
@@ -60,7 +61,8 @@ impl AdaptiveState {
         Move::Slower
     }
 
-    /// Another miss in a row. A limit rejects; a server that is busy after so many misses is down.
+    /// Another consecutive miss. A server that is still busy after several misses is down, not
+    /// limiting.
     pub(super) fn note_miss(&mut self, busy: bool) {
         self.down |= busy && self.misses >= DARK - 1;
         self.misses = self.misses.saturating_add(1).min(MOST_MISSES);

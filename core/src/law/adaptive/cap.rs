@@ -2,12 +2,12 @@
 
 use crate::snapshot::fields;
 
-/// How a client looks for one more call in flight, where the server counts these.
+/// The search for the number of calls in flight, if the server limits that.
 ///
-/// A rejection as busy says that the calls in flight are as many as the server takes. One more is tried
-/// after K successes for each of them. All clients gain at the same pace then, and who has more is
-/// rejected more often, so they become equal. K doubles with each rejection, and halves where nothing was
-/// rejected since the number grew.
+/// A rejection as busy means that the server accepts no more calls in flight. One more is tried
+/// after K successes for each of them. All clients then gain at the same pace, and a client with
+/// more calls is rejected more often, so they become equal. K doubles with each rejection, and
+/// halves where nothing was rejected since the number grew.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Cap {

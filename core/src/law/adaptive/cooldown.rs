@@ -12,7 +12,7 @@ use crate::time::{Instant, Span};
 /// One second is the shortest Retry-After of most servers, so it may stand for any wait up to that.
 pub(super) const SHORTEST: Span = Span::from_secs(1);
 
-/// The clocks of a fleet, and cooldowns told in whole seconds, differ by less than a few calls of these.
+/// Clocks of a fleet, and cooldowns in whole seconds, differ by less than a few of these calls.
 pub(super) const LONGEST_GAP: Span = Span::from_millis(500);
 
 impl AdaptiveState {
@@ -77,8 +77,8 @@ impl AdaptiveState {
         matches!(&self.phase, Phase::Open(open) if open.probing)
     }
 
-    /// The first success after a cooldown that came before any rate. What was served before it tells
-    /// whether there is a rate to go on with; returns that.
+    /// The first success after a cooldown before any rate was found. Returns the rate if enough was
+    /// served before it.
     pub(super) fn judge(&mut self, now: Instant) -> bool {
         let together = self.interval_end;
         let calls = self.meter.calls(self.usual);

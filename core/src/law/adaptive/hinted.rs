@@ -60,7 +60,7 @@ pub(super) struct Hinted {
 /// The server did not say what is left.
 const UNKNOWN: u32 = u32::MAX;
 
-/// After so many calls that did not wait, the program is what limits the calls, and not the law.
+/// After this many calls that did not wait, the client is app-limited.
 const APP_LIMITED: u8 = 16;
 
 impl Hinted {

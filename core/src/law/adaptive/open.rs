@@ -9,13 +9,13 @@ use crate::time::{Instant, Span};
 
 /// Slow start, and a measurement of how fast calls are sent.
 ///
-/// Nothing waits for a rate. A stated few calls may be in flight, and each quarter of a second without a
-/// rejection twice as many, so that slow calls do not hold up others. Growth by time alone also leaves
-/// little in flight to be rejected where calls are fast: one more for each response would double the
-/// number each round trip, and half of all that was ever sent would meet the limit at once. The rate is
-/// measured in blocks of at least 16 calls and one round trip, so that the first rejection finds a rate
-/// to begin from. (A block of 16 calls alone would end within a round trip, and measure a burst for a
-/// rate.)
+/// Nothing waits for a rate. At first, a few calls may be in flight, and twice as many after each
+/// quarter of a second without a rejection, so that slow calls do not delay others. Growth by time
+/// alone also leaves little in flight to be rejected where calls are fast: one more for each
+/// response would double the number each round trip, and half of all that was ever sent would meet
+/// the limit at once. The rate is measured in blocks of at least 16 calls and one round trip, so
+/// that the first rejection finds a rate to begin from. (A block of 16 calls alone would end within
+/// a round trip, and measure a burst for a rate.)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Open {
@@ -172,8 +172,8 @@ impl Open {
         }
     }
 
-    /// Whether nobody wanted to call for so long that a burst would look like a slow rate. A call that
-    /// waits for the ones in flight is no silence.
+    /// Whether there was no call for so long that a burst would look like a slow rate. Waiting for
+    /// calls in flight does not count as silence.
     pub(super) fn is_silence(&self, silence: Span, usual: Log, round_trip: Span) -> bool {
         let knows = self.measured != 0 || self.sends > 1;
         knows && silence.halved(1) > round_trip && Log::of_span(silence) > usual.octaves(6)

@@ -35,7 +35,7 @@ pub(super) struct Probe {
 const FIRST: u8 = 4;
 const LATE: u8 = 7;
 const MOST: u8 = 9;
-/// A hit that comes after so many successes is late: the rate could have risen sooner.
+/// A hit after this many successes is late: the rate could have risen sooner.
 const OVERDUE: u16 = 256;
 /// log2 of the longest length at all.
 const LIMIT: i16 = 16 << 8;

@@ -63,9 +63,9 @@ const SECONDARY_COOLDOWN: Span = Span::from_secs(60);
 /// How many violated policies are kept, which is how many limits an answer holds.
 const VIOLATED: usize = 4;
 
-/// Whether the body of a response may say more than its status and headers: it is JSON, of an error that may
-/// be a throttle. A response of a GraphQL API is worth reading with any status: it says so by the media type
-/// `application/graphql-response+json`, and where it does not, the caller knows.
+/// Whether the body of a response may say more than its status and headers: it is JSON, of an error
+/// that may be a throttle. A GraphQL response is worth reading with any status. The media type
+/// `application/graphql-response+json` identifies it; otherwise the caller must know.
 ///
 /// ```
 /// use tidegate::signal::body;
@@ -108,7 +108,7 @@ pub struct Body {
     delay: Option<(u32, u32)>,
     violated: [Option<Name>; VIOLATED],
     points: [Option<u32>; 5],
-    /// The tokens of the call, and those of its parts together; zero if they are not told.
+    /// The tokens of the call, and the sum of its parts; zero if not reported.
     tokens: [u32; 2],
 }
 
@@ -238,8 +238,8 @@ impl Body {
         Some(Span::from_secs(u64::from(seconds)))
     }
 
-    /// What the server says that the call cost, in points: what was charged for it can be corrected with it
-    /// ([`Reply::using`]), where calls are charged by points.
+    /// The reported cost in points. [`Reply::using`] corrects the charge with it, if calls are
+    /// charged by points.
     ///
     /// ```
     /// use tidegate::signal::body::Body;
@@ -256,7 +256,7 @@ impl Body {
         actual
     }
 
-    /// What a call costs by the server's estimate where it does not say what it did cost.
+    /// The server's estimate of the cost, if it does not report the actual cost.
     pub(super) fn price(&self) -> Option<u32> {
         let [.., requested, _] = self.points;
         self.cost().or(requested)
