@@ -68,7 +68,7 @@ async fn an_exhausted_quota_is_asked_once_and_its_body_is_whole() {
 }
 
 #[tokio::test]
-async fn a_throttle_that_only_the_body_tells_is_repeated() {
+async fn a_call_that_only_the_body_says_was_throttled_is_retried() {
     let (url, calls) = server(403, DRIVE.to_owned()).await;
     let gate = gate();
     let response = reqwest::Client::new().get(&url).send_through(&gate).await.unwrap();

@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_its_lease_in_hand_was_not_kept_back_by_a_message() {
+    fn a_call_with_an_available_lease_does_not_count_as_delayed() {
         let (mut leases, mut budget) = pair();
         assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
         exchange(&mut leases, &mut budget, 3, 0.0);
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_and_does_not_wait_is_asked_for_once() {
+    fn a_poll_that_does_not_wait_is_requested_once() {
         let (mut leases, mut budget) = pair();
         assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
         let (mut now, mut asked) = (0.0, 0);

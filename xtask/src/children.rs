@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_end_is_stopped_and_one_that_does_says_how() {
+    fn a_child_that_does_not_end_is_stopped_and_one_that_ends_reports_its_status() {
         let mut sleep = Command::new("sleep");
         assert!(Program::tool(sleep.arg("600")).unwrap().end(TICK).unwrap().is_none());
         let mut fails = Command::new("false");

@@ -59,25 +59,25 @@ pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024> {
     began: Instant,
     /// How many members may not have returned since; zero when all have.
     crowd: u16,
-    /// The rest of leases for present members, as a fraction of the number of known members.
+    /// The remainder of dividing leases between present and silent members.
     carry: u16,
     ramp: Ramp,
-    /// What the server says of a bucket that came back before this is not news any more.
+    /// The level of a bucket is ignored in responses from before this instant.
     news_from: Instant,
 }
 
 /// The minimum heartbeat, for small fleets with frequent calls.
 const HEARTBEAT: Span = Span::from_millis(500);
-/// And less often in a large fleet: so that requests come this far apart.
+/// The minimum time between requests of a large fleet.
 const REQUESTS_APART: Span = Span::from_millis(2);
 /// The maximum heartbeat for slow limits, so that changes become visible.
 const HEARTBEAT_MOST: Span = Span::from_secs(10);
 /// A silent member keeps its share for this long. This exceeds the time in which members return
 /// after an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
 const GRACE: Span = Span::from_secs(10);
-/// A request and its answer may take so long before what a member has in hand is used up sooner.
+/// The longest round trip during which a member's leases last.
 const WAY: Span = Span::from_micros(62_500);
-/// The longest round trip after which a member does not count as silent.
+/// The longest round trip for which a waiting member does not count as silent.
 const LATE: Span = Span::from_secs(1);
 
 /// The level of a bucket is used only if the bucket lasts this many times the delay of its report.
@@ -289,8 +289,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         }
     }
 
-    /// Whether the next lease is for one of the members that are `present`. Those that are known
-    /// and silent have as large a part each, for they may be calling without us.
+    /// Whether the next lease is for one of the `present` members. Each silent member keeps an
+    /// equal share, because it may be calling without the coordinator.
     fn is_for(&mut self, present: u16, known: u16) -> bool {
         self.carry = self.carry.saturating_add(present.min(known));
         let here = self.carry >= known;

@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn a_burst_that_meets_a_limit_nobody_told_overshoots_it_by_little(
+    fn a_burst_that_meets_an_unknown_limit_exceeds_it_by_little(
         seed: u64,
         limit in 20u64..2_000,
         round_trip in 1u64..60,
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn who_meets_a_silent_window_that_others_have_used_up_makes_use_of_the_next_one(
+    fn a_client_that_meets_an_exhausted_silent_window_uses_the_next_one(
         seed: u64,
         dark in 5u64..100,
         round_trip in 1u64..300,

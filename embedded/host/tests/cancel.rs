@@ -209,7 +209,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn whoever_is_dropped_whenever_the_others_are_served_in_their_order(
+    fn a_task_dropped_at_any_await_leaves_the_others_in_order(
         victims in prop::collection::vec((0..2_000u64, 0..2_000u64, 0..400u64), 1..6),
         stayers in prop::collection::vec((0..2_000u64, 0..400u64), 1..4),
     ) {

@@ -43,7 +43,7 @@ fn keys_neither_wait_for_each_other_nor_take_each_others_turns() {
 }
 
 #[test]
-fn whoever_waits_for_a_key_that_had_to_go_is_served_all_the_same() {
+fn a_call_that_waits_for_an_evicted_key_is_served() {
     let time = Time::begin();
     let apis = apis();
     let mut tasks = Tasks::new();
@@ -162,7 +162,7 @@ fn no_call_falls_into_a_cooldown_that_was_asked_for_though_there_are_more_keys_t
 }
 
 #[test]
-fn whoever_comes_to_a_key_that_had_to_go_wakes_who_sleeps_on_what_its_gates_said() {
+fn a_call_of_an_evicted_key_wakes_the_task_that_sleeps_on_its_old_gates() {
     let time = Time::begin();
     let apis = spent();
     let mut tasks = Tasks::new();

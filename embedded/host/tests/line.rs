@@ -178,7 +178,7 @@ fn a_deadline_that_cannot_be_met_is_rejected_at_once_and_one_that_passes_in_line
 }
 
 #[test]
-fn who_would_stand_behind_too_many_is_rejected_at_once() {
+fn a_call_behind_too_many_others_is_rejected_at_once() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
@@ -201,7 +201,7 @@ fn who_would_stand_behind_too_many_is_rejected_at_once() {
 }
 
 #[test]
-fn who_stands_behind_others_is_rejected_when_the_wait_of_the_first_says_that_it_is_late() {
+fn a_call_behind_others_is_rejected_when_the_first_wait_makes_it_late() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
@@ -319,7 +319,7 @@ fn two_waits_in_one_task_do_not_keep_it_spinning() {
 }
 
 #[test]
-fn whoever_is_next_takes_the_turn_of_one_who_was_dropped_or_keeps_its_permit() {
+fn the_next_task_takes_the_turn_of_one_that_was_dropped() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_second(10).unwrap()))));
@@ -342,7 +342,7 @@ fn whoever_is_next_takes_the_turn_of_one_who_was_dropped_or_keeps_its_permit() {
 }
 
 #[test]
-fn one_that_was_admitted_and_dropped_before_it_ran_costs_nothing() {
+fn a_task_that_was_admitted_and_dropped_before_it_ran_costs_nothing() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);

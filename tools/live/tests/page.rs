@@ -163,7 +163,7 @@ fn the_page_is_told_of_every_law_and_process_and_of_the_end() {
 }
 
 #[test]
-fn who_calls_the_api_that_the_page_names_is_counted_apart_from_the_fleet() {
+fn calls_of_the_page_are_counted_apart_from_the_fleet() {
     let shown = Shown::start(&["--law", "adaptive", "--seconds", "30"]);
     let mut api = String::new();
     until("a fleet runs", || {

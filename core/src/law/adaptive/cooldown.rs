@@ -77,8 +77,8 @@ impl AdaptiveState {
         matches!(&self.phase, Phase::Open(open) if open.probing)
     }
 
-    /// The first success after a cooldown before any rate was found. Returns the rate if enough was
-    /// served before it.
+    /// The first success after a cooldown before any rate was found. Returns whether enough was
+    /// served before it to set the rate.
     pub(super) fn judge(&mut self, now: Instant) -> bool {
         let together = self.interval_end;
         let calls = self.meter.calls(self.usual);

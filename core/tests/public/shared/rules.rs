@@ -146,7 +146,7 @@ fn a_member_that_no_answer_reaches_does_not_starve_the_others() {
 }
 
 #[test]
-fn whoever_comes_back_costs_the_burst_and_no_more() {
+fn members_that_return_cost_the_burst_and_no_more() {
     let quota = per_second(1).with_burst(5).unwrap();
     for (alone, most) in [(0, 5), (1, 1)] {
         let mut desk = desk(quota);
@@ -162,7 +162,7 @@ fn whoever_comes_back_costs_the_burst_and_no_more() {
 }
 
 #[test]
-fn whoever_asks_often_gets_no_more_than_its_part() {
+fn a_member_that_asks_often_gets_no_more_than_its_share() {
     for others in [1, 3] {
         let mut desk = desk(per_second(50));
         let mut got = [0; 4];
@@ -279,7 +279,7 @@ fn a_snapshot_that_was_lost_lets_nothing_be_granted_further_ahead_than_the_one_b
 }
 
 #[test]
-fn whoever_ended_with_its_record_is_gone_on_from_at_once() {
+fn a_coordinator_that_ended_in_order_is_continued_at_once() {
     let mut before = desk(per_second(50));
     let mut due = granted(&mut before, BEGIN, 1);
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
@@ -317,7 +317,7 @@ fn in_the_place_of_another_without_a_record_nothing_is_sent_beside_what_that_one
 }
 
 #[test]
-fn whoever_leaves_gives_back_what_it_has_and_is_not_counted_any_more() {
+fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
     let mut desk = desk(per_second(50));
     let mut member = member(1);
     let mut last = [0; REQUEST_BYTES];

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn that_share_of_the_calls_is_dropped() {
+    fn the_stated_share_of_calls_is_dropped() {
         let mut dropped = 0;
         for seed in 0..10_000 {
             let mut sre = Sre { dice: Dice::new(seed), ..after(199, 50) };
