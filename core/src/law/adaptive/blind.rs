@@ -2,7 +2,7 @@
 
 use super::cooldown::{LONGEST_GAP, SHORTEST};
 use super::log::{Coarse, Log, coarse};
-use super::meter::{FEW, Meter, RIPE};
+use super::meter::{FEW, Meter};
 use super::open::Open;
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
 use crate::law::{Move, Sample};
@@ -122,10 +122,9 @@ impl AdaptiveState {
     /// The first rejection ends slow start: calls have a rate from here on.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
         let sent = open.interval(self.interval_end, now, self.round_trip());
-        // What was served since the first call is the better rate, within two octaves.
-        let calls = self.meter.calls(self.usual);
-        let served = Log::of_span(self.meter.cycle(now)) - Log::of(calls.into());
-        let rate = if calls < RIPE { sent } else { sent.max(served.min(sent.octaves(2))) };
+        // What was served since the load last rose is the better rate, within two octaves.
+        let served = self.meter.mean(now, self.usual);
+        let rate = sent.max(served.min(sent.octaves(2)));
         self.interval = rate.min(SLOWEST);
         let reopened = open.together;
         self.phase = Phase::Paced(Paced { reopened, ..Paced::new(self.interval) });

@@ -158,8 +158,14 @@ impl Open {
         if apart { first.octaves(halvings.saturating_neg()).span() } else { Span::ZERO }
     }
 
-    /// A call is sent: counts it. `from` is when the present block began.
-    pub(super) fn send(&mut self, from: &mut Instant, now: Instant, round_trip: Span) {
+    /// A call is sent: counts it. `from` is when the present block began. Returns the mean interval of a
+    /// block that ends with this call.
+    pub(super) fn send(
+        &mut self,
+        from: &mut Instant,
+        now: Instant,
+        round_trip: Span,
+    ) -> Option<Log> {
         if self.is_new() {
             *from = now;
         }
@@ -169,7 +175,9 @@ impl Open {
             let measured = (Log::of_span(lasted) - Log::of(self.sends.into())).coarse();
             self.measured = i16::try_from(measured.max(1)).unwrap_or(i16::MAX);
             (*from, self.sends) = (now, 0);
+            return Some(Log::of_coarse(self.measured.into()));
         }
+        None
     }
 
     /// Whether there was no call for so long that a burst would look like a slow rate. Waiting for

@@ -121,10 +121,20 @@ class Adaptive(Law):
         if self.is_open():
             gap = self.phase.gap(self.apart)
             if not self.phase.probing:
-                self.interval_end = self.phase.send(self.interval_end, now, self.round_trip())
+                start = self.interval_end
+                self.interval_end = self.phase.send(start, now, self.round_trip())
+                if self.phase.sends == 0:
+                    self.see_rise(now)
             self.release = within(now + gap)
         else:
             self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
+
+    def see_rise(self, now):
+        """After slow start a block that is four times as fast as what was served begins the measure anew."""
+        slow = self.phase.limit(since(self.event_at, now)) is not None
+        mean = self.meter.mean(now, self.usual)
+        if not slow and mean > logs.octaves(logs.fine(self.phase.measured), 2):
+            self.meter = Meter(now)
 
     def see_cost(self, cost):
         octaves = self.usual.see(cost)
@@ -284,12 +294,8 @@ class Adaptive(Law):
 
     def leave_open(self, now):
         sent = self.phase.interval(self.interval_end, now, self.round_trip())
-        calls = self.meter.calls(self.usual)
-        self.apart = sent
-        if calls >= RIPE:
-            served = log(self.meter.cycle(now)) - log(calls)
-            self.apart = max(sent, min(served, logs.octaves(sent, 2)))
-        self.apart = min(self.apart, SLOWEST)
+        served = self.meter.mean(now, self.usual)
+        self.apart = min(max(sent, min(served, logs.octaves(sent, 2))), SLOWEST)
         reopened = self.phase.together
         self.phase = Paced(self.apart)
         self.phase.reopened = reopened
