@@ -100,10 +100,12 @@ impl<const LIMITS: usize> Draft<LIMITS> {
     }
 }
 
-/// Whether to read the body of a response with this status and media type. GraphQL throttles with a
-/// status of success, so possible GraphQL responses are always read.
+/// Whether to read the body of a response with this status and media type.
 pub fn is_worth(status: u32, media: &[u8], may_be_graphql: bool) -> bool {
-    let is_success = may_be_graphql && status < 300;
-    let status = if is_success { 400 } else { u16::try_from(status).unwrap_or(u16::MAX) };
-    body::is_worth(status, media)
+    let status = u16::try_from(status).unwrap_or(u16::MAX);
+    if may_be_graphql {
+        body::is_worth_of_graphql(status, media)
+    } else {
+        body::is_worth(status, media)
+    }
 }

@@ -84,6 +84,22 @@ pub fn is_worth(status: u16, content_type: impl AsRef<[u8]>) -> bool {
     names(b"json") && (matches!(status, 400 | 402 | 403 | 429 | 500..=599) || names(b"graphql"))
 }
 
+/// [`is_worth`] for a response that may come from a GraphQL API. Such an API may throttle with a status of success,
+/// so successful responses are read like errors.
+///
+/// ```
+/// use tidegate::signal::body;
+///
+/// assert!(body::is_worth_of_graphql(200, "application/json"));
+/// assert!(body::is_worth_of_graphql(429, "application/json"));
+/// assert!(!body::is_worth_of_graphql(404, "application/json"));
+/// assert!(!body::is_worth_of_graphql(200, "text/html"));
+/// ```
+#[must_use]
+pub fn is_worth_of_graphql(status: u16, content_type: impl AsRef<[u8]>) -> bool {
+    is_worth(if status < 300 { 400 } else { status }, content_type)
+}
+
 /// Collects what the body of one response says.
 ///
 /// ```
