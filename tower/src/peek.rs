@@ -41,9 +41,11 @@ where
 {
     let content_type = response.headers().get(CONTENT_TYPE).map_or(&b""[..], |it| it.as_bytes());
     let status = response.status().as_u16();
-    // What is worth reading of an error is worth reading of a response of GraphQL.
-    let is_worth = body::is_worth(status, content_type)
-        || is_graphql && response.status().is_success() && body::is_worth(400, content_type);
+    let is_worth = if is_graphql {
+        body::is_worth_of_graphql(status, content_type)
+    } else {
+        body::is_worth(status, content_type)
+    };
     let mut response = response.map(|rest| Peeked { first: VecDeque::new(), rest });
     if is_worth {
         let said = response.body_mut().read().await;
