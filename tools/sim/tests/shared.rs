@@ -51,6 +51,16 @@ fn what_the_server_tells_is_of_use_to_a_fleet() {
 }
 
 #[test]
+fn a_fleet_that_calls_ten_times_as_often_finds_the_limit() {
+    let runs = [11, 12, 13, 14, 15].map(|seed| seeded(seed, "eight-step", "adaptive", |_| ()));
+    for (stretch, least) in [(1, 0.6), (2, 0.85)] {
+        let mut used = runs.each_ref().map(|run| run[stretch].util);
+        used.sort_by(f64::total_cmp);
+        assert!(used[2] >= least, "stretch {stretch}: {used:?}");
+    }
+}
+
+#[test]
 fn no_fault_admits_more_calls_than_the_limit_and_the_leases() {
     for name in ["eight-crash", "eight-evict", "eight-outage", "eight-lossy", "eight-step"] {
         for (index, is) in figures(name, "fixed", |_| ()).iter().enumerate() {
