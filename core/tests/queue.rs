@@ -135,8 +135,8 @@ impl List {
             return Expected::Late(late, Reason::Late(reach));
         }
         for entry in self.waiting() {
-            let (after, before) = (entry.call.not_after(), entry.call.not_before());
-            wake = wake.min(if entry.ready { after } else { before });
+            let late = entry.call.not_after().saturating_add(TICK);
+            wake = wake.min(if entry.ready { late } else { entry.call.not_before() });
         }
         let wake = wake.max(now.saturating_add(TICK));
         Expected::Sleep((wake < Instant::MAX).then_some(wake))

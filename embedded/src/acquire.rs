@@ -1,8 +1,10 @@
 //! A call that waits for its permit.
 
-use core::future::Future;
+use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll};
+
+use tidegate::Reply;
 
 use crate::desk::{Standing, Verbs};
 use crate::permit::Permit;
@@ -29,7 +31,7 @@ pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
     call: tidegate::Call<LIMITS>,
-    standing: Standing,
+    standing: Standing<LIMITS>,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
@@ -39,17 +41,24 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
         call: tidegate::Call<LIMITS>,
         priority: u8,
     ) -> Self {
-        Self { throttle, key, call, standing: Standing::New(priority) }
+        Self { throttle, key, call, standing: Standing::new(priority) }
     }
 
-    /// What it asks for.
-    pub(crate) const fn call(&self) -> &tidegate::Call<LIMITS> {
-        &self.call
+    /// Ready when the call may be sent. Its permit stays here.
+    pub(crate) fn admitted(&mut self) -> impl Future<Output = Result<(), Rejection>> {
+        poll_fn(|context| self.stand(context))
     }
 
-    /// Waits for the permit of a later attempt, in the place of the first.
-    pub(crate) const fn again(&mut self, call: tidegate::Call<LIMITS>) {
-        self.call = call;
+    /// Settles the call that was admitted. Whether it is tried again, in the same place.
+    pub(crate) fn settle(&mut self, reply: &Reply<LIMITS>) -> bool {
+        let Self { throttle, key, call, standing } = self;
+        let Some(permit) = standing.take() else { return false };
+        throttle.desk().settle(key, permit, reply, Some(call))
+    }
+
+    fn stand(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Rejection>> {
+        let Self { throttle, key, call, standing } = self;
+        throttle.desk().stand(key, call, standing, context)
     }
 }
 
@@ -60,15 +69,21 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMIT
     type Output = Result<Permit<'a, T, LIMITS>, Rejection>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { throttle, key, call, standing } = self.get_mut();
-        let answer = throttle.desk().stand(key, call, standing, context);
-        answer.map_ok(|raw| Permit::new(*throttle, key.clone(), raw))
+        let this = self.get_mut();
+        match this.stand(context) {
+            Poll::Ready(Ok(())) => match this.standing.take() {
+                Some(raw) => Poll::Ready(Ok(Permit::new(this.throttle, this.key.clone(), raw))),
+                None => Poll::Pending, // not reached
+            },
+            Poll::Ready(Err(rejection)) => Poll::Ready(Err(rejection)),
+            Poll::Pending => Poll::Pending,
+        }
     }
 }
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Acquire<'_, T, LIMITS> {
     fn drop(&mut self) {
-        self.throttle.desk().leave(&self.key, self.standing);
+        self.throttle.desk().leave(&self.key, &mut self.standing);
     }
 }
 

@@ -172,17 +172,15 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         async move {
             let mut last = None;
             loop {
-                let permit = match (&mut place).await {
-                    Ok(permit) => permit,
+                if let Err(rejection) = place.admitted().await {
                     // What came back is worth more than why it is not tried again.
-                    Err(rejection) => return last.ok_or(rejection),
-                };
+                    return last.ok_or(rejection);
+                }
                 drop(last);
                 let answer = call().await;
-                let Some(next) = permit.settle_and_retry(&answer.reply(), place.call()) else {
+                if !place.settle(&answer.reply()) {
                     return Ok(answer);
-                };
-                place.again(next);
+                }
                 last = Some(answer);
             }
         }

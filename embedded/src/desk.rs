@@ -7,13 +7,13 @@
 //! the mutex unlocked. The copy is kept if nothing else was decided meanwhile; else all of it is done again.
 
 use core::cell::{Cell, RefCell};
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::gate::{ConcurrencyLimit, Permit};
-use tidegate::queue::{self, Answer, Gate as _, Place, Step, Ticket, Turn};
-use tidegate::{CallTime, Decision, Instant, Policy, Reason, Reply, Span, Verdict};
+use tidegate::queue::{self, Head, Place, Step, Ticket, Turn};
+use tidegate::{CallTime, Decision, Instant, Outcome, Policy, Reason, Reply, Span};
 
 use crate::gates::{Gate, Gates};
 use crate::log::{debug, trace};
@@ -56,44 +56,47 @@ struct Locked<'a, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     now: Instant,
 }
 
-/// The gates of one key, to decide while the mutex is not locked.
-struct Copied<G: Gates<LIMITS>, const LIMITS: usize> {
-    /// Or when there may be gates for this key.
-    gate: Result<Gate<G::Law, LIMITS>, Instant>,
-    decided: u32,
-    now: Instant,
-}
-
 impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Locked<'_, G, WAITERS, LIMITS> {
-    fn copy(&mut self, key: &G::Key, to: &mut Option<Copied<G, LIMITS>>) {
-        let gate = self.gates.get(key, self.now).map(|gate| gate.clone());
-        *to = Some(Copied { gate, decided: *self.decided, now: self.now });
-    }
-
-    /// Keeps a copy with what was decided on it, if nothing was decided meanwhile.
-    fn keep(&mut self, key: &G::Key, copied: &Option<Copied<G, LIMITS>>) -> bool {
-        let Some(Copied { gate, decided, now }) = copied else { return true };
-        if *decided != *self.decided {
-            return false;
-        }
+    /// Something is decided: copies from before are of no use.
+    const fn outdate(&mut self) {
         *self.decided = self.decided.wrapping_add(1);
-        if let (Ok(gate), Ok(place)) = (gate, self.gates.get(key, *now)) {
-            place.clone_from(gate);
-        }
-        true
     }
 }
 
 /// The state of a call.
-#[derive(Clone, Copy, Debug)]
-pub enum Standing {
-    /// New, with this priority.
-    New(u8),
-    /// It has its place in the order, and is not in the queue: it was admitted, its backoff has not ended,
-    /// or it is a retry or an urgent call for which the queue has no room.
-    Outside(Place),
-    /// It is in the queue.
-    Queued(Place, Ticket),
+#[derive(Debug)]
+pub struct Standing<const LIMITS: usize> {
+    place: Place,
+    stage: Stage<LIMITS>,
+}
+
+#[derive(Debug)]
+enum Stage<const LIMITS: usize> {
+    /// It has not come yet: its place has a priority only.
+    New,
+    /// It is in the queue, as long as the queue knows its ticket. Else its backoff has not ended, or it is a
+    /// retry or an urgent call for which the queue has no room.
+    Waiting(Ticket),
+    /// It may be sent, or is in flight.
+    Admitted(Permit<LIMITS>),
+}
+
+/// The ticket of no call.
+const NO_TICKET: Ticket = Ticket::from_raw(u64::MAX);
+
+impl<const LIMITS: usize> Standing<LIMITS> {
+    /// Of a call of this priority, which has not come yet.
+    pub(crate) const fn new(priority: u8) -> Self {
+        Self { place: Place::new(priority, 0), stage: Stage::New }
+    }
+
+    /// The permit, if it is admitted. Its next attempt may have the same place.
+    pub(crate) const fn take(&mut self) -> Option<Permit<LIMITS>> {
+        match core::mem::replace(&mut self.stage, Stage::Waiting(NO_TICKET)) {
+            Stage::Admitted(permit) => Some(permit),
+            _ => None,
+        }
+    }
 }
 
 /// What is later by this is later.
@@ -110,29 +113,29 @@ pub trait Verbs<const LIMITS: usize> {
     /// A permit, if a call may be sent now and nobody waits for one.
     fn take(&self, key: &Self::Key, call: &tidegate::Call<LIMITS>) -> Option<Permit<LIMITS>>;
 
-    /// A permit, when it is the call's turn.
+    /// Ready when the call is admitted.
     fn stand(
         &self,
         key: &Self::Key,
         call: &tidegate::Call<LIMITS>,
-        standing: &mut Standing,
+        standing: &mut Standing<LIMITS>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Permit<LIMITS>, Rejection>>;
+    ) -> Poll<Result<(), Rejection>>;
 
-    /// Removes a waiting call.
-    fn leave(&self, key: &Self::Key, standing: Standing);
+    /// Removes a waiting call, or gives up one in flight.
+    fn leave(&self, key: &Self::Key, standing: &mut Standing<LIMITS>);
 
     /// Does `act` with what is known of how long calls take.
     fn with_call_time(&self, act: impl FnOnce(&mut CallTime, Instant) -> Instant) -> Instant;
 
-    /// Settles a call, and returns its next attempt if one is due.
+    /// Settles a call, which becomes its next attempt if it is due; whether it is.
     fn settle(
         &self,
         key: &Self::Key,
         permit: Permit<LIMITS>,
         reply: &Reply<LIMITS>,
-        again: Option<&tidegate::Call<LIMITS>>,
-    ) -> Option<tidegate::Call<LIMITS>>;
+        again: Option<&mut tidegate::Call<LIMITS>>,
+    ) -> bool;
 }
 
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
@@ -174,9 +177,9 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 
     /// Changes the gates of any keys. Each task that waits looks what that means for its key.
     pub(crate) fn change(&self, act: impl FnOnce(&mut G)) {
-        self.with((), |desk| {
+        self.with((), |mut desk| {
             act(desk.gates);
-            *desk.decided = desk.decided.wrapping_add(1);
+            desk.outdate();
             desk.queue.changed();
             desk.queue.storage().wake_all();
         });
@@ -263,109 +266,41 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         }
     }
 
-    /// The turn of a new call, where it comes after the call's deadline.
-    fn turn(&self, key: &G::Key, call: &tidegate::Call<LIMITS>, priority: u8) -> Option<Instant> {
-        let (mut copied, mut ahead) = (None, None);
-        self.with_key(key, &mut |desk| {
-            ahead = desk.queue.ahead(call, priority);
-            if ahead.is_some() {
-                desk.copy(key, &mut copied);
-            }
-        });
-        let Some(Copied { gate: Ok(gate), now, .. }) = copied else { return None };
-        let turn = gate.due_behind(now, call, &ahead?);
-        if turn <= call.not_after() {
-            return None;
-        }
-        #[cfg(feature = "stats")]
-        self.with_key(key, &mut |desk| {
-            if let Ok(gate) = desk.gates.get(key, now) {
-                gate.count_rejection();
-            }
-        });
-        Some(turn)
-    }
-
     /// Learns from a response, if there is one. Then, unless another attempt of that call is due, decides what is
-    /// due, wakes the tasks of these calls except `own`, whose turn it returns, and sets the timer of the task whose
-    /// call is first then.
+    /// due, wakes the tasks of these calls except that of `round.own`, and sets the timer of the task whose call is
+    /// first then.
     #[inline(never)]
-    fn work(
-        &self,
-        key: &G::Key,
-        own: usize,
-        mut back: Option<Back<'_, LIMITS>>,
-    ) -> (Option<tidegate::Call<LIMITS>>, Turn<LIMITS>) {
-        let (mut next, mut alarm, mut turn) = (None, None, Turn::Waiting);
+    fn work(&self, key: &G::Key, round: &mut Round<'_, G, LIMITS>) {
         loop {
-            let (mut copied, mut head, mut answer) = (None, None, None);
-            self.with_key(key, &mut |desk| {
-                // A call that is over does not bring a key back that had to go.
-                if let Some(Back { again: None, .. }) = back
-                    && desk.gates.look(key).is_none()
-                {
-                    back = None;
-                }
-                if back.is_none() {
-                    match desk.queue.head(desk.now) {
-                        Ok(asks) => head = Some(asks),
-                        Err(until) => {
-                            let first = desk.queue.first(desk.now);
-                            let waker = first.and_then(|first| desk.queue.storage().waker(first));
-                            alarm = until.zip(waker);
-                            return;
-                        }
-                    }
-                }
-                desk.copy(key, &mut copied);
-            });
-            let Some(Copied { gate, now, .. }) = &mut copied else { break };
-            match (gate, &back, &head) {
-                (Ok(gate), Some(back), _) => {
-                    gate.settle(*now, back.permit.twin(), back.reply);
-                    next = back.again.and_then(|call| gate.retry(*now, call, back.reply).ok());
-                }
-                (Ok(gate), None, Some(head)) => answer = Some(head.ask(*now, gate)),
-                (Err(until), None, Some(_)) => answer = Some(Answer::wait(*until)),
-                _ => {}
+            let mut alarm = None;
+            let mut decides = false;
+            self.with_key(key, &mut |desk| decides = round.step(key, desk, &mut alarm));
+            if let Some((until, waker)) = alarm {
+                wake_at(until, &waker);
             }
-            let mut ended = false;
-            self.with_key(key, &mut |desk| {
-                if !desk.keep(key, &copied) {
-                    return;
-                }
-                back = None;
-                let Locked { gates, queue, now, .. } = desk;
-                let now = *now;
-                let Some((head, answer)) = head.zip(answer.take()) else {
-                    queue.changed();
-                    // A retry joins before anybody is admitted.
-                    ended = next.is_some();
-                    return;
-                };
-                let count = || {
-                    if let Ok(gate) = gates.get(key, now) {
-                        gate.count_rejection();
-                    }
-                };
-                match queue.conclude(now, head, answer, count) {
-                    Step::Wake(ticket) if ticket.slot() == own => turn = queue.take(ticket),
-                    Step::Wake(ticket) => queue.storage().wake(ticket.slot()),
-                    Step::Sleep(until) => {
-                        let waker = head.slot().and_then(|first| queue.storage().waker(first));
-                        (alarm, ended) = (until.zip(waker), true);
-                    }
-                }
-            });
-            if ended {
-                break;
+            if !decides {
+                return;
             }
+            round.decide();
         }
-        if let Some((until, waker)) = alarm {
-            wake_at(until, &waker);
-        }
-        (next, turn)
     }
+}
+
+/// One call that comes or comes back, until all is decided that is due.
+struct Round<'a, G: Gates<LIMITS>, const LIMITS: usize> {
+    /// The slot of the call that comes, and what becomes of it.
+    own: usize,
+    turn: Turn<LIMITS>,
+    /// The call that has come back.
+    back: Option<Back<'a, LIMITS>>,
+    next: Option<tidegate::Call<LIMITS>>,
+    /// The gates on which it is decided, and the number of decisions before.
+    gate: Option<Gate<G::Law, LIMITS>>,
+    decided: Option<u32>,
+    now: Instant,
+    head: Option<Head<LIMITS>>,
+    /// When the gates open for the first call, if these are what it waits for.
+    waits_until: Option<Instant>,
 }
 
 /// A call that has come back, and what is tried again.
@@ -373,6 +308,99 @@ struct Back<'a, const LIMITS: usize> {
     permit: Permit<LIMITS>,
     reply: &'a Reply<LIMITS>,
     again: Option<&'a tidegate::Call<LIMITS>>,
+}
+
+impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
+    const fn new(own: usize, back: Option<Back<'a, LIMITS>>) -> Self {
+        Self {
+            own,
+            turn: Turn::Waiting,
+            back,
+            next: None,
+            gate: None,
+            decided: None,
+            now: Instant::ZERO,
+            head: None,
+            waits_until: None,
+        }
+    }
+
+    /// Keeps what was decided on the copy if nothing else was decided meanwhile, and takes the next copy; whether
+    /// there is anything to decide.
+    fn step<const WAITERS: usize>(
+        &mut self,
+        key: &G::Key,
+        desk: &mut Locked<'_, G, WAITERS, LIMITS>,
+        alarm: &mut Option<(Instant, Waker)>,
+    ) -> bool {
+        if self.decided == Some(*desk.decided) {
+            desk.outdate();
+            if let Some(gate) = &self.gate
+                && let Ok(place) = desk.gates.get(key, self.now)
+            {
+                place.clone_from(gate);
+            }
+            if self.back.take().is_some() {
+                desk.queue.changed();
+                // A retry joins before anybody is admitted.
+                if self.next.is_some() {
+                    return false;
+                }
+            } else if let Some(head) = self.head.take() {
+                let count = || {
+                    if let Ok(gate) = desk.gates.get(key, desk.now) {
+                        queue::Gate::count_rejection(gate);
+                    }
+                };
+                match desk.queue.conclude(desk.now, head, count) {
+                    Step::Wake(ticket) if ticket.slot() == self.own => {
+                        self.turn = desk.queue.take(ticket);
+                    }
+                    Step::Wake(ticket) => desk.queue.storage().wake(ticket.slot()),
+                    Step::Sleep(_) => {}
+                }
+            }
+        }
+        // A call that is over does not bring a key back that had to go.
+        if let Some(Back { again: None, .. }) = self.back
+            && desk.gates.look(key).is_none()
+        {
+            self.back = None;
+        }
+        if self.back.is_none() {
+            match desk.queue.head(desk.now) {
+                Ok(head) => self.head = Some(head),
+                Err(until) => {
+                    let first = desk.queue.first(desk.now);
+                    let waker = first.and_then(|first| desk.queue.storage().waker(first));
+                    *alarm = until.zip(waker);
+                    return false;
+                }
+            }
+        }
+        (self.decided, self.now) = (Some(*desk.decided), desk.now);
+        self.gate = None;
+        match desk.gates.get(key, desk.now) {
+            Ok(gate) => self.gate = Some(gate.clone()),
+            Err(until) => {
+                if let Some(head) = &mut self.head {
+                    head.wait(until);
+                }
+            }
+        }
+        true
+    }
+
+    /// Decides on the copy.
+    fn decide(&mut self) {
+        let Some(gate) = &mut self.gate else { return };
+        if let Some(Back { permit, reply, again }) = &mut self.back {
+            gate.settle(self.now, permit.twin(), *reply);
+            self.next = again.and_then(|call| gate.retry(self.now, call, *reply).ok());
+        } else if let Some(head) = &mut self.head {
+            self.waits_until = head.ask(self.now, gate);
+        }
+    }
 }
 
 /// The cooldown that the server asks for, for the log.
@@ -393,16 +421,25 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     fn take(&self, key: &G::Key, call: &tidegate::Call<LIMITS>) -> Option<Permit<LIMITS>> {
         self.let_in(key);
         loop {
-            let mut copied = None;
+            let (mut copy, mut decided, mut at) = (None, 0, Instant::ZERO);
             self.with_key(key, &mut |desk| {
                 if desk.queue.waiting() == 0 {
-                    desk.copy(key, &mut copied);
+                    copy = desk.gates.get(key, desk.now).ok().map(|gate| gate.clone());
+                    (decided, at) = (*desk.decided, desk.now);
                 }
             });
-            let Some(Copied { gate: Ok(gate), now, .. }) = &mut copied else { return None };
-            let decision = gate.poll(*now, call);
+            let mut gate = copy?;
+            let decision = gate.poll(at, call);
             let mut kept = true;
-            self.with_key(key, &mut |desk| kept = desk.keep(key, &copied));
+            self.with_key(key, &mut |desk| {
+                kept = decided == *desk.decided;
+                if kept {
+                    desk.outdate();
+                    if let Ok(place) = desk.gates.get(key, at) {
+                        place.clone_from(&gate);
+                    }
+                }
+            });
             match decision {
                 _ if !kept => {}
                 Decision::Admit(permit) => return Some(permit),
@@ -415,78 +452,77 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         &self,
         key: &G::Key,
         call: &tidegate::Call<LIMITS>,
-        standing: &mut Standing,
+        standing: &mut Standing<LIMITS>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Permit<LIMITS>, Rejection>> {
-        if let Standing::New(priority) = *standing {
-            self.let_in(key);
-            if let Some(turn) = self.turn(key, call, priority) {
-                return Poll::Ready(Err(Rejection::of(Reason::Late(turn))));
-            }
-        }
+    ) -> Poll<Result<(), Rejection>> {
         let waker = context.waker();
+        let comes = matches!(standing.stage, Stage::New);
+        if comes {
+            self.let_in(key);
+        }
         let mut wake = call.not_after().saturating_add(TICK);
-        let comes = !matches!(standing, Standing::Queued(..));
-        let (mut slot, mut full) = (WAITERS, false);
-        let mut turn = Turn::Waiting;
+        let mut round = Round::new(WAITERS, None);
+        let mut full = false;
         self.with_key(key, &mut |desk| {
-            let (place, mut ticket) = match *standing {
-                Standing::New(priority) => (desk.queue.place(priority), None),
-                Standing::Outside(place) => (place, None),
-                Standing::Queued(place, ticket) => (place, Some(ticket)),
-            };
-            *standing = Standing::Outside(place);
-            if let Some(queued) = ticket {
-                match desk.queue.take(queued) {
-                    Turn::Waiting => {}
-                    // An urgent call has taken its place.
-                    Turn::Unknown => ticket = None,
-                    decided => {
-                        turn = decided;
-                        return;
-                    }
+            let ticket = match standing.stage {
+                Stage::Waiting(ticket) => ticket,
+                _ => {
+                    standing.place = desk.queue.place(standing.place.priority());
+                    NO_TICKET
                 }
-            }
+            };
+            let mut ticket = match desk.queue.take(ticket) {
+                Turn::Waiting => Some(ticket),
+                // It comes, or an urgent call has taken its slot.
+                Turn::Unknown => None,
+                decided => {
+                    round.turn = decided;
+                    return;
+                }
+            };
+            standing.stage = Stage::Waiting(NO_TICKET);
             // Its own backoff takes no room in the queue.
             if call.not_before() > desk.now {
                 wake = call.not_before();
                 return;
             }
             if ticket.is_none() {
-                *desk.decided = desk.decided.wrapping_add(1);
-                ticket = desk.queue.enter(call, place);
+                desk.outdate();
+                ticket = desk.queue.enter(call, standing.place);
             }
             match ticket {
                 Some(ticket) => {
-                    slot = ticket.slot();
-                    desk.queue.storage().wait(slot, key, waker);
-                    *standing = Standing::Queued(place, ticket);
+                    round.own = ticket.slot();
+                    desk.queue.storage().wait(round.own, key, waker);
+                    standing.stage = Stage::Waiting(ticket);
+                }
+                None if desk.now > call.not_after() => {
+                    round.turn = Turn::Rejected(Reason::Late(desk.now));
                 }
                 // A retry has an answer to lose, and an urgent call is not lost, so they come again.
-                None if call.attempt() > 0 || place.priority() > 0 => full = true,
-                None => turn = Turn::Rejected(Reason::QueueFull),
+                None if call.attempt() > 0 || standing.place.priority() > 0 => {
+                    desk.queue.changed();
+                    full = true;
+                }
+                None => round.turn = Turn::Rejected(Reason::QueueFull),
             }
         });
-        if matches!(turn, Turn::Waiting) {
-            turn = self.work(key, slot, None).1;
+        if matches!(round.turn, Turn::Waiting) {
+            self.work(key, &mut round);
         }
         if full {
-            let now = time::now();
-            wake = wake.min(now.saturating_add(LOOK_AGAIN));
-            match self.look(key).map(|gate| gate.check(now, call)) {
-                Some(Verdict::Reject(reason)) => turn = Turn::Rejected(reason),
-                Some(Verdict::Wait(until)) => wake = until,
-                _ => {}
+            let later = round.now.saturating_add(LOOK_AGAIN);
+            wake = wake.min(round.waits_until.unwrap_or(later));
+        }
+        match round.turn {
+            Turn::Admitted(permit) => {
+                standing.stage = Stage::Admitted(permit);
+                Poll::Ready(Ok(()))
             }
-        }
-        if let Standing::Queued(place, _) = *standing
-            && !matches!(turn, Turn::Waiting)
-        {
-            *standing = Standing::Outside(place);
-        }
-        match turn {
-            Turn::Admitted(permit) => Poll::Ready(Ok(permit)),
-            Turn::Rejected(reason) => Poll::Ready(Err(Rejection::of(reason))),
+            Turn::Rejected(reason) => {
+                standing.stage = Stage::Waiting(NO_TICKET);
+                Poll::Ready(Err(Rejection::of(reason)))
+            }
             Turn::Waiting | Turn::Unknown => {
                 if comes {
                     trace!("waits, {} ms at most", millis(wake.saturating_since(time::now())));
@@ -497,17 +533,25 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         }
     }
 
-    fn leave(&self, key: &G::Key, standing: Standing) {
-        let Standing::Queued(_, ticket) = standing else { return };
+    fn leave(&self, key: &G::Key, standing: &mut Standing<LIMITS>) {
+        let ticket = match standing.stage {
+            Stage::Waiting(ticket) if ticket != NO_TICKET => ticket,
+            _ => {
+                if let Some(permit) = standing.take() {
+                    self.settle(key, permit, &Outcome::Abandoned.into(), None);
+                }
+                return;
+            }
+        };
         self.with_key(key, &mut |desk| {
-            *desk.decided = desk.decided.wrapping_add(1);
+            desk.outdate();
             if let Turn::Admitted(permit) = desk.queue.withdraw(ticket)
                 && let Ok(gate) = desk.gates.get(key, desk.now)
             {
                 gate.refund(desk.now, permit);
             }
         });
-        _ = self.work(key, WAITERS, None);
+        self.work(key, &mut Round::new(WAITERS, None));
     }
 
     fn with_call_time(&self, act: impl FnOnce(&mut CallTime, Instant) -> Instant) -> Instant {
@@ -524,14 +568,17 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         key: &G::Key,
         permit: Permit<LIMITS>,
         reply: &Reply<LIMITS>,
-        again: Option<&tidegate::Call<LIMITS>>,
-    ) -> Option<tidegate::Call<LIMITS>> {
+        again: Option<&mut tidegate::Call<LIMITS>>,
+    ) -> bool {
         #[cfg(feature = "sleep")]
         if let Some(mut clock) = self.sleep() {
             clock.heard(time::now(), reply);
             self.set_sleep(clock);
         }
-        let (next, _) = self.work(key, WAITERS, Some(Back { permit, reply, again }));
+        let mut round =
+            Round::new(WAITERS, Some(Back { permit, reply, again: again.as_deref() }));
+        self.work(key, &mut round);
+        let next = round.next;
         match &next {
             Some(next) => debug!(
                 "{:?}, and the server asks for {} ms: attempt {} in {} ms or then",
@@ -545,6 +592,12 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             }
             None => {}
         }
-        next
+        match (again, next) {
+            (Some(call), Some(next)) => {
+                *call = next;
+                true
+            }
+            _ => false,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The permit: the right to one call, as a guard.
 
 use tidegate::gate::Permit as Raw;
-use tidegate::{Call, Outcome, Reply};
+use tidegate::{Outcome, Reply};
 
 use crate::desk::Verbs;
 use crate::replied::Replied;
@@ -40,16 +40,6 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
     /// reference to it.
     pub fn settle(mut self, answer: impl Replied<LIMITS>) {
         self.give_back(&answer.reply());
-    }
-
-    /// Settles, and tells the call of the next attempt where one is due.
-    pub(crate) fn settle_and_retry(
-        mut self,
-        reply: &Reply<LIMITS>,
-        call: &Call<LIMITS>,
-    ) -> Option<Call<LIMITS>> {
-        let raw = self.raw.take()?;
-        self.throttle.desk().settle(&self.key, raw, reply, Some(call))
     }
 
     fn give_back(&mut self, reply: &Reply<LIMITS>) {

@@ -4,7 +4,7 @@ use core::mem;
 use core::ops::DerefMut;
 
 use super::gate::Ahead;
-use super::storage::{NONE, Slot, State, Storage};
+use super::storage::{NONE, Slot, State, Storage, TICK};
 use super::{PRIORITIES, Place};
 use crate::time::Instant;
 
@@ -164,7 +164,9 @@ where
             self.remove(By::Backoff, slot);
             self.make_ready(slot);
         }
-        let next = self.first(By::Deadline).map_or(next, |soonest| next.min(soonest.key));
+        if let Some(soonest) = self.first(By::Deadline) {
+            next = next.min(soonest.key.saturating_add(TICK.as_nanos()));
+        }
         (self.first(By::Place).map_or(NONE, |first| first.slot), Instant::from_nanos(next))
     }
 

@@ -70,9 +70,9 @@ pub use heap::{Growing, Node};
 pub use storage::{Slot, Storage};
 
 use crate::gate::Permit;
-use crate::time::{Instant, Span};
+use crate::time::Instant;
 use crate::verdict::{Call, Decision, Reason};
-use storage::{NONE, State};
+use storage::{NONE, State, TICK};
 
 /// How many priorities there are: 0 to 7, and 7 is first. A larger one counts as 7.
 pub const PRIORITIES: u8 = 8;
@@ -163,55 +163,45 @@ pub enum Turn<const LIMITS: usize = 1> {
     Unknown,
 }
 
-/// The call that is next, if any waits for its turn.
-#[derive(Clone, Copy, Debug)]
+/// The call that is next, if any waits for its turn, and what the gate says of it.
+#[derive(Debug)]
 pub struct Head<const LIMITS: usize = 1> {
     first: u32,
     call: Option<Call<LIMITS>>,
-    /// When the next deadline passes or backoff ends.
+    /// When to look again: after the next deadline, at the end of the next backoff, or when the gate says.
     next: Instant,
-}
-
-/// What a gate says of a [`Head`].
-#[derive(Debug)]
-#[must_use]
-pub struct Answer<const LIMITS: usize = 1> {
     decision: Option<Decision<Permit<LIMITS>>>,
     /// No call is sent before this instant.
     reach: Instant,
-    /// When to ask again.
-    next: Instant,
 }
 
 impl<const LIMITS: usize> Head<LIMITS> {
-    /// The slot of the call, whose waiter is the one to wake at the instant of [`Step::Sleep`]; `None` if none
-    /// waits for its turn.
-    #[must_use]
-    pub fn slot(&self) -> Option<usize> {
-        self.call.map(|_| self.first as usize)
-    }
-
-    /// Polls the gate for the call.
-    pub fn ask(&self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Answer<LIMITS> {
-        let mut answer = Answer { decision: None, reach: now, next: Instant::MAX };
-        if let Some(call) = &self.call {
-            match gate.poll(now, call) {
-                Decision::Wait(until) => (answer.reach, answer.next) = (until, until),
-                Decision::Full => {
-                    answer.reach = gate.due_behind(now, call, &[Ahead::default(); LIMITS]);
-                    answer.next = gate.ready_at(now, call).unwrap_or(Instant::MAX);
-                }
-                decision => answer.decision = Some(decision),
+    /// Polls the gate for the call. Returns until when the gate lets it wait, if it does.
+    pub fn ask(
+        &mut self,
+        now: Instant,
+        gate: &mut (impl Gate<LIMITS> + ?Sized),
+    ) -> Option<Instant> {
+        let call = self.call.as_ref()?;
+        match gate.poll(now, call) {
+            Decision::Wait(until) => {
+                self.wait(until);
+                return Some(until);
             }
+            Decision::Full => {
+                self.reach = gate.due_behind(now, call, &[Ahead::default(); LIMITS]);
+                self.next = self.next.min(gate.ready_at(now, call).unwrap_or(Instant::MAX));
+            }
+            decision => self.decision = Some(decision),
         }
-        answer
+        None
     }
-}
 
-impl<const LIMITS: usize> Answer<LIMITS> {
-    /// The call waits until then.
-    pub const fn wait(until: Instant) -> Self {
-        Self { decision: None, reach: until, next: until }
+    /// The call, if any, waits until then.
+    pub fn wait(&mut self, until: Instant) {
+        if self.call.is_some() {
+            (self.reach, self.next) = (until, self.next.min(until));
+        }
     }
 }
 
@@ -329,9 +319,9 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// The next step. Call it until it returns `Sleep`.
     pub fn poll(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Step {
         match self.head(now) {
-            Ok(head) => {
-                let answer = head.ask(now, gate);
-                self.conclude(now, head, answer, || gate.count_rejection())
+            Ok(mut head) => {
+                head.ask(now, gate);
+                self.conclude(now, head, || gate.count_rejection())
             }
             Err(until) => Step::Sleep(until),
         }
@@ -347,29 +337,23 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
             return Err((self.asleep < Instant::MAX).then_some(self.asleep));
         }
         let (first, next) = self.slots.look(now);
-        Ok(Head { first, call: self.slots.get(first).and_then(Slot::call), next })
+        let call = self.slots.get(first).and_then(Slot::call);
+        Ok(Head { first, call, next, decision: None, reach: now })
     }
 
     /// The last step of [`poll`](Self::poll). `count` is called where a call is rejected that was not polled for.
-    pub fn conclude(
-        &mut self,
-        now: Instant,
-        head: Head<LIMITS>,
-        answer: Answer<LIMITS>,
-        count: impl FnOnce(),
-    ) -> Step {
+    pub fn conclude(&mut self, now: Instant, head: Head<LIMITS>, count: impl FnOnce()) -> Step {
         self.asleep = Instant::ZERO;
-        let (slot, decision) = match answer.decision {
+        let (slot, decision) = match head.decision {
             Some(decision) => (head.first, decision),
-            None => match self.slots.late(answer.reach) {
+            None => match self.slots.late(head.reach) {
                 Some(late) => {
                     count();
-                    (late, Decision::Reject(Reason::Late(answer.reach)))
+                    (late, Decision::Reject(Reason::Late(head.reach)))
                 }
                 None => {
-                    let wake = head.next.min(answer.next);
-                    self.asleep = wake.max(now.saturating_add(Span::from_nanos(1)));
-                    return Step::Sleep((wake < Instant::MAX).then_some(self.asleep));
+                    self.asleep = head.next.max(now.saturating_add(TICK));
+                    return Step::Sleep((head.next < Instant::MAX).then_some(self.asleep));
                 }
             },
         };

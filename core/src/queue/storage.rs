@@ -5,11 +5,13 @@ use core::mem;
 use super::gate::Ahead;
 use super::{Place, Ticket, Turn};
 use crate::gate::Permit;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 use crate::verdict::{Call, Reason};
 
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
+/// What is later by this is later.
+pub(super) const TICK: Span = Span::from_nanos(1);
 
 /// Room for one call, from `join` to `take`.
 #[derive(Debug)]
@@ -127,8 +129,8 @@ pub trait Storage<const LIMITS: usize = 1> {
         _ = slot;
     }
 
-    /// Ends the backoffs that are over. The slot of the first call that waits for its turn, and when the
-    /// next deadline passes or backoff ends.
+    /// Ends the backoffs that are over. The slot of the first call that waits for its turn, and the first
+    /// instant after the next deadline, or at which the next backoff ends.
     fn look(&mut self, now: Instant) -> (u32, Instant) {
         let (mut first, mut least, mut next) = (NONE, Place::LAST, Instant::MAX);
         for number in 0..self.slots() {
@@ -137,7 +139,7 @@ pub trait Storage<const LIMITS: usize = 1> {
             {
                 let mut at = *not_before;
                 if at <= now {
-                    (at, *not_before) = (*deadline, Instant::ZERO);
+                    (at, *not_before) = (deadline.saturating_add(TICK), Instant::ZERO);
                     if *place < least {
                         (first, least) = (number, *place);
                     }
