@@ -325,8 +325,8 @@ impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
         }
     }
 
-    /// Keeps what was decided on the copy if nothing else was decided meanwhile, and takes the next copy; whether
-    /// there is anything to decide.
+    /// Keeps what was decided on the copy if nothing else was decided meanwhile, or takes the next copy. Whether
+    /// there is more to do.
     fn step<const WAITERS: usize>(
         &mut self,
         key: &G::Key,
@@ -340,26 +340,16 @@ impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
             {
                 place.clone_from(gate);
             }
+            self.gate = None;
             if self.back.take().is_some() {
                 desk.queue.changed();
                 // A retry joins before anybody is admitted.
-                if self.next.is_some() {
-                    return false;
-                }
-            } else if let Some(head) = self.head.take() {
-                let count = || {
-                    if let Ok(gate) = desk.gates.get(key, desk.now) {
-                        queue::Gate::count_rejection(gate);
-                    }
-                };
-                match desk.queue.conclude(desk.now, head, count) {
-                    Step::Wake(ticket) if ticket.slot() == self.own => {
-                        self.turn = desk.queue.take(ticket);
-                    }
-                    Step::Wake(ticket) => desk.queue.storage().wake(ticket.slot()),
-                    Step::Sleep(_) => {}
-                }
+                return self.next.is_none();
             }
+            if let Some(head) = self.head.take() {
+                self.conclude(key, desk, head);
+            }
+            return true;
         }
         // A call that is over does not bring a key back that had to go.
         if let Some(Back { again: None, .. }) = self.back
@@ -379,16 +369,37 @@ impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
             }
         }
         (self.decided, self.now) = (Some(*desk.decided), desk.now);
-        self.gate = None;
         match desk.gates.get(key, desk.now) {
             Ok(gate) => self.gate = Some(gate.clone()),
             Err(until) => {
+                self.gate = None;
                 if let Some(head) = &mut self.head {
                     head.wait(until);
                 }
             }
         }
         true
+    }
+
+    /// Tells the queue what was decided.
+    fn conclude<const WAITERS: usize>(
+        &mut self,
+        key: &G::Key,
+        desk: &mut Locked<'_, G, WAITERS, LIMITS>,
+        head: Head<LIMITS>,
+    ) {
+        let count = || {
+            if let Ok(gate) = desk.gates.get(key, desk.now) {
+                queue::Gate::count_rejection(gate);
+            }
+        };
+        match desk.queue.conclude(desk.now, head, count) {
+            Step::Wake(ticket) if ticket.slot() == self.own => {
+                self.turn = desk.queue.take(ticket);
+            }
+            Step::Wake(ticket) => desk.queue.storage().wake(ticket.slot()),
+            Step::Sleep(_) => {}
+        }
     }
 
     /// Decides on the copy.
