@@ -48,6 +48,13 @@ enum Sown<G: Gates<LIMITS>, const LIMITS: usize> {
     Grown(G),
 }
 
+impl<G: Gates<LIMITS>, const LIMITS: usize> Sown<G, LIMITS> {
+    #[inline(never)]
+    fn grow(&mut self, policy: &'static Policy<G::Law, LIMITS>, seed: fn() -> u64) {
+        *self = Self::Grown(G::begin(policy, seed(), time::now()));
+    }
+}
+
 /// The locked state: the gates, the queue and the number of decisions.
 struct Locked<'a, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     gates: &'a mut G,
@@ -203,34 +210,17 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     /// Does `act` while nobody else does. A law or a waker that calls back into the throttle which
     /// calls it finds nothing done, and gets `otherwise`.
     fn with<R>(&self, otherwise: R, act: impl FnOnce(Locked<'_, G, WAITERS, LIMITS>) -> R) -> R {
-        self.grow();
         self.inner.lock(|cell| {
             let Ok(mut inner) = cell.try_borrow_mut() else { return otherwise };
             let Inner { gates, queue, decided, .. } = &mut *inner;
+            if let Sown::Seed(policy, seed) = *gates {
+                gates.grow(policy, seed);
+            }
             match gates {
                 Sown::Grown(gates) => act(Locked { gates, queue, decided, now: time::now() }),
                 Sown::Seed(..) => otherwise, // not reached
             }
         })
-    }
-
-    /// Makes the gates, if they are still to be made: neither entropy nor a law need be fast.
-    #[inline(never)]
-    fn grow(&self) {
-        let sown = self.inner.lock(|cell| match cell.try_borrow().ok()?.gates {
-            Sown::Seed(policy, seed) => Some((policy, seed)),
-            Sown::Grown(_) => None,
-        });
-        if let Some((policy, seed)) = sown {
-            let gates = G::begin(policy, seed(), time::now());
-            self.inner.lock(|cell| {
-                if let Ok(mut inner) = cell.try_borrow_mut()
-                    && matches!(inner.gates, Sown::Seed(..))
-                {
-                    inner.gates = Sown::Grown(gates);
-                }
-            });
-        }
     }
 
     /// The clock of the sleeps.
@@ -338,7 +328,7 @@ impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
             if let Some(gate) = &self.gate
                 && let Ok(place) = desk.gates.get(key, self.now)
             {
-                place.clone_from(gate);
+                overwrite(place, gate);
             }
             self.gate = None;
             if self.back.take().is_some() {
@@ -370,9 +360,8 @@ impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
         }
         (self.decided, self.now) = (Some(*desk.decided), desk.now);
         match desk.gates.get(key, desk.now) {
-            Ok(gate) => self.gate = Some(gate.clone()),
+            Ok(gate) => copy(&mut self.gate, gate),
             Err(until) => {
-                self.gate = None;
                 if let Some(head) = &mut self.head {
                     head.wait(until);
                 }
@@ -412,6 +401,18 @@ impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
             self.waits_until = head.ask(self.now, gate);
         }
     }
+}
+
+/// Copies gates in one step: a function of its own writes them where they belong.
+#[inline(never)]
+fn copy<T: Clone>(to: &mut Option<T>, gates: &T) {
+    *to = Some(gates.clone());
+}
+
+/// The same where there are gates already.
+#[inline(never)]
+fn overwrite<T: Clone>(place: &mut T, gates: &T) {
+    *place = gates.clone();
 }
 
 /// The cooldown that the server asks for, for the log.
