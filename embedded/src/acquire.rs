@@ -53,7 +53,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
     pub(crate) fn settle(&mut self, reply: &Reply<LIMITS>) -> bool {
         let Self { throttle, key, call, standing } = self;
         let Some(permit) = standing.take() else { return false };
-        throttle.desk().settle(key, permit, reply, Some(call))
+        throttle.desk().settle(key, permit, Some(reply), Some(call))
     }
 
     fn stand(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Rejection>> {

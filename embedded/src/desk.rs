@@ -13,7 +13,7 @@ use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::gate::{ConcurrencyLimit, Permit};
 use tidegate::queue::{self, Head, Place, Step, Ticket, Turn};
-use tidegate::{CallTime, Decision, Instant, Outcome, Policy, Reason, Reply, Span};
+use tidegate::{CallTime, Decision, Instant, Policy, Reason, Reply, Span};
 
 use crate::gates::{Gate, Gates};
 use crate::log::{debug, trace};
@@ -140,7 +140,7 @@ pub trait Verbs<const LIMITS: usize> {
         &self,
         key: &Self::Key,
         permit: Permit<LIMITS>,
-        reply: &Reply<LIMITS>,
+        reply: Option<&Reply<LIMITS>>,
         again: Option<&mut tidegate::Call<LIMITS>>,
     ) -> bool;
 }
@@ -260,94 +260,87 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     /// due, wakes the tasks of these calls except that of `round.own`, and sets the timer of the task whose call is
     /// first then.
     #[inline(never)]
-    fn work(&self, key: &G::Key, round: &mut Round<'_, G, LIMITS>) {
+    fn work(&self, key: &G::Key, round: &mut Round<'_, LIMITS>) {
+        let mut decision = Decided::<G, LIMITS>::default();
         loop {
             let mut alarm = None;
-            let mut decides = false;
-            self.with_key(key, &mut |desk| decides = round.step(key, desk, &mut alarm));
+            let mut goes_on = false;
+            self.with_key(key, &mut |desk| {
+                goes_on = match decision.before == Some(*desk.decided) {
+                    true => decision.keep(key, desk, round),
+                    false => decision.begin(key, desk, round, &mut alarm),
+                }
+            });
             if let Some((until, waker)) = alarm {
                 wake_at(until, &waker);
             }
-            if !decides {
+            if !goes_on {
                 return;
             }
-            round.decide();
+            decision.make(round);
         }
     }
 }
 
-/// One call that comes or comes back, until all is decided that is due.
-struct Round<'a, G: Gates<LIMITS>, const LIMITS: usize> {
+/// A call that comes or comes back, while all is decided that is due.
+struct Round<'a, const LIMITS: usize> {
     /// The slot of the call that comes, and what becomes of it.
     own: usize,
     turn: Turn<LIMITS>,
-    /// The call that has come back.
-    back: Option<Back<'a, LIMITS>>,
-    next: Option<tidegate::Call<LIMITS>>,
-    /// The gates on which it is decided, and the number of decisions before.
-    gate: Option<Gate<G::Law, LIMITS>>,
-    decided: Option<u32>,
-    now: Instant,
-    head: Option<Head<LIMITS>>,
     /// When the gates open for the first call, if these are what it waits for.
     waits_until: Option<Instant>,
+    /// The call that has come back, and its next attempt.
+    back: Option<Back<'a, LIMITS>>,
+    next: Option<tidegate::Call<LIMITS>>,
 }
 
-/// A call that has come back, and what is tried again.
+/// A call that has come back.
 struct Back<'a, const LIMITS: usize> {
     permit: Permit<LIMITS>,
-    reply: &'a Reply<LIMITS>,
+    /// None if it was given up.
+    reply: Option<&'a Reply<LIMITS>>,
+    /// What is tried again.
     again: Option<&'a tidegate::Call<LIMITS>>,
 }
 
-impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
+impl<'a, const LIMITS: usize> Round<'a, LIMITS> {
     const fn new(own: usize, back: Option<Back<'a, LIMITS>>) -> Self {
-        Self {
-            own,
-            turn: Turn::Waiting,
-            back,
-            next: None,
-            gate: None,
-            decided: None,
-            now: Instant::ZERO,
-            head: None,
-            waits_until: None,
-        }
+        Self { own, turn: Turn::Waiting, waits_until: None, back, next: None }
     }
+}
 
-    /// Keeps what was decided on the copy if nothing else was decided meanwhile, or takes the next copy. Whether
-    /// there is more to do.
-    fn step<const WAITERS: usize>(
+/// One decision, on a copy of the gates.
+struct Decided<G: Gates<LIMITS>, const LIMITS: usize> {
+    /// How many decisions there were before; none if nothing is decided.
+    before: Option<u32>,
+    now: Instant,
+    gate: Option<Gate<G::Law, LIMITS>>,
+    /// The call that is next, unless one that has come back is settled.
+    head: Option<Head<LIMITS>>,
+}
+
+impl<G: Gates<LIMITS>, const LIMITS: usize> Default for Decided<G, LIMITS> {
+    fn default() -> Self {
+        Self { before: None, now: Instant::ZERO, gate: None, head: None }
+    }
+}
+
+impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
+    /// Finds what is to be decided, and copies the gates. If there is nothing, returns false, and when to wake whom.
+    fn begin<const WAITERS: usize>(
         &mut self,
         key: &G::Key,
         desk: &mut Locked<'_, G, WAITERS, LIMITS>,
+        round: &mut Round<'_, LIMITS>,
         alarm: &mut Option<(Instant, Waker)>,
     ) -> bool {
-        if self.decided == Some(*desk.decided) {
-            desk.outdate();
-            if let Some(gate) = &self.gate
-                && let Ok(place) = desk.gates.get(key, self.now)
-            {
-                overwrite(place, gate);
-            }
-            self.gate = None;
-            if self.back.take().is_some() {
-                desk.queue.changed();
-                // A retry joins before anybody is admitted.
-                return self.next.is_none();
-            }
-            if let Some(head) = self.head.take() {
-                self.conclude(key, desk, head);
-            }
-            return true;
-        }
         // A call that is over does not bring a key back that had to go.
-        if let Some(Back { again: None, .. }) = self.back
+        if let Some(Back { again: None, .. }) = round.back
             && desk.gates.look(key).is_none()
         {
-            self.back = None;
+            round.back = None;
         }
-        if self.back.is_none() {
+        if round.back.is_none() {
             match desk.queue.head(desk.now) {
                 Ok(head) => self.head = Some(head),
                 Err(until) => {
@@ -358,7 +351,7 @@ impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
                 }
             }
         }
-        (self.decided, self.now) = (Some(*desk.decided), desk.now);
+        (self.before, self.now) = (Some(*desk.decided), desk.now);
         match desk.gates.get(key, desk.now) {
             Ok(gate) => copy(&mut self.gate, gate),
             Err(until) => {
@@ -370,36 +363,55 @@ impl<'a, G: Gates<LIMITS>, const LIMITS: usize> Round<'a, G, LIMITS> {
         true
     }
 
-    /// Tells the queue what was decided.
-    fn conclude<const WAITERS: usize>(
+    /// Decides.
+    fn make(&mut self, round: &mut Round<'_, LIMITS>) {
+        let Some(gate) = &mut self.gate else { return };
+        if let Some(Back { permit, reply, again }) = &round.back {
+            match reply {
+                Some(reply) => {
+                    gate.settle(self.now, permit.twin(), *reply);
+                    round.next = again.and_then(|call| gate.retry(self.now, call, *reply).ok());
+                }
+                None => gate.release(permit.twin()),
+            }
+        } else if let Some(head) = &mut self.head {
+            round.waits_until = head.ask(self.now, gate);
+        }
+    }
+
+    /// Keeps what was decided, as nothing else was decided meanwhile. Returns whether there may be more to decide.
+    fn keep<const WAITERS: usize>(
         &mut self,
         key: &G::Key,
         desk: &mut Locked<'_, G, WAITERS, LIMITS>,
-        head: Head<LIMITS>,
-    ) {
+        round: &mut Round<'_, LIMITS>,
+    ) -> bool {
+        desk.outdate();
+        if let Some(gate) = &self.gate
+            && let Ok(place) = desk.gates.get(key, self.now)
+        {
+            overwrite(place, gate);
+        }
+        self.gate = None;
+        if round.back.take().is_some() {
+            desk.queue.changed();
+            // A retry joins before anybody is admitted.
+            return round.next.is_none();
+        }
+        let Some(head) = self.head.take() else { return true };
         let count = || {
             if let Ok(gate) = desk.gates.get(key, desk.now) {
                 queue::Gate::count_rejection(gate);
             }
         };
         match desk.queue.conclude(desk.now, head, count) {
-            Step::Wake(ticket) if ticket.slot() == self.own => {
-                self.turn = desk.queue.take(ticket);
+            Step::Wake(ticket) if ticket.slot() == round.own => {
+                round.turn = desk.queue.take(ticket);
             }
             Step::Wake(ticket) => desk.queue.storage().wake(ticket.slot()),
             Step::Sleep(_) => {}
         }
-    }
-
-    /// Decides on the copy.
-    fn decide(&mut self) {
-        let Some(gate) = &mut self.gate else { return };
-        if let Some(Back { permit, reply, again }) = &mut self.back {
-            gate.settle(self.now, permit.twin(), *reply);
-            self.next = again.and_then(|call| gate.retry(self.now, call, *reply).ok());
-        } else if let Some(head) = &mut self.head {
-            self.waits_until = head.ask(self.now, gate);
-        }
+        true
     }
 }
 
@@ -523,7 +535,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             self.work(key, &mut round);
         }
         if full {
-            let later = round.now.saturating_add(LOOK_AGAIN);
+            let later = time::now().saturating_add(LOOK_AGAIN);
             wake = wake.min(round.waits_until.unwrap_or(later));
         }
         match round.turn {
@@ -550,7 +562,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             Stage::Waiting(ticket) if ticket != NO_TICKET => ticket,
             _ => {
                 if let Some(permit) = standing.take() {
-                    self.settle(key, permit, &Outcome::Abandoned.into(), None);
+                    self.settle(key, permit, None, None);
                 }
                 return;
             }
@@ -579,30 +591,30 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         &self,
         key: &G::Key,
         permit: Permit<LIMITS>,
-        reply: &Reply<LIMITS>,
+        reply: Option<&Reply<LIMITS>>,
         again: Option<&mut tidegate::Call<LIMITS>>,
     ) -> bool {
         #[cfg(feature = "sleep")]
-        if let Some(mut clock) = self.sleep() {
+        if let (Some(mut clock), Some(reply)) = (self.sleep(), reply) {
             clock.heard(time::now(), reply);
             self.set_sleep(clock);
         }
-        let mut round =
-            Round::new(WAITERS, Some(Back { permit, reply, again: again.as_deref() }));
+        let back = Back { permit, reply, again: again.as_deref() };
+        let mut round = Round::new(WAITERS, Some(back));
         self.work(key, &mut round);
         let next = round.next;
-        match &next {
-            Some(next) => debug!(
+        match (&next, reply) {
+            (Some(next), Some(reply)) => debug!(
                 "{:?}, and the server asks for {} ms: attempt {} in {} ms or then",
                 reply.outcome,
                 asked(reply),
                 next.attempt().saturating_add(1),
                 millis(next.not_before().saturating_since(time::now()))
             ),
-            None if reply.outcome.is_pushback() => {
+            (None, Some(reply)) if reply.outcome.is_pushback() => {
                 debug!("{:?}, and the server asks for {} ms", reply.outcome, asked(reply));
             }
-            None => {}
+            _ => {}
         }
         match (again, next) {
             (Some(call), Some(next)) => {

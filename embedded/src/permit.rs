@@ -1,7 +1,7 @@
 //! The permit: the right to one call, as a guard.
 
+use tidegate::Reply;
 use tidegate::gate::Permit as Raw;
-use tidegate::{Outcome, Reply};
 
 use crate::desk::Verbs;
 use crate::replied::Replied;
@@ -39,10 +39,10 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
     /// Tells what became of the call: whatever [`run`](crate::Call::run) takes, for example an [`Outcome`], or a
     /// reference to it.
     pub fn settle(mut self, answer: impl Replied<LIMITS>) {
-        self.give_back(&answer.reply());
+        self.give_back(Some(&answer.reply()));
     }
 
-    fn give_back(&mut self, reply: &Reply<LIMITS>) {
+    fn give_back(&mut self, reply: Option<&Reply<LIMITS>>) {
         if let Some(raw) = self.raw.take() {
             self.throttle.desk().settle(&self.key, raw, reply, None);
         }
@@ -51,7 +51,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Permit<'_, T, LIMITS> {
     fn drop(&mut self) {
-        self.give_back(&Outcome::Abandoned.into());
+        self.give_back(None);
     }
 }
 

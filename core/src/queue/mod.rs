@@ -270,17 +270,16 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         self.enter(call, place).ok_or(Reason::QueueFull)
     }
 
-    /// The calls that wait before a call of this priority, where [`join`](Self::join) looks at them: where there are
-    /// any, and it is the first attempt of a call with a deadline.
-    #[must_use]
-    pub fn ahead(&self, call: &Call<LIMITS>, priority: u8) -> Option<[Ahead; LIMITS]> {
+    /// The calls that wait before a call of this priority, if there are any and it is the first attempt of a call
+    /// with a deadline.
+    fn ahead(&self, call: &Call<LIMITS>, priority: u8) -> Option<[Ahead; LIMITS]> {
         let looks = call.attempt() == 0 && call.not_after() < Instant::MAX;
         let ahead = looks.then(|| self.slots.ahead(priority))?;
         ahead.iter().any(|ahead| ahead.calls > 0).then_some(ahead)
     }
 
-    /// The same without a look at those before it, which is less code: a call that would miss its deadline
-    /// is rejected when it is known that it does. `None` if the storage has no room.
+    /// [`join`](Self::join) without a look at the calls before it, which is less code: a call that would miss its
+    /// deadline is rejected when the wait of the first call tells. `None` if the storage has no room.
     pub fn enter(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
         let (costs, attempt) = (call.costs, call.attempt);
         let (deadline, not_before) = (call.deadline, call.not_before);
