@@ -652,7 +652,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             let quota = law.quota(&limit.state);
             limit.pacing.drain(lately(law, now), quota);
             let mut cost = part.cost;
-            if let Some(used) = reply.used.and_then(|used| used.get(index).copied()) {
+            if let Some(used) = reply.used.get(index).copied().flatten() {
                 if limit.has_charged(part) {
                     limit.pacing.pour(cost, used, quota);
                     law.corrected(&mut limit.state, now, cost, used);

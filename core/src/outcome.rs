@@ -57,13 +57,13 @@ impl Outcome {
         if let Some(first) = hints.first_mut() {
             *first = hint;
         }
-        Reply { outcome: self, hints, used: None }
+        Reply { outcome: self, hints, used: [None; LIMITS] }
     }
 
     /// The outcome and the actual cost of the call for each limit.
     #[must_use]
-    pub const fn using<const LIMITS: usize>(self, used: [u32; LIMITS]) -> Reply<LIMITS> {
-        Reply { outcome: self, hints: [Hint::NONE; LIMITS], used: Some(used) }
+    pub fn using<const LIMITS: usize>(self, used: [u32; LIMITS]) -> Reply<LIMITS> {
+        Reply::from(self).using(used)
     }
 
     /// Whether the server asked for fewer calls: [`Throttled`](Self::Throttled) or
@@ -88,10 +88,10 @@ impl Outcome {
 /// use tidegate::{Outcome, Reply};
 ///
 /// let plain: Reply = Outcome::Ok.into();
-/// assert_eq!(plain.used, None);
+/// assert_eq!(plain.used, [None]);
 /// // One request, 812 tokens where 1000 had been asked for:
 /// let exact = Outcome::Ok.using([1, 812]);
-/// assert_eq!(exact.used, Some([1, 812]));
+/// assert_eq!(exact.used, [Some(1), Some(812)]);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -102,7 +102,7 @@ pub struct Reply<const LIMITS: usize = 1> {
     pub hints: [Hint; LIMITS],
     /// The actual cost for each limit, in the units of the call. `None` keeps the stated cost. A
     /// lower cost is refunded; a higher one is a debt that delays later calls.
-    pub used: Option<[u32; LIMITS]>,
+    pub used: [Option<u32>; LIMITS],
 }
 
 impl<const LIMITS: usize> Reply<LIMITS> {
@@ -130,13 +130,13 @@ impl<const LIMITS: usize> Reply<LIMITS> {
     /// ```
     #[must_use]
     pub const fn about(outcome: Outcome, hints: [Hint; LIMITS]) -> Self {
-        Self { outcome, hints, used: None }
+        Self { outcome, hints, used: [None; LIMITS] }
     }
 
-    /// The same reply with what the call really cost of each limit.
+    /// The same reply with the actual cost of the call for each limit.
     #[must_use]
-    pub const fn using(self, used: [u32; LIMITS]) -> Self {
-        Self { used: Some(used), ..self }
+    pub fn using(self, used: [u32; LIMITS]) -> Self {
+        Self { used: used.map(Some), ..self }
     }
 }
 
@@ -176,6 +176,6 @@ impl<const LIMITS: usize, T: AsReply<LIMITS>> AsReply<LIMITS> for &T {
 
 impl<const LIMITS: usize> From<Outcome> for Reply<LIMITS> {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, hints: [Hint::NONE; LIMITS], used: None }
+        Self { outcome, hints: [Hint::NONE; LIMITS], used: [None; LIMITS] }
     }
 }

@@ -256,7 +256,7 @@ impl Desk {
     pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
         if let (Some(kept), Some(permit)) = (self.gates.get(gate), self.permits.get(permit)) {
-            kept.gate.learn_costs(now, self.draft.used(permit.costs()), &self.draft.reply.hints);
+            kept.gate.learn_costs(now, self.draft.reply.used, &self.draft.reply.hints);
             kept.gate.controller.learn(now, permit, self.draft.reply);
             kept.line.changed();
         }

@@ -13,15 +13,13 @@ pub struct Draft<const LIMITS: usize> {
     body: Option<Body>,
     /// The current reply.
     pub reply: Reply<LIMITS>,
-    /// What the response says that the call cost of each limit.
-    costs: [Option<u32>; LIMITS],
 }
 
 impl<const LIMITS: usize> Draft<LIMITS> {
     /// A served call without hints.
     pub const fn new() -> Self {
-        let reply = Reply { outcome: Outcome::Ok, hints: [Hint::NONE; LIMITS], used: None };
-        Self { reading: Reading::new(0), body: None, reply, costs: [None; LIMITS] }
+        let reply = Reply::about(Outcome::Ok, [Hint::NONE; LIMITS]);
+        Self { reading: Reading::new(0), body: None, reply }
     }
 
     /// Begins the reply with an outcome, and the cooldown that came with it; NaN for none.
@@ -34,7 +32,6 @@ impl<const LIMITS: usize> Draft<LIMITS> {
             5 => Outcome::Exhausted,
             _ => Outcome::Abandoned,
         };
-        self.costs = [None; LIMITS];
         self.reply = outcome.with(span(cooldown).map_or(Hint::NONE, Hint::retry_after));
     }
 
@@ -67,7 +64,6 @@ impl<const LIMITS: usize> Draft<LIMITS> {
             *first = Unit::Requests;
         }
         self.reply = answer.about(units);
-        self.costs = units.map(|unit| answer.cost_of(unit));
         match self.reply.outcome {
             Outcome::Ok => 0,
             Outcome::Throttled => 1,
@@ -76,21 +72,6 @@ impl<const LIMITS: usize> Draft<LIMITS> {
             Outcome::Abandoned => 4,
             Outcome::Exhausted => 5,
         }
-    }
-
-    /// Corrects the `charged` cost to the one that the server reports. A cost from JavaScript takes
-    /// precedence. Returns the known costs.
-    pub fn used(&mut self, mut charged: [u32; LIMITS]) -> [Option<u32>; LIMITS] {
-        if let Some(used) = self.reply.used {
-            return used.map(Some);
-        }
-        if self.reply.outcome == Outcome::Ok {
-            for (charged, cost) in charged.iter_mut().zip(self.costs) {
-                *charged = cost.unwrap_or(*charged);
-            }
-            self.reply.used = Some(charged);
-        }
-        self.costs
     }
 
     /// The cooldown that the reply asks for; NaN for none.

@@ -233,7 +233,7 @@ pub fn cooldown() -> f64 {
 /// Adds the actual cost to the reply.
 #[wasm_bindgen]
 pub fn used(requests: f64, tokens: f64) {
-    DESK.with(|desk| desk.draft.reply.used = Some(counts([requests, tokens])));
+    DESK.with(|desk| desk.draft.reply.used = counts([requests, tokens]).map(Some));
 }
 
 /// See `Desk::interval`.

@@ -18,12 +18,19 @@ pub fn outcome(byte: u8) -> Outcome {
 /// The outcome with any hints, of the call or of each limit, and perhaps with what it really cost.
 pub fn reply<const LIMITS: usize>(outcome: Outcome, input: &mut Input<'_>) -> Reply<LIMITS> {
     let flags = input.u8();
-    let reply = if flags & 1 == 0 {
+    let mut reply = if flags & 1 == 0 {
         outcome.with(hint(input))
     } else {
         Reply::about(outcome, [(); LIMITS].map(|()| hint(input)))
     };
-    if flags & 2 == 0 { reply } else { reply.using([(); LIMITS].map(|()| input.small())) }
+    if flags & 2 != 0 {
+        reply = reply.using([(); LIMITS].map(|()| input.small()));
+    }
+    // A server may report the cost of some limits only.
+    if let (true, Some(first)) = (flags & 4 != 0, reply.used.first_mut()) {
+        *first = None;
+    }
+    reply
 }
 
 fn hint(input: &mut Input<'_>) -> Hint {

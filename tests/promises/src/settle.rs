@@ -60,14 +60,15 @@ impl<const LIMITS: usize> World<LIMITS> {
             );
             return;
         }
-        if reply.outcome == Outcome::Exhausted && reply.used.is_none() {
+        if reply.outcome == Outcome::Exhausted && reply.used == [None; LIMITS] {
             assert!(self.gate.states().eq(before.states()), "a quota that is used up taught a law");
         }
-        let used = reply.used.unwrap_or(flying.call.costs);
         for (limit, account) in self.accounts.iter_mut().enumerate() {
             account.see(self.now);
-            if let (true, Some(quota)) = (flying.charged[limit], self.terms.quotas[limit]) {
-                account.correct(flying.call.costs[limit], used[limit], quota);
+            if let (true, Some(quota), Some(used)) =
+                (flying.charged[limit], self.terms.quotas[limit], reply.used[limit])
+            {
+                account.correct(flying.call.costs[limit], used, quota);
             }
         }
         if reply.outcome != Outcome::Ok {

@@ -52,7 +52,8 @@ impl Answer {
         told.map(move |draft| draft.limit(cooldown.take()))
     }
 
-    /// The reply for a controller with several limits, with the server's hint for each.
+    /// The reply for a controller with several limits: the server's hint for each, and what a served
+    /// call cost of each if the server reports it.
     ///
     /// ```
     /// use tidegate::signal::http::{Name, Reading, Unit};
@@ -69,45 +70,29 @@ impl Answer {
     /// reading.header("RateLimit", r#""second";r=4;t=1, "day";r=900;t=3600"#);
     /// let reply: Reply<2> = reading.finish(None).about(["second", "day"].map(Name::of));
     /// assert_eq!(reply.hints[1].period, Some(Span::from_secs(86_400)));
+    ///
+    /// let mut reading = Reading::new(200);
+    /// reading.header("x-ratelimitbysize-remaining-minute", "499968");
+    /// reading.header("ratelimitbysize-query-cost", "32");
+    /// let reply: Reply<2> = reading.finish(None).about([Unit::Requests, Unit::Tokens]);
+    /// assert_eq!(reply.used, [None, Some(32)]);
     /// ```
     #[must_use]
     pub fn about<const LIMITS: usize>(&self, limits: [impl Into<Which>; LIMITS]) -> Reply<LIMITS> {
+        let limits = limits.map(Into::into);
         let hints = limits.map(|which| {
-            let hint = match which.into() {
+            let hint = match which {
                 Which::Counting(unit) => self.of(unit),
                 Which::Named(name) => self.of_name(name),
             };
             let Hint { retry_after, no_retry, concurrency, .. } = self.hint;
             Hint { retry_after, no_retry, concurrency, ..hint }
         });
-        Reply::about(self.outcome, hints)
-    }
-
-    /// The actual cost for each limit, for [`Reply::using`]: what the server reports, or else what
-    /// was `charged`.
-    ///
-    /// ```
-    /// use tidegate::signal::http::{Reading, Unit};
-    /// use tidegate::Reply;
-    ///
-    /// let mut reading = Reading::new(200);
-    /// reading.header("x-ratelimitbysize-remaining-minute", "499968");
-    /// reading.header("ratelimitbysize-query-cost", "32");
-    /// let (answer, units) = (reading.finish(None), [Unit::Requests, Unit::Tokens]);
-    /// assert_eq!(answer.costs(units, [1, 500]), [1, 32]);
-    /// let reply: Reply<2> = answer.about(units).using(answer.costs(units, [1, 500]));
-    /// assert_eq!(reply.hints[1].remaining, Some(499_968));
-    /// ```
-    #[must_use]
-    pub fn costs<const LIMITS: usize>(
-        &self,
-        limits: [impl Into<Which>; LIMITS],
-        mut charged: [u32; LIMITS],
-    ) -> [u32; LIMITS] {
-        for (charged, which) in charged.iter_mut().zip(limits) {
-            *charged = self.cost_of(which).unwrap_or(*charged);
-        }
-        charged
+        let used = match self.outcome {
+            Outcome::Ok => limits.map(|which: Which| self.cost_of(which)),
+            _ => [None; LIMITS],
+        };
+        Reply { used, ..Reply::about(self.outcome, hints) }
     }
 
     /// The cost that the server reports for a limit, if any.

@@ -249,7 +249,7 @@ impl CommonReading {
                 ..Hint::NONE
             }
         });
-        Reply { outcome, hints, used: None }
+        Reply::about(outcome, hints)
     }
 }
 
