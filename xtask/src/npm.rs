@@ -14,9 +14,11 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone.
 const MODULES: [&str; 4] = ["gate", "laws", "pacing", "shared"];
 
-/// What repeats is neither inlined nor unrolled: LLVM's own thresholds cost an eighth more bytes.
+/// What repeats is neither inlined, unrolled nor computed ahead, and branches are threaded through loops too: LLVM's
+/// own choices cost an eighth more bytes.
 pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
-    ['-Cllvm-args=-inline-threshold=5', '-Cllvm-args=-unroll-count=1']";
+    ['-Cllvm-args=-inline-threshold=0', '-Cllvm-args=-unroll-count=1', \
+    '-Cllvm-args=-enable-pre=false', '-Cllvm-args=-jump-threading-across-loop-headers']";
 
 /// What is published.
 #[derive(Clone, Copy, Debug, ValueEnum)]
