@@ -147,16 +147,14 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// What [`poll`](Self::poll) would return. Changes nothing.
     #[must_use]
     pub fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict {
-        let mut due = self.cooldown.until().max(call.not_before);
-        let mut rejection = None::<Reason>;
-        pairs(self.laws(), &self.limits, |index, law, limit| {
-            match limit.due(law, now, call.cost_of(index), self.in_flight()) {
-                Ok(at) => due = due.max(at),
-                Err(reason) => {
-                    rejection = Some(rejection.map_or(reason, |other| other.max(reason)))
-                }
-            }
-        });
+        self.look(now, call).0
+    }
+
+    /// The verdict, and from when on each limit admits the call.
+    #[inline(always)]
+    fn look(&self, now: Instant, call: &Call<LIMITS>) -> (Verdict, [Instant; LIMITS]) {
+        let mut dues = [Instant::ZERO; LIMITS];
+        let (due, mut rejection) = self.due(now, call, &mut dues);
         // A full concurrency limit must not hide that the wait behind it is too long.
         let at = due.max(now);
         if at > call.deadline {
@@ -169,34 +167,53 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         {
             rejection = Some(Reason::RetryBudget);
         }
-        match rejection {
+        let verdict = match rejection {
             Some(reason) => Verdict::Reject(reason),
             None if self.calls.is_full(now, self.concurrency_limit(now, call)) => Verdict::Full,
             None if due > now => Verdict::Wait(due),
             None => Verdict::Admit,
-        }
+        };
+        (verdict, dues)
+    }
+
+    /// From when on cooldowns and limits admit the call, or why they never do; and the same for each limit in
+    /// `dues`, where zero stands for never.
+    fn due(
+        &self,
+        now: Instant,
+        call: &Call<LIMITS>,
+        dues: &mut [Instant; LIMITS],
+    ) -> (Instant, Option<Reason>) {
+        let mut due = self.cooldown.until().max(call.not_before);
+        let mut rejection = None::<Reason>;
+        pairs(self.laws(), &self.limits, |index, law, limit| {
+            match limit.due(law, now, call.cost_of(index), self.in_flight()) {
+                Ok(at) => {
+                    due = due.max(at);
+                    if let Some(own) = dues.get_mut(index) {
+                        *own = at;
+                    }
+                }
+                Err(reason) => rejection = rejection.max(Some(reason)),
+            }
+        });
+        (due, rejection)
     }
 
     /// The gate that delays `call`, or `None` if it may be sent. If the call would miss its
     /// deadline, this is the gate whose wait is too long, or `None` if the deadline has passed.
     #[must_use]
     pub fn why(&self, now: Instant, call: &Call<LIMITS>) -> Option<Gate> {
-        match self.check(now, call) {
+        let (verdict, dues) = self.look(now, call);
+        match verdict {
             Verdict::Admit => None,
             Verdict::Full => Some(Gate::Concurrency),
             Verdict::Reject(Reason::RetryBudget) => Some(Gate::RetryBudget),
-            Verdict::Wait(until) | Verdict::Reject(Reason::Late(until)) => {
-                let mut rate_limited = false;
-                pairs(self.laws(), &self.limits, |index, law, limit| {
-                    rate_limited |= until > now
-                        && limit.due(law, now, call.cost_of(index), self.in_flight()) == Ok(until);
-                });
-                match rate_limited {
-                    true => Some(Gate::Pacing),
-                    false if until > now => Some(Gate::Cooldown),
-                    false => None,
-                }
-            }
+            Verdict::Wait(until) | Verdict::Reject(Reason::Late(until)) => match dues.contains(&until) {
+                _ if until <= now => None,
+                true => Some(Gate::Pacing),
+                false => Some(Gate::Cooldown),
+            },
             Verdict::Reject(_) => Some(Gate::Pacing),
         }
     }
@@ -205,9 +222,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// decisions charge nothing, but [`stats`](Self::stats) counts them, and the law learns that a
     /// call waited for it.
     pub fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
-        match self.check(now, call) {
-            Verdict::Admit => Decision::Admit(self.charge(now, call)),
-            verdict => self.keep_back(now, call, verdict),
+        match self.look(now, call) {
+            (Verdict::Admit, _) => Decision::Admit(self.charge(now, call)),
+            (verdict, dues) => self.keep_back(now, call, verdict, dues),
         }
     }
 
@@ -514,10 +531,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         now: Instant,
         call: &Call<LIMITS>,
         verdict: Verdict,
+        dues: [Instant; LIMITS],
     ) -> Decision<Permit<LIMITS>> {
         match verdict {
             Verdict::Wait(until) => {
-                self.note_rate_limited(now, call, until);
+                self.note_rate_limited(&dues, until);
                 self.stats.note(|stats| {
                     stats.waits = stats.waits.saturating_add(1);
                     stats.waited = stats.waited.saturating_add(until.saturating_since(now));
@@ -531,7 +549,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             Verdict::Reject(reason) => {
                 // A call that cannot wait is limited by the law too.
                 if let Reason::Late(until) = reason {
-                    self.note_rate_limited(now, call, until);
+                    self.note_rate_limited(&dues, until);
                 }
                 self.stats.count(|stats| &mut stats.rejected);
                 Decision::Reject(reason)
@@ -567,14 +585,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         Decision::Full
     }
 
-    /// Notes which limits make `call` wait until then: their laws are the limit now. A limit whose own
+    /// Notes which limits make a call wait until then: their laws are the limit now. A limit whose own
     /// wait is shorter than another's, or than a cooldown, is not.
-    fn note_rate_limited(&mut self, now: Instant, call: &Call<LIMITS>, until: Instant) {
-        let in_flight = self.in_flight();
-        pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
-            let due = limit.due(law, now, call.cost_of(index), in_flight);
-            limit.rate_limited |= matches!(due, Ok(at) if at == until);
-        });
+    fn note_rate_limited(&mut self, dues: &[Instant; LIMITS], until: Instant) {
+        pairs_mut(dues, &mut self.limits, |_, due, limit| limit.rate_limited |= *due == until);
     }
 
     /// Notes which laws' concurrency limits are full for `call`: those that are as narrow as the concurrency limit is.
@@ -649,12 +663,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             let (Some(part), Some(hint)) = (permit.parts.get(index), reply.hints.get(index)) else {
                 return;
             };
-            let quota = law.quota(&limit.state);
-            limit.pacing.drain(lately(law, now), quota);
             let mut cost = part.cost;
             if let Some(used) = reply.used.get(index).copied().flatten() {
                 if limit.has_charged(part) {
-                    limit.pacing.pour(cost, used, quota);
+                    limit.pacing.correct(lately(law, now), cost, used, law.quota(&limit.state));
                     law.corrected(&mut limit.state, now, cost, used);
                 }
                 cost = used.max(1);

@@ -119,6 +119,12 @@ impl Quota {
         self.burst.get()
     }
 
+    /// What a call of `cost` fills of the bucket, in 1/period of a call. Quotas are made so that a cost within the
+    /// burst fits 64 bits.
+    pub(crate) const fn call(self, cost: u32) -> u64 {
+        self.period.get().wrapping_mul(cost as u64)
+    }
+
     /// Calls a second with 20 bits of fraction, rounded down but never to zero.
     pub(crate) const fn law_rate(self) -> u64 {
         let rate = mul_div_floor(self.count.get(), LAW_PERIOD.get(), self.period.get());

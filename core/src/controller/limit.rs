@@ -94,7 +94,7 @@ impl<S: Copy> Limit<S> {
         }
     }
 
-    /// Charges an admitted call.
+    /// Charges a call that may be sent.
     pub(super) fn charge(
         &mut self,
         law: &impl Law<State = S>,
@@ -106,11 +106,9 @@ impl<S: Copy> Limit<S> {
             return;
         }
         self.rate_limited = false;
-        let quota = law.quota(&self.state);
-        // A call that is late is charged as if it were not, for the next one is due by the rate.
-        let late = self.pacing.had_to_wait(cost, quota);
-        let then = if late { lately(law, now) } else { now };
-        self.pacing.charge(then, cost, quota);
+        if let Some(quota) = law.quota(&self.state) {
+            self.pacing.charge_late(now, lately(law, now), cost, quota);
+        }
         law.released(&mut self.state, &mut self.pacing, now, cost, rng);
     }
 }

@@ -7,7 +7,7 @@ use crate::law::Law;
 use crate::outcome::{AsReply, Outcome};
 use crate::policy::Policy;
 use crate::time::{Instant, Span};
-use crate::verdict::{Call, Reason, Verdict};
+use crate::verdict::{Call, Reason};
 
 /// See [`Policy::PATIENCE`](crate::Policy::PATIENCE).
 const PATIENT: u16 = 64;
@@ -74,11 +74,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             self.rules().elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
         let deadline = call.deadline.min(most);
         let next = Call { attempt, rung, not_before, first_failed, deadline, ..*call };
-        if let Verdict::Reject(late @ Reason::Late(_)) = self.check(now, &next) {
-            return Err(late);
-        }
-        if served_from > deadline {
-            return Err(Reason::Late(served_from));
+        let due = match self.due(now, &next, &mut [Instant::ZERO; LIMITS]) {
+            (due, None) => due.max(served_from),
+            (_, Some(_)) => served_from,
+        };
+        if due > deadline {
+            return Err(Reason::Late(due));
         }
         self.stats.count(|stats| &mut stats.retries);
         Ok(next)

@@ -112,8 +112,7 @@ impl Pacing {
             && cost <= quota.burst.get()
             && let Some(passed) = now.as_nanos().checked_sub(self.at.as_nanos())
             && let Some(drained) = passed.checked_mul(quota.count.get())
-            && let call = quota.period.get().wrapping_mul(cost.into())
-            && let Some(level) = self.level.saturating_sub(drained).checked_add(call)
+            && let Some(level) = self.level.saturating_sub(drained).checked_add(quota.call(cost))
             && level <= brim(*quota)
         {
             (self.level, self.at) = (level, now);
@@ -150,13 +149,13 @@ impl Pacing {
     #[inline(always)] // as above
     pub(crate) fn pour(&mut self, charged: u32, used: u32, quota: Option<Quota>) {
         let Some(quota) = quota else { return };
-        let call = quota.period.get();
-        let more = u64::from(used.saturating_sub(charged));
-        let less = u64::from(charged.saturating_sub(used));
-        self.level = self
-            .level
-            .saturating_add(call.saturating_mul(more))
-            .saturating_sub(call.saturating_mul(less));
+        let level = Span::from_nanos(self.level);
+        let difference = quota.period().saturating_mul(charged.abs_diff(used).into());
+        let level = match used > charged {
+            true => level.saturating_add(difference),
+            false => level.saturating_sub(difference),
+        };
+        self.level = level.as_nanos();
     }
 
     /// Makes sure that no call is sent within `span` from now. It ends one instant before the end of
@@ -221,9 +220,8 @@ impl Pacing {
 
     fn bucket_due(&self, now: Instant, cost: u32, quota: Quota) -> Result<Instant, Reason> {
         let rest = quota.burst.get().checked_sub(cost).ok_or(Reason::TooBig)?;
-        // The highest level at which the call still fits. Quotas are made so that it fits 64 bits.
-        let room = quota.period.get().wrapping_mul(rest.into());
-        let excess = self.level_at(now, quota).saturating_sub(room);
+        // The highest level at which the call still fits.
+        let excess = self.level_at(now, quota).saturating_sub(quota.call(rest));
         if excess == 0 {
             return Ok(Instant::ZERO);
         }
@@ -232,16 +230,16 @@ impl Pacing {
         self.at.max(now).checked_add(wait).ok_or(Reason::Never)
     }
 
-    /// Whether a call of `cost` that may be sent now had to wait at the latest instant seen, and whether the
-    /// level of then has room for it in 64 bits.
+    /// Charges a call that may be sent `now`. If it had to wait at the latest instant seen, it is charged as of
+    /// `lately`, so that the next one is due by the rate; unless the level of then has no room for it in 64 bits.
     #[inline(always)] // as above
-    pub(crate) fn had_to_wait(&self, cost: u32, quota: Option<Quota>) -> bool {
-        quota.is_some_and(|quota| {
-            let rest = quota.burst.get().saturating_sub(cost);
-            let call = quota.period.get();
-            self.level > call.wrapping_mul(rest.into())
-                && self.level.checked_add(call.wrapping_mul(cost.into())).is_some()
-        })
+    pub(crate) fn charge_late(&mut self, now: Instant, lately: Instant, cost: u32, quota: Quota) {
+        let call = quota.call(cost);
+        let had_to_wait = self.level > brim(quota).wrapping_sub(call);
+        let late = had_to_wait && self.level.checked_add(call).is_some();
+        let then = if late { lately } else { now };
+        self.level = self.level_at(then, quota).wrapping_add(call);
+        self.at = self.at.max(then);
     }
 
     /// When the bucket has room for a call of `cost` and for those `ahead` of it, if it makes up for what is
@@ -256,8 +254,7 @@ impl Pacing {
         let call = quota.period.get();
         let ahead = Span::from_nanos(call).saturating_mul(ahead).as_nanos();
         let level = self.level_at(lately, quota).saturating_add(ahead);
-        // Quotas are made so that it fits.
-        let room = call.wrapping_mul(quota.burst.get().saturating_sub(cost).into());
+        let room = quota.call(quota.burst.get().saturating_sub(cost));
         let (drained, rest) = div_rem(level.saturating_sub(room), quota.count);
         let wait = Span::from_nanos(drained.saturating_add(u64::from(rest > 0)));
         self.at.max(lately).saturating_add(wait)
@@ -270,14 +267,13 @@ impl Pacing {
 
     /// If the product saturates it is above any level, so the difference is still exact.
     fn level_at(&self, now: Instant, quota: Quota) -> u64 {
-        let elapsed = now.saturating_since(self.at).as_nanos();
-        self.level.saturating_sub(elapsed.saturating_mul(quota.count.get()))
+        let drained = now.saturating_since(self.at).saturating_mul(quota.count.get());
+        self.level.saturating_sub(drained.as_nanos())
     }
 }
 
-/// Quotas are made so that it fits 64 bits.
 const fn brim(quota: Quota) -> u64 {
-    quota.period.get().wrapping_mul(quota.burst.get() as u64)
+    quota.call(quota.burst.get())
 }
 
 fields!(Pacing { level: u64, at: Instant, until: Instant });

@@ -266,8 +266,8 @@ impl Law for Aimd {
             return Move::Kept;
         }
         if sample.outcome.is_pushback() {
-            state.rate = self.keep.floor_of(state.rate).max(self.floor);
-            state.successes = 0;
+            let cut = self.keep.floor_of(state.rate).max(self.floor);
+            self.set(state, pacing, sample.now, cut);
             if let Some(cooldown) = self.cooldown {
                 // Beyond the longest cooldown there is nothing that success could take back.
                 if cooldown.doubled(state.cuts) < cooldown.most {
@@ -289,14 +289,20 @@ impl Law for Aimd {
         if state.successes < self.every {
             return Move::Kept;
         }
-        state.successes = 0;
         let before = state.rate;
-        state.rate = state.rate.saturating_add(self.step).min(self.ceiling);
-        if state.rate > before { Move::Faster } else { Move::Kept }
+        let grown = before.saturating_add(self.step).min(self.ceiling);
+        self.set(state, pacing, sample.now, grown);
+        if grown > before { Move::Faster } else { Move::Kept }
     }
 }
 
 impl Aimd {
+    /// Another rate. Time that has passed drained at the one before.
+    fn set(&self, state: &mut AimdState, pacing: &mut Pacing, now: Instant, rate: u64) {
+        pacing.drain(now.saturating_sub(self.lateness()), self.quota(state));
+        (state.rate, state.successes) = (rate, 0);
+    }
+
     /// "We could assume that after 10 un-throttled API requests that we can discount our retry,
     /// ultimately getting back to our 0 retry state."
     fn discount(&self, state: &mut AimdState) {

@@ -173,8 +173,9 @@ pub trait Law {
         self.corrected(state, now, cost, 0);
     }
 
-    /// A call completed. The pacing has drained up to `sample.now` at the old rate. The law does
-    /// not see calls that were abandoned, found a quota exhausted, or cost nothing of this limit.
+    /// A call completed. A law that changes its quota lets the pacing [drain](Pacing::drain) first, at
+    /// the old one. The law does not see calls that were abandoned, found a quota exhausted, or cost
+    /// nothing of this limit.
     fn observe(
         &self,
         state: &mut Self::State,

@@ -207,6 +207,7 @@ impl Law for AwsCubic {
         sample: &Sample<'_>,
         _: &mut Rng,
     ) -> Move {
+        pacing.drain(sample.now, self.quota(state));
         state.measure(sample.now);
         let (before, on) = (state.rate, state.on);
         if !on {
@@ -325,7 +326,6 @@ mod tests {
         fn replies(&mut self, count: u32, gap: u64, outcome: Outcome) {
             for _ in 0..count {
                 self.now += gap;
-                self.pacing.drain(at(self.now), AwsCubic.quota(&self.state));
                 let sample = Sample::new(at(self.now), at(self.now), outcome);
                 AwsCubic.observe(&mut self.state, &mut self.pacing, &sample, &mut Rng::new(0));
             }
