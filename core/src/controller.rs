@@ -126,7 +126,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             limits: laws.each_ref().map(|law| Limit::new(law, now)),
             cooldown: Cooldown::default(),
             concurrency: rules.concurrency,
-            calls: InFlight::new(now, period(seed)),
+            calls: InFlight::new(now, rules.concurrency, period(seed)),
             admitted: 0,
             retry_budget: RetryBudget::of(rules.retry_budget),
             rng: Rng::new(seed),
@@ -176,6 +176,22 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         (verdict, dues)
     }
 
+    /// Whether it is plain that nothing delays the call, as for most. Small machines save the code.
+    #[inline(always)]
+    fn is_clear(&self, now: Instant, call: &Call<LIMITS>) -> bool {
+        if cfg!(target_pointer_width = "32") || LIMITS != 1 {
+            return false;
+        }
+        let mut clear = call.attempt == 0
+            && self.cooldown.until().max(call.not_before) <= now
+            && call.deadline >= now
+            && self.calls.count() < self.concurrency_limit(now, call).limit();
+        pairs(self.laws(), &self.limits, |index, law, limit| {
+            clear = clear && limit.is_clear(law, now, call.cost_of(index), self.in_flight());
+        });
+        clear
+    }
+
     /// From when on cooldowns and limits admit the call, or why they never do; and the same for each limit in
     /// `dues`, where zero stands for never.
     fn due(
@@ -209,11 +225,13 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             Verdict::Admit => None,
             Verdict::Full => Some(Gate::Concurrency),
             Verdict::Reject(Reason::RetryBudget) => Some(Gate::RetryBudget),
-            Verdict::Wait(until) | Verdict::Reject(Reason::Late(until)) => match dues.contains(&until) {
-                _ if until <= now => None,
-                true => Some(Gate::Pacing),
-                false => Some(Gate::Cooldown),
-            },
+            Verdict::Wait(until) | Verdict::Reject(Reason::Late(until)) => {
+                match dues.contains(&until) {
+                    _ if until <= now => None,
+                    true => Some(Gate::Pacing),
+                    false => Some(Gate::Cooldown),
+                }
+            }
             Verdict::Reject(_) => Some(Gate::Pacing),
         }
     }
@@ -222,6 +240,14 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// decisions charge nothing, but [`stats`](Self::stats) counts them, and the law learns that a
     /// call waited for it.
     pub fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+        if self.is_clear(now, call) {
+            return Decision::Admit(self.charge(now, call));
+        }
+        self.poll_slowly(now, call)
+    }
+
+    #[cfg_attr(target_pointer_width = "64", cold)]
+    fn poll_slowly(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
         match self.look(now, call) {
             (Verdict::Admit, _) => Decision::Admit(self.charge(now, call)),
             (verdict, dues) => self.keep_back(now, call, verdict, dues),
@@ -327,7 +353,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// ```
     pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit, now: Instant) {
         if concurrency.expiry() != self.concurrency.expiry() {
-            self.calls.renew(now, self.concurrency);
+            self.calls.renew(now, concurrency);
         }
         self.concurrency = concurrency;
     }
@@ -558,6 +584,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// Charges all gates for a call that they admit.
+    #[inline(always)]
     pub(crate) fn charge(&mut self, now: Instant, call: &Call<LIMITS>) -> Permit<LIMITS> {
         let mut parts = [Part { cost: 0, epoch: 0, rate_limited: false }; LIMITS];
         let Policy { laws, rules } = self.policy.borrow();

@@ -88,7 +88,7 @@ class Controller:
     def __init__(self, policy, seed, now):
         self.policy = policy
         self.limits = [Limit(config, now) for config in policy["laws"]]
-        self.cooldown, self.calls = Cooldown(), Calls(now, seed)
+        self.cooldown, self.calls = Cooldown(), Calls(now, seed, policy["concurrency"])
         self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.chance = Chance(seed)
         self.stats = dict.fromkeys(STATS, 0)
@@ -108,13 +108,17 @@ class Controller:
         limits = [limit.law.concurrency(now) for limit, cost in zip(self.limits, costs) if cost > 0]
         return min([most] + [concurrency for concurrency in limits if concurrency is not None]), expiry
 
-    def check(self, now, call):
+    def due(self, now, call):
         due, rejections = max(self.cooldown.until, call.not_before), []
         for limit, cost in zip(self.limits, call.costs):
             try:
                 due = max(due, limit.due(now, cost, self.in_flight()))
             except Never as never:
                 rejections.append(never.reason)
+        return due, rejections
+
+    def check(self, now, call):
+        due, rejections = self.due(now, call)
         if call.attempt > 0 and self.retry_budget and not self.retry_budget.allows():
             rejections.append("retry_budget")
         if rejections:
@@ -200,7 +204,6 @@ class Controller:
         blamed = [hint.is_used_up(part.cost) for hint, part in zip(reply.hints, parts)]
         known = len(parts) > 1 and reply.outcome == "throttled" and any(blamed)
         for index, (limit, part, hint) in enumerate(zip(self.limits, parts, reply.hints)):
-            limit.pacing.drain(now - limit.law.late(now), limit.law.quota())
             if part.cost == 0 or reply.outcome == "exhausted" or (known and not blamed[index]):
                 continue
             outcome = reply.outcome
@@ -249,7 +252,7 @@ class Controller:
         again.deadline = min(call.deadline, last)
         asked = [hint.cooldown() for hint, cost in zip(reply.hints, call.costs) if cost > 0]
         asked = max((cooldown for cooldown in asked if cooldown is not None), default=0)
-        if self.check(now, again)[0] == "late" or within(now + asked) > again.deadline:
+        if max(self.due(now, again)[0], within(now + asked)) > again.deadline:
             return None
         self.count("retries")
         return again
@@ -318,7 +321,7 @@ class Controller:
 
     def set_concurrency(self, concurrency, now):
         if concurrency[1] != self.policy["concurrency"][1]:
-            self.calls.renew(now, self.policy["concurrency"][1])
+            self.calls.renew(now, concurrency[1])
         self.policy = {**self.policy, "concurrency": concurrency}
 
     # The record.

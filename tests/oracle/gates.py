@@ -25,8 +25,8 @@ class Calls:
     an expiry ago, or with the call.
     """
 
-    def __init__(self, now, seed):
-        self.start = now
+    def __init__(self, now, seed, policy):
+        self.ends = within(now + policy[1])
         self.number = seed * 0x9E3779B97F4A7C15 % 2**64 >> 32
         self.sent = {}  # period: how many
 
@@ -37,26 +37,25 @@ class Calls:
         return sum(calls for period, calls in self.sent.items() if self.counts(period))
 
     def alive(self, now, policy):
-        over = max(0, now - self.start) // policy[1]  # Whole expiry times since the period began.
+        over = (now - self.ends) // policy[1]  # Whole expiry times since the period has ended.
         youngest = self.sent.get(self.number, 0)
-        return [self.count(), youngest][over] if over < 2 else 0
+        return self.count() if over < 0 else youngest if over == 0 else 0
 
     def is_full(self, now, policy):
         return self.count() >= policy[0] and self.alive(now, policy) >= policy[0]
 
     def add(self, now, policy):
-        over = max(0, now - self.start) // policy[1]
-        if over == 1:
-            self.start, self.number = within(self.start + policy[1]), (self.number + 1) % 2**32
-        elif over > 1:
-            self.start, self.number = now, (self.number + 2) % 2**32
+        over = (now - self.ends) // policy[1]
+        if over >= 0:
+            began, skipped = (self.ends, 1) if over == 0 else (now, 2)
+            self.ends, self.number = within(began + policy[1]), (self.number + skipped) % 2**32
         self.sent = {period: calls for period, calls in self.sent.items() if self.counts(period)}
         self.sent[self.number] = self.sent.get(self.number, 0) + 1
         return self.number
 
     def renew(self, now, expiry):
-        """Another expiry than this: all keep their places for both at least."""
-        self.start = max(within(self.start + expiry), now)
+        """Another expiry, which is this: all keep their places for both at least."""
+        self.ends = within(max(self.ends, now) + expiry)
 
     def remove(self, period):
         if self.counts(period):
@@ -67,7 +66,7 @@ class Calls:
         if self.count() < policy[0]:
             return None
         expiries = 1 if self.sent.get(self.number, 0) < policy[0] else 2
-        return within(within(self.start + policy[1]) + (expiries - 1) * policy[1])
+        return within(self.ends + (expiries - 1) * policy[1])
 
 
 class RetryBudget:

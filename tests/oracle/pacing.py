@@ -43,18 +43,17 @@ class Pacing:
         """From when on the call may be sent; zero where nothing is in the way."""
         if cost == 0:
             return 0
-        cooldown = self.cooldown if self.cooldown > self.seen else 0
         if quota is None:
-            return cooldown
+            return self.cooldown
         if cost > quota.burst:
             raise Never("too-big")
         over = self.fill_at(now, quota) + cost - quota.burst
         if over <= 0:
-            return cooldown
+            return self.cooldown
         at = max(now, self.seen) + ceil(over * quota.period / quota.count)
         if at > END:
             raise Never("never")
-        return max(at, cooldown)
+        return max(at, self.cooldown)
 
     def drain(self, now, quota):
         self.fill = Fraction(0) if quota is None else self.fill_at(now, quota)
@@ -81,7 +80,9 @@ class Pacing:
 
     def charge_late(self, now, late, cost, quota):
         """What a timer is late by is not lost: a call that had to wait is charged as of then."""
-        waited = quota is not None and self.fill + cost > quota.burst
+        if quota is None:
+            return
+        waited = self.fill + cost > quota.burst
         fits = waited and (self.fill + cost) * quota.period <= U64
         self.charge(now - late if fits else now, cost, quota)
 

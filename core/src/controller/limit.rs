@@ -49,6 +49,20 @@ impl<S: Copy> Limit<S> {
         }
     }
 
+    /// Whether the pacing and the law admit a call.
+    #[inline(always)]
+    pub(super) fn is_clear(
+        &self,
+        law: &impl Law<State = S>,
+        now: Instant,
+        cost: u32,
+        in_flight: u16,
+    ) -> bool {
+        cost == 0
+            || self.pacing.is_clear(now, cost, law.quota(&self.state))
+                && law.check(&self.state, now, in_flight) == Verdict::Admit
+    }
+
     /// Whether a call was sent under this law, and not under one that another policy had.
     pub(super) fn has_charged(&self, part: &Part) -> bool {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)

@@ -120,8 +120,8 @@ impl core::error::Error for ConcurrencyError {}
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct InFlight {
-    /// When the present period began.
-    since: Instant,
+    /// When the present period ends.
+    ends: Instant,
     /// The number of the present period, which a permit carries.
     period: u32,
     present: u16,
@@ -131,22 +131,22 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// Nothing in flight. Each controller begins with another `period`, so that it knows the permits of
     /// other controllers.
-    pub(crate) const fn new(now: Instant, period: u32) -> Self {
-        Self { since: now, period, present: 0, before: 0 }
+    pub(crate) const fn new(now: Instant, policy: ConcurrencyLimit, period: u32) -> Self {
+        Self { ends: now.saturating_add(policy.expiry), period, present: 0, before: 0 }
     }
 
-    /// The expiry changes from that of `before`. Calls in flight keep their places until their expiry times end,
+    /// The expiry changes to that of `policy`. Calls in flight keep their places until their expiry times end,
     /// and for two new expiry times after that at most.
-    pub(crate) fn renew(&mut self, now: Instant, before: ConcurrencyLimit) {
+    pub(crate) fn renew(&mut self, now: Instant, policy: ConcurrencyLimit) {
         // Whatever the clock says now: it may have stepped back.
-        self.since = self.since.saturating_add(before.expiry).max(now);
+        self.ends = self.ends.max(now).saturating_add(policy.expiry);
     }
 
     /// So many calls whose permits are lost keep their places for `span`, or for an expiry if that is
     /// shorter.
     #[cfg(feature = "shared")]
     pub(crate) fn keep(&mut self, now: Instant, calls: u16, span: Span, policy: ConcurrencyLimit) {
-        self.since = now.saturating_sub(policy.expiry.saturating_sub(span));
+        self.ends = now.saturating_add(span.min(policy.expiry));
         self.before = self.before.saturating_add(calls);
     }
 
@@ -157,10 +157,9 @@ impl InFlight {
 
     /// Calls in flight whose expiry has not ended.
     pub(crate) fn alive(&self, now: Instant, policy: ConcurrencyLimit) -> u16 {
-        let passed = now.saturating_since(self.since);
-        if passed < policy.expiry {
+        if now < self.ends {
             self.count()
-        } else if passed.saturating_sub(policy.expiry) < policy.expiry {
+        } else if now.saturating_since(self.ends) < policy.expiry {
             self.present
         } else {
             0
@@ -173,19 +172,22 @@ impl InFlight {
 
     /// A call is sent. Returns the number of the period, for its permit.
     pub(crate) fn add(&mut self, now: Instant, policy: ConcurrencyLimit) -> u32 {
-        let passed = now.saturating_since(self.since);
-        if passed >= policy.expiry {
-            let one = passed.saturating_sub(policy.expiry) < policy.expiry;
-            (self.since, self.before) = match one {
-                true => (self.since.saturating_add(policy.expiry), self.present),
-                false => (now, 0),
-            };
-            self.present = 0;
-            // By two, so that calls of the period before the skipped one are known to be lost.
-            self.period = self.period.wrapping_add(if one { 1 } else { 2 });
+        if now >= self.ends {
+            self.turn(now, policy);
         }
         self.present = self.present.saturating_add(1);
         self.period
+    }
+
+    /// Another period begins.
+    #[cfg_attr(target_pointer_width = "64", cold)]
+    fn turn(&mut self, now: Instant, policy: ConcurrencyLimit) {
+        let one = now.saturating_since(self.ends) < policy.expiry;
+        let (began, before) = if one { (self.ends, self.present) } else { (now, 0) };
+        self.ends = began.saturating_add(policy.expiry);
+        (self.present, self.before) = (0, before);
+        // By two, so that calls of the period before the skipped one are known to be lost.
+        self.period = self.period.wrapping_add(if one { 1 } else { 2 });
     }
 
     /// A call of that period is over. One that counts no more is ignored.
@@ -208,8 +210,8 @@ impl InFlight {
         if self.count() < policy.limit {
             return None;
         }
-        let first = self.since.saturating_add(policy.expiry);
-        Some(if self.present < policy.limit { first } else { first.saturating_add(policy.expiry) })
+        let first = self.present < policy.limit;
+        Some(if first { self.ends } else { self.ends.saturating_add(policy.expiry) })
     }
 }
 
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_lost_call_gives_its_place_back_after_one_expiry_time_to_two() {
-        let mut calls = InFlight::new(at(0), 7);
+        let mut calls = InFlight::new(at(0), policy(1), 7);
         let lost = calls.add(at(0), policy(1));
         assert_eq!(calls.ready_at(policy(1)), Some(at(200)));
         assert_eq!(calls.ready_at(policy(2)), None, "it has room");
@@ -253,7 +255,7 @@ mod tests {
             events in prop::collection::vec((0..3u8, any::<usize>(), 0..60u64), 0..300),
         ) {
             let policy = policy(limit);
-            let (mut calls, mut out, mut now) = (InFlight::new(at(0), u32::MAX), Vec::new(), 0);
+            let (mut calls, mut out, mut now) = (InFlight::new(at(0), policy, u32::MAX), Vec::new(), 0);
             for (kind, which, step) in events {
                 now += step;
                 let younger = |age: u64| {

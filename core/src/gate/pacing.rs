@@ -71,12 +71,21 @@ impl Pacing {
         cost: u32,
         quota: Option<Quota>,
     ) -> Result<Instant, Reason> {
-        let cooldown = if self.until > self.at { self.until } else { Instant::ZERO };
         match quota {
-            Some(quota) if cost > 0 => Ok(self.bucket_due(now, cost, quota)?.max(cooldown)),
-            None if cost > 0 => Ok(cooldown),
-            _ => Ok(Instant::ZERO),
+            _ if cost == 0 => Ok(Instant::ZERO),
+            Some(quota) => Ok(self.bucket_due(now, cost, quota)?.max(self.until)),
+            None => Ok(self.until),
         }
+    }
+
+    /// Whether a call of `cost` may be sent now.
+    #[inline(always)] // as above
+    pub(crate) fn is_clear(&self, now: Instant, cost: u32, quota: Option<Quota>) -> bool {
+        self.until <= now
+            && quota.is_none_or(|quota| {
+                let rest = quota.burst.get().checked_sub(cost);
+                rest.is_some_and(|rest| self.level_at(now, quota) <= quota.call(rest))
+            })
     }
 
     /// When a call of `cost` may be sent, as far as this gate goes: the instant may be past. `None`
@@ -235,9 +244,8 @@ impl Pacing {
     #[inline(always)] // as above
     pub(crate) fn charge_late(&mut self, now: Instant, lately: Instant, cost: u32, quota: Quota) {
         let call = quota.call(cost);
-        let had_to_wait = self.level > brim(quota).wrapping_sub(call);
-        let late = had_to_wait && self.level.checked_add(call).is_some();
-        let then = if late { lately } else { now };
+        let waited = self.level > quota.call(quota.burst.get().wrapping_sub(cost));
+        let then = if waited && self.level.checked_add(call).is_some() { lately } else { now };
         self.level = self.level_at(then, quota).wrapping_add(call);
         self.at = self.at.max(then);
     }

@@ -110,13 +110,17 @@ class Aimd(Law):
         self.successes += 1
         if self.successes < self.config["every"]:
             return None
-        before, self.successes = self.rate, 0
-        self.rate = min(within(self.rate + self.config["step"]), self.config["ceiling"])
+        before = self.rate
+        self.set(min(within(self.rate + self.config["step"]), self.config["ceiling"]), pacing, sample.now)
         return "faster" if self.rate > before else None
 
+    def set(self, rate, pacing, now):
+        """What has passed has drained at the rate of before."""
+        pacing.drain(now - self.late(now), self.quota())
+        self.rate, self.successes = rate, 0
+
     def cut(self, pacing, sample, chance):
-        self.rate = max(part(self.config["keep"], self.rate), self.config["floor"])
-        self.successes = 0
+        self.set(max(part(self.config["keep"], self.rate), self.config["floor"]), pacing, sample.now)
         if self.config["cooldown"]:
             base, most, _ = self.config["cooldown"]
             self.calm = 0

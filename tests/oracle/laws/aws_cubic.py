@@ -77,6 +77,7 @@ class AwsCubic(Law):
         return within(self.plateau + (change if elapsed >= turn else -change))
 
     def observe(self, pacing, sample, chance):
+        pacing.drain(sample.now, self.quota())
         self.measure(sample.now)
         before, was_on = self.rate, self.on
         rejected = sample.outcome in ("throttled", "busy")

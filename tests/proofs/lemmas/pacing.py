@@ -29,11 +29,10 @@ def level_at(level, at, now, count):
 
 def due(level, at, until, now, cost, count, period, burst, rounded=up, room_of=None):
     """`Pacing::due`, as (whether it can ever fit, when)."""
-    cooldown = ite(until > at, until, 0)
     room = period * (burst - cost) if room_of is None else room_of(period, burst, cost)
     excess = minus(level_at(level, at, now, count), room)
     earliest = ite(excess == 0, 0, most(at, now) + rounded(excess, count))
-    return cost <= burst, ite(cost > 0, most(earliest, cooldown), 0)
+    return cost <= burst, ite(cost > 0, most(earliest, until), 0)
 
 
 def check(level, at, until, now, cost, count, period, burst, **how):
