@@ -1,6 +1,6 @@
-// Makes the simulator's modules small, and makes plain JavaScript of them for where WebAssembly is
-// forbidden: `node modules.mjs FOLDER`, where FOLDER has story.wasm and lab.wasm as cargo left
-// them. `cargo xtask build page` runs it.
+// Shrinks the simulator's modules, and translates them to plain JavaScript for pages that forbid
+// WebAssembly: `node modules.mjs FOLDER`, where FOLDER contains story.wasm and lab.wasm as cargo
+// built them. `cargo xtask build page` runs it.
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -12,7 +12,7 @@ const folder = path.resolve(process.argv[2] ?? "");
 const tools = path.join(import.meta.dirname, "node_modules/.bin");
 const run = (tool, ...args) => execFileSync(path.join(tools, tool), args, { stdio: ["ignore", "inherit", "inherit"] });
 
-// What every engine of the last years has.
+// Every engine of recent years supports these.
 const FEATURES = [
   { flag: "BulkMemory", name: "bulk-memory" },
   { flag: "NontrappingFPToInt", name: "nontrapping-float-to-int" },
@@ -27,8 +27,8 @@ const features = FEATURES.map(({ name }) => `--enable-${name}`);
 const PANICS = "panicking|panic_|_fail$|_fail_rt$|unwrap_failed|expect_failed|handle_error|handle_alloc_error|" +
   "slice_index_fail|capacity_overflow|len_mismatch";
 
-// What each module has no use for, by the names of functions; values of any type may be dropped. The
-// story's has no words at all, and no laws of a scenario's own.
+// Functions that a module does not use, by name; they may drop values of any type. The story's
+// module contains no messages and no custom laws.
 const CUT = {
   story: new RegExp(`^(?!.*drop_in_place).*(${PANICS}|[^a-z]fmt[^a-z]|LawSpec.*policy)`),
   lab: new RegExp(`^(?!.*drop_in_place).*(${PANICS})`),
@@ -37,8 +37,8 @@ const CUT = {
 for (const [name, cut] of Object.entries(CUT)) {
   const [wasm, lowered, script] = ["wasm", "lowered.wasm", "js"].map((end) => path.join(folder, `${name}.${end}`));
   fs.writeFileSync(wasm, trim(fs.readFileSync(wasm), name, cut));
-  // The stack grows down to address 0, and is never used up: the first kilobyte is unused. Blocks and branches
-  // rebuilt (`--rereloop`, for which `--flatten` prepares) are a little smaller.
+  // The stack grows down to address 0 and never uses its first kilobyte. Rebuilding blocks and
+  // branches (`--rereloop`, which needs `--flatten`) saves a little more.
   run("wasm-opt", wasm, "-o", wasm, "-Oz", "--converge", "--flatten", "--rereloop", "-Oz", "--converge",
     "--one-caller-inline-max-function-size=100", "--zero-filled-memory", "--low-memory-unused", ...features,
     "--strip-debug", "--strip-producers", "--strip-target-features");
@@ -51,7 +51,7 @@ for (const [name, cut] of Object.entries(CUT)) {
   fs.writeFileSync(script, code);
 }
 
-/** Lets the functions of such names trap, and forgets where in the source a panic stands. */
+/** Makes the functions with such names trap, and removes the source positions of panics. */
 function trim(bytes, name, cut) {
   const module = binaryen.readBinary(blank(bytes, name === "story"));
   const { Features } = binaryen;
@@ -69,9 +69,9 @@ function trim(bytes, name, cut) {
 }
 
 /**
- * Zeroes what panics would say and where, which then compresses to nothing and reveals no folders:
- * the names of source files, the places in them, and where there are no words all sentences. The
- * linker has left each in a segment of data of its own.
+ * Zeroes panic messages and positions, which then compress to nothing and reveal no folders: names
+ * of source files, positions in them, and, in a module without messages, all sentences. The linker
+ * puts each into its own data segment.
  */
 function blank(bytes, sentences) {
   const data = Buffer.from(bytes);
@@ -85,14 +85,14 @@ function blank(bytes, sentences) {
       silent.add(address);
     }
   }
-  // A place is the address and the length of a file's name, a line and a column.
+  // A position is the address and length of a file's name, a line and a column.
   for (const { part } of segments) {
     if (part.length === 16 && silent.has(part.readUInt32LE(0))) part.fill(0);
   }
   return data;
 }
 
-/** The segments of a module's data, each with its address. */
+/** The data segments of a module, each with its address. */
 function segmentsOf(bytes) {
   let at = 8;
   const number = () => {
@@ -111,9 +111,9 @@ function segmentsOf(bytes) {
       continue;
     }
     return Array.from({ length: number() }, () => {
-      if (bytes[at++] !== 0 || bytes[at++] !== 0x41) throw new Error("the linker has changed how it writes data");
+      if (bytes[at++] !== 0 || bytes[at++] !== 0x41) throw new Error("the linker has changed its data format");
       const address = number();
-      at++; // the end of the address
+      at++; // end of the address
       const size = number();
       return { address, part: bytes.subarray(at, at += size) };
     });
@@ -121,10 +121,10 @@ function segmentsOf(bytes) {
   return [];
 }
 
-/** wasm2js makes its one instance where it stands; this makes one whenever it is asked. */
+/** wasm2js creates its only instance on import; this creates one on request. */
 function onDemand(text) {
   const begin = text.indexOf("var retasmFunc");
   const call = /var retasmFunc = asmFunc\(([\s\S]*?)\);\n/.exec(text.slice(begin));
-  if (!call) throw new Error("wasm2js has changed what it writes: there is no `var retasmFunc = asmFunc(…);`");
+  if (!call) throw new Error("wasm2js has changed its output: it has no `var retasmFunc = asmFunc(…);`");
   return `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
 }

@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// Any host serves the page under any path, so no address in it is absolute.
+// The page can be served by any host under any path, so it contains no absolute address.
 export default defineConfig({
   base: "./",
   worker: { format: "es" },

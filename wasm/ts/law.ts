@@ -25,7 +25,7 @@ export const LAWS = [
  *
  * - `"adaptive"`: for an unknown limit of any size: finds the rate, and follows every hint of the server
  * - `"fixed"`: for a limit that you know and share with nobody: keeps a quota, exactly
- * - `"none"`: no rate and no delay between attempts, but follows `Retry-After`; to compare with
+ * - `"none"`: no rate and no delay between attempts, but follows `Retry-After`; for comparison
  * - `"backoff"`: no rate: each call backs off by itself
  * - `"aimd"`: for an unknown limit of 5 to 500 calls a second per client: halves the rate when throttled
  * - `"vegas"`: for servers that queue: a concurrency limit that falls when calls take longer
@@ -33,8 +33,8 @@ export const LAWS = [
  * - `"autosleeper"`: for few and long calls: a delay that grows on failure and shrinks after ten successes
  * - `"tchannel"`: TChannel's limit for each second, which busy responses halve
  * - `"aws-cubic"`: the adaptive mode of the AWS SDKs
- * - `"heroku-gradual"`: the Heroku client's strategy: a success takes a constant off the sleep before each call
- * - `"heroku-proportional"`: the Heroku client's strategy: a success takes a part off the sleep before each call
- * - `"heroku-remaining"`: the Heroku client's strategy: a success takes off more the more calls are left
+ * - `"heroku-gradual"`: the Heroku client's strategy: each success shortens the sleep by a constant
+ * - `"heroku-proportional"`: the Heroku client's strategy: each success shortens the sleep by a fraction
+ * - `"heroku-remaining"`: the Heroku client's strategy: a success shortens the sleep more if more calls are left
  */
 export type Law = (typeof LAWS)[number];

@@ -11,5 +11,5 @@ if (button) themeSwitch(button);
 
 for (const [id, figure] of Object.entries(FIGURES)) near(id, async (host) => new Stage(host, (await figure())(host)));
 near("lab", async (host) => (await import("./lab")).mount(host));
-// A demo that serves the page says so in its head, so that other hosts are not asked for one.
+// A demo marks the page that it serves in its head, so that the page does not look for one on other hosts.
 if (document.querySelector("meta[name=tidegate-live]")) near("live", async (host) => (await import("./live")).mount(host));

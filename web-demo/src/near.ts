@@ -1,8 +1,8 @@
 /** Parts of the page that load when they are near the view. */
 
 /**
- * Calls `then` when the element with this id comes near the view. Where that fails it says so, with a
- * button that tries again by reloading the page, since browsers remember a module that failed to load.
+ * Calls `then` when the element with this id comes near the view. If that fails, says so and offers
+ * a button that reloads the page: browsers remember a module that failed to load.
  */
 export function near(id: string, then: (host: HTMLElement) => Promise<unknown>): void {
   const host = document.getElementById(id);

@@ -1,8 +1,8 @@
-// What the page weighs, how soon it is ready, how evenly it moves, how soon it answers, and what Lighthouse
-// says: `node bench.mjs FILE` writes a page of Markdown, `node bench.mjs FILE --json` JSON. `cargo xtask bench
-// page` runs it.
+// Measures the page: its size, when it is ready, its frame times, its input latency and its
+// Lighthouse scores. `node bench.mjs FILE` writes Markdown, `node bench.mjs FILE --json` JSON.
+// `cargo xtask bench page` runs it.
 //
-// These are not tests, since a busy machine is slow. The weight is tested in page.test.mjs.
+// These are not tests, because a busy machine is slow. page.test.mjs tests the size.
 
 import { execFile } from "node:child_process";
 import fs from "node:fs";
@@ -15,7 +15,7 @@ const SLOWER = 4;
 const SECONDS = 8;
 const LIGHTHOUSE = "lighthouse@12.8.2";
 
-/** What `site` and `visit` want of a test: to be told when it is over. */
+/** The part of a test context that `site` and `visit` use: cleanup at the end. */
 function errand() {
   const ends = [];
   return { after: (end) => ends.unshift(end), end: async () => { for (const end of ends) await end(); } };
@@ -23,12 +23,12 @@ function errand() {
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-/** Notes what happens on the main thread, from before the first script on. */
+/** Records what happens on the main thread, from before the first script on. */
 function watch() {
   globalThis.tasks = [];
   new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ startTime, duration }) => [startTime, duration])))
     .observe({ type: "longtask", buffered: true });
-  // The first figure runs: its state says so, a frame of it has been drawn, and the thread is free.
+  // The first figure runs: its state says so, one of its frames has been drawn, and the thread is free.
   const look = () => {
     if (document.getElementById("hammer")?.dataset.state !== "runs") return requestAnimationFrame(look);
     requestAnimationFrame(() => setTimeout(() => { globalThis.ready = performance.now(); }));
@@ -36,7 +36,7 @@ function watch() {
   requestAnimationFrame(look);
 }
 
-/** How long a fixed piece of work takes in the page, in ms. */
+/** The time that a fixed amount of work takes in the page, ms. */
 function work() {
   const begin = performance.now();
   let sum = 0;
@@ -59,7 +59,7 @@ async function load(slower) {
   const seen = await page.evaluate(() => ({
     ready: globalThis.ready,
     paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime,
-    // What a press of a key would have had to wait for: the part of each long task beyond 50 ms.
+    // How long a key press would have waited: the part of each long task beyond 50 ms.
     blocked: globalThis.tasks.filter(([start]) => start < globalThis.ready).reduce((sum, [, time]) => sum + time - 50, 0),
   }));
   seen.work = await page.evaluate(work);
@@ -67,10 +67,10 @@ async function load(slower) {
   return { ...seen, files };
 }
 
-/** Presses of a key while a part runs. */
+/** Key presses while a part runs. */
 const PRESSES = 12;
 
-/** Notes how long the page takes to answer each input, from the press to the frame that shows the answer. */
+/** Records the time from each input to the frame that shows its effect. */
 function watchInput() {
   globalThis.answers = [];
   new PerformanceObserver((list) => {
@@ -79,8 +79,9 @@ function watchInput() {
 }
 
 /**
- * Frames per second, the 95th percentile of the time between two, and the slowest answer to a key, while a
- * part of the page runs. `begin` may change its settings, and returns what to add to its name.
+ * Frames per second, the 95th percentile of the time between two, and the slowest response to a
+ * key, while a part of the page runs. `begin` may change its settings, and returns what to add to
+ * its name.
  */
 async function frames({ what, address = "", id, begin, control, keys }, slower) {
   const test = errand();
@@ -91,7 +92,7 @@ async function frames({ what, address = "", id, begin, control, keys }, slower) 
   const more = await begin?.(page);
   const runs = () => page.waitForFunction((id) => document.getElementById(id).dataset.state === "runs", id, { timeout: 60_000 });
   await runs();
-  // What is drawn adapts to the machine within a few seconds.
+  // Drawing adapts to the machine within a few seconds.
   if (slower > 1) await page.waitForTimeout(3000);
   await runs();
   const seen = await page.evaluate((seconds) => new Promise((done) => {
@@ -115,7 +116,7 @@ async function frames({ what, address = "", id, begin, control, keys }, slower) 
   return { what: more ? `${what}, ${more}` : what, slower, rate: (1000 * gaps.length) / time, p95: gaps[Math.floor(gaps.length * 0.95)], answer: Math.max(16, ...answers) };
 }
 
-/** The scores of Lighthouse, in percent. It is downloaded when it is wanted. */
+/** The Lighthouse scores, in percent. Lighthouse is downloaded on first use. */
 async function lighthouse(form) {
   const test = errand();
   const { url } = await site(test);
@@ -130,14 +131,14 @@ async function lighthouse(form) {
   };
 }
 
-/** What other programs wanted of the processors before: on a busy machine all times are too long. */
+/** The load by other programs before the measurement: on a busy machine all times are too long. */
 const [busy] = os.loadavg();
 const loads = { 1: [], [SLOWER]: [] };
 for (let turn = 0; turn < LOADS; turn++) for (const slower of [1, SLOWER]) loads[slower].push(await load(slower));
 const of = (slower, key) => median(loads[slower].map((seen) => seen[key]));
 
 const LAWS = "none,backoff,aws-cubic,aimd,heroku-remaining,adaptive";
-/** So slow that the run is not over before it has been measured. */
+/** Slow enough that the run lasts as long as its measurement. */
 const slowly = (id, factor) => async (page) => {
   await page.locator(`#${id} .more > summary`).click();
   const speed = page.locator(`#${id} .speed`);
@@ -176,7 +177,7 @@ const whole = (value) => Math.round(value).toLocaleString("en").replaceAll(",", 
 
 function page({ files, loads, frames, lighthouse }) {
   const all = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  return `# The page: what it weighs, how soon it is ready, how evenly it moves, how soon it answers
+  return `# The page: size, loading, frame times and input latency
 
 Written by \`cargo xtask bench page\`: headless Chromium ${chromium} on ${os.cpus().length} cores (${os.cpus()[0].model.trim()}),
 drawing without a graphics card, over loopback without delay. The load average before was ${busy.toFixed(1)}: above 0.5, other programs
@@ -184,27 +185,27 @@ made these times longer.
 
 ## The first load
 
-Bytes over the wire, gzipped, heads included, until the first figure runs and nothing more comes.
-They may be ${whole(MOST)}.
+Bytes over the wire, gzipped, with headers, until the first figure runs and loading ends.
+The limit is ${whole(MOST)}.
 
 ${table(["file", "bytes"], [...files.map(({ name, bytes }) => [name.replace(/-[\w-]{8}\./, "."), whole(bytes)]), ["all", whole(all)]])}
 
 ## Interactive
 
-The first figure runs, a frame of it has been drawn, and the page's thread is free to answer: median of
-${LOADS} loads, in ms from the start of the navigation. \`blocked\` is the part of long tasks beyond 50 ms until then.
-Chromium slows the page's own thread alone, and not the engine's, which is another.
+The first figure runs, a frame of it has been drawn, and the main thread is idle: median of
+${LOADS} loads, in ms from the start of the navigation. \`blocked\` is the part of long tasks beyond 50 ms before.
+Chromium slows only the main thread, not the engine's.
 
-${table(["processor", "slower, measured", "first paint", "interactive", "blocked"], loads.map(({ slower, measured, paint, ready, blocked }) =>
+${table(["processor", "measured slowdown", "first paint", "interactive", "blocked"], loads.map(({ slower, measured, paint, ready, blocked }) =>
     [slower === 1 ? "as it is" : `${slower} × slower`, measured.toFixed(1), whole(paint), whole(ready), whole(blocked)]))}
 
 ## Frames and input
 
-Over ${SECONDS} s of a run. Chromium draws 60 frames per second at most. The last column is the slowest answer to ${PRESSES} presses
-of a key on a knob or on Pause, from the press to the frame that shows the answer; 16 means 16 or less.
-On a slow processor a figure draws fewer dots, and every other frame.
+Over ${SECONDS} s of a run. Chromium draws at most 60 frames per second. The last column is the slowest response to ${PRESSES} presses
+of a key on a knob or on Pause, from the press to the frame that shows the effect; 16 means at most 16.
+On a slow processor, figures draw fewer dots and every other frame.
 
-${table(["what runs", "processor", "frames/s", "95 % of them within, ms", "slowest answer, ms"], frames.map(({ what, slower, rate, p95, answer }) =>
+${table(["what runs", "processor", "frames/s", "95 % within, ms", "slowest response, ms"], frames.map(({ what, slower, rate, p95, answer }) =>
     [what, slower === 1 ? "as it is" : `${slower} × slower`, rate.toFixed(1), p95.toFixed(1), whole(answer)]))}
 
 ## Lighthouse

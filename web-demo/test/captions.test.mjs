@@ -1,5 +1,5 @@
-// No turn of a knob leaves a false sentence: every caption is taken apart, and each sentence held against
-// the numbers of the run. What no rule here knows is a failure.
+// No setting produces a false caption: every sentence of every caption is compared with the numbers
+// of the run. A sentence without a rule here is a failure.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,14 +10,14 @@ const P = "([\\d.]+) %";
 const T = "([\\d.\\u202f]+) s";
 const number = (text) => Number(text.replaceAll("\u202f", ""));
 
-/** A sentence that may stand in a caption, and whether it is true of the rows of the table. */
+/** A sentence that may appear in a caption, and whether the table's rows confirm it. */
 const rule = (pattern, holds) => ({ pattern: new RegExp(`^${pattern}`), holds });
 const near = (said, share) => Math.abs(Number(said) - 100 * share) <= Math.max(0.051, 0.51 * 10 ** (Math.floor(Math.log10(100 * share || 1)) - 2));
 const same = (said, count) => number(said) === count;
-/** As it is written, with four digits that count. */
+/** Within the rounding to four significant digits. */
 const soon = (said, seconds) => Math.abs(number(said) - seconds) <= 0.0006 * seconds;
 
-/** A gate beside none: exactly one sentence about waste, and one about use. */
+/** A gate compared with none: exactly one sentence about waste, and one about use. */
 const waste = [
   rule("No call was throttled: with these settings, no gate is needed\\.", ({ gate, none }) => gate.throttles + none.throttles === 0),
   rule(`With [\\w-]+, ${N} calls? were wasted, without a gate ${N}: here it loses\\.`, ({ gate, none }, g, n) => same(g, gate.throttles) && same(n, none.throttles) && gate.throttles > none.throttles),
@@ -35,20 +35,20 @@ const use = [
 const done = `was (?:done after ${T}|not done after [\\d:]+ h)`;
 const when = (said, row) => (said === undefined ? row.time_s === null : soon(said, row.time_s));
 
-/** What each figure may say, by part: of each part there is one sentence, or none where it is optional. */
+/** The sentences of each figure, by part: exactly one per part, or at most one if the part is optional. */
 const FIGURES = {
   hammer: {
     rows: ["none", "gate"],
     parts: [waste, use],
     lanes: ({ gate, none }) => [gate, none],
     use: ({ util }) => util,
-    // The claim of the page.
+    // The page's claim.
     always: ({ gate, none }) => gate.throttles <= Math.max(none.throttles, 5),
   },
   backoff: {
     rows: ["none", "forgets", "remembers", "gate"],
     lanes: ({ gate, ...others }) => [gate, ...Object.values(others)],
-    // The job is the same, so the rate is what the time allows; a job that is not done has none.
+    // All lanes do the same job, so the rate follows from the time; an unfinished job has none.
     use: ({ time_s: time }) => (time === null ? 0 : 1 / time),
     parts: [
       [rule(`With tidegate the job ${done} and wasted ${N} calls?; without a gate it ${done} and wasted ${N} calls?\\.`, ({ gate, none }, ownTime, own, otherTime, other) =>
@@ -65,7 +65,7 @@ const FIGURES = {
   },
   limit: {
     rows: ["chosen", "other"],
-    // Where another law is chosen, tidegate does not run.
+    // If another law is chosen, tidegate does not run.
     lanes: ({ gate, none }, { law = "adaptive" }) => (["adaptive", "none"].includes(law) ? [gate, none] : [gate]),
     use: ({ util }) => util,
     read: ({ chosen, other }, { law }) => (law === "none" ? { chosen, none: chosen, gate: other } : { chosen, gate: chosen, none: other }),
@@ -95,7 +95,7 @@ const FIGURES = {
   },
 };
 
-/** What is false in a caption, or in what it leaves out. */
+/** What is false in a caption or missing from it. */
 function faults(figure, rows, caption, state) {
   let rest = caption.trim();
   const found = [];
@@ -112,7 +112,7 @@ function faults(figure, rows, caption, state) {
   for (const part of figure.parts) if (!take(part)) found.push(`a sentence is missing before “${rest}”`);
   while (figure.optional && take(figure.optional));
   if (rest) found.push(`no rule knows “${rest}”`);
-  if (figure.always && !figure.always(rows, caption)) found.push("what must be said is not, or the claim is broken");
+  if (figure.always && !figure.always(rows, caption)) found.push("a required sentence is missing, or the claim is broken");
   if (/\b1 calls\b/.test(caption)) found.push("one call is not “1 calls”");
   const [own, ...others] = figure.lanes(rows, state);
   for (const other of others) {
@@ -124,7 +124,7 @@ function faults(figure, rows, caption, state) {
   return found;
 }
 
-/** Every control of a form by itself at both ends and in the middle, and all pairs of the main two. */
+/** Each control alone at both ends and in the middle, and all pairs of the two main ones. */
 const states = (form) => form.evaluate((form) => {
   const ends = (field) => {
     if (field.type === "checkbox") return ["true", "false"];
@@ -141,7 +141,7 @@ const states = (form) => form.evaluate((form) => {
 });
 
 for (const [id, figure] of Object.entries(FIGURES)) {
-  test(`every sentence under the figure ${id} is true, whatever its knobs`, async (t) => {
+  test(`every sentence under the figure ${id} is true for all settings`, async (t) => {
     const { url } = await site(t);
     const { page, trouble } = await visit(t, url, { still: true });
     await show(page, id);
@@ -178,7 +178,7 @@ for (const [id, figure] of Object.entries(FIGURES)) {
     }
     t.diagnostic(`${all.length} states, ${captions.size} captions`);
     assert.deepEqual(wrong, []);
-    // The longest moves nothing that is below it.
+    // The longest caption moves nothing below it.
     for (const width of [320, 360, 768, 1280]) {
       await page.setViewportSize({ width, height: 800 });
       const heights = await page.locator(`#${id} figcaption`).evaluate((host, captions) => captions.map((text) => {

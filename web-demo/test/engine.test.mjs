@@ -1,5 +1,5 @@
-// The engine gives the native simulator's figures to the last digit: its modules in WebAssembly and as
-// plain JavaScript in Node, and all of it, worker included, in Chromium.
+// The engine's figures equal the native simulator's to the last digit: in Node with both forms of
+// its modules, and in Chromium with the worker.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -15,14 +15,14 @@ const folder = path.join(root, "tools/sim/scenarios");
 const read = (name) => fs.readFileSync(path.join(folder, `${name}.toml`), "utf8");
 
 const MANY = ["none", "adaptive", "aimd", "heroku-remaining", "fulljit", "netflix-vegas", "oracle"];
-/** Every kind of server, demand, latency, hint and measure is in one of them. */
+/** Together they cover every kind of server, demand, latency, hint and measure. */
 const RUNS = [
   ["b-4", MANY], ["b-10-strangers", MANY], ["clear", MANY], ["e-5", MANY], ["e-5-remaining", MANY], ["e-20-retry-after", MANY],
   ["strangers", MANY], ["s-1-4", MANY], ["l", MANY], ["i-4-3", MANY], ["j-5", ["adaptive", "aimd-concurrency", "heroku-gradual"]],
   ["g", ["adaptive", "aws-cubic+vegas"]], ["h", ["adaptive", "gradient2"]], ["autoscaling", ["adaptive"]],
 ].map(([name, laws]) => ({ name, laws }));
 const SEEDS = [1, 7];
-/** What the story's module must do by itself. */
+/** What the story's module must run by itself. */
 const STORY = { names: ["b-4", "b-10-strangers", "e-5", "e-20-retry-after", "s-1-4", "l"], laws: ["none", "backoff", "adaptive"] };
 
 const OWN = `
@@ -38,7 +38,7 @@ processes = 4
 threads = 2
 `;
 
-/** A scenario, a law and a seed, and what the command says of them. */
+/** A scenario, a law and a seed, and the command's output for them. */
 async function native(file, laws, seeds) {
   const rows = await Promise.all(seeds.map((seed) => simulate(file, "--law", laws.join(","), "--seeds", `${seed}`)));
   return rows.flatMap((rows, i) => rows.map(({ law, metrics, digests }) =>
@@ -68,12 +68,12 @@ const kinds = {
 for (const kind of Object.keys(kinds)) {
   test(`figures and digests of ${kind} in Node are the command's, to the last digit`, async () => {
     const Simulator = await simulator();
-    const seeds = kind === "js" ? SEEDS.slice(1) : SEEDS; // it takes its time
+    const seeds = kind === "js" ? SEEDS.slice(1) : SEEDS; // it is slow
     const story = new Simulator(await kinds[kind]("story"));
     const lab = new Simulator(await kinds[kind]("lab"));
     const check = (simulator, { scenario, law, seed, metrics, digest }, label) => {
       const [world] = simulator.open(scenario, law, seed, false);
-      // In slices, as the page does it, which must make no difference.
+      // In slices, as on the page; they must not change the result.
       for (let now = 1; simulator.advance(world, now); now *= 1.7) simulator.frame(world);
       assert.equal(simulator.digest(world), digest, label);
       assert.equal(JSON.stringify(simulator.metrics(world)), metrics, label);
@@ -90,7 +90,7 @@ for (const kind of Object.keys(kinds)) {
   });
 }
 
-test("what the story's module does not know it rejects, and never takes for something else", async () => {
+test("the story's module rejects what it does not support", async () => {
   const Simulator = await simulator();
   const story = new Simulator(await kinds.wasm("story"));
   for (const [scenario, law, code] of [
@@ -103,7 +103,7 @@ test("what the story's module does not know it rejects, and never takes for some
   ]) {
     assert.throws(() => story.open(scenario, law, 1, false), { code }, `${law} in ${scenario}`);
   }
-  story.open(read("b-4"), "adaptive", 1, false); // it is none the worse for that
+  story.open(read("b-4"), "adaptive", 1, false); // the rejections left it intact
 });
 
 /** The engine alone on an empty page. */
@@ -151,7 +151,7 @@ for (const [kind, headers] of Object.entries({ wasm: {}, js: { "content-security
   });
 }
 
-test("frames add up to the metrics, whatever the slices", async (t) => {
+test("frames add up to the metrics for any slices", async (t) => {
   const { page } = await engine(t);
   const sums = await page.evaluate(async (scenario) => {
     const world = await (await engine()).open({ scenario, law: "adaptive", seed: 1 }, { steps: true });
@@ -181,7 +181,7 @@ test("frames add up to the metrics, whatever the slices", async (t) => {
   assert.ok(Math.abs(rest.left) <= 5, "no more are on their way than clients can have");
 });
 
-test("what is wrong is said as the command says it", async (t) => {
+test("error messages equal the command's", async (t) => {
   const { page } = await engine(t);
   const say = (scenario, law = "adaptive") => page.evaluate(async (spec) => {
     try {
@@ -201,7 +201,7 @@ test("what is wrong is said as the command says it", async (t) => {
   assert.match(there, /^there is no law "magic"; there are adaptive, fixed, none, /);
 });
 
-test("a long run does not hold up a short one, and a closed world is forgotten", async (t) => {
+test("a long run does not delay a short one, and a closed world is discarded", async (t) => {
   const { page } = await engine(t);
   const order = await page.evaluate(async ([long, short]) => {
     const order = [];

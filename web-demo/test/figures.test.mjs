@@ -1,4 +1,4 @@
-// The four figures of the story, as a visitor sees them.
+// The four figures of the story, from a reader's view.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,14 +18,14 @@ async function reaches(page, id, ...states) {
 /** The text of a part of a figure. */
 const text = (page, id, part) => page.locator(`#${id} ${part}`).first().innerText();
 
-/** What a figure says about its run: its figures and its plot. */
+/** A figure's results: its table and its plot. */
 const outcome = (page, id) => page.evaluate((id) => {
   const host = document.getElementById(id);
   const rows = host.querySelector(".plot")?.series?.data ?? [];
   return JSON.stringify([host.querySelector(".reads tbody").innerText, rows, host.querySelector(".say").textContent]);
 }, id);
 
-/** Does something to a figure, and waits until the run that it begins is over. */
+/** Acts on a figure and waits until the run that this starts is over. */
 async function afterRun(page, id, act) {
   const run = await page.locator(`#${id}`).getAttribute("data-run");
   await act();
@@ -36,7 +36,7 @@ async function afterRun(page, id, act) {
   assert.equal(await page.locator(`#${id}`).getAttribute("data-state"), "over", await text(page, id, "figcaption"));
 }
 
-test("every figure runs by itself in view and rests out of it", async (t) => {
+test("every figure runs in view and pauses out of view", async (t) => {
   const { url } = await site(t);
   const { page, trouble } = await visit(t, url);
   for (const id of FIGURES) {
@@ -46,7 +46,7 @@ test("every figure runs by itself in view and rests out of it", async (t) => {
     await page.waitForFunction(([id, before]) => document.querySelector(`#${id} .time`).textContent !== before, [id, before]);
     await page.waitForFunction((id) => document.querySelector(`#${id} .reads td`).textContent !== "–" || document.getElementById(id).dataset.state === "over", id);
   }
-  // The first figure is far above by now.
+  // The first figure is far above the view now.
   assert.equal(await page.locator("#hammer").getAttribute("data-state"), "rests");
   const rested = await text(page, "hammer", ".time");
   await page.waitForTimeout(500);
@@ -85,7 +85,7 @@ for (const id of FIGURES) {
         if (field.type === "checkbox") field.checked = !field.checked;
         else if (field.type === "select-one") field.selectedIndex = (field.selectedIndex + 1) % field.length;
         else {
-          // Down, where most things bind; up from the least.
+          // Lower values usually matter most; from the minimum, go up.
           const before = field.value;
           field.value = field.min;
           if (field.value === before) field.value = field.max;
@@ -127,7 +127,7 @@ test("a figure is paused stepped and restarted", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("the text table of a plot has every point that it shows", async (t) => {
+test("the text table of a plot contains every point", async (t) => {
   const { url } = await site(t);
   const { page } = await visit(t, url, { still: true });
   for (const id of ["backoff", "busy"]) {
@@ -163,7 +163,7 @@ test("the table of clients adds up to the figures of the run", async (t) => {
   const sum = (column) => rows.reduce((total, row) => total + row[column], 0);
   const throttled = await page.locator('#hammer .reads [data-metric="throttles"]').allInnerTexts();
   throttled.map((text) => Number(text.replaceAll("\u202f", ""))).forEach((back, index) => {
-    // What was throttled at the gate and is on its way back at the end: at most a call of each worker.
+    // Calls that were throttled and are still on their way back at the end: at most one per worker.
     const under = sum(index ? 4 : 2) - back;
     assert.ok(under >= 0 && under <= 20, `${under} throttled calls are on their way`);
   });
@@ -172,7 +172,7 @@ test("the table of clients adds up to the figures of the run", async (t) => {
 });
 
 for (const [width, height] of [[1280, 720], [360, 640]]) {
-  test(`a picture and its two main knobs are in one view of ${width} by ${height}`, async (t) => {
+  test(`a picture and its two main controls fit into ${width} by ${height} pixels`, async (t) => {
     const { url } = await site(t);
     const { page } = await visit(t, url, { width, height, still: true });
     for (const id of FIGURES) {
@@ -190,7 +190,7 @@ for (const [width, height] of [[1280, 720], [360, 640]]) {
   });
 }
 
-test("a visitor sends calls as a client, and the past does not change", async (t) => {
+test("a reader's calls are those of a client and do not change the past", async (t) => {
   const { url } = await site(t);
   const { page, trouble } = await visit(t, url);
   await reaches(page, "hammer", "runs");
@@ -208,13 +208,13 @@ test("a visitor sends calls as a client, and the past does not change", async (t
   assert.ok(Number(none) <= 3 && Number(gated) <= 3);
   await page.locator("#hammer canvas").first().click();
   await page.waitForFunction(() => document.querySelector("#hammer figcaption").textContent.includes("of 4 were served"));
-  // A run without them is the same as before.
+  // Without the calls, the run is the same as before.
   await page.locator("#hammer .restart").click();
   await page.waitForFunction(() => !document.querySelector("#hammer figcaption").textContent.includes("Of your calls"));
   assert.deepEqual(trouble, []);
 });
 
-test("changed settings are in the address, and Back undoes them", async (t) => {
+test("the address contains changed settings, and Back undoes them", async (t) => {
   const { url } = await site(t);
   const { page, trouble } = await visit(t, url, { still: true });
   await reaches(page, "hammer", "over");
@@ -239,7 +239,7 @@ test("changed settings are in the address, and Back undoes them", async (t) => {
   await show(link.page, "hammer");
   await reaches(link.page, "hammer", "over");
   assert.equal(await outcome(link.page, "hammer"), third);
-  // What cannot be is as usual.
+  // Invalid values become the default.
   for (const seed of ["-5", "1.5", ""]) {
     await page.locator("#hammer .more").evaluate((more) => { more.open = true; });
     await page.locator("#hammer [name=seed]").fill(seed);
@@ -269,7 +269,7 @@ test("a figure is copied as a link and as an image", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("a machine that is slow draws fewer dots", async (t) => {
+test("a slow machine draws fewer dots", async (t) => {
   const { url } = await site(t);
   const { page } = await visit(t, `${url}?limit=law:none`);
   await show(page, "limit");

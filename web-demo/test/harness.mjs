@@ -1,5 +1,5 @@
-// What every test of the page needs: the built page on a real server, a real Chromium before it, and
-// a list of all that goes wrong there.
+// For every test of the page: the built page on a real server, a real Chromium, and a list of
+// everything that goes wrong.
 //
 //   const { url, sent } = await site(t);          // web-demo/dist under a sub-path, as any host has it
 //   const { page, trouble } = await visit(t, url); // a reader; `trouble` must stay empty
@@ -18,13 +18,13 @@ import { chromium } from "playwright-core";
 export const dist = path.join(import.meta.dirname, "../dist");
 if (!fs.existsSync(path.join(dist, "index.html"))) throw new Error("the page is not built: run `cargo xtask build page`");
 
-/** So many bytes over the wire may the first load take. */
+/** The maximum size of the first load, in bytes over the wire. */
 export const MOST = 60_000;
 
-/** How long anything may take: far longer than it does on a busy machine, so that only what hangs is late. */
+/** The timeout: much longer than anything takes on a busy machine, so that only hangs fail. */
 const PATIENCE = 300_000;
 
-/** A policy under which nothing but the page's own scripts runs, and no WebAssembly. */
+/** A policy that allows only the page's own scripts, and no WebAssembly. */
 export const NO_WASM = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:";
 
 const TYPES = {
@@ -33,8 +33,8 @@ const TYPES = {
 };
 
 /**
- * Serves the page under a subfolder, gzipped, as static hosts do. `sent` lists what went over
- * the wire, heads included.
+ * Serves the page under a subfolder, gzipped, as static hosts do. `sent` lists what went over the
+ * wire, with headers.
  */
 export async function site(test, { headers = {}, under = "/some/where/" } = {}) {
   const files = new Map();
@@ -63,7 +63,7 @@ export async function site(test, { headers = {}, under = "/some/where/" } = {}) 
 
 let launched;
 
-/** The one browser of a file of tests. No name but this machine's means anything to it. */
+/** One browser for each test file. It resolves no host name. */
 export function browser() {
   launched ??= chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -74,8 +74,8 @@ export function browser() {
 after(async () => (await launched)?.close());
 
 /**
- * Opens the page in a new context. `trouble` lists errors of the console and of scripts,
- * requests that failed, and requests to another origin than its own that is not `allowed`.
+ * Opens the page in a new context. `trouble` lists errors of the console and of scripts, failed
+ * requests, and requests to other origins that are not `allowed`.
  */
 export async function visit(test, url, { width = 1280, height = 800, dark = false, still = false, script = true, allowed = () => false, before } = {}) {
   const context = await (await browser()).newContext({
@@ -99,7 +99,7 @@ export async function visit(test, url, { width = 1280, height = 800, dark = fals
     if (response.status() >= 400) trouble.push(`${response.status()}: ${response.url()}`);
   });
   context.on("requestfailed", (request) => {
-    // The page may change its mind about what it asked for.
+    // The page may cancel its own requests.
     if (request.failure()?.errorText !== "net::ERR_ABORTED") trouble.push(`${request.failure()?.errorText}: ${request.url()}`);
   });
   await before?.(page);
@@ -107,7 +107,7 @@ export async function visit(test, url, { width = 1280, height = 800, dark = fals
   return { page, context, trouble };
 }
 
-/** Notes every move of what had its place, from before the page's own scripts on: for `before` of `visit`. */
+/** Records every layout shift, from before the page's scripts on: for `before` of `visit`. */
 export const watchShifts = (page) => page.addInitScript(() => {
   globalThis.shifts = [];
   const name = (node) => node && `${node.nodeName.toLowerCase()}#${node.id ?? ""}.${node.className ?? ""}`;
@@ -121,13 +121,13 @@ export const watchShifts = (page) => page.addInitScript(() => {
   }).observe({ type: "layout-shift", buffered: true });
 });
 
-/** Slows the page's own thread down by a factor: for `before` of `visit`, or later. */
+/** Slows the main thread by a factor: for `before` of `visit`, or later. */
 export async function slowDown(page, factor) {
   const session = await page.context().newCDPSession(page);
   await session.send("Emulation.setCPUThrottlingRate", { rate: factor });
 }
 
-/** What `watchShifts` has noted. */
+/** The shifts that `watchShifts` recorded. */
 export const shiftsOf = (page) => page.evaluate(() => globalThis.shifts);
 
 /** Brings a part of the page into view and waits until it has been filled. */
@@ -139,7 +139,7 @@ export async function show(page, id) {
 /** Starts the demo's own server with the built page, and stops it when the test ends. */
 export async function live(test, ...options) {
   const program = process.env.TIDEGATE_LIVE;
-  if (!program) throw new Error("TIDEGATE_LIVE names no server: run `cargo xtask test web`");
+  if (!program) throw new Error("TIDEGATE_LIVE is not set: run `cargo xtask test web`");
   const port = options.includes("--page-port") ? [] : ["--page-port", "0"];
   const child = spawn(program, ["demo", ...port, "--page-folder", dist, ...options], { stdio: ["ignore", "pipe", "inherit"] });
   const gone = new Promise((done) => child.once("exit", done));
@@ -155,7 +155,7 @@ export async function live(test, ...options) {
     lines.on("line", (line) => /^the page +(\S+)/.test(line) && done(line.split(/ +/)[2]));
     child.once("exit", (code) => fail(new Error(`the demo ended with ${code}`)));
   });
-  /** The latest moment, as the page is told it. */
+  /** The latest report, as the page receives it. */
   const moment = async () => (await fetch(new URL("api", url))).json();
   return { url, stop, moment };
 }
@@ -163,7 +163,7 @@ export async function live(test, ...options) {
 /** Runs the native simulator, and returns what it prints as JSON. */
 export async function simulate(...options) {
   const program = process.env.TIDEGATE_SIM;
-  if (!program) throw new Error("TIDEGATE_SIM names no simulator: run `cargo xtask test web`");
+  if (!program) throw new Error("TIDEGATE_SIM is not set: run `cargo xtask test web`");
   const { stdout } = await promisify(execFile)(program, ["run", ...options, "--json"], { maxBuffer: 1 << 26 });
   return JSON.parse(stdout);
 }

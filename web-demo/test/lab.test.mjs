@@ -1,5 +1,5 @@
-// The laboratory: its state in the address and in the file, the same figures as the native simulator's,
-// and what its controls do.
+// The laboratory: its state in the address and in files, its figures compared with the native
+// simulator's, and its controls.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -27,7 +27,7 @@ after(async () => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-/** Draws from a seed, so that a failure can be repeated. */
+/** A seeded generator, so that a failure can be repeated. */
 function dice(seed) {
   const next = () => {
     seed = (seed + 0x6d2b79f5) | 0;
@@ -44,7 +44,7 @@ function dice(seed) {
 
 const S = 1_000_000;
 
-/** A state that the engine takes, and that does not take it long. */
+/** A random state that the engine accepts and runs quickly. */
 function someState(seed) {
   const { whole, one, maybe, times } = dice(seed);
   const end = whole(20, 90) * S;
@@ -105,7 +105,7 @@ function someState(seed) {
   return { ...drawn, laws: [...drawn.laws, ...drawn.scenario.own.map(({ name }) => name)].slice(0, 6) };
 }
 
-test("a state comes back from its address and from its file as it was", () => {
+test("a state survives its address and its file unchanged", () => {
   for (let seed = 1; seed <= 500; seed++) {
     const was = someState(seed);
     const query = url.write(was, presets.preset);
@@ -118,7 +118,7 @@ test("a state comes back from its address and from its file as it was", () => {
   }
 });
 
-test("an address is short where little differs from a preset", () => {
+test("an address is short if little differs from a preset", () => {
   for (const { name } of presets.PRESETS) {
     const preset = presets.preset(name);
     assert.ok(preset, name);
@@ -128,7 +128,7 @@ test("an address is short where little differs from a preset", () => {
   }
 });
 
-test("an address that was tampered with is the usual state, and says so", () => {
+test("a damaged address opens the default state and says so", () => {
   const usual = presets.preset("");
   const many = "x".repeat(20_000);
   for (const part of [
@@ -147,40 +147,40 @@ test("an address that was tampered with is the usual state, and says so", () => 
   assert.deepEqual(url.read("?theme=dark", presets.preset), { state: usual, notices: [] });
 });
 
-test("a file that is no scenario is rejected in a sentence that names what is wrong", () => {
+test("an invalid file is rejected with a sentence that names the error", () => {
   for (const [text, part] of [
     ["end = ", "line 1"], ["end = 5\n[server]", "end must be text"], ["", "server. is missing"], ["end='1s'\n[server.castle]", "castle"], ["end='1s'\n[server]\n[[clients]]", "exactly one"],
     ["end='1s'\nbegin='0s'\n[server.bucket]\nburst=1\nrate='1/s'", "begin"], ["end='1s'\n[server.bucket]\nburst=1\nrate='1/fortnight'", "fortnight"],
     ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[clients]]\nprocesses=1e9", "processes"], ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[stretch]]\nname='a b'", "a b"],
-    ["end='5constructor'\n[server.bucket]\nburst=1\nrate='1/s'", "no unit of time"],
-    ["end='1s'\nlatency={lognormal={median='1ms',sigma=0.1234567}}\n[server.bucket]\nburst=1\nrate='1/s'", "sigma must have six decimals"],
+    ["end='5constructor'\n[server.bucket]\nburst=1\nrate='1/s'", "no known unit of time"],
+    ["end='1s'\nlatency={lognormal={median='1ms',sigma=0.1234567}}\n[server.bucket]\nburst=1\nrate='1/s'", "sigma must have at most six decimals"],
     ["end='1s'\nlatency={lognormal={median='1ms',sigma=0.5,mode=1}}\n[server.bucket]\nburst=1\nrate='1/s'", "mode.* in lognormal"],
     ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\nsteps=[{at='1ms',rate='2/s',burst=2}]", "burst.* in a step"],
-    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nremaining={times=0.0000001}", "remaining must have six"],
+    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nremaining={times=0.0000001}", "remaining must have at most six"],
     ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nquota={always={limit=1,period='1s',unit='s'}}", "unit.* in quota"],
     ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[[clients]]\ndemand={on_off={on='1s',off='1s',idle='1s'}}", "idle.* in on_off"],
-    ["end='1s'\n[server]\nwindow={limit=1,width='1s',start=1}", "no “start” of .server.window.; the command line has"],
-    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nreset_form='epoch'", "no “reset_form” of .server.hints.; the command line has"],
+    ["end='1s'\n[server]\nwindow={limit=1,width='1s',start=1}", "not support “start” in .server.window.; the command line does"],
+    ["end='1s'\n[server.bucket]\nburst=1\nrate='1/s'\n[server.hints]\nreset_form='epoch'", "not support “reset_form” in .server.hints.; the command line does"],
   ]) {
     assert.throws(() => fromToml.read(text), (error) => new RegExp(part).test(error.message), text);
   }
 });
 
-test("a scenario of the repository is read, or rejected where only the command line can run it", () => {
+test("every scenario of the repository is read, or rejected if only the command line can run it", () => {
   const scenarios = path.join(import.meta.dirname, "../../tools/sim/scenarios");
   const rejected = [];
   for (const name of fs.readdirSync(scenarios).filter((name) => name.endsWith(".toml"))) {
     try {
       fromToml.read(fs.readFileSync(path.join(scenarios, name), "utf8"));
     } catch (error) {
-      assert.match(error.message, /^the laboratory has no “\w+” of .*; the command line has: /, name);
+      assert.match(error.message, /^the laboratory does not support “\w+” in .*; the command line does: /, name);
       rejected.push(name);
     }
   }
   assert.ok(rejected.length < 10, rejected.join());
 });
 
-test("where one of several worlds is rejected the others are closed, those too that open later", async () => {
+test("if one of several worlds is rejected, the others are closed, even those that open later", async () => {
   const closed = [];
   const world = (name) => ({ close: () => closed.push(name) });
   const later = new Promise((resolve) => setImmediate(() => resolve(world("later"))));
@@ -189,17 +189,17 @@ test("where one of several worlds is rejected the others are closed, those too t
   assert.deepEqual(closed, ["first", "later"]);
 });
 
-/** Complains where a run is shown to be over before its last figures are there. */
+/** Reports a run that is shown as over before its last figures are. */
 const watchEnd = (page) => page.addInitScript(() => addEventListener("DOMContentLoaded", () => {
   const lab = document.getElementById("lab");
-  if (!lab) return; // a blank page between two
+  if (!lab) return; // the blank page between two loads
   new MutationObserver(() => {
     const caption = lab.querySelector("caption").textContent;
     if (lab.dataset.state === "over" && caption !== "Figures of the whole run") console.error(`it is over, and shows: ${caption}`);
   }).observe(lab, { attributes: true, attributeFilter: ["data-state"] });
 }));
 
-/** The laboratory in a browser, with this state. */
+/** Opens the laboratory with this state. */
 async function open(t, query, options) {
   const { url: address } = await site(t, options);
   const before = async (page) => { await watchEnd(page); await options?.before?.(page); };
@@ -213,12 +213,12 @@ const button = (page, name) => page.locator("#lab").getByRole("button", { name }
 
 const finish = async (page) => {
   await page.waitForSelector("#lab[data-state]");
-  // A short run may be over before a hand would have been there.
+  // A short run may be over before a click arrives.
   await button(page, "To end").evaluate((end) => end.click());
   await page.waitForSelector("#lab[data-state=over]");
 };
 
-/** What the table says: metrics to the last digit, and digests, by law. */
+/** The table by law: metrics to the last digit, and digests. */
 const figures = async (page) => {
   await page.getByLabel("All figures, and the digest of each run").check();
   return page.evaluate(() => Object.fromEntries([...document.querySelectorAll("#lab .figures tbody tr")].map((row) => [row.dataset.law, {
@@ -227,7 +227,7 @@ const figures = async (page) => {
   }])));
 };
 
-/** The file that the page exports, as the native simulator runs it. */
+/** Runs the exported file in the native simulator. */
 async function native(page, { laws, seed }) {
   const file = path.join(folder, "scenario.toml");
   const run = async (text, laws) => {
@@ -237,12 +237,12 @@ async function native(page, { laws, seed }) {
   };
   const text = await page.locator("#lab .take .file").nth(1).textContent();
   const rows = await run(text, laws.filter((law) => law !== "no-gate"));
-  // What has no gate is the law none that is told nothing.
+  // "No gate" is the law none without hints.
   const [bare] = laws.includes("no-gate") ? await run(text.replace(/^\[server\.hints\]\n(.+\n)+/m, ""), ["none"]) : [];
   return Object.fromEntries(bare ? [...rows, ["no-gate", bare[1]]] : rows);
 }
 
-test("every preset shows what the native simulator says of its file, to the last digit", async (t) => {
+test("every preset shows the native simulator's figures, to the last digit", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
   for (const { name } of presets.PRESETS) {
     await page.goto(`${address}?lab=1&preset=${name}#lab`);
@@ -258,7 +258,7 @@ test("every preset shows what the native simulator says of its file, to the last
   assert.deepEqual(trouble, []);
 });
 
-test("so does any other state", async (t) => {
+test("random states show the native simulator's figures too", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
   for (let seed = 1001; seed <= 1025; seed++) {
     const drawn = { ...someState(seed), at: null };
@@ -271,9 +271,12 @@ test("so does any other state", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-/** Waits for the run that `act` leads to, and returns its figures with the digest, or why the page rejects it. `act` returns null where there is nothing to do. */
+/**
+ * Waits for the run that `act` starts, and returns its figures with the digest, or the page's
+ * rejection. `act` returns null if there is nothing to do.
+ */
 async function rerun(page, law, act) {
-  // Another run has another lane, also where it comes to the same figures.
+  // Another run has another lane, even if its figures are equal.
   await page.locator("#lab .lane").evaluateAll((lanes) => lanes.forEach((lane) => { lane.dataset.old = ""; }));
   const acted = await act();
   if (acted === null) return { acted };
@@ -298,7 +301,7 @@ test("every control changes the outcome", async (t) => {
     "Rate": "3/s", "Burst": "4", "First delay": "700ms", "Longest delay": "4s", "Factor": "3", "Attempts": "2", "On failure ×": "3", "On success ×": "0.5",
     "Successes before speeding up": "3", "Jitter ±": "0.7", "Jitter at most": "1ms", "Calls/s at most": "3", "Recovery": "value 1",
   };
-  // In one world or another: a group's own law makes no difference where it is the law that is tried.
+  // In some world or other: a group's own law makes no difference if it equals the law under test.
   const idle = new Set();
   const effective = new Set();
   for (const [query, only, law = "adaptive", passed = []] of [
@@ -312,20 +315,20 @@ test("every control changes the outcome", async (t) => {
     ["latency=25ms-80ms", "World"], ["latency=50ms", "World"], ["latency=exp:50ms", "World"], ["latency=log:40ms:0.5", "World"],
   ]) {
     const load = async () => {
-      await page.goto("about:blank"); // a page that is at this address already is not loaded again
+      await page.goto("about:blank"); // navigating to the present address does not reload the page
       await page.goto(`${address}?lab=1&end=40s&laws=${law}&${query}#lab`);
       await finish(page);
       await page.getByLabel("All figures, and the digest of each run").check();
       return page.locator(`#lab .figures tr[data-law="${law}"]`).textContent();
     };
-    /** Turns the first control that is not yet `done`, and returns its name: those too that come up on the way. */
+    /** Changes the first control that is not in `done`, including those that appear later, and returns its name. */
     const turn = (done) => page.evaluate(({ controls, only, done, texts }) => {
       for (const details of document.querySelectorAll("#lab .controls details")) details.open = true;
       for (const control of document.querySelectorAll(controls)) {
         const name = control.getAttribute("aria-label") ?? control.labels[0].textContent;
         const section = control.closest(".controls > details").querySelector("summary").textContent;
         if (done.includes(name) || !section.includes(only) || !control.checkVisibility() || control.disabled) continue;
-        // The last of a law's choices is the unusual one; elsewhere the next is another.
+        // Among a law's choices the last differs most; elsewhere the next one differs.
         if (control instanceof HTMLSelectElement) control.selectedIndex = control.options[0].value === "" ? control.options.length - 1 : (control.selectedIndex + 1) % control.options.length;
         else if (control.type === "text") control.value = texts[name];
         else if (control.type === "checkbox") control.checked = !control.checked;
@@ -350,13 +353,13 @@ test("every control changes the outcome", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-/** Waits until the run is further than it was. */
+/** Waits until the run has advanced. */
 async function goesOn(page) {
   const before = await page.locator("#lab .bar .time").textContent();
   await page.waitForFunction((before) => document.querySelector("#lab .bar .time").textContent !== before, before);
 }
 
-test("what is changed while it runs is kept, in the address and in the file", async (t) => {
+test("changes during a run are kept in the address and in the file", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&end=5min&laws=none,adaptive&speed=1");
   for (const name of ["halve the limit", "double the clients", "halve the clients", "outage"]) {
     await goesOn(page);
@@ -379,13 +382,13 @@ test("what is changed while it runs is kept, in the address and in the file", as
   await page.waitForSelector("#lab .lane");
   await finish(page);
   assert.deepEqual(await figures(page), seen, "the address says it all");
-  // And each can be taken back.
+  // Each change can be removed.
   await rerun(page, "adaptive", () => page.locator("#lab .events button").first().click());
   assert.notEqual((await figures(page)).adaptive.digest, seen.adaptive.digest);
   assert.deepEqual(trouble, []);
 });
 
-test("a run that stands still stands where its address says", async (t) => {
+test("a paused run is at the position in its address", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&at=2min");
   await page.waitForSelector("#lab[data-state=rests]");
   await page.waitForFunction(() => /^2:00 min/.test(document.querySelector("#lab .time").textContent));
@@ -401,7 +404,7 @@ test("a run that stands still stands where its address says", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("what is done while it catches up is done where it will be", async (t) => {
+test("an action while it catches up applies at the target position", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&at=2min");
   await page.waitForSelector("#lab[data-state=rests]");
   await page.evaluate(() => {
@@ -426,20 +429,20 @@ test("what is done while it catches up is done where it will be", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("what the engine rejects stays said until it is mended, and the run before goes on", async (t) => {
+test("a rejection is shown until it is corrected, and the previous run continues", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1&end=10min&laws=none,adaptive,aimd&speed=10");
   const fault = page.locator("#lab .stage > [role=alert]");
   await page.waitForSelector("#lab[data-state=runs]");
   await page.evaluate(() => { for (const details of document.querySelectorAll("#lab .controls details")) details.open = true; });
   await page.getByLabel("Join at", { exact: true }).fill("7200");
-  await fault.getByText("The plots show what was before").waitFor();
+  await fault.getByText("The plots show the previous run").waitFor();
   await goesOn(page);
   await page.locator("#lab").getByLabel("Speed").selectOption("1");
   await page.waitForURL(/speed=1$|speed=1[&#]/);
   await button(page, "Remove none").click();
   await page.waitForURL(/laws=adaptive,aimd/);
   await page.waitForTimeout(500);
-  assert.match(await fault.textContent(), /The plots show what was before/);
+  assert.match(await fault.textContent(), /The plots show the previous run/);
   assert.equal(await page.locator("#lab .lane").count(), 3, "what is throttled takes no lane away");
   await page.getByLabel("Join at", { exact: true }).fill("0");
   await page.waitForFunction(() => document.querySelectorAll("#lab .lane").length === 2);
@@ -458,7 +461,7 @@ test("what the engine rejects stays said until it is mended, and the run before 
   assert.deepEqual(trouble, []);
 });
 
-test("where a law goes, the focus and the tables of the others stay, and nothing of it is left", async (t) => {
+test("removing a law keeps the focus and the tables of the others, and leaves nothing behind", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&at=1min&laws=none,adaptive,aimd", {
     before: (page) => page.addInitScript(() => {
       window.watched = 0;
@@ -494,7 +497,7 @@ async function saved(page, name) {
   return { name: download.suggestedFilename(), content: fs.readFileSync(await download.path()) };
 }
 
-test("numbers, picture and scenario can be taken along, and the numbers add up to the figures", async (t) => {
+test("numbers, plots and scenario can be exported, and the numbers add up to the figures", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&preset=e-5&end=10min&laws=adaptive,backoff,adaptive%2Bvegas");
   await finish(page);
   const seen = await figures(page);
@@ -509,7 +512,7 @@ test("numbers, picture and scenario can be taken along, and the numbers add up t
     assert.equal(sum(3), metrics.throttles);
     assert.equal(sum(2) + sum(3), metrics.calls);
     assert.equal(sum(2) / 1_000, metrics.util, "100 a minute for ten minutes could be served");
-    // A column of the plot is two bins wide, in which not equally many calls left.
+    // A column of the plot spans two bins, with unequal numbers of calls sent.
     const plotted = await page.evaluate((law) => document.querySelector(`#lab .lane[data-law="${law}"] .plot.waits`).series.data[1], law);
     const means = Array.from({ length: 300 }, (_, column) => {
       const bins = own.slice(2 * column, 2 * column + 2);
@@ -528,7 +531,7 @@ test("numbers, picture and scenario can be taken along, and the numbers add up t
   assert.deepEqual(trouble, []);
 });
 
-test("a scenario can be brought by paste and by file, and a wrong one is rejected in words", async (t) => {
+test("a scenario can be pasted or opened, and an invalid one is rejected with a message", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&laws=adaptive,none");
   await page.getByText("Import a scenario").click();
   const text = page.getByLabel("Paste a scenario file, or open one");
@@ -558,7 +561,7 @@ test("a scenario can be brought by paste and by file, and a wrong one is rejecte
   assert.deepEqual(trouble, []);
 });
 
-test("an API is modelled by a press and three fields, and its outcome is what five runs gave", async (t) => {
+test("one click and three fields model an API, and the outcome matches five runs", async (t) => {
   const { page, trouble } = await open(t, "?lab=1");
   const names = await page.locator("#lab [data-model]").evaluateAll((all) => all.map(({ dataset }) => dataset.model));
   assert.deepEqual(names, ["github", "openai", "anthropic", "stripe", "shopify", "aws", "pool"]);
@@ -587,7 +590,7 @@ test("an API is modelled by a press and three fields, and its outcome is what fi
   assert.deepEqual(trouble, []);
 });
 
-test("Back takes back what was changed, and the run with it", async (t) => {
+test("Back undoes a change and restores the run", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&end=1min&laws=adaptive,no-gate&hammer=rate:20", { still: true });
   await page.waitForSelector("#lab[data-state=over]");
   const first = (await figures(page)).adaptive.digest;
@@ -611,7 +614,7 @@ test("Back takes back what was changed, and the run with it", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("no share is more than all of it, and no longest wait less than the average", async (t) => {
+test("no share exceeds 1, and no longest wait is below the mean", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
   for (const query of ["server=window,20,1h&end=4h&laws=no-gate,adaptive,aimd", "preset=e-5", "preset=d-flappy", "preset=h", "preset=autoscaling", "preset=day", "preset=i-4-1-drop", "server=queue,4,16,200ms&laws=no-gate,adaptive"]) {
     await page.goto(`${address}?lab=1&${query}#lab`);
@@ -628,13 +631,13 @@ test("no share is more than all of it, and no longest wait less than the average
   assert.deepEqual(trouble, []);
 });
 
-test("where there is one program, nothing is said about its share", async (t) => {
+test("a single program shows no fairness", async (t) => {
   const { page } = await open(t, "?lab=1&clients=1x4&laws=adaptive&at=1min");
   await page.waitForSelector("#lab[data-state=rests]");
   assert.match(await page.locator("#lab .lane").innerText(), /Shares of clients: there is only one/);
 });
 
-test("numbers are grouped from ten thousand on, and no shorter than they are", async () => {
+test("numbers are grouped from ten thousand on, and never shortened", async () => {
   const { number } = await vite.ssrLoadModule("/src/plot/number.ts");
   for (const [value, digits, expected] of [
     [890_835, 9, "890\u202f835"], [6_060.4, 2, "6060"], [12_345.6789, 9, "12\u202f345.6789"], [1_234_567, 3, "1\u202f234\u202f567"],
@@ -642,7 +645,7 @@ test("numbers are grouped from ten thousand on, and no shorter than they are", a
   ]) assert.equal(number(value, digits), expected);
 });
 
-test("a burst that leaves its plot is named there", async (t) => {
+test("a burst that exceeds its plot is labelled", async (t) => {
   const { page } = await open(t, "?lab=1&preset=day&laws=none,adaptive&at=1h");
   await page.waitForSelector("#lab[data-state=rests]");
   for (const lane of await page.locator("#lab .lane").all()) {
@@ -653,7 +656,7 @@ test("a burst that leaves its plot is named there", async (t) => {
   }
 });
 
-test("a run that is over and is made longer goes on to its new end", async (t) => {
+test("a finished run that is lengthened continues to its new end", async (t) => {
   const { page } = await open(t, "?lab=1&end=2min&laws=adaptive");
   await finish(page);
   await page.evaluate(() => { for (const details of document.querySelectorAll("#lab .controls details")) details.open = true; });
@@ -661,7 +664,7 @@ test("a run that is over and is made longer goes on to its new end", async (t) =
   assert.match(await page.locator("#lab .bar .time").textContent(), /^5:00 min of 5:00 min/);
 });
 
-test("every law is told in a line, in the words of the registry", async (t) => {
+test("every law has the registry's one-line description", async (t) => {
   const { page } = await open(t, "?lab=1&at=1min");
   await page.waitForSelector("#lab[data-state=rests]");
   const { lineOf } = await vite.ssrLoadModule("/src/lab/laws.ts");
@@ -696,7 +699,7 @@ test("hundreds of runs leave nothing behind", async (t) => {
   await session.send("Performance.enable");
   const counts = async () => {
     await page.waitForSelector("#lab[data-state=runs], #lab[data-state=over]");
-    // What has just gone is not collected at once.
+    // Garbage is not collected at once.
     for (let time = 0; time < 5; time++) {
       await page.waitForTimeout(400);
       await session.send("HeapProfiler.collectGarbage");
@@ -719,7 +722,7 @@ test("hundreds of runs leave nothing behind", async (t) => {
   assert.ok(after.Nodes <= before.Nodes + 100 && after.JSEventListeners <= before.JSEventListeners + 4);
 });
 
-test("a link that is not understood opens the laboratory all the same", async (t) => {
+test("a link that is not understood still opens the laboratory", async (t) => {
   const { page, trouble, address } = await open(t, "?lab=1");
   for (const [query, said] of [
     ["?lab=1&server=castle&laws=<script>alert(1)</script>&end=never", /server was not understood.*laws was not understood|end was not understood/s],
@@ -732,7 +735,7 @@ test("a link that is not understood opens the laboratory all the same", async (t
   assert.deepEqual(trouble, []);
 });
 
-test("it fits a phone and a wide screen, and axe finds nothing", async (t) => {
+test("it fits phones and wide screens, and axe finds no violation", async (t) => {
   const axe = fs.readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
   for (const [width, dark] of [[360, false], [360, true], [1280, false], [1920, true]]) {
     const { page, trouble } = await open(t, "?lab=1&preset=h&laws=vegas,gradient2,tchannel,adaptive&at=5min", { width, dark });
@@ -747,14 +750,14 @@ test("it fits a phone and a wide screen, and axe finds nothing", async (t) => {
   }
 });
 
-test("where WebAssembly is forbidden the same figures come from plain JavaScript", async (t) => {
+test("without WebAssembly, plain JavaScript gives the same figures", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&end=30s&laws=adaptive,gradient2", { headers: { "content-security-policy": NO_WASM } });
   await finish(page);
   assert.deepEqual(await figures(page), await native(page, { laws: ["adaptive", "gradient2"], seed: 1 }));
   assert.deepEqual(trouble.filter((line) => !line.includes("Content Security Policy")), []);
 });
 
-test("nothing moves its place while the laboratory comes and runs", async (t) => {
+test("nothing shifts while the laboratory loads and runs", async (t) => {
   for (const width of [360, 1280]) {
     const { page } = await open(t, "?lab=1", { width, before: watchShifts });
     await page.waitForTimeout(3_000);
@@ -764,7 +767,7 @@ test("nothing moves its place while the laboratory comes and runs", async (t) =>
   }
 });
 
-/** Reads something until it is the same for a second, and returns it. */
+/** Reads a value until it has been the same for a second, and returns it. */
 async function stands(read) {
   for (let was, is = await read(); ; is = await read()) {
     if (is === was) return is;
@@ -773,7 +776,7 @@ async function stands(read) {
   }
 }
 
-test("it rests out of view, and shows the end where reduced motion is preferred", async (t) => {
+test("it pauses out of view, and shows the end if reduced motion is preferred", async (t) => {
   const { page, trouble } = await open(t, "?lab=1&end=10min&speed=2");
   await page.waitForSelector("#lab[data-state=runs]");
   const time = () => page.locator("#lab .bar .time").textContent();
@@ -781,7 +784,7 @@ test("it rests out of view, and shows the end where reduced motion is preferred"
     document.body.append(Object.assign(document.createElement("div"), { style: "height: 3000px" }));
     window.scrollTo({ top: 1e6, behavior: "instant" });
   });
-  // However late the browser notices: in the end it stands still.
+  // The browser may notice late, but in the end it stands still.
   const before = await stands(time);
   await page.locator("#lab .bar").scrollIntoViewIfNeeded();
   await page.waitForFunction((before) => document.querySelector("#lab .bar .time").textContent !== before, before);

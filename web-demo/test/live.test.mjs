@@ -1,4 +1,4 @@
-// The live section before the demo's own server: real sockets, the real package, a real fleet.
+// The live section with the demo's own server: real sockets, the real package, a real fleet.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,12 +10,12 @@ async function open(t, url, options) {
   const loopback = (origin) => new URL(origin).hostname === "127.0.0.1";
   const { page, trouble } = await visit(t, url, { allowed: loopback, ...options });
   await show(page, "live");
-  // The first moment has arrived.
+  // The first report has arrived.
   await page.waitForFunction(() => document.querySelector("#live .about")?.textContent.startsWith("Waiting") === false);
   return { page, trouble };
 }
 
-/** A port that nobody listens on. */
+/** A port without a listener. */
 const free = () => new Promise((done) => {
   const server = createServer().listen(0, "127.0.0.1", () => {
     const { port } = server.address();
@@ -23,7 +23,7 @@ const free = () => new Promise((done) => {
   });
 });
 
-/** A moment that the demo wrote down after this was asked. */
+/** A report that the demo wrote after this call. */
 async function later(moment) {
   const { now } = await moment();
   for (;;) {
@@ -33,7 +33,7 @@ async function later(moment) {
   }
 }
 
-/** Calls with so many workers until so many calls have been made, and returns what the page and the server counted. */
+/** Calls with this many workers until this many calls have been made; returns what the page and the server counted. */
 async function call(page, moment, how, workers, calls) {
   await page.locator("#live .play:not([disabled])").waitFor();
   await page.locator("#live select").selectOption(how);
@@ -57,12 +57,12 @@ test("the reader's workers are served through the gate, and the server counts wh
   assert.match(await page.innerText("#live .about"), /60 calls per 1s.*No fleet/s);
   const { said, made, served, counted } = await call(page, moment, "adaptive", 6, 250);
   t.diagnostic(`${made} calls, ${served} served; ${said}`);
-  // Those on their way when the reader stopped may not have gone out, or have been served after the worker was gone.
+  // Calls in flight when the reader stopped may not have been sent, or may have been served after the worker ended.
   assert.ok(counted.offered <= made && made - counted.offered <= 6, `${made} and ${counted.offered}`);
   assert.ok(Math.abs(counted.served - served) <= 6, `${served} and ${counted.served}`);
   assert.ok(served > 50 && served / made > 0.8, `${served} of ${made}`);
-  assert.match(said, /for (pacing|a cooldown|the concurrency limit)/, "the gate tells why calls waited");
-  // A throttled call is an answer to a throttle, but an error in the console of a browser.
+  assert.match(said, /for (pacing|a cooldown|the concurrency limit)/, "the gate says why calls waited");
+  // A throttled call is normal for the throttle, but an error in the browser's console.
   const throttled = trouble.filter((line) => line.includes("429"));
   assert.deepEqual(trouble.filter((line) => !throttled.includes(line)), []);
 });
@@ -76,14 +76,14 @@ test("with no gate the same workers are mostly throttled", async (t) => {
   assert.ok(served / made < 0.6, `${served} of ${made}`);
 });
 
-test("the fleet of a running demo is there with its law, its processes and its curve, through to the end", async (t) => {
-  await browser(); // The laws do not wait for it.
+test("the fleet of a running demo is shown with its law, processes and curve to the end", async (t) => {
+  await browser(); // the laws do not wait for it
   const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "15");
   const { page, trouble } = await open(t, url);
   for (const law of ["none", "adaptive"]) {
     await page.waitForFunction((law) => document.querySelector("#live .about").textContent.includes(`law ${law},`), law);
     const adapts = law === "adaptive";
-    // Without a gate, far more calls are throttled than the plot has room for: it says how many.
+    // Without a gate, more calls are throttled than the plot can show: it says how many.
     if (!adapts) {
       await page.waitForFunction(() => {
         const { series } = document.querySelector("#live .plot");
@@ -93,7 +93,7 @@ test("the fleet of a running demo is there with its law, its processes and its c
     }
     await page.waitForFunction((adapts) => {
       const callers = document.querySelector("#live .callers");
-      // The reader and four processes, and what they are guided by.
+      // The reader and four processes, and what guides them.
       const guides = [...callers.querySelectorAll("tbody td:last-child")].map((cell) => cell.textContent);
       return guides.length === 5 && guides.some((guide) => guide !== "–") === adapts;
     }, adapts);
@@ -105,21 +105,21 @@ test("the fleet of a running demo is there with its law, its processes and its c
   assert.deepEqual(trouble, []);
 });
 
-test("the reader's workers go on with the next law's server", async (t) => {
-  await browser(); // The laws do not wait for it.
+test("the reader's workers continue with the next law's server", async (t) => {
+  await browser(); // the laws do not wait for it
   const { url } = await live(t, "--compare", "aimd,adaptive", "--seconds", "10");
   const { page, trouble } = await open(t, url);
   await page.locator("#live .play:not([disabled])").click();
   await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("law adaptive,"));
-  // Served some a second, by the second server.
+  // Some calls a second are served by the second server.
   await page.waitForFunction(() => Number(document.querySelectorAll("#live .callers tbody tr:first-child td")[1].innerText) > 0);
-  // A call that was under way when the first server ended is refused, and its worker goes on.
+  // The connection of a call in flight is refused when the first server ends; its worker continues.
   const ended = (line) => line.includes("ERR_CONNECTION_REFUSED");
   assert.deepEqual(trouble.filter((line) => !line.includes("429") && !ended(line)), []);
 });
 
 for (const [width, height] of [[360, 740], [1440, 900]]) {
-  test(`a link to what is live, or below it, leads there at ${width} pixels`, async (t) => {
+  test(`a link to the live section, or below it, leads there at ${width} pixels`, async (t) => {
     const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "60");
     for (const id of ["real", "laboratory"]) {
       const { page } = await visit(t, `${url}#${id}`, { width, height, before: watchShifts, allowed: () => true });
@@ -134,7 +134,7 @@ for (const [width, height] of [[360, 740], [1440, 900]]) {
   });
 }
 
-test("what the server counted goes on where another demo takes over", async (t) => {
+test("the server's counts continue when another demo takes over", async (t) => {
   const port = await free();
   const first = await live(t, "--page", "--page-port", port);
   const { page } = await open(t, first.url);
@@ -150,7 +150,7 @@ test("what the server counted goes on where another demo takes over", async (t) 
   assert.ok(made > 20 && made - number(counted) >= 0 && made - number(counted) <= 2, `${made} and ${counted}`);
 });
 
-test("a server that has been running for longer than the one before it is another one all the same", async (t) => {
+test("a server that has run for longer than the previous one is recognized as another", async (t) => {
   const port = await free();
   const first = await live(t, "--page", "--page-port", port);
   const { page } = await open(t, first.url);
@@ -166,13 +166,13 @@ test("a server that has been running for longer than the one before it is anothe
   const [, counted] = /the server counted ([-−\d\s]+) from/.exec(await page.innerText("#live .mine")) ?? [];
   const count = Number(counted.replace("−", "-").replace(/\s/g, ""));
   assert.ok(count >= 0 && made - count >= 0 && made - count <= 2, `${made} and ${counted}`);
-  // No line leads over the time in which nothing was heard.
+  // The line is interrupted while there are no reports.
   await page.waitForFunction(() => document.querySelector("#live .plot").series.data[0].length > 8);
   const rates = await page.evaluate(() => document.querySelector("#live .plot").series.data[1]);
   assert.ok(rates.slice(3).includes(null), JSON.stringify(rates));
 });
 
-test("where the engine cannot be had, calling says so, and can be tried again", async (t) => {
+test("if the engine cannot be loaded, calling says so and can be tried again", async (t) => {
   const { url } = await live(t, "--page");
   const { page } = await open(t, url, { before: (page) => page.context().route(/\.wasm$/, (route) => route.abort()) });
   await page.locator("#live .play:not([disabled])").click();

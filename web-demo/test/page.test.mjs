@@ -1,4 +1,4 @@
-// The page as a whole: its weight, and that everyone can use it.
+// The whole page: its size and its accessibility.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -11,7 +11,7 @@ const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe
 
 const runs = (page, id = "hammer") => page.waitForFunction((id) => document.getElementById(id).dataset.state === "runs", id);
 
-/** Goes through the page from the top to the end, as a reader does, so that all of it is there. */
+/** Scrolls through the page from the top to the end, so that everything loads. */
 async function read(page) {
   const step = 600;
   for (let at = 0; at < await page.evaluate(() => document.documentElement.scrollHeight); at += step) {
@@ -42,12 +42,12 @@ test("reading the page to its end causes no error, and contacts no other origin"
   assert.deepEqual(trouble, []);
 });
 
-test("where WebAssembly is forbidden, the same figures run by JavaScript", async (t) => {
+test("without WebAssembly, plain JavaScript runs the same figures", async (t) => {
   const { url, sent } = await site(t, { headers: { "content-security-policy": NO_WASM } });
   const { page, trouble } = await visit(t, url);
   await runs(page);
   await page.waitForFunction(() => document.querySelector("#hammer [data-metric=util]").textContent !== "–");
-  assert.ok(!sent.some(({ name }) => name.endsWith(".wasm")), "what may not run is not fetched");
+  assert.ok(!sent.some(({ name }) => name.endsWith(".wasm")), "modules that may not run are not fetched");
   assert.deepEqual(trouble, []);
 });
 
@@ -61,7 +61,7 @@ test("without JavaScript the text can be read", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("every link to the page itself leads somewhere, and all others are well formed", async (t) => {
+test("every link within the page has a target, and all others are well formed", async (t) => {
   const { url } = await site(t);
   const { page } = await visit(t, url, { still: true });
   await read(page);
@@ -83,10 +83,10 @@ for (const [name, options] of Object.entries({
 })) {
   test(`axe finds no violation ${name}`, async (t) => {
     const { url } = await site(t);
-    // Without motion a figure shows its end at once, and its colours stand still.
+    // With reduced motion, a figure shows its end at once and its colours do not change.
     const { page } = await visit(t, url, { still: true, ...options });
     await read(page);
-    // One table is like the next, and long.
+    // All tables are alike and long.
     await page.evaluate(() => { document.querySelector("details").open = true; });
     await page.waitForTimeout(1500);
     await page.evaluate(AXE);
@@ -126,7 +126,7 @@ test("nothing moves while the page loads and is read", async (t) => {
 });
 
 for (const [width, height] of [[360, 740], [1440, 900]]) {
-  test(`a link to a part leads to it and stays there at ${width} pixels, on a processor that is four times slower`, async (t) => {
+  test(`a link to a part leads there and stays there at ${width} pixels, on a processor that is four times slower`, async (t) => {
     const { url } = await site(t);
     for (const id of ["real", "laboratory", "busy-title"]) {
       const { page } = await visit(t, `${url}#${id}`, { width, height, before: async (page) => {
@@ -138,7 +138,7 @@ for (const [width, height] of [[360, 740], [1440, 900]]) {
       await page.waitForLoadState("networkidle");
       const top = await place();
       assert.ok(top >= 50 && top < 140, `${id} is ${top} pixels below the top`);
-      // And by the navigation, from the top of the page.
+      // The navigation leads there too, from the top of the page.
       await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
       const link = page.locator(`nav a[href="#${id}"]`);
       await link.click();
@@ -151,7 +151,7 @@ for (const [width, height] of [[360, 740], [1440, 900]]) {
   });
 }
 
-test("the figures of where it loses are those of the committed table", async (t) => {
+test("the figures of where it loses equal the committed table", async (t) => {
   const { url } = await site(t);
   const { page } = await visit(t, url, { script: false });
   const text = await page.locator("section:has(#loses-title) p").innerText();
@@ -162,7 +162,7 @@ test("the figures of where it loses are those of the committed table", async (t)
   for (const [said, is] of [[own, row[2]], [other, row[6]]]) assert.ok(Math.abs(Number(said) / parseFloat(is) - 1) < 0.1, `${said} % for ${is}`);
 });
 
-test("a part that cannot be loaded says so, and comes when it is tried again", async (t) => {
+test("a part that cannot be loaded says so, and loads when it is tried again", async (t) => {
   const { url } = await site(t);
   const { page, context } = await visit(t, url);
   await runs(page);
@@ -174,7 +174,7 @@ test("a part that cannot be loaded says so, and comes when it is tried again", a
     const retry = part.getByRole("button", { name: "Retry" });
     await retry.click();
     await page.locator(`#${id} .failed button:not([disabled])`).waitFor();
-    assert.match(await part.innerText(), /could not be loaded/, "the page is still there");
+    assert.match(await part.innerText(), /could not be loaded/, "the page still works");
   }
   await context.setOffline(false);
   await page.locator("#lab").getByRole("button", { name: "Retry" }).click();
@@ -183,10 +183,10 @@ test("a part that cannot be loaded says so, and comes when it is tried again", a
   await page.locator("#backoff .plot canvas").first().waitFor();
   assert.equal(await page.getByText("could not be loaded").count(), 0);
   const font = await page.locator("#lab h4").first().evaluate((heading) => getComputedStyle(heading).fontSize);
-  assert.equal(font, "13px", "its style has come, too");
+  assert.equal(font, "13px", "its style has loaded too");
 });
 
-test("a figure whose engine cannot be had says so, and plays when it is tried again", async (t) => {
+test("a figure whose engine cannot be loaded says so, and plays when it is tried again", async (t) => {
   const { url } = await site(t);
   const { page, context } = await visit(t, url, { before: (page) => page.context().route(/lab-.*\.wasm$/, (route) => route.abort()) });
   await show(page, "backoff");
@@ -212,13 +212,13 @@ test("a script changes the height of no part of a figure", async (t) => {
   }
 });
 
-test("every control can be reached by keyboard, and shows that it has been", async (t) => {
+test("every control can be reached by keyboard and shows its focus", async (t) => {
   const { url } = await site(t);
   const { page } = await visit(t, url, { still: true });
   await read(page);
   const expected = await page.evaluate(() => {
     const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")];
-    // A group of radio buttons is one stop, and the arrows lead through it.
+    // A group of radio buttons is one tab stop; the arrow keys move within it.
     const seen = controls.filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.disabled
       && !(element.type === "radio" && !element.checked));
     seen.forEach((element, index) => { element.dataset.stop = index; });

@@ -46,7 +46,7 @@ any::registry! {
         "fixed" => Policy::new(Fixed::TEN_A_SECOND),
             "for a limit that you know and share with nobody: keeps a quota, exactly";
         "none" => Policy::new(Fixed::UNLIMITED).backoff(None),
-            "no rate and no delay between attempts, but follows `Retry-After`; to compare with";
+            "no rate and no delay between attempts, but follows `Retry-After`; for comparison";
         "backoff" => Policy::new(Fixed::UNLIMITED),
             "no rate: each call backs off by itself";
     }
@@ -77,11 +77,11 @@ any::registry! {
     6 Heroku {
         "heroku-gradual" =>
             Policy::new(Heroku::gem(Strategy::Gradual(Span::from_millis(800)))).backoff(None),
-            "the Heroku client's strategy: a success takes a constant off the sleep before each call";
+            "the Heroku client's strategy: each success shortens the sleep by a constant";
         "heroku-proportional" => Policy::new(Heroku::gem(Strategy::Proportional)).backoff(None),
-            "the Heroku client's strategy: a success takes a part off the sleep before each call";
+            "the Heroku client's strategy: each success shortens the sleep by a fraction";
         "heroku-remaining" => Policy::new(Heroku::gem(Strategy::Remaining)).backoff(None),
-            "the Heroku client's strategy: a success takes off more the more calls are left";
+            "the Heroku client's strategy: a success shortens the sleep more if more calls are left";
     }
 }
 

@@ -1,4 +1,4 @@
-/** The page's end of the worker. */
+/** The page's side of the worker. */
 
 import { decode } from "./frame";
 import { EngineError, type Engine, type World, type WorldSpec } from "./index";
@@ -36,7 +36,7 @@ function hold(line: Line, world: number, { end, bin, processOf }: Opened, steps:
   };
 }
 
-/** Requests go out, replies come back. */
+/** The connection to the worker: requests and replies. */
 class Line {
   readonly #worker: Worker;
   readonly #open = new Map<number, Settle>();
@@ -47,10 +47,10 @@ class Line {
     try {
       this.#worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
     } catch (error) {
-      throw new EngineError("unsupported", `this browser starts no worker: ${String(error)}`);
+      throw new EngineError("unsupported", `this browser cannot start a worker: ${String(error)}`);
     }
     this.#worker.onmessage = ({ data }: MessageEvent<Reply[]>) => data.forEach((reply) => this.#settle(reply));
-    // The worker answers every request, so this is that it could not be loaded.
+    // The worker answers every request, so this error means that it could not be loaded.
     this.#worker.onerror = ({ message }) => {
       const error = new EngineError("unsupported", `the engine cannot be loaded: ${message || "its worker does not start"}`);
       this.#open.forEach(({ reject }) => reject(error));

@@ -1,4 +1,4 @@
-/** Requests in, replies out. Worlds go on in slices by turns, so that none holds up another. */
+/** Answers requests. Worlds advance in slices by turns, so that none delays another. */
 
 import { EngineError, type WorldSpec } from "./index";
 import type { Loaded } from "./load";
@@ -6,13 +6,13 @@ import type { Ask, Opened, Reply, Request } from "./messages";
 import type { Simulator } from "./simulator";
 
 /**
- * `story` is small and has what the page shows at first: plain scenarios with the laws none, backoff
- * and adaptive, for processes of at most 32 threads. `lab` has all. Who opens a world need not know:
- * what the one does not take the other runs, or says what is wrong.
+ * `story` is small and runs what the page shows first: plain scenarios with the laws none, backoff
+ * and adaptive, and at most 32 threads a process. `lab` runs everything. A caller need not choose:
+ * `lab` takes over what `story` cannot run, or reports what is wrong.
  */
 export type Part = "story" | "lab";
 
-/** How long the worker works before it looks for messages, and how long a slice is to take, ms. */
+/** How long the worker runs before it checks for messages, and the target length of a slice, ms. */
 const TURN = 10;
 const SLICE = 2;
 
@@ -22,15 +22,15 @@ interface Holding {
   number: number;
   now: number;
   broken?: EngineError;
-  /** So much virtual time takes about a slice, s. */
+  /** Virtual time that takes about one slice, s. */
   stride: number;
 }
 
 interface Module { loaded: Loaded; simulator: Simulator }
 
-/** A request has to wait for a module. */
+/** The request waits for a module. */
 const LATER = Symbol();
-/** A request has more slices to come. */
+/** The request has more slices to run. */
 const MORE = Symbol();
 
 export class Desk {
@@ -38,10 +38,10 @@ export class Desk {
   readonly #send: (replies: Reply[], transfer: Transferable[]) => void;
   readonly #modules: { [part in Part]?: Module | Error | typeof LATER } = {};
   readonly #worlds = new Map<number, Holding>();
-  /** What is asked and not answered yet, in order for each world; 0 is what is about none. */
+  /** Unanswered requests in order, by world; key 0 holds those about no world. */
   readonly #asked = new Map<number, Ask[]>();
   readonly #dead = new WeakSet<Simulator>();
-  /** A turn that messages can come before, as they cannot before a resolved promise. */
+  /** Starts a turn. Unlike a resolved promise, this lets messages be handled first. */
   readonly #next = new MessageChannel();
   #due = false;
   #replies: Reply[] = [];
@@ -162,7 +162,7 @@ export class Desk {
     });
   }
 
-  /** A world breaks in the laboratory as it does in the story, which has no words for it. */
+  /** Runs a broken world again in the laboratory's module, because the story's has no messages. */
   #explain({ spec, broken }: Holding, until: number): typeof LATER {
     if (broken?.message) throw broken;
     const lab = this.#module("lab");
@@ -195,7 +195,7 @@ export class Desk {
     }
   }
 
-  /** An instance that has trapped is in no state to go on; its worlds are lost. */
+  /** An instance that has trapped cannot continue; its worlds are lost. */
   #bury(simulator: Simulator): void {
     this.#dead.add(simulator);
     for (const module of Object.values(this.#modules)) {

@@ -1,4 +1,4 @@
-/** Frames as the module writes them: a row of numbers, described at `Watch::frame` in tools/sim/wasm. */
+/** Reads the frames that the module writes: a row of numbers, described at `Watch::frame` in tools/sim/wasm. */
 
 import type { Frame } from "./index";
 

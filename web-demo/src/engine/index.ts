@@ -1,17 +1,17 @@
 /**
- * The engine: the simulator of tools/sim with the controllers of the crate, in a web worker.
- * All numbers on the page come from it.
+ * The engine: the simulator of tools/sim with the crate's controllers, in a web worker. It computes
+ * all numbers on the page.
  *
- * Times are seconds of virtual time, counted from the start of a world. Requests of one turn of the
- * event loop go to the worker in one message, so many worlds side by side are asked all at once:
- * `await Promise.all(worlds.map((world) => world.advance(until)))`.
+ * Times are seconds of virtual time since the start of a world. All requests of one turn of the
+ * event loop go to the worker in one message, so ask parallel worlds together: `await
+ * Promise.all(worlds.map((world) => world.advance(until)))`.
  */
 
 import { connect } from "./client";
 
-/** What makes a run; the same three give the same run on every machine. */
+/** The inputs of a run. Equal inputs give equal runs on every machine. */
 export interface WorldSpec {
-  /** TOML, as tools/sim/scenarios has it. */
+  /** TOML, in the format of tools/sim/scenarios. */
   scenario: string;
   /** One of `Engine.laws()`, or two as `ONE+OTHER`. */
   law: string;
@@ -19,14 +19,14 @@ export interface WorldSpec {
   seed: number;
 }
 
-/** Why the engine does not do what it was asked; the message is one sentence, as tidegate-sim says it. */
+/** Why the engine rejected a request. The message is one sentence, the same as tidegate-sim's. */
 export class EngineError extends Error {
   override name = "EngineError";
 
   /**
-   * - `scenario`: the text is none; the message names the line
-   * - `law`: there is no such law; the message names all there are
-   * - `broken`: a law or the simulator has a defect; the world cannot go on
+   * - `scenario`: the text is not a scenario; the message names the line
+   * - `law`: the law does not exist; the message lists all laws
+   * - `broken`: a law or the simulator has a defect; the world cannot continue
    * - `unsupported`: this browser cannot run the engine
    */
   constructor(readonly code: "scenario" | "law" | "broken" | "unsupported", message: string) {
@@ -35,79 +35,79 @@ export class EngineError extends Error {
 }
 
 export interface Engine {
-  /** Whether WebAssembly runs, or the same in plain JavaScript where that is forbidden. */
+  /** Whether the engine runs WebAssembly, or plain JavaScript because the page forbids WebAssembly. */
   readonly kind: "wasm" | "js";
-  /** The names of all laws, and of all peers after them. */
+  /** The names of all laws, then of all peers. */
   laws(): Promise<string[]>;
-  /** A new world before its first event. `steps` makes its frames have every step. */
+  /** A new world before its first event. With `steps`, its frames contain every step. */
   open(spec: WorldSpec, watch?: { steps?: boolean }): Promise<World>;
 }
 
-/** A run. It is asked in order, and each request is answered after those before it. */
+/** A run. Requests are answered in order. */
 export interface World {
-  /** Threads in all, each with at most one call outstanding. */
+  /** The total number of threads, each with at most one outstanding call. */
   readonly threads: number;
   /** Client processes, each with one throttle that its threads share. */
   readonly processes: number;
-  /** The process of each thread. */
+  /** Each thread's process. */
   readonly processOf: Uint32Array;
   /** When the world ends, s. */
   readonly end: number;
   /** The width of a bin, s. */
   readonly bin: number;
-  /** Lets all happen up to and including `until`, and tells what is new since the frame before. */
+  /** Runs all events up to and including `until`, and returns what is new since the last frame. */
   advance(until: number): Promise<Frame>;
-  /** The metrics of tidegate-sim's JSON for what has happened so far; null: it has no meaning. */
+  /** The metrics so far, as in tidegate-sim's JSON; null: not defined. */
   metrics(): Promise<Record<string, number | null>>;
   /** The digest of the trace so far, 16 hexadecimal digits, as tidegate-sim prints it. */
   digest(): Promise<string>;
-  /** Forgets the world. What was asked of it and is not answered yet never will be. */
+  /** Discards the world. Unanswered requests stay unanswered. */
   close(): void;
 }
 
-/** What a world shows at a moment. Arrays are the reader's own. */
+/** The state of a world at one moment. The caller owns the arrays. */
 export interface Frame {
   /** The virtual time, s. */
   now: number;
-  /** Whether nothing more will happen. */
+  /** Whether the run has ended. */
   over: boolean;
-  /** The bins that have ended since the frame before; the end of the world ends the last one. */
+  /** The bins that have ended since the last frame. The end of the world ends its last bin. */
   bins: Bins;
-  /** Per process: how long its next call has still to wait, s. NaN: none waits for a time. */
+  /** Per process: remaining wait of its next call, s. NaN: no call waits for a time. */
   waiting: Float64Array;
-  /** Per process: calls on their way. */
+  /** Per process: calls in flight. */
   inFlight: Uint32Array;
-  /** Per process: calls that the server has served so far. */
+  /** Per process: calls served so far. */
   served: Float64Array;
-  /** Per process: calls that the server has throttled or failed so far. */
+  /** Per process: calls throttled or failed so far. */
   throttled: Float64Array;
-  /** Calls that the server would serve if they came at once; a bucket has parts of one. */
+  /** Calls that the server would serve at once; fractional for a bucket. */
   level: number;
-  /** What the server gives, calls/s; 0 in an outage. */
+  /** The server's present limit, calls/s; 0 in an outage. */
   rate: number;
-  /** Every step since the frame before, where the world was opened for it. */
+  /** Every step since the last frame, if the world was opened with `steps`. */
   steps?: Steps;
 }
 
-/** Bins, one after the other. Calls are counted when they arrive at the server. */
+/** Consecutive bins. A call counts in the bin in which it arrives at the server. */
 export interface Bins {
-  /** The index of the first one: it begins at `from * world.bin` seconds. */
+  /** The index of the first bin, which begins at `from * world.bin` seconds. */
   from: number;
   count: number;
-  /** Calls that arrived, of strangers too. */
+  /** Calls that arrived, including other callers'. */
   offered: Float64Array;
-  /** Those of them that were served. */
+  /** Calls that were served. */
   served: Float64Array;
-  /** The others: throttled, busy, or failed in an outage. */
+  /** Calls that were throttled, answered "busy", or failed in an outage. */
   throttled: Float64Array;
-  /** The same of each process, without strangers: all processes of a bin, then those of the next. */
+  /** The same by process, without other callers: all processes of a bin, then those of the next. */
   byProcess: { offered: Float64Array; served: Float64Array };
-  /** Calls that were sent in the bin, and how long they had waited for it together, s. */
+  /** Calls that were sent in the bin, and their total wait, s. */
   left: Float64Array;
   waited: Float64Array;
 }
 
-/** Steps, one after the other. */
+/** Consecutive steps. */
 export interface Steps {
   /** When, s. */
   at: Float64Array;
@@ -117,7 +117,7 @@ export interface Steps {
   /**
    * - `Left`: how long it had waited, s
    * - `Waits`: until when, s
-   * - `Rejected`: when it could be sent, s; NaN where that is not why
+   * - `Rejected`: earliest time at which it could be sent, s; NaN for other reasons
    * - `Decided`, `Back`: an `Outcome`
    * - others: NaN
    */
@@ -128,30 +128,30 @@ export interface Steps {
 export const What = {
   /** Its throttle admits it. */
   Left: 0,
-  /** Its throttle tells it to ask again later. */
+  /** Its throttle tells it to wait. */
   Waits: 1,
-  /** Its throttle has no room for it until another one of its process is back. */
+  /** Its throttle has no place until another call of its process completes. */
   Full: 2,
-  /** Its throttle will not admit it. */
+  /** Its throttle rejects it. */
   Rejected: 3,
   /** It arrives at the server, which decides. */
   Decided: 4,
-  /** It is back at its client. */
+  /** Its response arrives at the client. */
   Back: 5,
-  /** It came back, and there is no other attempt. */
+  /** Its last attempt failed. */
   GivenUp: 6,
-  /** Its client left before it did. */
+  /** Its client left first. */
   Withdrawn: 7,
   /** It is in the queue of its process. */
   Queued: 8,
 } as const;
 
-/** What became of a call. */
+/** The result of a call. */
 export const Outcome = { Ok: 0, Throttled: 1, Busy: 2, Failed: 3, Abandoned: 4 } as const;
 
 let started: Promise<Engine> | undefined;
 
-/** The engine, one for the page. Its worker starts on first use; where that fails, on the next. */
+/** The page's only engine. The first use starts its worker; after a failure, the next use tries again. */
 export function engine(): Promise<Engine> {
   return started ??= connect().catch((error: unknown) => {
     started = undefined;

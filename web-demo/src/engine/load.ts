@@ -1,4 +1,4 @@
-/** A module, as WebAssembly or as the plain JavaScript that was made of it. */
+/** Loads a module, as WebAssembly or as the plain JavaScript made from it. */
 
 import { Simulator, type Exports } from "./simulator";
 
@@ -8,7 +8,7 @@ export interface Loaded {
   start(): Simulator;
 }
 
-/** A content security policy may forbid WebAssembly: then this, the smallest module, is rejected. */
+/** A content security policy may forbid WebAssembly. It then rejects even this smallest module. */
 function mayCompile(): boolean {
   try {
     return new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0)) instanceof WebAssembly.Module;

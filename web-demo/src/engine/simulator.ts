@@ -1,9 +1,9 @@
-/** An instance of tools/sim/wasm: what it exports, with texts and numbers instead of addresses. */
+/** An instance of tools/sim/wasm: its exports, with strings and numbers in place of addresses. */
 
 import { EngineError } from "./index";
 import type { Opened } from "./messages";
 
-/** What the module exports, and its plain JavaScript as well. */
+/** The exports of the module, in both forms. */
 export interface Exports {
   memory: { buffer: ArrayBuffer };
   text(length: number): number;
@@ -34,7 +34,7 @@ export class Simulator {
     return this.#text().split("\n");
   }
 
-  /** Opens a world, which has the returned number here. */
+  /** Opens a world and returns its number. */
   open(scenario: string, law: string, seed: number, steps: boolean): [number, Opened] {
     const [name, text] = [law, scenario].map((text) => new TextEncoder().encode(text)) as [Uint8Array, Uint8Array];
     const at = this.#exports.text(name.length + text.length);
@@ -46,7 +46,7 @@ export class Simulator {
     return [world, { end, bin, processOf: Uint32Array.from(processOf) }];
   }
 
-  /** Whether more is to come. */
+  /** Returns whether more slices are needed. */
   advance(world: number, until: number): boolean {
     return this.#check(this.#exports.advance(world, until)) > 0;
   }

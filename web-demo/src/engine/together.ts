@@ -1,6 +1,6 @@
-/** Worlds side by side: all of them, or none. */
+/** Opens several worlds: all of them, or none. */
 
-/** What has opened, once all has. Where one is rejected the others are closed again, and the first rejection is thrown. */
+/** Resolves when all worlds are open. If one is rejected, closes the others and throws the first rejection. */
 export async function together<W extends { close(): void }>(opening: Promise<W>[]): Promise<W[]> {
   const settled = await Promise.allSettled(opening);
   const rejected = settled.find((each) => each.status === "rejected");

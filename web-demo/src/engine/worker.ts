@@ -1,4 +1,4 @@
-/** The worker: it holds the modules, and does what the page asks of them. */
+/** The worker: loads the modules and answers the page's requests. */
 
 import labScript from "../../../target/page/lab.js?url";
 import labWasm from "../../../target/page/lab.wasm?url";

@@ -1,4 +1,4 @@
-/** Figure 2: a job of many calls, by backoff alone and otherwise. */
+/** Figure 2: a job of many calls, with backoff and with other strategies. */
 
 import { clock, number } from "../plot/number";
 import { LOOKS } from "../plot/series";
@@ -10,7 +10,7 @@ import { Reads, written } from "./reads";
 import { file, rate, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
-/** The ways to do the job, as the rows of the figure name them, their laws, and their looks. */
+/** The strategies: the name of the row in the figure, the law, and the look. */
 const WAYS = [
   ["no gate", "none", 1],
   ["backoff that forgets", "forgets", 2],
@@ -19,7 +19,7 @@ const WAYS = [
 ] as const;
 const END = 4000;
 const PITCH = 10;
-/** A job that takes so many times as long is called slower. */
+/** A job that takes this many times as long counts as slower. */
 const SLOWER = 1.1;
 
 export function backoff(host: HTMLElement): Act {
@@ -58,7 +58,7 @@ function says([none, forgets, remembers, gate]: Metrics[], over: boolean): strin
   return all + (own >= other ? " Here tidegate saves nothing." : "") + (slower ? " Here tidegate loses time." : "");
 }
 
-/** The world of figure 2. What remembers is the law of the article, with its own numbers unless the reader turns them. */
+/** The world of figure 2. "Remembers" is the article's law, with its parameters unless the reader changes them. */
 function world(knobs: Knobs): string {
   const [base, most] = [knobs.number("base"), knobs.number("most")];
   const strangers = knobs.number("strangers");

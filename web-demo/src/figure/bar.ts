@@ -1,4 +1,4 @@
-/** The row under a figure: play, step, restart, and how far it is. Speed and seed are among the settings. */
+/** The controls under a figure: play, step, restart, and the progress. Speed and seed are among the settings. */
 
 import { clock } from "../plot/number";
 import { part } from "./part";
@@ -20,7 +20,7 @@ export class Bar {
   readonly #way: HTMLProgressElement;
   #written = "";
 
-  /** `more` is where the settings are that few need. */
+  /** `more` holds the settings that few readers need. */
   constructor(host: HTMLElement, more: HTMLElement, speed: number, actions: Actions) {
     host.innerHTML = `<progress max="1" value="0" aria-hidden="true"></progress>
 <button type="button" class="play">Play</button><button type="button" class="step">Step</button><button type="button" class="restart">Restart</button><span class="time"></span>`;
@@ -36,7 +36,7 @@ export class Bar {
     this.#step.addEventListener("click", actions.step);
     part(host, ".restart").addEventListener("click", actions.restart);
     select.addEventListener("change", () => actions.speed(Number(select.value)));
-    // A speed makes no other run.
+    // Another speed does not start a new run.
     select.addEventListener("input", (event) => event.stopPropagation());
     part(more, ".share").addEventListener("click", ({ target }) => {
       if (target instanceof HTMLButtonElement) actions.share(target.textContent);
@@ -49,7 +49,7 @@ export class Bar {
     this.#step.disabled = over || failed;
   }
 
-  /** How far it is, on the way to an end that is not known where it is `open`. */
+  /** Shows the progress. With `open`, the run may end before `end`. */
   time(now: number, end: number, open = false): void {
     const text = open ? clock(now) : `${clock(now)} of ${clock(end)}`;
     if (text === this.#written) return;

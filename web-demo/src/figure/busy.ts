@@ -1,4 +1,4 @@
-/** Figure 4: a server that becomes slow and recovers, and how callers come back to it. */
+/** Figure 4: a server that slows down and recovers, and how callers recover with it. */
 
 import { number } from "../plot/number";
 import { LOOKS, type Line } from "../plot/series";
@@ -10,7 +10,7 @@ import { Reads, written } from "./reads";
 import { file, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
-/** The laws, as the rows of the figure name them. */
+/** The names of the rows in the figure, and their laws. */
 const LAWS = [["tidegate", "adaptive"], ["multiply", "fourfold"], ["add", "steady"]] as const;
 const LINES: Line[] = [...LAWS.map(([label], index) => ({ label, ...LOOKS[index]! })), { label: "the server serves", tone: "soft", dash: [4, 3], width: 1 }];
 const THREADS = 500;
@@ -49,7 +49,7 @@ export function busy(host: HTMLElement): Act {
   };
 }
 
-/** `looked` is for how many seconds a recovery was looked for: one that takes them all has not been seen. */
+/** `looked`: for how many seconds a recovery was looked for. A recovery that takes as long was not seen. */
 function says(metrics: Metrics[], looked: number, over: boolean): string {
   const each = (write: (metrics: Metrics) => string) => LAWS.map(([name], index) => `${name} ${write(metrics[index]!)}`).join(", ");
   if (!over) return `Wasted so far: ${each((row) => calls(wasted(row)))}.`;
@@ -66,14 +66,14 @@ function says(metrics: Metrics[], looked: number, over: boolean): string {
     + (loses ? ` Here ${loses}.` : "");
 }
 
-/** The world of figure 4: one process, as in the article, whose threads offer ten calls a second each. */
+/** The world of figure 4: one process, as in the article. Each of its threads offers ten calls a second. */
 function world(knobs: Knobs): string {
   const [from, to, end] = [SLOW_FROM, SLOW_FROM + knobs.number("slow"), END];
   const burst = knobs.number("burst");
   const law = (recovery: string) => `{ recovery = ${recovery}, over = "reject", faithful = true }`;
   return file(
     { title: '"busy responses and recovery"', end: time(end), offered: `"${OFFERED}/s"` },
-    // Its source adds a multiple of the limit to the limit.
+    // The source adds a multiple of the limit to the limit.
     table("laws.fourfold", { tchannel: law(`{ rate = ${knobs.number("times") - 1} }`) }),
     table("laws.steady", { tchannel: law(`{ value = ${knobs.number("plus")} }`) }),
     table("server.bucket", {
@@ -82,7 +82,7 @@ function world(knobs: Knobs): string {
     }),
     table("[clients]", { processes: 1, threads: THREADS }),
     table("[convergence]", { name: '"recovery_s"', toward: '"up"', at: time(to), until: time(end), width: '"2s"', rate: `"${OFFERED * 0.99}/s"` }),
-    // What the server has saved up when it becomes slow can be served then, too.
+    // While it is slow, the server can also serve the tokens that it has saved up.
     table("[stretch]", { name: '"overload"', from: time(from), to: time(to), show: '["util"]', offered: `"${OFFERED}/s"`, credit: burst }),
   );
 }

@@ -1,16 +1,16 @@
-/** What captions say: sentences that are chosen by the numbers of this run, and have those numbers in them. */
+/** The captions: sentences chosen by the numbers of this run, with those numbers in them. */
 
 import { number, percent } from "../plot/number";
 import type { Metrics } from "./stage";
 
-/** Shares that differ by less than this are called the same. */
+/** Shares that differ by less count as the same. */
 const SAME = 0.02;
 
 export const calls = (count: number) => `${number(count, 9)} ${count === 1 ? "call" : "calls"}`;
 
 export const wasted = (metrics: Metrics): number => metrics.throttles ?? 0;
 
-/** A law beside the same clients without a gate: what each wasted, and how much of the limit each used, so far or in all. */
+/** Compares a law with the same clients without a gate: calls wasted, and share of the limit used, so far or in all. */
 export function compare(name: string, gate: Metrics, none: Metrics, over: boolean): string {
   const all = `${waste(name, wasted(gate), wasted(none))} ${use(name, gate.util ?? 0, none.util ?? 0)}`;
   return over ? all : `So far, ${all[0]!.toLowerCase()}${all.slice(1)}`;

@@ -1,4 +1,4 @@
-/** Curves of what bins have counted, one for each world, with the plot's numbers as a table. */
+/** One curve per world of what the bins counted, also as a table. */
 
 import type { Frame } from "../engine";
 import { Series, type Axis, type Line, type Rows } from "../plot/series";
@@ -11,7 +11,7 @@ export class Curves {
   #rows: Rows;
   #fresh = false;
 
-  /** `host` is the figure, in which `.plot`, `.legend` and `details` stand. */
+  /** `host` is the figure; it contains `.plot`, `.legend` and `details`. */
   constructor(host: HTMLElement, x: Axis, y: Axis, lines: Line[]) {
     this.series = new Series(part(host, ".plot"), x, y, lines, host.querySelector<HTMLElement>(".legend"));
     this.#changed = textTable(part(host, "details:not(.more)"), () => this.series.table());
@@ -23,7 +23,7 @@ export class Curves {
     this.#fresh = true;
   }
 
-  /** Puts a value of a line at a point of the axis; the points are the multiples of `pitch` from `pitch` on. */
+  /** Sets a line's value at a point of the axis. Points are the multiples of `pitch`, from `pitch` on. */
   put(line: number, index: number, pitch: number, value: number | null): void {
     const [axis, ...rows] = this.#rows;
     while (axis.length <= index) {
@@ -35,7 +35,6 @@ export class Curves {
     this.#fresh = true;
   }
 
-  /** Shows what is new. */
   paint(): void {
     if (!this.#fresh) return;
     this.#fresh = false;
@@ -46,14 +45,14 @@ export class Curves {
 
 export interface Sums { offered: number; served: number; throttled: number }
 
-/** Counts of the clients' calls, gathered from bins into wider ones: as many as a plot has room for. */
+/** Sums the clients' counts over several bins, so that a plot has room for them. */
 export class Gather {
   #bins = 0;
   #told: Sums = { offered: 0, served: 0, throttled: 0 };
-  /** The same since the start. */
+  /** The sums since the start. */
   readonly total: Sums = { offered: 0, served: 0, throttled: 0 };
 
-  /** `then` is told what each piece of `width` bins has counted, and at last what remains. */
+  /** Calls `then` with the sums of each `width` bins, and at the end with the rest. */
   constructor(readonly width: number, readonly then: (index: number, sums: Sums) => void) {}
 
   take({ bins: { count, byProcess }, over }: Frame): void {

@@ -1,4 +1,4 @@
-/** Figure 1: the same clients before the same server, without a gate and with tidegate. The reader may be one of them. */
+/** Figure 1: the same clients and server, without a gate and with tidegate. The reader can send calls too. */
 
 import type { Frame, World } from "../engine";
 import { Dots, sum } from "../plot/dots";
@@ -11,7 +11,7 @@ import { file, rate, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
 const LAWS = ["none", "adaptive"];
-/** The most calls that a visitor may send in a run. */
+/** The most calls that a reader may send in a run. */
 const MOST = 100;
 
 export function hammer(host: HTMLElement): Act {
@@ -61,7 +61,7 @@ export function hammer(host: HTMLElement): Act {
   };
 }
 
-/** The world of figure 1. A call of the reader's is a client that comes for one attempt, and goes. */
+/** The world of figure 1. Each of the reader's calls is a client that makes one attempt. */
 function world(knobs: Knobs, mine: number[]): string {
   const way = knobs.number("way");
   return file(

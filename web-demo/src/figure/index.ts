@@ -1,4 +1,4 @@
-/** The figures of the story, by the ids that they have in the page. All but the first come when they are near. */
+/** The figures of the story, by their ids in the page. All but the first load when they come near the view. */
 
 import { hammer } from "./hammer";
 import type { Act } from "./stage";

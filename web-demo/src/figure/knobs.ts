@@ -1,6 +1,6 @@
 /**
- * What the reader can turn: the form of a figure, as it stands in the page. A range with
- * `data-stops` chooses among those values; `data-unit` is written behind the value.
+ * The settings of a figure: its form in the page. A range with `data-stops` selects one of those
+ * values; `data-unit` follows the value.
  */
 
 import { number } from "../plot/number";
@@ -9,7 +9,7 @@ export class Knobs {
   constructor(readonly form: HTMLFormElement) {
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", () => this.write());
-    // What cannot be is not left standing as if it were what runs.
+    // Replaces invalid input by the value that runs.
     form.addEventListener("change", ({ target }) => {
       if (target instanceof HTMLInputElement && !target.checkValidity()) target.value = target.defaultValue;
     }, true);
@@ -30,7 +30,7 @@ export class Knobs {
     return (this.#field(name) as HTMLInputElement).checked;
   }
 
-  /** Writes every range's value beside it, for eyes and for screen readers. */
+  /** Writes every range's value beside it, for screens and screen readers. */
   write(): void {
     for (const input of this.form.querySelectorAll<HTMLInputElement>("input[type=range]")) {
       const value = shown(input);
@@ -50,7 +50,7 @@ export class Knobs {
   }
 }
 
-/** What cannot be is as usual. */
+/** Invalid input counts as the default. */
 function shown(input: HTMLInputElement): number {
   const value = input.checkValidity() ? input.value : input.defaultValue;
   return Number(input.dataset.stops?.split(" ")[Number(value)] ?? value);

@@ -1,4 +1,4 @@
-/** Figure 3: many clients before one limit that none of them knows. */
+/** Figure 3: many clients and one limit that none of them knows. */
 
 import type { Frame } from "../engine";
 import { Dots } from "../plot/dots";
@@ -16,7 +16,7 @@ const END = 3600;
 const NONE = "none";
 const TIDEGATE = "adaptive";
 
-/** What the law is compared with: no gate, and that with tidegate. */
+/** The law to compare with: no gate; for no gate itself, tidegate. */
 const beside = (law: string) => (law === NONE ? TIDEGATE : NONE);
 const named = (law: string) => ({ [NONE]: "no gate", [TIDEGATE]: "tidegate" })[law] ?? law;
 

@@ -1,6 +1,6 @@
 /**
- * The settings of a figure in the address: `?hammer=clients:7,rate:20#hammer` has what differs from the
- * page's own. This comes when the reader changes something, or comes by such an address.
+ * A figure's settings in the address: `?hammer=clients:7,rate:20#hammer` contains what differs from
+ * the defaults. The module loads when the reader changes a setting, or follows such a link.
  */
 
 import { address, said } from "../address";
@@ -9,12 +9,12 @@ type Field = HTMLInputElement | HTMLSelectElement;
 
 export const link = (id: string, form: HTMLFormElement): string => address((key) => key === id, settings(form) ? [[id, settings(form)]] : [], id);
 
-/** Notes the settings as a new entry of the history, which the reader can go back from. */
+/** Adds the settings to the history, so that the reader can go back. */
 export function remember(id: string, form: HTMLFormElement): void {
   if (settings(form) !== said(id)) history.pushState(null, "", link(id, form));
 }
 
-/** Sets what the address says, and tells the form; what it does not say, or cannot be, is as usual. */
+/** Applies the settings of the address and informs the form. Missing and invalid ones get their defaults. */
 export function recall(id: string, form: HTMLFormElement): void {
   const before = settings(form);
   form.reset();
@@ -31,7 +31,7 @@ export function recall(id: string, form: HTMLFormElement): void {
   if (settings(form) !== before) form.dispatchEvent(new Event("input"));
 }
 
-/** What differs from the page's own settings: `clients:7,rate:20`. */
+/** The settings that differ from the defaults: `clients:7,rate:20`. */
 function settings(form: HTMLFormElement): string {
   const fields = [...form.elements].filter((field): field is Field => "name" in field && field.name !== "" && "value" in field);
   return fields.filter((field) => now(field) !== usual(field)).map((field) => `${field.name}:${now(field)}`).join();

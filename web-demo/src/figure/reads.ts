@@ -1,4 +1,4 @@
-/** The figures under a figure: a table of the page, a row for each world, filled from the engine's metrics. */
+/** The table under a figure: one row per world, filled from the engine's metrics. */
 
 import { number, percent, seconds } from "../plot/number";
 import type { Metrics } from "./stage";
@@ -10,7 +10,7 @@ export class Reads {
     this.#rows = [...table.tBodies[0]!.rows];
   }
 
-  /** Says what a row is about, where the reader can choose it. */
+  /** Names a row whose subject the reader can choose. */
   name(row: number, name: string): void {
     const head = this.#rows[row]?.querySelector("th");
     if (head) head.textContent = name;
@@ -27,7 +27,7 @@ export class Reads {
   }
 }
 
-/** A metric by its name, as people write it. */
+/** A metric's value as text, by the metric's name. */
 export function written(name: string, metrics: Metrics): string {
   const value = metrics[name];
   if (/util|throttled$/.test(name)) return percent(value);

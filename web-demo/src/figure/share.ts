@@ -1,9 +1,9 @@
-/** A figure as a link and as an image; this comes with the first press of its button. */
+/** Shares a figure as a link or an image. Loads with the first press of a button. */
 
 import { tone } from "../plot/theme";
 import { link } from "./link";
 
-/** Copies the address of a figure, or an image of what it shows, and says what was done. */
+/** Copies the figure's address, or an image of it, and returns what was done. */
 export async function share(what: string, figure: HTMLElement, form: HTMLFormElement): Promise<string> {
   if (what === "Copy link") {
     await navigator.clipboard.writeText(link(figure.id, form));
@@ -18,11 +18,11 @@ export async function share(what: string, figure: HTMLElement, form: HTMLFormEle
     [anchor.href, anchor.download] = [URL.createObjectURL(image), `tidegate-${figure.id}.png`];
     anchor.click();
     setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
-    return "The browser copies no images; it is saved as a file.";
+    return "This browser cannot copy images, so it is saved as a file.";
   }
 }
 
-/** The figure's canvases side by side with their titles, and its caption below. */
+/** The figure's canvases side by side, with their titles above and the caption below. */
 function picture(figure: HTMLElement): Promise<Blob> {
   const scale = devicePixelRatio || 1;
   const shots = [...figure.querySelectorAll<HTMLCanvasElement>(".screens canvas, .plot canvas, canvas.tall")].filter((canvas) => canvas.width > 0);
@@ -52,5 +52,5 @@ function picture(figure: HTMLElement): Promise<Blob> {
     } else line = line ? `${line} ${word}` : word;
   }
   pen.fillText(line, gap, y);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("this browser makes no image")))));
+  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("this browser cannot make an image")))));
 }

@@ -1,6 +1,6 @@
 /**
- * Where a figure plays: it runs by itself while it is in view, rests while it is not, and shows
- * its end to readers who want no motion. The engine is asked for one piece of time at a time.
+ * Plays a figure: it runs while it is in view, pauses while it is not, and shows its end to readers
+ * who prefer reduced motion. It requests one piece of time at a time from the engine.
  */
 
 import { engine, type Frame, type World, type WorldSpec } from "../engine";
@@ -11,31 +11,31 @@ import { part } from "./part";
 
 export type Metrics = Record<string, number | null>;
 
-/** What a figure is, apart from how it is played. */
+/** What a figure shows, independent of how it is played. */
 export interface Act {
-  /** The worlds that it shows, side by side, for what the knobs say. */
+  /** The worlds to show side by side for these settings. */
   specs(knobs: Knobs): WorldSpec[];
-  /** Of so many of the worlds it wants every step of every call. */
+  /** The number of worlds, from the first on, that report every step of every call. */
   steps?: number;
-  /** Virtual seconds that pass in a second of the reader's, unless the reader wants another speed. */
+  /** Default speed: virtual seconds in one of the reader's. */
   speed: number;
-  /** Virtual seconds that the step button goes on by. */
+  /** Virtual seconds that the step button advances. */
   stride: number;
   /** Whether it ends when its work is done, at a time that is not known before. */
   open?: boolean;
-  /** How far, in the reader's seconds, the engine runs ahead of what is shown. */
+  /** How far the engine runs ahead of what is shown, in the reader's seconds. */
   lead?: number;
-  /** A run begins, and nothing of it has been shown. */
+  /** Called when a run begins, before anything is shown. */
   begin(worlds: World[], knobs: Knobs): void;
-  /** A world has gone on. */
+  /** Called when a world has advanced. */
   take(frame: Frame, index: number): void;
-  /** Shows the present; `speed` is 0 while the figure rests. */
+  /** Draws the present; `speed` is 0 while the figure is paused. */
   paint(now: number, speed: number): void;
-  /** Shows the figures of each world, and returns a caption in which every sentence is true of them. */
+  /** Shows each world's metrics, and returns a caption whose every sentence is true of them. */
   measure(metrics: Metrics[], knobs: Knobs, over: boolean): string;
-  /** Adds a call of the visitor's at `at`; null removes them all. Only for figures that take such calls. */
+  /** Adds a call of the reader's at `at`; null removes all. Only for figures that take such calls. */
   send?(at: number | null): void;
-  /** Draws less where the machine is slow: 1, or 2, 4, 8 times less. */
+  /** Draws less on slow machines: by a factor of 1, 2, 4 or 8. */
   ease?(factor: number): void;
 }
 
@@ -48,9 +48,9 @@ export class Stage {
   readonly #caption: HTMLElement;
   #worlds: World[] = [];
   #done: boolean[] = [];
-  #run = 0; // tells answers for an earlier run
+  #run = 0; // distinguishes answers for an earlier run
   #now = 0;
-  #known = 0; // how far all worlds have gone
+  #known = 0; // time that all worlds have reached
   #end = 0;
   #speed: number;
   #wanted = !still.matches; // whether the reader wants it to run
@@ -58,17 +58,17 @@ export class Stage {
   #busy = false;
   #opened = false;
   #over = false;
-  #beat = 0; // when the clock last ticked, in the reader's time; 0 while it rests
-  #last = 0; // the latest moment that any world has told of
+  #beat = 0; // last tick of the clock, in the reader's time; 0 while paused
+  #last = 0; // latest time that any world has reported
   #measured = 0;
-  #frame = 16; // how long recent frames took, ms
-  #ease = 1; // how many times less is drawn
-  #eased = 0; // when that was last looked at
+  #frame = 16; // duration of recent frames, ms
+  #ease = 1; // factor by which less is drawn
+  #eased = 0; // time of the last adjustment
   #failed = false;
   #frames = 0;
   #timer = 0;
-  #aim = 0; // where it was to go when it was opened
-  #recalled: Promise<void> | null = null; // until the settings are those of the address
+  #aim = 0; // target time when it was opened
+  #recalled: Promise<void> | null = null; // resolves when the settings match the address
 
   constructor(readonly host: HTMLElement, readonly act: Act) {
     this.#speed = act.speed;
@@ -88,7 +88,7 @@ export class Stage {
       clearTimeout(this.#timer);
       this.#timer = window.setTimeout(() => void this.#again(), 150);
     });
-    // A drag is one step back in the history, not fifty.
+    // One drag makes one history entry.
     form.addEventListener("change", () => void this.#address("remember"));
     addEventListener("popstate", () => void this.#address("recall"));
     if (act.send) {
@@ -136,14 +136,14 @@ export class Stage {
     void this.#reach(this.#now + this.act.stride);
   }
 
-  /** The same figure with what the reader has changed: from the start, or to where it rested. */
+  /** Runs the figure again after a change: from the start, or to where it was paused. */
   #again(): Promise<void> {
     if (!this.#opened) return Promise.resolve();
     if (this.#wanted) return this.#open(0);
     return this.#open(this.#over ? Infinity : Math.max(this.#now, this.#aim));
   }
 
-  /** The worlds of the settings; null if other worlds have been requested since. */
+  /** Opens the worlds for the settings; null if others have been requested since. */
   async #build(run: number): Promise<World[] | null> {
     try {
       const specs = this.act.specs(this.#knobs);
@@ -157,7 +157,7 @@ export class Stage {
     return null;
   }
 
-  /** Opens new worlds and goes to a point in time at once. */
+  /** Opens new worlds and advances directly to a point in time. */
   async #open(to: number): Promise<void> {
     const run = ++this.#run;
     [this.#opened, this.#failed, this.#aim] = [true, false, to];
@@ -166,7 +166,7 @@ export class Stage {
     [this.host.dataset.state, this.host.dataset.run] = ["opens", String(run)];
     this.act.send?.(null);
     await this.#recalled;
-    clearTimeout(this.#timer); // what was recalled runs now
+    clearTimeout(this.#timer); // this run covers the recalled settings
     const worlds = await this.#build(run);
     if (!worlds) return;
     this.#worlds = worlds;
@@ -181,13 +181,13 @@ export class Stage {
   }
 
   /**
-   * A call of the reader's own. The same worlds are run again with it, up to the present, and take the
-   * place of those that are shown: a run is fast and always the same, so nothing of the past changes.
+   * Adds one of the reader's calls. Runs the same worlds again with it, up to the present, and
+   * shows those instead. Runs are fast and deterministic, so the past does not change.
    */
   async #send(): Promise<void> {
     if (!this.#worlds.length || this.#over) return;
     const [run, known, before] = [++this.#run, this.#known, this.#worlds];
-    this.#busy = true; // nothing goes on but what is known already
+    this.#busy = true; // nothing advances beyond the known time
     this.act.send!(this.#now);
     const worlds = await this.#build(run);
     if (!worlds) return;
@@ -205,7 +205,7 @@ export class Stage {
     this.#turn();
   }
 
-  /** Starts or stops the clock, as reader, view and run have it. */
+  /** Starts or stops the clock, depending on the reader, the view and the run. */
   #turn(): void {
     this.#bar.show({ runs: this.#wanted && !this.#over, over: this.#over, failed: this.#failed });
     this.host.querySelector(".send")?.toggleAttribute("disabled", this.#over);
@@ -229,7 +229,7 @@ export class Stage {
     const lead = this.#lead();
     const reach = this.#known >= this.#end ? this.#end : Math.max(this.#now, this.#known - lead);
     this.#now = Math.min(this.#now + passed * this.#speed, reach);
-    // A piece of time is asked for before the present one has been shown.
+    // Requests the next piece of time before the present one has been shown.
     if (!this.#busy) void this.#advance(this.#now + lead + this.#speed / 20);
     if (++this.#frames % Math.min(2, this.#ease) === 0) this.#paint(this.#speed);
     if (time - this.#measured > 250) {
@@ -240,7 +240,7 @@ export class Stage {
     else requestAnimationFrame((next) => this.#tick(next));
   }
 
-  /** Checks once a second, and draws less, every other frame, where frames take longer than 33 ms. */
+  /** Once a second, halves what is drawn if frames take longer than 33 ms. */
   #adapt(time: number, frame: number): void {
     this.#frame += (frame - this.#frame) * 0.1;
     if (time - this.#eased < 1000) return;
@@ -260,12 +260,12 @@ export class Stage {
     this.#bar.time(this.#now, this.#end, this.act.open && !this.#over);
   }
 
-  /** Goes to a point in time without showing what is on the way. */
+  /** Advances to a point in time without showing what happens before. */
   async #reach(to: number): Promise<void> {
     const run = this.#run;
     while (this.#busy) await new Promise(requestAnimationFrame);
     const target = Math.min(to + this.#lead(), this.#end);
-    // Work that is done ends the world before its time.
+    // The world ends early if its work is done.
     while (this.#known < Math.min(target, this.#end) && run === this.#run) {
       await this.#advance(Math.min(target, this.#known + Math.max(this.#end / 40, this.#speed / 4)));
     }
@@ -290,7 +290,7 @@ export class Stage {
         this.act.take(frame, index);
       });
       this.#known = Math.max(this.#known, until);
-      // Work that is done before the end of the world ends it.
+      // The run ends early if all work is done.
       if (this.#done.every(Boolean)) this.#end = this.#known = Math.min(this.#end, this.#last);
     } catch (error) {
       if (run === this.#run) this.#fail(error);
@@ -299,12 +299,12 @@ export class Stage {
     }
   }
 
-  /** Shows the figures so far, and what they say. False where another run has begun. */
+  /** Shows the metrics so far and the caption. Returns false if another run has begun. */
   async #measure(): Promise<boolean> {
     const run = this.#run;
     const metrics = await Promise.all(this.#worlds.map((world) => world.metrics()));
     if (run !== this.#run || !metrics.length) return false;
-    // No line ends between a number and its unit.
+    // Keeps each number and its unit on one line.
     this.#caption.textContent = this.act.measure(metrics, this.#knobs, this.#over).replace(/(\d) (?=%|[sh]\b)/g, "$1\u00a0");
     return true;
   }

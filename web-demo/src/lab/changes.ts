@@ -1,16 +1,16 @@
 /**
- * What changes while a run goes on: a step of the capacity, an outage, clients that join and leave.
- * Each becomes a line of the scenario at its virtual time, so that a replay shows the same.
+ * Changes during a run: a step of the capacity, an outage, clients that join and leave. Each
+ * becomes a line of the scenario at its virtual time, so that a replay is identical.
  */
 
 import { changed, type Convergence, type Group, type Limit, type Scenario } from "./state";
 import { Fault, decimal, perSecond, spoken, spokenRate, type Rate, type Time } from "./units";
 import { whatClients } from "./words";
 
-/** The capacity becomes so many times what it is at that time. */
+/** Multiplies the capacity at this time. */
 export function scale(scenario: Scenario, at: Time, factor: number): Scenario {
   const { limit } = scenario;
-  const since = Math.max(at, 1_000); // a step at the very start would be the start
+  const since = Math.max(at, 1_000); // a step at time 0 would replace the initial capacity
   if (limit.kind === "bucket") {
     const before = limit.steps.filter((step) => step.at <= since).at(-1)?.rate ?? limit.rate;
     const rate: Rate = { ...before, calls: Number(decimal(before.calls * factor)) };
@@ -24,7 +24,7 @@ export function scale(scenario: Scenario, at: Time, factor: number): Scenario {
   throw new Fault(noSteps(limit)!);
 }
 
-/** Why a server's capacity takes no steps; null: it does. */
+/** Why this limit cannot change during a run; null if it can. */
 export function noSteps(limit: Limit): string | null {
   if (limit.kind === "window") return "a window's limit is constant; choose a bucket or a queue for a limit that changes";
   if (limit.kind === "autoscaling") return "an autoscaling server has no steps; choose a bucket or a queue";
@@ -37,26 +37,26 @@ const inserted = <S extends { at: Time }>(steps: S[], step: S): S[] =>
 /** With another capacity over time, and measures of how soon clients settle after each change. */
 export const stepped = (scenario: Scenario, limit: Limit): Scenario => measured(changed(scenario, { limit }));
 
-/** Everything fails from then on, for so long. */
+/** Starts an outage of this length. */
 export function fail(scenario: Scenario, from: Time, length: Time): Scenario {
   const outages = [...scenario.outages, { from, to: from + length }].sort((a, b) => a.from - b.from);
   return measured(changed(scenario, { outages }));
 }
 
-/** As many clients as there were at first join, of the same kind. */
+/** As many clients of the same kind join as there were at first. */
 export function join(scenario: Scenario, from: Time): Scenario {
   const like = scenario.clients[0]!;
   if (from >= scenario.end) throw new Fault("the run is over; clients can only join before its end");
   return changed(scenario, { clients: [...scenario.clients, { ...like, from, to: null }] });
 }
 
-/** Half of the clients that are there leave; the other half keeps its places, and so its luck. */
+/** Half of the present clients leave. The others keep their places and random numbers. */
 export function leave(scenario: Scenario, at: Time): Scenario {
   const there = ({ from, to }: Group) => from < at && (to === null || to > at);
   const present = scenario.clients.filter(there).reduce((sum, group) => sum + group.processes, 0);
   let leaving = Math.floor(present / 2);
   if (at <= 0 || leaving === 0) throw new Fault("there are fewer than two clients, so half of them cannot leave");
-  // From the last to the first, so that who came last goes first; a group that is split stays in its place.
+  // The last to join leaves first. A group that is split keeps its place.
   const clients = [...scenario.clients].reverse().flatMap((group) => {
     if (!there(group) || leaving === 0) return [group];
     const processes = Math.min(leaving, group.processes);
@@ -67,7 +67,7 @@ export function leave(scenario: Scenario, at: Time): Scenario {
   return changed(scenario, { clients: clients.reverse() });
 }
 
-/** Something that happens in a scenario, and the scenario without it. */
+/** An event in a scenario, and the scenario without it. */
 export interface Happening { at: Time; words: string; without: Scenario }
 
 export function happenings(scenario: Scenario): Happening[] {
@@ -101,8 +101,8 @@ export function happenings(scenario: Scenario): Happening[] {
 const SETTLING = ["recovery_s", "up_s", "down_s"];
 
 /**
- * With the measures that follow from outages and steps: how long until nine tenths of the new rate
- * are served, or until hardly anything is throttled at it. They are looked for until the next change.
+ * Adds the measures for outages and steps: the time until nine tenths of the new rate are served,
+ * or until hardly anything is throttled. Each is looked for until the next change.
  */
 export function measured(scenario: Scenario): Scenario {
   const { limit, outages, bin, end } = scenario;

@@ -1,4 +1,4 @@
-/** The groups of clients: how many, what they want, when they are there, and what law they keep. */
+/** The groups of clients: how many, what they request, when they are present, and their law. */
 
 import { h } from "./dom";
 import { button, choice, fixed, flag, number, rate, time, varying, type Change, type Field } from "./fields";

@@ -1,4 +1,4 @@
-/** The parts of a scenario in short: `bucket,10/s,20,5/s@60s`, `5x2,poisson:1/s,from:300s`. */
+/** The short notation for parts of a scenario: `bucket,10/s,20,5/s@60s`, `5x2,poisson:1/s,from:300s`. */
 
 import { kindOf, nameOf, parameter, type OwnLaw } from "./ownlaws";
 import {
@@ -7,7 +7,7 @@ import {
 } from "./state";
 import { Fault, decimal, rate, rateText, time, timeText, type Time } from "./units";
 
-/** As much of somebody else's text as is worth repeating. */
+/** Shortens a foreign text for a message. */
 export const short = (text: string) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
 export function whole(text: string, what: string, least = 0): number {
@@ -33,12 +33,12 @@ export function readSpan(text: string): [Time, Time] {
   return [time(parts[0]!), time(parts[1]!)];
 }
 
-/** The fields of a value that come after its first ones: `from:30s`, or `counted` alone. */
+/** The named fields after the positional ones: `from:30s`, or `counted` alone. */
 function fields(parts: string[], names: string[]): Map<string, string> {
   return new Map(parts.map((part) => {
     const at = part.indexOf(":");
     const name = at < 0 ? part : part.slice(0, at);
-    if (!names.includes(name)) throw new Fault(`“${short(part)}” is none of ${names.join(", ")}`);
+    if (!names.includes(name)) throw new Fault(`“${short(part)}” is not one of ${names.join(", ")}`);
     return [name, at < 0 ? "" : part.slice(at + 1)];
   }));
 }
@@ -86,7 +86,7 @@ export function readLimit(text: string): Limit {
     case "autoscaling":
       return { kind, least: rate(part(0)), most: rate(part(1)), target: bounded(part(2), 1, "the target"), period: time(part(3)), credit: time(part(4)) };
     default:
-      throw new Fault(`a server is a bucket, a window, a queue or autoscaling, and no “${short(kind ?? "")}”`);
+      throw new Fault(`a server is a bucket, a window, a queue or autoscaling, not “${short(kind ?? "")}”`);
   }
 }
 
@@ -208,13 +208,13 @@ export function writeConvergence({ name, toward, at, until, width, rate }: Conve
 
 function named(text: string): string {
   if (/^\w{1,40}$/.test(text)) return text;
-  throw new Fault(`“${short(text)}” is no name of a measure`);
+  throw new Fault(`“${short(text)}” is not a valid name for a measure`);
 }
 
 function oneOf<T extends string>(names: readonly T[], text: string): T {
   const found = names.find((name) => name === text);
   if (found) return found;
-  throw new Fault(`“${short(text)}” is none of ${names.join(", ")}`);
+  throw new Fault(`“${short(text)}” is not one of ${names.join(", ")}`);
 }
 
 export function readConvergence(text: string): Convergence {

@@ -1,4 +1,4 @@
-/** The controls: what server there is, who calls it, and how the world is. They show the state and ask for another. */
+/** The controls: the server, its callers and the world. They show the state and request changes. */
 
 import { fail, happenings, measured, noSteps, scale } from "./changes";
 import { groups } from "./clients";
@@ -31,7 +31,7 @@ const KINDS = [
   ["bucket", "token bucket"], ["window", "fixed window"], ["queue", "workers and a queue"], ["autoscaling", "autoscaling"],
 ] as const;
 
-/** A limit of another kind, about as large as the one before. */
+/** A limit of another kind and of about the same size. */
 function other(limit: Limit, kind: Limit["kind"]): Limit {
   switch (kind) {
     case "bucket": return { kind, burst: 20, rate: { calls: 10, per: "s" }, start: null, steps: [] };
@@ -150,7 +150,7 @@ function world(change: Change<State>): Field<State>[] {
   ];
 }
 
-/** The width of bins for a run of that length: as before, where that gives enough of them and not too many. */
+/** The bin width for a run of this length: unchanged if that gives a sensible number of bins. */
 function bins(end: Time, before: Time): Time {
   const fits = (bin: Time) => end / bin >= 200 && end / bin <= 100_000;
   return fits(before) ? before : ([SECOND, 100_000, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR].find(fits) ?? (end < 20 * SECOND ? 10_000 : 24 * HOUR));

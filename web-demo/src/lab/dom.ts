@@ -1,4 +1,4 @@
-/** Elements, in few words. */
+/** Helpers for elements. */
 
 type Child = Node | string | null | false;
 type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
@@ -16,10 +16,10 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Att
 
 let last = 0;
 
-/** An id that nothing else has. */
+/** A unique id. */
 export const fresh = (): string => `lab-${++last}`;
 
-/** Sets a text only where it is another one: what stands still costs nothing, and is read out once. */
+/** Sets a text only if it differs, so that unchanged text costs nothing and is announced once. */
 export function say(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,6 +1,6 @@
 /**
- * Controls that show a part of the state and change it. Each is built once, and follows the state by
- * `sync`; what the reader is typing is left alone.
+ * Controls that show and change a part of the state. Each is built once and follows the state
+ * through `sync`, which leaves the control alone while the reader types.
  */
 
 import { fresh, h } from "./dom";
@@ -11,7 +11,7 @@ export interface Field<S> {
   sync(state: S): void;
 }
 
-/** Asks for another state. */
+/** Requests another state. */
 export type Change<S> = (change: (state: S) => S) => void;
 
 interface Lens<S, T> { get(state: S): T; set(state: S, value: T): S }
@@ -56,7 +56,7 @@ const TIME_UNITS: [string, Time][] = [["ms", 1_000], ["s", PERIODS.s], ["min", P
 
 interface TimeBounds { least?: Time; most?: Time; empty?: string }
 
-/** A time as a number and a unit; where there may be none, an empty number is none. */
+/** A time as a number and a unit. If it is optional, an empty field means none. */
 export function time<S>(label: string, change: Change<S>, { get, set }: Lens<S, Time | null>, { least = 0, most = 3650 * PERIODS.d, empty }: TimeBounds = {}): Field<S> {
   const input = h("input", { type: "number", min: 0, step: "any", inputmode: "decimal", id: fresh(), placeholder: empty ?? "", autocomplete: "off" });
   const unit = h("select", { "aria-label": `${label}: unit` }, ...TIME_UNITS.map(([name]) => h("option", { selected: name === "s" }, name)));
@@ -94,7 +94,7 @@ export function rate<S>(label: string, change: Change<S>, { get, set }: Lens<S, 
     if (input.value === "" && empty !== undefined) return change((state) => set(state, null));
     const rate = { calls: Number(decimal(input.valueAsNumber)), per: unit.value as Per };
     const fits = perSecond(rate) >= 0 && perSecond(rate) <= 1e6 && rate.calls < 1e9;
-    input.setCustomValidity(fits ? "" : "A rate is from nothing to a million calls a second.");
+    input.setCustomValidity(fits ? "" : "A rate must be at most a million calls a second.");
     if (fits) change((state) => set(state, rate));
   };
   input.addEventListener("input", entered);
@@ -113,8 +113,8 @@ export function rate<S>(label: string, change: Change<S>, { get, set }: Lens<S, 
 }
 
 /**
- * Fields whose number or kind depends on the state: they are built anew when `key` says something
- * else, and the focus stays on the control in the same place.
+ * Fields whose number or kind depends on the state. They are rebuilt when `key` changes; the focus
+ * stays on the control at the same place.
  */
 export function varying<S>(element: HTMLElement, key: (state: S) => string, build: (state: S) => Field<S>[]): Field<S> {
   let now: string | null = null;
@@ -143,7 +143,7 @@ export const button = (label: string, press: () => void, words?: string): HTMLBu
 
 export const fixed = <S>(element: HTMLElement): Field<S> => ({ element, sync: () => {} });
 
-/** What has the focus is being typed in. */
+/** A focused input is being typed in. */
 const busy = (input: HTMLElement) => document.activeElement === input;
 
 function write(input: HTMLInputElement, value: string): void {
@@ -158,6 +158,6 @@ function pair(label: string, input: HTMLElement, unit: HTMLElement): HTMLElement
   return h("div", { class: "field" }, h("label", { for: input.id }, label), h("span", { class: "pair" }, input, unit));
 }
 
-/** What went wrong, for people. */
+/** An error's message, for the reader. */
 export const reason = (error: unknown): string =>
   error instanceof Fault || error instanceof Error ? error.message : String(error);

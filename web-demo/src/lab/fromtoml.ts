@@ -1,4 +1,4 @@
-/** A scenario file brought in, by paste, by file or as a preset. */
+/** Reads a scenario file: pasted, opened, or a preset. */
 
 import { parse, TomlError } from "smol-toml";
 
@@ -11,7 +11,7 @@ import { Fault, decimal, rate, time, type Rate, type Time } from "./units";
 
 type Table = Record<string, unknown>;
 
-/** A scenario from a file's text. Throws a [`Fault`] with one sentence about what is wrong. */
+/** Parses a scenario file. Throws a [`Fault`] with one sentence that says what is wrong. */
 export function read(text: string): Scenario {
   let file: Table;
   try {
@@ -53,14 +53,14 @@ export function read(text: string): Scenario {
 
 const or = <T, U>(value: unknown, otherwise: U, read: (value: unknown) => T): T | U => (value === undefined ? otherwise : read(value));
 
-/** What the simulator can do and the laboratory has no controls for. */
+/** Keys that the simulator supports and the laboratory has no controls for. */
 const BEYOND = ["stop_after_calls", "faults", "work", "start", "reset_form", "steady", "timeout"];
 
 function known(table: Table, where: string, keys: string[]): void {
   const odd = Object.keys(table).find((key) => !keys.includes(key));
   if (odd === undefined) return;
-  if (BEYOND.includes(odd)) throw new Fault(`the laboratory has no “${odd}” of ${where}; the command line has: cargo run --release -p tidegate-sim -- run FILE`);
-  throw new Fault(`there is no “${odd}” in ${where}; there are ${keys.join(", ")}`);
+  if (BEYOND.includes(odd)) throw new Fault(`the laboratory does not support “${odd}” in ${where}; the command line does: cargo run --release -p tidegate-sim -- run FILE`);
+  throw new Fault(`unknown “${odd}” in ${where}; expected one of ${keys.join(", ")}`);
 }
 
 function table(value: unknown, what: string): Table {
@@ -68,7 +68,7 @@ function table(value: unknown, what: string): Table {
   throw new Fault(value === undefined ? `${what} is missing` : `${what} must be a table`);
 }
 
-/** A table with no other keys than these. */
+/** A table with no keys other than these. */
 function only(value: unknown, what: string, keys: string[]): Table {
   const found = table(value, what);
   known(found, what, keys);
@@ -93,15 +93,15 @@ function flag(value: unknown, what: string): boolean {
 
 function number(value: unknown, what: string): number {
   if (typeof value !== "number" || !Number.isFinite(value)) throw new Fault(`${what} must be a number`);
-  // Nothing is run as another number than the one that was written.
-  if (Number(decimal(value)) !== value) throw new Fault(`${what} must have six decimals at most, and ${value} has more`);
+  // A number never runs as another number than the one that was written.
+  if (Number(decimal(value)) !== value) throw new Fault(`${what} must have at most six decimals; ${value} has more`);
   return value;
 }
 
 const asTime = (value: unknown, what: string): Time => time(string(value, what));
 const asRate = (value: unknown, what: string): Rate => rate(string(value, what));
 
-/** The one entry of a table that stands for a choice. */
+/** The one entry of a table that represents a choice. */
 function choice(value: unknown, what: string, choices: string[]): [string, unknown] {
   const entries = Object.entries(table(value, what));
   const entry = entries[0];
@@ -219,11 +219,11 @@ function readOwn(name: string, law: Table): OwnLaw {
   return { name: nameOf(name), kind, parameters: Object.fromEntries(parameters) };
 }
 
-/** A name that becomes that of a metric. */
+/** A name that becomes part of a metric's name. */
 function name(value: unknown): string {
   const text = string(value, "name");
   if (/^\w{1,40}$/.test(text)) return text;
-  throw new Fault(`“${text}” is no name of a measure here: letters, digits and _ make one`);
+  throw new Fault(`“${text}” is not a valid name for a measure; use letters, digits and _`);
 }
 
 function readStretch(stretch: Table): Stretch {
@@ -242,7 +242,7 @@ function readStretch(stretch: Table): Stretch {
 }
 
 function oneOf(what: string, names: readonly string[]): never {
-  throw new Fault(`${what} must be of ${names.join(", ")}`);
+  throw new Fault(`${what} must be one of ${names.join(", ")}`);
 }
 
 function readConvergence(convergence: Table): Convergence {

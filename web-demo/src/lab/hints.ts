@@ -1,4 +1,4 @@
-/** What the server's answers tell: nothing, the truth, a multiple of it, or the same lie each time. */
+/** What the server's responses say: nothing, the truth, a multiple of it, or a fixed lie. */
 
 import { h } from "./dom";
 import { choice, number, time, varying, type Change, type Field } from "./fields";
@@ -11,7 +11,7 @@ type How = (typeof HOW)[number][0];
 
 const how = (told: Honesty<unknown>): How => (typeof told === "string" ? told : "times" in told ? "times" : "always");
 
-/** What each hint is called, and what the lie is unless another is chosen. */
+/** The title of each hint, and the default lie. */
 const HINTS: { [K in keyof Hints]: [string, Extract<Hints[K], { always: unknown }>["always"]] } = {
   retryAfter: ["Retry-After", 10 * SECOND],
   remaining: ["Remaining", 5],

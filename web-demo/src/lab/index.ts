@@ -1,4 +1,4 @@
-/** The laboratory: a state, and what shows it. The state is passed down; requests to change it are passed up. */
+/** The laboratory: a state and its views. The state is passed down; change requests are passed up. */
 
 import "./lab.css";
 import { address } from "../address";
@@ -33,9 +33,9 @@ class Laboratory {
   #state: State;
   #cards: Card[] = [];
   #turn = 0;
-  #rested = 0; // when the next card may be painted
-  #compared = ""; // what runs
-  #entered = ""; // what ran when the address was written
+  #rested = 0; // when the next card may be drawn
+  #compared = ""; // the scenarios, laws and seed that run
+  #entered = ""; // the same, when the address was last written
   #timer = 0;
   #laws: string[] = [];
   #controls: Field<State> | null = null;
@@ -139,7 +139,7 @@ class Laboratory {
     await this.#race.show(this.#state, at !== null ? at / SECOND : still.matches ? Infinity : 0);
   }
 
-  /** Another state, as the visitor requested: at once, or after so many ms without another request. */
+  /** Applies a change that the reader requested: at once, or after this many ms without another. */
   #change(edit: (state: State) => State, patience = 0): void {
     try {
       const next = edit(this.#state);
@@ -166,7 +166,7 @@ class Laboratory {
     }, patience);
   }
 
-  /** The reader has gone back or forth in the history. */
+  /** The reader has moved in the history. */
   #return(): void {
     clearTimeout(this.#timer);
     const { state } = read(location.search, preset);
@@ -177,20 +177,20 @@ class Laboratory {
     void this.#race.show(state, state.at !== null ? state.at / SECOND : null);
   }
 
-  /** What the address says of a state; `null` where it is too long. */
+  /** The address's query for a state; `null` if it is too long. */
   #search(state: State): string | null {
     const link = address(isOwn, pairsOf(state, preset), this.host.id);
     return new URL(link).search.length > LONGEST ? null : link;
   }
 
-  /** The address of the state. Throws a [`Fault`] where it would be longer than what is read again. */
+  /** The address of the state. Throws a [`Fault`] if it is too long to be read again. */
   #link(): string {
     const link = this.#search(this.#state);
     if (link === null) throw new Fault("this scenario is too long for a link; save it as a file instead");
     return link;
   }
 
-  /** Puts the state into the address. Another run is a new entry in the history, so that Back undoes it. */
+  /** Writes the state into the address. Another run adds a history entry, so that Back undoes it. */
   #remember(): void {
     try {
       const link = this.#link();
@@ -231,7 +231,7 @@ class Laboratory {
     }
   }
 
-  /** It stands still, and where the reader has stopped it, the address says so. */
+  /** Called when the race pauses. If the reader paused it, the address says so. */
   #rests(): void {
     this.#paint();
     const { playing, over, at } = this.#race;
@@ -257,13 +257,13 @@ class Laboratory {
     (this.#add.nextElementSibling as HTMLButtonElement | null)?.toggleAttribute("disabled", laws.length >= MOST_LAWS);
     this.#take.sync(this.#state);
     this.#model.sync(this.#state);
-    // Where it stands and how fast it runs makes no other run.
+    // Position and speed do not make another run.
     const key = JSON.stringify([scenario, laws, this.#state.seed]);
     if (key !== this.#compared) this.#spread.renew(isModel);
     this.#compared = key;
   }
 
-  /** Laws that do not run yet can be added. */
+  /** Offers the laws that do not run yet. */
   #offer(laws: string[]): void {
     if (this.#add.dataset.laws === laws.join()) return;
     const before = this.#add.value || "aimd";
@@ -272,7 +272,7 @@ class Laboratory {
     if (laws.includes(before)) this.#add.value = before;
   }
 
-  /** A card, whose button remembers its law and nothing else: what it saw beside it would stay as long as it. */
+  /** A law's card. Its button captures only the law, so that it keeps nothing else alive. */
   #card(lane: Lane, index: number): Card {
     const { law } = lane;
     return new Card(lane, index, () => this.#drop(law));
@@ -292,7 +292,7 @@ class Laboratory {
     for (const [card] of old.values()) card.destroy();
     this.#cards = cards;
     this.#lanes.dataset.count = String(cards.length);
-    // Elements that stay are not removed and inserted again, because that would lose the focus.
+    // Elements that stay are not removed and inserted again: that would lose the focus.
     const elements = cards.map((card) => card.element);
     for (const child of [...this.#lanes.children]) if (!elements.some((element) => element === child)) child.remove();
     elements.forEach((element, index) => {
@@ -305,7 +305,7 @@ class Laboratory {
     this.#measured();
   }
 
-  /** One card per frame, in turn, and for a fourth of the time at most: a slow machine answers its visitor first. */
+  /** Draws one card per frame, in turn, in at most a quarter of the time, so that a slow machine still responds. */
   #paint(): void {
     const { now, end, over, playing, reached, behind } = this.#race;
     this.#transport.show({ now, end, over, playing, reached: behind ? 0 : reached, behind }, this.#state);
@@ -328,14 +328,14 @@ class Laboratory {
   }
 
   #rejected(error: EngineError | null): void {
-    const before = this.#race.lanes.length ? " The plots show what was before." : "";
-    // Where nothing runs yet, it may be one of the laws that is rejected.
+    const before = this.#race.lanes.length ? " The plots show the previous run." : "";
+    // If nothing runs yet, one of the laws may have been rejected.
     if (error && !before) this.#lanes.replaceChildren(...this.#state.laws.map((law) => h("article", { class: "lane" }, heading(law, null, () => this.#drop(law)))));
     say(this.#fault, error ? `${error.message.replace(/^the scenario, line \d+: /, "")}.${before}` : "");
   }
 }
 
-/** Whether a law is two of these at once, as `ONE+OTHER`. */
+/** Whether a law is a pair of these laws, as `ONE+OTHER`. */
 function isPair(law: string, laws: string[]): boolean {
   const halves = law.split("+");
   return halves.length === 2 && halves.every((half) => laws.includes(half));

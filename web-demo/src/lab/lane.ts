@@ -1,37 +1,37 @@
 /**
- * A law's lane: what its world has shown so far, in as many columns as a plot has room for. All
- * numbers are the engine's; here they are only added up, column by column.
+ * A law's lane: what its world has shown so far, in as many columns as a plot has room for. The
+ * engine computes all numbers; the lane only adds them up by column.
  */
 
 import type { Frame, World } from "../engine";
 import type { Scenario } from "./state";
 import { SECOND } from "./units";
 
-/** A plot has about so many columns. */
+/** The approximate number of columns of a plot. */
 const COLUMNS = 300;
-/** Fairness is looked at over so many columns, that luck evens out. */
+/** Fairness is measured over this many columns, to even out chance. */
 const STRETCH = 10;
 
-/** What every column of a lane shows; `null` where there is nothing to see. */
+/** What each column of a lane shows; `null` if it has no value. */
 export interface Columns {
   at: number[];
   /** Calls a second. */
   served: (number | null)[];
   capacity: (number | null)[];
-  /** The share of calls that arrived which were throttled or failed. */
+  /** The share of arrived calls that were throttled or failed. */
   throttled: (number | null)[];
   /**
-   * Seconds that calls had waited when they left, on average; and the longest wait that was seen: that of
-   * a bin on average, or what a client has still to wait.
+   * The mean wait of the calls that were sent, in seconds; and the longest wait seen: a bin's mean,
+   * or a client's remaining wait.
    */
   waited: (number | null)[];
   longest: (number | null)[];
-  /** The share of the client that got least, and of the one that got most; 1 is an even share. */
+  /** The shares of the clients that got least and most; 1 is an even share. */
   least: (number | null)[];
   most: (number | null)[];
 }
 
-/** The seconds that a column is wide: whole bins. */
+/** The width of a column in seconds: a whole number of bins. */
 export function columnWidth(scenario: Scenario): number {
   const bins = Math.ceil(scenario.end / scenario.bin);
   return (Math.max(1, Math.round(bins / COLUMNS)) * scenario.bin) / SECOND;
@@ -39,14 +39,14 @@ export function columnWidth(scenario: Scenario): number {
 
 export class Lane {
   readonly columns: Columns = { at: [], served: [], throttled: [], capacity: [], waited: [], longest: [], least: [], most: [] };
-  /** Every bin of the run so far, for the file of numbers. */
+  /** Every bin of the run so far, for the CSV file. */
   readonly bins: { served: number[]; throttled: number[]; left: number[]; waited: number[] } = { served: [], throttled: [], left: [], waited: [] };
   frame: Frame | null = null;
   metrics: Record<string, number | null> = {};
   digest = "";
   over = false;
   failed = "";
-  /** What the server gave when the present column began. */
+  /** The server's limit when the present column began. */
   #rate = 0;
   readonly #totals: Float64Array[] = [];
   readonly #members: { from: number; to: number; stranger: boolean }[];
@@ -79,7 +79,7 @@ export class Lane {
     if (frame.over && rest > 0) this.#close(this.#column * perColumn, Math.max(frame.now - this.#column * this.width, this.world.bin));
   }
 
-  /** Ends a column that begins with this bin, and is so many seconds wide. */
+  /** Ends a column that begins with this bin and spans this many seconds. */
   #close(first: number, seconds: number): void {
     const { at, served, throttled, capacity, waited, longest, least, most } = this.columns;
     const { frame, bins } = this;
@@ -106,7 +106,10 @@ export class Lane {
     this.#column++;
   }
 
-  /** What the clients that were there all the last while got, the least and the most, as parts of an even share. */
+  /**
+   * The least and the most that a client got, relative to an even share, of the clients that were
+   * present throughout.
+   */
   #shares(now: number): [number, number] | null {
     const last = this.#totals.at(-1)!;
     const index = this.#totals.length - 1 - STRETCH;

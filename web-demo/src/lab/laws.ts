@@ -1,11 +1,11 @@
-/** The laws in words: a line for each name. */
+/** A one-line description of each law. */
 
 import type { Scenario } from "./state";
 
-/** What has no gate at all: `none` before a server that tells nothing, since `none` follows Retry-After. */
+/** Clients without any gate: `none` with a server that sends no hints, because `none` follows Retry-After. */
 export const NO_GATE = "no-gate";
 
-/** The world of a law: what has no gate reads no hints. */
+/** The law and the world to run: clients without a gate read no hints. */
 export const worldOf = (law: string, scenario: Scenario): [string, Scenario] =>
   law === NO_GATE ? ["none", { ...scenario, hints: { retryAfter: "absent", remaining: "absent", reset: "absent", quota: "absent" } }] : [law, scenario];
 
@@ -13,7 +13,7 @@ const LINES: Record<string, string> = {
   [NO_GATE]: "plain calls: no limit, no delay, no hints read",
   adaptive: "for an unknown limit of any size: finds the rate, and follows every hint of the server",
   fixed: "for a limit that you know and share with nobody: keeps a quota, exactly",
-  none: "no rate and no delay between attempts, but follows Retry-After; to compare with",
+  none: "no rate and no delay between attempts, but follows Retry-After; for comparison",
   backoff: "no rate: each call backs off by itself",
   aimd: "for an unknown limit of 5 to 500 calls a second per client: halves the rate when throttled",
   vegas: "for servers that queue: a concurrency limit that falls when calls take longer",
@@ -21,9 +21,9 @@ const LINES: Record<string, string> = {
   autosleeper: "for few and long calls: a delay that grows on failure and shrinks after ten successes",
   tchannel: "TChannel's limit for each second, which busy responses halve",
   "aws-cubic": "the adaptive mode of the AWS SDKs",
-  "heroku-gradual": "the Heroku client's strategy: a success takes a constant off the sleep before each call",
-  "heroku-proportional": "the Heroku client's strategy: a success takes a part off the sleep before each call",
-  "heroku-remaining": "the Heroku client's strategy: a success takes off more the more calls are left",
+  "heroku-gradual": "the Heroku client's strategy: each success shortens the sleep by a constant",
+  "heroku-proportional": "the Heroku client's strategy: each success shortens the sleep by a fraction",
+  "heroku-remaining": "the Heroku client's strategy: a success shortens the sleep more if more calls are left",
   fulljit: "exponential backoff with full jitter from 1 s (AWS)",
   "fulljit.1": "exponential backoff with full jitter from 0.1 s (AWS)",
   equaljit: "exponential backoff with equal jitter from 1 s (AWS)",
@@ -40,9 +40,9 @@ const LINES: Record<string, string> = {
   aatb: "the same, with a telemetry server that all clients report to",
   octokit: "GitHub's JavaScript client with its throttling and retry plugins",
   smithy: "the standard retry mode of the AWS SDK for JavaScript",
-  oracle: "sees the server and sends each call when it will be served: what is possible at best",
+  oracle: "sees the server and sends each call when it will be served: the best possible",
 };
 
-/** A law in one line; of two on one controller, both. */
+/** A law's description; for a pair, both. */
 export const lineOf = (law: string): string | null =>
   LINES[law] ?? (law.includes("+") ? law.split("+").map((half) => LINES[half] ?? half).join("; and ") : null);

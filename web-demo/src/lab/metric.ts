@@ -1,24 +1,24 @@
-/** Metrics: what their names mean, which way is better, and how they are written. */
+/** Metrics: their meaning, which direction is better, and how they are written. */
 
 import type { Scenario } from "./state";
 import { SECOND } from "./units";
 
-/** What people want to know first, in this order. */
+/** The most important metrics, in this order. */
 const TELLING = [
   "util", "throttled", "ss_throttled", "jain_process", "jain_worker", "wait_p50_ms", "wait_p99_ms",
   "recovery_s", "up_s", "down_s", "time_over_limit", "server_p50_ms", "peak_1s", "lost",
 ];
 
-/** All that every run has; others are a scenario's own. */
+/** Metrics that every run has; others belong to a scenario. */
 const USUAL = [
   ...TELLING, "ss_util", "throttles", "wait_max_ms", "latency_p50_ms", "latency_p99_ms", "latency_mean_ms",
   "server_p99_ms", "time_s", "stdev_worker", "calls",
 ];
 
 /**
- * The share of the calls that the server could serve. The engine's `util` takes a fixed window as if it
- * flowed evenly; but a run that is as long as four windows has calls of five, the first and the last cut
- * off. Where the windows begin is not told: there are as few as what was served allows.
+ * The share of the server's capacity that was used. The engine's `util` treats a fixed window as a
+ * continuous flow, but a run as long as four windows can overlap five. The windows' phase is not
+ * known: this assumes the fewest windows that the served calls allow.
  */
 export function used(metrics: Record<string, number | null>, { limit, measureFrom }: Scenario, now: number): number | null {
   const share = metrics.util;
@@ -29,7 +29,7 @@ export function used(metrics: Record<string, number | null>, { limit, measureFro
   return served / (limit.limit * Math.max(Math.floor(now / width + 1e-9) + 1, Math.ceil(served / limit.limit - 1e-9)));
 }
 
-/** A metric as it is shown: a share of what could be is never more than all of it. */
+/** A metric as it is shown: a share of the capacity is at most 1. */
 export function fair(name: string, metrics: Record<string, number | null>, scenario: Scenario, now: number): number | null | undefined {
   const figure = metrics[name];
   if (name === "util") return used(metrics, scenario, now);
@@ -68,7 +68,7 @@ const STRETCH: Record<string, string> = {
   load: "calls a second, in the stretch", peak: "the busiest bin, in calls a second, of the stretch", jain: "fairness, in the stretch",
 };
 
-/** Which metrics to show of what there is: those with a meaning here, or all of them. */
+/** The metrics to show: those that have a meaning here, or all. */
 export function shown(rows: Record<string, number | null>[], all: boolean): string[] {
   const names = Object.keys(rows.find((row) => Object.keys(row).length) ?? {});
   if (all) return names;
@@ -78,7 +78,7 @@ export function shown(rows: Record<string, number | null>[], all: boolean): stri
   return [...TELLING, ...own].filter((name) => names.includes(name) && means(name) && !dull(name));
 }
 
-/** In plain words. */
+/** A metric's meaning in plain words. */
 export function meaning(name: string): string {
   const said = MEANINGS[name];
   if (said) return said;
@@ -87,17 +87,17 @@ export function meaning(name: string): string {
   return "how long that took after the change";
 }
 
-/** How a column is headed. */
+/** A column's heading. */
 export const head = (name: string): string =>
   ({ jain_process: "fairness, programs", jain_worker: "fairness, workers", util: "used", throttled: "throttled", ss_util: "used, 2nd half", ss_throttled: "throttled, 2nd half" })[name]
   ?? name.replace(/_(ms|s)$/, "").replace(/_p(\d+)$/, " p$1").replaceAll("_", " ");
 
 export const isBetterHigh = (name: string): boolean => name.split("_").some((part) => part === "util" || part === "jain");
 
-/** Names that are neither good nor bad. */
+/** Metrics that are neither good nor bad. */
 const NEUTRAL = ["calls", "stdev_worker"];
 
-/** The index of the best figures in a column: none where all are as good, or nothing is meant by it. */
+/** The row of the best value in a column: none if all are equal, or the column is neutral. */
 export function best(name: string, figures: (number | null | undefined)[]): number[] {
   const known = figures.filter((figure) => figure != null);
   if (NEUTRAL.includes(name) || name.endsWith("_load") || known.length < 2) return [];
@@ -107,7 +107,7 @@ export function best(name: string, figures: (number | null | undefined)[]): numb
   return first.length < known.length ? first : [];
 }
 
-/** A figure as people read it: three digits that count. */
+/** A value with three significant digits. */
 export function written(name: string, figure: number | null | undefined): string {
   if (figure == null) return "–";
   if (["util", "throttled"].some((end) => name.endsWith(end))) return `${digits(figure * 100)} %`;

@@ -1,4 +1,4 @@
-/** Custom laws: a fixed rate, or a backoff with the settings of the visitor's program. */
+/** Custom laws: a fixed rate, or a backoff with the settings of the reader's program. */
 
 import { fresh, h } from "./dom";
 import { button, fixed, type Change, type Field, varying } from "./fields";
@@ -16,7 +16,7 @@ export function mine(change: Change<State>): Field<State>[] {
   return [list, fixed(add)];
 }
 
-/** With another law that runs at once, where there is room for it: a fixed one keeps an even share of the limit. */
+/** Adds a law and runs it at once if there is room. A fixed law gets an even share of the limit. */
 function added(state: State, kind: Kind): State {
   const { scenario } = state;
   const name = freshName(kind, scenario.own);
@@ -27,7 +27,7 @@ function added(state: State, kind: Kind): State {
   return { ...state, laws, scenario: changed(scenario, { own: [...scenario.own, law] }) };
 }
 
-/** An even share of the limit, where that is a rate. */
+/** An even share of the limit, if the limit is a rate. */
 function share(limit: Limit, programs: number): string {
   if (limit.kind === "bucket") return `${decimal(limit.rate.calls / programs)}/${limit.rate.per}`;
   if (limit.kind === "window") return `${decimal((limit.limit * HOUR) / limit.width / programs)}/h`;

@@ -1,4 +1,4 @@
-/** Model my API: which API, how many call it, and how much each wants. */
+/** "Model my API": which API, how many clients call it, and how often. */
 
 import { h } from "./dom";
 import { fixed, number, rate, type Change, type Field } from "./fields";

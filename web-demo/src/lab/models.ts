@@ -1,6 +1,6 @@
 /**
- * APIs that many call, as their documentation describes their limits. Plans and endpoints differ: each is
- * a start that the controls change.
+ * Widely used APIs, with the limits that their documentation describes. Plans and endpoints differ:
+ * each is a starting point.
  */
 
 import { changed, scenario, type Group, type Hints, type Limit, type State } from "./state";
@@ -27,11 +27,11 @@ export const MODELS: Model[] = [
   },
 ];
 
-/** The model that a state is of, however many call it. */
+/** The model that a state was made from, for any number of clients. */
 export const modelOf = ({ scenario: { limit, hints } }: State): Model | undefined =>
   MODELS.find((model) => JSON.stringify([model.limit, model.hints]) === JSON.stringify([limit, hints]));
 
-/** The laboratory with a model, called by the clients that call already. */
+/** Puts a model into the laboratory and keeps the present clients. */
 export function modelled(state: State, { limit, hints, end, bin, laws }: Model): State {
   const [group] = state.scenario.clients as [Group];
   return {

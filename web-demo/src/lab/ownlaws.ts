@@ -1,6 +1,6 @@
 /**
- * Laws of a scenario's own: a law of the package with other parameters, under a name that can run
- * beside the others. Parameters are kept as they are written: `{ base: "10ms", jitter: "none" }`.
+ * A scenario's custom laws: a law of the package with other parameters and a name that can run
+ * beside the others. Parameters are kept as written: `{ base: "10ms", jitter: "none" }`.
  */
 
 import { Fault, decimal, rate, rateText, time, timeText } from "./units";
@@ -13,7 +13,7 @@ export interface OwnLaw {
 
 type Type = "time" | "rate" | "count" | "factor" | "flag" | "recovery" | readonly string[];
 
-/** What can be said of each law, in the words of scenario files and of the page, and what is usual. */
+/** Each law's parameters: name in scenario files, type, label on the page, default. */
 export const PARAMETERS = {
   fixed: { rate: ["rate", "Rate", "10/s"], burst: ["count", "Burst", "1"] },
   backoff: {
@@ -33,11 +33,11 @@ export type Kind = keyof typeof PARAMETERS;
 
 export const KINDS = Object.keys(PARAMETERS) as Kind[];
 
-/** The type, the words and the usual value of a law's parameters. */
+/** The type, label and default of a law's parameters. */
 export const parametersOf = (kind: Kind): [string, Type, string, string][] =>
   Object.entries(PARAMETERS[kind] as Record<string, readonly [Type, string, string]>).map(([name, [type, words, usual]]) => [name, type, words, usual]);
 
-/** A parameter as the file has it. */
+/** A parameter as a scenario file writes it. */
 export function written(kind: Kind, name: string, text: string): string {
   const type = typeOf(kind, name);
   if (type === "time" || type === "rate" || typeof type !== "string") return JSON.stringify(text);
@@ -46,7 +46,7 @@ export function written(kind: Kind, name: string, text: string): string {
   return `{ ${how} = ${number} }`;
 }
 
-/** A parameter of somebody's file or address, as it is kept; an unknown one is rejected by name. */
+/** Parses a parameter of a file or an address. Rejects unknown names. */
 export function parameter(kind: Kind, name: string, value: unknown): string {
   const type = typeOf(kind, name);
   const text = typeof value === "object" && value !== null ? Object.entries(value).map(([how, number]) => `${how} ${String(number)}`).join() : String(value);
@@ -82,7 +82,7 @@ export function nameOf(text: string): string {
   throw new Fault(`“${text.slice(0, 40)}” is not a valid law name; use lower-case letters, digits, dots, - and _`);
 }
 
-/** A name that no law has yet. */
+/** A name that is still free. */
 export function freshName(kind: Kind, taken: OwnLaw[]): string {
   const names = [`my-${kind}`, ...Array.from({ length: 99 }, (_, index) => `my-${kind}-${index + 2}`)];
   return names.find((name) => !taken.some((law) => law.name === name))!;

@@ -1,10 +1,10 @@
-/** What is worth seeing: scenario files of the repository, named in words, and laws to see them with. */
+/** The examples: scenario files of the repository, with a title and the laws to compare. */
 
 import { read } from "./fromtoml";
 import { scenario, type State } from "./state";
 
 export interface Preset {
-  /** Its scenario file's name; empty for the one that the laboratory opens with. */
+  /** The scenario file's name; empty for the default scenario. */
   name: string;
   title: string;
   /** What to look for, and what to change. */
@@ -25,7 +25,7 @@ export const PRESETS: Preset[] = [
   },
   {
     name: "e-5-reset", title: "A hundred a minute, with all hints",
-    hint: "The same limit with all RateLimit fields. Make one of them lie: half of what is left, or twice the time. A count without its reset time does harm: everyone rushes in when the window opens.",
+    hint: "The same limit with all RateLimit fields. Make one of them lie: half of what is left, or twice the time. A count without its reset time does harm: all clients call at once when the window opens.",
     laws: ["adaptive", "backoff", "heroku-remaining", "aimd"],
   },
   {
@@ -94,7 +94,7 @@ const FILES = import.meta.glob<string>([
   "../../../tools/sim/scenarios/{e-5,e-5-reset,day,j-100,g,f,d-flappy,h,i-4-1-drop,strangers,b-10,autoscaling,s-0.01-1,l}.toml",
 ], { query: "?raw", import: "default", eager: true });
 
-/** The state that a preset stands for. */
+/** The state of a preset. */
 export function preset(name: string): State | undefined {
   const found = PRESETS.find((preset) => preset.name === name);
   if (!found) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The race: a lane for each law, all on the same arrivals and at the same virtual time. What has
- * changed is run again from the start to where it was, since a run is fast and always the same.
+ * The race: one lane per law, with the same arrivals and the same virtual time. A changed lane runs
+ * again from the start to its former position; runs are fast and deterministic.
  */
 
 import { engine, EngineError, type Engine } from "../engine";
@@ -11,27 +11,27 @@ import { pace, type State } from "./state";
 import { write } from "./toml";
 import { SECOND, fromSeconds, type Time } from "./units";
 
-/** What the race tells those who show it. */
+/** Callbacks for the views. */
 export interface Watcher {
-  /** The lanes are others than before. */
+  /** The lanes have been replaced. */
   lanes(lanes: Lane[]): void;
-  /** Lanes have gone on. */
+  /** Lanes have advanced. */
   moved(): void;
-  /** The figures are new. */
+  /** The metrics are new. */
   measured(): void;
-  /** It stands still: because it is over, was stopped, or is not seen. */
+  /** The race pauses: it is over, was stopped, or is not visible. */
   rests(): void;
-  /** The engine takes no such scenario or law; null: it does. */
+  /** The engine rejects a scenario or law; null: it accepts all. */
   rejected(error: EngineError | null): void;
 }
 
-/** What is run: where these are the same, so are the lanes. */
+/** What runs. Equal casts have equal lanes. */
 interface Cast { text: string; seed: number; laws: string[] }
 
 const alike = (one: Cast | null, other: Cast) => one !== null && isSameWorld(one, other) && one.laws.join() === other.laws.join();
 const isSameWorld = (one: Cast, other: Cast) => one.text === other.text && one.seed === other.seed;
 
-/** How often the figures are asked for while it runs, ms. */
+/** How often metrics are requested during a run, ms. */
 const MEASURE_EVERY = 300;
 
 export class Race {
@@ -44,10 +44,10 @@ export class Race {
   /** Virtual seconds per second, measured recently. */
   reached = 0;
   #state: State | null = null;
-  #shown: Cast | null = null; // what the lanes are of
-  #opening: Cast | null = null; // what has been requested to replace them
-  #to: number | null = null; // how far that goes; null: as far as before
-  #run = 0; // tells answers to earlier questions
+  #shown: Cast | null = null; // what the lanes show
+  #opening: Cast | null = null; // what is about to replace them
+  #to: number | null = null; // target time of the replacement; null: the present position
+  #run = 0; // distinguishes answers to earlier requests
   #width = 1;
   #visible = true;
   #target = 0;
@@ -57,17 +57,17 @@ export class Race {
     document.addEventListener("visibilitychange", () => this.#wake());
   }
 
-  /** Whether it has still to go to where it was. */
+  /** Whether it is still catching up. */
   get behind(): boolean {
     return this.#target > this.now;
   }
 
-  /** Where it is, or is on its way to, s. */
+  /** The present or target position, s. */
   get #goal(): number {
     return this.#to ?? Math.max(this.now, this.#target);
   }
 
-  /** Shows a state: from the start, or as far as before. What the engine rejects changes nothing. */
+  /** Shows a state: from the start, or up to the present position. A rejection changes nothing. */
   async show(state: State, to: number | null = null): Promise<void> {
     const cast: Cast = { text: write(state.scenario), seed: state.seed, laws: state.laws };
     this.#state = state;
@@ -100,7 +100,7 @@ export class Race {
     void this.#go(run);
   }
 
-  /** A lane for each law: those of the same world that there are already, others new. */
+  /** One lane per law. Lanes of the same world are kept. */
   async #open(state: State, cast: Cast): Promise<Lane[]> {
     this.#engine ??= await engine();
     const opened = this.#engine;
@@ -122,7 +122,7 @@ export class Race {
     this.#wake();
   }
 
-  /** Runs only while it is seen. */
+  /** Runs only while it is visible. */
   visible(visible: boolean): void {
     this.#visible = visible;
     this.#wake();
@@ -134,13 +134,13 @@ export class Race {
     this.#wake();
   }
 
-  /** To the end, as fast as it goes. */
+  /** Runs to the end, as fast as possible. */
   finish(): void {
     this.#target = this.end;
     this.#wake();
   }
 
-  /** Where it is or is on its way to, as a scenario would say it. */
+  /** The present or target position, in scenario time. */
   get at(): Time {
     return Math.min(fromSeconds(this.#goal), this.#state?.scenario.end ?? 0);
   }
@@ -154,7 +154,7 @@ export class Race {
     if (this.over) this.#target = this.now;
   }
 
-  /** Goes on, frame by frame, until another run takes its place. */
+  /** Advances frame by frame until another run replaces it. */
   async #go(run: number): Promise<void> {
     let last = performance.now();
     let measured = 0;
@@ -166,7 +166,7 @@ export class Race {
         if (!await this.#measure(run)) return;
         told = key;
         measured = performance.now();
-        continue; // because the visitor may have requested something else since
+        continue; // the reader may have requested something else since
       }
       if (rests) {
         this.reached = 0;
@@ -184,13 +184,13 @@ export class Race {
       this.#settle();
       const took = (performance.now() - time) / 1000;
       if (!this.behind && took > 0) this.reached += ((this.now - before) / Math.max(took, 1 / 60) - this.reached) * 0.1;
-      if (this.over) continue; // to its last figures, which are shown before the end is
+      if (this.over) continue; // the last metrics are shown before the end
       this.watcher.moved();
       await nextFrame();
     }
   }
 
-  /** All lanes to a point in time, no further at once than to the end of a column, so that every column is seen. */
+  /** Advances all lanes, at most to the end of a column at once, so that every column is seen. */
   async #advance(run: number, to: number): Promise<boolean> {
     const until = performance.now() + 12;
     do {
@@ -222,7 +222,7 @@ export class Race {
   }
 }
 
-/** Asks a lane's world; what goes wrong there ends that lane alone. */
+/** Asks a lane's world. An error ends only that lane. */
 async function guarded(lane: Lane, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
@@ -231,7 +231,7 @@ async function guarded(lane: Lane, ask: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The next frame, or soon if none is drawn because the page is hidden. */
+/** The next frame, or a short timeout while the page is hidden. */
 const nextFrame = () => new Promise<void>((resolve) => {
   const timer = setTimeout(resolve, 100);
   requestAnimationFrame(() => { clearTimeout(timer); resolve(); });

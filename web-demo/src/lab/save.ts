@@ -1,4 +1,4 @@
-/** What is taken away: the file, the numbers, the picture. */
+/** Exports: the scenario file, the numbers, and the plots. */
 
 import { clock } from "../plot/number";
 import { tone, type Tone } from "../plot/theme";
@@ -7,7 +7,7 @@ import { NO_GATE } from "./laws";
 import type { State } from "./state";
 import type { Card } from "./view";
 
-/** The name of files of this state. */
+/** The base name of a state's files. */
 export const fileName = ({ base }: State): string => base || "tidegate-lab";
 
 export function download(name: string, content: Blob): void {
@@ -18,17 +18,14 @@ export function download(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** How to run the same on the command line. */
+/** The command that runs the same state. */
 export function command(state: State): string {
   const laws = state.laws.filter((law) => law !== NO_GATE);
   const run = `cargo run --release -p tidegate-sim -- run ${fileName(state)}.toml --law ${laws.join() || "none"} --seeds ${state.seed}`;
   return laws.length < state.laws.length ? `${run}\n# ${NO_GATE} is the law none with a file that has no [server.hints]` : run;
 }
 
-/**
- * A line for each bin of each law. The calls of all bins that a law served and was throttled add up to
- * its metric `calls`.
- */
+/** One line per bin and law. A law's served and throttled calls over all bins add up to its metric `calls`. */
 export function csv(lanes: Lane[]): string {
   const lines = ["law,from_s,served,throttled,sent,mean_wait_s"];
   for (const { law, bins, world } of lanes) {
@@ -41,14 +38,14 @@ export function csv(lanes: Lane[]): string {
   return lines.join("\n") + "\n";
 }
 
-/** What a plot shows, with the names of its lines where it has two: the first is solid. */
+/** A plot's caption, with the names of its lines if it has two. The first line is solid. */
 function inWords(caption: Element): string {
   const [first, second] = [...caption.querySelectorAll("li")].map((line) => line.textContent);
   const title = caption.querySelector("h4")?.textContent ?? "";
   return second ? `${title} (solid: ${first}, broken: ${second})` : title;
 }
 
-/** All plots in one picture, with the laws' names and what it is a picture of. */
+/** All plots in one image, with the laws' names and a title. */
 export function picture(cards: Card[], title: string, now: number): Promise<Blob> {
   const gap = 24;
   const scale = window.devicePixelRatio || 1;
@@ -84,5 +81,5 @@ export function picture(cards: Card[], title: string, now: number): Promise<Blob
       y += heights[row]! + 22;
     });
   });
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser makes no picture of this size"))), "image/png"));
+  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("this browser cannot make an image of this size"))), "image/png"));
 }

@@ -1,4 +1,4 @@
-/** The lines that put a law to work in somebody's program. */
+/** Code that uses a law in the reader's program. */
 
 import { LAWS, type Law } from "tidegate";
 import { NO_GATE } from "./laws";
@@ -7,7 +7,7 @@ import { PERIODS, rate, time } from "./units";
 
 const isLaw = (law: string): law is Law => (LAWS as readonly string[]).includes(law);
 
-/** All laws are in `tidegate/laws`, the first four in `tidegate` too. */
+/** `tidegate/laws` exports all laws; `tidegate` exports the first four. */
 const entry = (law: Law) => (LAWS.indexOf(law) < 4 ? "tidegate" : "tidegate/laws");
 
 export function snippet(law: string, own: OwnLaw[]): string {
@@ -15,7 +15,7 @@ export function snippet(law: string, own: OwnLaw[]): string {
   const mine = own.find(({ name }) => name === law);
   if (mine) return ownSnippet(mine);
   if (isLaw(law)) {
-    // What the simulator's `fixed` keeps, since it knows no other limit.
+    // The limit of the simulator's `fixed`.
     const options = law === "fixed" ? `law: "fixed", requests: { limit: 10, per: 1_000 }` : `law: "${law}"`;
     return lines(law, options);
   }
@@ -28,7 +28,7 @@ let one = Policy::named("${one}").unwrap();
 let both = one.beside(&Policy::named("${other}").unwrap());
 let mut gate = Controller::new(both, seed, now);`;
   }
-  return `// ${law} is somebody else’s, ported for comparison: it is in none of our packages.
+  return `// ${law} is ported from another project for comparison. Our packages do not contain it.
 // tools/sim/src/peer/mod.rs names its source.`;
 }
 

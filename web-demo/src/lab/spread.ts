@@ -1,4 +1,4 @@
-/** How much a run depends on chance: the laws of a state over five seeds, and the outcome in a sentence. */
+/** How much a run depends on chance: the state's laws over five seeds, and the result in one sentence. */
 
 import { engine } from "../engine";
 import { number } from "../plot/number";
@@ -12,10 +12,10 @@ import { SECOND, spoken } from "./units";
 
 const SEEDS = 5;
 
-/** A state is compared without a request when it has not changed for so many ms. */
+/** Time without changes after which a state is compared automatically, ms. */
 const PATIENCE = 800;
 
-/** Shares that differ by less are called the same. */
+/** Shares that differ by less count as the same. */
 const SAME = 0.02;
 
 interface Row { law: string; wasted: number[]; used: number[] }
@@ -30,7 +30,7 @@ export class Spread {
 
   constructor(readonly state: () => State) {}
 
-  /** The state has changed, so the result is out of date. If `unasked`, it is computed again without a request. */
+  /** The state has changed, so the result is out of date. With `unasked`, it is computed again automatically. */
   renew(unasked: boolean): void {
     this.#turn++;
     clearTimeout(this.#timer);
@@ -92,7 +92,7 @@ function range(shares: number[]): string {
   return least === most ? least! : `${least} to ${most}`;
 }
 
-/** Exported for the test that holds it against the numbers. */
+/** Exported for a test. */
 export function sentence(rows: Row[], { scenario }: State): string {
   const gate = rows.find(({ law }) => law === "adaptive") ?? rows.find(({ law }) => law !== NO_GATE);
   const none = rows.find(({ law }) => law === NO_GATE);

@@ -1,27 +1,24 @@
-/**
- * The state of the laboratory: one plain object. The scenario file, the address and the controls
- * follow from it, and nothing else is kept anywhere.
- */
+/** The laboratory's state: one plain object. The scenario file, the address and the controls are derived from it. */
 
 import type { OwnLaw } from "./ownlaws";
 import { Fault, MINUTE, SECOND, decimal, type Rate, type Time } from "./units";
 
 export interface State {
-  /** What preset it began as, so that an address need only say what is different. */
+  /** The preset it began as, so that an address contains only the differences. */
   base: string;
   scenario: Scenario;
   /** The laws that run side by side. */
   laws: string[];
   seed: number;
-  /** Virtual seconds in a second; 0: so many that the run takes about twenty seconds. */
+  /** Virtual seconds in a second; 0: the run takes about twenty seconds. */
   speed: number;
-  /** Where it was stopped; null while it runs. */
+  /** Position at which it was stopped; null while it runs. */
   at: Time | null;
 }
 
-/** What a scenario file says, key by key. */
+/** The content of a scenario file, key by key. */
 export interface Scenario {
-  /** In the words of who wrote it; empty: in words made from the rest. */
+  /** The author's title; empty: generated from the rest. */
   title: string;
   end: Time;
   bin: Time;
@@ -57,7 +54,7 @@ export interface RateStep { at: Time; rate: Rate }
 export interface ServiceStep { at: Time; service: Time }
 export interface Outage { from: Time; to: Time }
 
-/** How a server tells a number: not, as it is, so many times the truth, or always the same lie. */
+/** How a server sends a number: not at all, truthfully, as a multiple of the truth, or as a fixed lie. */
 export type Honesty<T> = "absent" | "honest" | { times: number } | { always: T };
 
 export interface Quota { limit: number; period: Time }
@@ -83,7 +80,7 @@ export interface Group {
   demand: Demand;
   from: Time;
   to: Time | null;
-  /** A law of their own; null: the law under test. */
+  /** The group's law; null: the law under test. */
   law: string | null;
   deadline: Time | null;
   counted: boolean;
@@ -116,13 +113,13 @@ export interface Convergence {
 
 export const MOST_LAWS = 6;
 
-/** More than this would keep a browser busy for longer than anybody looks on. */
+/** More would keep a browser busy for too long. */
 const MOST = { bins: 200_000, processes: 2_000, threads: 20_000, counters: 3_000_000, parts: 128, count: 1_000_000_000 };
 
 export const group = (): Group =>
   ({ processes: 1, threads: 1, demand: { kind: "closed" }, from: 0, to: null, law: null, deadline: null, counted: false });
 
-/** A scenario file that says nothing more than it must. */
+/** A scenario file with defaults only. */
 export const scenario = (): Scenario => ({
   title: "",
   end: 20 * MINUTE,
@@ -143,10 +140,10 @@ export const scenario = (): Scenario => ({
   convergences: [],
 });
 
-/** A scenario with something changed by hand: what its author called it fits no longer. */
+/** A scenario with a change. It drops the author's title, which no longer fits. */
 export const changed = (scenario: Scenario, change: Partial<Scenario>): Scenario => fitted({ ...scenario, title: "", ...change });
 
-/** Without the measures that a changed scenario has no time or bins for. */
+/** Drops the measures that no longer fit into the scenario's time or bins. */
 function fitted(scenario: Scenario): Scenario {
   const whole = (...times: Time[]) => times.every((time) => time % scenario.bin === 0);
   return {
@@ -158,7 +155,7 @@ function fitted(scenario: Scenario): Scenario {
   };
 }
 
-/** Rejects what is too much for a page. What cannot be at all, the engine rejects in its own words. */
+/** Rejects what is too large for a page. The engine rejects what is invalid. */
 export function checked(scenario: Scenario): Scenario {
   const { clients, end, bin, limit } = scenario;
   const processes = clients.reduce((sum, group) => sum + group.processes, 0);
@@ -166,7 +163,7 @@ export function checked(scenario: Scenario): Scenario {
   const bins = Math.ceil(end / bin);
   const parts = [clients, scenario.own, scenario.outages, scenario.stretches, scenario.convergences, "steps" in limit ? limit.steps : []];
   const too = (is: number, most: number, what: string) => {
-    if (is > most) throw new Fault(`${decimal(is)} ${what} are too many for a page, which takes ${decimal(most)}; the command line takes more`);
+    if (is > most) throw new Fault(`${decimal(is)} ${what} are too many: the page takes at most ${decimal(most)}, the command line more`);
   };
   too(processes, MOST.processes, "processes");
   too(threads, MOST.threads, "workers");
@@ -176,14 +173,14 @@ export function checked(scenario: Scenario): Scenario {
   return scenario;
 }
 
-/** As much of a title as fits an address; half of a letter would fit none. */
+/** Shortens a title to fit an address, without splitting a surrogate pair. */
 export const cut = (title: string): string => title.slice(0, 300).replace(/[\ud800-\udbff]$/, "");
 
-/** A whole number within bounds, for counts of things. */
+/** A whole number within bounds. */
 export function count(value: unknown, what: string, least = 0): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least && value <= MOST.count) return value;
   throw new Fault(`${what} must be a whole number from ${least} to ${decimal(MOST.count)}`);
 }
 
-/** Virtual seconds in a second, as chosen or so that the run takes twenty seconds. */
+/** Virtual seconds in a second: as chosen, or such that the run takes twenty seconds. */
 export const pace = ({ speed, scenario }: State): number => speed || Math.max(1, scenario.end / SECOND / 20);

@@ -1,11 +1,11 @@
-/** The clients of a law as they are now: a bar for each, as long as its next call has still to wait. */
+/** A law's clients now: one bar each, as long as the remaining wait of its next call. */
 
 import { Sheet } from "../plot/canvas";
 import { tone, type Tone } from "../plot/theme";
 import { h } from "./dom";
 import type { Lane } from "./lane";
 
-/** Waits are drawn by their logarithm, from this on. */
+/** Waits are drawn on a logarithmic scale that begins here, s. */
 const SHORTEST = 0.01;
 
 export class Strip {
@@ -15,7 +15,7 @@ export class Strip {
 
   constructor(readonly lane: Lane, readonly colour: Tone) {}
 
-  /** `power` is that of ten of the longest wait of all laws. */
+  /** `power` is the power of ten of the longest wait of all laws. */
   paint(power: number): void {
     if (!this.element.isConnected) return;
     this.#power = power;
@@ -36,7 +36,7 @@ export class Strip {
     const gap = each > 4 ? 2 : each > 2 ? 1 : 0;
     frame.waiting.forEach((wait, client) => {
       const share = wait > SHORTEST ? Math.min(1, (Math.log10(wait) - least) / (this.#power - least)) : 0;
-      // Who has a call on its way stands on solid ground.
+      // Marks clients that have a call in flight.
       pen.fillStyle = tone(frame.inFlight[client]! > 0 ? "served" : "line");
       pen.fillRect(client * each, height - 3, Math.max(each - gap, 0.5), 3);
       pen.fillStyle = tone(this.colour);

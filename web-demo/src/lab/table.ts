@@ -1,4 +1,4 @@
-/** The table of figures: a row for each law, and the best of each column marked. */
+/** The table of metrics: one row per law. The best value of each column is marked. */
 
 import { h } from "./dom";
 import { best, fair, head, meaning, shown, written } from "./metric";
@@ -21,7 +21,7 @@ export class Figures {
       h("details", {}, h("summary", {}, "What the columns mean"), this.#meanings));
   }
 
-  /** Keeps the place for so many rows. */
+  /** Reserves space for this many rows. */
   expect(rows: number): void {
     this.element.style.minHeight = `${11.5 + rows * 2.1}rem`;
   }

@@ -1,4 +1,4 @@
-/** What goes out and what comes in: links, files, a law for one's own program, and somebody's scenario. */
+/** Export and import: links, files, code that uses a law, and scenarios of others. */
 
 import { fresh, h, say } from "./dom";
 import { reason } from "./fields";
@@ -23,7 +23,7 @@ export class Take {
   readonly #text = h("textarea", { id: fresh(), rows: 8, spellcheck: "false", placeholder: "end = \"10min\"\n\n[server.bucket]\n…" });
   readonly #fault = h("p", { class: "fault", role: "alert" });
 
-  /** `link` throws where the state is too long for one. */
+  /** `link` throws if the state is too long for a link. */
   constructor(present: () => Present, link: () => string, bring: (scenario: Scenario) => void) {
     const button = (label: string, press: () => unknown) => h("button", { type: "button", onclick: () => void this.#attempt(press) }, label);
     const file = (name: string, type: string, content: BlobPart) => download(name, new Blob([content], { type }));

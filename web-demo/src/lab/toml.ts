@@ -1,6 +1,6 @@
 /**
- * A scenario as a file that runs unchanged in `tidegate-sim`. What the format takes for granted is
- * left out. It is also the text that the engine runs, so that the two cannot differ.
+ * Writes a scenario as a file that runs unchanged in `tidegate-sim`. Defaults are left out. The
+ * engine runs the same text, so that the two cannot differ.
  */
 
 import { written } from "./ownlaws";
@@ -66,7 +66,7 @@ function writeLatency(latency: Latency): string {
   }
 }
 
-/** A number that the format reads as one with a fraction. */
+/** A number with a fraction, as the format requires for floats. */
 const float = (number: number) => (Number.isInteger(number) ? `${number}.0` : decimal(number));
 
 function writeLimit(limit: Limit): Lines {

@@ -1,4 +1,4 @@
-/** Play, step, restart, and how fast: the bar above the lanes. */
+/** The bar above the lanes: play, step, restart, and the speed. */
 
 import { clock, number } from "../plot/number";
 import { fresh, h, say } from "./dom";
@@ -29,7 +29,7 @@ export class Transport {
   readonly #time = h("span", { class: "time" });
 
   constructor(wishes: Wishes) {
-    // Nothing can be played before there are worlds.
+    // Buttons are disabled until there are worlds.
     const button = (words: string, press: () => void) => h("button", { type: "button", disabled: true, onclick: press }, words);
     this.#play = button("Play", wishes.play);
     this.#play.classList.add("play");
@@ -55,7 +55,7 @@ export class Transport {
     this.#play.disabled = this.#restart.disabled = false;
     this.#step.disabled = this.#finish.disabled = over;
     this.#way.value = now / end;
-    // What a browser cannot do is said, for else the speed would be a lie.
+    // Says so if the browser does not reach the chosen speed.
     const slow = playing && !behind && reached > 0 && reached < pace(state) * 0.6;
     say(this.#time, `${clock(now)} of ${clock(end)}${behind ? ", catching up" : slow ? ` (this device reaches ${number(reached, 2)} s/s)` : ""}`);
   }

@@ -1,9 +1,9 @@
-/** Times and rates as scenario files write them: `"25ms"`, `"1h 30min"`, `"4500/h"`. */
+/** Times and rates in the notation of scenario files: `"25ms"`, `"1h 30min"`, `"4500/h"`. */
 
-/** A length of time, or a point in time counted from the start of the world: whole microseconds. */
+/** A duration, or a time since the start of the world: whole microseconds. */
 export type Time = number;
 
-/** So many calls in each second, minute, hour or day, with at most six decimals. */
+/** Calls in each second, minute, hour or day, with at most six decimals. */
 export interface Rate {
   calls: number;
   per: Per;
@@ -16,7 +16,7 @@ export const MINUTE: Time = 60 * SECOND;
 export const HOUR: Time = 60 * MINUTE;
 export const DAY: Time = 24 * HOUR;
 
-/** What is wrong with something that was written: one sentence for its author. */
+/** What is wrong with an input: one sentence for its author. */
 export class Fault extends Error {}
 
 export const PERIODS: Record<Per, Time> = { s: SECOND, min: MINUTE, h: HOUR, d: DAY };
@@ -30,10 +30,10 @@ const UNITS: Record<string, Time> = {
   d: DAY, day: DAY, days: DAY,
 };
 
-/** The units in which times are written, the largest first. */
+/** The units of time, the largest first. */
 const WRITTEN: [string, Time][] = [["h", HOUR], ["min", MINUTE], ["s", SECOND], ["ms", 1_000], ["us", 1]];
 
-/** The longest time that is told apart from for ever. */
+/** The longest time that is not treated as unlimited. */
 const CENTURY = 36_525 * DAY;
 
 export function time(text: string): Time {
@@ -43,7 +43,7 @@ export function time(text: string): Time {
   let sum = 0;
   for (const [, number, unit] of parts) {
     const size = Object.hasOwn(UNITS, unit!) && UNITS[unit!];
-    if (!size) throw new Fault(`“${text}” has no unit of time that is known; there are us, ms, s, min, h and d`);
+    if (!size) throw new Fault(`“${text}” has no known unit of time; use us, ms, s, min, h or d`);
     sum += Number(number) * size;
   }
   const whole = Math.round(sum);
@@ -52,7 +52,7 @@ export function time(text: string): Time {
   return whole;
 }
 
-/** A time in its largest unit that needs no fraction. */
+/** A time in its largest unit without a fraction. */
 export function timeText(time: Time): string {
   const [unit, size] = WRITTEN.find(([, size]) => time % size === 0 && time >= size) ?? ["s", SECOND];
   return `${time / size}${unit}`;
@@ -60,7 +60,7 @@ export function timeText(time: Time): string {
 
 export function rate(text: string): Rate {
   const match = /^\s*(\d{1,9}(?:\.\d{1,6})?)\s*\/\s*(s|min|h|d)\s*$/.exec(text);
-  if (!match) throw new Fault(`“${text}” is not a rate like “4/s” or “4500/h”, in calls a s, min, h or d`);
+  if (!match) throw new Fault(`“${text}” is not a rate like “4/s” or “4500/h”, in calls per s, min, h or d`);
   const rate = { calls: Number(match[1]), per: match[2] as Per };
   if (perSecond(rate) > 1e6) throw new Fault(`“${text}” is more than a million calls a second`);
   return rate;
@@ -70,21 +70,21 @@ export function rateText({ calls, per }: Rate): string {
   return `${decimal(calls)}/${per}`;
 }
 
-/** A number without an exponent, and with six decimals at most. */
+/** A number without an exponent and with at most six decimals. */
 export function decimal(number: number): string {
   return number.toFixed(6).replace(/\.?0+$/, "");
 }
 
-/** Calls a second, to draw with. */
+/** Calls a second, for plots. */
 export const perSecond = ({ calls, per }: Rate): number => calls / (PERIODS[per] / SECOND);
 
-/** Seconds, to draw with. */
+/** Seconds, for plots. */
 export const seconds = (time: Time): number => time / SECOND;
 
-/** A point in time from seconds that were measured on the page, to the millisecond. */
+/** A time from seconds measured on the page, to the millisecond. */
 export const fromSeconds = (seconds: number): Time => Math.round(seconds * 1_000) * 1_000;
 
-/** A time as people say it, with two units at most: `1 h 30 min`, `12.5 s`. */
+/** A time in words, with at most two units: `1 h 30 min`, `12.5 s`. */
 export function spoken(time: Time): string {
   if (time < SECOND) return time === 0 ? "0 s" : `${decimal(time / 1_000)} ms`;
   if (time < MINUTE) return `${decimal(Math.round(time / 1_000) / 1_000)} s`;
@@ -97,5 +97,5 @@ export function spoken(time: Time): string {
 
 const SPELT: Record<Per, string> = { s: "a second", min: "a minute", h: "an hour", d: "a day" };
 
-/** A rate as people say it: `4500 an hour`. */
+/** A rate in words: `4500 an hour`. */
 export const spokenRate = ({ calls, per }: Rate): string => `${decimal(calls)} ${SPELT[per]}`;

@@ -1,8 +1,9 @@
 /**
  * The state in the address: `?lab=1&preset=day&server=bucket,100/s,20&laws=adaptive,aimd#lab`.
  *
- * Only what differs from the preset is said. Whatever is not understood stays as the preset has it,
- * and is told in a sentence, so that no link breaks the page and none quietly shows something else.
+ * The address contains only what differs from the preset. What it does not understand keeps the
+ * preset's value and is reported in a sentence, so that no link breaks the page or silently shows
+ * something else.
  */
 
 import { escaped } from "../address";
@@ -14,13 +15,13 @@ import { MOST_LAWS, checked, cut, type Scenario, type State } from "./state";
 import { Fault, decimal, rate, rateText, time, timeText } from "./units";
 
 const VERSION = "1";
-/** So many letters may a query have; what holds more is no link. */
+/** The longest query, in characters. */
 export const LONGEST = 8_000;
 
-/** The keys of the address that are the laboratory's. */
+/** The laboratory's keys. */
 const OTHER_KEYS = ["lab", "preset", "laws", "seed", "speed", "at"];
 
-/** A part of the scenario as a value of the address, and back. */
+/** Writes a part of the scenario as a value of the address, and reads it. */
 interface Key { write(scenario: Scenario): string; read(text: string): Partial<Scenario> }
 
 const optional = <T>(text: string, read: (text: string) => T): T | null => (text === "" ? null : read(text));
@@ -59,27 +60,27 @@ const KEYS: Record<string, Key> = {
   stretch: { write: ({ stretches }) => stretches.map(writeStretch).join(";"), read: (text) => ({ stretches: list(text, readStretch) }) },
 };
 
-/** The presets by their names. That of no name is what the laboratory opens with. */
+/** The presets by name. The empty name is the default scenario. */
 export type Presets = (name: string) => State | undefined;
 
-/** Whether a key of the address is the laboratory's. */
+/** Whether a key belongs to the laboratory. */
 export const isOwn = (key: string): boolean => Object.hasOwn(KEYS, key) || OTHER_KEYS.includes(key);
 
 /** Keys of the page's other parts. */
 const FOREIGN = ["theme", "hammer", "backoff", "limit", "busy"];
 
-/** The query of an address that holds a state and nothing else. */
+/** The query for a state and nothing else. */
 export const write = (state: State, presets: Presets): string =>
   "?" + pairsOf(state, presets).map(([name, value]) => `${name}=${escaped(value)}`).join("&");
 
-/** What an address says of a state. */
+/** The keys and values for a state. */
 export function pairsOf(state: State, presets: Presets): [string, string][] {
   const base = presets(state.base)!;
   const said: [string, string][] = [["lab", VERSION]];
   if (state.base) said.push(["preset", state.base]);
   const differs = Object.entries(KEYS).filter(([, key]) => key.write(state.scenario) !== key.write(base.scenario));
   for (const [name, key] of differs) {
-    // What differs from the preset has its own title; that need not be said.
+    // A state that differs from its preset has a generated title, which is left out.
     if (name === "title" && state.scenario.title === "" && differs.length > 1) continue;
     said.push([name, key.write(state.scenario)]);
   }
@@ -90,7 +91,7 @@ export function pairsOf(state: State, presets: Presets): [string, string][] {
   return said;
 }
 
-/** The state that an address holds, and a sentence for each thing in it that was not understood. */
+/** The state of an address, and a sentence for each part that was not understood. */
 export function read(query: string, presets: Presets): { state: State; notices: string[] } {
   const notices: string[] = [];
   const said = pairs(query, notices);
@@ -152,7 +153,7 @@ function pairs(query: string, notices: string[]): Map<string, string> {
   return said;
 }
 
-/** A seed: the engine's are larger, but a number of the page is exact only so far. */
+/** A seed. The engine takes larger ones, but the page's numbers are exact only up to this size. */
 export function readSeed(text: string): number {
   const seed = /^\d{1,16}$/.test(text.trim()) ? Number(text) : NaN;
   if (Number.isSafeInteger(seed)) return seed;

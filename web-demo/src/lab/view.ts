@@ -1,4 +1,4 @@
-/** A law's card: its four plots, on the same axes as those of the other laws, and what it comes to. */
+/** A law's card: its four plots, with the same axes as the other cards, and its results. */
 
 import { Series, type Axis, type Line, type Rows } from "../plot/series";
 import { clock, number, percent, seconds } from "../plot/number";
@@ -10,7 +10,7 @@ import { fair } from "./metric";
 import type { Lane } from "./lane";
 import { Strip } from "./strip";
 
-/** What all cards share: where the run ends, and how much is the most of anything in any of them. */
+/** What all cards share: the end of the run and the maxima over all lanes. */
 export interface Scale {
   /** Seconds. */
   end: number;
@@ -20,10 +20,10 @@ export interface Scale {
   wait: number;
 }
 
-/** Waits are drawn by their logarithm; what is shorter than this is drawn as long as this. */
+/** Waits are drawn on a logarithmic scale; shorter ones are drawn as this, s. */
 const SHORTEST = 0.01;
 
-/** Ticks of time fall on whole numbers of the unit that suits the run. */
+/** Units of time for the axis, each with the shortest run that uses it. */
 const UNITS: [number, string][] = [[3 * 86_400, "d"], [3 * 3_600, "h"], [180, "min"], [0, "s"]];
 const SIZES: Record<string, number> = { d: 86_400, h: 3_600, min: 60, s: 1 };
 
@@ -45,9 +45,9 @@ export class Card {
   readonly #watch: IntersectionObserver;
   #scale = EMPTY;
   #gone = false;
-  /** What a burst comes to that leaves the plot. */
+  /** The value of a burst that exceeds the plot. */
   readonly #peak = h("span", { class: "peak" });
-  /** Whether anything of it is in view: what is not need not be painted. */
+  /** Whether any part is in view; if not, it is not drawn. */
   seen = true;
 
   constructor(readonly lane: Lane, index: number, remove: () => void) {
@@ -79,7 +79,7 @@ export class Card {
       ...plots.map(({ caption, element, legend }) => h("div", {}, h("div", { class: "caption" }, h("h4", {}, caption), legend), element)),
       h("div", {}, h("div", { class: "caption" }, h("h4", {}, "Waits of the clients now")), this.#strip.element),
       this.#details);
-    // The plots need their places in the page before they are made.
+    // The plots need their elements in the page first.
     this.plots = [];
     queueMicrotask(() => {
       if (this.#gone) return;
@@ -142,7 +142,7 @@ export class Card {
     this.#details.open = open;
   }
 
-  /** Goes to what removes it. */
+  /** Focuses its remove button. */
   focus(): void {
     this.element.querySelector("button")?.focus();
   }
@@ -158,7 +158,7 @@ export class Card {
   }
 }
 
-/** A law's name, and what removes it. */
+/** A law's name and its remove button. */
 export function heading(law: string, tone: Tone | null, remove: () => void): HTMLElement {
   return h("header", {},
     h("h3", {}, tone && h("i", { class: `swatch ${tone}` }), law),
@@ -167,7 +167,7 @@ export function heading(law: string, tone: Tone | null, remove: () => void): HTM
 
 const power = (wait: number | null) => (wait === null ? null : Math.log10(Math.max(wait, SHORTEST)));
 
-/** What fits all lanes, in round numbers, so that axes do not tremble. */
+/** The scale for all lanes, in round numbers, so that axes change rarely. */
 export function scaleOf(lanes: Lane[], end: number): Scale {
   let [gives, calls, wait] = [0, 0, 1];
   for (const { columns } of lanes) {
@@ -176,7 +176,7 @@ export function scaleOf(lanes: Lane[], end: number): Scale {
     for (const value of columns.longest) wait = Math.max(wait, value ?? 0);
     for (const value of columns.waited) wait = Math.max(wait, value ?? 0);
   }
-  // A burst at the start may be a hundred times what the server gives: it is cut off.
+  // A burst at the start may exceed the limit a hundred times: it is cut off.
   const most = gives > 0 ? Math.min(calls, gives * 2) : calls;
   return { end, calls: rounded(Math.max(most, gives * 1.25) || 1), wait: Math.ceil(Math.log10(wait)) };
 }

@@ -1,4 +1,4 @@
-/** A scenario in words: the title of its file, and what the page says under its name. */
+/** A scenario in words: the title of its file and its description on the page. */
 
 import type { Demand, Group, Hints, Limit, Scenario } from "./state";
 import { decimal, spoken, spokenRate } from "./units";

@@ -1,12 +1,12 @@
-/** Counts as calls a second over the last minute: what a plot of them needs. */
+/** Turns counts into calls a second over the last minute, for a plot. */
 
 import type { Rows } from "../plot/series";
 
-/** Seconds of the reader's that a plot reaches back. */
+/** Seconds that a plot covers. */
 export const REACH = 60;
-/** A rate is over so many seconds: short enough to follow, long enough to be smooth. */
+/** Rates are averaged over this many seconds. */
 const GLANCE = 1;
-/** Over less there is no telling. */
+/** The shortest time that gives a rate. */
 const LEAST = 0.5;
 
 interface Sample { at: number; counts: number[] }
@@ -17,12 +17,12 @@ export class Rates {
   /** The rates of the last second. */
   rates: number[] = [];
 
-  /** Of so many counts; behind them the rows have one for what is allowed. */
+  /** For this many counts. Rows have one more value: the limit. */
   constructor(readonly lines: number) {
     this.rows = [[], ...Array.from({ length: lines + 1 }, () => [])];
   }
 
-  /** Records the counts so far. If a count starts again, so does its rate. */
+  /** Records the counts so far. If a count restarts, so does its rate. */
   note(at: number, counts: number[], allowed: number): void {
     const last = this.#samples.at(-1)?.counts;
     if (last) counts.forEach((count, line) => {
@@ -37,7 +37,7 @@ export class Rates {
     this.#forget(at);
   }
 
-  /** Nothing is heard for a while: no line leads over it, and no rate. */
+  /** Reports are missing: lines and rates are interrupted. */
   pause(): void {
     const [at] = this.rows[0].slice(-1);
     this.#samples.length = 0;

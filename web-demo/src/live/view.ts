@@ -1,4 +1,4 @@
-/** What the live section shows, and its controls. */
+/** The live section's view and controls. */
 
 import type { Cause } from "tidegate";
 import { calls } from "../figure/claims";
@@ -19,7 +19,7 @@ const LINES: Line[] = [
   { label: "API limit", tone: "s5", dash: [4, 2], width: 1 },
 ];
 
-/** The plot reaches to so many times what the API allows. */
+/** The plot's top, as a multiple of the limit. */
 const STEEP = 5;
 
 const HOWS: [How, string][] = [
@@ -29,7 +29,7 @@ const HOWS: [How, string][] = [
   ["plain", "no gate: plain fetch"],
 ];
 
-/** Why calls wait, in words. */
+/** Reasons for waits, in words. */
 const CAUSES: Record<Cause, string> = { pacing: "pacing", cooldown: "a cooldown", concurrency: "the concurrency limit", retryBudget: "the retry budget", paused: "a pause" };
 
 const FRAME = `<figure>
@@ -55,17 +55,17 @@ export class View {
   /** Rates of the fleet's processes, one record each. */
   #processes: Rates[] = [];
   readonly #series: Series;
-  /** What a line comes to that leaves the plot. */
+  /** The value of a line that exceeds the plot. */
   readonly #peak = document.createElement("span");
   readonly #changed: () => void;
   readonly #parts;
   #moment: Moment | null = null;
-  /** The latest moment of an API, though it or its demo may be gone. */
+  /** The last report with an API, which may have ended since. */
   #heard: Moment | null = null;
-  /** What the server had counted of others when the reader began, less what earlier servers counted since. */
+  /** The server's count of other callers when the reader began, less the counts of earlier servers. */
   #before = 0;
   #began = 0;
-  /** When the API began, by the reader's clock; and whether it has been out of sight since it was heard. */
+  /** When the API began, by the reader's clock; and whether the page was hidden since its last report. */
   #since = Infinity;
   #lost = false;
   readonly #opened = performance.now();
@@ -131,16 +131,16 @@ export class View {
     if (!moment.api !== !before?.api) this.#turn();
     if (moment.api) {
       const last = this.#heard;
-      // After a silence another server may have run for longer than the one before; but it began later.
+      // After a silence, a new server may have run longer than the old one; but it began later.
       const since = at - moment.now;
       const isLater = this.#lost && since > this.#since + 1;
       if (moment.api.url !== last?.api?.url || moment.now < last.now || isLater) {
-        // A new server has counted nothing yet.
+        // A new server's count starts at zero.
         this.#before -= last?.others.offered ?? 0;
         this.#processes = moment.processes.map(() => new Rates(2));
         this.#since = since;
       }
-      // A message can be late, but not early.
+      // A report can be late, but not early.
       this.#since = Math.min(this.#since, since);
       [this.#heard, this.#lost] = [moment, false];
     }
@@ -154,7 +154,7 @@ export class View {
     this.#record.note(at, [counts.sent, counts.served, counts.throttled, fleet.served, fleet.throttled], moment.allowed);
     this.#series.x.min = Math.max(0, at - REACH);
     this.#series.x.max = Math.max(REACH, at);
-    // A caller without a gate may leave the plot at its top, or all others would be flat.
+    // A caller without a gate may exceed the plot, or all other lines would be flat.
     const [, ...rows] = this.#record.rows;
     const allowed = Math.max(1, ...(rows.at(-1) as number[]));
     const most = Math.max(allowed, ...(rows.flat() as number[]));
@@ -203,7 +203,7 @@ export class View {
 const rate = (value: number) => number(value, 3);
 const share = (some: number, all: number) => (all > 0 ? percent(some / all) : "–");
 
-/** Writes a table's cells, and touches none that stays as it is. */
+/** Fills a table and touches only cells that change. */
 function fill(body: HTMLTableSectionElement, rows: string[][]): void {
   while (body.rows.length > rows.length) body.deleteRow(-1);
   rows.forEach((texts, index) => {

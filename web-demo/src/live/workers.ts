@@ -1,21 +1,21 @@
-/** The reader's workers: each always has another call to make, with a gate between or without. */
+/** The reader's workers: each makes one call after another, with or without a gate. */
 
 import type { Cause, Gate, Law } from "tidegate";
 import { engine } from "../engine";
 
-/** `plain`: the browser's fetch, with nothing before it. */
+/** `plain`: the browser's fetch without a gate. */
 export type How = "plain" | Extract<Law, "adaptive" | "backoff" | "none">;
 
 export interface Counts {
-  /** Calls that went out over the wire. */
+  /** Calls that were sent. */
   sent: number;
   served: number;
   throttled: number;
-  /** Neither: the server was down, or away. */
+  /** Calls that failed: the server was down or not reachable. */
   failed: number;
-  /** How many waits each reason has caused, and how long they were together. */
+  /** For each reason, the number of waits and their total length. */
   waits: Record<Cause, { times: number; ms: number }>;
-  /** The wait that was handed out last. */
+  /** The last wait. */
   wait: number;
 }
 
@@ -26,7 +26,7 @@ const nothing = (): Counts => ({
   waits: Object.fromEntries(CAUSES.map((cause) => [cause, { times: 0, ms: 0 }])) as Counts["waits"],
 });
 
-/** How long a worker rests whose server is away. */
+/** How long a worker pauses if the server is not reachable, ms. */
 const REST = 300;
 
 export class Workers {
@@ -36,7 +36,7 @@ export class Workers {
   #url: string | null = null;
   #away = new AbortController();
 
-  /** Where the API is at present; the next law of a demo has it elsewhere. Calls to the old place are given up. */
+  /** The API's present address; a demo's next law has another. Calls to the old address are aborted. */
   set url(url: string | null) {
     if (url === this.#url) return;
     this.#url = url;
@@ -48,7 +48,7 @@ export class Workers {
     return this.#stop !== null;
   }
 
-  /** What the gate says of its pacing: milliseconds between calls, and how many of them wait. */
+  /** The gate's pacing: milliseconds between calls, and how many calls wait. */
   get pace(): { interval: number; waiting: number } | null {
     return this.#gate && this.#url ? this.#gate.stats(new URL(this.#url).origin) : null;
   }
@@ -61,7 +61,7 @@ export class Workers {
     try {
       gate = how === "plain" ? null : await this.#open(how);
     } catch (error) {
-      // Workers that have been started again since are not stopped by this.
+      // Does not stop workers that have been started again.
       if (this.#stop === stop) this.stop();
       throw error;
     }
@@ -77,7 +77,7 @@ export class Workers {
   }
 
   async #open(law: Exclude<How, "plain">): Promise<Gate> {
-    // The page's engine has found out already whether WebAssembly is allowed here.
+    // The engine already knows whether the page allows WebAssembly.
     const { kind } = await engine();
     const { tidegate } = kind === "wasm" ? await import("tidegate") : await import("tidegate/js");
     const { counts } = this;
@@ -95,10 +95,10 @@ export class Workers {
     while (!signal.aborted) {
       try {
         const url = this.#url;
-        if (!url) throw new TypeError("the server is away");
+        if (!url) throw new TypeError("the server is not reachable");
         const init = { signal: AbortSignal.any([signal, this.#away.signal]) };
         const answer = gate ? await gate.fetch(url, init) : await send(counts, url, init);
-        // Read to its end, so that the connection can carry the next call.
+        // Reads the body to its end, so that the connection can be reused.
         await answer.arrayBuffer();
       } catch {
         if (!signal.aborted) await new Promise((wake) => setTimeout(wake, REST));
@@ -107,13 +107,13 @@ export class Workers {
   }
 }
 
-/** One call over the wire, counted. */
+/** Sends one call and counts it. */
 async function send(counts: Counts, url: string, init?: RequestInit): Promise<Response> {
   counts.sent++;
   try {
     const answer = await fetch(url, { ...init, cache: "no-store" });
     if (answer.ok) counts.served++;
-    // What the server's families of hints throttle with; in an outage it is 503 from all.
+    // The statuses with which the server's hint families throttle. In an outage, all send 503.
     else if ([400, 403, 429].includes(answer.status)) counts.throttled++;
     else counts.failed++;
     return answer;

@@ -1,19 +1,19 @@
-/** Calls on their way: when each met the gate, and what the gate said. */
+/** Calls in flight: when each reached the gate, and the decision. */
 
 import type { Frame } from "../engine";
 
-/** The numbers of steps and outcomes, as the engine has them. */
+/** The engine's numbers for steps and outcomes. */
 export const DECIDED = 4;
 export const LEFT = 0;
 export const SERVED = 0;
 
 export interface Call { at: number; thread: number; served: boolean }
 
-/** The calls whose decision is not far from the present, the earliest first. */
+/** The calls whose decision is near the present, the earliest first. */
 export class Calls {
   #calls: Call[] = [];
   #first = 0;
-  /** One call in so many is kept, so that a crowd stays a crowd and not a wall. */
+  /** Keeps one call in this many, so that dots stay distinguishable. */
   every = 1;
   #count = 0;
 
@@ -30,7 +30,7 @@ export class Calls {
     }
   }
 
-  /** Forgets calls before a point in time, and shows those up to another. */
+  /** Yields the calls up to `to` and discards those before `from`. */
   *between(from: number, to: number): Iterable<Call> {
     while ((this.#calls[this.#first]?.at ?? Infinity) < from) this.#first++;
     if (this.#first > 4096) {

@@ -1,4 +1,4 @@
-/** A canvas that is as sharp as the screen and as large as the style sheet says. */
+/** A canvas with the screen's resolution and the style sheet's size. */
 
 import { onTheme } from "./theme";
 
@@ -8,10 +8,10 @@ export class Sheet {
   height = 0;
   readonly #undo: (() => void)[];
 
-  /** `draw` is called when the size or the theme has changed. */
+  /** Calls `draw` when the size or the theme has changed. */
   constructor(readonly canvas: HTMLCanvasElement, draw: () => void) {
     const pen = canvas.getContext("2d");
-    if (!pen) throw new Error("This browser draws on no canvas.");
+    if (!pen) throw new Error("This browser does not support canvas.");
     this.pen = pen;
     const resize = new ResizeObserver(() => {
       this.#fit();
@@ -22,7 +22,6 @@ export class Sheet {
     this.#fit();
   }
 
-  /** Stops watching. */
   destroy(): void {
     for (const undo of this.#undo) undo();
   }

@@ -1,7 +1,7 @@
 /**
- * Calls as dots between clients and a server. Clients stand in a row above; the sea below is what
- * the server would serve at once. A call that finds water comes back as a disc; one that finds
- * none is turned away at the gate, and comes back as a cross.
+ * Draws calls as dots between clients and a server. Clients stand in a row above; the sea below
+ * shows the calls that the server would serve at once. A call that finds water returns as a disc;
+ * one that finds none is throttled and returns as a cross.
  */
 
 import type { Frame, World } from "../engine";
@@ -13,17 +13,17 @@ import { font, tone } from "./theme";
 export interface Look {
   /** The level at which the sea is full, in calls. */
   full: number;
-  /** Virtual seconds of a way, there or back. */
+  /** One-way time, in virtual seconds. */
   way: number;
-  /** How many of the processes are clients of their own; the others are the reader's calls. Unless told, all. */
+  /** How many processes are drawn as clients; the others are the reader's calls. Default: all. */
   clients?: number;
-  /** What else is drawn, above the clients and below the sea, which leave room for it. */
+  /** Draws more above the clients and below the sea, where room is left for it. */
   more?: (pen: CanvasRenderingContext2D, place: Place, sample: Sample) => void;
 }
 
-/** The least time that a dot is on its way, so that eyes can follow it: the reader's seconds. */
+/** The shortest one-way time of a dot in the reader's seconds, so that it can be followed. */
 const LEAST_WAY = 0.45;
-/** So many dots in a second are a crowd, on a machine that is quick enough. */
+/** The most dots a second, on a fast machine. */
 const CROWD = 90;
 
 export interface Sample { at: number; level: number | null; rate: number; waiting: Float64Array; inFlight: Uint32Array; served: Float64Array; throttled: Float64Array }
@@ -37,19 +37,19 @@ export class Dots {
   #own = new Uint32Array(); // a thread's number within its process
   #now = 0;
   #speed = 1;
-  #arrived = 0; // calls that have arrived, all told
-  #tide = 0; // the level that is drawn, which follows the true one
-  #most = CROWD; // so many dots in a second are a crowd here
+  #arrived = 0; // calls that have arrived
+  #tide = 0; // the drawn level, which follows the true one
+  #most = CROWD; // the most dots a second on this machine
 
-  /** `count` says how many calls were throttled so far. */
+  /** `count` shows how many calls were throttled so far. */
   constructor(canvas: HTMLCanvasElement, readonly count?: HTMLElement | null) {
     this.#sheet = new Sheet(canvas, () => this.paint(this.#now, 0));
   }
 
-  /** How far the engine has to be ahead, in the reader's seconds. */
+  /** How far the engine must run ahead, in the reader's seconds. */
   static readonly lead = LEAST_WAY * 1.5;
 
-  /** One dot stands for so many calls. */
+  /** Calls that one dot represents. */
   get callsPerDot(): number {
     return this.#calls.every;
   }
@@ -63,7 +63,7 @@ export class Dots {
     this.#tide = 1;
   }
 
-  /** Draws so many times fewer dots than a quick machine. */
+  /** Draws fewer dots than a fast machine, by this factor. */
   ease(factor: number): void {
     this.#most = CROWD / factor;
   }
@@ -79,7 +79,7 @@ export class Dots {
     this.#samples.push({ at, level, rate, waiting, inFlight, served, throttled });
   }
 
-  /** Keeps the number of dots within what eyes can take, by steps of 1, 2, 5. */
+  /** Limits the dots a second, in steps of 1, 2, 5. */
   #thin(perSecond: number): void {
     const every = perSecond / this.#most;
     if (every <= 1) this.#calls.every = 1;
@@ -94,10 +94,10 @@ export class Dots {
     pen.clearRect(0, 0, width, height);
     if (!world || width === 0) return;
     const sample = this.#sampleOf(now);
-    // As the table has it, whose figures are a little ahead of what is drawn.
+    // Matches the table, whose numbers are a little ahead of the drawing.
     if (this.count) this.count.textContent = `${number(sum(this.#samples.at(-1)?.throttled.subarray(0, this.#look.clients) ?? []), 9)} wasted`;
     const own = this.#look.clients ?? world.processes;
-    // The reader's calls come from a place of their own.
+    // The reader's calls have their own place.
     const place = new Place(width, height, own + Number(own < world.processes), this.#look);
     this.#sea(place, sample, speed);
     this.#clients(place, sample);
@@ -120,7 +120,7 @@ export class Dots {
     const surface = this.#surface(place);
     pen.fillStyle = tone("wash");
     pen.fillRect(0, gate, width, floor - gate);
-    // The wave stands still where the reader wants no motion, for then the speed is none.
+    // The wave stands still at speed 0, as with reduced motion.
     pen.beginPath();
     pen.moveTo(0, floor);
     for (let x = 0; x <= width + 8; x += 8) {
@@ -136,7 +136,7 @@ export class Dots {
     for (let post = 0; post <= posts; post++) pen.fillRect((post / posts) * (width - 3), gate - 8, 3, 16);
   }
 
-  /** How much is saved up, in words, over all that moves. */
+  /** Writes the level in calls, above all moving parts. */
   #level(place: Place, level: number | null): void {
     if (level === null) return;
     const { pen } = this.#sheet;
@@ -187,7 +187,7 @@ export class Dots {
       const process = Math.min(this.#world?.processOf[thread] ?? 0, place.clients - 1);
       const mine = process >= (this.#look.clients ?? Infinity);
       const lane = place.lane(process, this.#own[thread] ?? 0);
-      const part = (now - at) / way; // -1 as it leaves, 0 at the gate, 1 as it is back
+      const part = (now - at) / way; // -1 when sent, 0 at the gate, 1 at its return
       const end = served ? Math.min(floor - 8, Math.max(gate + 12, dip)) : gate - 6;
       const from = row + 12;
       if (part < 0) {
@@ -210,13 +210,13 @@ export class Dots {
   }
 }
 
-/** Where things stand. */
+/** Where everything is drawn. */
 export class Place {
   readonly pitch: number;
   readonly row: number;
   readonly gate: number;
   readonly floor: number;
-  /** How large a client is. */
+  /** The size of a client. */
   readonly side: number;
 
   constructor(readonly width: number, readonly height: number, readonly clients: number, look: Look) {
@@ -229,7 +229,7 @@ export class Place {
 
   readonly x = (client: number): number => 12 + (client + 0.5) * this.pitch;
 
-  /** The lane of a thread's calls, beside those of its process. */
+  /** The lane for a thread's calls, beside the others of its process. */
   lane(client: number, own: number): number {
     const spread = this.clients > 2 ? Math.min(this.pitch * 0.7, 60) : this.pitch * 0.85;
     return this.x(client) + spread * (((own * 0.618034) % 1) - 0.5);
@@ -251,7 +251,7 @@ function disc(pen: CanvasRenderingContext2D, x: number, y: number, size: number)
   pen.fill();
 }
 
-/** Where it has just been. */
+/** The tail behind a dot. */
 function tail(pen: CanvasRenderingContext2D, x: number, y: number, from: number): void {
   pen.globalAlpha = 0.28;
   pen.lineWidth = 2;
@@ -283,7 +283,7 @@ function cross(pen: CanvasRenderingContext2D, x: number, y: number, size: number
   pen.stroke();
 }
 
-/** What a throttled call leaves at the gate for a moment. */
+/** The mark that a throttled call leaves at the gate for a moment. */
 function bang(pen: CanvasRenderingContext2D, x: number, y: number, alpha: number): void {
   pen.globalAlpha = alpha;
   pen.lineWidth = 4;
@@ -296,7 +296,7 @@ function bang(pen: CanvasRenderingContext2D, x: number, y: number, alpha: number
 
 export const sum = (values: Float64Array | never[]): number => (values as Float64Array).reduce((total, value) => total + value, 0);
 
-/** Up to the next of 1, 2, 5, 10, 20, ... */
+/** Rounds up to 1, 2, 5, 10, 20, ... */
 function round(value: number): number {
   const size = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].find((step) => step * size >= value)! * size;

@@ -1,10 +1,10 @@
-/** What dots do not show of clients: how long each has to wait, and how much it has got. */
+/** Draws what dots do not show: how long each client has to wait, and how much it has been served. */
 
 import { sum, type Place, type Sample } from "./dots";
 import { number, seconds } from "./number";
 import { font, tone } from "./theme";
 
-/** The longest wait that the bars above clients show: the first of these that is enough, s. */
+/** Scales for the bars above the clients, s. The first that holds the longest wait is used. */
 const SCALES = [10, 30, 60, 300, 900, 3600, 14400, 86400];
 
 export class Ledger {
@@ -22,7 +22,7 @@ export class Ledger {
     pen.fillText(`served so far, most: ${number(Math.max(...sample.served))}; dashed: equal share`, 4, place.floor + 18);
   };
 
-  /** Bars above the clients, which shrink as time goes by. */
+  /** Bars above the clients, which shrink over time. */
   #waits(pen: CanvasRenderingContext2D, { row, side, x }: Place, { waiting }: Sample): void {
     const longest = Math.max(this.#scale, ...waiting.filter((wait) => wait >= 0));
     this.#scale = SCALES.find((scale) => scale >= longest) ?? this.#scale;
@@ -34,7 +34,7 @@ export class Ledger {
     });
   }
 
-  /** What each client was served so far, and an equal share of it as a line. */
+  /** The calls served to each client, and a line at the equal share. */
   #shares(pen: CanvasRenderingContext2D, { floor, height, clients, width, pitch, x }: Place, { served }: Sample): void {
     const most = Math.max(1, ...served);
     const room = height - floor - 24;

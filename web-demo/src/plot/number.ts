@@ -1,6 +1,9 @@
-/** How the page writes numbers. */
+/** Formats numbers for the page. */
 
-/** So many significant digits, and all of the whole part, which is grouped from 10 000 on; `–` where there is no value. */
+/**
+ * A number with this many significant digits, or its whole part if longer, grouped from 10 000 on;
+ * `–` without a value.
+ */
 export function number(value: number | null | undefined, digits = 3): string {
   if (value == null || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -14,7 +17,7 @@ export const percent = (share: number | null | undefined): string =>
 
 const UNITS: [number, string][] = [[3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
 
-/** A time in the largest unit that leaves it above one; exact hours and minutes get theirs. */
+/** A time in the largest unit in which it is at least one; whole hours and minutes in theirs. */
 export function seconds(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return "–";
   if (value === 0) return "0 s";
@@ -23,7 +26,7 @@ export function seconds(value: number | null | undefined): string {
   return `${number(value / size)} ${unit}`;
 }
 
-/** Minutes and seconds of a clock that runs. */
+/** A time as minutes and seconds. */
 export function clock(value: number): string {
   if (value < 100) return `${value.toFixed(1)} s`;
   const [h, m, s] = [Math.floor(value / 3600), Math.floor(value / 60) % 60, Math.floor(value % 60)];

@@ -8,28 +8,28 @@ import { font, onTheme, tone, type Tone } from "./theme";
 
 export interface Axis {
   label: string;
-  /** How a value is written, in the table as well. */
+  /** Formats a value, in the table as well. */
   format: (value: number) => string;
-  /** Seconds: ticks at full minutes and hours. */
+  /** Whether it is a time in seconds, with ticks at whole minutes and hours. */
   time?: boolean;
-  /** Bounds that do not depend on the data; they may be changed between two `set`s. */
+  /** Fixed bounds; they may be changed between two `set`s. */
   min?: number;
   max?: number;
-  /** Without its name, where a heading already says it. */
+  /** Without its name, because a heading states it. */
   bare?: boolean;
 }
 
 export interface Line {
   label: string;
   tone: Tone;
-  /** Lengths of dash and gap, so that colour is never all that tells lines apart. */
+  /** Lengths of dash and gap, so that lines differ in more than colour. */
   dash?: number[];
   width?: number;
-  /** Whether the area below it is tinted. */
+  /** Whether the area below the line is tinted. */
   fill?: boolean;
 }
 
-/** The looks of up to six series: colours that stay apart for colour-blind eyes, each with its dash. */
+/** The looks of up to six lines: colours that colour-blind readers can distinguish, each with a dash. */
 export const LOOKS: { tone: Tone; dash: number[] }[] = [
   { tone: "s1", dash: [] },
   { tone: "s2", dash: [7, 4] },
@@ -47,7 +47,7 @@ export class Series {
   readonly #plot: uPlot;
   #undo: (() => void)[] = [];
 
-  /** `host` has its height by the style sheet; `legend` is filled with the lines' names. */
+  /** The style sheet sets the height of `host`; `legend` receives the lines' names. */
   constructor(readonly host: HTMLElement, readonly x: Axis, readonly y: Axis, readonly lines: Line[], legend?: HTMLElement | null) {
     this.data = [[], ...lines.map(() => [])];
     legend?.replaceChildren(...lines.map(entry));
@@ -74,12 +74,12 @@ export class Series {
     this.#plot.setData(data as uPlot.AlignedData);
   }
 
-  /** The rows as the plot has them. */
+  /** The rows as drawn. */
   drawn(): Rows {
     return this.#plot.data as Rows;
   }
 
-  /** What the plot shows, in words: every point of it. */
+  /** Every point of the plot as text. */
   table(): Table {
     const [axis, ...rows] = this.data;
     const says = (value: number | null | undefined) => (value == null ? "" : this.y.format(value));
@@ -95,10 +95,10 @@ export class Series {
   }
 }
 
-/** Where ticks of a time may stand apart. */
+/** Distances between ticks of a time, s. */
 const CLOCK = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 
-/** From the least to the most, and never less than a sensible piece. */
+/** From the minimum to the maximum, with a sensible minimum range. */
 function bounds(axis: Axis): uPlot.Range.Function {
   return (_plot, least, most) => {
     const low = axis.min ?? least ?? 0;

@@ -1,14 +1,14 @@
 /** A plot's numbers as text, for screen readers and for copying. */
 
 export interface Table {
-  /** What each column is, with its unit. */
+  /** The columns' names, with units. */
   head: string[];
   rows: (string | number)[][];
 }
 
 /**
- * Fills `details` with what `table` gives, while it is open: at once, and at most once a second
- * after each call of what is returned.
+ * Fills `details` with `table` while it is open: at once, then at most once a second when the
+ * returned function is called.
  */
 export function textTable(details: HTMLDetailsElement, table: () => Table): () => void {
   const host = document.createElement("div");

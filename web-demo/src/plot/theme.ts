@@ -1,4 +1,4 @@
-/** Colours for canvases: the same tokens as the page's, read once for each theme. */
+/** Colours for canvases: the page's tokens, read once for each theme. */
 
 export type Tone = "ink" | "soft" | "line" | "paper" | "raised" | "water" | "deep" | "wash" | "served" | "throttled"
   | "s1" | "s2" | "s3" | "s4" | "s5" | "s6";
@@ -12,13 +12,13 @@ export function tone(name: Tone): string {
   return (seen[name] ??= getComputedStyle(root).getPropertyValue(`--${name}`).trim());
 }
 
-/** Calls `then` after each change of theme. Returns how to stop. */
+/** Calls `then` after each change of theme. Returns a function that stops this. */
 export function onTheme(then: () => void): () => void {
   watchers.add(then);
   return () => void watchers.delete(then);
 }
 
-/** Text on canvases is as large as the reader has it elsewhere. */
+/** Text on canvases has the reader's text size. */
 export const font = (size = 0.75) => `${size * (rem ||= parseFloat(getComputedStyle(root).fontSize))}px system-ui, sans-serif`;
 
 function changed(): void {
@@ -29,7 +29,7 @@ function changed(): void {
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.addEventListener("change", changed);
 
-/** Makes `button` switch between light and dark; until it is used, the system decides. */
+/** Makes `button` switch between light and dark. Until it is used, the system decides. */
 export function themeSwitch(button: HTMLElement): void {
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const show = () => button.setAttribute("aria-pressed", String(isDark()));
