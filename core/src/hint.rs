@@ -128,6 +128,14 @@ impl Hint {
         }
     }
 
+    /// Whether it says anything of the limit, besides a cooldown.
+    pub(crate) const fn tells_of_limit(&self) -> bool {
+        self.remaining.is_some()
+            || self.reset.is_some()
+            || self.limit.is_some()
+            || self.period.is_some()
+    }
+
     /// Whether less is left than `cost`.
     pub(crate) const fn is_used_up(&self, cost: u32) -> bool {
         matches!(self.remaining, Some(left) if left < cost as u64)

@@ -221,7 +221,7 @@ class Controller:
                 fresh=part.cuts == limit.cuts,
                 rate_limited=part.rate_limited,
                 attempt=attempt,
-                in_flight=self.in_flight() - 1,
+                in_flight=max(0, self.in_flight() - 1),
                 ceiling=self.policy["cooldown"][0],
             )
             moved = limit.law.observe(limit.pacing, sample, self.chance)

@@ -74,10 +74,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             self.rules().elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
         let deadline = call.deadline.min(most);
         let next = Call { attempt, rung, not_before, first_failed, deadline, ..*call };
-        let due = match self.due(now, &next, &mut [Instant::ZERO; LIMITS]) {
-            (due, None) => due.max(served_from),
-            (_, Some(_)) => served_from,
-        };
+        let (due, _) = self.due(now, &next, &mut [Instant::ZERO; LIMITS]);
+        let due = due.max(served_from);
         if due > deadline {
             return Err(Reason::Late(due));
         }

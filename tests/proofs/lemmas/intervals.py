@@ -208,7 +208,7 @@ def open_for(wide, _sends, _measured, probing, *rest):
 def respond(wide, sends, measured, probing, *rest):
     *cap, since, served, _in_flight = rest
     after, ago = responded(wide, since, served)
-    return ago, wide if probing else after, sends, measured, probing, *cap
+    return int(not served), wide if probing else after, sends, measured, probing, *cap
 
 
 def a_moment(given):

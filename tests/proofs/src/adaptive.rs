@@ -83,7 +83,7 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         }
         "respond" => {
             let mut open: Open = of.field(OPEN)?;
-            answer = vec![open.respond(of.span(), of.flag(), of.u16()).as_nanos()];
+            answer = vec![open.respond(of.span(), of.flag(), of.u16()).into()];
             answer.extend(hinted_field(&open, OPEN));
         }
         _ => return None,

@@ -146,17 +146,22 @@ impl AdaptiveState {
             self.recover(sample.now, rng);
             return Move::Kept;
         }
-        let quota = self.quota();
-        let flight = self.flight();
-        let low = self.hinted.is_low();
         let Phase::Paced(paced) = &mut self.phase else { return Move::Kept };
         paced.probe.successes = paced.probe.successes.saturating_add(1);
         paced.young &= paced.probe.successes < 8;
         if !sample.rate_limited || self.misses > 0 {
             return Move::Kept;
         }
+        self.grow();
+        Move::Faster
+    }
+
+    /// The rate grows with a success that it had made wait.
+    fn grow(&mut self) {
+        let (quota, flight) = (self.quota(), self.flight().max(0));
+        let Phase::Paced(paced) = &mut self.phase else { return };
         // A sixteenth a round trip at most.
-        let most = (-(4 << 8) as Coarse).saturating_sub(flight.max(0));
+        let most = (-(4 << 8) as Coarse).saturating_sub(flight);
         if self.interval > paced.target {
             let step = Log::of_growth(most.saturating_add(2 << 8));
             self.interval = (self.interval - step).max(paced.target);
@@ -165,14 +170,13 @@ impl AdaptiveState {
             if flight > 0 {
                 weight = weight.min(paced.probe.heaviest(flight));
             }
-            if low && paced.probe.is_past_plateau() {
+            if self.hinted.is_low() && paced.probe.is_past_plateau() {
                 weight = weight.saturating_sub(3 << 8);
             }
             let grown = self.interval - paced.probe.grow(weight, most);
             self.interval = grown.max(quota.min(self.interval)).max(Log::ZERO);
             paced.target = paced.target.min(self.interval);
         }
-        Move::Faster
     }
 
     /// The first success after a dark time in which the first rate was still searched for. That search went

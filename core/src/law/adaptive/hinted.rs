@@ -69,6 +69,11 @@ impl Hinted {
         Self { unit, limit: 0, left: UNKNOWN, most: 0, stale: 0, busy: APP_LIMITED, lasts: false }
     }
 
+    /// Whether a response has told anything that may no longer be so.
+    pub(super) fn knows(&self) -> bool {
+        self.left != UNKNOWN || self.unit != Log::ZERO || self.limit > 0 || self.lasts
+    }
+
     /// Whether less than a quarter of the pool is left.
     pub(super) const fn is_low(&self) -> bool {
         self.left < self.most.div_ceil(4)

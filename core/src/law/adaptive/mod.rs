@@ -101,7 +101,7 @@ pub struct AdaptiveState {
     event_at: Instant,
     /// The smoothed round trip, in 1024 ns; zero before the first response.
     round_trip: u32,
-    /// The longest cooldown of the policy, coarsely.
+    /// The longest cooldown of the policy, coarsely, as of the latest response that taught more than a success.
     ceiling: i16,
     /// Rejections and failures in a row.
     misses: u8,
@@ -309,21 +309,27 @@ impl Law for Adaptive {
     ) -> Move {
         let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
-        // Rounded down, and once more: a logarithm may give back a little more than it was made of.
-        let ceiling = Log::of_span(sample.ceiling).coarse().saturating_sub(1);
-        state.ceiling = i16::try_from(ceiling).unwrap_or(i16::MAX);
         if served {
             state.see_round_trip(now.saturating_since(sample.sent));
         }
         if let Phase::Open(open) = &mut state.phase {
-            let since =
-                open.respond(now.saturating_since(state.event_at), served, sample.in_flight);
-            state.event_at = now.saturating_sub(since);
+            let since = now.saturating_since(state.event_at);
+            let anew = open.respond(since, served, sample.in_flight);
+            state.event_at = if anew { now } else { state.event_at.min(now) };
+        }
+        // Most servers tell nothing with most responses.
+        let tells = sample.hint.tells_of_limit() || state.hinted.knows();
+        if !served || tells {
+            // Rounded down, and once more: a logarithm may give back a little more than it was made of.
+            let ceiling = Log::of_span(sample.ceiling).coarse().saturating_sub(1);
+            state.ceiling = i16::try_from(ceiling).unwrap_or(i16::MAX);
         }
         if sample.outcome == Outcome::Failed {
             return state.miss(sample, true, rng);
         }
-        state.hear(sample);
+        if tells {
+            state.hear(sample);
+        }
         if served {
             return state.success(sample, rng);
         }

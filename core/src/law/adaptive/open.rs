@@ -78,22 +78,19 @@ impl Open {
         !self.probing && self.cap.is_none()
     }
 
-    /// A response, so long after doubling began. A rejection lets it begin anew, from as many calls as may
-    /// be in flight. Returns how long ago it began then.
-    pub(super) fn respond(&mut self, since: Span, served: bool, in_flight: u16) -> Span {
+    /// A response, so long after doubling began. Returns whether it begins anew: with a rejection, from as
+    /// many calls as may be in flight. With a known limit of calls in flight, one more is tried now and then.
+    pub(super) fn respond(&mut self, since: Span, served: bool, in_flight: u16) -> bool {
         if let Some(cap) = &mut self.cap {
             if served && in_flight.saturating_add(1) >= self.wide {
                 self.wide = cap.grow(self.wide);
             }
-            return since;
+            return false;
         }
-        if served {
-            return since;
-        }
-        if !self.probing {
+        if !served && !self.probing {
             self.wide = self.limit(since).map_or(WIDEST, NonZeroU16::get);
         }
-        Span::ZERO
+        !served
     }
 
     /// A response reports that `left` calls remain in the pool, while `calls` were in flight.

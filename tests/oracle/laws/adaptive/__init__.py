@@ -191,7 +191,6 @@ class Adaptive(Law):
 
     def observe(self, pacing, sample, chance):
         now, served = sample.now, sample.outcome == "ok"
-        self.ceiling = fit(logs.coarse(log(sample.ceiling)) - 1, 16)
         if served:
             latest = min(since(sample.sent, now) >> 10, U32)
             change = abs(latest - self.trip) // 16
@@ -202,9 +201,15 @@ class Adaptive(Law):
         if self.is_open():
             passed = self.phase.respond(since(self.event_at, now), served, sample.in_flight)
             self.event_at = within(now - passed)
+        hint, hinted = sample.hint, self.hinted
+        told = any(number is not None for number in (hint.left, hint.reset, hint.limit, hint.period))
+        tells = told or hinted.left != UNKNOWN or hinted.unit != 0 or hinted.limit > 0 or hinted.lasts
+        if tells or not served:
+            self.ceiling = fit(logs.coarse(log(sample.ceiling)) - 1, 16)
         if sample.outcome == "failed":
             return self.miss(sample, True, chance)
-        self.hear(sample)
+        if tells:
+            self.hear(sample)
         if served:
             return self.success(sample, chance)
         asked = sample.hint.cooldown()
